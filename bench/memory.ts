@@ -1,6 +1,6 @@
 /** What a new session carries: how fast it is chosen of what 1,000 sessions left, and how well. */
 import { openEngine, type Engine } from "../src/index.ts";
-import { Memory } from "../src/core/memory.ts";
+import { Memory } from "../src/core/memory/memory.ts";
 import { rankMemory } from "../src/core/memory/choice.ts";
 import { Relevance } from "../src/core/memory/relevance.ts";
 import { entries, objectives, rate } from "./memory-labels.ts";

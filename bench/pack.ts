@@ -8,7 +8,7 @@ import { openEngine, type Engine, type Session } from "../src/index.ts";
 import { realWorld } from "../src/runtime/world.ts";
 import type { LogId } from "../src/core/ids.ts";
 import type { Store } from "../src/store/port.ts";
-import { sqliteStore } from "../src/store/sqlite.ts";
+import { sqliteStore } from "../src/store/sqlite/store.ts";
 import { makeDirectory, median, number, samples, timeMs, type Measure } from "./measure.ts";
 import { makeProse, openProse } from "./pack-prose.ts";
 

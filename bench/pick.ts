@@ -1,11 +1,11 @@
 /** Picking the next of many sessions that could be run, and how soon a message becomes a turn. */
-import { choose } from "../src/core/schedule.ts";
+import { choose } from "../src/core/trigger/schedule.ts";
 import { makeSessionId, makeWorkspaceId } from "../src/core/ids.ts";
 import { openEngine, type Model, type Models } from "../src/index.ts";
 import { realWorld } from "../src/runtime/world.ts";
-import { draftOf, entryOf } from "../src/store/conformance-bench.ts";
+import { draftOf, entryOf } from "../src/store/conformance/bench.ts";
 import type { Part, Store } from "../src/store/port.ts";
-import { sqliteStore } from "../src/store/sqlite.ts";
+import { sqliteStore } from "../src/store/sqlite/store.ts";
 import { makeDirectory, median, samples, type Measure } from "./measure.ts";
 
 const sessions = 100_000;

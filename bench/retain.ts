@@ -9,7 +9,7 @@ import { limit } from "../src/core/limit.ts";
 import { openEngine } from "../src/index.ts";
 import { realWorld } from "../src/runtime/world.ts";
 import type { Draft, Part } from "../src/store/port.ts";
-import { sqliteStore } from "../src/store/sqlite.ts";
+import { sqliteStore } from "../src/store/sqlite/store.ts";
 import { checkpointedBytes } from "./history.ts";
 import { makeDirectory, number, type Measure } from "./measure.ts";
 import { makeProse } from "./pack-prose.ts";

@@ -1,7 +1,7 @@
 /** Writes docs/event-catalogue.md from the catalogue. With `--check` it writes nothing and fails if that would. */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describeCatalogue } from "../src/core/catalogue.ts";
+import { describeCatalogue } from "../src/core/catalog.ts";
 
 const path = join(import.meta.dirname, "event-catalogue.md");
 const text = describeCatalogue();

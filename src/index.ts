@@ -5,15 +5,20 @@ import { resolve } from "node:path";
 import { checkOptions, SkeinError } from "./core/error.ts";
 import { makeWorkspaceId } from "./core/ids.ts";
 import { limit } from "./core/limit.ts";
-import type { Signer } from "./runtime/bundle.ts";
-import { Engine } from "./runtime/engine.ts";
-import { learnKeys, openRedactor, type Secrets } from "./runtime/redact.ts";
+import type { Signer } from "./runtime/transfer/bundle.ts";
+import { Engine } from "./runtime/engine/engine.ts";
+import { learnKeys, openRedactor, type Secrets } from "./runtime/log/redact.ts";
 import { realWorld, type World } from "./runtime/world.ts";
 import type { ModelConfig } from "./model/model-config.ts";
 import type { Models } from "./model/port.ts";
 import type { Durability, Store } from "./store/port.ts";
-import { addressWith, isPostgresAddress, shownAddress, tenantAt } from "./store/postgres/address.ts";
-import type { SqliteOptions } from "./store/sqlite.ts";
+import {
+  addressWith,
+  isPostgresAddress,
+  shownAddress,
+  tenantAt,
+} from "./store/postgres/connection/address.ts";
+import type { SqliteOptions } from "./store/sqlite/store.ts";
 import type { OuterTool } from "./tool/port.ts";
 
 export interface OpenEngineOptions {
@@ -111,10 +116,10 @@ async function openStore(
   if (typeof place !== "string") return checkStore(place);
   const { world } = options;
   const workspace = makeWorkspaceId({ nowMs: world.now(), random: world.random(10) });
-  if (place === "memory:") return (await import("./store/memory.ts")).memoryStore({ world, workspace });
+  if (place === "memory:") return (await import("./store/memory/store.ts")).memoryStore({ world, workspace });
   if (isPostgresAddress(place)) {
     const { lockWaitMs: _, ...rest } = options;
-    return (await import("./store/postgres.ts")).postgresStore({ ...rest, url: place, workspace });
+    return (await import("./store/postgres/store.ts")).postgresStore({ ...rest, url: place, workspace });
   }
   const scheme = /^([a-z][a-z0-9+]{1,20}):\/\//.exec(place)?.[1];
   if (scheme !== undefined) {
@@ -127,7 +132,7 @@ async function openStore(
       hint: 'a store in memory is "memory:"',
     });
   }
-  const { sqliteStore } = await import("./store/sqlite.ts");
+  const { sqliteStore } = await import("./store/sqlite/store.ts");
   return sqliteStore({ ...options, path: place, workspace, clock: "files" });
 }
 
@@ -176,35 +181,56 @@ function checkStore(store: Store | undefined): Store {
 export { SkeinError } from "./core/error.ts";
 export type { ErrorCode } from "./core/error.ts";
 export { limit } from "./core/limit.ts";
-export { Engine } from "./runtime/engine.ts";
-export type { SessionsOptions } from "./runtime/engine.ts";
-export { Session } from "./runtime/session.ts";
-export { View } from "./runtime/view.ts";
-export type { WriteOptions, Written } from "./runtime/session.ts";
+export { Engine } from "./runtime/engine/engine.ts";
+export type { SessionsOptions } from "./runtime/engine/engine.ts";
+export { Session } from "./runtime/engine/session.ts";
+export { View } from "./runtime/engine/view.ts";
+export type { Written } from "./runtime/log/append-result.ts";
+export type { WriteOptions } from "./runtime/options.ts";
 export type { AnswerOptions, AskOptions } from "./runtime/options.ts";
-export { Drive } from "./runtime/drive.ts";
-export type { DrivenCall, DriveOptions, Requested, RequestOptions, RespondOptions } from "./runtime/drive.ts";
-export type { Heard } from "./runtime/ask.ts";
-export type { LiveDelta } from "./runtime/live.ts";
-export type { Ran, RunOptions } from "./runtime/runner.ts";
-export type { RenderedContext } from "./runtime/context-view.ts";
-export type { Compressed, Strategy } from "./runtime/compress.ts";
-export type { OfferedTool } from "./runtime/crew.ts";
-export type { Diff, DiffAspect, DiffContextPart, DiffOptions, DiffPlace, Said } from "./runtime/diff.ts";
-export type { FileDiff, FilesDiff } from "./runtime/diff-files.ts";
-export type { EraseOptions, EraseReport, EraseShare } from "./runtime/erase.ts";
-export type { EraseCopy, EraseKept } from "./runtime/erase-copies.ts";
-export type { ForkPlace } from "./runtime/fork.ts";
+export { Drive } from "./runtime/turn/drive.ts";
+export type {
+  DrivenCall,
+  DriveOptions,
+  Requested,
+  RequestOptions,
+  RespondOptions,
+} from "./runtime/turn/drive.ts";
+export type { Heard } from "./runtime/turn/ask.ts";
+export type { LiveDelta } from "./runtime/turn/live.ts";
+export type { Ran, RunOptions } from "./runtime/turn/runner.ts";
+export type { RenderedContext } from "./runtime/context/context-view.ts";
+export type { Compressed, Strategy } from "./runtime/turn/compress.ts";
+export type { OfferedTool } from "./runtime/turn/run-context.ts";
+export type {
+  Diff,
+  DiffAspect,
+  DiffContextPart,
+  DiffOptions,
+  DiffPlace,
+  Said,
+} from "./runtime/branch/diff.ts";
+export type { FileDiff, FilesDiff } from "./runtime/branch/diff-files.ts";
+export type { EraseOptions, EraseReport, EraseShare } from "./runtime/govern/erase.ts";
+export type { EraseCopy } from "./runtime/workspace/memory.ts";
+export type { EraseKept } from "./runtime/govern/erase-copies.ts";
+export type { ForkPlace } from "./runtime/branch/fork.ts";
 export type { CarriedPart, CarryOver } from "./runtime/branch/carry-over.ts";
-export type { ClearOptions } from "./runtime/clear.ts";
-export type { Handoff, HandoffOptions } from "./runtime/handoff.ts";
-export type { FilesRestored, RewindOptions, Rewound } from "./runtime/rewind-files.ts";
-export type { FileVersion } from "./core/files.ts";
-export type { Lineage, LineageNode } from "./runtime/lineage.ts";
-export type { FieldChange, ItemChange } from "./core/diff.ts";
-export type { MergeWrite } from "./core/merge.ts";
-export type { ReplayCall, ReplayCallPair, ReplayMatch, ReplayPair, ReplayReport } from "./core/replay.ts";
-export type { ReplayScores, ReplayTotals, ReplayTurn, ReplayUsage } from "./core/replay.ts";
+export type { ClearOptions } from "./runtime/branch/clear.ts";
+export type { Handoff, HandoffOptions } from "./runtime/branch/handoff.ts";
+export type { FilesRestored, RewindOptions, Rewound } from "./runtime/branch/rewind-files.ts";
+export type { FileVersion } from "./core/tool/file-version.ts";
+export type { Lineage, LineageNode } from "./runtime/read/lineage.ts";
+export type { FieldChange, ItemChange } from "./core/branch/diff.ts";
+export type { MergeWrite } from "./core/branch/merge.ts";
+export type {
+  ReplayCall,
+  ReplayCallPair,
+  ReplayMatch,
+  ReplayPair,
+  ReplayReport,
+} from "./core/turn/run-comparison.ts";
+export type { ReplayScores, ReplayTotals, ReplayTurn, ReplayUsage } from "./core/turn/run-comparison.ts";
 export type {
   ForgetOptions,
   Forgotten,
@@ -212,18 +238,18 @@ export type {
   MemoryOptions,
   PromoteOptions,
   RememberOptions,
-} from "./runtime/memory.ts";
-export type { MemoryErasure } from "./runtime/memory-erase.ts";
-export type { MemoryScope } from "./core/memory.ts";
-export type { MergeAnswer } from "./runtime/merge-answer.ts";
-export type { MergeConflict, MergeOptions, MergeReport, MergeSide } from "./runtime/merge.ts";
-export type { SendOptions, Sent } from "./runtime/send.ts";
-export type { Contract } from "./runtime/contract.ts";
-export type { DeliverProgress, DeliverReport, Waiting } from "./runtime/deliver.ts";
-export type { AgentSummary, AgentVersion } from "./runtime/agents.ts";
-export { parseAgent } from "./runtime/agent-file.ts";
-export type { AgentDefinition } from "./core/agent.ts";
-export type { Part } from "./core/part.ts";
+} from "./runtime/workspace/memory.ts";
+export type { MemoryErasure } from "./runtime/workspace/memory.ts";
+export type { MemoryScope } from "./core/memory/memory.ts";
+export type { MergeAnswer } from "./runtime/branch/merge-answer.ts";
+export type { MergeConflict, MergeOptions, MergeReport, MergeSide } from "./runtime/branch/merge.ts";
+export type { SendOptions, Sent } from "./runtime/message/send.ts";
+export type { Contract } from "./runtime/message/contract.ts";
+export type { DeliverProgress, DeliverReport, Waiting } from "./runtime/message/deliver.ts";
+export type { AgentSummary, AgentVersion } from "./runtime/workspace/agents.ts";
+export { parseAgent } from "./runtime/workspace/agent-file.ts";
+export type { AgentDefinition } from "./core/workspace/agent.ts";
+export type { Part } from "./core/context/part.ts";
 export { defineTool } from "./tool/define.ts";
 export type { ProbeAnswer, ToolOptions } from "./tool/define.ts";
 export { ToolOutput } from "./tool/port.ts";
@@ -240,48 +266,48 @@ export type {
   Usage,
 } from "./model/port.ts";
 export type { CostOptions, CostRow } from "./runtime/read/cost.ts";
-export type { Spend } from "./core/money.ts";
+export type { Spend } from "./core/budget/money.ts";
 export type { ModelConfig } from "./model/model-config.ts";
-export type { Lease } from "./runtime/lease.ts";
-export type { Event, EventsOptions } from "./runtime/event-reader.ts";
-export type { Hit, Item, Progress } from "./runtime/projection.ts";
-export type { StateView } from "./runtime/state-view.ts";
-export type { Secrets } from "./runtime/redact.ts";
-export type { ScanFinding, ScanOptions, ScanReport } from "./runtime/scan.ts";
-export type { Problem, VerifyOptions, VerifyReport } from "./runtime/verify.ts";
-export type { ExportOptions, Signer } from "./runtime/bundle.ts";
+export type { Lease } from "./runtime/turn/lease.ts";
+export type { Event, EventsOptions } from "./runtime/read/event-reader.ts";
+export type { Hit, Item, Progress } from "./runtime/read/projection.ts";
+export type { StateView } from "./runtime/read/state-view.ts";
+export type { Secrets } from "./runtime/log/redact.ts";
+export type { ScanFinding, ScanOptions, ScanReport } from "./runtime/govern/scan.ts";
+export type { Problem, VerifyOptions, VerifyReport } from "./runtime/govern/verify.ts";
+export type { ExportOptions, Signer } from "./runtime/transfer/bundle.ts";
 export type { AcceptOptions, Accepted, Anchor, AnchorOptions } from "./runtime/govern/anchor.ts";
 export type { VerifyAllOptions, VerifyAllReport } from "./runtime/govern/verify-all.ts";
-export type { ImportOptions, ImportReport } from "./runtime/import.ts";
-export type { SessionReview } from "./runtime/transfer/review.ts";
-export type { MigrateOptions, MigrateReport } from "./runtime/migrate.ts";
-export type { ModelReport } from "./runtime/move-model.ts";
-export type { MoveReport } from "./runtime/move.ts";
-export type { MigrateAllOptions, MigrateAllReport, MigrateProgress } from "./runtime/move-all.ts";
-export type { Replayed, ReplayOptions, ReplayProgress } from "./runtime/replay.ts";
-export type { ReplayJudgment, ReplayRun, ReplayScorer } from "./runtime/replay-score.ts";
-export type { ReplayCheck, ReplayMismatch } from "./runtime/replay-check.ts";
-export type { RebuildReport } from "./runtime/rebuild.ts";
-export type { Policy } from "./core/policy.ts";
-export type { PolicyEntry, SetPolicyOptions } from "./runtime/policies.ts";
-export type { Scope } from "./core/access-token.ts";
+export type { ImportOptions, ImportReport } from "./runtime/transfer/import.ts";
+export type { SessionReview } from "./runtime/govern/review.ts";
+export type { MigrateOptions, MigrateReport } from "./runtime/transfer/migrate.ts";
+export type { ModelReport } from "./runtime/transfer/move-model.ts";
+export type { MoveReport } from "./runtime/transfer/move.ts";
+export type { MigrateAllOptions, MigrateAllReport, MigrateProgress } from "./runtime/transfer/move-all.ts";
+export type { Replayed, ReplayOptions, ReplayProgress } from "./runtime/replay/replay.ts";
+export type { ReplayJudgment, ReplayRun, ReplayScorer } from "./runtime/replay/replay-score.ts";
+export type { ReplayCheck, ReplayMismatch } from "./runtime/replay/replay-check.ts";
+export type { RebuildReport } from "./runtime/govern/rebuild.ts";
+export type { Policy } from "./core/govern/policy.ts";
+export type { PolicyEntry, SetPolicyOptions } from "./runtime/workspace/policies.ts";
+export type { Scope } from "./core/workspace/access-token.ts";
 export type {
   AddTokenOptions,
   IssuedToken,
   TokenEntry,
   TokensOptions,
   TokenStatus,
-} from "./runtime/tokens.ts";
-export type { TokenHolder } from "./runtime/token-reader.ts";
-export type { HookEntry, SetHookOptions } from "./runtime/hooks.ts";
-export type { Retained, RetainKept, RetainOptions, RetainReport } from "./runtime/retain.ts";
-export type { RunLimit } from "./core/schedule.ts";
-export type { Told, Worker, WorkOptions } from "./runtime/work/worker.ts";
+} from "./runtime/workspace/tokens.ts";
+export type { TokenHolder } from "./runtime/workspace/token-reader.ts";
+export type { HookEntry, SetHookOptions } from "./runtime/workspace/webhooks.ts";
+export type { Retained, RetainKept, RetainOptions, RetainReport } from "./runtime/govern/retain.ts";
+export type { RunLimit } from "./core/trigger/schedule.ts";
+export type { Told, Worker, WorkOptions } from "./runtime/worker/worker.ts";
 export type { WorkerRow } from "./store/port.ts";
 export { parsePlan } from "./core/ticket.ts";
 export type { Plan, PlanSource, Ticket } from "./core/ticket.ts";
-export type { TicketsOptions } from "./runtime/tickets.ts";
-export type { TicketRow, TicketStatus } from "./runtime/tickets-standing.ts";
+export type { TicketsOptions } from "./runtime/tickets/tickets.ts";
+export type { TicketRow, TicketStatus } from "./runtime/tickets/ticket-status.ts";
 export type {
   After,
   AppendRecord,
@@ -291,12 +317,12 @@ export type {
   OpenOptions,
   Permission,
 } from "./core/command.ts";
-export type { CancelledTree } from "./runtime/children.ts";
-export type { MissedRule, TriggerSpec, Wake } from "./core/trigger.ts";
-export type { Trigger, TriggerOptions } from "./runtime/work/triggers.ts";
-export type { Template, TemplateOptions } from "./runtime/work/templates.ts";
-export type { WebhookAnswer, WebhookCall } from "./runtime/work/webhook.ts";
-export type { StandingRow } from "./runtime/standing.ts";
-export type { Status } from "./core/lifecycle.ts";
+export type { CancelledTree } from "./runtime/branch/children.ts";
+export type { MissedRule, TriggerSpec, Wake } from "./core/trigger/trigger.ts";
+export type { Trigger, TriggerOptions } from "./runtime/trigger/triggers.ts";
+export type { Template, TemplateOptions } from "./runtime/trigger/templates.ts";
+export type { WebhookAnswer, WebhookCall } from "./runtime/trigger/webhook.ts";
+export type { StandingRow } from "./runtime/read/session-list.ts";
+export type { Status } from "./core/session/lifecycle.ts";
 export type { SessionId } from "./core/ids.ts";
 export type { Durability, Page, SessionRow, Store, StoreStats } from "./store/port.ts";

@@ -7,10 +7,10 @@ import type { WorkspaceId } from "../src/core/ids.ts";
 import { version } from "../src/core/version.ts";
 import type { World } from "../src/runtime/world.ts";
 import { realWorld } from "../src/runtime/world.ts";
-import { memoryStore } from "../src/store/memory.ts";
+import { memoryStore } from "../src/store/memory/store.ts";
 import type { Store, StoreWorld } from "../src/store/port.ts";
-import { postgresStore } from "../src/store/postgres.ts";
-import { sqliteStore } from "../src/store/sqlite.ts";
+import { postgresStore } from "../src/store/postgres/store.ts";
+import { sqliteStore } from "../src/store/sqlite/store.ts";
 import { newPath } from "./path.ts";
 
 interface Given {

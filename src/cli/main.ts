@@ -18,7 +18,7 @@ if (major < 24) {
   process.stdout.write(`${json ? JSON.stringify({ version, node, sqlite }) : `skein ${version}`}\n`);
 } else {
   cacheCode();
-  const { runProcess } = await import("./process.ts");
+  const { runProcess } = await import("./command/process.ts");
   process.exitCode = await runProcess(words);
 }
 

@@ -5,11 +5,11 @@
 import { SkeinError } from "../protocol/library.ts";
 import type { OperationId } from "../protocol/operations.ts";
 import { errorOf, Problem } from "../protocol/problem.ts";
-import type { Event } from "../runtime/event-reader.ts";
-import type { LiveDelta } from "../runtime/live.ts";
-import type { Ran } from "../runtime/runner.ts";
+import type { Event } from "../runtime/read/event-reader.ts";
+import type { LiveDelta } from "../runtime/turn/live.ts";
+import type { Ran } from "../runtime/turn/runner.ts";
 import type { Frame } from "./frames.ts";
-import { brokenOff, Lost } from "./trouble.ts";
+import { brokenOff, Lost } from "./client-error.ts";
 import { waitBefore, type Asked, type Wire } from "./wire.ts";
 
 /** How often a connection is made in vain before the stream is given up. */

@@ -9,7 +9,7 @@ import type { Operation } from "../protocol/operation.ts";
 import { operationOf, type OperationId } from "../protocol/operations.ts";
 import { encodeQuery } from "../protocol/query.ts";
 import { makeFrameParser, type Frame } from "./frames.ts";
-import { brokenOff, errorIn, isPassing, Lost, lostError, mayHaveArrived } from "./trouble.ts";
+import { brokenOff, errorIn, isPassing, Lost, lostError, mayHaveArrived } from "./client-error.ts";
 import type { ClientWorld } from "./world.ts";
 
 export interface WireOptions {

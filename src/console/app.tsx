@@ -1,26 +1,26 @@
 /** The whole page: the places, the view of the address, and what lies over them. */
 import { useEffect, useState, type ReactNode } from "react";
-import { useCell } from "./cell.ts";
+import { useCell } from "./signal.ts";
 import { connection, lookAgain } from "./connection.ts";
-import { useRefusal } from "./entitled.ts";
+import { useRefusal } from "./scopes.ts";
 import { Link } from "./link.tsx";
 import { Login } from "./login.tsx";
-import { Palette } from "./palette.tsx";
-import { Icon, type IconName } from "./part/icon.tsx";
-import { tell, Toasts } from "./part/toast.tsx";
-import { Empty } from "./part/trouble.tsx";
+import { Palette } from "./palette/palette.tsx";
+import { Icon, type IconName } from "./ui/icon.tsx";
+import { tell, Toasts } from "./ui/toast.tsx";
+import { Empty } from "./ui/load-error.tsx";
 import { go, useRoute, type Route } from "./route.ts";
 import { Keys } from "./keys.tsx";
 import { useShortcuts } from "./shortcut.ts";
 import { theme, turnTheme } from "./theme.ts";
-import { Agents } from "./view/agents.tsx";
-import { Cost } from "./view/cost.tsx";
-import { Memory } from "./view/memory.tsx";
+import { Agents } from "./view/agents/agents.tsx";
+import { Cost } from "./view/cost/cost.tsx";
+import { Memory } from "./view/memory/memory.tsx";
 import { OpenDialog } from "./view/open-dialog.tsx";
-import { Search } from "./view/search.tsx";
+import { Search } from "./view/search/search.tsx";
 import { SessionPage } from "./view/session/page.tsx";
 import { Sessions } from "./view/sessions/page.tsx";
-import { Triggers } from "./view/triggers.tsx";
+import { Triggers } from "./view/triggers/triggers.tsx";
 import { Workers } from "./view/workers.tsx";
 
 type Over = "palette" | "open" | "keys" | null;

@@ -2,7 +2,7 @@
  * Whether the server is reached, and takes who is asking. Every request of the console passes here; while
  * nothing comes through it is tried again and again, and who waits is told when it does.
  */
-import { cell } from "./cell.ts";
+import { cell } from "./signal.ts";
 import { after } from "./world.ts";
 
 /** `out`: the server is there, but takes no login of this browser. */

@@ -1,10 +1,10 @@
 /** The keys that can be pressed here. */
 import type { ReactNode } from "react";
-import { useCell } from "./cell.ts";
+import { useCell } from "./signal.ts";
 import { keyName, keyRows } from "./key-rows.ts";
-import { Dialog } from "./part/dialog.tsx";
+import { Dialog } from "./ui/dialog.tsx";
 import { shortcuts } from "./shortcut.ts";
-import "./style/palette.css";
+import "./palette/palette.css";
 
 export function Keys({ close }: { readonly close: () => void }): ReactNode {
   const rows = keyRows(useCell(shortcuts));

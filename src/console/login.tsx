@@ -1,7 +1,7 @@
 /** For who is not logged in, or not any more: what was shown stays in the address. */
 import { useState, type ReactNode } from "react";
 import { login, why as whyOut } from "./connection.ts";
-import { Button } from "./part/button.tsx";
+import { Button } from "./ui/button.tsx";
 
 export function Login(): ReactNode {
   const [why, setWhy] = useState<string | null>(() => whyOut.get());

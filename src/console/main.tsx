@@ -4,9 +4,9 @@ import { App } from "./app.tsx";
 import { loginFromAddress } from "./connection.ts";
 import { startShortcuts } from "./shortcut.ts";
 import { startTheme } from "./theme.ts";
-import "./style/base.css";
-import "./style/part.css";
-import "./style/shell.css";
+import "./base.css";
+import "./ui/ui.css";
+import "./shell.css";
 
 startTheme();
 startShortcuts();

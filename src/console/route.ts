@@ -8,7 +8,7 @@
  *   /s/ID/compare?with=ID      beside another          …?at=SEQ             all of it as it was there
  *   /s/ID/merge?from=ID        what a merge would do
  */
-import { cell, useCell } from "./cell.ts";
+import { cell, useCell } from "./signal.ts";
 
 export const places = ["search", "agents", "triggers", "workers", "cost", "memory"] as const;
 export type Place = (typeof places)[number];

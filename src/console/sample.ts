@@ -1,6 +1,6 @@
 /** The sample family, at the server that gave this page: made, gone on with, and taken away. */
-import { cell, useCell } from "./cell.ts";
-import { refresh, useReading, type Reading } from "./reading.ts";
+import { cell, useCell } from "./signal.ts";
+import { refresh, useReading, type Reading } from "./query-cache.ts";
 import {
   makeSampleFamily,
   removeSampleFamily,

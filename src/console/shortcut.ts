@@ -3,7 +3,7 @@
  * types, only what has Ctrl counts, and Escape. The list of them is shown by `?`.
  */
 import { useEffect, useRef } from "react";
-import { cell } from "./cell.ts";
+import { cell } from "./signal.ts";
 
 export interface Shortcut {
   /** As `event.key` has it: `j`, `Enter`, `?`; with Ctrl `ctrl+k`; two in a row `g s`. */

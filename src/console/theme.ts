@@ -1,5 +1,5 @@
 /** Light or dark: as the system says, unless somebody chose. */
-import { cell } from "./cell.ts";
+import { cell } from "./signal.ts";
 
 export type Theme = "system" | "light" | "dark";
 const themes: readonly Theme[] = ["system", "light", "dark"];

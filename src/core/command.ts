@@ -1,6 +1,6 @@
 /** Commands: what callers ask of a session. Each has a decision in decide.ts, under the same name. */
-import type { ItemKind } from "./catalogue/durable.ts";
-import type { Block } from "./catalogue/entry.ts";
+import type { ItemKind } from "./catalog/durable.ts";
+import type { Block } from "./catalog/entry.ts";
 import type { Digest } from "./chain.ts";
 import type { GovernCommand } from "./command/govern.ts";
 import type { MergeCommand } from "./command/merge.ts";
@@ -8,11 +8,11 @@ import type { MessageCommand } from "./command/message.ts";
 import type { MoveCommand } from "./command/move.ts";
 import type { TriggerCommand, TriggerSetting } from "./command/trigger.ts";
 import type { TurnCommand } from "./command/turn.ts";
-import type { TreeChange } from "./files.ts";
+import type { TreeChange } from "./tool/file-version.ts";
 import type { Carried } from "./memory/choice.ts";
 import type { Ranges } from "./range.ts";
 import type { Amounts, State } from "./state.ts";
-import type { Wake } from "./trigger.ts";
+import type { Wake } from "./trigger/trigger.ts";
 
 /** What core is told of the world. */
 export interface Facts {

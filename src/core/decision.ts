@@ -1,8 +1,8 @@
 /** What a decision is made of: drafts of records, or a refusal; and the small pieces that decisions share. */
-import type { BodyOf, ContentOf, SessionEventType } from "./catalogue.ts";
+import type { BodyOf, ContentOf, SessionEventType } from "./catalog.ts";
 import type { Budget, CommandName, CommandOf, Facts } from "./command.ts";
 import type { ErrorCode } from "./error.ts";
-import { mayIn, wayOut, type LifecycleCommand } from "./lifecycle.ts";
+import { mayIn, wayOut, type LifecycleCommand } from "./session/lifecycle.ts";
 import type { Amounts, State } from "./state.ts";
 
 /** A record to be written. `cause` may be a position that the same append will fill. */

@@ -8,7 +8,7 @@ import {
   type EventType,
   type SessionEventType,
   type WorkspaceEventType,
-} from "./catalogue.ts";
+} from "./catalog.ts";
 import { SkeinError } from "./error.ts";
 import type { LogId } from "./ids.ts";
 import { upcast } from "./upcast.ts";

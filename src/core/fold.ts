@@ -3,7 +3,7 @@
  * small function each; a forgotten one is a compile error. It never refuses: whether something may happen was
  * decided before it was written. It never reads a content.
  */
-import type { SessionEventType } from "./catalogue.ts";
+import type { SessionEventType } from "./catalog.ts";
 import type { EventOf, SessionEvent, Understood } from "./event.ts";
 import { assert } from "./error.ts";
 import { durableFolds } from "./fold/durable.ts";

@@ -6,12 +6,12 @@
  * content is still there, and the canonical form of the mind is the mind itself.
  */
 import type { z } from "zod";
-import type { Amounts as AmountsSchema } from "./catalogue/entry.ts";
-import type { ItemKind, TriggerKind } from "./catalogue/durable.ts";
+import type { Amounts as AmountsSchema } from "./catalog/entry.ts";
+import type { ItemKind, TriggerKind } from "./catalog/durable.ts";
 import type { Digest } from "./chain.ts";
 import type { Binding } from "./command.ts";
-import { Keyed } from "./keyed.ts";
-import type { Status } from "./lifecycle.ts";
+import { Keyed } from "./sorted-map.ts";
+import type { Status } from "./session/lifecycle.ts";
 import { subtract, type Ranges } from "./range.ts";
 
 export type Amounts = z.infer<typeof AmountsSchema>;

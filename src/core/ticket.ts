@@ -3,7 +3,7 @@
  * says which), and then held to a strict one: every mistake is told with the file and the line.
  */
 import { checkOptions, nearest, SkeinError } from "./error.ts";
-import { checkTexts, isObject } from "./given.ts";
+import { checkTexts, isObject } from "./option-check.ts";
 import { quote } from "./ids.ts";
 import { limit } from "./limit.ts";
 import { agentHint, idHint, isAgentWord, isTicketId, mistake, slug, type Ticket } from "./ticket/draft.ts";

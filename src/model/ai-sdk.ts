@@ -12,7 +12,7 @@ import type {
   LanguageModelV4StreamPart,
   SharedV4ProviderOptions,
 } from "@ai-sdk/provider";
-import type { Settings } from "../core/part.ts";
+import type { Settings } from "../core/context/part.ts";
 import { readAnswer } from "./answer.ts";
 import { asModelError, interrupted } from "./failure.ts";
 import { hideKeys } from "./hidden-key.ts";

@@ -6,8 +6,8 @@ import type {
   LanguageModelV4Usage,
   SharedV4ProviderMetadata,
 } from "@ai-sdk/provider";
-import { checkJson } from "../core/json.ts";
-import type { Metadata } from "../core/part.ts";
+import { checkJson } from "../core/text/json.ts";
+import type { Metadata } from "../core/context/part.ts";
 import { asModelError, dropped } from "./failure.ts";
 import { ModelError, type Answer, type AnswerBlock, type Delta, type Finish, type Usage } from "./port.ts";
 

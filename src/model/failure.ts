@@ -12,7 +12,7 @@ import {
   TypeValidationError,
   UnsupportedFunctionalityError,
 } from "@ai-sdk/provider";
-import { errorText } from "../core/suppressed.ts";
+import { errorText } from "../core/first-error.ts";
 import { ModelError, type ModelErrorKind } from "./port.ts";
 
 export function asModelError(error: unknown): ModelError {

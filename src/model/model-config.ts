@@ -20,7 +20,7 @@
  */
 import * as z from "zod";
 import { nearest, SkeinError } from "../core/error.ts";
-import { errorText } from "../core/suppressed.ts";
+import { errorText } from "../core/first-error.ts";
 
 /** The providers that need no configuration but a key. */
 export const builtInProviders = ["anthropic", "openai", "google"] as const;

@@ -3,9 +3,9 @@
  * can be tried by anybody. It understands a few fixed forms of words (offline/phrase.ts), turns them into
  * real tool calls, and says plainly what it is and what it cannot do.
  */
-import type { Part } from "../core/part.ts";
+import type { Part } from "../core/context/part.ts";
 import { limit } from "../core/limit.ts";
-import { estimateTokens, roughTokens } from "../core/tokens.ts";
+import { estimateTokens, roughTokens } from "../core/context/token-count.ts";
 import { messagesOf, textOf } from "./offline/known.ts";
 import { isLost, planOf, toolsOf, type Plan } from "./offline/plan.ts";
 import { answerTo, helpText, introduction, missingText, outcomeText } from "./offline/reply.ts";

@@ -2,7 +2,7 @@
  * The model port: one stateless call of a model. Drivers (offline, the AI SDK) keep nothing between calls;
  * all that the model knows is in the parts of the call.
  */
-import type { Metadata, Part } from "../core/part.ts";
+import type { Metadata, Part } from "../core/context/part.ts";
 
 export interface ModelCall {
   /** The rendered context. Of several `settings` or `tools` parts the last one counts. */

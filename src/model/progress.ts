@@ -4,7 +4,7 @@
  * off.
  */
 import type { LanguageModelV4StreamPart } from "@ai-sdk/provider";
-import type { Settings } from "../core/part.ts";
+import type { Settings } from "../core/context/part.ts";
 import type { ModelProgress, Usage } from "./port.ts";
 import type { Wire } from "./prompt.ts";
 

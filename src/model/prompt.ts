@@ -23,7 +23,7 @@ import type {
   Settings,
   ToolDefinition,
   UserBlock,
-} from "../core/part.ts";
+} from "../core/context/part.ts";
 import { SkeinError } from "../core/error.ts";
 import { ModelError, type ModelCall } from "./port.ts";
 

@@ -1,7 +1,7 @@
 /** What comes back: loose, so that a client of today reads what a server of tomorrow adds. */
 import * as z from "zod";
-import { Count, Json, Millis, Seq, Sha256 } from "../core/catalogue/entry.ts";
-import { statuses } from "../core/lifecycle.ts";
+import { Count, Json, Millis, Seq, Sha256 } from "../core/catalog/entry.ts";
+import { statuses } from "../core/session/lifecycle.ts";
 
 export { Count, Sha256 };
 
@@ -80,7 +80,7 @@ export const SessionRow = z.looseObject({
   dueMs: Millis.nullable(),
 });
 
-/** Money and tokens of model calls; `src/core/money.ts` says what each means. */
+/** Money and tokens of model calls; `src/core/budget/money.ts` says what each means. */
 const Spend = z.looseObject({
   calls: Count,
   inputTokens: Count,

@@ -1,10 +1,10 @@
 /** The calls of an engine, as operations: sessions as a whole, and what is asked of all of them. */
 import * as z from "zod";
-import { scopes } from "../core/access-token.ts";
-import { AgentDefinition } from "../core/agent.ts";
-import { statuses } from "../core/lifecycle.ts";
+import { scopes } from "../core/workspace/access-token.ts";
+import { AgentDefinition } from "../core/workspace/agent.ts";
+import { statuses } from "../core/session/lifecycle.ts";
 import { limit } from "../core/limit.ts";
-import { Policy } from "../core/policy.ts";
+import { Policy } from "../core/govern/policy.ts";
 import * as answer from "./answer.ts";
 import * as field from "./field.ts";
 import { change, read } from "./operation.ts";

@@ -1,6 +1,6 @@
 /** What callers may give: the fields that several operations share. Strict, so that a misspelling is told. */
 import * as z from "zod";
-import { ItemKind } from "../core/catalogue/durable.ts";
+import { ItemKind } from "../core/catalog/durable.ts";
 import {
   AgentName,
   Block,
@@ -11,10 +11,10 @@ import {
   ModelName,
   Reason,
   Seq,
-} from "../core/catalogue/entry.ts";
+} from "../core/catalog/entry.ts";
 import { namePattern } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
-import { missedRules, triggerSchemas } from "../core/trigger.ts";
+import { missedRules, triggerSchemas } from "../core/trigger/trigger.ts";
 
 export { AgentName, ItemKind, Key, Millis, ModelName, Reason, Seq };
 

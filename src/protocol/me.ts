@@ -1,6 +1,6 @@
 /** Who asks: at an address of its own beside login and logout, since it takes no scope but a token at all. */
 import * as z from "zod";
-import { scopes } from "../core/access-token.ts";
+import { scopes } from "../core/workspace/access-token.ts";
 import * as answer from "./answer.ts";
 import { read } from "./operation.ts";
 

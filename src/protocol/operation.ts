@@ -1,6 +1,6 @@
 /** What one operation of the HTTP API says of itself. The tables are in the files beside this one. */
 import * as z from "zod";
-import type { Scope } from "../core/access-token.ts";
+import type { Scope } from "../core/workspace/access-token.ts";
 
 type Fields = z.core.$ZodLooseShape;
 /** Of an operation that takes nothing. */

@@ -1,6 +1,6 @@
 /** Problems (RFC 9457): what goes wrong over HTTP, with our codes, messages and hints. */
 import * as z from "zod";
-import { withoutTokens } from "../core/access-token.ts";
+import { withoutTokens } from "../core/workspace/access-token.ts";
 import { errorCodes, SkeinError, type ErrorCode } from "../core/error.ts";
 
 /** Codes that only the way over HTTP knows, with their statuses. */

@@ -1,14 +1,13 @@
 /** What callers may give to the calls of a session: checked here, before anything is decided. */
-import type { Block } from "../core/catalogue/entry.ts";
+import type { Block } from "../core/catalog/entry.ts";
 import type { AppendRecord, Binding, Budget, OpenOptions } from "../core/command.ts";
-import { checkDeadline } from "../core/deadline.ts";
+import { checkDeadline } from "../core/trigger/deadline.ts";
 import { sandboxComplaint } from "../core/decide/work.ts";
 import { checkOptions, SkeinError } from "../core/error.ts";
-import { checkLists, checkTexts, isObject } from "../core/given.ts";
+import { checkLists, checkTexts, isObject } from "../core/option-check.ts";
 import { quote } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import { agentHint, isAgentWord } from "../core/ticket/draft.ts";
-import type { WriteOptions } from "./session.ts";
 
 export interface AskOptions extends WriteOptions {
   /** `queue`, the default: for the next turn. `steer`: for the next step of the turn in progress. */
@@ -181,4 +180,9 @@ export function checkPriority(call: string, priority: unknown): void {
   throw new SkeinError("invalid", `${call}: the priority ${given}`, {
     hint: `priorities are whole numbers from 0, the most urgent, to ${limit.priorityMax}`,
   });
+}
+
+export interface WriteOptions {
+  /** A second change with the same key is not written; it gives the result of the first. */
+  readonly key?: string;
 }

@@ -6,10 +6,10 @@ import { fork, spawn } from "node:child_process";
 import { hash, randomBytes, randomFillSync } from "node:crypto";
 import { once } from "node:events";
 import { setImmediate, setTimeout } from "node:timers";
-import type { Redactor } from "../core/secret.ts";
+import type { Redactor } from "../core/secret/redactor.ts";
 import type { StoreWorld } from "../store/port.ts";
 import type { Child, ToolWorld } from "../tool/port.ts";
-import { makeProcessIdentity, thisMachine } from "./turn/process-identity.ts";
+import { makeProcessIdentity, thisMachine } from "../platform/process-identity.ts";
 
 export interface World extends StoreWorld, Pick<ToolWorld, "secret" | "spawn"> {
   /** As `spawn`, with a standard input that is written to until it is ended. */

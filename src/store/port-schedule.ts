@@ -1,6 +1,6 @@
 /** What a store does for workers: a part of the port, and of its contract. */
 import type { SessionId } from "../core/ids.ts";
-import type { Status } from "../core/lifecycle.ts";
+import type { Status } from "../core/session/lifecycle.ts";
 
 /** A session that is due, or is run. */
 export interface DueRow {

@@ -12,8 +12,8 @@
  */
 import type { Digest, StoredRecord } from "../core/chain.ts";
 import type { LogId, SessionId, WorkspaceId } from "../core/ids.ts";
-import type { Status } from "../core/lifecycle.ts";
-import type { Answer, QueryOptions } from "./answer.ts";
+import type { Status } from "../core/session/lifecycle.ts";
+import type { Answer, QueryOptions } from "./sql/query-result.ts";
 import type { ScheduleField, ScheduleStore } from "./port-schedule.ts";
 
 export type { DueRow, RunMatch, ScheduledRow, ServerRow, SpendField, WorkerRow } from "./port-schedule.ts";
@@ -229,7 +229,7 @@ export interface IndexEntry {
   readonly triggers?: string;
   /** Absent: it has room. */
   readonly zone?: "strained" | "full";
-  /** What it has cost, as `spendOf` of src/core/money.ts has it; absent: nothing. */
+  /** What it has cost, as `spendOf` of src/core/budget/money.ts has it; absent: nothing. */
   readonly nanoUsd?: number;
   /** The most that it may have cost besides; absent: nothing. */
   readonly unconfirmedNanoUsd?: number;
@@ -417,7 +417,10 @@ export interface Store extends ScheduleStore {
   endingWith(ending: string, limit: number): Promise<readonly SessionId[]>;
   /** Forks of a session that still exist, and where they left it. */
   forks(session: SessionId): Promise<readonly { readonly session: SessionId; readonly seq: number }[]>;
-  /** Existing sessions whose first record names this one as their origin (core/origin.ts); it may be gone. */
+  /**
+   * Existing sessions whose first record names this one as their origin (core/branch/origin.ts); it may be
+   * gone.
+   */
   openedFrom(session: SessionId): Promise<readonly SessionId[]>;
   /** Corrects the index without a record. False, and nothing changes, when the log is not at `atSeq`. */
   index(session: SessionId, entry: IndexEntry, atSeq: number): Promise<boolean>;

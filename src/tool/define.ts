@@ -1,9 +1,9 @@
 /** `defineTool`: a tool from a name, a schema and a function, whatever library the schema is written with. */
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
 import * as z from "zod";
-import type { SessionAct } from "../core/act.ts";
+import type { SessionAct } from "../core/tool/session-action.ts";
 import { checkOptions, SkeinError } from "../core/error.ts";
-import { errorText } from "../core/suppressed.ts";
+import { errorText } from "../core/first-error.ts";
 import type { Checked, ExactCommand, OuterTool, Probed, SessionTool, ToolCall } from "./port.ts";
 
 const toolLimit = {

@@ -10,7 +10,7 @@ import { constants } from "node:fs";
 import { access, lstat, mkdir, open, readdir, readlink, rename, rm, rmdir, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { SkeinError } from "../core/error.ts";
-import { isPlainPath, isSameVersion, type FileVersion } from "../core/files.ts";
+import { isPlainPath, isSameVersion, type FileVersion } from "../core/tool/file-version.ts";
 import { isLiveDatabase } from "./live-database.ts";
 import { inParallel } from "./file-shelf.ts";
 import { temporaryEnding } from "./file-tree.ts";

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { SkeinError } from "../core/error.ts";
 import { defineTool } from "./define.ts";
 import { isBinary, readUpTo } from "./file-text.ts";
-import { globMatcher } from "../core/glob.ts";
+import { globMatcher } from "../core/text/glob.ts";
 import { openGrep, type Grep } from "./grep.ts";
 import { isLiveDatabase } from "./live-database.ts";
 import type { OuterTool, ToolCall } from "./port.ts";

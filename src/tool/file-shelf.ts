@@ -6,7 +6,7 @@
 import { constants } from "node:fs";
 import { copyFile, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { isSameVersion, type FileChange, type FileVersion } from "../core/files.ts";
+import { isSameVersion, type FileChange, type FileVersion } from "../core/tool/file-version.ts";
 import { isHidden, sightOf, treeLimit, type Look, type Sight } from "./file-tree.ts";
 import type { FileBlobs, FileTree } from "./port.ts";
 

@@ -5,7 +5,7 @@
  */
 import { lstat, readdir, readlink, realpath } from "node:fs/promises";
 import { dirname, join, relative, sep } from "node:path";
-import { isPlainPath } from "../core/files.ts";
+import { isPlainPath } from "../core/tool/file-version.ts";
 import { databaseOf } from "./live-database.ts";
 import type { Bound, FileTree } from "./port.ts";
 import { openRoot } from "./root.ts";

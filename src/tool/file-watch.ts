@@ -8,7 +8,7 @@
 import { lstat, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
-import type { TreeChange } from "../core/files.ts";
+import type { TreeChange } from "../core/tool/file-version.ts";
 import { Shelf, type Entry } from "./file-shelf.ts";
 import { covers, isWithin, lookAt, lookAtPaths, temporaryEnding, withParents } from "./file-tree.ts";
 import { makeTurns } from "./file-write.ts";

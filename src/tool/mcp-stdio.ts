@@ -4,7 +4,7 @@
  */
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js";
-import { errorText } from "../core/suppressed.ts";
+import { errorText } from "../core/first-error.ts";
 import { makeCapture } from "./capture.ts";
 import type { Child, ToolWorld } from "./port.ts";
 

@@ -6,8 +6,8 @@ import type { AjvJsonSchemaValidator } from "@modelcontextprotocol/sdk/validatio
 import type { JsonSchemaType } from "@modelcontextprotocol/sdk/validation";
 import * as z from "zod";
 import { SkeinError } from "../core/error.ts";
-import { errorText } from "../core/suppressed.ts";
-import { isUnsent } from "../core/unsent.ts";
+import { errorText } from "../core/first-error.ts";
+import { isUnsent } from "../core/unsent-request.ts";
 import { version } from "../core/version.ts";
 import { hideSecrets, plainEnv, secretsOf } from "./environment.ts";
 import { outputOf, type McpResult } from "./mcp-output.ts";

@@ -1,6 +1,6 @@
 /** Statements on a bound PostgreSQL database. The client is loaded when the first one is sent. */
 import { SkeinError } from "../core/error.ts";
-import { errorText } from "../core/suppressed.ts";
+import { errorText } from "../core/first-error.ts";
 import type { Database } from "./database.ts";
 import { OutcomeUnknown, type ToolWorld } from "./port.ts";
 import { Gone, openConnection, type Connection, type ConnectionOptions } from "./postgres-connection.ts";

@@ -11,7 +11,7 @@ import { release } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { SkeinError } from "../core/error.ts";
 import { limit } from "../core/limit.ts";
-import { errorText } from "../core/suppressed.ts";
+import { errorText } from "../core/first-error.ts";
 import { makeCapture } from "./capture.ts";
 import { isWithin } from "./file-tree.ts";
 import type { McpWorld, PipedChild } from "./mcp-stdio.ts";

@@ -1,9 +1,9 @@
-/** Session tools: what a model may do to its own session. Each is an act of core/act.ts. */
+/** Session tools: what a model may do to its own session. Each is an act of core/tool/session-action.ts. */
 import * as z from "zod";
-import { itemKinds } from "../core/catalogue/durable.ts";
-import { Key as StoredKey } from "../core/catalogue/entry.ts";
+import { itemKinds } from "../core/catalog/durable.ts";
+import { Key as StoredKey } from "../core/catalog/entry.ts";
 import { limit } from "../core/limit.ts";
-import { memoryScopes } from "../core/memory.ts";
+import { memoryScopes } from "../core/memory/memory.ts";
 import { defineSessionTool } from "./define.ts";
 import type { SessionTool } from "./port.ts";
 

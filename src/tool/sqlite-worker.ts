@@ -3,7 +3,7 @@
  * only a process can be ended in the middle of a query. Its argument is a `StatementRequest` in JSON.
  */
 import { constants, DatabaseSync } from "node:sqlite";
-import { errorText } from "../core/suppressed.ts";
+import { errorText } from "../core/first-error.ts";
 import { cell, rowsLimit, type Rows } from "./rows.ts";
 
 export interface StatementRequest {

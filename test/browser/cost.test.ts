@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import type { Browser } from "playwright-core";
-import { spendText } from "../../src/core/money.ts";
-import type { Session } from "../../src/runtime/session.ts";
+import { spendText } from "../../src/core/budget/money.ts";
+import type { Session } from "../../src/runtime/engine/session.ts";
 import { buildPage, noChromium, startChromium } from "./chromium.ts";
 import { makeStand, type Stand } from "./stand.ts";
 

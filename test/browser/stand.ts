@@ -7,15 +7,15 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
-import { readConsole } from "../../src/cli/console-files.ts";
+import { readConsole } from "../../src/cli/open/console-files.ts";
 import { openEngine, type Engine, type Session } from "../../src/index.ts";
 import { offlineModel } from "../../src/model/offline.ts";
 import type { Models } from "../../src/model/port.ts";
 import { realWorld } from "../../src/runtime/world.ts";
-import { makeAuthorizer } from "../../src/server/authorize.ts";
-import { serve, type Serving } from "../../src/server/listen.ts";
+import { makeAuthorizer } from "../../src/server/auth/authorize.ts";
+import { serve, type Serving } from "../../src/server/http/server.ts";
 import type { OuterTool } from "../../src/tool/port.ts";
-import { oneTenant } from "../../src/server/tenants.ts";
+import { oneTenant } from "../../src/server/http/tenants.ts";
 
 export interface Stand extends AsyncDisposable {
   readonly engine: Engine;

@@ -1,9 +1,9 @@
 /** From words to values: what is taken, and what is refused. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { findVerb, parseWords } from "../../src/cli/args.ts";
-import { parseMoment, parseSpan } from "../../src/cli/moment.ts";
-import { verb, type Options } from "../../src/cli/verb.ts";
+import { findVerb, parseWords } from "../../src/cli/command/args.ts";
+import { parseMoment, parseSpan } from "../../src/cli/format/moment.ts";
+import { verb, type Options } from "../../src/cli/command/verb.ts";
 
 const options = {
   at: { type: "place", what: "a place" },

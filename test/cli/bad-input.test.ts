@@ -6,7 +6,7 @@ import { DatabaseSync } from "node:sqlite";
 import { after, before, suite, test, type TestContext } from "node:test";
 import type { ErrorCode } from "../../src/core/error.ts";
 import { limit } from "../../src/core/limit.ts";
-import { exitCodeOf } from "../../src/cli/exit-code.ts";
+import { exitCodeOf } from "../../src/cli/command/exit-code.ts";
 import { makeFolder, skeinIn, type Ended } from "./skein.ts";
 
 interface Refusal {

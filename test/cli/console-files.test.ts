@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { readConsole } from "../../src/cli/console-files.ts";
+import { readConsole } from "../../src/cli/open/console-files.ts";
 import { newPath } from "../path.ts";
 
 test("the files of the page are known by path, with type, etag and whether they ever change", async () => {

@@ -15,8 +15,8 @@ import {
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { runWords } from "../../src/cli/run.ts";
-import { collectingSurface } from "../../src/cli/screen.ts";
+import { runWords } from "../../src/cli/command/run.ts";
+import { collectingSurface } from "../../src/cli/command/screen.ts";
 import { endOf, makeFolder, skeinIn } from "./skein.ts";
 
 async function folderWithSession() {

@@ -1,11 +1,11 @@
 /** Help is made from the definitions, so the definitions are what is looked at. */
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import { findVerb, globalOptions, parseWords } from "../../src/cli/args.ts";
-import { exitCodes } from "../../src/cli/exit-code.ts";
-import { runWords } from "../../src/cli/run.ts";
-import { collectingSurface } from "../../src/cli/screen.ts";
-import { otherWords, verbs } from "../../src/cli/verbs.ts";
+import { findVerb, globalOptions, parseWords } from "../../src/cli/command/args.ts";
+import { exitCodes } from "../../src/cli/command/exit-code.ts";
+import { runWords } from "../../src/cli/command/run.ts";
+import { collectingSurface } from "../../src/cli/command/screen.ts";
+import { otherWords, verbs } from "../../src/cli/command/verbs.ts";
 
 const promised =
   "open ps show log state append record retract scratch save load fork rewind clear suspend activate close " +

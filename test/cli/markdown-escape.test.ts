@@ -1,7 +1,7 @@
 /** Markdown for people: HTML is made plain, and code is left as it was written. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { escapeHtml } from "../../src/cli/markdown-escape.ts";
+import { escapeHtml } from "../../src/cli/format/markdown-escape.ts";
 import { makeFolder, skeinIn } from "./skein.ts";
 
 /** Lines as they are, with `«` where a `<` must be escaped. */

@@ -3,14 +3,14 @@ import assert from "node:assert/strict";
 import { renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { suite, test } from "node:test";
-import { runWords } from "../../src/cli/run.ts";
-import { collectingSurface } from "../../src/cli/screen.ts";
+import { runWords } from "../../src/cli/command/run.ts";
+import { collectingSurface } from "../../src/cli/command/screen.ts";
 import { SkeinError } from "../../src/core/error.ts";
 import { makeWorkspaceId } from "../../src/core/ids.ts";
 import { limit } from "../../src/core/limit.ts";
-import { Engine } from "../../src/runtime/engine.ts";
+import { Engine } from "../../src/runtime/engine/engine.ts";
 import { realWorld } from "../../src/runtime/world.ts";
-import { sqliteStore } from "../../src/store/sqlite.ts";
+import { sqliteStore } from "../../src/store/sqlite/store.ts";
 import { makeFolder } from "./skein.ts";
 
 type Answer = Record<string, unknown>;

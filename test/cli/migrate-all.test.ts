@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { test } from "node:test";
-import { movingText } from "../../src/cli/move-text.ts";
+import { movingText } from "../../src/cli/format/move-text.ts";
 import { openEngine } from "../../src/index.ts";
 import { endOf, makeFolder, skeinIn } from "./skein.ts";
 

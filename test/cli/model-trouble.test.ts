@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { suite, test } from "node:test";
-import { collectingSurface, makeScreen } from "../../src/cli/screen.ts";
-import { makeHearing } from "../../src/cli/hearing.ts";
-import type { Heard } from "../../src/runtime/ask.ts";
+import { collectingSurface, makeScreen } from "../../src/cli/command/screen.ts";
+import { makeHearing } from "../../src/cli/chat/turn-printer.ts";
+import type { Heard } from "../../src/runtime/turn/ask.ts";
 import { startWire, type WireReply, type WireServer } from "../model/wire/server.ts";
 import { makeFolder, skeinIn } from "./skein.ts";
 

@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import type { SkeinError } from "../../src/core/error.ts";
 import { version } from "../../src/core/version.ts";
-import { makeOpening } from "../../src/cli/opening.ts";
-import { runWords } from "../../src/cli/run.ts";
-import { collectingSurface } from "../../src/cli/screen.ts";
+import { makeOpening } from "../../src/cli/open/open-engine.ts";
+import { runWords } from "../../src/cli/command/run.ts";
+import { collectingSurface } from "../../src/cli/command/screen.ts";
 import { noPostgres, postgresPlace } from "../postgres/place.ts";
 
 async function say(store: string, ...words: readonly string[]) {

@@ -3,10 +3,10 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { suite, test } from "node:test";
-import { replayHtml } from "../../src/cli/replay-html.ts";
-import { runWords } from "../../src/cli/run.ts";
-import { collectingSurface } from "../../src/cli/screen.ts";
-import type { ReplayReport, ReplayTurn } from "../../src/core/replay.ts";
+import { replayHtml } from "../../src/cli/format/replay-html.ts";
+import { runWords } from "../../src/cli/command/run.ts";
+import { collectingSurface } from "../../src/cli/command/screen.ts";
+import type { ReplayReport, ReplayTurn } from "../../src/core/turn/run-comparison.ts";
 import { makeFolder } from "./skein.ts";
 
 /** A session with two turns, and the command line in this process. */

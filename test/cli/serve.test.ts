@@ -4,7 +4,7 @@ import { readFileSync, statSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
 import { realWorld } from "../../src/runtime/world.ts";
-import { sqliteStore } from "../../src/store/sqlite.ts";
+import { sqliteStore } from "../../src/store/sqlite/store.ts";
 import { workspace } from "../runtime/place.ts";
 import { until } from "../server/until.ts";
 import { endOf, makeFolder, skeinIn, type Skein } from "./skein.ts";

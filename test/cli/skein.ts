@@ -6,8 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { after } from "node:test";
-import { runWords } from "../../src/cli/run.ts";
-import { collectingSurface } from "../../src/cli/screen.ts";
+import { runWords } from "../../src/cli/command/run.ts";
+import { collectingSurface } from "../../src/cli/command/screen.ts";
 import { kind } from "../kind.ts";
 
 /** What is run in this process must find no key and no configuration of whoever runs the tests. */

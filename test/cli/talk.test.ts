@@ -4,11 +4,11 @@ import { existsSync, rmSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { suite, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import { collectingSurface, makeScreen } from "../../src/cli/screen.ts";
-import { Talk } from "../../src/cli/talk.ts";
-import { parseCommand, splitWords } from "../../src/cli/talk-command.ts";
-import type { TypedLines } from "../../src/cli/typed-lines.ts";
-import type { Session } from "../../src/runtime/session.ts";
+import { collectingSurface, makeScreen } from "../../src/cli/command/screen.ts";
+import { Talk } from "../../src/cli/chat/chat.ts";
+import { parseCommand, splitWords } from "../../src/cli/chat/chat-command.ts";
+import type { TypedLines } from "../../src/cli/chat/typed-lines.ts";
+import type { Session } from "../../src/runtime/engine/session.ts";
 import { engineWith, scripted, use } from "../runtime/turn/scripted.ts";
 import { endOf, makeFolder, parseLines, skeinIn } from "./skein.ts";
 

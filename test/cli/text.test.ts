@@ -2,10 +2,19 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { ago } from "../../src/cli/moment.ts";
-import { makeScreen, type Surface } from "../../src/cli/screen.ts";
-import { table } from "../../src/cli/table.ts";
-import { bytes, columnsOf, count, cut, jsonText, manyLines, oneLine, plural } from "../../src/cli/text.ts";
+import { ago } from "../../src/cli/format/moment.ts";
+import { makeScreen, type Surface } from "../../src/cli/command/screen.ts";
+import { table } from "../../src/cli/format/table.ts";
+import {
+  bytes,
+  columnsOf,
+  count,
+  cut,
+  jsonText,
+  manyLines,
+  oneLine,
+  plural,
+} from "../../src/cli/format/text.ts";
 
 /** What a terminal acts upon: controls of both sets, and what turns the direction of text. */
 const acts = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/;

@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { suite, test } from "node:test";
-import { runWords } from "../../src/cli/run.ts";
-import { collectingSurface } from "../../src/cli/screen.ts";
-import { parseComing, parseWake, specText } from "../../src/cli/trigger-word.ts";
+import { runWords } from "../../src/cli/command/run.ts";
+import { collectingSurface } from "../../src/cli/command/screen.ts";
+import { parseComing, parseWake, specText } from "../../src/cli/format/trigger-word.ts";
 import { makeFolder, parseLines } from "./skein.ts";
 
 function place() {

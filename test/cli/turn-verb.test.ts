@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { suite, test } from "node:test";
-import { parseBinding } from "../../src/cli/binding-word.ts";
-import { money } from "../../src/cli/money.ts";
-import { safePieces } from "../../src/cli/text.ts";
+import { parseBinding } from "../../src/cli/format/binding-word.ts";
+import { money } from "../../src/cli/format/money.ts";
+import { safePieces } from "../../src/cli/format/text.ts";
 import { startWire } from "../model/wire/server.ts";
 import { makeFolder, parseLines, skeinIn, type Ended } from "./skein.ts";
 

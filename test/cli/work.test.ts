@@ -3,11 +3,11 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { suite, test } from "node:test";
 import type { SessionId } from "../../src/core/ids.ts";
-import { runWords } from "../../src/cli/run.ts";
-import { collectingSurface } from "../../src/cli/screen.ts";
+import { runWords } from "../../src/cli/command/run.ts";
+import { collectingSurface } from "../../src/cli/command/screen.ts";
 import { limitOf } from "../../src/cli/verb/up.ts";
-import { frameOf, sorted } from "../../src/cli/top-frame.ts";
-import type { StandingRow } from "../../src/runtime/standing.ts";
+import { frameOf, sorted } from "../../src/cli/format/top-frame.ts";
+import type { StandingRow } from "../../src/runtime/read/session-list.ts";
 import { endOf, makeFolder, parseLines, skeinIn, type Skein } from "./skein.ts";
 
 type Answer = Record<string, unknown>;

@@ -13,10 +13,10 @@ import { makeWire } from "../../src/client/wire.ts";
 import type { SessionId } from "../../src/core/ids.ts";
 import { localCalls } from "../../src/protocol/local.ts";
 import { operationIds } from "../../src/protocol/operations.ts";
-import { Engine } from "../../src/runtime/engine.ts";
-import { SessionReader } from "../../src/runtime/session-reader.ts";
-import { Session } from "../../src/runtime/session.ts";
-import type { View } from "../../src/runtime/view.ts";
+import { Engine } from "../../src/runtime/engine/engine.ts";
+import { SessionReader } from "../../src/runtime/engine/session-reader.ts";
+import { Session } from "../../src/runtime/engine/session.ts";
+import type { View } from "../../src/runtime/engine/view.ts";
 
 /** What the client has beside the library, and the operation behind it. */
 const more: Readonly<Record<string, string>> = { "engine.follow": "engine.feed" };

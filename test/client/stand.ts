@@ -2,14 +2,14 @@
  * Loaded before test files (`node --import`): whenever one of them asks for an engine, it is given a client
  * of a server on it. One server serves them all; the token says whose engine is meant.
  */
-import type { Engine } from "../../src/runtime/engine.ts";
+import type { Engine } from "../../src/runtime/engine/engine.ts";
 import { makeEngine } from "../../src/client/engine.ts";
 import { makeWire } from "../../src/client/wire.ts";
 import { clientWorld, type Fetch } from "../../src/client/world.ts";
 import { makeProblem } from "../../src/protocol/problem.ts";
 import { realWorld } from "../../src/runtime/world.ts";
-import { makeAuthorizer, type Authorizer } from "../../src/server/authorize.ts";
-import { serve } from "../../src/server/listen.ts";
+import { makeAuthorizer, type Authorizer } from "../../src/server/auth/authorize.ts";
+import { serve } from "../../src/server/http/server.ts";
 import { giveInstead } from "../runtime/place.ts";
 
 const engines = new Map<string, Engine>();

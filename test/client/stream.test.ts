@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Fetch } from "../../src/client/world.ts";
-import type { Event } from "../../src/runtime/event-reader.ts";
-import type { Heard } from "../../src/runtime/ask.ts";
+import type { Event } from "../../src/runtime/read/event-reader.ts";
+import type { Heard } from "../../src/runtime/turn/ask.ts";
 import { all } from "../runtime/place.ts";
 import { connected } from "./connected.ts";
 

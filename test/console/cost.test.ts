@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { moneyText, noSpend } from "../../src/core/money.ts";
+import { moneyText, noSpend } from "../../src/core/budget/money.ts";
 import {
   chosenOf,
   dayRows,

@@ -11,7 +11,7 @@ import {
   type Answers,
   type Conflict,
   type Side,
-} from "../../src/console/view/family/answer.ts";
+} from "../../src/console/view/merge/conflict-answer.ts";
 
 const side = (value: unknown, seq: number, more: Partial<Side> = {}): Side => ({
   value,

@@ -5,7 +5,7 @@ import {
   fieldText,
   fieldWords,
   type DiffItem,
-} from "../../src/console/view/family/difference.ts";
+} from "../../src/console/view/compare/difference.ts";
 
 const item = (key: string, value: unknown, more: Partial<DiffItem> = {}): DiffItem => ({
   kind: "fact",

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { compareWords, valueText, type Piece } from "../../src/console/view/family/words.ts";
+import { compareWords, valueText, type Piece } from "../../src/console/view/compare/words.ts";
 
 const joined = (pieces: readonly Piece[]): string => pieces.map(({ text }) => text).join("");
 const own = (pieces: readonly Piece[]): string[] =>

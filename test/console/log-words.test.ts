@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import { actorWords, eventFamilies, toneOfEvent, wordsOfEvent } from "../../src/console/part/event-words.ts";
-import { entryOf, eventTypes, sessionCatalogue } from "../../src/core/catalogue.ts";
+import { actorWords, eventFamilies, toneOfEvent, wordsOfEvent } from "../../src/console/ui/event-summary.ts";
+import { entryOf, eventTypes, sessionCatalogue } from "../../src/core/catalog.ts";
 
 interface Schema {
   readonly type?: string;

@@ -5,9 +5,9 @@ import type { RemoteEngine } from "../../src/client/connect.ts";
 import { makeSampleFamily, removeSampleFamily, sampleStanding } from "../../src/console/sample/maker.ts";
 import { makingLabel, samplePlan } from "../../src/console/sample/plan.ts";
 import { offlineModel } from "../../src/model/offline.ts";
-import { Engine } from "../../src/runtime/engine.ts";
+import { Engine } from "../../src/runtime/engine/engine.ts";
 import { realWorld } from "../../src/runtime/world.ts";
-import { memoryStore } from "../../src/store/memory.ts";
+import { memoryStore } from "../../src/store/memory/store.ts";
 import { makeToolSource } from "../../src/tool/source.ts";
 import { workspace } from "../runtime/place.ts";
 

@@ -1,7 +1,7 @@
 /** What can be done with which sessions from their rows. */
 import { test } from "node:test";
 import assert from "node:assert/strict";
-import { statuses } from "../../src/core/lifecycle.ts";
+import { statuses } from "../../src/core/session/lifecycle.ts";
 import {
   actionOf,
   actions,

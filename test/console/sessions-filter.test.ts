@@ -2,7 +2,7 @@
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { statuses } from "../../src/core/lifecycle.ts";
+import { statuses } from "../../src/core/session/lifecycle.ts";
 import {
   askedOf,
   comparing,

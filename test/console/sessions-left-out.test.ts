@@ -2,7 +2,7 @@
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import { fieldsOf, lastUsed, openingOf } from "../../src/console/view/opening.ts";
-import { labelTrouble, leftOut } from "../../src/console/view/sessions/left-out.ts";
+import { labelTrouble, leftOut } from "../../src/console/view/sessions/filter-warnings.ts";
 
 const said = (query: string): readonly string[] => leftOut(new URLSearchParams(query));
 

@@ -12,7 +12,7 @@ import {
   storyTypes,
   type Entry,
   type Ranges,
-} from "../../src/console/view/session/story.ts";
+} from "../../src/console/view/session/transcript-entries.ts";
 
 type Given = readonly [type: string, body?: object, more?: object];
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { sharesOf } from "../../src/console/part/window-share.ts";
+import { sharesOf } from "../../src/console/ui/window-share.ts";
 import { shownPart } from "../../src/console/view/time/context-part.ts";
 import { partKinds } from "../../src/core/context/source.ts";
 

@@ -4,7 +4,12 @@ import { test } from "node:test";
 import type { RemoteSession } from "../../src/client/connect.ts";
 import type { EventLog } from "../../src/console/view/session/event-log.ts";
 import type { LogEvent } from "../../src/console/view/session/log-event.ts";
-import { joined, makeTeller, type Tale, type Teller } from "../../src/console/view/session/tale.ts";
+import {
+  joined,
+  makeTeller,
+  type Tale,
+  type Teller,
+} from "../../src/console/view/session/transcript-window.ts";
 
 interface Asked {
   readonly fromSeq?: number;

@@ -10,7 +10,7 @@ import {
   secretBytes,
   withoutTokens,
   type AccessToken,
-} from "../../src/core/access-token.ts";
+} from "../../src/core/workspace/access-token.ts";
 
 const id = "tok_0123456789abcdefghjkmnpqrs" as AccessToken["id"];
 const secret = Buffer.alloc(secretBytes, 251).toString("base64url");

@@ -10,7 +10,7 @@ import {
   isStoredAgent,
   mayOffer,
   type AgentDefinition,
-} from "../../src/core/agent.ts";
+} from "../../src/core/workspace/agent.ts";
 import { SkeinError } from "../../src/core/error.ts";
 import { limit } from "../../src/core/limit.ts";
 import { digest } from "./digest.ts";

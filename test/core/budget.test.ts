@@ -8,7 +8,7 @@ import {
   handOverBudget,
   leftToReturn,
   workMs,
-} from "../../src/core/budget.ts";
+} from "../../src/core/budget/budget.ts";
 import { emptyState, type Amounts, type State } from "../../src/core/state.ts";
 
 interface Life {

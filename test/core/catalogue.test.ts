@@ -9,8 +9,8 @@ import {
   isForeign,
   sessionCatalogue,
   workspaceCatalogue,
-} from "../../src/core/catalogue.ts";
-import { checkJson } from "../../src/core/json.ts";
+} from "../../src/core/catalog.ts";
+import { checkJson } from "../../src/core/text/json.ts";
 import { limit } from "../../src/core/limit.ts";
 import { samples } from "./samples.ts";
 

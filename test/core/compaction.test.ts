@@ -11,10 +11,10 @@ import {
   type Cut,
   type Mark,
   type Weight,
-} from "../../src/core/compaction.ts";
+} from "../../src/core/compaction/plan.ts";
 import { compactionPrompt, readSummary } from "../../src/core/compaction/prompt.ts";
 import { plainSummary, withInputs, withoutInputs } from "../../src/core/compaction/summary.ts";
-import type { MessagePart } from "../../src/core/part.ts";
+import type { MessagePart } from "../../src/core/context/part.ts";
 
 const runs = { numRuns: Number(process.env["SKEIN_RUNS"] ?? 400), verbose: true };
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { diffFields, diffItems, diffLists, type DiffItem } from "../../src/core/diff.ts";
+import { diffFields, diffItems, diffLists, type DiffItem } from "../../src/core/branch/diff.ts";
 
 const item = (key: string, value: unknown, more: Partial<DiffItem> = {}): DiffItem => ({
   kind: "fact",

@@ -1,7 +1,7 @@
 /** Reading records back: known, foreign, newer, damaged, erased. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { eventTypes } from "../../src/core/catalogue.ts";
+import { eventTypes } from "../../src/core/catalog.ts";
 import type { StoredRecord } from "../../src/core/chain.ts";
 import { readEvent } from "../../src/core/event.ts";
 import { given, seal, sessionId } from "./given.ts";

@@ -3,7 +3,7 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { eventTypes, sessionCatalogue, type SessionEventType } from "../../src/core/catalogue.ts";
+import { eventTypes, sessionCatalogue, type SessionEventType } from "../../src/core/catalog.ts";
 import { readEvent } from "../../src/core/event.ts";
 import { fold } from "../../src/core/fold.ts";
 import type { Mind, Standing, State } from "../../src/core/state.ts";

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { bodyHashOf, contentHashOf, genesisHash, link, type StoredRecord } from "../../src/core/chain.ts";
-import type { BodyOf, ContentOf, SessionEventType } from "../../src/core/catalogue.ts";
+import type { BodyOf, ContentOf, SessionEventType } from "../../src/core/catalog.ts";
 import type { Command } from "../../src/core/command.ts";
 import { decide } from "../../src/core/decide.ts";
 import type { Decision, DraftEvent, Refusal } from "../../src/core/decision.ts";

@@ -4,8 +4,8 @@ import { test } from "node:test";
 import fc from "fast-check";
 import type { Command } from "../../src/core/command.ts";
 import { readEvent, type SessionEvent } from "../../src/core/event.ts";
-import { readChange } from "../../src/core/files.ts";
-import { writeHandoff } from "../../src/core/handoff.ts";
+import { readChange } from "../../src/core/tool/file-version.ts";
+import { writeHandoff } from "../../src/core/handoff/handoff.ts";
 import { readLists } from "../../src/core/handoff/inherit.ts";
 import {
   handoffTypes,
@@ -14,7 +14,7 @@ import {
   type HandoffSource,
 } from "../../src/core/handoff/source.ts";
 import { limit } from "../../src/core/limit.ts";
-import { roughTokens } from "../../src/core/tokens.ts";
+import { roughTokens } from "../../src/core/context/token-count.ts";
 import { given, sessionId, type Given } from "./given.ts";
 
 const short = sessionId.slice(-8);

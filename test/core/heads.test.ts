@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
-import { chainRoot, firstRoot, merkleOf, sortHeads, type ListedHead } from "../../src/core/heads.ts";
+import { chainRoot, firstRoot, merkleOf, sortHeads, type ListedHead } from "../../src/core/govern/heads.ts";
 import { digest } from "./digest.ts";
 
 const sha = (...parts: readonly Buffer[]): Buffer =>

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { sessionCatalogue } from "../../src/core/catalogue.ts";
+import { sessionCatalogue } from "../../src/core/catalog.ts";
 import { readEvent } from "../../src/core/event.ts";
 import { fold } from "../../src/core/fold.ts";
 import type { Ranges } from "../../src/core/range.ts";

@@ -4,7 +4,7 @@
  * that wait.
  */
 import fc from "fast-check";
-import type { SessionEventType } from "../../src/core/catalogue.ts";
+import type { SessionEventType } from "../../src/core/catalog.ts";
 import type { StoredRecord } from "../../src/core/chain.ts";
 import type { Command } from "../../src/core/command.ts";
 import { decide } from "../../src/core/decide.ts";

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { checkJson, checkText } from "../../src/core/json.ts";
+import { checkJson, checkText } from "../../src/core/text/json.ts";
 import { limit } from "../../src/core/limit.ts";
 
 const nested = (depth: number): unknown =>

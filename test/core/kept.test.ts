@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { makeKept } from "../../src/core/kept.ts";
+import { makeKept } from "../../src/core/cache.ts";
 
 type Step = readonly ["get" | "delete", number] | readonly ["set", number, number];
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { Keyed } from "../../src/core/keyed.ts";
+import { Keyed } from "../../src/core/sorted-map.ts";
 
 /** Few enough that they meet, and of several scripts, since the order is part of the canonical form. */
 const key = fc.oneof(

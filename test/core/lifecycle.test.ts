@@ -13,7 +13,7 @@ import {
   wayOut,
   type LifecycleCommand,
   type Status,
-} from "../../src/core/lifecycle.ts";
+} from "../../src/core/session/lifecycle.ts";
 import { digest } from "./digest.ts";
 import { given, type Given } from "./given.ts";
 

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { itemKinds } from "../../src/core/catalogue/durable.ts";
-import { sameJson } from "../../src/core/json.ts";
+import { itemKinds } from "../../src/core/catalog/durable.ts";
+import { sameJson } from "../../src/core/text/json.ts";
 import { limit } from "../../src/core/limit.ts";
 import {
   mergeItems,
@@ -12,8 +12,8 @@ import {
   type Merged,
   type MergeItem,
   type MergeItems,
-} from "../../src/core/merge.ts";
-import { mergeSummary } from "../../src/core/merge-summary.ts";
+} from "../../src/core/branch/merge.ts";
+import { mergeSummary } from "../../src/core/branch/merge-summary.ts";
 
 const from = "ses_00000000000000000000004x8k";
 

@@ -1,7 +1,7 @@
 /** Money and tokens of model calls: what each record adds, and how a call that broke off is settled. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { budgetLeft } from "../../src/core/budget.ts";
+import { budgetLeft } from "../../src/core/budget/budget.ts";
 import {
   moneyText,
   openSpend,
@@ -9,7 +9,7 @@ import {
   settledSpend,
   spendOf,
   spendText,
-} from "../../src/core/money.ts";
+} from "../../src/core/budget/money.ts";
 import { limit } from "../../src/core/limit.ts";
 import { given, type Given } from "./given.ts";
 import { samples } from "./samples.ts";

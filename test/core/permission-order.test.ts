@@ -5,8 +5,8 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import type { Permission } from "../../src/core/command.ts";
-import { isAtMostAsPermissive, rulesForFork, type NamedRule } from "../../src/core/permission-order.ts";
-import { ruleFor } from "../../src/core/permission.ts";
+import { isAtMostAsPermissive, rulesForFork, type NamedRule } from "../../src/core/tool/permission-order.ts";
+import { ruleFor } from "../../src/core/tool/permission.ts";
 
 const deny = (tool: string, more: Partial<Permission> = {}): Permission => ({ tool, rule: "deny", ...more });
 const ask = (tool: string, more: Partial<Permission> = {}): Permission => ({ tool, rule: "ask", ...more });

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import type { Permission } from "../../src/core/command.ts";
-import { ruleFor, type Rule } from "../../src/core/permission.ts";
+import { ruleFor, type Rule } from "../../src/core/tool/permission.ts";
 
 const on = (rule: Rule | "none", more: Partial<Permission> = {}): Permission => ({
   tool: "t",

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { SkeinError } from "../../src/core/error.ts";
-import { Keyed } from "../../src/core/keyed.ts";
-import { statuses, type Status } from "../../src/core/lifecycle.ts";
+import { Keyed } from "../../src/core/sorted-map.ts";
+import { statuses, type Status } from "../../src/core/session/lifecycle.ts";
 import {
   actions,
   checkPolicy,
@@ -21,7 +21,7 @@ import {
   type Candidate,
   type NamedPolicy,
   type Policy,
-} from "../../src/core/policy.ts";
+} from "../../src/core/govern/policy.ts";
 import { emptyStanding, emptyState } from "../../src/core/state.ts";
 
 const day = 86_400_000;

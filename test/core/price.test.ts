@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { costOf } from "../../src/core/price.ts";
+import { costOf } from "../../src/core/budget/price.ts";
 
 const price = { input: 3_000, output: 15_000, cachedInput: 300, cacheWrite: 3_750 };
 

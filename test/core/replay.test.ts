@@ -9,7 +9,7 @@ import {
   totalsOf,
   type ReplayCall,
   type ReplayTurn,
-} from "../../src/core/replay.ts";
+} from "../../src/core/turn/run-comparison.ts";
 
 const turnOf = (answer: string, calls: readonly (readonly [string, unknown])[] = []): ReplayTurn => ({
   turn: 1,

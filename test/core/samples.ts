@@ -3,7 +3,7 @@
  * golden logs and generated histories are made from them, so that a new event type shows up everywhere at
  * once.
  */
-import type { BodyOf, ContentOf, EventType } from "../../src/core/catalogue.ts";
+import type { BodyOf, ContentOf, EventType } from "../../src/core/catalog.ts";
 
 type Samples = {
   readonly [T in EventType]: { readonly body: BodyOf<T>; readonly content?: ContentOf<T> };

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { checkDeadline, deadlineOf, momentOf } from "../../src/core/deadline.ts";
+import { checkDeadline, deadlineOf, momentOf } from "../../src/core/trigger/deadline.ts";
 import { SkeinError } from "../../src/core/error.ts";
 import {
   checkLimit,
@@ -17,7 +17,7 @@ import {
   waitsFor,
   type Candidate,
   type RunLimit,
-} from "../../src/core/schedule.ts";
+} from "../../src/core/trigger/schedule.ts";
 import { empty, given, sessionId, workspaceId } from "./given.ts";
 
 const one = (session: string, more: Partial<Candidate> = {}): Candidate => ({

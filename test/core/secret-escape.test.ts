@@ -1,7 +1,7 @@
 /** Tokens in JSON that stands inside a text: an escaped tab or line end before one is no letter of it. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { makeRedactor } from "../../src/core/secret.ts";
+import { makeRedactor } from "../../src/core/secret/redactor.ts";
 
 const token = "ghp_16C7e42F292c6912E7710c838347Ae178B4a";
 

@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { makeRedactor } from "../../src/core/secret.ts";
+import { makeRedactor } from "../../src/core/secret/redactor.ts";
 
 const charsMax = 262_144;
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { suite, test } from "node:test";
 import fc from "fast-check";
 import { limit } from "../../src/core/limit.ts";
-import { makeRedactor } from "../../src/core/secret.ts";
+import { makeRedactor } from "../../src/core/secret/redactor.ts";
 
 const value = 'p/ss w0rd"é+x\\?';
 const holding = (name: string, secret: string) => {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Command } from "../../src/core/command.ts";
 import { decide } from "../../src/core/decide.ts";
-import { dueOf, waitsFor } from "../../src/core/schedule.ts";
+import { dueOf, waitsFor } from "../../src/core/trigger/schedule.ts";
 import { facts, given, type Given } from "./given.ts";
 
 const tail = { fromSeq: 6, toSeq: 9 };

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SkeinError } from "../../src/core/error.ts";
-import { errorText, firstError } from "../../src/core/suppressed.ts";
+import { errorText, firstError } from "../../src/core/first-error.ts";
 
 test("what fails while things are put away does not hide why", async () => {
   const fails = (message: string) => ({ [Symbol.asyncDispose]: () => Promise.reject(new Error(message)) });

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { unifiedDiff } from "../../src/core/text-diff.ts";
+import { unifiedDiff } from "../../src/core/text/text-diff.ts";
 
 /** Applies hunks as `patch` does, without any tolerance. */
 function apply(from: string, hunks: readonly string[]): string {

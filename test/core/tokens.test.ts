@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { Part } from "../../src/core/part.ts";
+import type { Part } from "../../src/core/context/part.ts";
 import {
   corrected,
   estimateError,
@@ -11,7 +11,7 @@ import {
   fileTokens,
   imageTokens,
   roughTokens,
-} from "../../src/core/tokens.ts";
+} from "../../src/core/context/token-count.ts";
 
 const length = (text: string): number => text.length;
 const tools = (name: string): Part => ({ part: "tools", tools: [{ name, description: "", input: {} }] });

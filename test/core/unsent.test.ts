@@ -1,7 +1,7 @@
 /** What an error says of whether a request was sent. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isUnsent } from "../../src/core/unsent.ts";
+import { isUnsent } from "../../src/core/unsent-request.ts";
 
 const failed = (fields: object, message = "failed"): Error => Object.assign(new Error(message), fields);
 const fetchFailed = (cause: unknown): Error => new TypeError("fetch failed", { cause });

@@ -1,7 +1,7 @@
 /** Upcasting: pure steps, one version at a time, with a table of steps made for the test. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { entryOf, eventTypes } from "../../src/core/catalogue.ts";
+import { entryOf, eventTypes } from "../../src/core/catalog.ts";
 import { steps, upcast, type Step } from "../../src/core/upcast.ts";
 
 const table: readonly Step[] = [

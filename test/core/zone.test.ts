@@ -9,7 +9,7 @@ import {
   zoneReasons,
   zoneTokens,
   type ZoneMeasure,
-} from "../../src/core/zone.ts";
+} from "../../src/core/context/zone.ts";
 
 const zoneOf = (...given: Parameters<typeof readZone>) => readZone(...given).zone;
 const fresh: ZoneMeasure = { tokens: 0, windowTokens: 100_000, turns: 0, ageMs: 0 };

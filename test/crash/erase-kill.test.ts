@@ -7,7 +7,7 @@ import { flaw, genesisHash } from "../../src/core/chain.ts";
 import { makeSessionId, type LogId } from "../../src/core/ids.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import type { Store } from "../../src/store/port.ts";
-import { sqliteStore } from "../../src/store/sqlite.ts";
+import { sqliteStore } from "../../src/store/sqlite/store.ts";
 import { digest } from "../core/digest.ts";
 import { newPath, workspace } from "../runtime/place.ts";
 import { bytesOfStore, foundIn } from "../store/canary.ts";

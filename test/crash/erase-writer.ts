@@ -5,9 +5,9 @@
  */
 import { pathToFileURL } from "node:url";
 import { realWorld } from "../../src/runtime/world.ts";
-import { draftOf } from "../../src/store/conformance.ts";
+import { draftOf } from "../../src/store/conformance/conformance.ts";
 import type { IndexEntry, Part, Store } from "../../src/store/port.ts";
-import { sqliteStore } from "../../src/store/sqlite.ts";
+import { sqliteStore } from "../../src/store/sqlite/store.ts";
 import type { SessionId } from "../../src/core/ids.ts";
 import { digest } from "../core/digest.ts";
 import { workspace } from "../runtime/place.ts";

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { SessionId } from "../../src/core/ids.ts";
-import type { Engine } from "../../src/runtime/engine.ts";
+import type { Engine } from "../../src/runtime/engine/engine.ts";
 import { startChild, type Child } from "./child.ts";
 import { plannedBy, type Member, type Plan } from "./message-plan.ts";
 import { engineOn, type MessageOrder } from "./message-worker.ts";

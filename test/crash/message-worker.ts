@@ -8,7 +8,7 @@ import { flushCompileCache } from "node:module";
 import { setTimeout as sleep } from "node:timers/promises";
 import { SkeinError } from "../../src/core/error.ts";
 import type { SessionId } from "../../src/core/ids.ts";
-import { Engine } from "../../src/runtime/engine.ts";
+import { Engine } from "../../src/runtime/engine/engine.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import type { Store } from "../../src/store/port.ts";
 import { plannedBy, type Plan } from "./message-plan.ts";

@@ -13,7 +13,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import type { SessionId } from "../../src/core/ids.ts";
 import { openEngine } from "../../src/index.ts";
-import type { MigrateAllReport } from "../../src/runtime/move-all.ts";
+import type { MigrateAllReport } from "../../src/runtime/transfer/move-all.ts";
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

@@ -4,7 +4,7 @@
  */
 import type { WorkspaceId } from "../../src/core/ids.ts";
 import { realWorld } from "../../src/runtime/world.ts";
-import { sqliteStore } from "../../src/store/sqlite.ts";
+import { sqliteStore } from "../../src/store/sqlite/store.ts";
 import { freshSeed, makeRandom } from "./random.ts";
 
 const path = process.argv[2] ?? "";

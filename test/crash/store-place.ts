@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { makeWorkspaceId } from "../../src/core/ids.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import type { Store } from "../../src/store/port.ts";
-import { isPostgresAddress } from "../../src/store/postgres/address.ts";
-import { sqliteStore } from "../../src/store/sqlite.ts";
+import { isPostgresAddress } from "../../src/store/postgres/connection/address.ts";
+import { sqliteStore } from "../../src/store/sqlite/store.ts";
 
 /** A place for a new store: in this folder, or on the server that this process is told to stand on. */
 export async function newPlace(folder: string, name = "skein.db"): Promise<string> {
@@ -19,6 +19,6 @@ export async function openPlace(place: string, create = true): Promise<Store> {
   const given = { world, workspace, create, durability: "process" } as const;
   if (!isPostgresAddress(place)) return sqliteStore({ path: place, lockWaitMs: 60_000, ...given });
   // Only those who need it wait until it is loaded.
-  const { postgresStore } = await import("../../src/store/postgres.ts");
+  const { postgresStore } = await import("../../src/store/postgres/store.ts");
   return postgresStore({ url: place, ...given });
 }

@@ -3,9 +3,9 @@
  * wrong, and what became of each call.
  */
 import { hash } from "node:crypto";
-import type { Engine } from "../../src/runtime/engine.ts";
-import type { Event } from "../../src/runtime/event-reader.ts";
-import type { Session } from "../../src/runtime/session.ts";
+import type { Engine } from "../../src/runtime/engine/engine.ts";
+import type { Event } from "../../src/runtime/read/event-reader.ts";
+import type { Session } from "../../src/runtime/engine/session.ts";
 import { witnessOf, type Place } from "./turn-place.ts";
 import type { PlannedCall } from "./turn-script.ts";
 import type { ModelLine, ToolLine } from "./turn-witness.ts";

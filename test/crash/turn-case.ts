@@ -1,6 +1,6 @@
 /** One case of a crash test of turns: processes that die at named points, another that goes on, an audit. */
 import { join } from "node:path";
-import type { Engine } from "../../src/runtime/engine.ts";
+import type { Engine } from "../../src/runtime/engine/engine.ts";
 import { startChild, type Child, type Ended } from "./child.ts";
 import { auditTurns, type TurnAudit } from "./turn-audit.ts";
 import { clear, engineAt, finish, type Place } from "./turn-place.ts";

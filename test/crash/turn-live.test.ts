@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test, type TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Session } from "../../src/runtime/session.ts";
+import type { Session } from "../../src/runtime/engine/session.ts";
 import type { Child } from "./child.ts";
 import { endRunners, finishAll, finished, finishedAt, makePool } from "./turn-case.ts";
 import { saidOfAll, startRunner, warmRunner } from "./turn-case.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { SkeinError } from "../../src/core/error.ts";
-import { Engine } from "../../src/runtime/engine.ts";
+import { Engine } from "../../src/runtime/engine/engine.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import { makeToolSource } from "../../src/tool/source.ts";
 import { newPlace, openPlace } from "./store-place.ts";

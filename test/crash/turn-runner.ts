@@ -74,7 +74,7 @@ async function run({ places, holder, at, ...pace }: RunOrder): Promise<void> {
 }
 
 async function main(): Promise<void> {
-  const { makeTokenizer } = await import("../../src/runtime/tokenizer.ts");
+  const { makeTokenizer } = await import("../../src/runtime/turn/tokenizer.ts");
   const { realWorld } = await import("../../src/runtime/world.ts");
   await import("./turn-place.ts");
   await makeTokenizer(realWorld()).count("");

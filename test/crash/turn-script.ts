@@ -6,7 +6,7 @@
 import { hash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
-import type { Part } from "../../src/core/part.ts";
+import type { Part } from "../../src/core/context/part.ts";
 import type { AnswerBlock, Model, ModelCall, ModelFacts, Models } from "../../src/model/port.ts";
 import { defineTool, type ProbeAnswer } from "../../src/tool/define.ts";
 import type { OuterTool, ToolCall } from "../../src/tool/port.ts";

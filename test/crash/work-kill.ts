@@ -8,7 +8,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Engine } from "../../src/runtime/engine.ts";
+import type { Engine } from "../../src/runtime/engine/engine.ts";
 import { startChild, type Child } from "./child.ts";
 import { makeRandom, type Random } from "./random.ts";
 import { newPlace } from "./store-place.ts";

@@ -1,5 +1,5 @@
 /** Where a crash test of workers takes place: one store, many sessions with one plan, one witness. */
-import { Engine } from "../../src/runtime/engine.ts";
+import { Engine } from "../../src/runtime/engine/engine.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import { makeToolSource } from "../../src/tool/source.ts";
 import { openPlace } from "./store-place.ts";

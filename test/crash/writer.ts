@@ -204,7 +204,7 @@ async function write(order: WriteOrder): Promise<void> {
 }
 
 async function main(): Promise<void> {
-  await import("../../src/store/sqlite.ts");
+  await import("../../src/store/sqlite/store.ts");
   say("ready");
   const order = readOrder();
   try {

@@ -14,7 +14,7 @@ import postgres from "postgres";
 import { parse } from "yaml";
 import { z } from "zod";
 import { limit } from "../../src/core/limit.ts";
-import { parseAddress } from "../../src/store/postgres/address.ts";
+import { parseAddress } from "../../src/store/postgres/connection/address.ts";
 import { noPostgres, postgresPlace, serverUrl } from "../postgres/place.ts";
 import { root } from "../repo/source.ts";
 import { build, lastOf, parseDockerfile } from "./dockerfile.ts";

@@ -3,10 +3,10 @@ import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { test } from "node:test";
-import { Drive } from "../../src/runtime/drive.ts";
-import { Engine } from "../../src/runtime/engine.ts";
-import { Lease } from "../../src/runtime/lease.ts";
-import { Session } from "../../src/runtime/session.ts";
+import { Drive } from "../../src/runtime/turn/drive.ts";
+import { Engine } from "../../src/runtime/engine/engine.ts";
+import { Lease } from "../../src/runtime/turn/lease.ts";
+import { Session } from "../../src/runtime/engine/session.ts";
 import { root } from "../repo/source.ts";
 
 const table =

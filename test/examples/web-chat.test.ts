@@ -11,9 +11,9 @@ import { setTimeout as pause } from "node:timers/promises";
 import { runInNewContext } from "node:vm";
 import { openEngine, type Engine } from "../../src/index.ts";
 import { realWorld } from "../../src/runtime/world.ts";
-import { makeAuthorizer } from "../../src/server/authorize.ts";
-import { serve, type Serving } from "../../src/server/listen.ts";
-import { oneTenant } from "../../src/server/tenants.ts";
+import { makeAuthorizer } from "../../src/server/auth/authorize.ts";
+import { serve, type Serving } from "../../src/server/http/server.ts";
+import { oneTenant } from "../../src/server/http/tenants.ts";
 import { root } from "../repo/source.ts";
 import { frames } from "../server/served.ts";
 

@@ -7,8 +7,8 @@ import { copyFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { after, before, test } from "node:test";
 import { SkeinError } from "../../src/core/error.ts";
-import { Engine } from "../../src/runtime/engine.ts";
-import { sqliteStore } from "../../src/store/sqlite.ts";
+import { Engine } from "../../src/runtime/engine/engine.ts";
+import { sqliteStore } from "../../src/store/sqlite/store.ts";
 import { madeWorld } from "../runtime/made-world.ts";
 import { newPath, workspace } from "../runtime/place.ts";
 

@@ -1,7 +1,7 @@
 /** The drivers over real HTTP: what providers stream becomes deltas and an answer, on each of four wires. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { MessagePart } from "../../src/core/part.ts";
+import type { MessagePart } from "../../src/core/context/part.ts";
 import type { AnswerBlock, Finish } from "../../src/model/port.ts";
 import { answered, ask, failureOf, modelOn, opening, results, says } from "./drive.ts";
 import type { WireBlock } from "./wire/format.ts";

@@ -2,7 +2,13 @@
 import { aiSdkModel } from "../../src/model/ai-sdk.ts";
 import type { Answer, Delta, Model, ModelCall, ModelProgress } from "../../src/model/port.ts";
 import { ModelError } from "../../src/model/port.ts";
-import type { MessagePart, ModelBlock, Part, ResultBlock, ToolDefinition } from "../../src/core/part.ts";
+import type {
+  MessagePart,
+  ModelBlock,
+  Part,
+  ResultBlock,
+  ToolDefinition,
+} from "../../src/core/context/part.ts";
 import type { WireName } from "./wire/server.ts";
 
 /** One model a wire, of a kind that reasons. */

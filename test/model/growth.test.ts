@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import type { MessagePart, Part, ResultBlock } from "../../src/core/part.ts";
+import type { MessagePart, Part, ResultBlock } from "../../src/core/context/part.ts";
 import { makePrompt } from "../../src/model/prompt.ts";
 import { answered, ask, modelOn, opening, readTool, results, says } from "./drive.ts";
 import type { WireBlock, WireContext } from "./wire/format.ts";

@@ -1,6 +1,6 @@
 /** Turns with the offline model over real tools' definitions, without an engine: results are scripted. */
 import assert from "node:assert/strict";
-import type { MessagePart, ModelBlock, Part, ResultBlock } from "../../src/core/part.ts";
+import type { MessagePart, ModelBlock, Part, ResultBlock } from "../../src/core/context/part.ts";
 import { offlineModel, type OfflineOptions } from "../../src/model/offline.ts";
 import { isDelta } from "./drive.ts";
 import type { Answer, Delta } from "../../src/model/port.ts";

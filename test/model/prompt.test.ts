@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SkeinError } from "../../src/core/error.ts";
-import type { MessagePart, ModelBlock, Part, UserBlock } from "../../src/core/part.ts";
+import type { MessagePart, ModelBlock, Part, UserBlock } from "../../src/core/context/part.ts";
 import { makePrompt, type Prompt, type Wire } from "../../src/model/prompt.ts";
 import { ask, modelOn, opening, readTool, says } from "./drive.ts";
 import type { WireBlock } from "./wire/format.ts";

@@ -75,7 +75,7 @@ test("the tests near a file are those named after it, then those that import it"
   const text =
     'import { a } from "./b.ts";\nimport type { C } from "../c.ts";\nexport {\n  d,\n} from "../d.ts";';
   assert.deepEqual(importsOf("src/core/a.ts", text), ["src/core/b.ts", "src/d.ts"]);
-  const near = nearTests(root, "src/core/money.ts", 5);
+  const near = nearTests(root, "src/core/budget/money.ts", 5);
   assert.equal(near.length, 5);
   assert.equal(near[0], "test/core/money.test.ts");
 });

@@ -6,9 +6,9 @@ import { flushCompileCache } from "node:module";
 import { createInterface } from "node:readline";
 import { makeSessionId, makeWorkspaceId, type SessionId } from "../../src/core/ids.ts";
 import { realWorld } from "../../src/runtime/world.ts";
-import { draftOf, entryOf } from "../../src/store/conformance-bench.ts";
+import { draftOf, entryOf } from "../../src/store/conformance/bench.ts";
 import type { Draft, Part, Store } from "../../src/store/port.ts";
-import { postgresStore } from "../../src/store/postgres.ts";
+import { postgresStore } from "../../src/store/postgres/store.ts";
 import { makeRandom, type Random } from "../crash/random.ts";
 
 export type FeedOrder =

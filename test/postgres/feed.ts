@@ -10,9 +10,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import postgres from "postgres";
 import { makeSessionId, makeWorkspaceId, type SessionId } from "../../src/core/ids.ts";
 import { realWorld } from "../../src/runtime/world.ts";
-import { draftOf, entryOf } from "../../src/store/conformance-bench.ts";
+import { draftOf, entryOf } from "../../src/store/conformance/bench.ts";
 import type { Store } from "../../src/store/port.ts";
-import { postgresStore } from "../../src/store/postgres.ts";
+import { postgresStore } from "../../src/store/postgres/store.ts";
 import { startChild, type Child } from "../crash/child.ts";
 import type { FeedOrder } from "./feed-writer.ts";
 

@@ -12,7 +12,7 @@ import { makeWorkspaceId } from "../../src/core/ids.ts";
 import { openEngine, SkeinError, type Engine, type Session } from "../../src/index.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import type { Outcome, Store } from "../../src/store/port.ts";
-import { postgresStore } from "../../src/store/postgres.ts";
+import { postgresStore } from "../../src/store/postgres/store.ts";
 import { tokensOf } from "../crash/mark.ts";
 import { makeRandom, type Random } from "../crash/random.ts";
 import { writeUnder, type Placed } from "../crash/verb.ts";

@@ -1,13 +1,13 @@
 /** The table of operations: nothing that the library or the command line can do is missing or there twice. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { verbs } from "../../src/cli/verbs.ts";
+import { verbs } from "../../src/cli/command/verbs.ts";
 import { localCalls, localVerbs, otherNames } from "../../src/protocol/local.ts";
 import { operationIds, operationOf, type OperationId } from "../../src/protocol/operations.ts";
 import { decodeQuery, encodeQuery } from "../../src/protocol/query.ts";
-import { Engine } from "../../src/runtime/engine.ts";
-import { SessionReader } from "../../src/runtime/session-reader.ts";
-import { Session } from "../../src/runtime/session.ts";
+import { Engine } from "../../src/runtime/engine/engine.ts";
+import { SessionReader } from "../../src/runtime/engine/session-reader.ts";
+import { Session } from "../../src/runtime/engine/session.ts";
 
 const callsOf = (name: string, ...classes: readonly { readonly prototype: object }[]): string[] =>
   classes.flatMap(({ prototype }) =>

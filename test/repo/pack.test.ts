@@ -50,7 +50,7 @@ suite("the packed package, installed in an empty folder", () => {
     for (const path of [
       "dist/index.js",
       "dist/index.d.ts",
-      "dist/store/conformance.js",
+      "dist/store/conformance/conformance.js",
       "dist/client/connect.js",
       "dist/cli/main.js",
       "dist/console/index.html",

@@ -18,7 +18,7 @@ export interface Pattern {
 
 /** Patterns that are not linear, or not provably so, and the bound that makes them harmless. */
 export const bounded: Readonly<Record<string, string>> = {
-  "/\\B(?=(\\d{3})+$)/g": "core/zone.ts: the digits of one number, at most 21",
+  "/\\B(?=(\\d{3})+$)/g": "core/context/zone.ts: the digits of one number, at most 21",
   "/^[^a-z0-9]+|[^a-z0-9]+$/g": "core/ticket/draft.ts: cut to limit.ticketIdCharsMax first",
   "/^(?!.*\\.\\.)(?!.*\\.lock$)[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9_-])?$/":
     "core/ticket/draft.ts: after a check of limit.ticketIdCharsMax",
@@ -32,16 +32,18 @@ export const boundedFolders: Readonly<Record<string, string>> = {
 
 /** Files that compile patterns at run time. */
 export const composed: Readonly<Record<string, string>> = {
-  "src/console/part/visible.ts": "one character class",
-  "src/core/bundle.ts": "a fixed count of hex digits",
+  "src/console/ui/visible.ts": "one character class",
+  "src/core/bundle/format.ts": "a fixed count of hex digits",
   "src/core/ids.ts": "a prefix and a fixed tail",
-  "src/core/secret-look.ts": "anchored alternatives; test/core/secret.test.ts attacks it",
+  "src/core/secret/pattern.ts": "anchored alternatives; test/core/secret.test.ts attacks it",
   "src/core/ticket/markdown.ts": "a word and the rest of a line; test/core/ticket.test.ts attacks it",
   "src/model/offline/phrase.ts": "reads a bounded text",
   "src/model/offline/quote.ts": "reads a bounded text",
-  "src/runtime/contract.ts": "compiled to see whether it is a pattern; runs in runtime/in-time.ts",
-  "src/runtime/redact.ts": "anchored at the end of a variable's name",
-  "src/runtime/schema.ts": "a pattern of a user's schema; runs in runtime/in-time.ts, which ends it",
+  "src/runtime/message/contract.ts":
+    "compiled to see whether it is a pattern; runs in runtime/message/run-with-timeout.ts",
+  "src/runtime/log/redact.ts": "anchored at the end of a variable's name",
+  "src/runtime/message/schema.ts":
+    "a pattern of a user's schema; runs in runtime/message/run-with-timeout.ts, which ends it",
   "src/tool/grep-worker.ts": "a pattern of the model; runs in a worker that is ended",
   "src/tool/grep.ts": "compiled to see whether it is a pattern",
 };

@@ -38,6 +38,9 @@ const path = "src/core/a.ts";
 
 test("a file has at most 500 lines", () => {
   assertTells(tidy.fileLength, { path, good: lines(500), bad: lines(501), says: /501 lines, at most 500/ });
+  const header = "/** One subject: the engine. */\n";
+  const good = header + lines(699);
+  assertTells(tidy.fileLength, { path, good, bad: header + lines(700), says: /701 lines, at most 700/ });
 });
 
 test("a function has at most 70 lines, a describe block any number", () => {

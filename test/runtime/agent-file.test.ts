@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
 import { SkeinError } from "../../src/core/error.ts";
-import { parseAgent } from "../../src/runtime/agent-file.ts";
+import { parseAgent } from "../../src/runtime/workspace/agent-file.ts";
 
 const complaintOf = (text: string, path?: string): [string, string | undefined] => {
   try {

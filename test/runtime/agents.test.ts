@@ -1,10 +1,10 @@
 /** Versions of agents in the workspace's log. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { agentDigest, type AgentDefinition } from "../../src/core/agent.ts";
+import { agentDigest, type AgentDefinition } from "../../src/core/workspace/agent.ts";
 import type { Binding, Budget, Permission } from "../../src/core/command.ts";
-import { addAgent, showAgent } from "../../src/runtime/agents.ts";
-import { Engine } from "../../src/runtime/engine.ts";
+import { addAgent, showAgent } from "../../src/runtime/workspace/agents.ts";
+import { Engine } from "../../src/runtime/engine/engine.ts";
 import type { Outcome, Store } from "../../src/store/port.ts";
 import { digest } from "../core/digest.ts";
 import { inFile, inMemory } from "./place.ts";

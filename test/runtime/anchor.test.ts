@@ -9,7 +9,7 @@ import { test } from "node:test";
 import postgres from "postgres";
 import type { Models } from "../../src/model/port.ts";
 import { openEngine, type Engine, type Session, type Signer } from "../../src/index.ts";
-import { Engine as OwnEngine } from "../../src/runtime/engine.ts";
+import { Engine as OwnEngine } from "../../src/runtime/engine/engine.ts";
 import { listHeads } from "../../src/runtime/govern/anchor.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import { noPostgres, postgresPlace } from "../postgres/place.ts";

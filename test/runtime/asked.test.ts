@@ -1,7 +1,7 @@
 /** A call from outside: its key makes it once in effect, its expectation is checked in the write itself. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Engine } from "../../src/runtime/engine.ts";
+import { Engine } from "../../src/runtime/engine/engine.ts";
 import { all, inMemory } from "./place.ts";
 
 const gone = { code: "conflict" };

@@ -5,8 +5,8 @@ import { SkeinError } from "../../src/core/error.ts";
 import { openEngine } from "../../src/index.ts";
 import { limit } from "../../src/core/limit.ts";
 import { parsePlan } from "../../src/core/ticket.ts";
-import { Engine } from "../../src/runtime/engine.ts";
-import type { Session } from "../../src/runtime/session.ts";
+import { Engine } from "../../src/runtime/engine/engine.ts";
+import type { Session } from "../../src/runtime/engine/session.ts";
 import { all, inFile, inMemory, newPath } from "./place.ts";
 import { kind } from "../kind.ts";
 

@@ -1,6 +1,6 @@
 /** Bundles as bytes, and how they come in. */
 import type { SessionId } from "../../src/core/ids.ts";
-import type { ExportOptions } from "../../src/runtime/bundle.ts";
+import type { ExportOptions } from "../../src/runtime/transfer/bundle.ts";
 import { all } from "./place.ts";
 import type { Home } from "./two-stores.ts";
 

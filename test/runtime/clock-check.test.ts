@@ -1,11 +1,11 @@
 /** A process whose clock is wrong: retention, triggers and deadlines go by the store's. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Engine } from "../../src/runtime/engine.ts";
+import { Engine } from "../../src/runtime/engine/engine.ts";
 import { realWorld, type World } from "../../src/runtime/world.ts";
 import type { Store } from "../../src/store/port.ts";
-import { sqliteStore } from "../../src/store/sqlite.ts";
-import { postgresStore } from "../../src/store/postgres.ts";
+import { sqliteStore } from "../../src/store/sqlite/store.ts";
+import { postgresStore } from "../../src/store/postgres/store.ts";
 import { noPostgres, ownDatabase } from "../postgres/place.ts";
 import { newPath, workspace } from "./place.ts";
 import { engineWith, scripted } from "./turn/scripted.ts";

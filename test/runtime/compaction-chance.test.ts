@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
 import { SkeinError } from "../../src/core/error.ts";
-import { estimateTokens, roughTokens } from "../../src/core/tokens.ts";
+import { estimateTokens, roughTokens } from "../../src/core/context/token-count.ts";
 import { ModelError, type Answer, type AnswerBlock, type ModelCall } from "../../src/model/port.ts";
 import { defineTool } from "../../src/tool/define.ts";
 import { makeRandom, type Random } from "../crash/random.ts";

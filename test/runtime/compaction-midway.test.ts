@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ModelError, type ModelCall } from "../../src/model/port.ts";
-import type { Session } from "../../src/runtime/session.ts";
+import type { Session } from "../../src/runtime/engine/session.ts";
 import {
   ask,
   assertRebuilt,

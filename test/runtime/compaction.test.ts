@@ -1,7 +1,7 @@
 /** Compaction: a session goes on beyond its window, keeps what matters, and is never stuck. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { compactionPromptLine } from "../../src/core/compaction.ts";
+import { compactionPromptLine } from "../../src/core/compaction/plan.ts";
 import type { EventOf } from "../../src/core/event.ts";
 import { ModelError } from "../../src/model/port.ts";
 import { realWorld } from "../../src/runtime/world.ts";

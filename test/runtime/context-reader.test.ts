@@ -4,8 +4,8 @@ import { test } from "node:test";
 import fc from "fast-check";
 import type { SessionId } from "../../src/core/ids.ts";
 import { limit } from "../../src/core/limit.ts";
-import { makeEventCache, readContext, type ContextWorld } from "../../src/runtime/context-reader.ts";
-import { makeStateReader } from "../../src/runtime/state-reader.ts";
+import { readContext } from "../../src/runtime/context/context-reader.ts";
+import { makeStateReader } from "../../src/runtime/read/state-reader.ts";
 import { cases, kind } from "../kind.ts";
 import type { Store } from "../../src/store/port.ts";
 import type { History } from "../core/history.ts";
@@ -14,6 +14,7 @@ import { workspaceId } from "../core/given.ts";
 import { samples } from "../core/samples.ts";
 import { keep } from "./kept-history.ts";
 import { madeWorld } from "./made-world.ts";
+import { makeEventCache, type ContextWorld } from "../../src/runtime/read/event-cache.ts";
 
 const limits: Record<string, number> = limit;
 

@@ -1,8 +1,8 @@
 /** Generated lives of model calls that end in every way a call can end, with forks and successors. */
-import { addSpend, noSpend, type Spend } from "../../src/core/money.ts";
-import type { Drive } from "../../src/runtime/drive.ts";
-import type { Engine } from "../../src/runtime/engine.ts";
-import type { Session } from "../../src/runtime/session.ts";
+import { addSpend, noSpend, type Spend } from "../../src/core/budget/money.ts";
+import type { Drive } from "../../src/runtime/turn/drive.ts";
+import type { Engine } from "../../src/runtime/engine/engine.ts";
+import type { Session } from "../../src/runtime/engine/session.ts";
 import fc from "fast-check";
 
 const sha = "0".repeat(64);

@@ -2,12 +2,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { runWords } from "../../src/cli/run.ts";
-import { collectingSurface } from "../../src/cli/screen.ts";
-import { noSpend, spendOf, type Spend } from "../../src/core/money.ts";
-import type { Engine } from "../../src/runtime/engine.ts";
+import { runWords } from "../../src/cli/command/run.ts";
+import { collectingSurface } from "../../src/cli/command/screen.ts";
+import { noSpend, spendOf, type Spend } from "../../src/core/budget/money.ts";
+import type { Engine } from "../../src/runtime/engine/engine.ts";
 import { costRow, type CostRow } from "../../src/runtime/read/cost.ts";
-import type { Session } from "../../src/runtime/session.ts";
+import type { Session } from "../../src/runtime/engine/session.ts";
 import { cases } from "../kind.ts";
 import { fine, served } from "../server/served.ts";
 import { realWorld } from "../../src/runtime/world.ts";

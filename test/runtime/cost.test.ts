@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { spendOf, spendText, type Spend } from "../../src/core/money.ts";
+import { spendOf, spendText, type Spend } from "../../src/core/budget/money.ts";
 import { live, moves, total } from "./cost-lives.ts";
 import { inFile } from "./place.ts";
 

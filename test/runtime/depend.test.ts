@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { openEngine, type Engine, type Session } from "../../src/index.ts";
-import { waitsFor } from "../../src/core/schedule.ts";
+import { waitsFor } from "../../src/core/trigger/schedule.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import { kind } from "../kind.ts";
 

@@ -1,7 +1,7 @@
 /** What differs between two positions of a session, and between two sessions. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Diff } from "../../src/runtime/diff.ts";
+import type { Diff } from "../../src/runtime/branch/diff.ts";
 import { limit } from "../../src/core/limit.ts";
 import { all, inFile, inMemory } from "./place.ts";
 import { engineWith, scripted, use } from "./turn/scripted.ts";

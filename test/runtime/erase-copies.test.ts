@@ -1,8 +1,8 @@
 /** What was copied from contents that are erased: listed with its place and why, and erased if asked. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { EraseReport } from "../../src/runtime/erase.ts";
-import type { Session } from "../../src/runtime/session.ts";
+import type { EraseReport } from "../../src/runtime/govern/erase.ts";
+import type { Session } from "../../src/runtime/engine/session.ts";
 import { all, inFile, inMemory } from "./place.ts";
 import { writeRaw } from "./raw.ts";
 import { engineWith, scripted } from "./turn/scripted.ts";

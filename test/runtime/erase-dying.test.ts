@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as range from "../../src/core/range.ts";
-import { Engine } from "../../src/runtime/engine.ts";
-import type { Session } from "../../src/runtime/session.ts";
+import { Engine } from "../../src/runtime/engine/engine.ts";
+import type { Session } from "../../src/runtime/engine/session.ts";
 import { all, inFile, inMemory, type Place } from "./place.ts";
 import { lifeOf, mortal } from "./two-stores.ts";
 

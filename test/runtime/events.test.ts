@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { test } from "node:test";
 import { openEngine } from "../../src/index.ts";
-import type { Event, EventsOptions } from "../../src/runtime/event-reader.ts";
+import type { Event, EventsOptions } from "../../src/runtime/read/event-reader.ts";
 import { all, inFile, inMemory, newPath } from "./place.ts";
 
 const seqsOf = (events: readonly Event[]): number[] => events.map(({ seq }) => seq);

@@ -4,7 +4,7 @@
  */
 import { DatabaseSync } from "node:sqlite";
 import { SkeinError } from "../../src/core/error.ts";
-import { sqliteStore } from "../../src/store/sqlite.ts";
+import { sqliteStore } from "../../src/store/sqlite/store.ts";
 import type { Store } from "../../src/store/port.ts";
 import { realWorld, type World } from "../../src/runtime/world.ts";
 import { newPath, workspace } from "./place.ts";

@@ -1,7 +1,7 @@
 /** Handoffs of handoffs: what was taken over and not settled goes on to the next session. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Session } from "../../src/runtime/session.ts";
+import type { Session } from "../../src/runtime/engine/session.ts";
 import { all, inMemory } from "./place.ts";
 
 /** The handoff that a session began with. */

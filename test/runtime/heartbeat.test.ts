@@ -10,9 +10,9 @@ import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import fc from "fast-check";
 import { openEngine, type Session } from "../../src/index.ts";
-import type { Context } from "../../src/runtime/engine-context.ts";
-import { fetchChecked, isPublic } from "../../src/runtime/work/address.ts";
-import { everySpread } from "../../src/runtime/work/spread.ts";
+import type { Context } from "../../src/runtime/deps.ts";
+import { fetchChecked, isPublic } from "../../src/runtime/trigger/address.ts";
+import { everySpread } from "../../src/runtime/trigger/staggered-timer.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import { kind } from "../kind.ts";
 

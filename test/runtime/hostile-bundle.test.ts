@@ -11,10 +11,10 @@ import {
   type BundleManifest,
   type BundleTrailer,
   type FrameKind,
-} from "../../src/core/bundle.ts";
+} from "../../src/core/bundle/format.ts";
 import { SkeinError } from "../../src/core/error.ts";
 import { limit } from "../../src/core/limit.ts";
-import { makeFrameWriter, readFrames } from "../../src/runtime/bundle-frame.ts";
+import { makeFrameWriter, readFrames } from "../../src/runtime/transfer/bundle-frame.ts";
 import { digest } from "../core/digest.ts";
 import { bundleOf, inPieces } from "./bundled.ts";
 import { all, inFile } from "./place.ts";

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { openEngine, type Engine, type Session } from "../../src/index.ts";
-import type { Signer } from "../../src/runtime/bundle.ts";
+import type { Signer } from "../../src/runtime/transfer/bundle.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import { kind } from "../kind.ts";
 import { inPieces } from "./bundled.ts";

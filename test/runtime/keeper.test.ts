@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { emptyState, type State } from "../../src/core/state.ts";
-import type { Drive } from "../../src/runtime/drive.ts";
-import type { Context } from "../../src/runtime/engine-context.ts";
-import { keepLease } from "../../src/runtime/keeper.ts";
-import { momentOf } from "../../src/runtime/lease.ts";
+import type { Drive } from "../../src/runtime/turn/drive.ts";
+import type { Context } from "../../src/runtime/deps.ts";
+import { keepLease } from "../../src/runtime/turn/lease-keeper.ts";
 import { realWorld } from "../../src/runtime/world.ts";
+import { momentOf } from "../../src/runtime/read/lease-status.ts";
 
 const world = realWorld();
 const epoch = 4;

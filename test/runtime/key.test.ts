@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { limit } from "../../src/core/limit.ts";
-import { Engine } from "../../src/runtime/engine.ts";
+import { Engine } from "../../src/runtime/engine/engine.ts";
 import { inFile, inMemory } from "./place.ts";
 
 for (const [name, make] of [

@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { limit } from "../../src/core/limit.ts";
-import { Engine } from "../../src/runtime/engine.ts";
-import { isWithin } from "../../src/runtime/lease.ts";
+import { Engine } from "../../src/runtime/engine/engine.ts";
 import { inFile, inMemory, type Place } from "./place.ts";
+import { isWithin } from "../../src/runtime/read/lease-status.ts";
 
 for (const [name, make] of [
   ["memory", async () => inMemory()],

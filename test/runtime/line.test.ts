@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { makeLine } from "../../src/runtime/line.ts";
+import { makeLine } from "../../src/runtime/log/keyed-mutex.ts";
 
 const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 

@@ -1,12 +1,12 @@
 /** What a session carries when it begins, and what memory outlives: other programs, lost answers, erasure. */
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import type { AgentDefinition } from "../../src/core/agent.ts";
+import type { AgentDefinition } from "../../src/core/workspace/agent.ts";
 import { limit } from "../../src/core/limit.ts";
-import { Engine } from "../../src/runtime/engine.ts";
-import { seal } from "../../src/runtime/seal.ts";
-import type { Session } from "../../src/runtime/session.ts";
-import { makeTokenizer } from "../../src/runtime/tokenizer.ts";
+import { Engine } from "../../src/runtime/engine/engine.ts";
+import { seal } from "../../src/runtime/log/seal.ts";
+import type { Session } from "../../src/runtime/engine/session.ts";
+import { makeTokenizer } from "../../src/runtime/turn/tokenizer.ts";
 import type { Outcome, Store } from "../../src/store/port.ts";
 import { all, inFile, inMemory } from "./place.ts";
 

@@ -1,8 +1,8 @@
 /** Memory: what sessions leave to later ones, and what a new one carries of it. */
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import type { AgentDefinition } from "../../src/core/agent.ts";
-import type { Session } from "../../src/runtime/session.ts";
+import type { AgentDefinition } from "../../src/core/workspace/agent.ts";
+import type { Session } from "../../src/runtime/engine/session.ts";
 import { all, inMemory } from "./place.ts";
 import { engineWith, scripted, use } from "./turn/scripted.ts";
 

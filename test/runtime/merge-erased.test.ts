@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
-import type { Session } from "../../src/runtime/session.ts";
+import type { Session } from "../../src/runtime/engine/session.ts";
 import { inFile, type FilePlace } from "./place.ts";
 
 /** Takes the content of a record out of the file, as erasure does. */

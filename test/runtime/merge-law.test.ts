@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { MergeReport } from "../../src/runtime/merge.ts";
-import type { Session } from "../../src/runtime/session.ts";
+import type { MergeReport } from "../../src/runtime/branch/merge.ts";
+import type { Session } from "../../src/runtime/engine/session.ts";
 import { all, inMemory, type Place } from "./place.ts";
 
 const tier = async (session: Session): Promise<unknown[]> =>

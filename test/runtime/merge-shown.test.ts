@@ -1,7 +1,7 @@
 /** A merge of what was looked at: up to a position of the other session, whatever it has said since. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Session } from "../../src/runtime/session.ts";
+import type { Session } from "../../src/runtime/engine/session.ts";
 import { all, inFile, inMemory, type Place } from "./place.ts";
 
 const makers = { memory: async (): Promise<Place> => inMemory(), sqlite: inFile } as const;

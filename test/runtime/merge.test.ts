@@ -1,8 +1,8 @@
 /** Merging sessions: forks, nested forks, strangers; conflicts, races, limits; and the laws of it. */
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import type { Session } from "../../src/runtime/session.ts";
-import type { MergeConflict, MergeReport } from "../../src/runtime/merge.ts";
+import type { Session } from "../../src/runtime/engine/session.ts";
+import type { MergeConflict, MergeReport } from "../../src/runtime/branch/merge.ts";
 import { limit } from "../../src/core/limit.ts";
 import { atLength } from "../kind.ts";
 import { all, inFile, inMemory, type Place } from "./place.ts";

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SkeinError } from "../../src/core/error.ts";
 import { limit } from "../../src/core/limit.ts";
-import { Engine } from "../../src/runtime/engine.ts";
-import type { Session } from "../../src/runtime/session.ts";
+import { Engine } from "../../src/runtime/engine/engine.ts";
+import type { Session } from "../../src/runtime/engine/session.ts";
 import type { Store } from "../../src/store/port.ts";
 import { stride } from "../kind.ts";
 import { all } from "./place.ts";
@@ -307,8 +307,8 @@ async function dyingRelay(
   to: Session,
   letter: { message: string; from: string; number: number; text: string },
 ): Promise<{ readonly writer: "written" }> {
-  const { makeWriter } = await import("../../src/runtime/writer.ts");
-  const { makeStateReader } = await import("../../src/runtime/state-reader.ts");
+  const { makeWriter } = await import("../../src/runtime/log/writer.ts");
+  const { makeStateReader } = await import("../../src/runtime/read/state-reader.ts");
   const { store, world: clock } = world.homes.b;
   const writer = makeWriter(store, clock, makeStateReader(store), { tenant: "default" });
   await writer.change(to.id, { do: "receive", ...letter }, { actor: "system" });

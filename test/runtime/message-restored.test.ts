@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SkeinError } from "../../src/core/error.ts";
-import { Engine } from "../../src/runtime/engine.ts";
+import { Engine } from "../../src/runtime/engine/engine.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import { fallible, type Fallible } from "./fallible.ts";
 import { all } from "./place.ts";

@@ -4,15 +4,15 @@ import { test } from "node:test";
 import type { StoredRecord } from "../../src/core/chain.ts";
 import { SkeinError } from "../../src/core/error.ts";
 import type { SessionId } from "../../src/core/ids.ts";
-import { Engine } from "../../src/runtime/engine.ts";
-import { shownPlace } from "../../src/runtime/move-step.ts";
-import type { Session } from "../../src/runtime/session.ts";
+import { Engine } from "../../src/runtime/engine/engine.ts";
+import type { Session } from "../../src/runtime/engine/session.ts";
 import type { Store } from "../../src/store/port.ts";
 import { noPostgres } from "../postgres/place.ts";
 import { madeWorld } from "./made-world.ts";
 import { all } from "./place.ts";
 import { lifeOf, livedIn, mortal, statusIn, type Home } from "./two-stores.ts";
 import { fileAndPostgres, twoInFiles, twoInMemory } from "./two-stores.ts";
+import { shownPlace } from "../../src/runtime/read/moved.ts";
 
 const recordsIn = async ({ engine }: Home, id: SessionId): Promise<StoredRecord[]> =>
   all((await engine.session(id)).records());

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SkeinError } from "../../src/core/error.ts";
 import type { ModelFacts, Models } from "../../src/model/port.ts";
-import type { ModelReport } from "../../src/runtime/move-model.ts";
-import type { Session } from "../../src/runtime/session.ts";
+import type { ModelReport } from "../../src/runtime/transfer/move-model.ts";
+import type { Session } from "../../src/runtime/engine/session.ts";
 import { all } from "./place.ts";
 import { engineWith, scripted, type Line, type Scripted } from "./turn/scripted.ts";
 

@@ -1,12 +1,12 @@
 /** Sessions that outgrow a small window. */
 import assert from "node:assert/strict";
 import { z } from "zod";
-import { compactionPromptLine } from "../../src/core/compaction.ts";
+import { compactionPromptLine } from "../../src/core/compaction/plan.ts";
 import type { EventOf } from "../../src/core/event.ts";
-import type { Part } from "../../src/core/part.ts";
-import { estimateTokens, roughTokens } from "../../src/core/tokens.ts";
+import type { Part } from "../../src/core/context/part.ts";
+import { estimateTokens, roughTokens } from "../../src/core/context/token-count.ts";
 import { ModelError, type AnswerBlock, type ModelCall } from "../../src/model/port.ts";
-import type { Session } from "../../src/runtime/session.ts";
+import type { Session } from "../../src/runtime/engine/session.ts";
 import { defineTool } from "../../src/tool/define.ts";
 import { say, scripted, use, type Line, type Scripted } from "./turn/scripted.ts";
 

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { z } from "zod";
-import type { Session } from "../../src/runtime/session.ts";
+import type { Session } from "../../src/runtime/engine/session.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import { defineTool } from "../../src/tool/define.ts";
 import { makeToolSource } from "../../src/tool/source.ts";

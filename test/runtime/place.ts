@@ -1,8 +1,8 @@
 /** Engines on a store of their own: one that is gone with it, or one in a place that others open too. */
 import { makeWorkspaceId } from "../../src/core/ids.ts";
-import { Engine } from "../../src/runtime/engine.ts";
+import { Engine } from "../../src/runtime/engine/engine.ts";
 import type { Store } from "../../src/store/port.ts";
-import type { SqliteOptions } from "../../src/store/sqlite.ts";
+import type { SqliteOptions } from "../../src/store/sqlite/store.ts";
 import { kind } from "../kind.ts";
 import { madeWorld, type MadeWorld } from "./made-world.ts";
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { limit } from "../../src/core/limit.ts";
-import { makeQueryLine } from "../../src/runtime/query-line.ts";
+import { makeQueryLine } from "../../src/runtime/read/query-queue.ts";
 
 /** Queries by name, which end when they are told to. */
 function stand() {

@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import type { ReplayReport } from "../../src/core/replay.ts";
-import type { Engine } from "../../src/runtime/engine.ts";
-import type { Session } from "../../src/runtime/session.ts";
+import type { ReplayReport } from "../../src/core/turn/run-comparison.ts";
+import type { Engine } from "../../src/runtime/engine/engine.ts";
+import type { Session } from "../../src/runtime/engine/session.ts";
 import { defineTool } from "../../src/tool/define.ts";
 import { all } from "./place.ts";
 import { engineWith, say, scripted, use, type Line, type Scripted } from "./turn/scripted.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
-import { Engine } from "../../src/runtime/engine.ts";
+import { Engine } from "../../src/runtime/engine/engine.ts";
 import { samples } from "../core/samples.ts";
 import { noFile } from "../kind.ts";
 import { startOfTime } from "./made-world.ts";

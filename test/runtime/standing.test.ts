@@ -1,8 +1,8 @@
 /** Lists of sessions say how each stands: what it waits for, who runs it, what it has cost. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Engine } from "../../src/runtime/engine.ts";
-import { memoryStore } from "../../src/store/memory.ts";
+import { Engine } from "../../src/runtime/engine/engine.ts";
+import { memoryStore } from "../../src/store/memory/store.ts";
 import type { Store } from "../../src/store/port.ts";
 import { kind } from "../kind.ts";
 import { madeWorld, startOfTime } from "./made-world.ts";

@@ -1,10 +1,10 @@
 /** Leases run out by the store's clock: what a process thinks the time is changes nothing about them. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { standingRows } from "../../src/runtime/standing.ts";
-import { Engine } from "../../src/runtime/engine.ts";
+import { standingRows } from "../../src/runtime/read/session-list.ts";
+import { Engine } from "../../src/runtime/engine/engine.ts";
 import { realWorld, type World } from "../../src/runtime/world.ts";
-import { memoryStore } from "../../src/store/memory.ts";
+import { memoryStore } from "../../src/store/memory/store.ts";
 import { madeWorld, startOfTime } from "./made-world.ts";
 import { workspace } from "./place.ts";
 import { engineWith, scripted } from "./turn/scripted.ts";

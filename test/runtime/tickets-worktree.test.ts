@@ -5,7 +5,7 @@ import { existsSync, lstatSync, mkdirSync, readFileSync, rmSync, symlinkSync } f
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { openEngine, parsePlan, type TicketRow } from "../../src/index.ts";
-import { locked } from "../../src/runtime/tickets-lock.ts";
+import { locked } from "../../src/runtime/tickets/plan-lock.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import { newRepository } from "./ticket-place.ts";
 import { scripted, use } from "./turn/scripted.ts";

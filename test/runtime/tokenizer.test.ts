@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { Part } from "../../src/core/part.ts";
-import { roughTokens } from "../../src/core/tokens.ts";
-import { makeTokenizer } from "../../src/runtime/tokenizer.ts";
+import type { Part } from "../../src/core/context/part.ts";
+import { roughTokens } from "../../src/core/context/token-count.ts";
+import { makeTokenizer } from "../../src/runtime/turn/tokenizer.ts";
 import { digest } from "../core/digest.ts";
 
 const message = (text: string): Part => ({

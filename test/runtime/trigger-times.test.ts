@@ -3,8 +3,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { limit } from "../../src/core/limit.ts";
-import { timesToFire } from "../../src/runtime/work/fire.ts";
-import { checkTime, momentIn, nextTime, timesBetween, type TimeSpec } from "../../src/runtime/work/times.ts";
+import { timesToFire } from "../../src/runtime/trigger/fire.ts";
+import {
+  checkTime,
+  momentIn,
+  nextTime,
+  timesBetween,
+  type TimeSpec,
+} from "../../src/runtime/trigger/times.ts";
 
 const ms = (text: string): number => Date.parse(text);
 const cron = (line: string, zone?: string): TimeSpec => {

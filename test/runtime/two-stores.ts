@@ -1,12 +1,12 @@
 /** Two stores of different workspaces, and stores whose process dies at a given call. */
 import { makeWorkspaceId, type SessionId } from "../../src/core/ids.ts";
 import { SkeinError } from "../../src/core/error.ts";
-import { Engine } from "../../src/runtime/engine.ts";
-import type { Session } from "../../src/runtime/session.ts";
+import { Engine } from "../../src/runtime/engine/engine.ts";
+import type { Session } from "../../src/runtime/engine/session.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import type { Store } from "../../src/store/port.ts";
-import { postgresStore } from "../../src/store/postgres.ts";
-import { sqliteStore } from "../../src/store/sqlite.ts";
+import { postgresStore } from "../../src/store/postgres/store.ts";
+import { sqliteStore } from "../../src/store/sqlite/store.ts";
 import { kind } from "../kind.ts";
 import { newPath } from "../path.ts";
 import { postgresPlace } from "../postgres/place.ts";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import type { SessionId } from "../../src/core/ids.ts";
-import { Engine } from "../../src/runtime/engine.ts";
+import { Engine } from "../../src/runtime/engine/engine.ts";
 import type { Store } from "../../src/store/port.ts";
 import { noFile } from "../kind.ts";
 import { madeWorld } from "./made-world.ts";

@@ -18,7 +18,7 @@ import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { limit } from "../../src/core/limit.ts";
-import type { TriggerSpec } from "../../src/core/trigger.ts";
+import type { TriggerSpec } from "../../src/core/trigger/trigger.ts";
 import { openEngine, type SkeinError } from "../../src/index.ts";
 import { firedOf, lastCause, makeFolder, pause, until, type Engine, type Session } from "./watched.ts";
 import { kind } from "../kind.ts";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
-import type { TriggerSpec } from "../../src/core/trigger.ts";
+import type { TriggerSpec } from "../../src/core/trigger/trigger.ts";
 import { openEngine, type SkeinError } from "../../src/index.ts";
 import { firedOf, makeFolder, pause, until, type Engine, type Session } from "./watched.ts";
 import { kind } from "../kind.ts";

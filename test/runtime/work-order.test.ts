@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SkeinError } from "../../src/core/error.ts";
-import type { Engine } from "../../src/runtime/engine.ts";
-import type { Session } from "../../src/runtime/session.ts";
-import type { Told } from "../../src/runtime/work/worker.ts";
+import type { Engine } from "../../src/runtime/engine/engine.ts";
+import type { Session } from "../../src/runtime/engine/session.ts";
+import type { Told } from "../../src/runtime/worker/worker.ts";
 import { realWorld, type World } from "../../src/runtime/world.ts";
 import { kind } from "../kind.ts";
 import { workspace } from "./place.ts";

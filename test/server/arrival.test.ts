@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { limit } from "../../src/core/limit.ts";
 import type { Problem } from "../../src/protocol/problem.ts";
 import { realWorld } from "../../src/runtime/world.ts";
-import { makeArrivals } from "../../src/server/arrival.ts";
+import { makeArrivals } from "../../src/server/http/request-timeout.ts";
 import { served, type Served } from "./served.ts";
 
 /** A request of which the test says what has come of it, and a clock that it sets. */

@@ -3,10 +3,15 @@ import assert from "node:assert/strict";
 import crypto from "node:crypto";
 import { syncBuiltinESMExports } from "node:module";
 import { mock, test } from "node:test";
-import { accessTokenText, parseAccessToken, scopes, withoutTokens } from "../../src/core/access-token.ts";
+import {
+  accessTokenText,
+  parseAccessToken,
+  scopes,
+  withoutTokens,
+} from "../../src/core/workspace/access-token.ts";
 import { limit } from "../../src/core/limit.ts";
-import { newToken } from "../../src/runtime/tokens.ts";
-import { isProblem, problemHeaders, type Authorized } from "../../src/server/authorize.ts";
+import { newToken } from "../../src/runtime/workspace/tokens.ts";
+import { isProblem, problemHeaders, type Authorized } from "../../src/server/auth/authorize.ts";
 import type { Problem } from "../../src/protocol/problem.ts";
 import { all } from "../runtime/place.ts";
 import { bearing, gated, incoming, own } from "./gate.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
-import type { PageFile } from "../../src/server/console.ts";
+import type { PageFile } from "../../src/server/http/console-files.ts";
 import { served } from "./served.ts";
 
 const html = "<!doctype html><title>Skein</title>";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import fc from "fast-check";
-import { wrongsOf } from "../../src/runtime/schema.ts";
+import { wrongsOf } from "../../src/runtime/message/schema.ts";
 import { fitting, type Schema } from "./from-schema.ts";
 import { served, type Served } from "./served.ts";
 

@@ -1,13 +1,13 @@
 /** Positions of the feed that are not there, as after a store was set back; and how a stream of it ends. */
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import type { Event as SessionEvent } from "../../src/runtime/event-reader.ts";
+import type { Event as SessionEvent } from "../../src/runtime/read/event-reader.ts";
 import { realWorld } from "../../src/runtime/world.ts";
-import { familyOf } from "../../src/server/feed-place.ts";
-import { memoryStore } from "../../src/store/memory.ts";
+import { familyOf } from "../../src/server/stream/feed-cursor.ts";
+import { memoryStore } from "../../src/store/memory/store.ts";
 import type { Store } from "../../src/store/port.ts";
-import { postgresStore } from "../../src/store/postgres.ts";
-import { sqliteStore } from "../../src/store/sqlite.ts";
+import { postgresStore } from "../../src/store/postgres/store.ts";
+import { sqliteStore } from "../../src/store/sqlite/store.ts";
 import { noPostgres, ownDatabase } from "../postgres/place.ts";
 import { newPath, workspace } from "../runtime/place.ts";
 import { fine, frames, served, type Answered, type Frame, type Served } from "./served.ts";

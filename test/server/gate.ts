@@ -1,8 +1,8 @@
 /** An authorizer over tenants in memory, and requests as a browser or a program would send them. */
-import { Engine } from "../../src/runtime/engine.ts";
-import { makeAuthorizer, type Authorizer, type AuthorizerOptions } from "../../src/server/authorize.ts";
-import type { Incoming } from "../../src/server/origin.ts";
-import { memoryStore } from "../../src/store/memory.ts";
+import { Engine } from "../../src/runtime/engine/engine.ts";
+import { makeAuthorizer, type Authorizer, type AuthorizerOptions } from "../../src/server/auth/authorize.ts";
+import type { Incoming } from "../../src/server/http/cross-origin.ts";
+import { memoryStore } from "../../src/store/memory/store.ts";
 import { madeWorld, type MadeWorld } from "../runtime/made-world.ts";
 import { workspace } from "../runtime/place.ts";
 

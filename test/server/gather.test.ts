@@ -1,7 +1,7 @@
 /** Changes that come in together go on together, and nobody waits for long. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { makeGather } from "../../src/server/gather.ts";
+import { makeGather } from "../../src/server/http/batch.ts";
 
 /** Turns of an event loop that are taken one by one. */
 function turns() {

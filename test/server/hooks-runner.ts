@@ -1,8 +1,8 @@
 /** A process that tells the hooks of a store, to be killed. */
-import { Engine } from "../../src/runtime/engine.ts";
+import { Engine } from "../../src/runtime/engine/engine.ts";
 import { realWorld } from "../../src/runtime/world.ts";
-import { openWebhooksOut } from "../../src/server/webhooks-out.ts";
-import { sqliteStore } from "../../src/store/sqlite.ts";
+import { openWebhooksOut } from "../../src/server/outbound/webhooks-out.ts";
+import { sqliteStore } from "../../src/store/sqlite/store.ts";
 import { workspace } from "../runtime/place.ts";
 
 const [path = ""] = process.argv.slice(2);

@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { operationIds, operationOf, type OperationId } from "../../src/protocol/operations.ts";
-import type { Session } from "../../src/runtime/session.ts";
+import type { Session } from "../../src/runtime/engine/session.ts";
 import { realWorld } from "../../src/runtime/world.ts";
-import { memoryStore } from "../../src/store/memory.ts";
+import { memoryStore } from "../../src/store/memory/store.ts";
 import type { Store } from "../../src/store/port.ts";
 import { workspace } from "../runtime/place.ts";
 import { fine, served, type Answered, type Served } from "./served.ts";

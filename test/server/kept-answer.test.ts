@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { limit } from "../../src/core/limit.ts";
 import { ModelError } from "../../src/model/port.ts";
-import { makeKeptAnswers } from "../../src/server/kept-answer.ts";
-import { ProblemError } from "../../src/server/problem.ts";
+import { makeKeptAnswers } from "../../src/server/http/stored-response.ts";
+import { ProblemError } from "../../src/server/http/problem.ts";
 import type { Line } from "../runtime/turn/scripted.ts";
 import { fine, served } from "./served.ts";
 

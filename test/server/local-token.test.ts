@@ -11,8 +11,8 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
-import { newToken } from "../../src/runtime/tokens.ts";
-import { loginLink, localTokenPath, openLocalToken } from "../../src/server/local-token.ts";
+import { newToken } from "../../src/runtime/workspace/tokens.ts";
+import { loginLink, localTokenPath, openLocalToken } from "../../src/server/auth/local-token.ts";
 import { digest } from "../core/digest.ts";
 import { all, inFile, inMemory } from "../runtime/place.ts";
 

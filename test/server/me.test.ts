@@ -1,7 +1,7 @@
 /** Whoever comes in can ask who they are here, and what they may do. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { scopes } from "../../src/core/access-token.ts";
+import { scopes } from "../../src/core/workspace/access-token.ts";
 import { connected } from "../client/connected.ts";
 import { served } from "./served.ts";
 

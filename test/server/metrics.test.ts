@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { realWorld } from "../../src/runtime/world.ts";
-import { makeRequestLog, troubleLine } from "../../src/server/log.ts";
-import type { Told } from "../../src/server/listen.ts";
-import { makeMetrics } from "../../src/server/metrics.ts";
+import { makeRequestLog, troubleLine } from "../../src/server/outbound/request-log.ts";
+import type { Told } from "../../src/server/http/server.ts";
+import { makeMetrics } from "../../src/server/outbound/metrics.ts";
 import { fine, served } from "./served.ts";
 import { until } from "./until.ts";
 

@@ -4,16 +4,16 @@
  */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
-import { scopes } from "../../src/core/access-token.ts";
+import { scopes } from "../../src/core/workspace/access-token.ts";
 import type { SessionId } from "../../src/core/ids.ts";
 import { operationIds, operationOf, type OperationId } from "../../src/protocol/operations.ts";
 import { encodeQuery } from "../../src/protocol/query.ts";
-import { Engine } from "../../src/runtime/engine.ts";
-import { newToken } from "../../src/runtime/tokens.ts";
+import { Engine } from "../../src/runtime/engine/engine.ts";
+import { newToken } from "../../src/runtime/workspace/tokens.ts";
 import { realWorld } from "../../src/runtime/world.ts";
-import { makeAuthorizer } from "../../src/server/authorize.ts";
-import { serve, type Serving, type Told } from "../../src/server/listen.ts";
-import { memoryStore } from "../../src/store/memory.ts";
+import { makeAuthorizer } from "../../src/server/auth/authorize.ts";
+import { serve, type Serving, type Told } from "../../src/server/http/server.ts";
+import { memoryStore } from "../../src/store/memory/store.ts";
 import { madeWorld } from "../runtime/made-world.ts";
 import { workspace } from "../runtime/place.ts";
 

@@ -9,8 +9,8 @@ import {
   makeGate,
   safetyHeaders,
   type GateOptions,
-} from "../../src/server/origin.ts";
-import { makeRate } from "../../src/server/rate.ts";
+} from "../../src/server/http/cross-origin.ts";
+import { makeRate } from "../../src/server/auth/rate-limit.ts";
 import { incoming } from "./gate.ts";
 
 const statusOf = (options: GateOptions, headers: Record<string, string>): number =>

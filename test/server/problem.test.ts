@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SkeinError } from "../../src/core/error.ts";
 import { realWorld } from "../../src/runtime/world.ts";
-import { problemOf, tellOnce } from "../../src/server/problem.ts";
-import { asSkeinError } from "../../src/store/postgres/trouble.ts";
-import { sqliteStore } from "../../src/store/sqlite.ts";
+import { problemOf, tellOnce } from "../../src/server/http/problem.ts";
+import { asSkeinError } from "../../src/store/postgres/connection/errors.ts";
+import { sqliteStore } from "../../src/store/sqlite/store.ts";
 import { workspace } from "../runtime/place.ts";
 
 const hint = "try again later; whoever runs the server finds more in its log";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { test } from "node:test";
 import { realWorld } from "../../src/runtime/world.ts";
-import { memoryStore } from "../../src/store/memory.ts";
+import { memoryStore } from "../../src/store/memory/store.ts";
 import { workspace } from "../runtime/place.ts";
 import { served } from "./served.ts";
 

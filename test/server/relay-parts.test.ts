@@ -5,11 +5,11 @@ import fc from "fast-check";
 import { makeSessionId, type SessionId } from "../../src/core/ids.ts";
 import { limit } from "../../src/core/limit.ts";
 import type { Delta } from "../../src/model/port.ts";
-import { Engine } from "../../src/runtime/engine.ts";
-import { makeLive, type LiveDelta, type LivePart } from "../../src/runtime/live.ts";
-import type { Hub } from "../../src/server/hub.ts";
-import { parsePart } from "../../src/server/relay-connection.ts";
-import { isHeldBy, isOutOfReach, makeFetching, makeParts } from "../../src/server/relay-fetched.ts";
+import { Engine } from "../../src/runtime/engine/engine.ts";
+import { makeLive, type LiveDelta, type LivePart } from "../../src/runtime/turn/live.ts";
+import type { Hub } from "../../src/server/stream/hub.ts";
+import { parsePart } from "../../src/server/stream/relay-connection.ts";
+import { isHeldBy, isOutOfReach, makeFetching, makeParts } from "../../src/server/stream/relay-fetch.ts";
 import { inMemory } from "../runtime/place.ts";
 
 const session = makeSessionId({ nowMs: 1, random: new Uint8Array(10) });

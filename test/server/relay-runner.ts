@@ -1,10 +1,10 @@
 /** A server with a worker in a process of its own, to be killed. Its model says two words and no more. */
-import { Engine } from "../../src/runtime/engine.ts";
+import { Engine } from "../../src/runtime/engine/engine.ts";
 import { realWorld } from "../../src/runtime/world.ts";
-import { makeAuthorizer } from "../../src/server/authorize.ts";
-import { serve } from "../../src/server/listen.ts";
-import { oneTenant } from "../../src/server/tenants.ts";
-import { sqliteStore } from "../../src/store/sqlite.ts";
+import { makeAuthorizer } from "../../src/server/auth/authorize.ts";
+import { serve } from "../../src/server/http/server.ts";
+import { oneTenant } from "../../src/server/http/tenants.ts";
+import { sqliteStore } from "../../src/store/sqlite/store.ts";
 import { makeToolSource } from "../../src/tool/source.ts";
 import { workspace } from "../runtime/place.ts";
 import { slowModel } from "./slow-model.ts";

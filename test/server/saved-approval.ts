@@ -1,6 +1,6 @@
 /** Saves an approval as an answer does, without a call that waits. */
-import { Engine } from "../../src/runtime/engine.ts";
-import { writeWorkspace } from "../../src/runtime/workspace.ts";
+import { Engine } from "../../src/runtime/engine/engine.ts";
+import { writeWorkspace } from "../../src/runtime/log/workspace-log.ts";
 
 export async function saveApproval({ engine }: { readonly engine: Engine }): Promise<void> {
   const command = { text: "npm test", directory: "/work", binding: { kind: "shell", name: "shell" } };

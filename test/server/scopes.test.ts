@@ -1,7 +1,7 @@
 /** What takes more than the scope of its operation: contents take `read`, and what deletes takes `admin`. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Scope } from "../../src/core/access-token.ts";
+import type { Scope } from "../../src/core/workspace/access-token.ts";
 import { operationIds, operationOf, type OperationId } from "../../src/protocol/operations.ts";
 import { fine, served, type Answered, type Given, type Served } from "./served.ts";
 

@@ -1,14 +1,14 @@
 /** A server on a port of its own, over a store that goes with it, and how a program asks it. */
 import assert from "node:assert/strict";
-import type { Scope } from "../../src/core/access-token.ts";
+import type { Scope } from "../../src/core/workspace/access-token.ts";
 import { operationOf, type OperationId } from "../../src/protocol/operations.ts";
 import { encodeQuery } from "../../src/protocol/query.ts";
-import { Engine } from "../../src/runtime/engine.ts";
-import type { OpenStore } from "../../src/runtime/engine-context.ts";
+import { Engine } from "../../src/runtime/engine/engine.ts";
+import type { OpenStore } from "../../src/runtime/deps.ts";
 import { realWorld } from "../../src/runtime/world.ts";
-import { makeAuthorizer } from "../../src/server/authorize.ts";
-import { serve, type ServeOptions, type Serving } from "../../src/server/listen.ts";
-import { memoryStore } from "../../src/store/memory.ts";
+import { makeAuthorizer } from "../../src/server/auth/authorize.ts";
+import { serve, type ServeOptions, type Serving } from "../../src/server/http/server.ts";
+import { memoryStore } from "../../src/store/memory/store.ts";
 import type { Store } from "../../src/store/port.ts";
 import { makeToolSource } from "../../src/tool/source.ts";
 import { workspace } from "../runtime/place.ts";

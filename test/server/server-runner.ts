@@ -4,10 +4,10 @@
  */
 import { openEngine } from "../../src/index.ts";
 import { realWorld } from "../../src/runtime/world.ts";
-import { makeAuthorizer } from "../../src/server/authorize.ts";
-import { serve } from "../../src/server/listen.ts";
-import { openLocalToken } from "../../src/server/local-token.ts";
-import { oneTenant } from "../../src/server/tenants.ts";
+import { makeAuthorizer } from "../../src/server/auth/authorize.ts";
+import { serve } from "../../src/server/http/server.ts";
+import { openLocalToken } from "../../src/server/auth/local-token.ts";
+import { oneTenant } from "../../src/server/http/tenants.ts";
 
 const [store = "", port = "0"] = process.argv.slice(2);
 const world = realWorld();

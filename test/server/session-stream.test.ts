@@ -1,10 +1,10 @@
 /** What comes in between the last look at the log and being handed what is new is not missed. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Engine } from "../../src/runtime/engine.ts";
-import type { Hub, Listener } from "../../src/server/hub.ts";
-import { streamSession } from "../../src/server/session-stream.ts";
-import { eventFrame, eventId, SharedFrame, type Sink } from "../../src/server/sink.ts";
+import { Engine } from "../../src/runtime/engine/engine.ts";
+import type { Hub, Listener } from "../../src/server/stream/hub.ts";
+import { streamSession } from "../../src/server/stream/session-stream.ts";
+import { eventFrame, eventId, SharedFrame, type Sink } from "../../src/server/stream/sink.ts";
 import type { Store } from "../../src/store/port.ts";
 import { all, inMemory } from "../runtime/place.ts";
 

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { connect, type AddressInfo } from "node:net";
 import { test } from "node:test";
-import { openSink, SharedFrame } from "../../src/server/sink.ts";
+import { openSink, SharedFrame } from "../../src/server/stream/sink.ts";
 import { served, type Served } from "./served.ts";
 import { until } from "./until.ts";
 

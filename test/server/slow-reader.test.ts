@@ -1,13 +1,13 @@
 /** Readers that are slow, or gone: each event comes once and in order, and nothing is read for nobody. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Engine } from "../../src/runtime/engine.ts";
-import type { Session } from "../../src/runtime/session.ts";
-import { familyOf } from "../../src/server/feed-place.ts";
-import { streamFeed } from "../../src/server/feed-stream.ts";
-import { makeHub } from "../../src/server/hub.ts";
-import { streamSession } from "../../src/server/session-stream.ts";
-import type { Sink } from "../../src/server/sink.ts";
+import type { Engine } from "../../src/runtime/engine/engine.ts";
+import type { Session } from "../../src/runtime/engine/session.ts";
+import { familyOf } from "../../src/server/stream/feed-cursor.ts";
+import { streamFeed } from "../../src/server/stream/feed-stream.ts";
+import { makeHub } from "../../src/server/stream/hub.ts";
+import { streamSession } from "../../src/server/stream/session-stream.ts";
+import type { Sink } from "../../src/server/stream/sink.ts";
 import { all, inMemory } from "../runtime/place.ts";
 
 /** A sink that is full after every so many frames, until the next turn of the event loop. */

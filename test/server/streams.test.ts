@@ -4,7 +4,7 @@ import { seqOf } from "./reader.ts";
 import { connect } from "node:net";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import type { Event } from "../../src/runtime/event-reader.ts";
+import type { Event } from "../../src/runtime/read/event-reader.ts";
 import { all, inFile } from "../runtime/place.ts";
 import { frames, served, type Frame, type Served } from "./served.ts";
 

@@ -1,9 +1,9 @@
 /** Engines of tenants: opened when asked for, closed when nobody does, and never made by asking. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Engine } from "../../src/runtime/engine.ts";
-import { makeTenants, oneTenant } from "../../src/server/tenants.ts";
-import { memoryStore } from "../../src/store/memory.ts";
+import { Engine } from "../../src/runtime/engine/engine.ts";
+import { makeTenants, oneTenant } from "../../src/server/http/tenants.ts";
+import { memoryStore } from "../../src/store/memory/store.ts";
 import { madeWorld } from "../runtime/made-world.ts";
 import { workspace } from "../runtime/place.ts";
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { limit } from "../../src/core/limit.ts";
-import { Engine } from "../../src/runtime/engine.ts";
+import { Engine } from "../../src/runtime/engine/engine.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import { inFile } from "../runtime/place.ts";
 import { frames, served, type Frame, type Served } from "./served.ts";

@@ -4,8 +4,8 @@ import { createHmac } from "node:crypto";
 import { test } from "node:test";
 import { limit } from "../../src/core/limit.ts";
 import { realWorld } from "../../src/runtime/world.ts";
-import type { Engine } from "../../src/runtime/engine.ts";
-import { makeWebhooksIn } from "../../src/server/webhooks-in.ts";
+import type { Engine } from "../../src/runtime/engine/engine.ts";
+import { makeWebhooksIn } from "../../src/server/http/webhooks-in.ts";
 import { served, type Served } from "./served.ts";
 
 async function hooked(

@@ -6,11 +6,15 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { limit } from "../../src/core/limit.ts";
-import { Engine } from "../../src/runtime/engine.ts";
-import { isPrivate, post } from "../../src/runtime/outbound.ts";
+import { Engine } from "../../src/runtime/engine/engine.ts";
+import { isPrivate, post } from "../../src/platform/outbound.ts";
 import { realWorld, type World } from "../../src/runtime/world.ts";
-import { openWebhooksOut, waitingFor, type WebhooksOutOptions } from "../../src/server/webhooks-out.ts";
-import { memoryStore } from "../../src/store/memory.ts";
+import {
+  openWebhooksOut,
+  waitingFor,
+  type WebhooksOutOptions,
+} from "../../src/server/outbound/webhooks-out.ts";
+import { memoryStore } from "../../src/store/memory/store.ts";
 import { all, workspace } from "../runtime/place.ts";
 import { until } from "./until.ts";
 

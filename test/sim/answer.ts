@@ -1,5 +1,5 @@
 /** What the simulated model says: a function of the seed and of the context it is given, and nothing else. */
-import type { MessagePart, Part } from "../../src/core/part.ts";
+import type { MessagePart, Part } from "../../src/core/context/part.ts";
 import type { AnswerBlock, Finish } from "../../src/model/port.ts";
 import { makeRandom, type Random } from "../crash/random.ts";
 

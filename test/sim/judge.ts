@@ -2,9 +2,9 @@
 import type { StoredRecord } from "../../src/core/chain.ts";
 import type { LogId, SessionId } from "../../src/core/ids.ts";
 import { emptyState, type State } from "../../src/core/state.ts";
-import { readContext } from "../../src/runtime/context-reader.ts";
-import { Engine } from "../../src/runtime/engine.ts";
-import { makeStateReader, unread, type Known } from "../../src/runtime/state-reader.ts";
+import { readContext } from "../../src/runtime/context/context-reader.ts";
+import { Engine } from "../../src/runtime/engine/engine.ts";
+import { makeStateReader, unread, type Known } from "../../src/runtime/read/state-reader.ts";
 import type { World } from "../../src/runtime/world.ts";
 import type { Store } from "../../src/store/port.ts";
 import { followCalls, followInputs } from "./follow.ts";

@@ -2,8 +2,8 @@
  * The outside: models and tools as a process reaches them. They live longer than any process, and what was
  * sent to them may take effect after whoever sent it has ended.
  */
-import { contextDigest } from "../../src/core/context.ts";
-import { costOf } from "../../src/core/price.ts";
+import { contextDigest } from "../../src/core/context/context.ts";
+import { costOf } from "../../src/core/budget/price.ts";
 import {
   ModelError,
   type Answer,
@@ -12,7 +12,7 @@ import {
   type ModelFacts,
   type Models,
 } from "../../src/model/port.ts";
-import { makeTokenizer } from "../../src/runtime/tokenizer.ts";
+import { makeTokenizer } from "../../src/runtime/turn/tokenizer.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import type { OuterTool, Probed, ToolCall, ToolSource } from "../../src/tool/port.ts";
 import { sessionTools } from "../../src/tool/session.ts";

@@ -2,8 +2,8 @@
 import { SkeinError } from "../../src/core/error.ts";
 import type { SessionId } from "../../src/core/ids.ts";
 import type { State } from "../../src/core/state.ts";
-import type { Engine } from "../../src/runtime/engine.ts";
-import type { Session } from "../../src/runtime/session.ts";
+import type { Engine } from "../../src/runtime/engine/engine.ts";
+import type { Session } from "../../src/runtime/engine/session.ts";
 import type { Random } from "../crash/random.ts";
 import type { SimProcess } from "./process.ts";
 import { drawTimed } from "./schedule.ts";

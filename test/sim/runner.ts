@@ -1,7 +1,7 @@
 /** A process that runs sessions: it looks around now and then and runs whatever is not at rest. */
 import { SkeinError } from "../../src/core/error.ts";
 import type { SessionId } from "../../src/core/ids.ts";
-import { Engine } from "../../src/runtime/engine.ts";
+import { Engine } from "../../src/runtime/engine/engine.ts";
 import type { Store } from "../../src/store/port.ts";
 import type { Random } from "../crash/random.ts";
 import type { Outside } from "./outside.ts";

@@ -5,7 +5,7 @@
  */
 import type { StoredRecord } from "../../src/core/chain.ts";
 import type { LogId } from "../../src/core/ids.ts";
-import type { MissedRule, TriggerSpec } from "../../src/core/trigger.ts";
+import type { MissedRule, TriggerSpec } from "../../src/core/trigger/trigger.ts";
 import type { Random } from "../crash/random.ts";
 
 type Blame = (text: string) => void;

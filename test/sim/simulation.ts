@@ -6,11 +6,11 @@
 import { createHash } from "node:crypto";
 import { makeWorkspaceId, type SessionId } from "../../src/core/ids.ts";
 import type { State } from "../../src/core/state.ts";
-import { dueOf, type RunLimit } from "../../src/core/schedule.ts";
-import { nextOf } from "../../src/core/turn.ts";
-import { Engine } from "../../src/runtime/engine.ts";
-import { makeStateReader, unread, type Known } from "../../src/runtime/state-reader.ts";
-import { memoryStore } from "../../src/store/memory.ts";
+import { dueOf, type RunLimit } from "../../src/core/trigger/schedule.ts";
+import { nextOf } from "../../src/core/turn/next.ts";
+import { Engine } from "../../src/runtime/engine/engine.ts";
+import { makeStateReader, unread, type Known } from "../../src/runtime/read/state-reader.ts";
+import { memoryStore } from "../../src/store/memory/store.ts";
 import type { Store } from "../../src/store/port.ts";
 import { makeRandom, type Random } from "../crash/random.ts";
 import { calm, drawClimate, type Climate } from "./climate.ts";

@@ -1,17 +1,20 @@
 /** A process that works: the engine's own worker picks what is due, runs it, and does what time brings. */
 import { SkeinError } from "../../src/core/error.ts";
-import type { RunLimit } from "../../src/core/schedule.ts";
+import type { RunLimit } from "../../src/core/trigger/schedule.ts";
 import type { SessionId } from "../../src/core/ids.ts";
-import { Engine } from "../../src/runtime/engine.ts";
+import { Engine } from "../../src/runtime/engine/engine.ts";
 import type { Store } from "../../src/store/port.ts";
-import type { Told } from "../../src/runtime/work/worker.ts";
+import type { Told } from "../../src/runtime/worker/worker.ts";
 import type { Outside } from "./outside.ts";
 import type { SimProcess } from "./process.ts";
 import { expected, leaseMs } from "./runner.ts";
 import type { Witness } from "./witness.ts";
 
 /** Loading them takes real time, of which there is none later. */
-await Promise.all([import("../../src/runtime/work.ts"), import("../../src/runtime/work/templates.ts")]);
+await Promise.all([
+  import("../../src/runtime/worker/start-work.ts"),
+  import("../../src/runtime/trigger/templates.ts"),
+]);
 
 export interface SimWorker {
   /** Stops as if it were asked to; resolves when it has. */

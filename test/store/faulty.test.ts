@@ -3,10 +3,10 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
 import { makeSessionId, makeWorkspaceId } from "../../src/core/ids.ts";
-import { conformance, draftOf } from "../../src/store/conformance.ts";
+import { conformance, draftOf } from "../../src/store/conformance/conformance.ts";
 import type { Fault, FaultyCall, FaultyStore, Faults } from "../../src/store/faulty.ts";
 import { faultyStore } from "../../src/store/faulty.ts";
-import { memoryStore } from "../../src/store/memory.ts";
+import { memoryStore } from "../../src/store/memory/store.ts";
 import type { Part, Store, StoreWorld } from "../../src/store/port.ts";
 
 const random = new Uint8Array(10);

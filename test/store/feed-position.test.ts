@@ -1,8 +1,8 @@
 /** Positions of the feed across a rollback of the store: how far back reading starts again. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Engine } from "../../src/runtime/engine.ts";
-import type { Session } from "../../src/runtime/session.ts";
+import { Engine } from "../../src/runtime/engine/engine.ts";
+import type { Session } from "../../src/runtime/engine/session.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import type { Store } from "../../src/store/port.ts";
 import { fallible } from "../runtime/fallible.ts";

@@ -5,8 +5,8 @@ import { test } from "node:test";
 import type { SessionId } from "../../src/core/ids.ts";
 import { makeSessionId, makeWorkspaceId } from "../../src/core/ids.ts";
 import { limit } from "../../src/core/limit.ts";
-import { conformance, draftOf } from "../../src/store/conformance.ts";
-import { memoryStore } from "../../src/store/memory.ts";
+import { conformance, draftOf } from "../../src/store/conformance/conformance.ts";
+import { memoryStore } from "../../src/store/memory/store.ts";
 import type { IndexEntry, Part, StoreWorld } from "../../src/store/port.ts";
 
 const workspace = makeWorkspaceId({ nowMs: 1, random: new Uint8Array(10) });

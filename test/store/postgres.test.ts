@@ -4,8 +4,8 @@
  */
 import { after } from "node:test";
 import { realWorld } from "../../src/runtime/world.ts";
-import { conformance } from "../../src/store/conformance.ts";
-import { postgresStore } from "../../src/store/postgres.ts";
+import { conformance } from "../../src/store/conformance/conformance.ts";
+import { postgresStore } from "../../src/store/postgres/store.ts";
 import { startPostgres } from "../postgres/server.ts";
 import { workspace } from "../runtime/place.ts";
 

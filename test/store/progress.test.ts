@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { StoredRecord } from "../../src/core/chain.ts";
-import { memoryStore } from "../../src/store/memory.ts";
+import { memoryStore } from "../../src/store/memory/store.ts";
 import type { Store } from "../../src/store/port.ts";
-import { withProgress } from "../../src/store/progress.ts";
+import { withProgress } from "../../src/store/paging.ts";
 import { madeWorld } from "../runtime/made-world.ts";
 import { workspace } from "../runtime/place.ts";
 

@@ -7,7 +7,7 @@ import { DatabaseSync } from "node:sqlite";
 import { suite, test } from "node:test";
 import { promisify } from "node:util";
 import { z } from "zod";
-import type { FileVersion, TreeChange } from "../../src/core/files.ts";
+import type { FileVersion, TreeChange } from "../../src/core/tool/file-version.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import { defineTool } from "../../src/tool/define.ts";
 import { restoreFiles } from "../../src/tool/file-restore.ts";

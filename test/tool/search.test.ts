@@ -4,7 +4,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileTools } from "../../src/tool/files.ts";
-import { globMatcher } from "../../src/core/glob.ts";
+import { globMatcher } from "../../src/core/text/glob.ts";
 import type { OuterTool } from "../../src/tool/port.ts";
 import { openRoot } from "../../src/tool/root.ts";
 import { callTool, failure, openFolder } from "./calling.ts";

@@ -1,5 +1,5 @@
 /** Lets a suspended or sleeping session go on. */
-import { plainVerb } from "../change.ts";
+import { plainVerb } from "../command/change-verb.ts";
 
 export const activate = plainVerb({
   name: "activate",

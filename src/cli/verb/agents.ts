@@ -3,12 +3,12 @@ import { existsSync, readFileSync } from "node:fs";
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
-import { oneOf } from "../args.ts";
-import { ago } from "../moment.ts";
-import { table } from "../table.ts";
-import { manyLines, oneLine } from "../text.ts";
+import { oneOf } from "../command/args.ts";
+import { ago } from "../format/moment.ts";
+import { table } from "../format/table.ts";
+import { manyLines, oneLine } from "../format/text.ts";
 import { databaseOf } from "../../tool/live-database.ts";
-import { verb, type Call } from "../verb.ts";
+import { verb, type Call } from "../command/verb.ts";
 
 const actions = ["add", "list", "show"] as const;
 
@@ -50,7 +50,7 @@ type Here = Pick<Call, "out" | "engine" | "nowMs">;
 
 /** The file is read and checked before anything is opened, so that a bad one leaves nothing behind. */
 async function add({ out, engine }: Here, path: string, name: string | undefined): Promise<void> {
-  const { parseAgent } = await import("../../runtime/agent-file.ts");
+  const { parseAgent } = await import("../../runtime/workspace/agent-file.ts");
   const definition = parseAgent(readAgent(path), { path, ...(name === undefined ? {} : { name }) });
   const opened = await engine({ create: true });
   const before = (await opened.agents()).find((one) => one.name === definition.name)?.version ?? 0;

@@ -2,12 +2,12 @@
 import { existsSync } from "node:fs";
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
-import { Engine } from "../../runtime/engine.ts";
+import { Engine } from "../../runtime/engine/engine.ts";
 import { readHeads } from "../../runtime/govern/read-heads.ts";
 import { anchorProblems } from "../../runtime/govern/verify-all.ts";
-import { checkAnchor, git, readAnchor, writeAnchor } from "../anchor-file.ts";
-import { plural } from "../text.ts";
-import { verb } from "../verb.ts";
+import { checkAnchor, git, readAnchor, writeAnchor } from "../open/anchor-file.ts";
+import { plural } from "../format/text.ts";
+import { verb } from "../command/verb.ts";
 
 const usage = "usage: skein anchor --to FILE|git|URL, or skein anchor accept --reason TEXT";
 

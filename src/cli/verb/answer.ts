@@ -1,12 +1,12 @@
 /** Answers what a suspended session waits for. */
 import { SkeinError } from "../../core/error.ts";
-import { oneOf } from "../args.ts";
-import { answerChange } from "../change.ts";
-import { present } from "../input.ts";
-import { questionLines, questionOf, wayOn } from "../question.ts";
-import { oneLine } from "../text.ts";
-import { ending } from "../title.ts";
-import { verb } from "../verb.ts";
+import { oneOf } from "../command/args.ts";
+import { answerChange } from "../command/change-verb.ts";
+import { present } from "../command/input.ts";
+import { questionLines, questionOf, wayOn } from "../chat/question.ts";
+import { oneLine } from "../format/text.ts";
+import { ending } from "../format/title.ts";
+import { verb } from "../command/verb.ts";
 
 const verdicts = ["allow", "deny"] as const;
 const remembered = ["session", "always"] as const;

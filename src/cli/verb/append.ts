@@ -1,9 +1,9 @@
 /** Appends an input, or a record of another program. */
 import type { AppendRecord } from "../../core/command.ts";
 import { SkeinError } from "../../core/error.ts";
-import { answerChange } from "../change.ts";
-import { jsonOf, present, readLines, readText } from "../input.ts";
-import { verb } from "../verb.ts";
+import { answerChange } from "../command/change-verb.ts";
+import { jsonOf, present, readLines, readText } from "../command/input.ts";
+import { verb } from "../command/verb.ts";
 
 export const append = verb({
   name: "append",

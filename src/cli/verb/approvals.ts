@@ -1,10 +1,10 @@
 /** Saved approvals: lists and revokes commands that are always allowed. */
 import { SkeinError } from "../../core/error.ts";
-import { oneOf } from "../args.ts";
-import { ago } from "../moment.ts";
-import { table } from "../table.ts";
-import { oneLine } from "../text.ts";
-import { verb } from "../verb.ts";
+import { oneOf } from "../command/args.ts";
+import { ago } from "../format/moment.ts";
+import { table } from "../format/table.ts";
+import { oneLine } from "../format/text.ts";
+import { verb } from "../command/verb.ts";
 
 const actions = ["list", "revoke"] as const;
 

@@ -1,5 +1,5 @@
 /** Makes a closed session read-only, and packs all of it. */
-import { plainVerb } from "../change.ts";
+import { plainVerb } from "../command/change-verb.ts";
 
 export const archive = plainVerb({
   name: "archive",

@@ -1,12 +1,12 @@
 /** Asks a session something and shows what comes of it. */
 import { SkeinError } from "../../core/error.ts";
-import { unsafeDefault } from "../../core/permission.ts";
-import type { Session } from "../../runtime/session.ts";
+import { unsafeDefault } from "../../core/tool/permission.ts";
+import type { Session } from "../../runtime/engine/session.ts";
 import { realWorld } from "../../runtime/world.ts";
-import { present, readText } from "../input.ts";
-import { oneLine } from "../text.ts";
-import { showRun } from "../turn.ts";
-import { verb, type Call } from "../verb.ts";
+import { present, readText } from "../command/input.ts";
+import { oneLine } from "../format/text.ts";
+import { showRun } from "../chat/turn.ts";
+import { verb, type Call } from "../command/verb.ts";
 
 export const ask = verb({
   name: "ask",

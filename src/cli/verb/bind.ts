@@ -1,10 +1,10 @@
 /** Binds a resource to a session. */
-import { oneOf } from "../args.ts";
+import { oneOf } from "../command/args.ts";
 import type { Binding } from "../../core/command.ts";
-import { bindingKinds as kinds, checkServer } from "../binding-word.ts";
-import { answerChange } from "../change.ts";
-import { jsonOf, present } from "../input.ts";
-import { verb } from "../verb.ts";
+import { bindingKinds as kinds, checkServer } from "../format/binding-word.ts";
+import { answerChange } from "../command/change-verb.ts";
+import { jsonOf, present } from "../command/input.ts";
+import { verb } from "../command/verb.ts";
 
 export const bind = verb({
   name: "bind",

@@ -1,17 +1,17 @@
 /** Sets the limits of a session, or shows what is used of them. */
-import { budgetLeft } from "../../core/budget.ts";
+import { budgetLeft } from "../../core/budget/budget.ts";
 import { SkeinError } from "../../core/error.ts";
-import { spendOf, spendText } from "../../core/money.ts";
+import { spendOf, spendText } from "../../core/budget/money.ts";
 import { resources, type Amounts, type Used } from "../../core/state.ts";
-import type { Session } from "../../runtime/session.ts";
-import { budgetOf, budgetOptions } from "../budget-options.ts";
-import { present } from "../input.ts";
-import { money } from "../money.ts";
-import { roughly } from "../moment.ts";
-import type { Screen } from "../screen.ts";
-import { table } from "../table.ts";
-import { count, plural } from "../text.ts";
-import { verb } from "../verb.ts";
+import type { Session } from "../../runtime/engine/session.ts";
+import { budgetOf, budgetOptions } from "../command/budget-options.ts";
+import { present } from "../command/input.ts";
+import { money } from "../format/money.ts";
+import { roughly } from "../format/moment.ts";
+import type { Screen } from "../command/screen.ts";
+import { table } from "../format/table.ts";
+import { count, plural } from "../format/text.ts";
+import { verb } from "../command/verb.ts";
 
 export const budget = verb({
   name: "budget",

@@ -1,11 +1,11 @@
 /** Talks with a session. */
 import { existsSync } from "node:fs";
 import { SkeinError, type ErrorCode } from "../../core/error.ts";
-import type { Session } from "../../runtime/session.ts";
-import { lastWords, Talk, type TalkPlace } from "../talk.ts";
-import { titleOf } from "../title.ts";
-import { typedLines } from "../typed-lines.ts";
-import { verb, type Call } from "../verb.ts";
+import type { Session } from "../../runtime/engine/session.ts";
+import { lastWords, Talk, type TalkPlace } from "../chat/chat.ts";
+import { titleOf } from "../format/title.ts";
+import { typedLines } from "../chat/typed-lines.ts";
+import { verb, type Call } from "../command/verb.ts";
 import { noteAgent } from "./open.ts";
 
 const openOptions = {

@@ -1,7 +1,7 @@
 /** Closes a session and opens the next. */
-import { carryLines } from "../carry-lines.ts";
-import { present } from "../input.ts";
-import { verb } from "../verb.ts";
+import { carryLines } from "../format/carry-lines.ts";
+import { present } from "../command/input.ts";
+import { verb } from "../command/verb.ts";
 
 export const clear = verb({
   name: "clear",

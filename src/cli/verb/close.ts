@@ -1,7 +1,7 @@
 /** Ends a session. */
-import { answerChange } from "../change.ts";
-import { present } from "../input.ts";
-import { verb } from "../verb.ts";
+import { answerChange } from "../command/change-verb.ts";
+import { present } from "../command/input.ts";
+import { verb } from "../command/verb.ts";
 
 const outcomes = ["completed", "failed", "expired"] as const;
 

@@ -1,9 +1,9 @@
 /** Compresses a session's context. */
-import type { Strategy } from "../../runtime/compress.ts";
-import { present } from "../input.ts";
-import { money } from "../money.ts";
-import { count, plural } from "../text.ts";
-import { verb } from "../verb.ts";
+import type { Strategy } from "../../runtime/turn/compress.ts";
+import { present } from "../command/input.ts";
+import { money } from "../format/money.ts";
+import { count, plural } from "../format/text.ts";
+import { verb } from "../command/verb.ts";
 
 const strategies = ["prune", "summarize", "extract"] as const satisfies readonly Strategy[];
 

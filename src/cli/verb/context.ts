@@ -1,8 +1,8 @@
 /** Shows what the model was sent, or would be sent next. */
-import { partName, partText } from "../part-text.ts";
-import { placeOf } from "../place.ts";
-import { count, manyLines } from "../text.ts";
-import { verb } from "../verb.ts";
+import { partName, partText } from "../format/part-text.ts";
+import { placeOf } from "../command/position.ts";
+import { count, manyLines } from "../format/text.ts";
+import { verb } from "../command/verb.ts";
 
 export const context = verb({
   name: "context",

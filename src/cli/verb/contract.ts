@@ -2,11 +2,11 @@
 import { readFileSync } from "node:fs";
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
-import { errorText } from "../../core/suppressed.ts";
-import { answerChange } from "../change.ts";
-import { jsonOf, readText } from "../input.ts";
-import { jsonText, oneLine } from "../text.ts";
-import { verb } from "../verb.ts";
+import { errorText } from "../../core/first-error.ts";
+import { answerChange } from "../command/change-verb.ts";
+import { jsonOf, readText } from "../command/input.ts";
+import { jsonText, oneLine } from "../format/text.ts";
+import { verb } from "../command/verb.ts";
 
 export const contract = verb({
   name: "contract",

@@ -1,13 +1,13 @@
 /** Says what model calls have cost, by session, agent, model, day, user or label. */
 import { SkeinError } from "../../core/error.ts";
-import { addSpend, noSpend, spendText, type Spend } from "../../core/money.ts";
+import { addSpend, noSpend, spendText, type Spend } from "../../core/budget/money.ts";
 import { costRow, type CostRow } from "../../runtime/read/cost.ts";
-import { isPostgresAddress } from "../../store/postgres/address.ts";
-import { present } from "../input.ts";
-import { table } from "../table.ts";
-import { count, oneLine } from "../text.ts";
-import { ending } from "../title.ts";
-import { verb } from "../verb.ts";
+import { isPostgresAddress } from "../../store/postgres/connection/address.ts";
+import { present } from "../command/input.ts";
+import { table } from "../format/table.ts";
+import { count, oneLine } from "../format/text.ts";
+import { ending } from "../format/title.ts";
+import { verb } from "../command/verb.ts";
 import { openHere } from "./tenants.ts";
 
 export const cost = verb({

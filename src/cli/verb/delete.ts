@@ -1,10 +1,10 @@
 /** Deletes a session for good. */
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
-import type { Session } from "../../runtime/session.ts";
-import { present } from "../input.ts";
-import { plural } from "../text.ts";
-import { verb } from "../verb.ts";
+import type { Session } from "../../runtime/engine/session.ts";
+import { present } from "../command/input.ts";
+import { plural } from "../format/text.ts";
+import { verb } from "../command/verb.ts";
 
 export const deleteVerb = verb({
   name: "delete",

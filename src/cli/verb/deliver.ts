@@ -1,7 +1,7 @@
 /** Goes on with messages to other stores, and gives up requests whose time is over. */
-import type { Waiting } from "../../runtime/deliver.ts";
-import { oneLine, plural } from "../text.ts";
-import { verb } from "../verb.ts";
+import type { Waiting } from "../../runtime/message/deliver.ts";
+import { oneLine, plural } from "../format/text.ts";
+import { verb } from "../command/verb.ts";
 
 export const deliver = verb({
   name: "deliver",

@@ -1,11 +1,11 @@
 /** Shows what differs between two positions of a session, or between two sessions. */
-import type { Diff, DiffAspect, DiffContextPart, Said } from "../../runtime/diff.ts";
-import { plain } from "../event-line.ts";
-import { partName, partText } from "../part-text.ts";
-import { placeOf } from "../place.ts";
-import type { Screen } from "../screen.ts";
-import { count, cut, manyLines, oneLine, plural } from "../text.ts";
-import { verb } from "../verb.ts";
+import type { Diff, DiffAspect, DiffContextPart, Said } from "../../runtime/branch/diff.ts";
+import { plain } from "../format/event-line.ts";
+import { partName, partText } from "../format/part-text.ts";
+import { placeOf } from "../command/position.ts";
+import type { Screen } from "../command/screen.ts";
+import { count, cut, manyLines, oneLine, plural } from "../format/text.ts";
+import { verb } from "../command/verb.ts";
 
 const aspects = ["state", "items", "transcript", "context", "files"] as const;
 

@@ -3,10 +3,10 @@ import { closeSync, existsSync, openSync, readSync, statfsSync, statSync } from 
 import { dirname, resolve } from "node:path";
 import { SkeinError } from "../../core/error.ts";
 import { applicationId, schemaVersion } from "../../store/sqlite/schema.ts";
-import { isPostgresAddress } from "../../store/postgres/address.ts";
-import { shownStore } from "../opening.ts";
-import { bytes, count, oneLine, plural } from "../text.ts";
-import { verb, type Call } from "../verb.ts";
+import { isPostgresAddress } from "../../store/postgres/connection/address.ts";
+import { shownStore } from "../open/open-engine.ts";
+import { bytes, count, oneLine, plural } from "../format/text.ts";
+import { verb, type Call } from "../command/verb.ts";
 import { version } from "../../core/version.ts";
 
 export interface Check {
@@ -82,7 +82,7 @@ function machineChecks(place: string): Check[] {
 
 /** What the configuration says is secret, if it says anything. */
 async function secretChecks(): Promise<Check[]> {
-  const { notLookedFor } = await import("../secrets.ts");
+  const { notLookedFor } = await import("../open/secrets.ts");
   try {
     return notLookedFor(process.env).map(({ name, why }) => ({
       name: "secrets",
@@ -124,7 +124,7 @@ function diskChecks(folder: string): Check[] {
 
 async function storeChecks(place: string, open: Call["store"]): Promise<Check[]> {
   if (isPostgresAddress(place)) {
-    const { postgresChecks } = await import("../doctor-postgres.ts");
+    const { postgresChecks } = await import("../open/doctor-postgres.ts");
     return postgresChecks(place, async (opening) => openedChecks(await opening()), open);
   }
   const file = statSync(place, { throwIfNoEntry: false });

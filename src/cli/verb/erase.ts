@@ -1,13 +1,13 @@
 /** Takes contents away for good. */
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
-import type { EraseOptions, EraseReport } from "../../runtime/erase.ts";
-import type { Session } from "../../runtime/session.ts";
-import { present } from "../input.ts";
-import type { Screen } from "../screen.ts";
-import { bytes, count, cut, oneLine, plural } from "../text.ts";
-import { typedLines } from "../typed-lines.ts";
-import { verb } from "../verb.ts";
+import type { EraseOptions, EraseReport } from "../../runtime/govern/erase.ts";
+import type { Session } from "../../runtime/engine/session.ts";
+import { present } from "../command/input.ts";
+import type { Screen } from "../command/screen.ts";
+import { bytes, count, cut, oneLine, plural } from "../format/text.ts";
+import { typedLines } from "../chat/typed-lines.ts";
+import { verb } from "../command/verb.ts";
 
 /** Rows of one list that are shown; the rest is counted. */
 const rowsMax = 20;

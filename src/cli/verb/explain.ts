@@ -1,11 +1,11 @@
 /** Explains a context: why each part is there, and what it takes of the window. */
-import type { RenderedContext } from "../../runtime/context-view.ts";
-import { partName, partText } from "../part-text.ts";
-import { placeOf } from "../place.ts";
-import type { Screen } from "../screen.ts";
-import { table } from "../table.ts";
-import { count, oneLine } from "../text.ts";
-import { verb } from "../verb.ts";
+import type { RenderedContext } from "../../runtime/context/context-view.ts";
+import { partName, partText } from "../format/part-text.ts";
+import { placeOf } from "../command/position.ts";
+import type { Screen } from "../command/screen.ts";
+import { table } from "../format/table.ts";
+import { count, oneLine } from "../format/text.ts";
+import { verb } from "../command/verb.ts";
 
 export const explain = verb({
   name: "explain",

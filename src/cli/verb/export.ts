@@ -1,14 +1,14 @@
 /** Writes a session out: as a bundle that can be imported, as its records, or as a page for people. */
 import { SkeinError } from "../../core/error.ts";
-import { errorText } from "../../core/suppressed.ts";
-import type { Session } from "../../runtime/session.ts";
+import { errorText } from "../../core/first-error.ts";
+import type { Session } from "../../runtime/engine/session.ts";
 import type { Store } from "../../store/port.ts";
-import { present } from "../input.ts";
-import { fileOf } from "../opening.ts";
-import { openOutput } from "../output.ts";
-import { isUnread } from "../screen.ts";
-import { bytes, jsonText } from "../text.ts";
-import { verb } from "../verb.ts";
+import { present } from "../command/input.ts";
+import { fileOf } from "../open/open-engine.ts";
+import { openOutput } from "../command/output.ts";
+import { isUnread } from "../command/screen.ts";
+import { bytes, jsonText } from "../format/text.ts";
+import { verb } from "../command/verb.ts";
 
 export const exportVerb = verb({
   name: "export",
@@ -68,7 +68,7 @@ export const exportVerb = verb({
       });
     }
     const opened = await engine();
-    const signed = options.sign ? { sign: (await import("../keys.ts")).readSigner(process.env) } : {};
+    const signed = options.sign ? { sign: (await import("../open/keys.ts")).readSigner(process.env) } : {};
     // A session that moves stands still from the first byte on; what cannot be written must show before.
     const file = await openOutput(output, out, {
       store: fileOf(place),
@@ -132,12 +132,12 @@ async function* pageOf(session: Session, format: string, store: Store): AsyncGen
     for await (const record of session.records()) yield Buffer.from(`${jsonText(record)}\n`);
     return;
   }
-  const { storyOf } = await import("../story.ts");
+  const { storyOf } = await import("../format/transcript.ts");
   const story = await storyOf(session);
   const texts =
     format === "html"
-      ? (await import("../story-html.ts")).htmlOf(story, (hash) => readImage(store, hash))
-      : (await import("../story-markdown.ts")).markdownOf(story);
+      ? (await import("../format/transcript-html.ts")).htmlOf(story, (hash) => readImage(store, hash))
+      : (await import("../format/transcript-markdown.ts")).markdownOf(story);
   for await (const text of texts) yield Buffer.from(text);
 }
 

@@ -1,8 +1,8 @@
 /** Makes a new session that shares everything up to a position. */
-import { budgetOf, budgetOptions } from "../budget-options.ts";
-import { pairsOf, present } from "../input.ts";
-import { oneLine } from "../text.ts";
-import { verb } from "../verb.ts";
+import { budgetOf, budgetOptions } from "../command/budget-options.ts";
+import { pairsOf, present } from "../command/input.ts";
+import { oneLine } from "../format/text.ts";
+import { verb } from "../command/verb.ts";
 
 export const fork = verb({
   name: "fork",

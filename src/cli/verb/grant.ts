@@ -1,10 +1,10 @@
 /** Says what becomes of a tool's calls. */
 import type { Permission } from "../../core/command.ts";
-import { oneOf } from "../args.ts";
-import { answerChange } from "../change.ts";
-import { jsonOf, present } from "../input.ts";
-import { ruleText } from "../state-lines.ts";
-import { verb } from "../verb.ts";
+import { oneOf } from "../command/args.ts";
+import { answerChange } from "../command/change-verb.ts";
+import { jsonOf, present } from "../command/input.ts";
+import { ruleText } from "../format/state-lines.ts";
+import { verb } from "../command/verb.ts";
 
 const rules = ["allow", "ask", "deny", "none"] as const satisfies readonly Permission["rule"][];
 

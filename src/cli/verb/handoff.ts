@@ -2,10 +2,10 @@
 import { writeFile } from "node:fs/promises";
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
-import { present } from "../input.ts";
-import { checkModelName } from "../model-name.ts";
-import { count, manyLines, oneLine } from "../text.ts";
-import { verb } from "../verb.ts";
+import { present } from "../command/input.ts";
+import { checkModelName } from "../format/model-name.ts";
+import { count, manyLines, oneLine } from "../format/text.ts";
+import { verb } from "../command/verb.ts";
 
 export const handoff = verb({
   name: "handoff",

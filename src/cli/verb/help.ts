@@ -1,9 +1,9 @@
 /** Shows help: of all verbs, or of one. */
 import { nearest, SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
-import { showHelp, showOverview } from "../help.ts";
-import { verb } from "../verb.ts";
-import { otherWords, verbs } from "../verbs.ts";
+import { showHelp, showOverview } from "../command/help.ts";
+import { verb } from "../command/verb.ts";
+import { otherWords, verbs } from "../command/verbs.ts";
 
 export const help = verb({
   name: "help",

@@ -1,11 +1,11 @@
 /** Keeps all of a session from being erased or deleted, or lets it go. */
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
-import type { Session } from "../../runtime/session.ts";
-import { answerChange } from "../change.ts";
-import { present } from "../input.ts";
-import { oneLine } from "../text.ts";
-import { verb } from "../verb.ts";
+import type { Session } from "../../runtime/engine/session.ts";
+import { answerChange } from "../command/change-verb.ts";
+import { present } from "../command/input.ts";
+import { oneLine } from "../format/text.ts";
+import { verb } from "../command/verb.ts";
 
 export const hold = verb({
   name: "hold",

@@ -1,14 +1,14 @@
 /** Hooks of the workspace: adds, lists, removes and tries addresses that are told of events. */
 import { SkeinError } from "../../core/error.ts";
-import { Engine } from "../../runtime/engine.ts";
-import { hookCalled, type HookEntry } from "../../runtime/hooks.ts";
-import { tellHook, waitingFor, type HookWaiting } from "../../server/webhooks-out.ts";
-import { oneOf } from "../args.ts";
-import { present } from "../input.ts";
-import { ago, roughly } from "../moment.ts";
-import { table } from "../table.ts";
-import { oneLine } from "../text.ts";
-import { verb, type Call, type OptionValues } from "../verb.ts";
+import { Engine } from "../../runtime/engine/engine.ts";
+import { hookCalled, type HookEntry } from "../../runtime/workspace/webhooks.ts";
+import { tellHook, waitingFor, type HookWaiting } from "../../server/outbound/webhooks-out.ts";
+import { oneOf } from "../command/args.ts";
+import { present } from "../command/input.ts";
+import { ago, roughly } from "../format/moment.ts";
+import { table } from "../format/table.ts";
+import { oneLine } from "../format/text.ts";
+import { verb, type Call, type OptionValues } from "../command/verb.ts";
 
 const actions = ["list", "add", "remove", "test"] as const;
 

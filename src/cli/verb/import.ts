@@ -2,15 +2,15 @@
 import { createReadStream } from "node:fs";
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
-import type { ImportReport } from "../../runtime/import.ts";
-import type { SessionReview as Review } from "../../runtime/transfer/review.ts";
-import { takeAway } from "../fresh-store.ts";
-import { bindingText } from "../binding-word.ts";
-import { ownPublicKey, trustedKeys } from "../keys.ts";
-import { isThere } from "../opening.ts";
-import { ruleText } from "../state-lines.ts";
-import { oneLine, plural } from "../text.ts";
-import { verb } from "../verb.ts";
+import type { ImportReport } from "../../runtime/transfer/import.ts";
+import type { SessionReview as Review } from "../../runtime/govern/review.ts";
+import { takeAway } from "../open/fresh-store.ts";
+import { bindingText } from "../format/binding-word.ts";
+import { ownPublicKey, trustedKeys } from "../open/keys.ts";
+import { isThere } from "../open/open-engine.ts";
+import { ruleText } from "../format/state-lines.ts";
+import { oneLine, plural } from "../format/text.ts";
+import { verb } from "../command/verb.ts";
 
 export const importVerb = verb({
   name: "import",

@@ -1,8 +1,8 @@
 /** Puts an input into a session's inbox, for whoever runs it. */
 import { SkeinError } from "../../core/error.ts";
-import { answerChange } from "../change.ts";
-import { present } from "../input.ts";
-import { verb } from "../verb.ts";
+import { answerChange } from "../command/change-verb.ts";
+import { present } from "../command/input.ts";
+import { verb } from "../command/verb.ts";
 import { textOf } from "./ask.ts";
 
 export const input = verb({

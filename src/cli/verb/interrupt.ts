@@ -1,5 +1,5 @@
 /** Ends the turn in progress. */
-import { plainVerb } from "../change.ts";
+import { plainVerb } from "../command/change-verb.ts";
 
 export const interrupt = plainVerb({
   name: "interrupt",

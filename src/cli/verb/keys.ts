@@ -1,8 +1,8 @@
 /** Keys by which bundles are signed and known. */
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
-import { makeKey, ownPublicKey, trustedKeys, trustKey } from "../keys.ts";
-import { verb } from "../verb.ts";
+import { makeKey, ownPublicKey, trustedKeys, trustKey } from "../open/keys.ts";
+import { verb } from "../command/verb.ts";
 
 export const keys = verb({
   name: "keys",

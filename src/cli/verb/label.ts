@@ -1,8 +1,8 @@
 /** Sets and removes labels. */
 import { SkeinError } from "../../core/error.ts";
-import { answerChange } from "../change.ts";
-import { pairsOf } from "../input.ts";
-import { verb } from "../verb.ts";
+import { answerChange } from "../command/change-verb.ts";
+import { pairsOf } from "../command/input.ts";
+import { verb } from "../command/verb.ts";
 
 export const label = verb({
   name: "label",

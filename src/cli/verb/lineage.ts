@@ -1,9 +1,9 @@
 /** Shows the family of a session as a tree. */
-import type { Lineage, LineageNode } from "../../runtime/lineage.ts";
-import type { Screen } from "../screen.ts";
-import { count, cut, columnsOf, plural } from "../text.ts";
-import { ending, titleOf } from "../title.ts";
-import { verb } from "../verb.ts";
+import type { Lineage, LineageNode } from "../../runtime/read/lineage.ts";
+import type { Screen } from "../command/screen.ts";
+import { count, cut, columnsOf, plural } from "../format/text.ts";
+import { ending, titleOf } from "../format/title.ts";
+import { verb } from "../command/verb.ts";
 
 export const lineage = verb({
   name: "lineage",

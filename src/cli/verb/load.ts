@@ -1,7 +1,7 @@
 /** Shows a session as it was at a checkpoint or position, and how to go on from there. */
-import { parsePlace } from "../args.ts";
-import { stateLines } from "../state-lines.ts";
-import { verb } from "../verb.ts";
+import { parsePlace } from "../command/args.ts";
+import { stateLines } from "../format/state-lines.ts";
+import { verb } from "../command/verb.ts";
 
 export const load = verb({
   name: "load",

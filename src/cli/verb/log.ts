@@ -1,11 +1,11 @@
 /** Shows events of a session, to the end or on and on. */
 import { SkeinError } from "../../core/error.ts";
-import type { Session } from "../../runtime/session.ts";
-import { eventInFull, eventLine } from "../event-line.ts";
-import { present } from "../input.ts";
-import { placeOf } from "../place.ts";
-import type { Screen } from "../screen.ts";
-import { verb } from "../verb.ts";
+import type { Session } from "../../runtime/engine/session.ts";
+import { eventInFull, eventLine } from "../format/event-line.ts";
+import { present } from "../command/input.ts";
+import { placeOf } from "../command/position.ts";
+import type { Screen } from "../command/screen.ts";
+import { verb } from "../command/verb.ts";
 
 export const log = verb({
   name: "log",

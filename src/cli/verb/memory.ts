@@ -1,17 +1,17 @@
 /** Memory of the workspace: lists and shows what is remembered, puts something in, and forgets it. */
 import { nearest, SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
-import type { ItemKind } from "../../core/catalogue/durable.ts";
-import type { MemoryScope } from "../../core/memory.ts";
-import type { Forgotten, MemoryEntry } from "../../runtime/memory.ts";
-import { checkAction, oneOf } from "../args.ts";
-import { present, readText, valueOf } from "../input.ts";
-import { itemKinds } from "../item-kinds.ts";
-import { ago, exact } from "../moment.ts";
-import { table } from "../table.ts";
-import { jsonText, manyLines, oneLine, plural } from "../text.ts";
-import { ending } from "../title.ts";
-import { verb, type Call, type OptionValues } from "../verb.ts";
+import type { ItemKind } from "../../core/catalog/durable.ts";
+import type { MemoryScope } from "../../core/memory/memory.ts";
+import type { Forgotten, MemoryEntry } from "../../runtime/workspace/memory.ts";
+import { checkAction, oneOf } from "../command/args.ts";
+import { present, readText, valueOf } from "../command/input.ts";
+import { itemKinds } from "../command/item-kinds.ts";
+import { ago, exact } from "../format/moment.ts";
+import { table } from "../format/table.ts";
+import { jsonText, manyLines, oneLine, plural } from "../format/text.ts";
+import { ending } from "../format/title.ts";
+import { verb, type Call, type OptionValues } from "../command/verb.ts";
 
 const actions = ["list", "show", "promote", "remember", "forget"] as const;
 const scopes = ["agent", "user", "workspace"] as const satisfies readonly MemoryScope[];

@@ -1,14 +1,14 @@
 /** Takes a session to another store or another model, or all sessions to another store. */
 import { SkeinError } from "../../core/error.ts";
 import type { State } from "../../core/state.ts";
-import type { MigrateReport } from "../../runtime/migrate.ts";
-import { shownPlace } from "../../runtime/move-step.ts";
-import type { Session } from "../../runtime/session.ts";
-import { takeAway } from "../fresh-store.ts";
-import { allMoved, movingText } from "../move-text.ts";
-import { isThere } from "../opening.ts";
-import { oneLine, plural } from "../text.ts";
-import { verb, type Call, type Options } from "../verb.ts";
+import type { MigrateReport } from "../../runtime/transfer/migrate.ts";
+import type { Session } from "../../runtime/engine/session.ts";
+import { takeAway } from "../open/fresh-store.ts";
+import { allMoved, movingText } from "../format/move-text.ts";
+import { isThere } from "../open/open-engine.ts";
+import { oneLine, plural } from "../format/text.ts";
+import { verb, type Call, type Options } from "../command/verb.ts";
+import { shownPlace } from "../../runtime/read/moved.ts";
 
 const options = {
   to: {

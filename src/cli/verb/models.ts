@@ -1,10 +1,10 @@
 /** Lists the models that can be had. */
 import { realWorld } from "../../runtime/world.ts";
 import type { ModelListing } from "../../model/port.ts";
-import { configPath, loadModels } from "../config.ts";
-import { table } from "../table.ts";
-import { count, oneLine } from "../text.ts";
-import { verb } from "../verb.ts";
+import { configPath, loadModels } from "../open/config.ts";
+import { table } from "../format/table.ts";
+import { count, oneLine } from "../format/text.ts";
+import { verb } from "../command/verb.ts";
 
 export const models = verb({
   name: "models",

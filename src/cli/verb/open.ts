@@ -2,19 +2,19 @@
 import type { After, OpenOptions } from "../../core/command.ts";
 import { SkeinError } from "../../core/error.ts";
 import { makeWorkspaceId } from "../../core/ids.ts";
-import { unsafeDefault } from "../../core/permission.ts";
-import type { Session } from "../../runtime/session.ts";
+import { unsafeDefault } from "../../core/tool/permission.ts";
+import type { Session } from "../../runtime/engine/session.ts";
 import { realWorld } from "../../runtime/world.ts";
-import { undefinedAgent } from "../agent-note.ts";
-import { budgetOf, budgetOptions } from "../budget-options.ts";
-import { carryLines } from "../carry-lines.ts";
-import { parseBinding } from "../binding-word.ts";
-import { pairsOf, present } from "../input.ts";
-import { checkModelName } from "../model-name.ts";
-import { isThere } from "../opening.ts";
-import type { Screen } from "../screen.ts";
-import { parseWake } from "../trigger-word.ts";
-import { verb, type Call } from "../verb.ts";
+import { undefinedAgent } from "../format/agent-note.ts";
+import { budgetOf, budgetOptions } from "../command/budget-options.ts";
+import { carryLines } from "../format/carry-lines.ts";
+import { parseBinding } from "../format/binding-word.ts";
+import { pairsOf, present } from "../command/input.ts";
+import { checkModelName } from "../format/model-name.ts";
+import { isThere } from "../open/open-engine.ts";
+import type { Screen } from "../command/screen.ts";
+import { parseWake } from "../format/trigger-word.ts";
+import { verb, type Call } from "../command/verb.ts";
 
 export const open = verb({
   name: "open",
@@ -184,8 +184,8 @@ async function openFrom(
 async function rehearse(asked: OpenOptions & { readonly objective: string }): Promise<void> {
   const world = realWorld();
   const workspace = makeWorkspaceId({ nowMs: world.now(), random: world.random(10) });
-  const { memoryStore } = await import("../../store/memory.ts");
-  const { Engine } = await import("../../runtime/engine.ts");
+  const { memoryStore } = await import("../../store/memory/store.ts");
+  const { Engine } = await import("../../runtime/engine/engine.ts");
   await using engine = new Engine({ store: memoryStore({ world, workspace }), world });
   await engine.open(asked);
 }

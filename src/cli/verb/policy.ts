@@ -3,17 +3,17 @@ import { existsSync, readFileSync } from "node:fs";
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
-import { statuses } from "../../core/lifecycle.ts";
-import { checkPolicy, checkPolicyName, policyKinds as things } from "../../core/policy.ts";
-import { isForEverything, type Policy } from "../../core/policy.ts";
-import type { PolicyEntry } from "../../runtime/policies.ts";
+import { statuses } from "../../core/session/lifecycle.ts";
+import { checkPolicy, checkPolicyName, policyKinds as things } from "../../core/govern/policy.ts";
+import { isForEverything, type Policy } from "../../core/govern/policy.ts";
+import type { PolicyEntry } from "../../runtime/workspace/policies.ts";
 import { databaseOf } from "../../tool/live-database.ts";
-import { oneOf } from "../args.ts";
-import { pairsOf, present } from "../input.ts";
-import { ago } from "../moment.ts";
-import { table } from "../table.ts";
-import { oneLine, plural } from "../text.ts";
-import { verb, type Call, type OptionValues } from "../verb.ts";
+import { oneOf } from "../command/args.ts";
+import { pairsOf, present } from "../command/input.ts";
+import { ago } from "../format/moment.ts";
+import { table } from "../format/table.ts";
+import { oneLine, plural } from "../format/text.ts";
+import { verb, type Call, type OptionValues } from "../command/verb.ts";
 
 const actions = ["list", "show", "set", "remove"] as const;
 
@@ -118,7 +118,9 @@ async function set(
   const wanted =
     file === undefined
       ? checkPolicy(fields, { where: `policy ${quote(name)}` })
-      : (await import("../../runtime/policy-file.ts")).parsePolicy(readPolicy(file), { path: file });
+      : (await import("../../runtime/workspace/policy-file.ts")).parsePolicy(readPolicy(file), {
+          path: file,
+        });
   const opened = await engine({ create: true });
   if (isForEverything(wanted) && !given.yes) {
     const { sessions } = await opened.stats();

@@ -1,7 +1,7 @@
 /** Makes a session more or less urgent. */
-import { parseNumber } from "../args.ts";
-import { answerChange } from "../change.ts";
-import { verb } from "../verb.ts";
+import { parseNumber } from "../command/args.ts";
+import { answerChange } from "../command/change-verb.ts";
+import { verb } from "../command/verb.ts";
 
 export const prioritize = verb({
   name: "prioritize",

@@ -3,14 +3,14 @@
  * catalogue takes longer to load than all the rest of this verb.
  */
 import { limit } from "../../core/limit.ts";
-import { statuses } from "../../core/lifecycle.ts";
-import { standingRows, type StandingRow } from "../../runtime/standing.ts";
+import { statuses } from "../../core/session/lifecycle.ts";
+import { standingRows, type StandingRow } from "../../runtime/read/session-list.ts";
 import type { SessionFilter, Store } from "../../store/port.ts";
-import { oneOf } from "../args.ts";
-import { pairsOf, present } from "../input.ts";
-import { count } from "../text.ts";
-import { standingTable } from "../standing-table.ts";
-import { verb, type Call } from "../verb.ts";
+import { oneOf } from "../command/args.ts";
+import { pairsOf, present } from "../command/input.ts";
+import { count } from "../format/text.ts";
+import { standingTable } from "../format/session-table.ts";
+import { verb, type Call } from "../command/verb.ts";
 
 const shownByDefault = 50;
 

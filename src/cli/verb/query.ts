@@ -1,9 +1,9 @@
 /** Read-only SQL over the documented views. */
-import { plain } from "../event-line.ts";
-import { readText } from "../input.ts";
-import { table } from "../table.ts";
-import { oneLine, plural } from "../text.ts";
-import { verb } from "../verb.ts";
+import { plain } from "../format/event-line.ts";
+import { readText } from "../command/input.ts";
+import { table } from "../format/table.ts";
+import { oneLine, plural } from "../format/text.ts";
+import { verb } from "../command/verb.ts";
 
 export const query = verb({
   name: "query",

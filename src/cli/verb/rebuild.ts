@@ -1,6 +1,6 @@
 /** Makes everything derived again from the logs. */
-import { plural } from "../text.ts";
-import { verb } from "../verb.ts";
+import { plural } from "../format/text.ts";
+import { verb } from "../command/verb.ts";
 
 export const rebuild = verb({
   name: "rebuild",

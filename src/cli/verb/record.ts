@@ -1,9 +1,9 @@
 /** Records an item of the durable tier. */
-import { itemKinds } from "../item-kinds.ts";
-import { oneOf } from "../args.ts";
-import { answerChange } from "../change.ts";
-import { present, readText, valueOf } from "../input.ts";
-import { verb } from "../verb.ts";
+import { itemKinds } from "../command/item-kinds.ts";
+import { oneOf } from "../command/args.ts";
+import { answerChange } from "../command/change-verb.ts";
+import { present, readText, valueOf } from "../command/input.ts";
+import { verb } from "../command/verb.ts";
 
 export const record = verb({
   name: "record",

@@ -1,6 +1,6 @@
 /** Gives a session another name. */
-import { answerChange } from "../change.ts";
-import { verb } from "../verb.ts";
+import { answerChange } from "../command/change-verb.ts";
+import { verb } from "../command/verb.ts";
 
 export const rename = verb({
   name: "rename",

@@ -1,5 +1,5 @@
 /** Opens a session again that was closed. */
-import { plainVerb } from "../change.ts";
+import { plainVerb } from "../command/change-verb.ts";
 
 export const reopen = plainVerb({
   name: "reopen",

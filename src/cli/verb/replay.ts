@@ -1,18 +1,18 @@
 /** Computes every hash of a session's log again; or runs turns again in a fork, and compares. */
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
-import type { ReplayReport } from "../../core/replay.ts";
-import type { ReplayCheck } from "../../runtime/replay-check.ts";
-import type { ReplayProgress } from "../../runtime/replay.ts";
-import { budgetOf, budgetOptions } from "../budget-options.ts";
-import { standsStill } from "../exit-code.ts";
-import { present } from "../input.ts";
-import { fileOf } from "../opening.ts";
-import { openOutput } from "../output.ts";
-import { placeOf } from "../place.ts";
-import type { Screen } from "../screen.ts";
-import { count, plural } from "../text.ts";
-import { verb } from "../verb.ts";
+import type { ReplayReport } from "../../core/turn/run-comparison.ts";
+import type { ReplayCheck } from "../../runtime/replay/replay-check.ts";
+import type { ReplayProgress } from "../../runtime/replay/replay.ts";
+import { budgetOf, budgetOptions } from "../command/budget-options.ts";
+import { standsStill } from "../command/exit-code.ts";
+import { present } from "../command/input.ts";
+import { fileOf } from "../open/open-engine.ts";
+import { openOutput } from "../command/output.ts";
+import { placeOf } from "../command/position.ts";
+import type { Screen } from "../command/screen.ts";
+import { count, plural } from "../format/text.ts";
+import { verb } from "../command/verb.ts";
 
 const mismatchesShown = 20;
 
@@ -72,7 +72,7 @@ export const replay = verb({
         .replay({ ...how, ...tools, from: seq, progress: show, signal: untilStopped() })
         .finally(() => progress.end());
     const report = await saved(out, { save, kind, store: fileOf(place) }, run);
-    const { replayLines } = await import("../replay-text.ts");
+    const { replayLines } = await import("../format/replay-text.ts");
     await out.answer(report, () => [
       ...replayLines(report, out),
       ...(save === undefined ? [] : ["", `wrote ${save}`]),
@@ -116,7 +116,7 @@ async function saved(
     report = await run();
     const text =
       kind === "html"
-        ? (await import("../replay-html.ts")).replayHtml(report)
+        ? (await import("../format/replay-html.ts")).replayHtml(report)
         : `${JSON.stringify(report, null, 2)}\n`;
     yield Buffer.from(text);
   };

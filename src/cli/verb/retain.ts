@@ -1,10 +1,10 @@
 /** Does what policies say is due, or shows what that would be. */
 import { SkeinError } from "../../core/error.ts";
-import type { Engine } from "../../runtime/engine.ts";
-import type { Retained, RetainKept, RetainReport } from "../../runtime/retain.ts";
-import type { Screen } from "../screen.ts";
-import { bytes, count, oneLine, plural } from "../text.ts";
-import { verb } from "../verb.ts";
+import type { Engine } from "../../runtime/engine/engine.ts";
+import type { Retained, RetainKept, RetainReport } from "../../runtime/govern/retain.ts";
+import type { Screen } from "../command/screen.ts";
+import { bytes, count, oneLine, plural } from "../format/text.ts";
+import { verb } from "../command/verb.ts";
 
 export const retain = verb({
   name: "retain",

@@ -1,9 +1,9 @@
 /** Retracts an item of the durable tier. */
-import { oneOf } from "../args.ts";
-import { answerChange } from "../change.ts";
-import { present } from "../input.ts";
-import { itemKinds } from "../item-kinds.ts";
-import { verb } from "../verb.ts";
+import { oneOf } from "../command/args.ts";
+import { answerChange } from "../command/change-verb.ts";
+import { present } from "../command/input.ts";
+import { itemKinds } from "../command/item-kinds.ts";
+import { verb } from "../command/verb.ts";
 
 export const retract = verb({
   name: "retract",

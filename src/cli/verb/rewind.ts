@@ -1,10 +1,10 @@
 /** Goes on with the mind of an earlier position. */
 import { SkeinError } from "../../core/error.ts";
-import type { Rewound } from "../../runtime/rewind-files.ts";
-import { answerChange } from "../change.ts";
-import { present } from "../input.ts";
-import { oneLine, plural } from "../text.ts";
-import { verb } from "../verb.ts";
+import type { Rewound } from "../../runtime/branch/rewind-files.ts";
+import { answerChange } from "../command/change-verb.ts";
+import { present } from "../command/input.ts";
+import { oneLine, plural } from "../format/text.ts";
+import { verb } from "../command/verb.ts";
 
 export const rewind = verb({
   name: "rewind",

@@ -1,11 +1,11 @@
 /** Runs a session until it is idle or stands still. */
 import { SkeinError } from "../../core/error.ts";
-import type { Session } from "../../runtime/session.ts";
-import { exact } from "../moment.ts";
-import { showRun } from "../turn.ts";
-import { oneLine } from "../text.ts";
-import { ending } from "../title.ts";
-import { verb, type Call } from "../verb.ts";
+import type { Session } from "../../runtime/engine/session.ts";
+import { exact } from "../format/moment.ts";
+import { showRun } from "../chat/turn.ts";
+import { oneLine } from "../format/text.ts";
+import { ending } from "../format/title.ts";
+import { verb, type Call } from "../command/verb.ts";
 
 export const run = verb({
   name: "run",

@@ -1,12 +1,12 @@
 /** Finds secrets that got into the store earlier. */
-import type { ScanFinding, ScanReport } from "../../runtime/scan.ts";
+import type { ScanFinding, ScanReport } from "../../runtime/govern/scan.ts";
 import { isWorkspaceId } from "../../core/ids.ts";
-import type { Screen } from "../screen.ts";
-import { notLookedFor } from "../secrets.ts";
-import { table } from "../table.ts";
-import { count, oneLine, plural } from "../text.ts";
-import { ending } from "../title.ts";
-import { verb } from "../verb.ts";
+import type { Screen } from "../command/screen.ts";
+import { notLookedFor } from "../open/secrets.ts";
+import { table } from "../format/table.ts";
+import { count, oneLine, plural } from "../format/text.ts";
+import { ending } from "../format/title.ts";
+import { verb } from "../command/verb.ts";
 
 const shownMax = 200;
 

@@ -1,10 +1,10 @@
 /** Judges a session, or a position of it. */
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
-import { answerChange } from "../change.ts";
-import { present } from "../input.ts";
-import { placeOf } from "../place.ts";
-import { verb } from "../verb.ts";
+import { answerChange } from "../command/change-verb.ts";
+import { present } from "../command/input.ts";
+import { placeOf } from "../command/position.ts";
+import { verb } from "../command/verb.ts";
 
 export const score = verb({
   name: "score",

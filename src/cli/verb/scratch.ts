@@ -1,8 +1,8 @@
 /** Sets and removes keys of the working memory. */
 import { SkeinError } from "../../core/error.ts";
-import { answerChange } from "../change.ts";
-import { readText, valueOf } from "../input.ts";
-import { verb } from "../verb.ts";
+import { answerChange } from "../command/change-verb.ts";
+import { readText, valueOf } from "../command/input.ts";
+import { verb } from "../command/verb.ts";
 
 export const scratch = verb({
   name: "scratch",

@@ -1,10 +1,10 @@
 /** Full-text search over everything that was said. */
-import { present } from "../input.ts";
-import { ago, exact } from "../moment.ts";
-import { table } from "../table.ts";
-import { oneLine } from "../text.ts";
-import { ending } from "../title.ts";
-import { verb } from "../verb.ts";
+import { present } from "../command/input.ts";
+import { ago, exact } from "../format/moment.ts";
+import { table } from "../format/table.ts";
+import { oneLine } from "../format/text.ts";
+import { ending } from "../format/title.ts";
+import { verb } from "../command/verb.ts";
 
 export const search = verb({
   name: "search",

@@ -1,9 +1,9 @@
 /** Sends a message to a session: from another one, or from a person. */
 import { SkeinError } from "../../core/error.ts";
-import type { Sent } from "../../runtime/send.ts";
-import { present } from "../input.ts";
-import { oneLine } from "../text.ts";
-import { verb, type Call } from "../verb.ts";
+import type { Sent } from "../../runtime/message/send.ts";
+import { present } from "../command/input.ts";
+import { oneLine } from "../format/text.ts";
+import { verb, type Call } from "../command/verb.ts";
 import { textOf } from "./ask.ts";
 
 const options = {

@@ -1,12 +1,12 @@
 /** Shows a session on one screen: how it stands, what it knows, where it came from, what happened last. */
-import { zoneReasons } from "../../core/zone.ts";
-import type { Event } from "../../runtime/event-reader.ts";
-import { whereTo } from "../../runtime/move-step.ts";
-import type { Session } from "../../runtime/session.ts";
-import { eventLine } from "../event-line.ts";
-import { stateLines } from "../state-lines.ts";
-import { count } from "../text.ts";
-import { verb } from "../verb.ts";
+import { zoneReasons } from "../../core/context/zone.ts";
+import type { Event } from "../../runtime/read/event-reader.ts";
+import type { Session } from "../../runtime/engine/session.ts";
+import { eventLine } from "../format/event-line.ts";
+import { stateLines } from "../format/state-lines.ts";
+import { count } from "../format/text.ts";
+import { verb } from "../command/verb.ts";
+import { whereTo } from "../../runtime/read/moved.ts";
 
 const lastEvents = 8;
 const forksMax = 6;

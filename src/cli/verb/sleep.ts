@@ -1,8 +1,8 @@
 /** Puts a session to sleep. */
 import { SkeinError } from "../../core/error.ts";
-import { answerChange } from "../change.ts";
-import { present } from "../input.ts";
-import { verb } from "../verb.ts";
+import { answerChange } from "../command/change-verb.ts";
+import { present } from "../command/input.ts";
+import { verb } from "../command/verb.ts";
 
 export const sleep = verb({
   name: "sleep",

@@ -1,6 +1,6 @@
 /** Shows the state of a session, now or at an earlier position. */
-import { stateLines } from "../state-lines.ts";
-import { verb } from "../verb.ts";
+import { stateLines } from "../format/state-lines.ts";
+import { verb } from "../command/verb.ts";
 
 export const state = verb({
   name: "state",

@@ -1,7 +1,7 @@
 /** Figures of the store. */
-import { shownStore } from "../opening.ts";
-import { bytes, count } from "../text.ts";
-import { verb } from "../verb.ts";
+import { shownStore } from "../open/open-engine.ts";
+import { bytes, count } from "../format/text.ts";
+import { verb } from "../command/verb.ts";
 
 export const stats = verb({
   name: "stats",

@@ -1,5 +1,5 @@
 /** Makes a session stand still. */
-import { plainVerb } from "../change.ts";
+import { plainVerb } from "../command/change-verb.ts";
 
 export const suspend = plainVerb({
   name: "suspend",

@@ -2,12 +2,12 @@
 import { SkeinError } from "../../core/error.ts";
 import { makeWorkspaceId, quote } from "../../core/ids.ts";
 import { realWorld } from "../../runtime/world.ts";
-import { isPostgresAddress } from "../../store/postgres/address.ts";
-import type { Tenant, TenantChange, Tenants } from "../../store/postgres/tenants.ts";
-import { oneOf } from "../args.ts";
-import { table } from "../table.ts";
-import { bytes, count, oneLine, plural } from "../text.ts";
-import { verb, type Call, type OptionValues } from "../verb.ts";
+import { isPostgresAddress } from "../../store/postgres/connection/address.ts";
+import type { Tenant, TenantChange, Tenants } from "../../store/postgres/tenant/tenants.ts";
+import { oneOf } from "../command/args.ts";
+import { table } from "../format/table.ts";
+import { bytes, count, oneLine, plural } from "../format/text.ts";
+import { verb, type Call, type OptionValues } from "../command/verb.ts";
 
 const options = {
   sessions: { type: "text", value: "N|none", what: "with set: so many sessions at most" },
@@ -70,7 +70,7 @@ export async function openHere(place: string): Promise<Tenants> {
   }
   const world = realWorld();
   const workspace = makeWorkspaceId({ nowMs: world.now(), random: world.random(10) });
-  const { openTenants } = await import("../../store/postgres/tenants.ts");
+  const { openTenants } = await import("../../store/postgres/tenant/tenants.ts");
   return openTenants({ url: place, world, workspace });
 }
 

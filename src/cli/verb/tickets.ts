@@ -4,21 +4,21 @@ import { SkeinError } from "../../core/error.ts";
 import { makeWorkspaceId, quote } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { parsePlan, type Plan } from "../../core/ticket.ts";
-import type { Engine } from "../../runtime/engine.ts";
-import type { TicketsOptions } from "../../runtime/tickets.ts";
-import type { TicketRow } from "../../runtime/tickets-standing.ts";
+import type { Engine } from "../../runtime/engine/engine.ts";
+import type { TicketsOptions } from "../../runtime/tickets/tickets.ts";
+import type { TicketRow } from "../../runtime/tickets/ticket-status.ts";
 import { realWorld } from "../../runtime/world.ts";
-import { checkAction, oneOf } from "../args.ts";
-import { parseBinding } from "../binding-word.ts";
-import { budgetOf, budgetOptions } from "../budget-options.ts";
-import { undefinedAgent } from "../agent-note.ts";
-import { standsStill } from "../exit-code.ts";
-import { present, readText } from "../input.ts";
-import { checkModelName } from "../model-name.ts";
-import { isThere } from "../opening.ts";
-import { questionLines, questionOf, wayOn } from "../question.ts";
-import { makeTicketView, summed, ticketTable } from "../ticket-view.ts";
-import { verb, type Call, type OptionValues } from "../verb.ts";
+import { checkAction, oneOf } from "../command/args.ts";
+import { parseBinding } from "../format/binding-word.ts";
+import { budgetOf, budgetOptions } from "../command/budget-options.ts";
+import { undefinedAgent } from "../format/agent-note.ts";
+import { standsStill } from "../command/exit-code.ts";
+import { present, readText } from "../command/input.ts";
+import { checkModelName } from "../format/model-name.ts";
+import { isThere } from "../open/open-engine.ts";
+import { questionLines, questionOf, wayOn } from "../chat/question.ts";
+import { makeTicketView, summed, ticketTable } from "../format/ticket-view.ts";
+import { verb, type Call, type OptionValues } from "../command/verb.ts";
 
 const actions = ["run", "status"] as const;
 const options = {
@@ -165,9 +165,9 @@ async function rehearsal({ engine, place }: Here): Promise<Engine> {
   if (isThere(place)) return engine();
   const world = realWorld();
   const workspace = makeWorkspaceId({ nowMs: world.now(), random: world.random(10) });
-  const { memoryStore } = await import("../../store/memory.ts");
-  const { Engine: Made } = await import("../../runtime/engine.ts");
-  const models = async () => (await import("../config.ts")).loadModels(world);
+  const { memoryStore } = await import("../../store/memory/store.ts");
+  const { Engine: Made } = await import("../../runtime/engine/engine.ts");
+  const models = async () => (await import("../open/config.ts")).loadModels(world);
   return new Made({ store: memoryStore({ world, workspace }), world, models });
 }
 

@@ -1,14 +1,14 @@
 /** Tokens of the workspace: issues, lists and revokes them. */
-import { isScope, scopes, type Scope } from "../../core/access-token.ts";
+import { isScope, scopes, type Scope } from "../../core/workspace/access-token.ts";
 import { nearest, SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
-import { oneOf } from "../args.ts";
-import { present } from "../input.ts";
-import { ago, exact } from "../moment.ts";
-import { table } from "../table.ts";
-import { oneLine } from "../text.ts";
-import { ending } from "../title.ts";
-import { verb, type Call, type OptionValues } from "../verb.ts";
+import { oneOf } from "../command/args.ts";
+import { present } from "../command/input.ts";
+import { ago, exact } from "../format/moment.ts";
+import { table } from "../format/table.ts";
+import { oneLine } from "../format/text.ts";
+import { ending } from "../format/title.ts";
+import { verb, type Call, type OptionValues } from "../command/verb.ts";
 
 const actions = ["list", "add", "revoke"] as const;
 

@@ -1,7 +1,7 @@
 /** Lists the tools that a session's model is offered. */
-import { table } from "../table.ts";
-import { oneLine } from "../text.ts";
-import { verb } from "../verb.ts";
+import { table } from "../format/table.ts";
+import { oneLine } from "../format/text.ts";
+import { verb } from "../command/verb.ts";
 
 export const tools = verb({
   name: "tools",

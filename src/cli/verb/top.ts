@@ -1,13 +1,13 @@
 /** Sessions and how they stand, live: a screen that is drawn again and again, and takes keys. */
 import { limit } from "../../core/limit.ts";
-import { errorText } from "../../core/suppressed.ts";
-import { standingRows, type StandingRow } from "../../runtime/standing.ts";
+import { errorText } from "../../core/first-error.ts";
+import { standingRows, type StandingRow } from "../../runtime/read/session-list.ts";
 import type { SessionFilter, Store } from "../../store/port.ts";
-import { present } from "../input.ts";
-import type { Screen } from "../screen.ts";
-import { frameOf, sortBy, sorted, sorts, type Sort, type Top } from "../top-frame.ts";
-import { oneLine } from "../text.ts";
-import { verb, type Call } from "../verb.ts";
+import { present } from "../command/input.ts";
+import type { Screen } from "../command/screen.ts";
+import { frameOf, sortBy, sorted, sorts, type Sort, type Top } from "../format/top-frame.ts";
+import { oneLine } from "../format/text.ts";
+import { verb, type Call } from "../command/verb.ts";
 
 const everyMs = 1_000;
 const shownMax = 200;

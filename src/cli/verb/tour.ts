@@ -6,10 +6,10 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { killWriter, readBack, type Killed, type Survived } from "../tour-kill.ts";
-import { count, plural } from "../text.ts";
-import { ending } from "../title.ts";
-import { verb, type Call } from "../verb.ts";
+import { killWriter, readBack, type Killed, type Survived } from "../open/tour-kill.ts";
+import { count, plural } from "../format/text.ts";
+import { ending } from "../format/title.ts";
+import { verb, type Call } from "../command/verb.ts";
 
 export const tour = verb({
   name: "tour",

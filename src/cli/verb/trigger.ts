@@ -1,23 +1,23 @@
 /** Triggers: what wakes a session, and templates, which open a new one each time. */
-import type { ItemKind } from "../../core/catalogue/durable.ts";
+import type { ItemKind } from "../../core/catalog/durable.ts";
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
-import type { TriggerSpec } from "../../core/trigger.ts";
-import type { Engine } from "../../runtime/engine.ts";
-import type { TemplateOptions } from "../../runtime/work/templates.ts";
-import { checkAction, oneOf, typedOf } from "../args.ts";
-import { parseBinding } from "../binding-word.ts";
-import { budgetOf, budgetOptions } from "../budget-options.ts";
-import { answerChange } from "../change.ts";
-import { pairsOf, present } from "../input.ts";
-import { itemKinds } from "../item-kinds.ts";
-import { checkModelName } from "../model-name.ts";
-import { ago, exact } from "../moment.ts";
-import { table } from "../table.ts";
-import { oneLine } from "../text.ts";
-import { ending } from "../title.ts";
-import { parseComing, specText } from "../trigger-word.ts";
-import { verb, type Call, type OptionValues } from "../verb.ts";
+import type { TriggerSpec } from "../../core/trigger/trigger.ts";
+import type { Engine } from "../../runtime/engine/engine.ts";
+import type { TemplateOptions } from "../../runtime/trigger/templates.ts";
+import { checkAction, oneOf, typedOf } from "../command/args.ts";
+import { parseBinding } from "../format/binding-word.ts";
+import { budgetOf, budgetOptions } from "../command/budget-options.ts";
+import { answerChange } from "../command/change-verb.ts";
+import { pairsOf, present } from "../command/input.ts";
+import { itemKinds } from "../command/item-kinds.ts";
+import { checkModelName } from "../format/model-name.ts";
+import { ago, exact } from "../format/moment.ts";
+import { table } from "../format/table.ts";
+import { oneLine } from "../format/text.ts";
+import { ending } from "../format/title.ts";
+import { parseComing, specText } from "../format/trigger-word.ts";
+import { verb, type Call, type OptionValues } from "../command/verb.ts";
 
 const actions = ["list", "add", "remove", "fire"] as const;
 const options = {

@@ -1,6 +1,6 @@
 /** Takes a resource away from a session. */
-import { answerChange } from "../change.ts";
-import { verb } from "../verb.ts";
+import { answerChange } from "../command/change-verb.ts";
+import { verb } from "../command/verb.ts";
 
 export const unbind = verb({
   name: "unbind",

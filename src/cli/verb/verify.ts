@@ -1,15 +1,15 @@
 /** Verifies one session or the whole store. */
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
-import { Engine } from "../../runtime/engine.ts";
+import { Engine } from "../../runtime/engine/engine.ts";
 import type { VerifyAllReport } from "../../runtime/govern/verify-all.ts";
-import type { VerifyReport } from "../../runtime/verify.ts";
-import { checkAnchor, readAnchor } from "../anchor-file.ts";
-import { ownPublicKey, trustedKeys } from "../keys.ts";
-import { exact } from "../moment.ts";
-import type { Screen } from "../screen.ts";
-import { count, oneLine, plural } from "../text.ts";
-import { verb, type Call } from "../verb.ts";
+import type { VerifyReport } from "../../runtime/govern/verify.ts";
+import { checkAnchor, readAnchor } from "../open/anchor-file.ts";
+import { ownPublicKey, trustedKeys } from "../open/keys.ts";
+import { exact } from "../format/moment.ts";
+import type { Screen } from "../command/screen.ts";
+import { count, oneLine, plural } from "../format/text.ts";
+import { verb, type Call } from "../command/verb.ts";
 
 const problemsShown = 20;
 

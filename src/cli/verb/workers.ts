@@ -1,11 +1,11 @@
 /** Lists the workers of a store. It reads what they made known, and does without the engine. */
-import { workerMs } from "../../core/schedule.ts";
+import { workerMs } from "../../core/trigger/schedule.ts";
 import { realWorld } from "../../runtime/world.ts";
-import { ago } from "../moment.ts";
-import { table } from "../table.ts";
-import { oneLine } from "../text.ts";
-import { ending } from "../title.ts";
-import { verb } from "../verb.ts";
+import { ago } from "../format/moment.ts";
+import { table } from "../format/table.ts";
+import { oneLine } from "../format/text.ts";
+import { ending } from "../format/title.ts";
+import { verb } from "../command/verb.ts";
 
 export const workers = verb({
   name: "workers",

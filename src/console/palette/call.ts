@@ -1,7 +1,7 @@
 /** Calls an operation by its id, with parameters by their names, and says what came of it. */
 import { operationOf, type OperationId } from "../../protocol/operations.ts";
 import type { RemoteSession } from "../../client/connect.ts";
-import { refresh } from "../reading.ts";
+import { refresh } from "../query-cache.ts";
 import { engine, sessionOf } from "../server.ts";
 
 type CarryOver = NonNullable<RemoteSession["carriedOver"]>;

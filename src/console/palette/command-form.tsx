@@ -1,13 +1,13 @@
 /** What a command is to be given, and what came of it. */
 import { useId, useState, type ReactNode } from "react";
 import { operationOf, type OperationId } from "../../protocol/operations.ts";
-import { Button } from "../part/button.tsx";
-import { bytes } from "../part/amount.ts";
-import { Json, Said } from "../part/said.tsx";
-import { Trouble } from "../part/trouble.tsx";
-import { useReading } from "../reading.ts";
+import { Button } from "../ui/button.tsx";
+import { bytes } from "../ui/amount.ts";
+import { Json, Said } from "../ui/untrusted-text.tsx";
+import { Trouble } from "../ui/load-error.tsx";
+import { useReading } from "../query-cache.ts";
 import { engine } from "../server.ts";
-import { brief } from "../part/visible.ts";
+import { brief } from "../ui/visible.ts";
 import type { Outcome } from "./call.ts";
 import { commands, needsSession } from "./commands.ts";
 import { fieldsOf, paramsOf, titleOf, type Field, type Typed } from "./form.ts";

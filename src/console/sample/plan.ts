@@ -3,8 +3,8 @@
  * turn is really run, by the model that needs neither key nor network, so the words are those it understands.
  */
 import type { OpenOptions } from "../../core/command.ts";
-import type { AgentDefinition } from "../../core/agent.ts";
-import type { ItemKind } from "../../core/catalogue/durable.ts";
+import type { AgentDefinition } from "../../core/workspace/agent.ts";
+import type { ItemKind } from "../../core/catalog/durable.ts";
 
 /** What every session of it is found by. */
 export const sampleLabel = { sample: "yes" } as const;

@@ -1,14 +1,14 @@
 /** The first start: what a session is, and a way to see some. */
 import { useState, type ReactNode } from "react";
-import { useRefusal } from "../entitled.ts";
-import { plural } from "../part/amount.ts";
-import { AskFirst } from "../part/ask-first.tsx";
-import { Button } from "../part/button.tsx";
-import { tell } from "../part/toast.tsx";
+import { useRefusal } from "../scopes.ts";
+import { plural } from "../ui/amount.ts";
+import { AskFirst } from "../ui/confirm.tsx";
+import { Button } from "../ui/button.tsx";
+import { tell } from "../ui/toast.tsx";
 import { go, sessionPath } from "../route.ts";
 import { makeSamples, removeSamples, useSampleProgress, useSamples } from "../sample.ts";
 import type { SampleProgress } from "../sample/maker.ts";
-import "../style/first-run.css";
+import "./first-run.css";
 
 interface FirstRunProps {
   /** Opens the dialog for a new session. */

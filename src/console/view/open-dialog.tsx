@@ -1,17 +1,17 @@
 /** A new session, in two keystrokes: n, and Enter once it is said what for. */
 import { useId, useState, type KeyboardEvent, type ReactNode } from "react";
 import { limit } from "../../protocol/library.ts";
-import { Button } from "../part/button.tsx";
-import { Dialog } from "../part/dialog.tsx";
-import { tell, tellError } from "../part/toast.tsx";
-import { Trouble } from "../part/trouble.tsx";
-import { brief } from "../part/visible.ts";
-import { refresh, useReading } from "../reading.ts";
+import { Button } from "../ui/button.tsx";
+import { Dialog } from "../ui/dialog.tsx";
+import { tell, tellError } from "../ui/toast.tsx";
+import { Trouble } from "../ui/load-error.tsx";
+import { brief } from "../ui/visible.ts";
+import { refresh, useReading } from "../query-cache.ts";
 import { go, sessionPath } from "../route.ts";
 import { engine } from "../server.ts";
 import { freshKey } from "../world.ts";
-import "../style/palette.css";
-import "../style/sessions.css";
+import "../palette/palette.css";
+import "./sessions/sessions.css";
 import { runWithoutWorker } from "./session/pending.ts";
 import { fieldsOf, lastUsed, openingOf, type Fields, type LastUsed } from "./opening.ts";
 

@@ -1,7 +1,7 @@
 /** What is asked for a new session, from what was typed. */
 import type { RemoteEngine } from "../../client/connect.ts";
 import { labelsOf } from "./sessions/filter.ts";
-import { labelTrouble } from "./sessions/left-out.ts";
+import { labelTrouble } from "./sessions/filter-warnings.ts";
 
 /** As typed; empty is left open. */
 export interface Fields {

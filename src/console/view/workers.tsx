@@ -1,17 +1,17 @@
 /** Workers: who runs sessions of this store, and which; and what the store holds. */
 import { useEffect, type ReactNode } from "react";
 import { Link } from "../link.tsx";
-import { bytes, count, plural } from "../part/amount.ts";
-import { Ago, Due } from "../part/moment.tsx";
-import { Empty, WhenRead } from "../part/trouble.tsx";
-import { brief } from "../part/visible.ts";
-import { refresh, useReading } from "../reading.ts";
+import { bytes, count, plural } from "../ui/amount.ts";
+import { Ago, Due } from "../ui/moment.tsx";
+import { Empty, WhenRead } from "../ui/load-error.tsx";
+import { brief } from "../ui/visible.ts";
+import { refresh, useReading } from "../query-cache.ts";
 import { sessionPath } from "../route.ts";
 import { engine } from "../server.ts";
 import { every, now } from "../world.ts";
-import { useHeard } from "./heard.ts";
+import { useHeard } from "./use-refetch-on-event.ts";
 import { useRowKeys } from "./row-keys.ts";
-import "../style/places.css";
+import "../ui/page.css";
 
 type Worker = Awaited<ReturnType<typeof engine.workers>>[number];
 type Row = Awaited<ReturnType<typeof engine.sessions>>["rows"][number];

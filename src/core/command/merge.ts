@@ -1,6 +1,6 @@
 /** Commands that bring in what another session learned, and that judge a session. */
-import type { ItemKind } from "../catalogue/durable.ts";
-import type { MergeWrite } from "../merge.ts";
+import type { ItemKind } from "../catalog/durable.ts";
+import type { MergeWrite } from "../branch/merge.ts";
 
 /** What `session.merged` says besides what it brought. */
 export interface MergeNote {

@@ -1,11 +1,11 @@
 /** Commands of triggers: what wakes a session, set, taken away, fired, passed over. */
-import type { TriggerKind } from "../catalogue/durable.ts";
+import type { TriggerKind } from "../catalog/durable.ts";
 
 /** A trigger that is ready to be set. */
 export interface TriggerSetting {
   readonly name: string;
   readonly kind: TriggerKind;
-  /** As core/trigger.ts has it, checked by the caller. */
+  /** As core/trigger/trigger.ts has it, checked by the caller. */
   readonly spec: unknown;
   readonly missed?: "once" | "all" | "skip";
   readonly nextMs?: number;

@@ -1,10 +1,10 @@
 /** The commands of a turn: what the turn loop, or another harness through `drive`, asks of a session. */
-import type { Block } from "../catalogue/entry.ts";
+import type { Block } from "../catalog/entry.ts";
 import type { AppendRecord, Command, Permission, Returned } from "../command.ts";
 import type { TriggerSetting } from "./trigger.ts";
-import type { TreeChange } from "../files.ts";
+import type { TreeChange } from "../tool/file-version.ts";
 import type { Amounts } from "../state.ts";
-import type { ZoneCause } from "../zone.ts";
+import type { ZoneCause } from "../context/zone.ts";
 
 /** Inputs that are taken up: the position of each, and its number in the inbox. */
 export type Taken = readonly (readonly [seq: number, input: number])[];

@@ -1,7 +1,7 @@
 /** What a model is asked for when a range of the transcript is replaced, and what is read from its answer. */
-import { itemKinds, type ItemKind } from "../catalogue/durable.ts";
-import { compactionPromptLine } from "../compaction.ts";
-import { checkJson } from "../json.ts";
+import { itemKinds, type ItemKind } from "../catalog/durable.ts";
+import { compactionPromptLine } from "./plan.ts";
+import { checkJson } from "../text/json.ts";
 import { limit } from "../limit.ts";
 
 export interface PromptOptions {

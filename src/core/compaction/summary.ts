@@ -1,6 +1,6 @@
 /** Texts of compactions that no model writes: inputs carried along, and summaries put together by rule. */
 import { cut } from "../context/text.ts";
-import type { MessagePart } from "../part.ts";
+import type { MessagePart } from "../context/part.ts";
 
 /** An input that is not answered yet. */
 export interface OpenInput {

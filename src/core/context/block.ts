@@ -1,5 +1,5 @@
 /** Blocks of the log as blocks of a context: of inputs, of answers, of results. */
-import type { Metadata, ModelBlock, UserBlock } from "../part.ts";
+import type { Metadata, ModelBlock, UserBlock } from "./part.ts";
 import { field, isObject } from "./source.ts";
 import { isBlank, textOf } from "./text.ts";
 

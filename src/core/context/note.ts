@@ -1,5 +1,5 @@
 /** What happened besides turns and calls, in words. */
-import type { SessionEventType } from "../catalogue.ts";
+import type { SessionEventType } from "../catalog.ts";
 import type { EventOf } from "../event.ts";
 import { itemText, objectiveText } from "./boundary.ts";
 import { documentText, isEarly, memoryText } from "./frame.ts";

@@ -1,6 +1,6 @@
 /** What a call came to, as a model is told. */
 import type { EventOf } from "../event.ts";
-import type { ResultBlock, UserBlock } from "../part.ts";
+import type { ResultBlock, UserBlock } from "./part.ts";
 import { imageBlock } from "./block.ts";
 import { field } from "./source.ts";
 import { gap, isBlank, textOf } from "./text.ts";

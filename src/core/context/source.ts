@@ -1,6 +1,6 @@
 /** What a renderer is given, and what it gives: a context is made of nothing but this. */
 import type { SessionEvent } from "../event.ts";
-import type { Part, Settings } from "../part.ts";
+import type { Part, Settings } from "./part.ts";
 import type { Overlay, State } from "../state.ts";
 
 export interface ContextSource {

@@ -1,6 +1,6 @@
 /** Tools as every provider takes them: their names, their schemas, and stand-ins for those that are gone. */
 import type { SessionEvent } from "../event.ts";
-import type { ToolDefinition } from "../part.ts";
+import type { ToolDefinition } from "./part.ts";
 import { field, isObject } from "./source.ts";
 
 /** More than this no provider takes. */

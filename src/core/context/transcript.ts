@@ -3,9 +3,9 @@
  * said, what its calls came to, and then one message of all that was said to it. Nothing is put down before
  * or changed after, so that contexts grow at the end by construction.
  */
-import type { SessionEventType } from "../catalogue.ts";
+import type { SessionEventType } from "../catalog.ts";
 import type { EventOf, SessionEvent } from "../event.ts";
-import type { ModelBlock, UserBlock } from "../part.ts";
+import type { ModelBlock, UserBlock } from "./part.ts";
 import { metadataOf, spoken, text, userBlocks, withoutLooseReasoning } from "./block.ts";
 import { notes } from "./note.ts";
 import { resultBlock, resultText, type Call } from "./result.ts";

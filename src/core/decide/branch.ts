@@ -1,5 +1,5 @@
 /** Decisions on where a session goes on from: fork, rewind, checkpoints. */
-import { budgetLeft } from "../budget.ts";
+import { budgetLeft } from "../budget/budget.ts";
 import {
   accept,
   amountsOf,
@@ -11,13 +11,13 @@ import {
   type Decisions,
   type DraftEvent,
 } from "../decision.ts";
-import { changedDrafts } from "../files.ts";
+import { changedDrafts } from "../tool/file-version.ts";
 import { limit } from "../limit.ts";
 import * as range from "../range.ts";
 import { emptyStanding, type Mind, type State } from "../state.ts";
 import { carriedDrafts, endTurn, gotDrafts, pinDraft, toldDrafts } from "./lifecycle.ts";
 import { erasedDraft } from "./govern.ts";
-import { stillForReview, suspendForReview } from "../review.ts";
+import { stillForReview, suspendForReview } from "../govern/review.ts";
 import { boundDraft, grantDraft } from "./work.ts";
 
 export const branchDecisions: Decisions<"fork" | "rewind" | "save"> = {

@@ -13,11 +13,11 @@ import {
   type Decisions,
   type DraftEvent,
 } from "../decision.ts";
-import { Keyed } from "../keyed.ts";
+import { Keyed } from "../sorted-map.ts";
 import { limit } from "../limit.ts";
 import { mindForm, mindHash, setBack, type Amounts, type State } from "../state.ts";
 import type { Digest } from "../chain.ts";
-import { stillForReview } from "../review.ts";
+import { stillForReview } from "../govern/review.ts";
 import { boundDraft, grantDraft, inputDraft } from "./work.ts";
 
 type Names =

@@ -3,7 +3,7 @@ import type { CommandOf } from "../command.ts";
 import { accept, draft, forbidden, present, refuse, type Decisions, type DraftEvent } from "../decision.ts";
 import { itemKey } from "../fold/durable.ts";
 import { limit } from "../limit.ts";
-import type { MergeWrite } from "../merge.ts";
+import type { MergeWrite } from "../branch/merge.ts";
 import type { State } from "../state.ts";
 
 export const mergeDecisions: Decisions<"merge" | "score"> = {

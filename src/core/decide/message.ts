@@ -12,7 +12,7 @@ import {
   type Decisions,
   type DraftEvent,
 } from "../decision.ts";
-import { mayIn } from "../lifecycle.ts";
+import { mayIn } from "../session/lifecycle.ts";
 import { limit } from "../limit.ts";
 import { count } from "../range.ts";
 import type { Inbox, State } from "../state.ts";

@@ -1,6 +1,6 @@
 /** Decisions on where a session lives, and with which model it goes on. */
-import { mayIn } from "../lifecycle.ts";
-import { suspendForReview } from "../review.ts";
+import { mayIn } from "../session/lifecycle.ts";
+import { suspendForReview } from "../govern/review.ts";
 import { accept, draft, forbidden, present, refuse, type Decisions } from "../decision.ts";
 
 export const moveDecisions: Decisions<"move" | "arrive" | "migrate"> = {

@@ -3,7 +3,7 @@ import type { TriggerCommand } from "../command/trigger.ts";
 import { accept, draft, forbidden, present, refuse, type Decision, type Decisions } from "../decision.ts";
 import { limit } from "../limit.ts";
 import { includes } from "../range.ts";
-import { unreviewed } from "../review.ts";
+import { unreviewed } from "../govern/review.ts";
 import type { State, TriggerRef } from "../state.ts";
 import { triggerDraft } from "./lifecycle.ts";
 import { inputDraft } from "./work.ts";

@@ -1,5 +1,5 @@
 /** Decisions of a turn: taking up input, asking a model, running tools, ending; compaction and messages. */
-import { budgetReason, budgetShort, workMs } from "../budget.ts";
+import { budgetReason, budgetShort, workMs } from "../budget/budget.ts";
 import type { CommandOf } from "../command.ts";
 import type { Called, HeldBack, TurnCommand, Zoned } from "../command/turn.ts";
 import {
@@ -14,7 +14,7 @@ import {
   type Decisions,
   type DraftEvent,
 } from "../decision.ts";
-import { changedDrafts } from "../files.ts";
+import { changedDrafts } from "../tool/file-version.ts";
 import { includes } from "../range.ts";
 import type { Amounts, OpenCall, State } from "../state.ts";
 import { endTurn, lifecycleDecisions, returnedDrafts } from "./lifecycle.ts";

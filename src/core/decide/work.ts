@@ -1,5 +1,5 @@
 /** Decisions on what a session knows and may use: items, scratch, input, bindings, permissions, budgets. */
-import { isForeign } from "../catalogue.ts";
+import { isForeign } from "../catalog.ts";
 import type { AppendRecord, Binding, Permission } from "../command.ts";
 import {
   accept,

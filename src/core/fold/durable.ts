@@ -1,7 +1,7 @@
 /** Folds of the durable tier, scratch, the context, messages and triggers. */
-import type { contextEvents, itemEvents, messageEvents, triggerEvents } from "../catalogue/durable.ts";
+import type { contextEvents, itemEvents, messageEvents, triggerEvents } from "../catalog/durable.ts";
 import type { Folds } from "../fold.ts";
-import { Keyed } from "../keyed.ts";
+import { Keyed } from "../sorted-map.ts";
 import { limit } from "../limit.ts";
 import type { ItemRef, Overlay, State } from "../state.ts";
 import { refOf, beginAnew, stand, think } from "./session.ts";

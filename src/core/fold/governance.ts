@@ -1,5 +1,5 @@
 /** Folds of governance: budgets, erasure, holds, scores. */
-import type { governanceEvents } from "../catalogue/governance.ts";
+import type { governanceEvents } from "../catalog/governance.ts";
 import type { Folds } from "../fold.ts";
 import * as range from "../range.ts";
 import { resources, type Amounts } from "../state.ts";

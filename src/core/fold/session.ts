@@ -1,7 +1,7 @@
 /** Folds of the session and lease families. */
-import { Keyed } from "../keyed.ts";
+import { Keyed } from "../sorted-map.ts";
 import * as range from "../range.ts";
-import type { BodyOf } from "../catalogue.ts";
+import type { BodyOf } from "../catalog.ts";
 import type { Folds } from "../fold.ts";
 import {
   emptyStanding,
@@ -13,7 +13,7 @@ import {
   type Standing,
   type State,
 } from "../state.ts";
-import type { leaseEvents, sessionEvents } from "../catalogue/session.ts";
+import type { leaseEvents, sessionEvents } from "../catalog/session.ts";
 
 type Types = keyof typeof sessionEvents | keyof typeof leaseEvents;
 

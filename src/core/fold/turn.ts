@@ -1,7 +1,7 @@
 /** Folds of bootstrap, turns and tool calls. */
-import type { bootstrapEvents, toolEvents, turnEvents } from "../catalogue/turn.ts";
+import type { bootstrapEvents, toolEvents, turnEvents } from "../catalog/turn.ts";
 import type { Folds } from "../fold.ts";
-import { openSpend, settledSpend, type CallBody, type CallType, type Spend } from "../money.ts";
+import { openSpend, settledSpend, type CallBody, type CallType, type Spend } from "../budget/money.ts";
 import * as range from "../range.ts";
 import type { Amounts, Inbox, OpenCall, State, Used } from "../state.ts";
 import { heard, refOf, stand, think, worked } from "./session.ts";

@@ -1,5 +1,5 @@
 /** What a model is asked for when it puts a handoff into prose, and what is taken from its answer. */
-import type { CountTokens } from "../tokens.ts";
+import type { CountTokens } from "../context/token-count.ts";
 import { cutTo } from "./text.ts";
 
 /** Whoever sees it at the beginning of a message knows what is asked for. */

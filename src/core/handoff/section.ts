@@ -1,8 +1,8 @@
 /** The sections of a handoff: what each has to say, one claim a line, each with its pointer. */
-import { budgetLeft } from "../budget.ts";
+import { budgetLeft } from "../budget/budget.ts";
 import { gap } from "../context/text.ts";
-import { isSameVersion, type FileVersion } from "../files.ts";
-import { mayIn } from "../lifecycle.ts";
+import { isSameVersion, type FileVersion } from "../tool/file-version.ts";
+import { mayIn } from "../session/lifecycle.ts";
 import { includes } from "../range.ts";
 import { resources, type ItemRef } from "../state.ts";
 import { secondHandText } from "./inherit.ts";

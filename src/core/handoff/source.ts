@@ -1,6 +1,6 @@
 /** What a handoff is written from. All of it comes from the log. */
 import type { SessionEvent } from "../event.ts";
-import type { RecordedChange } from "../files.ts";
+import type { RecordedChange } from "../tool/file-version.ts";
 import { itemKey } from "../fold/durable.ts";
 import { includes } from "../range.ts";
 import type { ItemRef, Mind, State } from "../state.ts";

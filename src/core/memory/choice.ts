@@ -2,8 +2,8 @@
  * What a new session carries of what is remembered: by scope, by what its objective is about, and the newer
  * of two that are equally so. The preferences of whoever opens it come first.
  */
-import type { MemoryOwners, MemoryRef, MemoryScope, Memory } from "../memory.ts";
-import { ownerIn } from "../memory.ts";
+import type { MemoryOwners, MemoryRef, MemoryScope, Memory } from "./memory.ts";
+import { ownerIn } from "./memory.ts";
 import { memoryText } from "../context/frame.ts";
 import type { Relevance, Relevant } from "./relevance.ts";
 

@@ -1,5 +1,5 @@
 /** A ticket as it was written, and what its id may be. */
-import { AgentName } from "../catalogue/entry.ts";
+import { AgentName } from "../catalog/entry.ts";
 import type { Budget } from "../command.ts";
 import { SkeinError } from "../error.ts";
 import { limit } from "../limit.ts";

@@ -1,8 +1,8 @@
 /** A plan in JSON: a list of tickets, or an object with a name and such a list. */
 import * as z from "zod";
 import { quote } from "../ids.ts";
-import { checkShape } from "../shape.ts";
-import { errorText } from "../suppressed.ts";
+import { checkShape } from "../text/shape.ts";
+import { errorText } from "../first-error.ts";
 import { mistake, type Draft, type Ticket } from "./draft.ts";
 
 const Amount = z.number().min(0, "limits are not negative");

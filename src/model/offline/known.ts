@@ -1,6 +1,6 @@
 /** What a context says is known: items that were recorded, and what people and tools said. */
-import { itemKinds, type ItemKind } from "../../core/catalogue/durable.ts";
-import type { MessagePart, Part, ResultBlock } from "../../core/part.ts";
+import { itemKinds, type ItemKind } from "../../core/catalog/durable.ts";
+import type { MessagePart, Part, ResultBlock } from "../../core/context/part.ts";
 
 export interface Known {
   readonly kind: ItemKind;

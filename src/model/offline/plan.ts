@@ -1,5 +1,5 @@
 /** Where the work on the last message stands: what is asked for, what was called, and what comes next. */
-import type { MessagePart, Part, ToolDefinition } from "../../core/part.ts";
+import type { MessagePart, Part, ToolDefinition } from "../../core/context/part.ts";
 import { boundaryLine, doneIn, itemsIn, keyOf, messagesOf, textOf, type Done } from "./known.ts";
 import type { Wish } from "./phrase.ts";
 import { answerTo } from "./reply.ts";

@@ -1,6 +1,6 @@
 /** The offline model's prose for a handoff: what its lists say, in a few sentences with their pointers. */
 import { handoffPromptLine } from "../../core/handoff/prompt.ts";
-import type { Part } from "../../core/part.ts";
+import type { Part } from "../../core/context/part.ts";
 import { messagesOf, textOf } from "./known.ts";
 
 export function isProseRequest(parts: readonly Part[]): boolean {

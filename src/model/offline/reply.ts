@@ -1,5 +1,5 @@
 /** The offline model's words: what came of calls, answers to questions, and what it can do. */
-import type { Part, ToolDefinition } from "../../core/part.ts";
+import type { Part, ToolDefinition } from "../../core/context/part.ts";
 import { asText, itemsIn, jsonOf, keyOf, mentionOf, recalledItems, type Done, type Known } from "./known.ts";
 import { kindNamed } from "./phrase.ts";
 

@@ -2,8 +2,8 @@
  * The offline model's summaries: what was asked, what was done and what is left, in lines taken from the
  * transcript. Asked to extract, it also lists what people stated and nobody recorded.
  */
-import { compactionPromptLine } from "../../core/compaction.ts";
-import type { MessagePart, Part } from "../../core/part.ts";
+import { compactionPromptLine } from "../../core/compaction/plan.ts";
+import type { MessagePart, Part } from "../../core/context/part.ts";
 import { asText, boundaryLine, doneIn, itemsIn, keyOf, messagesOf, textOf } from "./known.ts";
 import { pendingHeading, planOf, summaryHeading, toolsOf } from "./plan.ts";
 import { outcomeText } from "./reply.ts";

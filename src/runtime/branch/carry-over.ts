@@ -2,16 +2,16 @@
  * What goes over from a session to the one that carries on its work, and what stays behind. Nothing is left
  * out silently: whatever the earlier session has is in one of the two lists.
  */
-import { budgetLeft } from "../../core/budget.ts";
+import { budgetLeft } from "../../core/budget/budget.ts";
 import type { Loaded } from "../../core/command.ts";
 import type { TriggerSetting } from "../../core/command/trigger.ts";
 import { present } from "../../core/decision.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { count } from "../../core/range.ts";
 import type { Amounts, State } from "../../core/state.ts";
-import { storedTrigger } from "../../core/trigger.ts";
+import { storedTrigger } from "../../core/trigger/trigger.ts";
 import type { Store } from "../../store/port.ts";
-import { readContent } from "../content.ts";
+import { readContent } from "../read/content.ts";
 
 export interface CarriedPart {
   /** `triggers`, `budget`, `files`, `bindings`, `permissions`, `labels`, `agent`, `input`, `items`, … */

@@ -5,14 +5,14 @@
  */
 import type { DraftEvent } from "../../core/decision.ts";
 import { checkOptions, SkeinError } from "../../core/error.ts";
-import { anchorText, chainRoot, merkleOf, sortHeads, type ListedHead } from "../../core/heads.ts";
+import { anchorText, chainRoot, merkleOf, sortHeads, type ListedHead } from "../../core/govern/heads.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { SessionRow } from "../../store/port.ts";
-import type { Context } from "../engine-context.ts";
-import { holds } from "../noted.ts";
-import { post } from "../outbound.ts";
-import { writeOnce } from "../workspace.ts";
+import type { Context } from "../deps.ts";
+import { holds } from "../read/known-heads.ts";
+import { post } from "../../platform/outbound.ts";
+import { writeOnce } from "../log/workspace-log.ts";
 import { newestList, readHeads, rootBefore, type HeadLists } from "./read-heads.ts";
 
 /** What is kept outside the store. With it a store is found that was cut or set back as a whole. */

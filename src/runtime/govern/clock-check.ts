@@ -1,8 +1,8 @@
 /** Whether this process and the store agree on the time, before anything is deleted by age. */
 import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
-import { spanText } from "../../core/policy.ts";
-import type { Context } from "../engine-context.ts";
+import { spanText } from "../../core/govern/policy.ts";
+import type { Context } from "../deps.ts";
 
 /**
  * Refuses while the clocks differ by more than `limit.clockSkewMsMax`: one of them is wrong, and nothing

@@ -1,11 +1,11 @@
 /** Reads the lists of heads in the workspace's log, from the newest list of all logs on. */
 import { createPublicKey, verify } from "node:crypto";
-import type { BodyOf } from "../../core/catalogue.ts";
+import type { BodyOf } from "../../core/catalog.ts";
 import type { Digest, StoredRecord } from "../../core/chain.ts";
-import { anchorText, chainRoot, firstRoot, merkleOf, type ListedHead } from "../../core/heads.ts";
+import { anchorText, chainRoot, firstRoot, merkleOf, type ListedHead } from "../../core/govern/heads.ts";
 import { limit } from "../../core/limit.ts";
 import type { Store } from "../../store/port.ts";
-import { contentOf } from "../content.ts";
+import { contentOf } from "../read/content.ts";
 
 type ListedBody = BodyOf<"heads.listed">;
 

@@ -1,17 +1,13 @@
 /** The permission rules of a session, with their patterns, and who may change them. */
-import type { Scope } from "../../core/access-token.ts";
-import type { AgentDefinition } from "../../core/agent.ts";
+import type { AgentDefinition } from "../../core/workspace/agent.ts";
 import type { Permission } from "../../core/command.ts";
 import type { SessionId } from "../../core/ids.ts";
-import { isAtMostAsPermissive, type NamedRule } from "../../core/permission-order.ts";
-import { ruleFor, type RuledCall, type Ruling } from "../../core/permission.ts";
+import { isAtMostAsPermissive, type NamedRule } from "../../core/tool/permission-order.ts";
+import { type NeedScope, type RuledCall, ruleFor, type Ruling } from "../../core/tool/permission.ts";
 import type { State } from "../../core/state.ts";
 import type { Store } from "../../store/port.ts";
-import { readContent } from "../content.ts";
-import type { Build } from "../writer.ts";
-
-/** Throws unless the caller has the scope. Absent: the caller has every right, as in a process of its own. */
-export type NeedScope = (scope: Scope, what: string) => void;
+import { readContent } from "../read/content.ts";
+import type { Build } from "../log/writer.ts";
 
 /**
  * The rules as they apply. With its content a rule loses the arguments it was for: a deny or an ask then

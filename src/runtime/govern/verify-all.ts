@@ -2,12 +2,12 @@
 import { SkeinError } from "../../core/error.ts";
 import { isLogId, quote, type LogId } from "../../core/ids.ts";
 import type { Store } from "../../store/port.ts";
-import type { Context } from "../engine-context.ts";
-import { holds } from "../noted.ts";
-import type { Progress } from "../projection.ts";
+import type { Context } from "../deps.ts";
+import { holds } from "../read/known-heads.ts";
+import type { Progress } from "../read/projection.ts";
 import { everyLog } from "../read/every-log.ts";
-import { emptyReport, joinReports, verifyLog, withStoreProblem } from "../verify.ts";
-import type { Problem, VerifyReport } from "../verify.ts";
+import { emptyReport, joinReports, verifyLog, withStoreProblem } from "./verify.ts";
+import type { Problem, VerifyReport } from "./verify.ts";
 import { readHeads, type HeadLists } from "./read-heads.ts";
 
 export interface VerifyAllOptions {

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
 import type { Store } from "../../store/port.ts";
-import { keepBytes, textBytesMax, watchBytes } from "../redact.ts";
+import { keepBytes, textBytesMax, watchBytes } from "./redact.ts";
 import type { World } from "../world.ts";
 
 interface Place {

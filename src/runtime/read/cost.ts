@@ -1,12 +1,12 @@
 /**
- * What model calls have cost, by group. One query over the view `costs` (src/core/spend-sql.ts), on every
- * store with SQL; test/runtime/cost-surfaces.test.ts compares it with the fold.
+ * What model calls have cost, by group. One query over the view `costs` (src/core/budget/cost-view-sql.ts),
+ * on every store with SQL; test/runtime/cost-surfaces.test.ts compares it with the fold.
  */
-import { LabelKey } from "../../core/catalogue/entry.ts";
+import { LabelKey } from "../../core/catalog/entry.ts";
 import { SkeinError } from "../../core/error.ts";
 import { quote, type SessionId } from "../../core/ids.ts";
-import { addSpend, type Spend } from "../../core/money.ts";
-import { costSums } from "../../core/spend-sql.ts";
+import { addSpend, type Spend } from "../../core/budget/money.ts";
+import { costSums } from "../../core/budget/cost-view-sql.ts";
 
 const costGroups = ["session", "agent", "model", "day", "user"] as const;
 

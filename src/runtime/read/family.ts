@@ -4,11 +4,13 @@
  * a child that it opened, or as the successor that carries on its work.
  */
 import type { SessionId } from "../../core/ids.ts";
-import { originOf } from "../../core/origin.ts";
+import { originOf } from "../../core/branch/origin.ts";
 import type { Store } from "../../store/port.ts";
-import { ancestry } from "../ancestry.ts";
-import { headOf } from "../place.ts";
-import type { StateReader } from "../state-reader.ts";
+import { ancestry } from "./ancestry.ts";
+import { headOf } from "./position.ts";
+import type { StateReader } from "./state-reader.ts";
+import { limit } from "../../core/limit.ts";
+import type { Context } from "../deps.ts";
 
 export type Relation = "fork" | "child" | "successor";
 
@@ -126,4 +128,38 @@ async function linksFrom(store: Store, session: SessionId): Promise<readonly Lin
     if (link.parent?.session === session) links.push(link);
   }
   return links;
+}
+
+/** The session whose work another carries on; null when it began by itself. */
+export async function carriedOn({ store }: Context, session: SessionId): Promise<SessionId | null> {
+  const [record] = await store.read(session, { fromSeq: 1, toSeq: 1, limit: 1, contents: false });
+  const body = record?.type === "session.opened" ? (JSON.parse(record.body) as { from?: SessionId }) : {};
+  return body.from ?? null;
+}
+
+/** How far back the sessions are followed that one carries on; beyond, a handoff stands for the rest. */
+export const earlierMax = 100;
+
+/** The sessions that a session opened or forked itself, whatever became of them. */
+export async function childrenOf({ store }: Context, session: SessionId): Promise<readonly SessionId[]> {
+  const head = await store.head(session);
+  const children = new Set<SessionId>();
+  const toSeq = head?.seq ?? 0;
+  for (let fromSeq = (head?.parent?.seq ?? 0) + 1; fromSeq <= toSeq;) {
+    const range = { fromSeq, toSeq, limit: limit.pageRecordsMax, contents: false };
+    const page = await store.read(session, { ...range, types: ["budget.allotted"] });
+    for (const { body } of page) {
+      const { session: other, direction } = JSON.parse(body) as { session: SessionId; direction: string };
+      if (direction === "given") children.add(other);
+    }
+    fromSeq = (page.at(-1)?.seq ?? toSeq) + 1;
+  }
+  // Forks that it made before what was given was always written down.
+  for (const { session: fork, seq } of await store.forks(session)) {
+    const range = { fromSeq: seq + 1, toSeq: seq + 1, limit: 1, contents: false };
+    const [record] = await store.read(fork, range);
+    const { by } = JSON.parse(record?.body ?? "{}") as { by?: string };
+    if (by === "session") children.add(fork);
+  }
+  return [...children];
 }

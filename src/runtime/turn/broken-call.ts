@@ -2,14 +2,14 @@
 import type { TurnCommand } from "../../core/command/turn.ts";
 import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
-import { settleBroken } from "../../core/money.ts";
+import { settleBroken } from "../../core/budget/money.ts";
 import type { Amounts } from "../../core/state.ts";
 import type { Delta, Model, ModelError, ModelProgress, Usage } from "../../model/port.ts";
-import type { Drive } from "../drive.ts";
-import type { Context } from "../engine-context.ts";
-import { momentOf, type Moment } from "../lease.ts";
-import { safeText } from "../redact.ts";
-import { cleanText } from "../tool-output.ts";
+import type { Drive } from "./drive.ts";
+import type { Context } from "../deps.ts";
+import { safeText } from "../log/redact.ts";
+import { cleanText } from "./tool-output.ts";
+import { momentOf, type Moment } from "../read/lease-status.ts";
 
 /** Filled while a call is streamed. */
 export interface Streamed {

@@ -7,15 +7,15 @@ import type { SavedCommand } from "../../core/command/turn.ts";
 import { nearest, SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
-import { canonicalJson } from "../../core/permission-order.ts";
+import { canonicalJson } from "../../core/tool/permission-order.ts";
 import type { StoredRecord } from "../../core/chain.ts";
 import type { DraftEvent } from "../../core/decision.ts";
 import type { Store } from "../../store/port.ts";
 import type { Bound, Tool } from "../../tool/port.ts";
-import type { Also } from "../beside.ts";
-import { contentOf } from "../content.ts";
-import { workspaceHead } from "../noted.ts";
-import { writeOnce, type WorkspaceContext } from "../workspace.ts";
+import type { Also } from "../log/workspace-effects.ts";
+import { contentOf } from "../read/content.ts";
+import { workspaceHead } from "../read/known-heads.ts";
+import { writeOnce, type WorkspaceContext } from "../log/workspace-log.ts";
 
 export interface Approval {
   readonly name: string;

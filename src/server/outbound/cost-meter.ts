@@ -1,7 +1,7 @@
 /**
  * Money and tokens of model calls for `/metrics` and OTLP, from the events of the feed and by the definition
- * of src/core/money.ts. What is settled is a counter and only grows. What may still be settled otherwise, the
- * bound of open and lost calls, is a gauge beside it.
+ * of src/core/budget/money.ts. What is settled is a counter and only grows. What may still be settled
+ * otherwise, the bound of open and lost calls, is a gauge beside it.
  */
 import type { StoredRecord } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
@@ -15,9 +15,9 @@ import {
   type CallBody,
   type CallType,
   type Spend,
-} from "../../core/money.ts";
+} from "../../core/budget/money.ts";
 import type { Amounts } from "../../core/state.ts";
-import type { Context } from "../../runtime/engine-context.ts";
+import type { Context } from "../../runtime/deps.ts";
 
 export interface SettledCall {
   readonly model: string;

@@ -6,11 +6,11 @@
 import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
 import type { Chunks, Store } from "../port.ts";
-import type { Statement } from "./connection.ts";
+import type { Statement } from "./connection/connection.ts";
 import type { Driver } from "./driver.ts";
-import { arrayOf } from "./literal.ts";
-import type { Quota } from "./quota.ts";
-import { stuck } from "../progress.ts";
+import { arrayOf } from "./connection/array-literal.ts";
+import type { Quota } from "./tenant/quota.ts";
+import { stuck } from "../paging.ts";
 
 /** A blob is put before the record that refers to it; by then the record is there, or its writer is dead. */
 export const unreferredMs = 86_400_000;

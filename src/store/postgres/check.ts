@@ -1,9 +1,9 @@
 /** Whether the tables are sound, below the level of records: in SQL, a page of logs at a time. */
 import type { LogId } from "../../core/ids.ts";
 import type { Store } from "../port.ts";
-import type { Row } from "./connection.ts";
+import type { Row } from "./connection/connection.ts";
 import { state, type Driver } from "./driver.ts";
-import { arrayOf } from "./literal.ts";
+import { arrayOf } from "./connection/array-literal.ts";
 
 const pageLogs = 200;
 /** Faults of one kind that are told; more would say no more. */

@@ -1,6 +1,6 @@
 /** What all parts of the driver work with. */
 import type { StoreWorld } from "../port.ts";
-import type { Database } from "./connection.ts";
+import type { Database } from "./connection/connection.ts";
 
 export interface Driver {
   readonly database: Database;

@@ -3,11 +3,11 @@
  * transaction of its own. A migration that has landed is never changed. The views are documented in
  * docs/views.md and are what `query` may read; they show the tenant that `skein.tenant` names.
  */
-import { logNumbersText } from "./log-numbers.ts";
-import { originsText } from "./origins.ts";
-import { spendText } from "./spend.ts";
-import { viewsText } from "./views.ts";
-import { wallsText } from "./walls.ts";
+import { logNumbersText } from "./log/log-numbers.ts";
+import { originsText } from "./log/origins.ts";
+import { spendText } from "./derived/cost-layout.ts";
+import { viewsText } from "./derived/views.ts";
+import { wallsText } from "./tenant/row-security.ts";
 
 /** How many partitions events lie in, by the hash of their log. It cannot be changed later without a move. */
 const partitions = 16;

@@ -8,12 +8,12 @@ import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { Store } from "../port.ts";
 import { dropLost, loseUnreferred, unreferredMs } from "./blob.ts";
-import type { Row, Statement } from "./connection.ts";
-import { cutSome, setEnds, type Cut } from "./cut.ts";
+import type { Row, Statement } from "./connection/connection.ts";
+import { cutSome, setEnds, type Cut } from "./log/truncate.ts";
 import { state, type Driver } from "./driver.ts";
-import { countErasure } from "./erase.ts";
-import { linesOf } from "./line.ts";
-import { arrayOf } from "./literal.ts";
+import { countErasure } from "./log/erase.ts";
+import { linesOf } from "./log/locked-logs.ts";
+import { arrayOf } from "./connection/array-literal.ts";
 
 /** Logs that are looked at together, and that are cut in one transaction. */
 const pageLogs = 200;

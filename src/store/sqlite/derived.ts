@@ -3,15 +3,15 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { SkeinError } from "../../core/error.ts";
 import type { LogId, SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
-import type { Status } from "../../core/lifecycle.ts";
+import type { Status } from "../../core/session/lifecycle.ts";
 import type { Page, Projection, SessionFilter, SessionRow, Snapshot } from "../port.ts";
 import { erasures } from "./erase.ts";
 import { seen, type Logs } from "./log.ts";
-import { placeOfProjections, positionIn } from "./projected.ts";
+import { placeOfProjections, positionIn } from "./projection-position.ts";
 import { activeLagMs } from "./schema.ts";
 import type { Segments } from "./segments.ts";
 import { trimEndOf } from "../../core/text/trim.ts";
-import { stuck } from "../progress.ts";
+import { stuck } from "../paging.ts";
 
 /** A label on fewer sessions than this is the best place to start from; on more, recency is. */
 const rareLabelMax = 2_000;

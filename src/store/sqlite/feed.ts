@@ -12,7 +12,7 @@ import type { Store } from "../port.ts";
 import type { Logs } from "./log.ts";
 import { whole, type Reader, type Row } from "./read.ts";
 import type { Segments } from "./segments.ts";
-import { stuck } from "../progress.ts";
+import { stuck } from "../paging.ts";
 
 /** Rows fetched at once; between fetches the page's bytes are counted. */
 const fetchRowsMax = 256;

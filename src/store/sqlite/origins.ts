@@ -1,6 +1,6 @@
-/** The session that a log's first record names as its origin (core/origin.ts), found by an index. */
+/** The session that a log's first record names as its origin (core/branch/origin.ts), found by an index. */
 import type { DatabaseSync } from "node:sqlite";
-import { originOf } from "../../core/origin.ts";
+import { originOf } from "../../core/branch/origin.ts";
 import { unpackHeads } from "./segment.ts";
 
 /** For a store from before layout 5: of logs whose first record is packed. A damaged segment is skipped. */

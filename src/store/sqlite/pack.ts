@@ -14,9 +14,9 @@ import { whole, type Row } from "./read.ts";
 import { pack, type PackedRow, type Packing, type Range } from "./segment.ts";
 import { runsOf } from "./segment-write.ts";
 import type { Segment } from "./segments.ts";
-import { shrinkIfMuch } from "./space.ts";
+import { shrinkIfMuch } from "./blobs.ts";
 import type { Writer } from "./writer.ts";
-import { stuck } from "../progress.ts";
+import { stuck } from "../paging.ts";
 
 /** What a segment is made of at most: larger ones are smaller on disk, and slower to read a little of. */
 const rangeBytes = 262_144;

@@ -2,7 +2,7 @@
 import { hash } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
 import type { LogId } from "../../core/ids.ts";
-import { callTypesText, spendView } from "../../core/spend-sql.ts";
+import { callTypesText, spendView } from "../../core/budget/cost-view-sql.ts";
 import { makeSegments } from "./segments.ts";
 
 /**

@@ -8,8 +8,8 @@ import { parentPort, Worker, workerData } from "node:worker_threads";
 import { hash } from "node:crypto";
 import type { LogId } from "../../core/ids.ts";
 import { limit as limits } from "../../core/limit.ts";
-import { errorText } from "../../core/suppressed.ts";
-import { rowBytes, saidOf, tooMuch, type Answer } from "../answer.ts";
+import { errorText } from "../../core/first-error.ts";
+import { rowBytes, saidOf, tooMuch, type Answer } from "../sql/query-result.ts";
 import { queryViews, unpackField, unpackPositions, viewNames } from "./schema.ts";
 import { makeSegments, type PackedField } from "./segments.ts";
 

@@ -2,7 +2,7 @@
 import { Worker } from "node:worker_threads";
 import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
-import type { Answer, QueryOptions } from "../answer.ts";
+import type { Answer, QueryOptions } from "../sql/query-result.ts";
 import type { StoreWorld } from "../port.ts";
 import type { QueryAnswer, QueryRequest } from "./query-worker.ts";
 

@@ -6,7 +6,7 @@ import type { LogId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { ReadRange, StoreWorld } from "../port.ts";
 import { hexOf, type Logs, type Stretch } from "./log.ts";
-import type { Names } from "./names.ts";
+import type { Names } from "./name-ids.ts";
 import type { Segment, Segments } from "./segments.ts";
 
 /** Rows fetched at once; between fetches the page's bytes are counted. */

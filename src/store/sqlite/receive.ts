@@ -7,12 +7,12 @@ import { bodyHashOf, genesisHash, link } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
-import { originOf } from "../../core/origin.ts";
+import { originOf } from "../../core/branch/origin.ts";
 import type { Finished, Received, ReceivedRecord, Reception, Store } from "../port.ts";
 import { recordColumns, type Appender, type DriverParts } from "./append.ts";
 import { isConstraint } from "./connection.ts";
 import { hexOf, type AnyLine } from "./log.ts";
-import { deleteAbove, shrink } from "./space.ts";
+import { deleteAbove, shrink } from "./blobs.ts";
 import type { Writer } from "./writer.ts";
 
 /** What the port asks for, through the one write path. */

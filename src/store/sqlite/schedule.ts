@@ -1,9 +1,9 @@
 /** What SQLite keeps for workers: which sessions are due and since when, and which workers there are. */
 import type { DatabaseSync } from "node:sqlite";
 import type { SessionId } from "../../core/ids.ts";
-import type { Status } from "../../core/lifecycle.ts";
+import type { Status } from "../../core/session/lifecycle.ts";
 import type { DueRow, IndexEntry, RunMatch, ScheduledRow, ServerRow, Store, WorkerRow } from "../port.ts";
-import { asCopy, goneMs, hasSchedule, type Scheduling } from "../scheduling.ts";
+import { asCopy, goneMs, hasSchedule, type Scheduling } from "../worker-rows.ts";
 import type { Writer } from "./writer.ts";
 
 export interface Schedule {

@@ -190,7 +190,7 @@ CREATE TABLE workers (
 ) STRICT, WITHOUT ROWID;
 `;
 
-/** Since layout 6: what lists show of money beside `cost`; see core/money.ts. */
+/** Since layout 6: what lists show of money beside `cost`; see core/budget/money.ts. */
 const spend = `
 ALTER TABLE schedule ADD COLUMN unconfirmed INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE schedule ADD COLUMN unpriced INTEGER NOT NULL DEFAULT 0;
@@ -204,7 +204,7 @@ CREATE TABLE servers (
 ) STRICT, WITHOUT ROWID;
 `;
 
-/** Since layout 5: the session that a log's first record names as its origin, see core/origin.ts. */
+/** Since layout 5: the session that a log's first record names as its origin, see core/branch/origin.ts. */
 const origins = `
 ALTER TABLE logs ADD COLUMN origin TEXT;
 CREATE INDEX logs_origin ON logs (origin) WHERE origin IS NOT NULL;

@@ -9,7 +9,7 @@ import { busyTimeoutMs, isBusy, sqliteBusy, waitForLock, type Connection } from 
 import { unscrubbed } from "./erase.ts";
 import type { SegmentWriter } from "./segment-write.ts";
 import { cleanSlack } from "./slack.ts";
-import { shrink, sweep } from "./space.ts";
+import { shrink, sweep } from "./blobs.ts";
 import type { Writer } from "./writer.ts";
 
 export interface Scrubbing {

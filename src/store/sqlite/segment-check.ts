@@ -1,6 +1,6 @@
 /** Whether segments lie where they should, and what lies beside them says the same as they do. */
 import type { DatabaseSync } from "node:sqlite";
-import { errorText } from "../../core/suppressed.ts";
+import { errorText } from "../../core/first-error.ts";
 import type { StoreWorld } from "../port.ts";
 import { wrongCost } from "./packed-costs.ts";
 import type { PackedRow } from "./segment.ts";

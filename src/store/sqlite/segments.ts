@@ -3,7 +3,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { bodyHashOf, link, type Digest, type StoredRecord } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { LogId } from "../../core/ids.ts";
-import { errorText } from "../../core/suppressed.ts";
+import { errorText } from "../../core/first-error.ts";
 import { hexOf } from "./log.ts";
 import type { Row } from "./read.ts";
 import { groupRecords, hasContent, isGroupEnd, unpackContents, unpackHeads, unzigzag } from "./segment.ts";

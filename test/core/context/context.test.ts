@@ -1,7 +1,7 @@
 /** What a model is told, by example. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { contextDigest, renderers, rendererNow } from "../../../src/core/context.ts";
+import { contextDigest, renderers, rendererNow } from "../../../src/core/context/context.ts";
 import { digest } from "../digest.ts";
 import { empty, given, sessionId, workspaceId } from "../given.ts";
 import { otherSession, samples } from "../samples.ts";

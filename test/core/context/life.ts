@@ -4,13 +4,12 @@
  * it is made, and its digest recorded, as the turn loop does.
  */
 import fc from "fast-check";
-import type { ContextWorld } from "../../../src/runtime/context-reader.ts";
-import { nextContext } from "../../../src/runtime/context-reader.ts";
+import { nextContext } from "../../../src/runtime/context/context-reader.ts";
 import type { StoredRecord } from "../../../src/core/chain.ts";
 import { decide } from "../../../src/core/decide.ts";
 import type { DraftEvent } from "../../../src/core/decision.ts";
 import { makeSessionId, type SessionId } from "../../../src/core/ids.ts";
-import type { Part, Settings } from "../../../src/core/part.ts";
+import type { Part, Settings } from "../../../src/core/context/part.ts";
 import { includes } from "../../../src/core/range.ts";
 import { emptyState, parseSnapshot, snapshotText, type State } from "../../../src/core/state.ts";
 import type { ReadRange, Store } from "../../../src/store/port.ts";
@@ -18,6 +17,7 @@ import { digest } from "../digest.ts";
 import { facts, foldOne, seal, workspaceId } from "../given.ts";
 import { samples } from "../samples.ts";
 import { answerOf, definitionsOf, inputOf, outputOf } from "./sayings.ts";
+import type { ContextWorld } from "../../../src/runtime/read/event-cache.ts";
 
 export interface Request {
   readonly seq: number;

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { nextContext } from "../../../src/runtime/context-reader.ts";
+import { nextContext } from "../../../src/runtime/context/context-reader.ts";
 import { flawsOnWire } from "../../model/checker/wire-body.ts";
 import { live, models, moves, worldOf } from "./life.ts";
 

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { PartKind } from "../../../src/core/context/source.ts";
-import type { Part } from "../../../src/core/part.ts";
-import { readContext } from "../../../src/runtime/context-reader.ts";
+import type { Part } from "../../../src/core/context/part.ts";
+import { readContext } from "../../../src/runtime/context/context-reader.ts";
 import { live, moves, worldOf, type Life } from "./life.ts";
 
 const numRuns = Number(process.env["SKEIN_CONTEXT_RUNS"] ?? 200);

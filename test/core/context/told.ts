@@ -1,8 +1,8 @@
 /** Small sessions by hand, and contexts as short lines that can be read. */
-import type { Block } from "../../../src/core/catalogue/entry.ts";
-import { rendererNow } from "../../../src/core/context.ts";
-import type { Part, Settings, UserBlock } from "../../../src/core/part.ts";
-import { nextContext, type Context } from "../../../src/runtime/context-reader.ts";
+import type { Block } from "../../../src/core/catalog/entry.ts";
+import { rendererNow } from "../../../src/core/context/context.ts";
+import type { Part, Settings, UserBlock } from "../../../src/core/context/part.ts";
+import { nextContext, type Context } from "../../../src/runtime/context/context-reader.ts";
 import type { Given } from "../given.ts";
 import { digest } from "../digest.ts";
 import { worldOf } from "./life.ts";

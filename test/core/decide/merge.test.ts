@@ -5,7 +5,7 @@ import type { MergeNote } from "../../../src/core/command/merge.ts";
 import type { Command } from "../../../src/core/command.ts";
 import { makeSessionId } from "../../../src/core/ids.ts";
 import { limit } from "../../../src/core/limit.ts";
-import type { MergeWrite } from "../../../src/core/merge.ts";
+import type { MergeWrite } from "../../../src/core/branch/merge.ts";
 import { given, plain, sessionId } from "../given.ts";
 
 const from = makeSessionId({ nowMs: 2, random: new Uint8Array(10) });

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import type { Command } from "../../../src/core/command.ts";
 import type { CommandOf } from "../../../src/core/command.ts";
 import { mindHash, resources, type State } from "../../../src/core/state.ts";
-import { nextOf } from "../../../src/core/turn.ts";
+import { nextOf } from "../../../src/core/turn/next.ts";
 import { digest } from "../digest.ts";
 import { given, type Given } from "../given.ts";
 

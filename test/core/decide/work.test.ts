@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AppendRecord, Command } from "../../../src/core/command.ts";
 import type { DraftEvent } from "../../../src/core/decision.ts";
-import { itemKinds } from "../../../src/core/catalogue/durable.ts";
+import { itemKinds } from "../../../src/core/catalog/durable.ts";
 import { limit } from "../../../src/core/limit.ts";
 import { given, type Given } from "../given.ts";
 

@@ -1,6 +1,6 @@
 /** The body that the driver would send for a context, for each wire; nothing goes out. */
 import { mock } from "node:test";
-import type { Part } from "../../../src/core/part.ts";
+import type { Part } from "../../../src/core/context/part.ts";
 import { aiSdkModel } from "../../../src/model/ai-sdk.ts";
 import type { Wire } from "../../../src/model/prompt.ts";
 import { anthropicFlaws } from "./anthropic.ts";

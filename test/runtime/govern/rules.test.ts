@@ -1,7 +1,7 @@
 /** A session's rules: how they are set, who may loosen them, and what they say of a call and of a path. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { AgentDefinition } from "../../../src/core/agent.ts";
+import type { AgentDefinition } from "../../../src/core/workspace/agent.ts";
 import type { Permission } from "../../../src/core/command.ts";
 import { makeSessionId } from "../../../src/core/ids.ts";
 import type { State } from "../../../src/core/state.ts";

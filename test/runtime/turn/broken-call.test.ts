@@ -1,9 +1,9 @@
 /** Calls that are interrupted or break off: what they cost, and the text that is kept of them. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { spendOf, spendText } from "../../../src/core/money.ts";
+import { spendOf, spendText } from "../../../src/core/budget/money.ts";
 import { ModelError, type Delta, type Model, type ModelProgress } from "../../../src/model/port.ts";
-import type { Session } from "../../../src/runtime/session.ts";
+import type { Session } from "../../../src/runtime/engine/session.ts";
 import { all } from "../place.ts";
 import { engineWith, type Scripted } from "./scripted.ts";
 

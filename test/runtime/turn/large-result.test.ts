@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
 import { limit } from "../../../src/core/limit.ts";
-import type { Session } from "../../../src/runtime/session.ts";
+import type { Session } from "../../../src/runtime/engine/session.ts";
 import { defineTool } from "../../../src/tool/define.ts";
 import { ToolOutput } from "../../../src/tool/port.ts";
 import type { OuterTool } from "../../../src/tool/port.ts";

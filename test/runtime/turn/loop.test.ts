@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import type { Session } from "../../../src/runtime/session.ts";
+import type { Session } from "../../../src/runtime/engine/session.ts";
 import { realWorld } from "../../../src/runtime/world.ts";
 import { kind } from "../../kind.ts";
 import { ModelError } from "../../../src/model/port.ts";

@@ -1,5 +1,5 @@
 /** A model that says what it is told to, and an engine on a store in memory that asks it. */
-import type { Engine } from "../../../src/runtime/engine.ts";
+import type { Engine } from "../../../src/runtime/engine/engine.ts";
 import { realWorld, type World } from "../../../src/runtime/world.ts";
 import { kind } from "../../kind.ts";
 import type { Store } from "../../../src/store/port.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { realWorld } from "../../../src/runtime/world.ts";
-import { memoryStore } from "../../../src/store/memory.ts";
+import { memoryStore } from "../../../src/store/memory/store.ts";
 import type { Store } from "../../../src/store/port.ts";
 import { workspace } from "../place.ts";
 import { engineWith, say, scripted, use } from "./scripted.ts";

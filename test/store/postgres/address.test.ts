@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SkeinError } from "../../../src/core/error.ts";
-import { addressWith, parseAddress, tenantAt } from "../../../src/store/postgres/address.ts";
+import { addressWith, parseAddress, tenantAt } from "../../../src/store/postgres/connection/address.ts";
 
 function said(place: string): readonly unknown[] {
   try {

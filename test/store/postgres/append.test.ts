@@ -4,12 +4,12 @@ import { after, before, suite, test } from "node:test";
 import { contentHashOf } from "../../../src/core/chain.ts";
 import type { SessionId } from "../../../src/core/ids.ts";
 import { realWorld } from "../../../src/runtime/world.ts";
-import * as bench from "../../../src/store/conformance-bench.ts";
+import * as bench from "../../../src/store/conformance/bench.ts";
 import type { Draft, Outcome, Store } from "../../../src/store/port.ts";
-import { postgresStore } from "../../../src/store/postgres.ts";
-import { makeAppender } from "../../../src/store/postgres/append.ts";
+import { postgresStore } from "../../../src/store/postgres/store.ts";
+import { makeAppender } from "../../../src/store/postgres/log/append.ts";
 import type { Driver } from "../../../src/store/postgres/driver.ts";
-import { makeHeads } from "../../../src/store/postgres/heads.ts";
+import { makeHeads } from "../../../src/store/postgres/log/heads.ts";
 import { noPostgres, ownDatabase, type PostgresPlace } from "../../postgres/place.ts";
 import { workspace } from "../../runtime/place.ts";
 

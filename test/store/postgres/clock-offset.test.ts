@@ -1,7 +1,7 @@
 /** What is learned of the database's clock, by slow answers too. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { makeClockOffset } from "../../../src/store/postgres/clock-offset.ts";
+import { makeClockOffset } from "../../../src/store/postgres/connection/clock-offset.ts";
 
 /** A clock that is set by hand, and a database that is ahead of it. */
 function twoClocks(aheadMs: number) {

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 import { realWorld } from "../../../src/runtime/world.ts";
-import { parseAddress } from "../../../src/store/postgres/address.ts";
-import { openDatabase, type Database } from "../../../src/store/postgres/connection.ts";
+import { parseAddress } from "../../../src/store/postgres/connection/address.ts";
+import { openDatabase, type Database } from "../../../src/store/postgres/connection/connection.ts";
 import { noPostgres, ownDatabase } from "../../postgres/place.ts";
 import { startProxy, type Proxy } from "../../postgres/proxy.ts";
 

@@ -5,9 +5,9 @@ import postgres from "postgres";
 import type { SessionId } from "../../../src/core/ids.ts";
 import { makeSessionId } from "../../../src/core/ids.ts";
 import { realWorld } from "../../../src/runtime/world.ts";
-import { draftOf, entryOf, upTo } from "../../../src/store/conformance-bench.ts";
+import { draftOf, entryOf, upTo } from "../../../src/store/conformance/bench.ts";
 import type { Part, Store } from "../../../src/store/port.ts";
-import { postgresStore } from "../../../src/store/postgres.ts";
+import { postgresStore } from "../../../src/store/postgres/store.ts";
 import { noPostgres, postgresPlace } from "../../postgres/place.ts";
 import { workspace } from "../../runtime/place.ts";
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { openEngine } from "../../../src/index.ts";
 import { realWorld } from "../../../src/runtime/world.ts";
-import { postgresStore } from "../../../src/store/postgres.ts";
+import { postgresStore } from "../../../src/store/postgres/store.ts";
 import { noPostgres, postgresPlace } from "../../postgres/place.ts";
 import { workspace } from "../../runtime/place.ts";
 

@@ -4,9 +4,9 @@ import { test, type TestContext } from "node:test";
 import postgres from "postgres";
 import { openEngine } from "../../../src/index.ts";
 import { realWorld } from "../../../src/runtime/world.ts";
-import { parseAddress } from "../../../src/store/postgres/address.ts";
-import { openDatabase } from "../../../src/store/postgres/connection.ts";
-import { isServerAnswer, Lost } from "../../../src/store/postgres/trouble.ts";
+import { parseAddress } from "../../../src/store/postgres/connection/address.ts";
+import { openDatabase } from "../../../src/store/postgres/connection/connection.ts";
+import { isServerAnswer, Lost } from "../../../src/store/postgres/connection/errors.ts";
 import { watchSockets } from "../../postgres/broken-socket.ts";
 import { noPostgres, ownDatabase } from "../../postgres/place.ts";
 

@@ -1,7 +1,7 @@
 /** Takes a store in PostgreSQL back to an earlier layout, as the version of that time left it. */
 import type { Sql } from "postgres";
-import { viewsText } from "../../../src/store/postgres/views.ts";
-import { wallsText } from "../../../src/store/postgres/walls.ts";
+import { viewsText } from "../../../src/store/postgres/derived/views.ts";
+import { wallsText } from "../../../src/store/postgres/tenant/row-security.ts";
 
 const checked = ["heads", "logs", "events", "keys", "places", "segments", "snapshots", "blob_refs", "texts"];
 /** How roles were admitted until then. */

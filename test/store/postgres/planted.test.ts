@@ -2,12 +2,12 @@
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import postgres, { type Sql } from "postgres";
-import { Engine } from "../../../src/runtime/engine.ts";
-import { takeLease } from "../../../src/runtime/lease.ts";
+import { Engine } from "../../../src/runtime/engine/engine.ts";
+import { takeLease } from "../../../src/runtime/turn/lease.ts";
 import { realWorld } from "../../../src/runtime/world.ts";
 import type { Store } from "../../../src/store/port.ts";
-import { openTenants } from "../../../src/store/postgres/tenants.ts";
-import { postgresStore } from "../../../src/store/postgres.ts";
+import { openTenants } from "../../../src/store/postgres/tenant/tenants.ts";
+import { postgresStore } from "../../../src/store/postgres/store.ts";
 import { makeRole } from "../../postgres/database.ts";
 import { noPostgres, ownDatabase, type PostgresPlace } from "../../postgres/place.ts";
 import { all, workspace } from "../../runtime/place.ts";

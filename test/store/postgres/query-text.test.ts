@@ -1,7 +1,7 @@
 /** Which queries are read, and what of them must be looked up before they are run. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { readQuery } from "../../../src/store/postgres/query-text.ts";
+import { readQuery } from "../../../src/store/postgres/derived/query-text.ts";
 
 test("a query is taken without what ends it, with the names that must be looked up", () => {
   assert.deepEqual(readQuery("-- what is there\nSELECT count(*) FROM sessions; ;"), {

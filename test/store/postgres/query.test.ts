@@ -3,11 +3,11 @@ import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import postgres from "postgres";
 import type { SessionId } from "../../../src/core/ids.ts";
-import { Engine } from "../../../src/runtime/engine.ts";
-import { seal } from "../../../src/runtime/seal.ts";
+import { Engine } from "../../../src/runtime/engine/engine.ts";
+import { seal } from "../../../src/runtime/log/seal.ts";
 import { realWorld } from "../../../src/runtime/world.ts";
 import type { Store } from "../../../src/store/port.ts";
-import { postgresStore } from "../../../src/store/postgres.ts";
+import { postgresStore } from "../../../src/store/postgres/store.ts";
 import { noPostgres, ownDatabase, type PostgresPlace } from "../../postgres/place.ts";
 import { workspace } from "../../runtime/place.ts";
 

@@ -4,7 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { openEngine } from "../../../src/index.ts";
 import { realWorld } from "../../../src/runtime/world.ts";
-import { sqliteStore } from "../../../src/store/sqlite.ts";
+import { sqliteStore } from "../../../src/store/sqlite/store.ts";
 import { newPath, workspace } from "../../runtime/place.ts";
 
 test("a full-text index that another program has merged is sound", async () => {

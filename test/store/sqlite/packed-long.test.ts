@@ -5,9 +5,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { makeSessionId, type SessionId } from "../../../src/core/ids.ts";
-import { draftOf } from "../../../src/store/conformance.ts";
-import { memoryStore } from "../../../src/store/memory.ts";
-import { sqliteStore } from "../../../src/store/sqlite.ts";
+import { draftOf } from "../../../src/store/conformance/conformance.ts";
+import { memoryStore } from "../../../src/store/memory/store.ts";
+import { sqliteStore } from "../../../src/store/sqlite/store.ts";
 import type { Part, ReadRange, Store } from "../../../src/store/port.ts";
 import { digest } from "../../core/digest.ts";
 import { numbersFrom } from "../../flip/chance.ts";

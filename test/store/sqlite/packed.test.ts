@@ -1,8 +1,8 @@
 /** The contract holds whatever is packed: all cases once more, on a store that packs all it can at once. */
-import { conformance } from "../../../src/store/conformance.ts";
-import { packCases } from "../../../src/store/conformance-pack.ts";
+import { conformance } from "../../../src/store/conformance/conformance.ts";
+import { packCases } from "../../../src/store/conformance/pack.ts";
 import { realWorld } from "../../../src/runtime/world.ts";
-import { sqliteStore } from "../../../src/store/sqlite.ts";
+import { sqliteStore } from "../../../src/store/sqlite/store.ts";
 import { newPath, workspace } from "../../runtime/place.ts";
 import { packingStore } from "./packing.ts";
 

@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { after, before, test } from "node:test";
 import { limit } from "../../../src/core/limit.ts";
-import type { Session } from "../../../src/runtime/session.ts";
+import type { Session } from "../../../src/runtime/engine/session.ts";
 import { realWorld } from "../../../src/runtime/world.ts";
 import { samples } from "../../core/samples.ts";
 import { madeWorld, startOfTime } from "../../runtime/made-world.ts";

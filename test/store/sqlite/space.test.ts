@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { readFileSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
-import type { Engine } from "../../../src/runtime/engine.ts";
+import type { Engine } from "../../../src/runtime/engine/engine.ts";
 import type { Store } from "../../../src/store/port.ts";
 import { inFile } from "../../runtime/place.ts";
 

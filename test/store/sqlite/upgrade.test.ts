@@ -5,9 +5,9 @@ import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { gunzipSync } from "node:zlib";
 import type { SessionId } from "../../../src/core/ids.ts";
-import { Engine } from "../../../src/runtime/engine.ts";
+import { Engine } from "../../../src/runtime/engine/engine.ts";
 import { realWorld } from "../../../src/runtime/world.ts";
-import { sqliteStore } from "../../../src/store/sqlite.ts";
+import { sqliteStore } from "../../../src/store/sqlite/store.ts";
 import { inPieces } from "../../runtime/bundled.ts";
 import { newPath, workspace } from "../../runtime/place.ts";
 

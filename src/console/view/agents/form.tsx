@@ -1,8 +1,8 @@
 /** A new agent, or a new version of one. */
 import { useId, useState, type ReactNode } from "react";
-import { Form, Labeled } from "../../part/form.tsx";
-import { tell } from "../../part/toast.tsx";
-import { refresh } from "../../reading.ts";
+import { Form, Labeled } from "../../ui/form.tsx";
+import { tell } from "../../ui/toast.tsx";
+import { refresh } from "../../query-cache.ts";
 import { go } from "../../route.ts";
 import { engine } from "../../server.ts";
 import { definitionOf, type AgentForm } from "./definition.ts";

@@ -1,7 +1,7 @@
 /** Bars by day, stacked. The numbers stand beside and beneath it; the picture is for the eye alone. */
 import type { CSSProperties, ReactNode } from "react";
-import { money, tokens } from "../../part/amount.ts";
-import { brief } from "../../part/visible.ts";
+import { money, tokens } from "../../ui/amount.ts";
+import { brief } from "../../ui/visible.ts";
 import { stacked, ticksFor, measured, summed, type Measure, type Series } from "./sums.ts";
 
 export const colors = ["--accent", "--busy", "--rest", "--good", "--warn", "--ink-faint"] as const;

@@ -1,6 +1,6 @@
 /** What can be done with a session of the family, and with it and another one. */
 import { mayIn } from "../../../protocol/library.ts";
-import type { Choice } from "../../part/menu.tsx";
+import type { Choice } from "../../ui/menu.tsx";
 import { go, sessionPath } from "../../route.ts";
 import { type Node } from "./relative.ts";
 

@@ -1,10 +1,10 @@
 /** Which other session is meant: one of the family, or any other by its id. */
 import { useState, type ReactNode } from "react";
 import { Link } from "../../link.tsx";
-import { Button } from "../../part/button.tsx";
-import { Status } from "../../part/status.tsx";
-import { WhenRead } from "../../part/trouble.tsx";
-import { useReading } from "../../reading.ts";
+import { Button } from "../../ui/button.tsx";
+import { Status } from "../../ui/status.tsx";
+import { WhenRead } from "../../ui/load-error.tsx";
+import { useReading } from "../../query-cache.ts";
 import { go } from "../../route.ts";
 import { engine, sessionOf } from "../../server.ts";
 import { useScope } from "../session/scope.ts";

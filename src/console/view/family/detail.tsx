@@ -2,12 +2,12 @@
 import type { ReactNode } from "react";
 import { Link } from "../../link.tsx";
 import { noSpend, spendText } from "../../../core/text/money.ts";
-import { count } from "../../part/amount.ts";
-import { Button } from "../../part/button.tsx";
-import { Ago } from "../../part/moment.tsx";
-import { Said } from "../../part/said.tsx";
-import { Status } from "../../part/status.tsx";
-import { brief } from "../../part/visible.ts";
+import { count } from "../../ui/amount.ts";
+import { Button } from "../../ui/button.tsx";
+import { Ago } from "../../ui/moment.tsx";
+import { Said } from "../../ui/untrusted-text.tsx";
+import { Status } from "../../ui/status.tsx";
+import { brief } from "../../ui/visible.ts";
 import { sessionPath } from "../../route.ts";
 import { choicesOf, type Acts } from "./act.ts";
 import { placeOf, relationText, titlesAmong, type Node, type SessionCost } from "./relative.ts";

@@ -2,8 +2,8 @@
 import type { ReactNode } from "react";
 import { Link } from "../../link.tsx";
 import { spendText } from "../../../core/text/money.ts";
-import { count, plural, tokens } from "../../part/amount.ts";
-import { NumberHead } from "../../part/number-head.tsx";
+import { count, plural, tokens } from "../../ui/amount.ts";
+import { NumberHead } from "../../ui/number-head.tsx";
 import { sessionPath } from "../../route.ts";
 import { sumCosts, titlesAmong, type Node, type SessionCost } from "./relative.ts";
 

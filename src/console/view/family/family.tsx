@@ -1,10 +1,10 @@
 /** The family as a graph: forks, children, successors and merges, and what can be made of them. */
 import { useEffect, useMemo, useState, type ReactNode } from "react";
-import { useRefusal } from "../../entitled.ts";
-import { plural } from "../../part/amount.ts";
-import { Button } from "../../part/button.tsx";
-import { WhenRead } from "../../part/trouble.tsx";
-import { refresh, useReading } from "../../reading.ts";
+import { useRefusal } from "../../scopes.ts";
+import { plural } from "../../ui/amount.ts";
+import { Button } from "../../ui/button.tsx";
+import { WhenRead } from "../../ui/load-error.tsx";
+import { refresh, useReading } from "../../query-cache.ts";
 import { goWith, useRoute } from "../../route.ts";
 import { engine } from "../../server.ts";
 import { after } from "../../world.ts";
@@ -15,7 +15,7 @@ import { ForkDialog } from "./fork-dialog.tsx";
 import { Graph } from "./graph.tsx";
 import { drawFamily } from "./layout.ts";
 import { readCosts, titlesAmong, type Lineage, type Node } from "./relative.ts";
-import "../../style/family.css";
+import "./family.css";
 
 export function Family(): ReactNode {
   const { id } = useScope();

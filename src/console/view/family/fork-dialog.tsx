@@ -1,8 +1,8 @@
 /** A fork of a session of the family, from any position of it. */
 import { useState, type ReactNode } from "react";
-import { Button } from "../../part/button.tsx";
-import { Dialog } from "../../part/dialog.tsx";
-import { tell, tellError } from "../../part/toast.tsx";
+import { Button } from "../../ui/button.tsx";
+import { Dialog } from "../../ui/dialog.tsx";
+import { tell, tellError } from "../../ui/toast.tsx";
 import { go, sessionPath } from "../../route.ts";
 import { sessionOf } from "../../server.ts";
 import { titleOf, type Node } from "./relative.ts";

@@ -5,7 +5,7 @@
  */
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useRef, useState, type KeyboardEvent, type ReactNode, type RefObject } from "react";
-import { tell } from "../../part/toast.tsx";
+import { tell } from "../../ui/toast.tsx";
 import { useShortcuts } from "../../shortcut.ts";
 import { after } from "../../world.ts";
 import { choicesOf, type Acts } from "./act.ts";

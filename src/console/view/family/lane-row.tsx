@@ -2,9 +2,9 @@
 import type { ReactNode } from "react";
 import { Link } from "../../link.tsx";
 import { spendText } from "../../../core/text/money.ts";
-import { Icon } from "../../part/icon.tsx";
-import { Menu } from "../../part/menu.tsx";
-import { Status } from "../../part/status.tsx";
+import { Icon } from "../../ui/icon.tsx";
+import { Menu } from "../../ui/menu.tsx";
+import { Status } from "../../ui/status.tsx";
 import { sessionPath } from "../../route.ts";
 import { choicesOf, type Acts } from "./act.ts";
 import type { Lane } from "./layout.ts";

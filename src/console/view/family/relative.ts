@@ -1,7 +1,7 @@
 /** A session of the family as it is read, and what it is called. */
 import type { RemoteEngine } from "../../../client/connect.ts";
 import { addSpend, noSpend, type Spend } from "../../../core/text/money.ts";
-import { brief } from "../../part/visible.ts";
+import { brief } from "../../ui/visible.ts";
 
 export type Lineage = Awaited<ReturnType<RemoteEngine["lineage"]>>;
 export type Node = Lineage["nodes"][number];

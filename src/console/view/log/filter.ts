@@ -5,7 +5,7 @@ import {
   wordsOfEvent,
   type EventFamily,
   type Told,
-} from "../../part/event-words.ts";
+} from "../../ui/event-summary.ts";
 
 export interface LogFilter {
   /** Empty: all. */

@@ -1,11 +1,11 @@
 /** The raw events: all or of some types, with what each holds; verified, copied, gone through by keys. */
 import { useEffect, useRef, useState, type MouseEvent, type ReactNode } from "react";
-import { useCell } from "../../cell.ts";
-import { count, plural } from "../../part/amount.ts";
-import { Button } from "../../part/button.tsx";
-import { copyText } from "../../part/copy.tsx";
-import { tell } from "../../part/toast.tsx";
-import { Empty } from "../../part/trouble.tsx";
+import { useCell } from "../../signal.ts";
+import { count, plural } from "../../ui/amount.ts";
+import { Button } from "../../ui/button.tsx";
+import { copyText } from "../../ui/copy.tsx";
+import { tell } from "../../ui/toast.tsx";
+import { Empty } from "../../ui/load-error.tsx";
 import { goWith } from "../../route.ts";
 import { useShortcuts } from "../../shortcut.ts";
 import { after } from "../../world.ts";
@@ -16,7 +16,7 @@ import { eventJson } from "./row.tsx";
 import { Rows, type Marked } from "./rows.tsx";
 import { useRows, type Rows as RowsSource } from "./source.ts";
 import { nowhereWords, Tools, useNamedTime } from "./tools.tsx";
-import "../../style/log.css";
+import "./log.css";
 
 export function Log({ params }: { readonly params: URLSearchParams }): ReactNode {
   const { at, log } = useScope();

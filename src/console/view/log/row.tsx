@@ -1,12 +1,12 @@
 /** One event: a line, which unfolds to its header, body and content. */
 import type { MouseEvent, ReactNode } from "react";
 import { Link } from "../../link.tsx";
-import { count } from "../../part/amount.ts";
-import { Button } from "../../part/button.tsx";
-import { copyText } from "../../part/copy.tsx";
-import { actorWords, toneOfEvent, wordsOfEvent } from "../../part/event-words.ts";
-import { exact } from "../../part/moment.tsx";
-import { brief, Json, visible } from "../../part/said.tsx";
+import { count } from "../../ui/amount.ts";
+import { Button } from "../../ui/button.tsx";
+import { copyText } from "../../ui/copy.tsx";
+import { actorWords, toneOfEvent, wordsOfEvent } from "../../ui/event-summary.ts";
+import { exact } from "../../ui/moment.tsx";
+import { brief, Json, visible } from "../../ui/untrusted-text.tsx";
 import { sessionPath } from "../../route.ts";
 import type { LogEvent } from "../session/event-log.ts";
 import { useScope } from "../session/scope.ts";

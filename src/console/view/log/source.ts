@@ -4,8 +4,8 @@
  */
 import { useCallback, useEffect, useMemo, useState } from "react";
 import type { RemoteSession } from "../../../client/connect.ts";
-import { cell, useCell, type Cell } from "../../cell.ts";
-import { tellError } from "../../part/toast.tsx";
+import { cell, useCell, type Cell } from "../../signal.ts";
+import { tellError } from "../../ui/toast.tsx";
 import type { EventLog, LogEvent } from "../session/event-log.ts";
 import { useScope } from "../session/scope.ts";
 import { useSettled } from "../time/context-reading.ts";

@@ -1,10 +1,10 @@
 /** What stands above the rows: the filter, the way to a position or time, and whether the log is whole. */
 import { useEffect, useState, type ReactNode } from "react";
 import type { RemoteSession } from "../../../client/connect.ts";
-import { count, plural } from "../../part/amount.ts";
-import { Button } from "../../part/button.tsx";
-import { exact } from "../../part/moment.tsx";
-import { tell, tellError } from "../../part/toast.tsx";
+import { count, plural } from "../../ui/amount.ts";
+import { Button } from "../../ui/button.tsx";
+import { exact } from "../../ui/moment.tsx";
+import { tell, tellError } from "../../ui/toast.tsx";
 import { goWith } from "../../route.ts";
 import { after, now } from "../../world.ts";
 import { useScope } from "../session/scope.ts";

@@ -1,8 +1,8 @@
 /** Chooses types of events, by family. */
 import { useEffect, useRef, useState, type ReactNode } from "react";
-import { Button } from "../../part/button.tsx";
-import { Dialog } from "../../part/dialog.tsx";
-import { eventFamilies, type EventFamily } from "../../part/event-words.ts";
+import { Button } from "../../ui/button.tsx";
+import { Dialog } from "../../ui/dialog.tsx";
+import { eventFamilies, type EventFamily } from "../../ui/event-summary.ts";
 import { chosenOf, othersOf, typeOf, withFamily, withType } from "./filter.ts";
 
 interface TypesDialogProps {

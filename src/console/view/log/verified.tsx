@@ -1,12 +1,12 @@
 /** Whether the log is as it was written: hashed again, record by record, and held against its chain. */
 import { useEffect, useState, type ReactNode } from "react";
 import type { RemoteSession } from "../../../client/connect.ts";
-import { useCell } from "../../cell.ts";
-import { count, plural } from "../../part/amount.ts";
-import { Button } from "../../part/button.tsx";
+import { useCell } from "../../signal.ts";
+import { count, plural } from "../../ui/amount.ts";
+import { Button } from "../../ui/button.tsx";
 import { Link } from "../../link.tsx";
-import { visible } from "../../part/said.tsx";
-import { tellError } from "../../part/toast.tsx";
+import { visible } from "../../ui/untrusted-text.tsx";
+import { tellError } from "../../ui/toast.tsx";
 import { sessionPath } from "../../route.ts";
 import { useScope } from "../session/scope.ts";
 

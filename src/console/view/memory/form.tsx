@@ -1,8 +1,8 @@
 /** Something to remember that comes from no session. */
 import { useState, type ReactNode } from "react";
-import { Form, Labeled } from "../../part/form.tsx";
-import { tell } from "../../part/toast.tsx";
-import { refresh, useReading } from "../../reading.ts";
+import { Form, Labeled } from "../../ui/form.tsx";
+import { tell } from "../../ui/toast.tsx";
+import { refresh, useReading } from "../../query-cache.ts";
 import { engine } from "../../server.ts";
 
 export const scopes = ["workspace", "agent", "user"] as const;

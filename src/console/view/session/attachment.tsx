@@ -1,10 +1,10 @@
 /** Images and files of what was said. An image is shown only as one of the kinds that can do nothing. */
 import { useEffect, useState, type ReactNode } from "react";
-import { bytes as size } from "../../part/amount.ts";
-import { Button } from "../../part/button.tsx";
-import { fileName, saveFile } from "../../part/save-file.ts";
-import { brief } from "../../part/visible.ts";
-import { useReading } from "../../reading.ts";
+import { bytes as size } from "../../ui/amount.ts";
+import { Button } from "../../ui/button.tsx";
+import { fileName, saveFile } from "../../ui/save-file.ts";
+import { brief } from "../../ui/visible.ts";
+import { useReading } from "../../query-cache.ts";
 import { engine } from "../../server.ts";
 
 export interface Attached {

@@ -1,16 +1,16 @@
 /** A tool call: a line that unfolds, and where it waits for somebody, the answer in place. */
 import { useState, type ReactNode } from "react";
-import { useRefusal, useScopeRefusal } from "../../entitled.ts";
-import { plural } from "../../part/amount.ts";
-import { Button } from "../../part/button.tsx";
-import { span } from "../../part/moment.tsx";
-import { Json, Said } from "../../part/said.tsx";
-import { brief } from "../../part/visible.ts";
+import { useRefusal, useScopeRefusal } from "../../scopes.ts";
+import { plural } from "../../ui/amount.ts";
+import { Button } from "../../ui/button.tsx";
+import { span } from "../../ui/moment.tsx";
+import { Json, Said } from "../../ui/untrusted-text.tsx";
+import { brief } from "../../ui/visible.ts";
 import { Attachments, attachedIn } from "./attachment.tsx";
 import type { EventLog } from "./event-log.ts";
 import { runWithoutWorker } from "./pending.ts";
 import { useScope } from "./scope.ts";
-import { isOf, phaseOf, type Call, type Phase } from "./story.ts";
+import { isOf, phaseOf, type Call, type Phase } from "./transcript-entries.ts";
 
 const phases: Readonly<Record<Phase, readonly [word: string, tone: string | undefined]>> = {
   asked: ["waits for an answer", "warn"],

@@ -1,8 +1,8 @@
 /** Where somebody writes to the session: for the next turn, or to steer the one in progress. */
 import { useCallback, useEffect, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
-import { Button } from "../../part/button.tsx";
-import { tell, tellError } from "../../part/toast.tsx";
-import { brief } from "../../part/visible.ts";
+import { Button } from "../../ui/button.tsx";
+import { tell, tellError } from "../../ui/toast.tsx";
+import { brief } from "../../ui/visible.ts";
 import { useShortcuts } from "../../shortcut.ts";
 import { after, freshKey } from "../../world.ts";
 import {

@@ -1,19 +1,19 @@
 /** One entry of the transcript. */
 import { memo, type ReactNode } from "react";
 import type { EventOf } from "../../../core/event.ts";
-import { money, plural, tokens } from "../../part/amount.ts";
-import { actorWords, ending, toneOfEvent, wordsOfEvent } from "../../part/event-words.ts";
-import { Ago, span } from "../../part/moment.tsx";
-import { Json, Said } from "../../part/said.tsx";
-import { SessionName } from "../../part/session-name.tsx";
-import { brief } from "../../part/visible.ts";
-import { useReading } from "../../reading.ts";
+import { money, plural, tokens } from "../../ui/amount.ts";
+import { actorWords, ending, toneOfEvent, wordsOfEvent } from "../../ui/event-summary.ts";
+import { Ago, span } from "../../ui/moment.tsx";
+import { Json, Said } from "../../ui/untrusted-text.tsx";
+import { SessionName } from "../../ui/session-name.tsx";
+import { brief } from "../../ui/visible.ts";
+import { useReading } from "../../query-cache.ts";
 import { engine } from "../../server.ts";
 import { Attachments, attachedIn } from "./attachment.tsx";
 import { CallEntry, Gap } from "./call.tsx";
 import type { LogEvent } from "./log-event.ts";
 import { Prose } from "./prose.tsx";
-import { isOf, type Entry, type Input } from "./story.ts";
+import { isOf, type Entry, type Input } from "./transcript-entries.ts";
 
 interface EntryProps {
   readonly entry: Entry;

@@ -3,8 +3,8 @@
  * comes in live added at the end. It never holds more than a number of pages.
  */
 import type { RemoteSession } from "../../../client/connect.ts";
-import { cell, type Cell } from "../../cell.ts";
-import { tellError } from "../../part/toast.tsx";
+import { cell, type Cell } from "../../signal.ts";
+import { tellError } from "../../ui/toast.tsx";
 import type { LogEvent } from "./log-event.ts";
 
 export type { LogEvent } from "./log-event.ts";

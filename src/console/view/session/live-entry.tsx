@@ -1,8 +1,8 @@
 /** What is going on just now: an answer as it is made, and inputs on their way. */
 import { useDeferredValue, type ReactNode } from "react";
-import { useCell } from "../../cell.ts";
-import { Said } from "../../part/said.tsx";
-import { brief } from "../../part/visible.ts";
+import { useCell } from "../../signal.ts";
+import { Said } from "../../ui/untrusted-text.tsx";
+import { brief } from "../../ui/visible.ts";
 import { Attachments } from "./attachment.tsx";
 import type { Pending } from "./pending.ts";
 import { Prose } from "./prose.tsx";

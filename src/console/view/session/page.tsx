@@ -10,19 +10,19 @@ import {
   type ReactNode,
 } from "react";
 import type { RemoteSession } from "../../../client/connect.ts";
-import { cell, useCell } from "../../cell.ts";
+import { cell, useCell } from "../../signal.ts";
 import { Link } from "../../link.tsx";
 import { useFollow, type Heard } from "../../live.ts";
-import { count } from "../../part/amount.ts";
-import { Empty, WhenRead } from "../../part/trouble.tsx";
-import { brief } from "../../part/visible.ts";
-import { refresh, useReading } from "../../reading.ts";
+import { count } from "../../ui/amount.ts";
+import { Empty, WhenRead } from "../../ui/load-error.tsx";
+import { brief } from "../../ui/visible.ts";
+import { refresh, useReading } from "../../query-cache.ts";
 import { sessionPath, type Aspect } from "../../route.ts";
 import { sessionOf } from "../../server.ts";
 import { after } from "../../world.ts";
 import { Family } from "../family/family.tsx";
-import { Compare } from "../family/compare.tsx";
-import { Merge } from "../family/merge.tsx";
+import { Compare } from "../compare/compare.tsx";
+import { Merge } from "../merge/merge.tsx";
 import { Log } from "../log/log.tsx";
 import { ContextView } from "../time/context-view.tsx";
 import { PastBand } from "../time/past-band.tsx";
@@ -34,7 +34,7 @@ import { eventLog } from "./event-log.ts";
 import { Head } from "./head.tsx";
 import { Panel } from "./panel.tsx";
 import { ScopeProvider, useScope, type Draft, type Scope } from "./scope.ts";
-import "../../style/session.css";
+import "./session.css";
 
 interface SessionPageProps {
   readonly id: string;

@@ -1,14 +1,14 @@
 /** Items: facts, decisions with their reasons, tasks, artifacts. */
 import { useState, type ReactNode } from "react";
-import type { Form } from "../../part/form-dialog.tsx";
+import type { Form } from "../../ui/form-dialog.tsx";
 import { Link } from "../../link.tsx";
-import { Menu } from "../../part/menu.tsx";
-import { Icon } from "../../part/icon.tsx";
-import { Json, Said } from "../../part/said.tsx";
-import { tell, tellError } from "../../part/toast.tsx";
-import { brief } from "../../part/visible.ts";
+import { Menu } from "../../ui/menu.tsx";
+import { Icon } from "../../ui/icon.tsx";
+import { Json, Said } from "../../ui/untrusted-text.tsx";
+import { tell, tellError } from "../../ui/toast.tsx";
+import { brief } from "../../ui/visible.ts";
 import { sessionPath } from "../../route.ts";
-import { filled } from "./deed.ts";
+import { filled } from "./session-menu.ts";
 import { useScope, type Scope, type State } from "./scope.ts";
 import { AskButton, Section, type Ask } from "./section.tsx";
 

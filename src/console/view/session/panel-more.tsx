@@ -1,17 +1,17 @@
 /** What wakes the session, the names its positions have, its labels and scores, and its forks. */
 import type { ReactNode } from "react";
-import { useRefusal } from "../../entitled.ts";
+import { useRefusal } from "../../scopes.ts";
 import { Link } from "../../link.tsx";
-import { Button } from "../../part/button.tsx";
-import type { Form } from "../../part/form-dialog.tsx";
-import { Ago, Due, span } from "../../part/moment.tsx";
-import { Status } from "../../part/status.tsx";
-import { tell, tellError } from "../../part/toast.tsx";
-import { brief } from "../../part/visible.ts";
-import { refresh, useReading } from "../../reading.ts";
+import { Button } from "../../ui/button.tsx";
+import type { Form } from "../../ui/form-dialog.tsx";
+import { Ago, Due, span } from "../../ui/moment.tsx";
+import { Status } from "../../ui/status.tsx";
+import { tell, tellError } from "../../ui/toast.tsx";
+import { brief } from "../../ui/visible.ts";
+import { refresh, useReading } from "../../query-cache.ts";
 import { sessionPath } from "../../route.ts";
 import { engine } from "../../server.ts";
-import { filled } from "./deed.ts";
+import { filled } from "./session-menu.ts";
 import { useScope, type Scope } from "./scope.ts";
 import { AskButton, Section, type Ask } from "./section.tsx";
 

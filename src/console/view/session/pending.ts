@@ -3,9 +3,9 @@
  * them, also after the page was loaded again. So none is lost, and none is there twice.
  */
 import type { RemoteSession } from "../../../client/connect.ts";
-import { cell, type Cell } from "../../cell.ts";
+import { cell, type Cell } from "../../signal.ts";
 import { connection, mended } from "../../connection.ts";
-import { tellError } from "../../part/toast.tsx";
+import { tellError } from "../../ui/toast.tsx";
 import { engine } from "../../server.ts";
 import { after } from "../../world.ts";
 import type { Attached } from "./attachment.tsx";

@@ -1,8 +1,8 @@
 /** What a model wrote, with its structure. Of a long text a part is shown until somebody asks for more. */
 import { memo, useMemo, useState, type ReactNode } from "react";
-import { Copy } from "../../part/copy.tsx";
-import { ShowMore } from "../../part/said.tsx";
-import { visible } from "../../part/visible.ts";
+import { Copy } from "../../ui/copy.tsx";
+import { ShowMore } from "../../ui/untrusted-text.tsx";
+import { visible } from "../../ui/visible.ts";
 import { piecesOf, type ListItem, type Piece, type Span } from "./markdown.ts";
 
 const shownChars = 20_000;

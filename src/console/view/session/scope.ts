@@ -1,7 +1,7 @@
 /** What every part of a session's page knows: which session, where in time, and what is heard of it. */
 import { createContext, useContext } from "react";
 import type { RemoteSession } from "../../../client/connect.ts";
-import type { Cell } from "../../cell.ts";
+import type { Cell } from "../../signal.ts";
 import type { EventLog } from "./event-log.ts";
 
 export type State = Awaited<ReturnType<RemoteSession["state"]>>;

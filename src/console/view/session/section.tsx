@@ -1,7 +1,7 @@
 /** A part of the panel. It folds, and stays as it was left. */
 import { useState, type ReactNode } from "react";
-import { Button } from "../../part/button.tsx";
-import type { Form } from "../../part/form-dialog.tsx";
+import { Button } from "../../ui/button.tsx";
+import type { Form } from "../../ui/form-dialog.tsx";
 
 interface SectionProps {
   readonly title: string;

@@ -1,10 +1,10 @@
 /** How the session stands, where that is in the way of writing to it, and the button that helps. */
 import type { ReactNode } from "react";
-import { useScopeRefusal } from "../../entitled.ts";
-import { plural } from "../../part/amount.ts";
-import { Button } from "../../part/button.tsx";
-import { Due } from "../../part/moment.tsx";
-import { brief } from "../../part/visible.ts";
+import { useScopeRefusal } from "../../scopes.ts";
+import { plural } from "../../ui/amount.ts";
+import { Button } from "../../ui/button.tsx";
+import { Due } from "../../ui/moment.tsx";
+import { brief } from "../../ui/visible.ts";
 import { useMe } from "./entry.tsx";
 import { runWithoutWorker } from "./pending.ts";
 import { useScope } from "./scope.ts";

@@ -4,11 +4,11 @@
  */
 import { useVirtualizer, type Virtualizer } from "@tanstack/react-virtual";
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState, type ReactNode } from "react";
-import { useCell } from "../../cell.ts";
+import { useCell } from "../../signal.ts";
 import { mended } from "../../connection.ts";
-import { plural } from "../../part/amount.ts";
-import { Button } from "../../part/button.tsx";
-import { Empty, Trouble } from "../../part/trouble.tsx";
+import { plural } from "../../ui/amount.ts";
+import { Button } from "../../ui/button.tsx";
+import { Empty, Trouble } from "../../ui/load-error.tsx";
 import { useRoute } from "../../route.ts";
 import { useShortcuts } from "../../shortcut.ts";
 import { Composer } from "./composer.tsx";
@@ -16,8 +16,8 @@ import { EntryOf, InputEntry } from "./entry.tsx";
 import { LiveEntry, PendingEntry } from "./live-entry.tsx";
 import { dropArrived, pendingOf, type Pending } from "./pending.ts";
 import { useScope } from "./scope.ts";
-import { gapsIn, placeOf, storyOf, type Entry, type Input, type Story } from "./story.ts";
-import { makeTeller, type Teller } from "./tale.ts";
+import { gapsIn, placeOf, storyOf, type Entry, type Input, type Story } from "./transcript-entries.ts";
+import { makeTeller, type Teller } from "./transcript-window.ts";
 
 type Row =
   | { readonly kind: "entry"; readonly key: string; readonly entry: Entry; readonly isFirst: boolean }

@@ -1,10 +1,10 @@
 /** What is asked before something is done with sessions: how urgent, or whether really. */
 import { useEffect, useRef, useState, type ReactNode } from "react";
 import { limit } from "../../../protocol/library.ts";
-import { plural } from "../../part/amount.ts";
-import { Button } from "../../part/button.tsx";
-import { Dialog } from "../../part/dialog.tsx";
-import { brief } from "../../part/visible.ts";
+import { plural } from "../../ui/amount.ts";
+import { Button } from "../../ui/button.tsx";
+import { Dialog } from "../../ui/dialog.tsx";
+import { brief } from "../../ui/visible.ts";
 import { actionOf, doable, type Action } from "./action.ts";
 import { titleOf, type Row } from "./filter.ts";
 import { perform } from "./perform.ts";

@@ -1,5 +1,5 @@
 /** Which row the keys are at, and which are selected. Known outside, since commands act on them too. */
-import { cell } from "../../cell.ts";
+import { cell } from "../../signal.ts";
 
 /** The id; null: none. */
 export const chosen = cell<string | null>(null);

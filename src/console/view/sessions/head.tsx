@@ -1,18 +1,18 @@
 /** Above the table: how many there are, and which of them are listed. */
 import { useEffect, useId, useRef, useState, type ReactNode } from "react";
 import { statuses } from "../../../protocol/library.ts";
-import { useRefusal } from "../../entitled.ts";
+import { useRefusal } from "../../scopes.ts";
 import { Link } from "../../link.tsx";
-import { count } from "../../part/amount.ts";
-import { Button } from "../../part/button.tsx";
-import { brief } from "../../part/visible.ts";
-import { useReading } from "../../reading.ts";
+import { count } from "../../ui/amount.ts";
+import { Button } from "../../ui/button.tsx";
+import { brief } from "../../ui/visible.ts";
+import { useReading } from "../../query-cache.ts";
 import { goWith, withParams } from "../../route.ts";
 import { engine } from "../../server.ts";
 import { useShortcuts } from "../../shortcut.ts";
 import { after } from "../../world.ts";
 import { isFiltered, labelsOf, labelsText, sortParams, sorts, type Filter, type Sort } from "./filter.ts";
-import { labelTrouble, leftOut } from "./left-out.ts";
+import { labelTrouble, leftOut } from "./filter-warnings.ts";
 import type { Totals } from "./totals.ts";
 
 interface HeadProps {

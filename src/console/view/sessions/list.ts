@@ -2,7 +2,7 @@
  * The sessions that are listed, as the page holds them: pages that were read, with what happens since merged
  * in. While somebody points at a row the order stays as it is; what is new waits until they let go.
  */
-import { cell, type Cell } from "../../cell.ts";
+import { cell, type Cell } from "../../signal.ts";
 import { askedOf, comparing, matches, needsAll, type Asked, type Filter, type Row } from "./filter.ts";
 
 export interface Listing {

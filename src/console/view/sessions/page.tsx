@@ -1,14 +1,14 @@
 /** The process table: every session and how it stands, live. */
 import { useCallback, useEffect, useMemo, useRef, useState, type ReactNode } from "react";
-import { useCell } from "../../cell.ts";
+import { useCell } from "../../signal.ts";
 import { mended } from "../../connection.ts";
 import { useFollow, type Heard } from "../../live.ts";
-import { count, plural } from "../../part/amount.ts";
-import { Button } from "../../part/button.tsx";
-import type { Choice } from "../../part/menu.tsx";
-import { tell } from "../../part/toast.tsx";
-import { Empty, Trouble } from "../../part/trouble.tsx";
-import { useReading } from "../../reading.ts";
+import { count, plural } from "../../ui/amount.ts";
+import { Button } from "../../ui/button.tsx";
+import type { Choice } from "../../ui/menu.tsx";
+import { tell } from "../../ui/toast.tsx";
+import { Empty, Trouble } from "../../ui/load-error.tsx";
+import { useReading } from "../../query-cache.ts";
 import { go, sessionPath } from "../../route.ts";
 import { engine } from "../../server.ts";
 import { useShortcuts } from "../../shortcut.ts";
@@ -24,7 +24,7 @@ import { isBusy, perform } from "./perform.ts";
 import { Selection } from "./selection.tsx";
 import { Table } from "./table.tsx";
 import { refreshTotals, useTotals, type Totals } from "./totals.ts";
-import "../../style/sessions.css";
+import "./sessions.css";
 
 interface SessionsProps {
   readonly params: URLSearchParams;

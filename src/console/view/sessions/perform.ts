@@ -1,9 +1,9 @@
 /** Does with sessions what was asked for in their rows, and says what came of it. */
-import { cell } from "../../cell.ts";
-import { plural } from "../../part/amount.ts";
-import { tell, tellError, wordsOf } from "../../part/toast.tsx";
-import { brief } from "../../part/visible.ts";
-import { forget } from "../../reading.ts";
+import { cell } from "../../signal.ts";
+import { plural } from "../../ui/amount.ts";
+import { tell, tellError, wordsOf } from "../../ui/toast.tsx";
+import { brief } from "../../ui/visible.ts";
+import { forget } from "../../query-cache.ts";
 import { go, sessionPath } from "../../route.ts";
 import { engine, sessionOf } from "../../server.ts";
 import { after } from "../../world.ts";

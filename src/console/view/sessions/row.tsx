@@ -2,12 +2,12 @@
 import { memo, type ReactNode } from "react";
 import { Link } from "../../link.tsx";
 import { spendText } from "../../../core/text/money.ts";
-import { money } from "../../part/amount.ts";
-import { Icon } from "../../part/icon.tsx";
-import { Menu, type Choice } from "../../part/menu.tsx";
-import { Ago, Due } from "../../part/moment.tsx";
-import { brief } from "../../part/visible.ts";
-import { Status, Zone } from "../../part/status.tsx";
+import { money } from "../../ui/amount.ts";
+import { Icon } from "../../ui/icon.tsx";
+import { Menu, type Choice } from "../../ui/menu.tsx";
+import { Ago, Due } from "../../ui/moment.tsx";
+import { brief } from "../../ui/visible.ts";
+import { Status, Zone } from "../../ui/status.tsx";
 import { sessionPath } from "../../route.ts";
 import { titleOf, type Row } from "./filter.ts";
 import { standingOf } from "./standing.ts";

@@ -1,8 +1,8 @@
 /** What is selected, what can be done with it, and how far that is. */
 import type { ReactNode } from "react";
-import { useCell } from "../../cell.ts";
-import { count, plural } from "../../part/amount.ts";
-import { Button } from "../../part/button.tsx";
+import { useCell } from "../../signal.ts";
+import { count, plural } from "../../ui/amount.ts";
+import { Button } from "../../ui/button.tsx";
 import { actions, doable, isEntitled, keyOfAction, type Action } from "./action.ts";
 import { clearSelected } from "./chosen.ts";
 import type { Row } from "./filter.ts";

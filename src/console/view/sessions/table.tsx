@@ -9,8 +9,8 @@ import {
   useSyncExternalStore,
   type ReactNode,
 } from "react";
-import { useCell } from "../../cell.ts";
-import type { Choice } from "../../part/menu.tsx";
+import { useCell } from "../../signal.ts";
+import type { Choice } from "../../ui/menu.tsx";
 import { goWith } from "../../route.ts";
 import { chosen, pickRange, selected, toggleAll } from "./chosen.ts";
 import { turned, type Filter, type Row, type Sort } from "./filter.ts";

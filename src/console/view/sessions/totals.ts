@@ -1,6 +1,6 @@
 /** How many there are in all, how many run, and how many wait for somebody. */
 import { engine } from "../../server.ts";
-import { refresh, useReading } from "../../reading.ts";
+import { refresh, useReading } from "../../query-cache.ts";
 import { isAsking } from "./filter.ts";
 
 export interface Totals {

@@ -1,7 +1,7 @@
 /** A part of a context as it is shown: a title, a line of it, and its pieces when it is unfolded. */
-import type { Part } from "../../../core/part.ts";
-import { plural } from "../../part/amount.ts";
-import { brief } from "../../part/visible.ts";
+import type { Part } from "../../../core/context/part.ts";
+import { plural } from "../../ui/amount.ts";
+import { brief } from "../../ui/visible.ts";
 
 export interface Piece {
   readonly title: string | null;

@@ -2,9 +2,9 @@
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
 import { memo, useLayoutEffect, useRef, useState, type ReactNode } from "react";
 import { Link } from "../../link.tsx";
-import { count, tokens } from "../../part/amount.ts";
-import { Said, visible } from "../../part/said.tsx";
-import { kindNames } from "../../part/window-share.ts";
+import { count, tokens } from "../../ui/amount.ts";
+import { Said, visible } from "../../ui/untrusted-text.tsx";
+import { kindNames } from "../../ui/window-share.ts";
 import { sessionPath } from "../../route.ts";
 import { useScope } from "../session/scope.ts";
 import { shownPart, type Piece } from "./context-part.ts";

@@ -1,7 +1,7 @@
 /** The context at a position: what the model was sent last there, or what it would be sent next. */
 import { useEffect, useRef, useState } from "react";
 import type { RemoteSession } from "../../../client/connect.ts";
-import { useReading, type Reading } from "../../reading.ts";
+import { useReading, type Reading } from "../../query-cache.ts";
 import { after } from "../../world.ts";
 import { useScope } from "../session/scope.ts";
 import { requestBefore } from "./reading.ts";

@@ -1,9 +1,9 @@
 /** The context in a line: which model, how many tokens, of what. It leads to the whole of it. */
 import type { ReactNode } from "react";
 import { Link } from "../../link.tsx";
-import { count, tokens } from "../../part/amount.ts";
-import { brief } from "../../part/said.tsx";
-import { WindowBar } from "../../part/window-bar.tsx";
+import { count, tokens } from "../../ui/amount.ts";
+import { brief } from "../../ui/untrusted-text.tsx";
+import { WindowBar } from "../../ui/window-bar.tsx";
 import { sessionPath } from "../../route.ts";
 import { useScope } from "../session/scope.ts";
 import { useContextAt } from "./context-reading.ts";

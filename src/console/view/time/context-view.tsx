@@ -1,18 +1,18 @@
 /** The context: exactly what the model saw, or would see next; each part with what it is and why. */
 import type { ReactNode } from "react";
-import { useCell } from "../../cell.ts";
+import { useCell } from "../../signal.ts";
 import { Link } from "../../link.tsx";
-import { count, plural, tokens } from "../../part/amount.ts";
-import { Button } from "../../part/button.tsx";
-import { copyText } from "../../part/copy.tsx";
-import { brief } from "../../part/said.tsx";
-import { Empty, WhenRead } from "../../part/trouble.tsx";
-import { WindowBar } from "../../part/window-bar.tsx";
+import { count, plural, tokens } from "../../ui/amount.ts";
+import { Button } from "../../ui/button.tsx";
+import { copyText } from "../../ui/copy.tsx";
+import { brief } from "../../ui/untrusted-text.tsx";
+import { Empty, WhenRead } from "../../ui/load-error.tsx";
+import { WindowBar } from "../../ui/window-bar.tsx";
 import { sessionPath, useRoute } from "../../route.ts";
 import { useScope } from "../session/scope.ts";
 import { ContextParts } from "./context-parts.tsx";
 import { useContextAt, useSettled, type Context, type Which } from "./context-reading.ts";
-import "../../style/time.css";
+import "./time.css";
 
 const settleMs = 500;
 

@@ -2,8 +2,8 @@
  * What is marked on the timeline: few things, and those that somebody looks for. A log of any length has no
  * more marks than there is room for.
  */
-import { toneOfEvent, wordsOfEvent, type Told } from "../../part/event-words.ts";
-import { lostBy, type Ranges } from "../session/story.ts";
+import { toneOfEvent, wordsOfEvent, type Told } from "../../ui/event-summary.ts";
+import { lostBy, type Ranges } from "../session/transcript-entries.ts";
 
 /** Where there is room for one only, the last of these stays. */
 export const markKinds = ["turn", "compaction", "merge", "fork", "checkpoint", "rewind", "trouble"] as const;

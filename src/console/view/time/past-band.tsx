@@ -1,11 +1,11 @@
 /** Says that what is shown is not now, and leads back. */
 import type { ReactNode } from "react";
-import { useCell } from "../../cell.ts";
-import { count } from "../../part/amount.ts";
-import { Button } from "../../part/button.tsx";
+import { useCell } from "../../signal.ts";
+import { count } from "../../ui/amount.ts";
+import { Button } from "../../ui/button.tsx";
 import { useShortcuts } from "../../shortcut.ts";
 import { useScope } from "../session/scope.ts";
-import "../../style/time.css";
+import "./time.css";
 
 const dayAndTime = new Intl.DateTimeFormat(undefined, {
   day: "numeric",

@@ -1,9 +1,9 @@
 /** What the timeline reads of a log: its marks, one event, and the turn before or after a position. */
 import { useEffect, useMemo, useRef, useState } from "react";
 import type { RemoteSession } from "../../../client/connect.ts";
-import { useCell } from "../../cell.ts";
-import { brief } from "../../part/visible.ts";
-import { useReading } from "../../reading.ts";
+import { useCell } from "../../signal.ts";
+import { brief } from "../../ui/visible.ts";
+import { useReading } from "../../query-cache.ts";
 import type { EventLog, LogEvent } from "../session/event-log.ts";
 import { useScope } from "../session/scope.ts";
 import { latestReader, type LatestReader } from "./latest.ts";

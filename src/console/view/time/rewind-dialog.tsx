@@ -1,13 +1,13 @@
 /** Rewinding: at once, which can be undone, or by a dialog that says what is left out and asks how. */
 import { useState, type ReactNode } from "react";
-import { useCell } from "../../cell.ts";
-import { count, plural } from "../../part/amount.ts";
-import { Button } from "../../part/button.tsx";
-import { Dialog } from "../../part/dialog.tsx";
-import { brief } from "../../part/said.tsx";
-import { tell, tellError } from "../../part/toast.tsx";
-import { WhenRead } from "../../part/trouble.tsx";
-import { refresh, useReading } from "../../reading.ts";
+import { useCell } from "../../signal.ts";
+import { count, plural } from "../../ui/amount.ts";
+import { Button } from "../../ui/button.tsx";
+import { Dialog } from "../../ui/dialog.tsx";
+import { brief } from "../../ui/untrusted-text.tsx";
+import { tell, tellError } from "../../ui/toast.tsx";
+import { WhenRead } from "../../ui/load-error.tsx";
+import { refresh, useReading } from "../../query-cache.ts";
 import type { RemoteSession } from "../../../client/connect.ts";
 import { useScope } from "../session/scope.ts";
 import { countAfter, marksKey } from "./reading.ts";

@@ -8,7 +8,7 @@ import {
   type PointerEvent,
   type ReactNode,
 } from "react";
-import { count } from "../../part/amount.ts";
+import { count } from "../../ui/amount.ts";
 import { lostStretches, markNear, sampleMarks, seqAt, shareOf, type Mark } from "./marks.ts";
 
 const columns = 360;

@@ -4,8 +4,8 @@
  */
 import { useEffect, useRef, useState } from "react";
 import type { RemoteSession } from "../../../client/connect.ts";
-import { tellError } from "../../part/toast.tsx";
-import { useReading, type Reading } from "../../reading.ts";
+import { tellError } from "../../ui/toast.tsx";
+import { useReading, type Reading } from "../../query-cache.ts";
 import { goWith } from "../../route.ts";
 import type { Scope, State } from "../session/scope.ts";
 import { latestReader, type LatestReader } from "./latest.ts";

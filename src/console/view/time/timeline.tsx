@@ -3,15 +3,15 @@
  * somebody may fork or rewind.
  */
 import { useEffect, useRef, useState, type ReactNode } from "react";
-import { useCell } from "../../cell.ts";
-import { useRefusal } from "../../entitled.ts";
-import { count } from "../../part/amount.ts";
-import { Button } from "../../part/button.tsx";
-import { actorWords, wordsOfEvent } from "../../part/event-words.ts";
-import { exact } from "../../part/moment.tsx";
-import { brief } from "../../part/said.tsx";
-import { tell, tellError } from "../../part/toast.tsx";
-import { refresh, useReading } from "../../reading.ts";
+import { useCell } from "../../signal.ts";
+import { useRefusal } from "../../scopes.ts";
+import { count } from "../../ui/amount.ts";
+import { Button } from "../../ui/button.tsx";
+import { actorWords, wordsOfEvent } from "../../ui/event-summary.ts";
+import { exact } from "../../ui/moment.tsx";
+import { brief } from "../../ui/untrusted-text.tsx";
+import { tell, tellError } from "../../ui/toast.tsx";
+import { refresh, useReading } from "../../query-cache.ts";
 import { go, sessionPath, useRoute } from "../../route.ts";
 import { useShortcuts } from "../../shortcut.ts";
 import { after } from "../../world.ts";
@@ -21,7 +21,7 @@ import { ContextSummary } from "./context-summary.tsx";
 import { marksKey, turnFrom, useEventAt, useMarks } from "./reading.ts";
 import { RewindDialog, useRewind } from "./rewind-dialog.tsx";
 import { Scrubber, type Moves } from "./scrubber.tsx";
-import "../../style/time.css";
+import "./time.css";
 
 const restMs = 220;
 

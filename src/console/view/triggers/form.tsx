@@ -1,10 +1,10 @@
 /** A new template: when it fires, and what the sessions are opened with. */
 import { useState, type ReactNode } from "react";
-import { Button } from "../../part/button.tsx";
-import { Dialog } from "../../part/dialog.tsx";
-import { Form, Labeled } from "../../part/form.tsx";
-import { tell } from "../../part/toast.tsx";
-import { refresh, useReading } from "../../reading.ts";
+import { Button } from "../../ui/button.tsx";
+import { Dialog } from "../../ui/dialog.tsx";
+import { Form, Labeled } from "../../ui/form.tsx";
+import { tell } from "../../ui/toast.tsx";
+import { refresh, useReading } from "../../query-cache.ts";
 import { engine } from "../../server.ts";
 import { emptySpec, formKinds, kindNames, specOf, type SpecForm } from "./spec.ts";
 

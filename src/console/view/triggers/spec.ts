@@ -1,7 +1,7 @@
 /** Triggers in words, and as they are written in a form. */
 import type { RemoteEngine } from "../../../client/connect.ts";
-import { plural } from "../../part/amount.ts";
-import { brief } from "../../part/visible.ts";
+import { plural } from "../../ui/amount.ts";
+import { brief } from "../../ui/visible.ts";
 
 export type Spec = Parameters<RemoteEngine["trigger"]>[1];
 

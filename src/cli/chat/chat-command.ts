@@ -1,0 +1,142 @@
+/**
+ * Commands of a talk: a slash, a verb of the command line, and its words without the session, which is the
+ * one that is talked to. There is one way to do a thing: they are run as the command line runs them.
+ */
+import { nearest, SkeinError } from "../../core/error.ts";
+import { quote } from "../../core/ids.ts";
+import { verbs } from "../command/verbs.ts";
+
+export type TalkCommand =
+  | { readonly do: "help" | "quit" | "items" | "go-on" | "clear"; readonly words: readonly string[] }
+  | { readonly do: "switch"; readonly id: string }
+  /** Words of a command line. */
+  | { readonly do: "perform"; readonly words: readonly string[] };
+
+/** What is done here, and not by a verb of the same name. */
+const own: Readonly<Record<string, string>> = {
+  help: "show this",
+  items: "what it must not forget",
+  run: "go on, after an approval from elsewhere or an error",
+  switch: "talk to another session: /switch ID",
+  handoff: "close it and go on in a new one that knows where things stand: /handoff [OBJECTIVE]",
+  quit: "leave; the session stays as it is",
+};
+
+/** The verbs that are of most use here, with their words; any other works as well. */
+const useful: readonly (readonly [string, string])[] = [
+  ["state", "how it stands and what it knows"],
+  ["log", "its last events"],
+  ["context, explain [SEQ]", "what the model sees, and why"],
+  ["compress", "make the context smaller"],
+  ["record KIND KEY VALUE", "a fact, decision, task or artifact"],
+  ["save NAME, rewind SEQ|NAME", "name a position; go back to one"],
+  ["fork, clear", "the same past in a new session; begin anew in one"],
+  ["bind KIND …, grant TOOL RULE, tools", "what it may use, and how"],
+  ["budget [--usd 2]", "what it may use up"],
+  ["send TO TEXT", "a message to another session"],
+  ["sleep --for 2h, suspend, activate, close", "let it wait; let it go on; end it"],
+  ["cost, models, agents, ps", "and so on: skein help lists all verbs"],
+];
+
+export const helpRows: readonly (readonly [string, string])[] = [
+  ...Object.entries(own).map(([name, what]) => [`/${name}`, what] as const),
+  ...useful.map(([words, what]) => [`/${words.replaceAll(", ", ", /")}`, what] as const),
+];
+
+/** Those that talk themselves, or never end. */
+const elsewhere: Readonly<Record<string, string>> = {
+  ask: "type the text itself",
+  input: "type the text itself; while a turn runs it is queued, and with ! in front it steers",
+  chat: "/switch ID talks to another session",
+  // It reads the store's file by itself, and closing that would take the locks from the store that is open.
+  doctor: "run it outside",
+  tour: "run it outside",
+};
+
+/** Throws `invalid` for what is no command. */
+export async function parseCommand(
+  text: string,
+  here: { readonly id: string; readonly headSeq: number },
+): Promise<TalkCommand> {
+  const [typed = "", ...words] = splitWords(text.slice(1));
+  const name = typed === "exit" ? "quit" : typed;
+  if (name === "help" && words.length > 0) return { do: "perform", words: ["help", ...words] };
+  if (name === "help" || name === "quit" || name === "items") return { do: name, words };
+  if (name === "run") return { do: "go-on", words };
+  if (name === "clear") return { do: "clear", words: ["clear", here.id, ...words] };
+  if (name === "handoff") return { do: "clear", words: ["clear", here.id, "--handoff", ...onward(words)] };
+  if (name === "switch") return { do: "switch", id: words[0] ?? "" };
+  const reason = elsewhere[name] ?? (words.some((word) => /^(-f|--follow)$/.test(word)) ? follow : undefined);
+  if (reason !== undefined) throw new SkeinError("invalid", `/${name} is not for here`, { hint: reason });
+  const load = Object.hasOwn(verbs, name) ? verbs[name] : undefined;
+  if (load === undefined) {
+    const near = nearest(name, [...Object.keys(own), ...Object.keys(verbs)]);
+    throw new SkeinError("invalid", `there is no command ${quote(`/${name}`)}`, {
+      hint:
+        near === undefined
+          ? "/help lists them; a text that begins with a slash is typed with two"
+          : `did you mean /${near}?`,
+    });
+  }
+  const { args } = await load();
+  return { do: "perform", words: [name, ...placed(name, args[0] ?? "", words, here)] };
+}
+
+/** What the next session is for, in plain words; or options, as `clear` takes them. */
+const onward = (words: readonly string[]): readonly string[] =>
+  words.length === 0 || words.some((word) => word.startsWith("--"))
+    ? words
+    : [`--objective=${words.join(" ")}`];
+
+const follow = "what goes on and on needs a terminal of its own";
+
+/** The words with the session in front, where the verb takes one. */
+function placed(
+  name: string,
+  first: string,
+  words: readonly string[],
+  { id, headSeq }: { readonly id: string; readonly headSeq: number },
+): readonly string[] {
+  if (!/^(ID|FROM)\??$/.test(first)) return words;
+  const [one = "", ...rest] = words;
+  if ((name === "context" || name === "explain") && /^@?[^-]/.test(one))
+    return [`${id}@${one.replace(/^@/, "")}`, ...rest];
+  if (name === "rewind" && /^[^-]/.test(one)) return [id, "--to", ...words];
+  if (name === "log" && words.length === 0) return [id, "--from", String(Math.max(1, headSeq - 19))];
+  return [id, ...words];
+}
+
+/** Words as a shell splits them: by white space, unless in quotes. An unclosed quote is a character. */
+export function splitWords(text: string): string[] {
+  const words: string[] = [];
+  const closable = new Set(['"', "'"]);
+  let word: string | null = null;
+  for (let at = 0; at < text.length; at++) {
+    const char = text[at] ?? "";
+    if (/\s/.test(char)) {
+      if (word !== null) words.push(word);
+      word = null;
+      continue;
+    }
+    const close = closable.has(char) ? closingQuote(text, at) : -1;
+    if (close === -1) {
+      closable.delete(char);
+      word = (word ?? "") + char;
+      continue;
+    }
+    const quoted = text.slice(at + 1, close);
+    word = (word ?? "") + (char === '"' ? quoted.replaceAll(/\\(.)/gs, "$1") : quoted);
+    at = close;
+  }
+  return word === null ? words : [...words, word];
+}
+
+/** The position of the quote that closes this one; -1 if there is none. */
+function closingQuote(text: string, open: number): number {
+  const quote = text[open] ?? "";
+  for (let at = open + 1; at < text.length; at++) {
+    if (text[at] === quote) return at;
+    if (quote === '"' && text[at] === "\\") at++;
+  }
+  return -1;
+}

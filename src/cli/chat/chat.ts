@@ -1,0 +1,301 @@
+/**
+ * A talk with a session: lines that are typed become its inputs, what comes of them is shown as it happens,
+ * questions are answered in place, and commands begin with a slash. A turn belongs to the session and not to
+ * the talk: leaving cancels nothing.
+ */
+import { SkeinError } from "../../core/error.ts";
+import { nextOf } from "../../core/turn/next.ts";
+import type { Heard } from "../../runtime/turn/ask.ts";
+import type { Engine } from "../../runtime/engine/engine.ts";
+import type { Ran } from "../../runtime/turn/runner.ts";
+import type { Session } from "../../runtime/engine/session.ts";
+import { exitCodeOf, hintFor, standsStill } from "../command/exit-code.ts";
+import { argumentsOf, makeHearing, type Hearing } from "./turn-printer.ts";
+import { questionOf, wayOn, type Question } from "./question.ts";
+import type { Screen } from "../command/screen.ts";
+import { itemLines } from "../format/state-lines.ts";
+import { helpRows, parseCommand } from "./chat-command.ts";
+import { manyLines, oneLine } from "../format/text.ts";
+import { ending } from "../format/title.ts";
+import { hearAll } from "./turn.ts";
+import type { TypedLines } from "./typed-lines.ts";
+import type { Performed } from "../command/verb.ts";
+
+export interface TalkPlace {
+  readonly out: Screen;
+  readonly lines: TypedLines;
+  readonly engine: () => Promise<Engine>;
+  /** Opens a session with this objective. */
+  readonly open: (objective: string) => Promise<Session>;
+  /** Runs a command line on the same store. */
+  readonly perform: (words: readonly string[]) => Promise<Performed>;
+}
+
+export class Talk {
+  readonly #place: TalkPlace;
+  readonly #hearing: Hearing;
+  #session: Session | null;
+  #going: Promise<void> | null = null;
+  #question: Question | null = null;
+  #presses = 0;
+  #code = 0;
+
+  constructor(place: TalkPlace, session: Session | null) {
+    this.#place = place;
+    this.#session = session;
+    this.#hearing = makeHearing(place.out, { note: (text) => place.out.line(text) });
+  }
+
+  /** Until the lines end or somebody leaves. Gives the exit code. */
+  async run(): Promise<number> {
+    const { lines } = this.#place;
+    if (this.#session !== null) await this.#goOn();
+    for (;;) {
+      // A program writes its lines without looking: each waits for what came of the one before.
+      if (!lines.interactive) await this.#going;
+      await this.#prompt();
+      const line = await lines.next();
+      if (line === null) break;
+      this.#presses = 0;
+      await this.#take(line.trim()).catch((error: unknown) => this.#tell(error));
+    }
+    return this.#code;
+  }
+
+  /** Ctrl-C: the first interrupts the turn, the second leaves. */
+  interrupted(): void {
+    const { out, lines } = this.#place;
+    this.#presses += 1;
+    if (this.#presses > 1) {
+      this.#code = 130;
+      lines.close();
+    } else if (this.#going === null) {
+      out.note(out.dim("Ctrl-C again leaves, and so does /quit"));
+      void this.#prompt();
+    } else {
+      // The turn may be over by now; then there is nothing left to interrupt.
+      this.#session?.interrupt().catch(() => undefined);
+      out.note(out.dim("interrupting; Ctrl-C again leaves"));
+    }
+  }
+
+  async #prompt(): Promise<void> {
+    const { out, lines } = this.#place;
+    if (!out.json && this.#going === null) await lines.prompt(this.#question === null ? "> " : "? ");
+  }
+
+  async #take(text: string): Promise<void> {
+    if (text === "") return;
+    if (/^\/[^/]/.test(text)) return this.#command(text);
+    const said = text.replace(/^\/\//, "/");
+    if (this.#going !== null && this.#session !== null) return this.#whileGoing(this.#session, said);
+    if (this.#question !== null && this.#session !== null)
+      return this.#reply(this.#session, this.#question, said);
+    this.#session ??= await this.#place.open(said);
+    return this.#go(this.#session.ask(said));
+  }
+
+  async #whileGoing(session: Session, text: string): Promise<void> {
+    const { out } = this.#place;
+    const steers = /^!\s*\S/.test(text);
+    await session.input(steers ? text.slice(1).trim() : text, { mode: steers ? "steer" : "queue" });
+    out.note(out.dim(steers ? "it is told at its next step" : "queued for the next turn; ! in front steers"));
+  }
+
+  /**
+   * What happens from now on is shown; meanwhile lines are taken. Resolves once something has happened: an
+   * input is in the log then, and that of the next line comes after it.
+   */
+  #go(run: AsyncGenerator<Heard, Ran>): Promise<void> {
+    this.#code = 0;
+    const begun = Promise.withResolvers<void>();
+    const hearing: Hearing = {
+      ...this.#hearing,
+      hear: (one) => {
+        begun.resolve();
+        return this.#hearing.hear(one);
+      },
+    };
+    this.#going = (async () => {
+      try {
+        await hearAll(run, hearing);
+      } catch (error) {
+        await this.#hearing.rest();
+        await this.#tell(error);
+      }
+      begun.resolve();
+      this.#going = null;
+      await this.#look({ asksNow: true });
+      if (this.#place.lines.interactive) await this.#prompt();
+    })();
+    return begun.promise;
+  }
+
+  /** Goes on with what is unfinished or waits, if anything does. */
+  async #goOn(): Promise<void> {
+    if (this.#session === null || this.#going !== null) return;
+    const state = await this.#session.fold();
+    const rests = nextOf(state, { steered: false, stepsMax: Infinity }).next === "rest";
+    if (rests) await this.#look();
+    else void this.#go(this.#session.watch());
+  }
+
+  /** Shows what the session waits for, if it stands still. `asksNow`: a turn of this chat came to it. */
+  async #look({ asksNow = false } = {}): Promise<void> {
+    const { out } = this.#place;
+    const question = this.#session === null ? null : await questionOf(this.#session);
+    const isSame = JSON.stringify(question) === JSON.stringify(this.#question);
+    this.#question = question;
+    if (question === null || isSame) return;
+    this.#code = standsStill;
+    if (out.json) return out.emit({ type: "question", ...question });
+    await out.line(out.yellow(askedText(question)));
+    // A line that was written before the question was asked is no answer to it.
+    if (!asksNow || question.by !== "approval" || this.#place.lines.interactive) return;
+    for (const line of wayOn(question)) out.note(line);
+    this.#place.lines.close();
+  }
+
+  async #reply(session: Session, { by, calls }: Question, text: string): Promise<void> {
+    const { out } = this.#place;
+    const [first] = calls;
+    const isYes = /^(y|yes|ok|allow|s|session|a|always)$/i.test(text);
+    if (by === "approval" && first !== undefined) {
+      const remember = /^(s|session)$/i.test(text)
+        ? ({ remember: "session" } as const)
+        : /^(a|always)$/i.test(text)
+          ? ({ remember: "always" } as const)
+          : {};
+      const reason = text.replace(/^(no?|deny)\b[\s,:]*/i, "");
+      const why = isYes || reason === "" ? {} : { reason };
+      await session.answer({ allow: isYes, calls: [first.call], ...why, ...remember });
+      const { remember: kept } = remember as { readonly remember?: string };
+      if (kept === "session") {
+        out.note(out.dim(`${first.tool} is allowed in this session; /grant ${first.tool} ask takes it back`));
+      } else if (kept === "always") {
+        out.note(out.dim("this command is always allowed; /approvals lists and revokes"));
+      }
+    } else if (by === "unknown" || by === "error") {
+      await session.answer({ allow: true, ...(isYes ? {} : { text }) });
+    } else {
+      await session.input(text);
+      out.note(out.dim("kept until it may go on"));
+      return;
+    }
+    await this.#goOn();
+  }
+
+  async #command(text: string): Promise<void> {
+    const { out, lines, engine } = this.#place;
+    const session = this.#session;
+    const headSeq = session === null ? 0 : (await session.head()).seq;
+    const command = await parseCommand(text, { id: session?.id ?? "", headSeq });
+    if (command.do === "quit") {
+      if (this.#going !== null && session !== null)
+        out.note(out.dim(`the turn is not over; skein run ${ending(session.id)} goes on with it`));
+      // Whoever takes leave has seen what there was.
+      this.#code = 0;
+      return lines.close();
+    }
+    if (command.do === "help") return this.#help();
+    if (command.do === "switch") {
+      if (this.#going !== null) throw new SkeinError("refused", "a turn runs here", { hint: "wait for it" });
+      this.#session = await (await engine()).session(command.id);
+      this.#question = null;
+      await out.line(`now with ${this.#session.id}`);
+      return this.#goOn();
+    }
+    if (session === null && (command.do !== "perform" || command.words.includes(""))) {
+      throw new SkeinError("invalid", "there is no session yet", { hint: "type what it is to do" });
+    }
+    if (command.do === "items" && session !== null) await this.#items(session);
+    else if (command.do === "clear") await this.#clear(command.words);
+    else if (command.do === "perform") await this.#perform(command.words);
+    return this.#goOn();
+  }
+
+  async #perform(words: readonly string[]): Promise<Performed> {
+    const { out, perform } = this.#place;
+    const done = await perform(out.json ? [...words, "--json"] : words);
+    const said = `${done.stdout}${done.stderr}`.trimEnd();
+    if (said !== "") for (const line of said.split("\n")) await out.line(line);
+    this.#code = done.code;
+    return done;
+  }
+
+  /** The talk goes on with the next session. */
+  async #clear(words: readonly string[]): Promise<void> {
+    const { code, stdout } = await this.#perform(words);
+    const id = stdout.match(/ses_[0-9a-z]{26}/g)?.find((one) => one !== this.#session?.id);
+    if (code === 0 && id !== undefined) this.#session = await (await this.#place.engine()).session(id);
+  }
+
+  async #items(session: Session): Promise<void> {
+    const { out } = this.#place;
+    const items = await session.items();
+    if (out.json) await out.emit({ type: "items", session: session.id, items });
+    else for (const line of items.length === 0 ? ["none yet"] : itemLines(items, out)) await out.line(line);
+  }
+
+  async #help(): Promise<void> {
+    const { out } = this.#place;
+    if (out.json) return out.emit({ type: "help", commands: Object.fromEntries(helpRows) });
+    const width = Math.max(...helpRows.map(([words]) => words.length));
+    for (const [words, what] of helpRows) await out.line(`  ${words.padEnd(width)}  ${what}`);
+    for (const line of typing) await out.line(`  ${line}`);
+  }
+
+  /** An error ends what was asked for, not the talk. */
+  async #tell(error: unknown): Promise<void> {
+    if (!(error instanceof SkeinError)) throw error;
+    const { out } = this.#place;
+    const { code, message } = error;
+    const hint = error.hint ?? hintFor[code];
+    this.#code = exitCodeOf(code);
+    if (out.json) return out.emit({ type: "error", code, message, hint });
+    await out.line(`${out.red("skein:")} ${oneLine(message)}`);
+    await out.line(`  ${out.dim("hint:")} ${oneLine(hint)}`);
+  }
+}
+
+const typing: readonly string[] = [
+  "",
+  "What you type while a turn runs is queued for the next one; with ! in front it is told at the next step.",
+  "Ctrl-C interrupts the turn, a second one leaves. A text that begins with a slash is typed with two.",
+];
+
+function askedText({ by, calls, session, modelError, budget }: Question): string {
+  const [first] = calls;
+  if (by === "approval" && first !== undefined)
+    return [
+      `Allow ${first.tool} ${argumentsOf(first.input)}?`,
+      `  y  once    s  every ${first.tool} call in this session` +
+        `${first.command === undefined ? "" : "    a  always this command"}    n  no, or type why`,
+      ...(first.command === undefined ? [] : [`  in ${oneLine(first.command.directory)}`]),
+    ].join("\n");
+  switch (by) {
+    case "unknown":
+      return "Look what happened, and type what you found; or y to go on without.";
+    case "error":
+      return modelError === undefined
+        ? "Type y to try again, or something else to tell it."
+        : "Type y to try again, something else to tell it, or go on with /migrate --model PROVIDER/MODEL.";
+    case "budget":
+      return `Give it more with /budget ${budget ?? "--usd 5"}; or leave: ${ending(session)} keeps.`;
+    default:
+      return "/activate lets it go on.";
+  }
+}
+
+/** The last things that were said, for whoever comes back. */
+export async function lastWords(session: Session, out: Screen): Promise<void> {
+  const said: string[] = [];
+  const types = ["input.received", "model.responded"];
+  for await (const { type, content } of session.events({ types, reverse: true, limit: 4 })) {
+    const { blocks = [] } = (content ?? {}) as { readonly blocks?: readonly { readonly text?: unknown }[] };
+    const text = blocks.flatMap((block) => (typeof block.text === "string" ? [block.text] : [])).join(" ");
+    const [line = ""] = manyLines(oneLine(text).slice(0, 300));
+    if (line !== "") said.unshift(out.dim(type === "input.received" ? `> ${line}` : line));
+  }
+  for (const line of said) out.note(line);
+}

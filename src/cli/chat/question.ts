@@ -1,0 +1,113 @@
+/** What a session that stands still waits for, and what one can do about it. */
+import type { Resource } from "../../core/budget/budget.ts";
+import type { Amounts } from "../../core/state.ts";
+import type { Session } from "../../runtime/engine/session.ts";
+import { limitWords } from "../command/budget-options.ts";
+import { argumentsOf } from "./turn-printer.ts";
+import { present } from "../command/input.ts";
+import { oneLine } from "../format/text.ts";
+import { ending } from "../format/title.ts";
+
+export interface AskedCall {
+  readonly call: string;
+  readonly tool: string;
+  readonly input: unknown;
+  /** What exactly would run; only such a call can always be allowed. */
+  readonly command?: { readonly text: string; readonly directory: string };
+  /** The position of the request. */
+  readonly seq: number;
+}
+
+export interface Question {
+  readonly session: string;
+  readonly by: string;
+  readonly reason: string | null;
+  /** Tool calls that wait for approval, in the order they were asked for. */
+  readonly calls: readonly AskedCall[];
+  /** How the model failed, where that is why. */
+  readonly modelError?: string;
+  /** Options of `skein budget` that raise the limit that is reached and keep the others. */
+  readonly budget?: string;
+}
+
+/** Null when the session is not suspended. */
+export async function questionOf(session: Session): Promise<Question | null> {
+  const { mind, standing } = await session.fold();
+  const { status, why } = standing;
+  if (status !== "suspended" || why === null) return null;
+  const asked = [...mind.calls.entries()].filter(([, { phase }]) => phase === "asked");
+  const calls: AskedCall[] = [];
+  for (const [call, { tool, seq }] of asked.toSorted(([, a], [, b]) => a.seq - b.seq)) {
+    const { input = null, command } = (await contentAt(session, seq)) as Partial<AskedCall>;
+    calls.push({ call, tool, input, seq, ...present({ command }) });
+  }
+  const { reason = null } = (await contentAt(session, why.seq)) as { readonly reason?: string };
+  const modelError = why.by === "error" ? await modelErrorOf(session) : undefined;
+  const budget = why.by === "budget" ? await moreBudget(session, standing.limits) : undefined;
+  return { session: session.id, by: why.by, reason, calls, ...present({ modelError, budget }) };
+}
+
+/** Undefined when the last thing that was heard of a model is an answer. */
+async function modelErrorOf(session: Session): Promise<string | undefined> {
+  const types = ["model.failed", "model.responded"];
+  for await (const { type, body } of session.events({ types, reverse: true, limit: 1 }))
+    return type === "model.failed" ? String((body as { readonly error?: unknown }).error) : undefined;
+  return undefined;
+}
+
+/** New limits take the place of all that are set, so all of them are named. */
+async function moreBudget(session: Session, limits: Amounts): Promise<string | undefined> {
+  for await (const { body } of session.events({ types: ["budget.reached"], reverse: true, limit: 1 })) {
+    const { resource, limit, used } = body as { resource: Resource; limit: number; used: number };
+    // It may be of another time, and raised since.
+    if (limits[resource] === undefined || limits[resource] > Math.max(limit, used)) return undefined;
+    const { [resource]: _, ...others } = limits;
+    const raised = { [resource]: 2 * Math.max(1, limit, used) };
+    return [...limitWords(raised), ...limitWords(others)].join(" ");
+  }
+  return undefined;
+}
+
+async function contentAt(session: Session, seq: number): Promise<object> {
+  for await (const { content } of session.events({ fromSeq: seq, toSeq: seq })) return content ?? {};
+  return {};
+}
+
+function errorWays(id: string, modelError: string | undefined): string[] {
+  const goOn = `skein activate ${id}; then: skein run ${id}`;
+  const another = `with another model: skein migrate ${id} --model PROVIDER/MODEL; then: ${goOn}`;
+  if (modelError === undefined) return [`mend it, then: ${goOn}`];
+  // Asking the same model the same again would be refused again.
+  if (modelError === "invalid") return [another, `or mend it, then: ${goOn}`];
+  return [`to try again: ${goOn}`, `or ${another}`];
+}
+
+/** The calls, one a line. */
+export const questionLines = ({ calls }: Question): string[] =>
+  calls.map(({ call, tool, input }) => `  ${tool} ${argumentsOf(input)}  (${oneLine(call)})`);
+
+/** What to type next. */
+export function wayOn(question: Omit<Question, "reason" | "calls">): string[] {
+  const { session, by, modelError, budget } = question;
+  const id = ending(session);
+  const run = `skein run ${id}`;
+  switch (by) {
+    case "approval":
+      return [
+        `allow it: skein answer ${id} allow; or: skein answer ${id} deny --reason WHY; then: ${run}`,
+        `--remember session allows every call of the tool here, --remember always this command everywhere`,
+      ];
+    case "unknown":
+      return [`look what happened, then: skein answer ${id} --text "what you found"; then: ${run}`];
+    case "budget":
+      return [
+        budget === undefined
+          ? `skein budget ${id} shows its limits; set others, then: ${run}`
+          : `give it more, such as: skein budget ${id} ${budget}; then: ${run}`,
+      ];
+    case "error":
+      return errorWays(id, modelError);
+    default:
+      return [`to go on: skein activate ${id}; then: ${run}`];
+  }
+}

@@ -1,0 +1,246 @@
+/**
+ * A turn as it happens, for whoever watches: the answer as it is made, tool calls and what came of them, and
+ * why the session stands still. Where nobody watches, only whole messages of an answer are written, since one
+ * that breaks off and is asked for again could not be taken back. For programs, every event and delta is a
+ * line of JSON.
+ */
+import { limit } from "../../core/limit.ts";
+import { zoneHint, zoneReasons, type Zone } from "../../core/context/zone.ts";
+import type { Heard } from "../../runtime/turn/ask.ts";
+import type { Event } from "../../runtime/read/event-reader.ts";
+import type { LiveDelta } from "../../runtime/turn/live.ts";
+import { plain } from "../format/event-line.ts";
+import { money } from "../format/money.ts";
+import type { Screen } from "../command/screen.ts";
+import { count, cut, oneLine, safePieces } from "../format/text.ts";
+import { ending } from "../format/title.ts";
+
+export interface Hearing {
+  hear(one: Heard): Promise<void>;
+  /** Ends the line that an answer has left open. */
+  rest(): Promise<void>;
+  /** How the last turn ended that was heard to end. */
+  outcome(): string | null;
+  /** Whether a turn has taken up the input that is asked about. */
+  isTaken(): boolean;
+}
+
+export interface HearingOptions {
+  /** Takes what is not the answer itself; by default it goes to standard error. */
+  readonly note?: (text: string) => void | Promise<void>;
+  /** The first input that is heard is asked about: of turns that do not take it up, nothing is shown. */
+  readonly ownOnly?: boolean;
+  /** Called when that input has not been taken up, and somebody may run the session. */
+  readonly waiting?: () => Promise<void>;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Columns that a line about a tool call may take where nobody cuts it. */
+const lineColumnsMax = 200;
+
+export function makeHearing(out: Screen, options: HearingOptions = {}): Hearing {
+  const say = options.note ?? ((text: string) => out.note(text));
+  const answer = makeAnswer(out);
+  const own = options.ownOnly === true ? makeOwn() : null;
+  let outcome: string | null = null;
+  /** The tool of each call that was heard of, by the call's id. */
+  const tools = new Map<unknown, string>();
+
+  const note = async (text: string): Promise<void> => {
+    if (text === "") return;
+    await answer.rest();
+    await say(text);
+  };
+  return {
+    async hear(one) {
+      const isOwn = own?.isOwn(one) ?? true;
+      const mayWait = one.type === "input.received" || one.type === "lease.taken";
+      if (own?.isTaken() === false && mayWait) await options.waiting?.();
+      if (one.type === "turn.ended" && isOwn) outcome = String((one.body as Fields)["outcome"]);
+      if (out.json) return out.emit("content" in one ? { ...one, content: one.content ?? null } : one);
+      if (!isOwn) return;
+      if (one.type === "delta") {
+        const delta = one as LiveDelta;
+        if (answer.isFirst(delta) && delta.delta.type === "reasoning") await note(out.dim("(thinking)"));
+        return answer.delta(delta);
+      }
+      const event = one as Event;
+      if (event.type === "model.responded") return answer.whole(event);
+      if (event.type === "model.failed") await answer.broken(event);
+      if (event.type === "model.requested") answer.requested();
+      if (event.type === "turn.ended") await answer.ended();
+      const body = event.body as Fields;
+      if (event.type === "tool.requested") tools.set(body["call"], plain(body["tool"]));
+      const tool = tools.get(body["call"]) ?? event.actor.replace(/^(?!tool:).*$|^tool:/, "");
+      const told = notes[event.type]?.({ ...body, tool }, (event.content ?? {}) as Fields, event, out);
+      if (told !== undefined) await note(told);
+    },
+    rest: () => answer.rest(),
+    outcome: () => outcome,
+    isTaken: () => own?.isTaken() ?? true,
+  };
+}
+
+/** Tells what belongs to the turn that took up the first input that was heard. */
+function makeOwn() {
+  let inputSeq: number | null = null;
+  const turns = new Set<number | null>();
+  const requests = new Set<number>();
+  return {
+    isTaken: () => turns.size > 0,
+    isOwn(one: Heard): boolean {
+      if (one.type === "delta") return requests.has((one as LiveDelta).requestSeq);
+      const { type, seq, turn, body } = one as Event;
+      if (type === "input.received") inputSeq ??= seq;
+      const { inputs = [] } = body as { readonly inputs?: readonly (readonly [number, number])[] };
+      if (inputs.some(([taken]) => taken === inputSeq)) turns.add(turn);
+      const isOwn = turns.has(turn);
+      if (type === "model.requested" && isOwn) requests.add(seq);
+      // What becomes of the session concerns everybody.
+      return isOwn || turn === null || type.startsWith("session.");
+    },
+  };
+}
+
+/**
+ * The text of answers. What was not heard while it was made, in another process or because nobody watches, is
+ * shown whole.
+ */
+function makeAnswer(out: Screen) {
+  const isLive = out.columns !== null;
+  let pieces = safePieces();
+  let heardSeq = 0;
+  let shownSeq = 0;
+  let spoke = false;
+  let open = false;
+  /** The text of an interrupted answer that may be asked for again: it could not be taken back. */
+  let held: string | null = null;
+  const write = async (text: string): Promise<void> => {
+    // White space before the first word would only be an empty line.
+    const shown = spoke ? text : text.trimStart();
+    if (shown === "") return;
+    spoke = true;
+    open = !shown.endsWith("\n");
+    await out.text(shown);
+  };
+  const rest = async (): Promise<void> => {
+    if (open) await out.text("\n");
+    [open, spoke, pieces] = [false, false, safePieces()];
+  };
+  return {
+    rest,
+    isFirst: ({ requestSeq }: LiveDelta): boolean => requestSeq !== heardSeq,
+    async delta({ requestSeq, delta }: LiveDelta): Promise<void> {
+      if (requestSeq !== heardSeq) await rest();
+      heardSeq = requestSeq;
+      if (delta.type !== "text" || !isLive) return;
+      shownSeq = requestSeq;
+      await write(pieces(delta.text));
+    },
+    /** The text of an answer that was interrupted is shown, if it was not heard live, and marked. */
+    async broken({ cause, content }: Event): Promise<void> {
+      const { partial } = (content ?? {}) as Fields;
+      held = isLive || typeof partial !== "string" ? null : partial;
+      if (held !== null) return;
+      const isShown = cause === shownSeq && spoke;
+      if (!isShown && typeof partial === "string") await write(pieces(partial));
+      if (isShown || typeof partial === "string") await out.text(out.dim(" … (interrupted)"));
+      open ||= spoke;
+      await rest();
+    },
+    requested(): void {
+      held = null;
+    },
+    async ended(): Promise<void> {
+      if (held === null) return;
+      await write(pieces(held));
+      await out.text(out.dim(" … (interrupted)"));
+      held = null;
+      open ||= spoke;
+      await rest();
+    },
+    async whole(event: Event): Promise<void> {
+      const { blocks = [] } = (event.content ?? {}) as { readonly blocks?: readonly Fields[] };
+      const texts = blocks.filter(({ type }) => type === "text").map(({ text }) => plain(text));
+      if (event.cause !== shownSeq || shownSeq === 0) await write(pieces(texts.join("")));
+      if (event.erased) await write("(erased)");
+      await rest();
+    },
+  };
+}
+
+type Note = (body: Fields, content: Fields, event: Event, out: Screen) => string;
+
+const notes: Readonly<Record<string, Note>> = {
+  "tool.requested": ({ tool, ask }, { input }, _, out) =>
+    fitted(out, `→ ${plain(tool)} ${argumentsOf(input)}${ask === true ? "  (asks first)" : ""}`),
+  "tool.approved": (_body, { reason }, _event, out) => out.dim(withReason("  approved", reason)),
+  "tool.denied": (_body, { reason }, _event, out) => out.dim(withReason("  denied", reason)),
+  "tool.settled": ({ status, ms, late, tool }, { output }, _, out) => {
+    const name = tool === "" ? "" : `${plain(tool)} `;
+    const took = typeof ms === "number" ? ` in ${duration(ms)}` : "";
+    const came = late === true ? " (too late)" : "";
+    const paint = status === "ok" ? out.green : status === "error" ? out.red : out.yellow;
+    const head = `${paint(plain(status))}${took}${came}`;
+    const said = oneLine(plain(output).slice(0, 2_000));
+    return `← ${name}${head}${said === "" ? "" : `: ${cut(said, room(out) - name.length - 24)}`}`;
+  },
+  "model.failed": ({ model, error }, { message }, _, out) => {
+    if (error === "interrupted" || error === "crashed") return "";
+    return out.yellow(withReason(`${plain(model)}: ${plain(error)}`, message));
+  },
+  "model.requested": ({ attempt, purpose }, _content, _event, out) => {
+    if (Number(attempt) <= 1 || purpose === "compaction") return "";
+    return out.dim(`asked again (${plain(attempt)} of ${limit.attemptsMax})`);
+  },
+  "zone.crossed": (body, _content, { session }, out) => {
+    const onward = `skein open --from ${ending(session)}, in a chat /handoff`;
+    const hint = zoneHint(body["zone"] as Zone, zoneReasons(body), onward);
+    return hint === "" ? "" : out.yellow(hint);
+  },
+  "transcript.compacted": ({ strategy, tokensBefore, tokensAfter, costNanoUsd }, _content, _event, out) => {
+    const cost = costNanoUsd === undefined ? "" : ` for ${money(costNanoUsd as number | null)}`;
+    const sizes = `${count(Number(tokensBefore))} to ${count(Number(tokensAfter))} tokens`;
+    return out.dim(`the context was compacted (${plain(strategy)}): ${sizes}${cost}`);
+  },
+  "session.suspended": (_body, { reason }, { session }, out) =>
+    out.yellow(withReason(`session ${ending(session)} is suspended`, reason)),
+  "session.slept": ({ untilMs }, { reason }, _, out) =>
+    out.dim(
+      withReason(
+        `it sleeps${typeof untilMs === "number" ? ` until ${new Date(untilMs).toISOString()}` : ""}`,
+        reason,
+      ),
+    ),
+  "session.interrupted": (_body, { reason }, _event, out) => out.yellow(withReason("interrupted", reason)),
+  "session.closed": ({ outcome }, { reason }, _, out) =>
+    out.yellow(withReason(`it is closed: ${plain(outcome)}`, reason)),
+  "turn.ended": ({ outcome }, _content, _event, out) => {
+    const told = endings[plain(outcome)];
+    return told === undefined ? "" : out.yellow(told);
+  },
+};
+
+/** What people are told of a turn that did not come to its end by itself. */
+const endings: Readonly<Record<string, string>> = {
+  refused: "the model refused to answer",
+  length: "the answer was cut off: it was too long, or the turn took too many steps",
+  failed: "the turn failed",
+};
+
+const withReason = (text: string, reason: unknown): string =>
+  reason === undefined || reason === "" ? text : `${text}: ${oneLine(plain(reason))}`;
+
+const room = (out: Screen): number => Math.max(40, out.columns ?? lineColumnsMax);
+const fitted = (out: Screen, text: string): string => cut(text, room(out));
+
+/** The arguments of a call as people would write them. */
+export function argumentsOf(input: unknown): string {
+  if (typeof input !== "object" || input === null) return oneLine(plain(input).slice(0, 2_000));
+  return Object.entries(input)
+    .map(([name, value]) => `${oneLine(name)}=${cut(oneLine(plain(value).slice(0, 500)), 80)}`)
+    .join(" ");
+}
+
+const duration = (ms: number): string => (ms < 1_000 ? `${ms} ms` : `${(ms / 1_000).toFixed(1)} s`);

@@ -1,0 +1,94 @@
+/**
+ * Runs of a session on the command line: what happens is shown, Ctrl-C interrupts the turn, and the exit code
+ * says how the session stands afterwards.
+ */
+import { SkeinError } from "../../core/error.ts";
+import type { Heard } from "../../runtime/turn/ask.ts";
+import type { Ran } from "../../runtime/turn/runner.ts";
+import type { Session } from "../../runtime/engine/session.ts";
+import { standsStill } from "../command/exit-code.ts";
+import { makeHearing, type HearingOptions } from "./turn-printer.ts";
+import { realWorld } from "../../runtime/world.ts";
+import { questionLines, questionOf, wayOn } from "./question.ts";
+import type { Screen } from "../command/screen.ts";
+import { ending } from "../format/title.ts";
+import type { Call } from "../command/verb.ts";
+
+/**
+ * `begin` gets a signal that is aborted when the run is to be left as it is. Gives the exit code.
+ */
+export async function showRun(
+  { out, untilStopped }: Pick<Call, "out" | "untilStopped">,
+  session: Session,
+  begin: (signal: AbortSignal) => AsyncGenerator<Heard, Ran>,
+  options: Pick<HearingOptions, "ownOnly" | "waiting"> = {},
+): Promise<number> {
+  const stopped = untilStopped();
+  const leaving = new AbortController();
+  const stop = (): void => void stopRun(session, stopped.reason).catch(() => leaving.abort());
+  stopped.addEventListener("abort", stop, { once: true });
+  const hearing = makeHearing(out, options);
+  try {
+    const ran = await hearAll(begin(leaving.signal), hearing);
+    if (!hearing.isTaken()) out.note(inputWaits(session));
+    return await tellEnd(out, session, { ...ran, outcome: hearing.outcome() });
+  } catch (error) {
+    await hearing.rest();
+    // Whoever broke off the wait need not be told that it was broken off.
+    if (stopped.aborted && error instanceof SkeinError) return 0;
+    throw options.ownOnly === true ? waitingError(error, session) : error;
+  } finally {
+    stopped.removeEventListener("abort", stop);
+  }
+}
+
+const inputWaits = ({ id }: Session): string => `your input waits; skein run ${ending(id)} takes it up`;
+
+/** The library says that an input is kept; here it is said how to go on with it. */
+function waitingError(error: unknown, session: Session): unknown {
+  if (!(error instanceof SkeinError) || error.hint?.includes("the input is kept") !== true) return error;
+  const hint = `${error.hint.slice(0, error.hint.indexOf("the input is kept"))}${inputWaits(session)}`;
+  return new SkeinError(error.code, error.message, { hint, cause: error });
+}
+
+export async function hearAll(
+  run: AsyncGenerator<Heard, Ran>,
+  hearing: ReturnType<typeof makeHearing>,
+): Promise<Ran> {
+  for (;;) {
+    const next = await run.next();
+    if (next.done === true) {
+      await hearing.rest();
+      return next.value;
+    }
+    await hearing.hear(next.value);
+  }
+}
+
+/**
+ * Ctrl-C ends the turn, if it runs here; any other signal leaves it for the next runner. Rejects when the run
+ * is only to be left.
+ */
+async function stopRun(session: Session, reason: unknown): Promise<void> {
+  const { lease, turn } = (await session.fold()).standing;
+  const isMine = lease.held && lease.holder === realWorld().self && turn !== null;
+  if (reason !== "SIGINT" || !isMine) throw new Error("the run is left to others");
+  await session.interrupt();
+}
+
+async function tellEnd(
+  out: Screen,
+  session: Session,
+  ran: Ran & { readonly outcome: string | null },
+): Promise<number> {
+  const { status, by, seq, outcome } = ran;
+  if (out.json) await out.emit({ type: "ran", session: session.id, status, by, seq, outcome });
+  const question = await questionOf(session);
+  if (question !== null) {
+    for (const line of [...questionLines(question), ...wayOn(question)]) out.note(line);
+    return standsStill;
+  }
+  if (status === "open") return 0;
+  // A session that went to sleep has done what was asked; one that is over has not.
+  return status === "sleeping" ? 0 : 1;
+}

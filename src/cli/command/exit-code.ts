@@ -1,0 +1,46 @@
+/**
+ * Exit codes: what a script can tell from how the command ended. The same table is printed by `skein help`.
+ */
+import type { ErrorCode } from "../../core/error.ts";
+
+export const exitCodes = [
+  { code: 0, meaning: "done" },
+  { code: 1, meaning: "refused or failed: the state forbids it, or verify or scan found something" },
+  { code: 2, meaning: "wrong usage, or input that cannot be right" },
+  { code: 3, meaning: "not found: no such store, session, position or name" },
+  { code: 4, meaning: "what is needed cannot be used now: the store, a model; an input that ask kept waits" },
+  { code: 5, meaning: "the store is damaged" },
+  { code: 6, meaning: "no answer: it may or may not have been written" },
+  { code: 7, meaning: "the session stands still: it is suspended and says why" },
+  { code: 70, meaning: "a fault in Skein itself; SKEIN_DEBUG=1 shows where" },
+] as const;
+
+/** What `ask`, `run` and `chat` end with when the session is suspended. */
+export const standsStill = 7;
+
+const byError = {
+  refused: 1,
+  conflict: 1,
+  fenced: 1,
+  invalid: 2,
+  "not-found": 3,
+  unavailable: 4,
+  corrupt: 5,
+  unknown: 6,
+} as const satisfies Record<ErrorCode, (typeof exitCodes)[number]["code"]>;
+
+/** What to do next, where the error itself does not say. */
+export const hintFor = {
+  refused: '"skein show ID" tells how the session stands',
+  conflict: "read what is new and try again",
+  fenced: "somebody else runs the session now",
+  invalid: '"skein help VERB" shows what is expected',
+  "not-found": '"skein show ID" tells what the session has',
+  unavailable: "try again",
+  corrupt: 'run "skein verify --all" to see what is damaged',
+  unknown: "read the log before trying again",
+  internal: "this is a fault in Skein; please report it with what SKEIN_DEBUG=1 shows",
+} as const satisfies Record<ErrorCode | "internal", string>;
+
+export const exitCodeOf = (code: ErrorCode | "internal"): number =>
+  code === "internal" ? 70 : byError[code];

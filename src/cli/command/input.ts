@@ -1,0 +1,150 @@
+/** Texts and values that a user gives: on the command line or on standard input. */
+import { readFileSync } from "node:fs";
+import { SkeinError } from "../../core/error.ts";
+import { quote } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+
+const utf8Hint = "save it as UTF-8, or convert it first: iconv -t UTF-8";
+
+/** The text of an argument; of standard input when there is none or it is a dash. */
+export async function readText(given: string | undefined): Promise<string> {
+  return given === undefined || given === "-" ? readStandardInput() : given;
+}
+
+/** All of standard input, exactly as it is. Stops reading once it is more than any content may hold. */
+async function readStandardInput(): Promise<string> {
+  if (process.stdin.isTTY) {
+    process.stderr.write("skein reads the text from the keyboard; Ctrl-D on a line of its own ends it\n");
+  }
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of standardInput()) {
+    chunks.push(chunk);
+    size += chunk.length;
+    if (size > limit.contentBytesMax) throw tooLong("the input");
+  }
+  return decode("the input", Buffer.concat(chunks));
+}
+
+async function* standardInput(): AsyncGenerator<Buffer> {
+  try {
+    yield* process.stdin as AsyncIterable<Buffer>;
+  } catch (cause) {
+    if (!(cause instanceof Error) || !("syscall" in cause)) throw cause;
+    throw new SkeinError("invalid", `standard input cannot be read: ${cause.message}`, {
+      hint: "give the text as an argument, or pipe a file in",
+      cause,
+    });
+  }
+}
+
+/** The lines of standard input, each without its line end, as they come. Empty ones are passed over. */
+export async function* readLines(): AsyncGenerator<string> {
+  let rest: Buffer = Buffer.alloc(0);
+  for await (const chunk of standardInput()) {
+    rest = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+    for (let end = rest.indexOf(10); end !== -1; end = rest.indexOf(10)) {
+      yield* lineOf(rest.subarray(0, end));
+      rest = rest.subarray(end + 1);
+    }
+    // Any limit on a line is found by whoever takes it; this one keeps a line without an end from filling the
+    // memory.
+    if (rest.length > limit.contentBytesMax) yield* lineOf(rest);
+  }
+  yield* lineOf(rest);
+}
+
+function* lineOf(bytes: Uint8Array): Generator<string> {
+  if (bytes.length > limit.contentBytesMax) throw tooLong("a line");
+  const text = decode("a line of the input", bytes).replace(/\r$/, "");
+  if (text !== "") yield text;
+}
+
+const tooLong = (what: string): SkeinError =>
+  new SkeinError("invalid", `${what} has more than ${limit.contentBytesMax} bytes`, {
+    hint: "shorten it, or split it over several records",
+  });
+
+function decode(what: string, bytes: Uint8Array): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch (cause) {
+    throw new SkeinError("invalid", `${what} is not valid UTF-8`, { hint: utf8Hint, cause });
+  }
+}
+
+/**
+ * Refuses arguments that are not valid UTF-8. Node has put U+FFFD in the place of what it could not read,
+ * so the bytes are looked up where the system tells them.
+ */
+export function checkWords(words: readonly string[]): void {
+  if (!words.some((word) => word.includes("\ufffd"))) return;
+  let bytes: Uint8Array;
+  try {
+    bytes = readFileSync("/proc/self/cmdline");
+  } catch {
+    return;
+  }
+  decode("the command line", bytes);
+}
+
+/** A value: JSON when it is that, or else the text itself. */
+export function valueOf(text: string, options: { readonly asText: boolean }): unknown {
+  if (options.asText) return text;
+  try {
+    return parseKept(text);
+  } catch (error) {
+    if (error instanceof SyntaxError) return text;
+    throw error;
+  }
+}
+
+/** JSON that was asked for: anything else is refused. */
+export function jsonOf(
+  what: string,
+  text: string,
+  hint = `for example '{"page":3}', in single quotes for the shell`,
+): unknown {
+  try {
+    return parseKept(text);
+  } catch (cause) {
+    if (!(cause instanceof SyntaxError)) throw cause;
+    throw new SkeinError("invalid", `${what} is not JSON: ${quote(text)}`, { hint, cause });
+  }
+}
+
+/** Refuses numbers that would come back as other numbers. */
+function parseKept(text: string): unknown {
+  return JSON.parse(text, (_key, value: unknown, context?: { readonly source?: string }) => {
+    const source = context?.source ?? "";
+    const whole = typeof value === "number" && /^-?\d+$/.test(source);
+    if ((whole && !Number.isSafeInteger(value)) || value === Infinity || value === -Infinity) {
+      throw new SkeinError(
+        "invalid",
+        `the number ${quote(source).slice(1, -1)} cannot be kept to the last digit`,
+        {
+          hint: "give it as text: --text, or in quotes within JSON",
+        },
+      );
+    }
+    return value;
+  });
+}
+
+/** `KEY=VALUE` words as an object. */
+export function pairsOf(what: string, words: readonly string[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    words.map((word) => {
+      const place = word.indexOf("=");
+      if (place > 0) return [word.slice(0, place), word.slice(place + 1)];
+      throw new SkeinError("invalid", `${what} is ${quote(word)}`, { hint: "write it as key=value" });
+    }),
+  );
+}
+
+/** The object without its undefined fields. */
+export function present<T extends object>(object: T): { [K in keyof T]: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]: Exclude<T[K], undefined>;
+  };
+}

@@ -1,0 +1,113 @@
+/**
+ * Runs one command line: finds the verb, reads the words, opens what is needed, and turns errors into exit
+ * codes.
+ */
+import { nearest, SkeinError } from "../../core/error.ts";
+import { quote } from "../../core/ids.ts";
+import { errorText, firstError } from "../../core/first-error.ts";
+import { findVerb, parseWords } from "./args.ts";
+import { exitCodeOf, hintFor } from "./exit-code.ts";
+import { makeOpening } from "../open/open-engine.ts";
+import { collectingSurface, makeScreen, type Screen, type Surface } from "./screen.ts";
+import { jsonText, oneLine } from "../format/text.ts";
+import type { Call, Performed, Verb } from "./verb.ts";
+import { otherWords, verbs } from "./verbs.ts";
+
+export interface Circumstances {
+  readonly surface: Surface;
+  /** Aborted when the user wants to end what goes on and on. */
+  untilStopped(): AbortSignal;
+  /** Throws when the words did not come through as they were typed. */
+  check?(): void;
+}
+
+/** Never rejects; gives the exit code. */
+export async function runWords(words: readonly string[], circumstances: Circumstances): Promise<number> {
+  let verb: string | null = null;
+  try {
+    circumstances.check?.();
+    const { name, rest } = findVerb(words);
+    verb = name;
+    if (name === null) return await runVerb(await load("help"), rest.filter(isNotHelp), circumstances);
+    return await runVerb(await load(name), rest, circumstances);
+  } catch (error) {
+    const end = words.indexOf("--");
+    const json = (end === -1 ? words : words.slice(0, end)).includes("--json");
+    return tell(error, verb, makeScreen(circumstances.surface, json), circumstances.surface);
+  }
+}
+
+const isNotHelp = (word: string): boolean => word !== "--help" && word !== "-h";
+
+async function load(name: string): Promise<Verb> {
+  const loader = Object.hasOwn(verbs, name) ? verbs[name] : undefined;
+  if (loader !== undefined) return loader();
+  const near = otherWords[name] ?? nearest(name, Object.keys(verbs));
+  throw new SkeinError("invalid", `there is no verb ${quote(name)}`, {
+    hint: near === undefined ? '"skein help" lists them' : `did you mean "skein ${near}"?`,
+  });
+}
+
+async function runVerb(verb: Verb, words: readonly string[], circumstances: Circumstances): Promise<number> {
+  const nowMs = Date.now();
+  const { args, options } = parseWords(verb, words, nowMs);
+  const out = makeScreen(circumstances.surface, options["json"] === true);
+  if (options["help"] === true) {
+    const { showHelp } = await import("./help.ts");
+    await showHelp(out, verb);
+    return 0;
+  }
+  const place = String(options["store"] ?? (process.env["SKEIN_STORE"] || "./skein.db"));
+  if (verb.endsUnread === true) circumstances.surface.endUnread?.();
+  const opening = makeOpening(place);
+  const { store, engine } = opening;
+  const { untilStopped } = circumstances;
+  const call: Call = {
+    ...({ args, options } as Pick<Call, "args" | "options">),
+    out,
+    place,
+    nowMs,
+    store,
+    engine,
+    untilStopped,
+    session: async (id) => (await engine()).session(id),
+    perform: (argv, { columns = null } = {}) => perform(argv, columns, untilStopped),
+  };
+  try {
+    return (await verb.run(call)) ?? 0;
+  } finally {
+    await opening.close();
+  }
+}
+
+async function perform(
+  words: readonly string[],
+  columns: number | null,
+  untilStopped: () => AbortSignal,
+): Promise<Performed> {
+  const surface = collectingSurface(columns);
+  const code = await runWords(words, { surface, untilStopped });
+  return { code, ...surface.collected };
+}
+
+/** Says what went wrong on standard error, and gives the exit code for it. */
+function tell(given: unknown, verb: string | null, out: Screen, surface: Surface): number {
+  const error = firstError(given);
+  const known = error instanceof SkeinError;
+  const code = known ? error.code : "internal";
+  const message = errorText(error);
+  const hint = (known ? error.hint : undefined) ?? hintFor[code].replace("VERB", () => verb ?? "VERB");
+  if (out.json) surface.error(`${jsonText({ error: { code, message, hint } })}\n`);
+  else {
+    surface.error(`${out.red("skein:")} ${oneLine(message)}\n`);
+    surface.error(`  ${out.dim("hint:")} ${oneLine(hint)}\n`);
+  }
+  if (process.env["SKEIN_DEBUG"] === "1") surface.error(`${debugText(error)}\n`);
+  return exitCodeOf(code);
+}
+
+function debugText(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const cause = error.cause === undefined ? "" : `\ncaused by ${debugText(error.cause)}`;
+  return `${error.stack ?? error.message}${cause}`;
+}

@@ -1,0 +1,107 @@
+/**
+ * What a verb of the command line is. One definition gives the parser its options, the help its texts and
+ * `run` the types of what it gets, so that they cannot disagree.
+ */
+import type { Session } from "../../runtime/engine/session.ts";
+import type { Store } from "../../store/port.ts";
+import type { Opening } from "../open/open-engine.ts";
+import type { Screen } from "./screen.ts";
+
+export interface Option {
+  /**
+   * `seq`: a position. `place`: a position or a checkpoint's name. `time`: a moment. `span`: a length of
+   * time. `list`: may be given several times.
+   */
+  readonly type: "flag" | "text" | "list" | "seq" | "place" | "count" | "number" | "time" | "span";
+  readonly what: string;
+  /** What stands for the value in the usage. */
+  readonly value?: string;
+  readonly short?: string;
+  readonly choices?: readonly string[];
+  /** The least that a count may be; by default 0. */
+  readonly least?: number;
+  /** Of two the last counts, unless that would hide a mistake: then two are refused, with this hint. */
+  readonly once?: string;
+}
+
+export type Options = Readonly<Record<string, Option>>;
+
+type OptionValue<T extends Option["type"]> = T extends "flag"
+  ? boolean
+  : T extends "list"
+    ? readonly string[]
+    : T extends "place"
+      ? string | number | undefined
+      : T extends "text"
+        ? string | undefined
+        : number | undefined;
+
+export type OptionValues<O extends Options> = { readonly [K in keyof O]: OptionValue<O[K]["type"]> };
+
+/** `NAME` is required, `NAME?` may be left out, `NAME...` takes all the rest, `NAME...?` or none. */
+export type ArgNames = readonly string[];
+
+type ArgName<A extends string> = A extends `${infer N}...?`
+  ? N
+  : A extends `${infer N}...` | `${infer N}?`
+    ? N
+    : A;
+type ArgValue<A extends string> = A extends `${string}...?` | `${string}...`
+  ? readonly string[]
+  : A extends `${string}?`
+    ? string | undefined
+    : string;
+
+export type ArgValues<A extends ArgNames> = { readonly [K in A[number] as ArgName<K>]: ArgValue<K> };
+
+/** One use of a verb. What is opened through it is closed by whoever runs it. */
+export interface Call<O extends Options = Options, A extends ArgNames = ArgNames> {
+  readonly args: ArgValues<A>;
+  readonly options: OptionValues<O>;
+  readonly out: Screen;
+  /** The path of the store. */
+  readonly place: string;
+  readonly nowMs: number;
+  /**
+   * For a verb that goes on and on: aborted when the user has had enough, with the name of the signal as its
+   * reason. Until it is asked for, signals end the process.
+   */
+  readonly untilStopped: () => AbortSignal;
+  /** Opens the store; makes it only when told to. */
+  readonly store: (options?: { readonly create?: boolean }) => Promise<Store>;
+  readonly engine: Opening["engine"];
+  /** The session with this id or ending. */
+  readonly session: (idOrEnding: string) => Promise<Session>;
+  /**
+   * Runs another command line here and gives back what it printed, as in so many columns, and how it ended.
+   */
+  readonly perform: (
+    words: readonly string[],
+    options?: { readonly columns?: number | null },
+  ) => Promise<Performed>;
+}
+
+export interface Performed {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface Verb<O extends Options = Options, A extends ArgNames = ArgNames> {
+  readonly name: string;
+  /** What it does, in one line. */
+  readonly line: string;
+  readonly args: A;
+  readonly options: O;
+  /** What else one must know, a paragraph each. */
+  readonly about?: readonly string[];
+  readonly examples: readonly { readonly command: string; readonly what: string }[];
+  /** It only reads: it ends when its output is closed (`skein log … | head`). Others finish their work. */
+  readonly endsUnread?: true;
+  /** Gives the exit code, when it is not 0. */
+  run(call: Call<O, A>): Promise<number | void>;
+}
+
+/** Makes the definition of a verb: keeps its own types for `run`, and forgets them for everybody else. */
+export const verb = <const O extends Options, const A extends ArgNames>(definition: Verb<O, A>): Verb =>
+  definition;

@@ -1,0 +1,75 @@
+/** `KIND:PATH[:write]`: a binding in one word. */
+import { isAbsolute } from "node:path";
+import type { Binding } from "../../core/command.ts";
+import { SkeinError } from "../../core/error.ts";
+import { quote } from "../../core/ids.ts";
+import { oneOf } from "../command/args.ts";
+import { oneLine } from "./text.ts";
+
+export const bindingKinds = [
+  "file",
+  "directory",
+  "database",
+  "mcp",
+  "shell",
+  "tool",
+] as const satisfies readonly Binding["kind"][];
+
+/** Whether it may be written is said only of what can be. */
+export function bindingText(bound: {
+  readonly name: string;
+  readonly kind: string;
+  readonly mode: string;
+}): string {
+  const { kind, mode } = bound;
+  const name = oneLine(bound.name);
+  const called = name === kind ? kind : `${kind} ${name}`;
+  return ["file", "directory", "database"].includes(kind) ? `${called} (${mode})` : called;
+}
+
+/** An MCP server is started by a command or found at an address, and not both. */
+export function checkServer({ kind, command, url }: Binding): void {
+  if (kind !== "mcp") return;
+  const hint = "one of: --command WORD --command WORD …, or --url https://…";
+  if (command !== undefined && url !== undefined)
+    throw new SkeinError("invalid", "bind: an MCP server has a command or a URL, and both are given", {
+      hint,
+    });
+  if (command !== undefined) return;
+  if (url === undefined)
+    throw new SkeinError("invalid", "bind: an MCP server needs a command or a URL", { hint });
+  if (/^https?:\/\/./i.test(url) && URL.canParse(url)) return;
+  throw new SkeinError("invalid", `bind: --url is ${quote(url)}, which is no address of a server`, { hint });
+}
+
+/** `sandbox`, `sandbox,network`, each perhaps with `:PATH` after it. A folder of that name is `./sandbox`. */
+const sandboxWord = /^sandbox(,network)?(?::(.*))?$/s;
+
+/** `directory:src:write`, `database:postgres://db/hr`, `mcp:https://…`, `shell`, `tool:NAME`. */
+export function parseBinding(word: string): Binding {
+  const [, named = "", rest = ""] = /^([^:]*)(?::(.*))?$/s.exec(word) ?? [];
+  const kind = oneOf("the kind of --bind", named, bindingKinds);
+  const sandboxed = kind === "shell" ? sandboxWord.exec(rest) : null;
+  const [, network, place = ""] = sandboxed ?? [];
+  const [, what = "", mode] = /^(.*?)(?::(read|write))?$/s.exec(sandboxed === null ? rest : place) ?? [];
+  const more = {
+    ...(mode === undefined ? {} : { mode: mode as "read" | "write" }),
+    ...(sandboxed !== null && { sandbox: true }),
+    ...(network !== undefined && { network: true }),
+  };
+  if (what === "" && kind === "shell") return { kind, ...more };
+  if (what === "") {
+    throw new SkeinError("invalid", `--bind is ${quote(word)}`, {
+      hint: `say what: ${kind}:${kind === "tool" ? "NAME" : kind === "mcp" ? "URL" : "PATH"}`,
+    });
+  }
+  const isUrl = /^[a-z][a-z0-9+.-]+:\/\//i.test(what) && !isAbsolute(what);
+  if (kind === "mcp" && !isUrl) {
+    throw new SkeinError("invalid", `--bind is ${quote(word)}, which is no address of a server`, {
+      hint: "mcp:https://…; one that a command starts is bound with: skein bind ID mcp --command …",
+    });
+  }
+  if (kind === "mcp") checkServer({ kind, url: what });
+  if (kind === "tool") return { kind, name: what, ...more };
+  return isUrl ? { kind, url: what, ...more } : { kind, path: what, ...more };
+}

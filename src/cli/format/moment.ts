@@ -1,0 +1,79 @@
+/** Moments and lengths of time: as people type them, and as they read them. */
+import { SkeinError } from "../../core/error.ts";
+import { quote } from "../../core/ids.ts";
+import { checkZone, nextTime } from "../../runtime/trigger/times.ts";
+
+const unitsMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+const spanPattern = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h|d)$/;
+const momentPattern =
+  /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)(Z|[+-]\d{2}:?\d{2})?)?$/;
+
+/** A length of time such as `90s`, `30m`, `2h` or `1d`, in milliseconds. */
+export function parseSpan(what: string, text: string): number {
+  const match = spanPattern.exec(text);
+  if (match === null) {
+    throw new SkeinError("invalid", `${what} is ${quote(text)}, which is no length of time`, {
+      hint: "for example 90s, 30m, 2h or 1d",
+    });
+  }
+  return Math.round(Number(match[1]) * unitsMs[match[2] as keyof typeof unitsMs]);
+}
+
+interface MomentReading {
+  /** Where a date or a time that names no zone is meant; by default UTC. */
+  readonly zone?: string;
+  /** What a length of time is an example of. */
+  readonly spanHint?: string;
+}
+
+/** A moment: a date, with a time or without; a length of time ago; or milliseconds since 1970. */
+export function parseMoment(what: string, text: string, nowMs: number, reading: MomentReading = {}): number {
+  const { zone: place, spanHint = "2h for two hours ago" } = reading;
+  const match = momentPattern.exec(text);
+  const [, date = "", time = "00:00", zone] = match ?? [];
+  if (place !== undefined) checkZone(place, what);
+  if (place !== undefined && (match === null ? isMoment(text) : zone !== undefined)) {
+    throw new SkeinError("invalid", `${what} is ${quote(text)}, which is the same in every time zone`, {
+      hint: "leave out --zone, or give a time without a zone, such as 2026-11-01T09:30",
+    });
+  }
+  if (/^\d{11,15}$/.test(text)) return Number(text);
+  if (spanPattern.test(text)) return nowMs - parseSpan(what, text);
+  const ms = match === null ? Number.NaN : Date.parse(`${date}T${time}${zone ?? "Z"}`);
+  // Date.parse takes the 31st of February for the 2nd of March.
+  const real = !Number.isNaN(ms) && new Date(Date.parse(`${date}T00:00Z`)).toISOString().startsWith(date);
+  if (real) return place === undefined ? ms : localMs(ms, place);
+  const zoneless = `without a zone it is ${place ?? "UTC"}`;
+  throw new SkeinError("invalid", `${what} is ${quote(text)}, which is no moment`, {
+    hint: `for example 2026-11-01, 2026-11-01T09:30:00Z (${zoneless}), or ${spanHint}`,
+  });
+}
+
+const isMoment = (text: string): boolean => /^\d{11,15}$/.test(text) || spanPattern.test(text);
+
+/** When clocks in a zone show what clocks in UTC show at `wallMs`; by the rules of cron lines. */
+function localMs(wallMs: number, zone: string): number {
+  const at = new Date(wallMs);
+  const time = [at.getUTCSeconds(), at.getUTCMinutes(), at.getUTCHours()];
+  const cron = [...time, at.getUTCDate(), at.getUTCMonth() + 1, "*"].join(" ");
+  const found = nextTime({ kind: "cron", cron, zone }, wallMs - 2 * unitsMs.d);
+  return (found ?? wallMs) + at.getUTCMilliseconds();
+}
+
+export const exact = (atMs: number): string =>
+  Math.abs(atMs) <= 8.64e15 ? new Date(atMs).toISOString() : String(atMs);
+
+/** "3 m ago": how long ago, roughly. */
+export function ago(atMs: number, nowMs: number): string {
+  const ms = nowMs - atMs;
+  if (ms < 0) return exact(atMs).slice(0, 16).replace("T", " ");
+  if (ms < 1_000) return "now";
+  return `${roughly(ms)} ago`;
+}
+
+export function roughly(ms: number): string {
+  if (ms < unitsMs.m) return `${Math.floor(ms / unitsMs.s)} s`;
+  if (ms < unitsMs.h) return `${Math.floor(ms / unitsMs.m)} m`;
+  if (ms < unitsMs.d * 2) return `${Math.floor(ms / unitsMs.h)} h`;
+  return `${Math.floor(ms / unitsMs.d)} d`;
+}

@@ -1,0 +1,104 @@
+/** The table of sessions and how they stand. On a terminal ids and times are short; elsewhere whole. */
+import { spendText } from "../../core/budget/money.ts";
+import type { StandingRow } from "../../runtime/read/session-list.ts";
+import { ago, exact } from "./moment.ts";
+import type { Screen } from "../command/screen.ts";
+import { table, type Column } from "./table.ts";
+import { count, oneLine } from "./text.ts";
+import { ending, titleOf } from "./title.ts";
+
+interface Shown extends Column {
+  readonly cell: (row: StandingRow) => string;
+  /** Whether a row has something to say there; a column without any is left out on a terminal. */
+  readonly says?: (row: StandingRow) => boolean;
+  readonly wide?: true;
+}
+
+const priorityUsual = 5;
+
+export function standingTable(
+  rows: readonly StandingRow[],
+  out: Pick<Screen, "columns" | "bold" | "dim" | "green" | "yellow">,
+  { nowMs, wide = false }: { readonly nowMs: number; readonly wide?: boolean },
+): string[] {
+  const short = out.columns !== null;
+  const shown = columnsFor(out, nowMs).filter(
+    ({ says = () => true, wide: only }) =>
+      wide || (only !== true && (!short || rows.some((row) => says(row)))),
+  );
+  const cells = rows.map((row) => shown.map(({ cell }) => cell(row)));
+  return table(shown, cells, { width: out.columns, heading: out.bold });
+}
+
+/** How it stands; and what is held up: messages to it, or messages of its own. */
+function statusWord({ status, copy, full, outbox = 0 }: StandingRow): string {
+  if (copy === true) return "copy";
+  const held = [...(full === true ? ["inbox full"] : []), ...(outbox > 0 ? [`outbox ${count(outbox)}`] : [])];
+  return [status ?? "?", ...held].join(", ");
+}
+
+function columnsFor(
+  { columns, dim, green, yellow }: Pick<Screen, "columns" | "dim" | "green" | "yellow">,
+  nowMs: number,
+): Shown[] {
+  const short = columns !== null;
+  const color = { open: green, running: green, suspended: yellow, sleeping: yellow };
+  return [
+    { title: "ID", cell: ({ session }) => (short ? ending(session) : session) },
+    {
+      title: "STATUS",
+      cell: statusWord,
+      paint: (text) => (color[text.trim().split(",")[0] as keyof typeof color] ?? dim)(text),
+    },
+    { title: "AGENT", cell: ({ agent }) => agent ?? "-" },
+    { title: "MODEL", cell: ({ model }) => model ?? "-", wide: true },
+    {
+      title: "PRIO",
+      align: "right",
+      cell: ({ priority }) => String(priority),
+      says: ({ priority }) => priority !== priorityUsual,
+    },
+    { title: "ZONE", cell: ({ zone }) => zone, says: ({ zone }) => zone !== "smart" },
+    {
+      title: "COST",
+      align: "right",
+      cell: spendText,
+      says: ({ nanoUsd, unpriced, unconfirmedNanoUsd }) => nanoUsd + unpriced + unconfirmedNanoUsd > 0,
+    },
+    { title: "EVENTS", align: "right", cell: ({ headSeq }) => count(headSeq), wide: true },
+    {
+      title: "ACTIVE",
+      cell: ({ activeAt }) => (short ? ago(activeAt, nowMs) : exact(activeAt)),
+      paint: dim,
+    },
+    {
+      title: "NOW",
+      flexible: true,
+      cell: (row) => oneLine(standingText(row)) || "-",
+      says: (row) => standingText(row) !== "",
+    },
+    {
+      title: "DEADLINE",
+      cell: ({ deadlineMs }) => (deadlineMs === null ? "-" : exact(deadlineMs).replace(/:00\.000Z$/, "Z")),
+      says: ({ deadlineMs }) => deadlineMs !== null,
+    },
+    {
+      title: "TRIGGER",
+      flexible: true,
+      cell: ({ triggers }) => oneLine(triggers ?? "-"),
+      says: ({ triggers }) => triggers !== null,
+    },
+    {
+      title: "OBJECTIVE",
+      cell: ({ name, objective, parent }) =>
+        titleOf({ name, objective, fork: parent && { parent: parent.session, seq: parent.seq } }),
+    },
+  ];
+}
+
+/** In words, for a table: `runnable, waiting for: agent limit (2 of 2)`. */
+function standingText({ runnable, waitingFor: what, runBy }: StandingRow): string {
+  if (runBy !== null) return `run by ${runBy}`;
+  const waits = what === null ? "" : `waiting for: ${what}`;
+  return runnable ? ["runnable", waits].filter((text) => text !== "").join(", ") : waits;
+}

@@ -1,0 +1,176 @@
+/** The state of a session on one screen, for people. */
+import type { Item } from "../../runtime/read/projection.ts";
+import type { StateView } from "../../runtime/read/state-view.ts";
+import { moneyText, spendText } from "../../core/budget/money.ts";
+import { plain } from "./event-line.ts";
+import { bindingText } from "./binding-word.ts";
+import { ago, exact, roughly } from "./moment.ts";
+import type { Screen } from "../command/screen.ts";
+import { count, cut, oneLine, plural } from "./text.ts";
+import { titleOf } from "./title.ts";
+
+/** Rows of one list that are shown; the rest is counted. */
+const rowsMax = 12;
+
+/** What the state itself does not say. */
+interface Besides {
+  /** It is a copy here. */
+  readonly copy: boolean;
+  /** Where it was moved, in words. */
+  readonly movedTo: string | null;
+  /** Why the context is in its zone. */
+  readonly zoneReasons: readonly string[];
+}
+
+export function stateLines(
+  state: StateView,
+  out: Screen,
+  nowMs: number,
+  { copy = false, movedTo = null, zoneReasons = [] }: Partial<Besides> = {},
+): string[] {
+  const width = out.columns ?? Infinity;
+  const row = (name: string, text: string): string[] =>
+    text === "" ? [] : [`${out.dim(name.padEnd(12))}${cut(text, Math.max(20, width - 12))}`];
+  const { why, agent, fork, turn, lease } = state;
+  const reason = why === null ? "" : ` by ${why.by}${why.reason === null ? "" : `: ${oneLine(why.reason)}`}`;
+  return [
+    out.bold(cut(titleOf(state), width)),
+    ...row("session", state.session),
+    ...row(
+      "status",
+      copy
+        ? `${out.dim("copy")} of a session that lives elsewhere; it was ${state.status}${reason}`
+        : `${paintStatus(out, state.status)(state.status)}${reason}`,
+    ),
+    ...row("moved to", oneLine(movedTo ?? "")),
+    ...(state.name === null ? [] : row("objective", oneLine(state.objective ?? ""))),
+    ...row(
+      "agent",
+      agent === null ? "" : `${agent.name}${agent.version === 0 ? "" : ` version ${agent.version}`}`,
+    ),
+    ...row("model", state.model ?? ""),
+    ...row("context", contextText(state.zone, zoneReasons)),
+    ...row("at", `${count(state.seq)}, ${exact(state.at)} (${ago(state.at, nowMs)})`),
+    ...row("opened", `${exact(state.openedAt)} (${ago(state.openedAt, nowMs)})`),
+    ...row("fork of", fork === null ? "" : `${fork.parent} at ${fork.seq}`),
+    ...row("labels", pairs(state.labels)),
+    ...row("priority", state.priority === 5 ? "" : String(state.priority)),
+    ...messageRows(state, nowMs).flatMap(([name, text]) => row(name, text)),
+    ...row("turn", turn === null ? "" : `${turn.number}, ${plural(turn.steps, "step")}`),
+    ...row("run by", lease === null ? "" : `${oneLine(lease.holder)} (epoch ${lease.epoch})`),
+    ...row("cost", state.cost.calls === 0 ? "" : spendText(state.cost)),
+    ...row("budget", budgetText(state.budget)),
+    ...row(
+      "checkpoints",
+      Object.entries(state.checkpoints)
+        .map(([name, seq]) => `${oneLine(name)}=${seq}`)
+        .join("  "),
+    ),
+    ...bindingRows(state).flatMap(([name, text]) => row(name, text)),
+    ...row("rules", state.permissions.map(ruleText).join("  ")),
+    ...row("scratch", pairs(state.scratch)),
+    ...row(
+      "scores",
+      pairs(Object.fromEntries(Object.entries(state.scores).map(([name, { value }]) => [name, value]))),
+    ),
+    ...row("held by", state.holds.map((name) => oneLine(name)).join("  ")),
+    ...row("erased", state.erased.records === 0 ? "" : plural(state.erased.records, "content")),
+    ...row(
+      "read-only",
+      state.newer === null ? "" : `${oneLine(state.newer.type)} at ${state.newer.seq} needs a newer Skein`,
+    ),
+    ...(state.items.length === 0 ? [] : ["", out.bold("Items"), ...itemLines(state.items, out)]),
+  ];
+}
+
+/** The zone as people call it, and what put the context there. */
+const contextText = (zone: string, reasons: readonly string[]): string =>
+  zone === "smart" ? "OK" : [zone, reasons.join(", ")].filter((part) => part !== "").join(": ");
+
+/** One that was erased may have its path as its name, and is of no use any more: only its kind is said. */
+function bindingRows({ bindings }: StateView): (readonly [string, string])[] {
+  const usable = bindings.filter(({ erased }) => erased !== true);
+  const lost = bindings.filter(({ erased }) => erased === true);
+  const kinds = lost.map(({ kind }) => kind).join(", ");
+  return [
+    ["may use", usable.map((binding) => bindingText(binding)).join("  ")],
+    [
+      "bind again",
+      lost.length === 0 ? "" : `${kinds}: what ${lost.length === 1 ? "it is" : "they are"} was erased`,
+    ],
+  ];
+}
+
+/** What came in and is not done with, and what went out. */
+function messageRows(state: StateView, nowMs: number): (readonly [string, string])[] {
+  const { inbox, outbox, requests, asked, contracts } = state;
+  const full = inbox.full ? "; inbox full: it takes no more messages from sessions" : "";
+  const until = (deadlineMs: number) =>
+    deadlineMs < nowMs ? `given up ${ago(deadlineMs, nowMs)}` : `until ${exact(deadlineMs)}`;
+  const receivers = [...new Set(outbox.map(({ to }) => to))].map((to) => {
+    const count = outbox.filter((one) => one.to === to).length;
+    return `${plural(count, "message")} to ${to}`;
+  });
+  return [
+    ["inbox", inbox.count === 0 ? "" : `${plural(inbox.count, "input")} not taken up yet${full}`],
+    ["outbox", receivers.length === 0 ? "" : `not delivered yet: ${receivers.join(", ")}`],
+    ...requests
+      .slice(0, rowsMax)
+      .map(({ message, to, deadlineMs }) => ["asks", `${to}, ${message}, ${until(deadlineMs)}`] as const),
+    ...asked
+      .slice(0, rowsMax)
+      .map(
+        ({ message, from, deadlineMs }) =>
+          ["is asked", `by ${from}, ${message}, ${until(deadlineMs)}`] as const,
+      ),
+    ["contracts", contracts.map((topic) => oneLine(topic)).join("  ")],
+  ];
+}
+
+function paintStatus(out: Screen, status: string): (text: string) => string {
+  if (status === "open" || status === "running") return out.green;
+  return status === "suspended" || status === "sleeping" ? out.yellow : out.dim;
+}
+
+export function itemLines(items: readonly Item[], out: Screen): string[] {
+  const shown = items.slice(0, rowsMax).map((item) => {
+    const { kind, key, status, because, erased, seq } = item;
+    const value = erased ? "(erased)" : oneLine(plain(item.value));
+    const name = `${oneLine(key)}${status === null ? "" : ` (${status})`}`;
+    const reason = because === null ? "" : `, because ${oneLine(because)}`;
+    const room = out.columns === null ? Infinity : Math.max(20, out.columns - 12);
+    return `  ${cut(`${kind.padEnd(9)} ${name} = ${value}${reason}`, room)}  ${out.dim(`at ${seq}`)}`;
+  });
+  return items.length <= rowsMax ? shown : [...shown, out.dim(`  and ${count(items.length - rowsMax)} more`)];
+}
+
+const pairs = (record: Readonly<Record<string, unknown>>): string =>
+  Object.entries(record)
+    .map(([key, value]) => `${oneLine(key)}=${oneLine(plain(value))}`)
+    .join("  ");
+
+/** What was used of each limit; without limits, what was used at all. */
+function budgetText({ limits, used }: StateView["budget"]): string {
+  const resources = [
+    { name: "money", used: used.nanoUsd, limit: limits.nanoUsd, show: moneyText },
+    { name: "tokens", used: used.tokens, limit: limits.tokens, show: count },
+    { name: "steps", used: used.steps, limit: limits.steps, show: count },
+    { name: "turns", used: used.turns, limit: limits.turns, show: count },
+    { name: "tool calls", used: used.toolCalls, limit: limits.toolCalls, show: count },
+    { name: "time", used: used.wallMs, limit: limits.wallMs, show: roughly },
+  ];
+  return resources
+    .filter(({ name, used, limit }) => limit !== undefined || (used > 0 && name !== "money"))
+    .map(
+      ({ name, used, limit, show }) =>
+        `${name} ${show(used)}${limit === undefined ? "" : ` of ${show(limit)}`}`,
+    )
+    .join("  ");
+}
+
+/** A rule in a few words: `deny shell`, `ask * (unsafe)`. */
+export const ruleText = (one: {
+  readonly rule: string;
+  readonly tool: string;
+  readonly effect?: string | undefined;
+}) => `${one.rule} ${one.tool}${one.effect === undefined ? "" : ` (${one.effect})`}`;

@@ -1,6 +1,0 @@
-/** Money as people read it: the words of src/core/money.ts. */
-import { moneyText } from "../core/money.ts";
-
-/** `$12.34`; small amounts keep up to three significant digits. Null is an unknown price. */
-export const money = (nanoUsd: number | null): string =>
-  nanoUsd === null ? "an unknown price" : moneyText(nanoUsd);

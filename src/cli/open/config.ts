@@ -1,0 +1,118 @@
+/**
+ * The configuration file, and the models it gives. Providers' keys may stand in it, or in the environment,
+ * which goes before. Nothing of this is loaded before a model is needed.
+ */
+import { readFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { SkeinError } from "../../core/error.ts";
+import type { ModelConfig } from "../../model/model-config.ts";
+import type { Models } from "../../model/port.ts";
+import type { World } from "../../runtime/world.ts";
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** Where the file is looked for, whether or not it is there. */
+export function configPath(env: Env): string {
+  if (env["SKEIN_CONFIG"]) return env["SKEIN_CONFIG"];
+  return join(env["XDG_CONFIG_HOME"] || join(homedir(), ".config"), "skein", "config.json");
+}
+
+export async function loadModels(world: World, env: Env = process.env): Promise<Models> {
+  const [{ makeModels }, { offlineModel }] = await Promise.all([
+    import("../../model/models.ts"),
+    import("../../model/offline.ts"),
+  ]);
+  const config = await readConfig(env);
+  const offline = offlineModel({ world, paceMs: offlinePaceMs(env) });
+  return makeModels({ env, offline, ...(config === null ? {} : { config }) });
+}
+
+/** Null when there is none. */
+async function readConfig(env: Env): Promise<ModelConfig | null> {
+  const text = readText(env);
+  if (text === null) return null;
+  const path = configPath(env);
+  const { parseModelConfig } = await import("../../model/model-config.ts");
+  const { whole, secrets } = parts(text);
+  // What is no configuration at all is complained about as it stands.
+  return parseModelConfig(secrets === undefined ? text : JSON.stringify(whole), path, env);
+}
+
+export interface SecretsConfig {
+  /** Names of environment variables whose values are secret. */
+  readonly names: readonly string[];
+  readonly looksLike: boolean;
+  /** Keys of providers, which stand in the file itself. */
+  readonly providers: Readonly<Record<string, { readonly key?: unknown } | undefined>>;
+}
+
+/** What the file says of secrets: `{ "secrets": { "names": ["HR_PASSWORD"], "looksLike": false } }`. */
+export function readSecrets(env: Env): SecretsConfig {
+  const { whole, secrets = {} } = parts(readable(env) ?? "{}");
+  const { names = [], looksLike = true, ...others } = secrets as Record<string, unknown>;
+  const isList = Array.isArray(names) && names.every((name) => typeof name === "string");
+  const [unknown] = Object.keys(others);
+  if (!isList || typeof looksLike !== "boolean" || unknown !== undefined) {
+    const what = unknown === undefined ? "secrets" : `unknown field "secrets.${unknown}"`;
+    throw new SkeinError("invalid", `${configPath(env)}: ${what} is not as it should be`, {
+      hint: 'for example { "secrets": { "names": ["HR_PASSWORD"], "looksLike": true } }',
+    });
+  }
+  const { providers } = whole as { readonly providers?: unknown };
+  const isObject = typeof providers === "object" && providers !== null;
+  return {
+    names,
+    looksLike,
+    providers: isObject ? (providers as SecretsConfig["providers"]) : {},
+  };
+}
+
+/** A file that cannot be read is told of where a model is needed; no other verb is kept from its work. */
+function readable(env: Env): string | null {
+  try {
+    return readText(env);
+  } catch {
+    return null;
+  }
+}
+
+/** What is no JSON holds no settings; whoever needs a model is told. */
+function parts(text: string): { readonly whole: object; readonly secrets?: object } {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return { whole: {} };
+  }
+  if (typeof value !== "object" || value === null || !("secrets" in value)) {
+    return { whole: Object(value) as object };
+  }
+  const { secrets, ...whole } = value;
+  return { whole, secrets: typeof secrets === "object" && secrets !== null ? secrets : { secrets } };
+}
+
+/** Null when there is none. A file that was asked for by name must be there. */
+function readText(env: Env): string | null {
+  const path = configPath(env);
+  try {
+    return readFileSync(path, "utf8");
+  } catch (cause) {
+    const missing = (cause as NodeJS.ErrnoException).code === "ENOENT";
+    if (missing && !env["SKEIN_CONFIG"]) return null;
+    throw new SkeinError("invalid", `the configuration ${path} cannot be read`, {
+      hint: "check SKEIN_CONFIG and the permissions of the file",
+      cause,
+    });
+  }
+}
+
+/** How long the offline model takes between two pieces of an answer, for whoever wants to see it stream. */
+function offlinePaceMs(env: Env): number {
+  const text = env["SKEIN_OFFLINE_PACE_MS"] ?? "";
+  if (text === "") return 0;
+  if (/^\d{1,5}$/.test(text)) return Number(text);
+  throw new SkeinError("invalid", `SKEIN_OFFLINE_PACE_MS is ${JSON.stringify(text)}`, {
+    hint: "a whole number of milliseconds, up to 99999",
+  });
+}

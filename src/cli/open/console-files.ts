@@ -1,0 +1,41 @@
+/** The console as it was built: its files, for the server to give out. */
+import { createHash } from "node:crypto";
+import { readFile, readdir } from "node:fs/promises";
+import { extname, join, sep } from "node:path";
+import type { PageFile, PageFiles } from "../../server/http/console-files.ts";
+
+const types: Readonly<Record<string, string>> = {
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+  ".svg": "image/svg+xml",
+  ".png": "image/png",
+  ".ico": "image/x-icon",
+  ".json": "application/json; charset=utf-8",
+  ".webmanifest": "application/manifest+json",
+  ".woff2": "font/woff2",
+  ".txt": "text/plain; charset=utf-8",
+};
+
+/** Beside the program in a package; in a checkout, where it is built. */
+const usual = import.meta.filename.endsWith(".ts")
+  ? join(import.meta.dirname, "../../../dist/console")
+  : join(import.meta.dirname, "../../console");
+
+/** Null when it was not built. */
+export async function readConsole(folder: string = usual): Promise<PageFiles | null> {
+  const names = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
+  const files = new Map<string, PageFile>();
+  for (const entry of names) {
+    const type = types[extname(entry.name)];
+    // Maps of the source are for those who build it.
+    if (!entry.isFile() || type === undefined) continue;
+    const file = join(entry.parentPath, entry.name);
+    const bytes = await readFile(file);
+    const path = `/${file.slice(folder.length + 1).replaceAll(sep, "/")}`;
+    const etag = createHash("sha256").update(bytes).digest("base64url").slice(0, 22);
+    // The builder puts a digest of what they hold into the names of these.
+    files.set(path, { type, bytes, etag, immutable: path.startsWith("/assets/") });
+  }
+  return files.has("/index.html") ? files : null;
+}

@@ -1,0 +1,95 @@
+/**
+ * The part of the tour that needs other processes: one that is killed while it appends, one that reads what
+ * is left.
+ */
+import { spawn, type ChildProcessByStdio } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import type { Readable, Writable } from "node:stream";
+import { fileURLToPath } from "node:url";
+import { SkeinError } from "../../core/error.ts";
+
+/** How long the writer may write, from its first acknowledgement on. */
+const writeMs = 500;
+
+export interface Killed {
+  /** The positions that were acknowledged, in the order of the lines that were sent. */
+  readonly acknowledged: readonly number[];
+  readonly acknowledgedMs: number;
+}
+
+export interface Survived {
+  /** Acknowledged lines that stand at the position that was acknowledged. */
+  readonly found: number;
+  readonly missing: number;
+  /** Lines that were written, but not acknowledged before the end. */
+  readonly unanswered: number;
+}
+
+type Child = ChildProcessByStdio<Writable, Readable, null>;
+
+const lineNumber = (number: number): string => `Line ${number} of many`;
+
+/** Feeds a `skein append --lines` of its own process, and kills it in the middle. */
+export async function killWriter(store: string, session: string, stopped: AbortSignal): Promise<Killed> {
+  const child = startSkein(["append", session, "--lines", "--json", "--store", store]);
+  const kill = () => void child.kill("SIGKILL");
+  stopped.addEventListener("abort", kill, { once: true });
+  const acknowledged: number[] = [];
+  let startedMs = 0;
+  let timer: NodeJS.Timeout | undefined;
+  try {
+    void feed(child);
+    for await (const line of createInterface({ input: child.stdout })) {
+      if (acknowledged.length === 0) {
+        startedMs = performance.now();
+        timer = setTimeout(kill, writeMs);
+      }
+      // The last line may be cut off, and is no acknowledgement then.
+      if (line.endsWith("}")) acknowledged.push((JSON.parse(line) as { seq: number }).seq);
+    }
+    const endedMs = performance.now();
+    if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+    if (acknowledged.length === 0) {
+      throw new SkeinError("unavailable", "the process that should append did not begin", {
+        hint: "run it again; on a slow disk it may take longer",
+      });
+    }
+    return { acknowledged, acknowledgedMs: Math.round(endedMs - startedMs) };
+  } finally {
+    clearTimeout(timer);
+    kill();
+    stopped.removeEventListener("abort", kill);
+  }
+}
+
+/** Sends lines for as long as anybody takes them. */
+async function feed(child: Child): Promise<void> {
+  const { stdin } = child;
+  // The pipe breaks when the reader is killed, which is what is meant to happen.
+  stdin.on("error", () => undefined);
+  const closed = once(child, "close");
+  for (let number = 1; stdin.writable; number++) {
+    if (!stdin.write(`${lineNumber(number)}\n`))
+      await Promise.race([once(stdin, "drain").catch(() => null), closed]);
+  }
+}
+
+/** Reads the log in a new process, and holds it against what was acknowledged. */
+export async function readBack(store: string, session: string, { acknowledged }: Killed): Promise<Survived> {
+  const child = startSkein(["log", session, "--json", "--type", "input.received", "--store", store]);
+  child.stdin.end();
+  const texts = new Map<number, string>();
+  for await (const line of createInterface({ input: child.stdout })) {
+    const event = JSON.parse(line) as { seq: number; content: { blocks: { text: string }[] } };
+    texts.set(event.seq, event.content.blocks[0]?.text ?? "");
+  }
+  const found = acknowledged.filter((seq, place) => texts.get(seq) === lineNumber(place + 1)).length;
+  const lines = [...texts.values()].filter((text) => text.startsWith("Line ")).length;
+  return { found, missing: acknowledged.length - found, unanswered: lines - found };
+}
+
+function startSkein(words: readonly string[]): Child {
+  const main = new URL(import.meta.url.endsWith(".ts") ? "../main.ts" : "../main.js", import.meta.url);
+  return spawn(process.execPath, [fileURLToPath(main), ...words], { stdio: ["pipe", "pipe", "inherit"] });
+}

@@ -1,0 +1,42 @@
+/** A session by its name, where only its id is known; by the ending of the id until the name was read. */
+import type { ReactNode } from "react";
+import { Link } from "../link.tsx";
+import { useReading } from "../query-cache.ts";
+import { sessionPath } from "../route.ts";
+import { sessionOf } from "../server.ts";
+import { brief } from "./visible.ts";
+
+export interface SessionTitle {
+  readonly name: string;
+  readonly status: string;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/** Null: it is not there any more. */
+export function useSessionTitle(id: string): SessionTitle | null | undefined {
+  return useReading(`session/${id}/title`, async (): Promise<SessionTitle | null> => {
+    try {
+      const { name, objective, status, labels } = await (await sessionOf(id)).state();
+      return { name: name ?? objective ?? id.slice(-6), status, labels };
+    } catch (error) {
+      if ((error as { readonly code?: unknown }).code === "not-found") return null;
+      throw error;
+    }
+  }).value;
+}
+
+interface SessionNameProps {
+  readonly id: string;
+  /** A position of it that is meant. */
+  readonly to?: number;
+}
+
+export function SessionName({ id, to }: SessionNameProps): ReactNode {
+  const title = useSessionTitle(id);
+  if (title === null) return <span className="faint">{id.slice(-6)}, which was deleted</span>;
+  return (
+    <Link to={sessionPath(id, "transcript", { to })} dir="auto">
+      {brief(title?.name ?? id.slice(-6), 80)}
+    </Link>
+  );
+}

@@ -1,0 +1,91 @@
+/** Notes in the corner: what was done, and what failed and why. Errors stay until they are put away. */
+import { useEffect, useRef, type ReactNode } from "react";
+import { SkeinError } from "../../client/connect.ts";
+import { cell, useCell } from "../signal.ts";
+import { after } from "../world.ts";
+
+interface Toast {
+  readonly id: number;
+  readonly text: string;
+  readonly hint: string | undefined;
+  readonly tone: "plain" | "bad";
+  readonly undo: { readonly name: string; readonly act: () => void } | undefined;
+  /** Of the same matter the last one is shown. */
+  readonly about?: string | undefined;
+}
+
+const toasts = cell<readonly Toast[]>([]);
+const shownMs = 5_000;
+const shownMax = 4;
+let count = 0;
+
+function show(toast: Omit<Toast, "id">): void {
+  const id = ++count;
+  const isOld = ({ text, about }: Toast): boolean =>
+    text === toast.text || (about !== undefined && about === toast.about);
+  const others = toasts.get().filter((one) => !isOld(one));
+  toasts.set([...others.slice(-shownMax + 1), { ...toast, id }]);
+  if (toast.tone === "plain") after(shownMs, () => drop(id));
+}
+
+const drop = (id: number): void => toasts.set(toasts.get().filter((one) => one.id !== id));
+
+/** Says what was done; with a way on, such as to what was made. */
+export const tell = (text: string, undo?: Toast["undo"], about?: string): void =>
+  show({ text, hint: undefined, tone: "plain", undo, about });
+
+export function tellError(error: unknown): void {
+  const { text, hint } = wordsOf(error);
+  show({ text, hint, tone: "bad", undo: undefined });
+}
+
+/** An error in words for people: what was wrong, and what to do. */
+export function wordsOf(error: unknown): { readonly text: string; readonly hint: string | undefined } {
+  if (error instanceof SkeinError) return { text: error.message, hint: error.hint };
+  return { text: error instanceof Error ? error.message : String(error), hint: undefined };
+}
+
+export function Toasts(): ReactNode {
+  const shown = useCell(toasts);
+  const layer = useRef<HTMLDivElement>(null);
+  // A dialog lies over everything but what came to lie over it later.
+  useEffect(() => {
+    if (layer.current?.matches(":popover-open") === true) layer.current.hidePopover();
+    if (shown.length > 0) layer.current?.showPopover();
+  }, [shown]);
+  return (
+    <div ref={layer} className="toasts" role="status" aria-live="polite" popover="manual">
+      {shown.map(({ id, text, hint, tone, undo }) => (
+        <div className="toast" data-tone={tone} key={id}>
+          <div className="spread">
+            <p className="said">{text}</p>
+            {hint === undefined ? null : <p className="soft small said">{hint}</p>}
+          </div>
+          {undo === undefined ? null : (
+            <button
+              className="button"
+              data-size="small"
+              type="button"
+              onClick={() => {
+                drop(id);
+                undo.act();
+              }}
+            >
+              {undo.name}
+            </button>
+          )}
+          <button
+            className="button"
+            data-kind="quiet"
+            data-size="small"
+            type="button"
+            aria-label="Put this note away"
+            onClick={() => drop(id)}
+          >
+            ×
+          </button>
+        </div>
+      ))}
+    </div>
+  );
+}

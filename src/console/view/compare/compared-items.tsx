@@ -1,0 +1,100 @@
+/** What each of two branches made of the items: values beside each other. */
+import { useState, type ReactNode } from "react";
+import { plural } from "../../ui/amount.ts";
+import { brief } from "../../ui/visible.ts";
+import type { Side } from "./compare.tsx";
+import type { Compared, Deed, DiffItem } from "./difference.ts";
+import { Marked } from "./marked.tsx";
+import { valueText } from "./words.ts";
+
+interface ComparedItemsProps {
+  readonly items: readonly Compared[];
+  readonly left: Side;
+  readonly right: Side;
+}
+
+const shownAtFirst = 60;
+
+export function ComparedItems({ items, left, right }: ComparedItemsProps): ReactNode {
+  const [shown, setShown] = useState(shownAtFirst);
+  return (
+    <section aria-label="Items" className="compare-part">
+      <h2>
+        Items{" "}
+        <span className="soft">{items.length === 0 ? "the same" : plural(items.length, "difference")}</span>
+      </h2>
+      {items.slice(0, shown).map((item) => (
+        <article key={`${item.kind}/${item.key}`} className="compare-item">
+          <h3>
+            <span className="mark">{item.kind}</span>{" "}
+            <bdi className="compare-key">{brief(item.key, 120)}</bdi>
+            <Before item={item} />
+          </h3>
+          <div className="compare-sides">
+            <Cell item={item.left} against={item.right} deed={item.leftDeed} base={item.base} side={left} />
+            <Cell item={item.right} against={item.left} deed={item.rightDeed} base={item.base} side={right} />
+          </div>
+        </article>
+      ))}
+      {items.length > shown ? (
+        <button type="button" className="button" onClick={() => setShown(shown * 4)}>
+          Show more: {plural(items.length - shown, "item")}
+        </button>
+      ) : null}
+    </section>
+  );
+}
+
+/** What both had before, where both have changed it. */
+function Before({ item: { base, leftDeed, rightDeed } }: { readonly item: Compared }): ReactNode {
+  if (base === null || leftDeed === null || rightDeed === null) return null;
+  return (
+    <span className="compare-before">
+      before: <bdi>{base.erased ? "erased" : brief(valueText(base.value), 120)}</bdi>
+    </span>
+  );
+}
+
+const deeds = { added: "added", changed: "changed", retracted: "retracted" } as const;
+const tones = { added: "good", changed: "warn", retracted: "bad" } as const;
+
+interface CellProps {
+  readonly item: DiffItem | null;
+  readonly against: DiffItem | null;
+  readonly deed: Deed;
+  readonly base: DiffItem | null;
+  readonly side: Side;
+}
+
+function Cell({ item, against, deed, base, side }: CellProps): ReactNode {
+  const told = deed === null ? (base === null ? "not there" : "as it was") : deeds[deed];
+  return (
+    <div className="compare-cell" data-quiet={deed === null || undefined}>
+      <div className="row wrap">
+        <span className="compare-whose cut small soft" dir="auto">
+          {side.title}
+        </span>
+        <span className="mark" data-tone={deed === null ? undefined : tones[deed]}>
+          {told}
+        </span>
+        {item === null || item.status === null ? null : <span className="mark">{item.status}</span>}
+      </div>
+      {item === null ? null : <ItemValue item={item} against={against} />}
+    </div>
+  );
+}
+
+function ItemValue({ item, against }: Pick<CellProps, "against"> & { readonly item: DiffItem }): ReactNode {
+  if (item.erased) return <p className="faint">Its content was erased.</p>;
+  const isComparable = against !== null && !against.erased;
+  return (
+    <>
+      <Marked text={valueText(item.value)} against={isComparable ? valueText(against.value) : null} />
+      {item.because === null ? null : (
+        <p className="small soft said">
+          because <bdi>{brief(item.because, 600)}</bdi>
+        </p>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,93 @@
+/** Two branches held against what they had in common: what each of them made of every item since. Pure. */
+import type { RemoteSession } from "../../../client/connect.ts";
+import { count } from "../../ui/amount.ts";
+
+export type Diff = Awaited<ReturnType<RemoteSession["diff"]>>;
+export type DiffItem = NonNullable<NonNullable<Diff["items"]>[number]["from"]>;
+export type Said = NonNullable<Diff["transcript"]>["added"][number];
+export type FieldChange = NonNullable<Diff["state"]>[number];
+export type FileDiff = NonNullable<Diff["files"]>["files"][number];
+
+/** What one side made of an item since both were one log; null: as it was, or never there. */
+export type Deed = "added" | "changed" | "retracted" | null;
+
+export interface Compared {
+  readonly kind: string;
+  readonly key: string;
+  readonly base: DiffItem | null;
+  readonly left: DiffItem | null;
+  readonly right: DiffItem | null;
+  readonly leftDeed: Deed;
+  readonly rightDeed: Deed;
+}
+
+/** What differs between the two. What both made the same of is no difference. */
+export function compareItems(
+  changes: NonNullable<Diff["items"]>,
+  base: readonly DiffItem[],
+): readonly Compared[] {
+  const before = new Map(base.map((item) => [nameOf(item), item]));
+  return changes.map(({ kind, key, from, to }) => {
+    const was = before.get(nameOf({ kind, key })) ?? null;
+    return {
+      kind,
+      key,
+      base: was,
+      left: from,
+      right: to,
+      leftDeed: deedOf(was, from),
+      rightDeed: deedOf(was, to),
+    };
+  });
+}
+
+const nameOf = ({ kind, key }: { readonly kind: string; readonly key: string }): string => `${kind}/${key}`;
+
+function deedOf(was: DiffItem | null, is: DiffItem | null): Deed {
+  if (was === null) return is === null ? null : "added";
+  if (is === null) return "retracted";
+  return partsOf(was) === partsOf(is) ? null : "changed";
+}
+
+const partsOf = ({ value, because, status, erased }: DiffItem): string =>
+  JSON.stringify([sorted(value), because, status, erased]);
+
+/** The order of an object's fields says nothing. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return entries.map(([name, field]) => [name, sorted(field)]);
+}
+
+const fieldNames: Readonly<Record<string, string>> = {
+  why: "reason of its status",
+  compactions: "compactions",
+  openCalls: "open calls",
+  inbox: "inputs that wait",
+  turn: "turn",
+  holder: "run by",
+  erased: "erased records",
+  limits: "limit",
+  used: "used",
+  nanoUsd: "nano-dollars",
+  toolCalls: "tool calls",
+  wallMs: "milliseconds at work",
+};
+
+/** The path of a field in words: `budget.used.toolCalls` is "budget, used, tool calls". */
+export const fieldWords = (field: string): string =>
+  field
+    .split(".")
+    .map((part) => (Object.hasOwn(fieldNames, part) ? fieldNames[part] : part))
+    .join(", ");
+
+/** A field's value on a line or few; nothing where it is not there. */
+export const fieldText = (value: unknown): string | null =>
+  value === undefined || value === null || value === ""
+    ? null
+    : typeof value === "string"
+      ? value
+      : typeof value === "number"
+        ? count(value)
+        : JSON.stringify(value);

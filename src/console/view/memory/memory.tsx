@@ -1,0 +1,210 @@
+/** Memory: what later sessions are to know, where it came from, and how it is ended. */
+import { useState, type ReactNode } from "react";
+import { useRefusal } from "../../scopes.ts";
+import { plural } from "../../ui/amount.ts";
+import { AskFirst } from "../../ui/confirm.tsx";
+import { Button } from "../../ui/button.tsx";
+import { actorWords } from "../../ui/event-summary.ts";
+import { Ago } from "../../ui/moment.tsx";
+import { PlaceHead } from "../../ui/page-header.tsx";
+import { Portion } from "../../ui/show-more.tsx";
+import { Json, Said } from "../../ui/untrusted-text.tsx";
+import { SessionName } from "../../ui/session-name.tsx";
+import { tell } from "../../ui/toast.tsx";
+import { Empty, WhenRead } from "../../ui/load-error.tsx";
+import { brief } from "../../ui/visible.ts";
+import { refresh, useReading } from "../../query-cache.ts";
+import { goWith } from "../../route.ts";
+import { engine } from "../../server.ts";
+import { useHeard } from "../use-refetch-on-event.ts";
+import { useRowKeys } from "../row-keys.ts";
+import { RememberDialog, scopes } from "./form.tsx";
+import { useTyped } from "../typed.ts";
+import "../../ui/page.css";
+
+type Entry = Awaited<ReturnType<typeof engine.memory>>[number];
+
+export function Memory({ params }: { readonly params: URLSearchParams }): ReactNode {
+  const [isAdding, setAdding] = useState(false);
+  const text = params.get("q") ?? "";
+  const scope = scopes.find((one) => one === params.get("scope"));
+  const owner = params.get("owner");
+  const reading = useReading(`memory/${scope ?? ""}/${owner ?? ""}/${text}`, () =>
+    engine.memory({
+      ...(text.trim() === "" ? {} : { text }),
+      ...(scope === undefined ? {} : { scope }),
+      ...(owner === null ? {} : { owner }),
+    }),
+  );
+  useRowKeys(".places-row");
+  useHeard(/^memory\./, ["memory"]);
+  const isFiltered = text.trim() !== "" || scope !== undefined || owner !== null;
+  return (
+    <div className="places">
+      <PlaceHead
+        title="Memory"
+        does="Remember"
+        what="Remember something"
+        act={() => setAdding(true)}
+        needs="engine.remember"
+      />
+      <Filter text={text} scope={scope ?? ""} owner={owner} />
+      <WhenRead of={reading}>{(entries) => <Entries entries={entries} isFiltered={isFiltered} />}</WhenRead>
+      {isAdding ? <RememberDialog close={() => setAdding(false)} /> : null}
+    </div>
+  );
+}
+
+interface FilterProps {
+  readonly text: string;
+  readonly scope: string;
+  readonly owner: string | null;
+}
+
+const restMs = 200;
+
+function Filter({ text, scope, owner }: FilterProps): ReactNode {
+  const { typed, type } = useTyped(text, restMs);
+  return (
+    <div className="places-filter">
+      <input
+        className="field"
+        type="search"
+        aria-label="Words in what is remembered"
+        placeholder="Words in what is remembered"
+        value={typed}
+        onChange={({ target }) => type(target.value)}
+      />
+      <select
+        className="field"
+        aria-label="Scope"
+        value={scope}
+        onChange={({ target }) => goWith({ scope: target.value })}
+      >
+        <option value="">Every scope</option>
+        {scopes.map((one) => (
+          <option key={one} value={one}>
+            {one}
+          </option>
+        ))}
+      </select>
+      {owner === null ? null : (
+        <Button act={() => goWith({ owner: null })}>Not only of {brief(owner, 40)}</Button>
+      )}
+    </div>
+  );
+}
+
+interface EntriesProps {
+  readonly entries: readonly Entry[];
+  readonly isFiltered: boolean;
+}
+
+function Entries({ entries, isFiltered }: EntriesProps): ReactNode {
+  if (entries.length === 0 && isFiltered)
+    return (
+      <Empty title="Nothing of that is remembered">
+        <Button act={() => goWith({ q: null, scope: null, owner: null })}>Show everything</Button>
+      </Empty>
+    );
+  if (entries.length === 0)
+    return (
+      <Empty title="Nothing is remembered yet">
+        <p>
+          What is remembered is carried into sessions that are opened later, where it matters to their
+          objective. Promote an item of a session, let an agent do so, or remember something here.
+        </p>
+      </Empty>
+    );
+  return (
+    <>
+      <p className="soft small" role="status">
+        {plural(entries.length, "entry", "entries")}, the newest first
+      </p>
+      <Portion of={entries}>
+        {(shown) => (
+          <ul>
+            {shown.map((entry) => (
+              <EntryRow
+                key={`${entry.scope} ${entry.owner ?? ""} ${entry.kind} ${entry.key}`}
+                entry={entry}
+              />
+            ))}
+          </ul>
+        )}
+      </Portion>
+    </>
+  );
+}
+
+function EntryRow({ entry }: { readonly entry: Entry }): ReactNode {
+  const [isAsking, setAsking] = useState(false);
+  const refusal = useRefusal("engine.forget");
+  const { scope, owner, kind, key, value, because, erased, origin, actor, at } = entry;
+  const forget = async (): Promise<void> => {
+    await engine.forget({ scope, kind, key, ...(owner === null ? {} : { owner }) });
+    refresh("memory");
+    tell(`${brief(key, 60)} is forgotten.`);
+  };
+  return (
+    <li tabIndex={-1} className="places-row">
+      <div className="spread">
+        <p className="row wrap">
+          <b className="said">{brief(key, 120)}</b>
+          <span className="mark">{kind}</span>
+          <Scope scope={scope} owner={owner} />
+        </p>
+        {erased ? <p className="faint">Its content was erased.</p> : <Value value={value} />}
+        {because === null ? null : <p className="soft said">Because {brief(because, 400)}</p>}
+        <p className="faint small places-when">
+          <Ago at={at} />
+          <span>by {actorWords(actor)}</span>
+          {origin === null ? <span>from no session</span> : <Origin origin={origin} />}
+        </p>
+      </div>
+      <Button
+        size="small"
+        kind="quiet"
+        act={() => setAsking(true)}
+        refusal={refusal}
+        aria-label={`Forget ${brief(key, 60)}`}
+      >
+        Forget
+      </Button>
+      {isAsking ? (
+        <AskFirst
+          title={`Forget ${brief(key, 60)}?`}
+          does="Forget it"
+          act={forget}
+          close={() => setAsking(false)}
+        >
+          <p>Sessions that are opened from now on do not get it. Those that carry it keep it.</p>
+        </AskFirst>
+      ) : null}
+    </li>
+  );
+}
+
+const shownChars = 600;
+
+function Value({ value }: { readonly value: unknown }): ReactNode {
+  if (typeof value === "string") return <Said text={value} chars={shownChars} />;
+  return <Json value={value} chars={shownChars} />;
+}
+
+function Scope({ scope, owner }: Pick<Entry, "scope" | "owner">): ReactNode {
+  if (owner === null) return <span className="mark">{scope}</span>;
+  return (
+    <button type="button" className="mark places-owner" onClick={() => goWith({ scope, owner })}>
+      {scope} {brief(scope === "user" ? owner.slice(-6) : owner, 40)}
+    </button>
+  );
+}
+
+function Origin({ origin }: { readonly origin: NonNullable<Entry["origin"]> }): ReactNode {
+  return (
+    <span>
+      from <SessionName id={origin.session} to={origin.seq} />
+    </span>
+  );
+}

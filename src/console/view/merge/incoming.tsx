@@ -1,0 +1,74 @@
+/** What comes in without a question: only the other session has changed it. */
+import { useState, type ReactNode } from "react";
+import { plural } from "../../ui/amount.ts";
+import { Said } from "../../ui/untrusted-text.tsx";
+import { brief } from "../../ui/visible.ts";
+import type { MergePlan } from "./conflict-answer.ts";
+import { valueText } from "../compare/words.ts";
+
+const shownAtFirst = 60;
+
+export function Incoming({ plan }: { readonly plan: MergePlan }): ReactNode {
+  const [shown, setShown] = useState(shownAtFirst);
+  const { taken, same, left } = plan;
+  return (
+    <section className="compare-part" aria-label="What comes in">
+      <h2>
+        Comes in <span className="soft">{taken.length === 0 ? "no item" : plural(taken.length, "item")}</span>
+      </h2>
+      {taken.length === 0 ? null : (
+        <ul className="merge-taken">
+          {taken.slice(0, shown).map((write) => (
+            <Taken key={`${write.kind}/${write.key}`} write={write} />
+          ))}
+        </ul>
+      )}
+      {taken.length > shown ? (
+        <button type="button" className="button" onClick={() => setShown(shown * 4)}>
+          Show more: {plural(taken.length - shown, "item")}
+        </button>
+      ) : null}
+      {same.length === 0 ? null : <Named title="Both have changed these to the same" names={same} />}
+      {left.length === 0 ? null : <Named title="Erased over there, so that it cannot come in" names={left} />}
+    </section>
+  );
+}
+
+function Taken({ write }: { readonly write: MergePlan["taken"][number] }): ReactNode {
+  return (
+    <li>
+      <div className="merge-taken-name">
+        <span className="mark">{write.kind}</span> <bdi className="compare-key">{brief(write.key, 120)}</bdi>
+      </div>
+      {write.write === "retract" ? (
+        <p>
+          <span className="mark" data-tone="bad">
+            retracted
+          </span>
+        </p>
+      ) : (
+        <div>
+          <Said text={valueText(write.value)} chars={600} className="family-value" />
+          {write.because === undefined ? null : (
+            <p className="small soft said">
+              because <bdi>{brief(write.because, 400)}</bdi>
+            </p>
+          )}
+        </div>
+      )}
+      {write.write === "record" && write.status !== undefined ? (
+        <span className="mark">{write.status}</span>
+      ) : (
+        <span />
+      )}
+    </li>
+  );
+}
+
+function Named({ title, names }: { readonly title: string; readonly names: readonly string[] }): ReactNode {
+  return (
+    <p className="soft small said">
+      {title}: <bdi>{brief(names.join(", "), 600)}</bdi>
+    </p>
+  );
+}

@@ -1,0 +1,71 @@
+/** What somebody has answered so far, kept in the tab: a reload or a look elsewhere loses nothing. */
+import { useRef, useState } from "react";
+import {
+  firstAnswer,
+  ownAnswer,
+  type Answer,
+  type Answers,
+  type Conflict,
+  type Take,
+} from "./conflict-answer.ts";
+
+export interface MergeDraft {
+  readonly answers: Answers;
+  /** What the session is told, in words of one's own; empty: as Skein says it. */
+  readonly summary: string;
+  take(conflict: Conflict, take: Take): Answers;
+  amend(name: string, part: Partial<Pick<Answer, "text" | "isJson" | "because" | "status">>): void;
+  say(summary: string): void;
+  /** The merge is made: nothing is kept for another time. */
+  drop(): void;
+}
+
+interface Kept {
+  readonly answers: Answers;
+  readonly summary: string;
+}
+
+const nothing: Kept = { answers: {}, summary: "" };
+
+function read(key: string): Kept {
+  try {
+    const kept = JSON.parse(sessionStorage.getItem(key) ?? "null") as Kept | null;
+    return kept ?? nothing;
+  } catch {
+    return nothing;
+  }
+}
+
+export function useMergeDraft(into: string, from: string): MergeDraft {
+  const key = `skein-merge/${into}/${from}`;
+  const [kept, setKept] = useState(() => read(key));
+  // Whoever holds an earlier draft adds to the latest answers, and takes none of them back.
+  const latest = useRef(kept);
+  const keep = (next: Kept): void => {
+    latest.current = next;
+    setKept(next);
+    try {
+      sessionStorage.setItem(key, JSON.stringify(next));
+    } catch {
+      // There is no room for it: it is kept while the view is there.
+    }
+  };
+  const put = (name: string, answer: Answer): Answers => {
+    const answers = { ...latest.current.answers, [name]: answer };
+    keep({ ...latest.current, answers });
+    return answers;
+  };
+  return {
+    ...kept,
+    take(conflict, take) {
+      const before = ownAnswer(latest.current.answers, conflict.name);
+      return put(conflict.name, firstAnswer(conflict, take, before));
+    },
+    amend(name, part) {
+      const before = ownAnswer(latest.current.answers, name);
+      if (before !== undefined) put(name, { ...before, ...part });
+    },
+    say: (summary) => keep({ ...latest.current, summary }),
+    drop: () => sessionStorage.removeItem(key),
+  };
+}

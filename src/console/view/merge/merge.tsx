@@ -1,0 +1,92 @@
+/** A merge before it is made: what would come in, what both have changed, what the session is told. */
+import type { ReactNode } from "react";
+import { wayOut, mayIn } from "../../../protocol/library.ts";
+import { Link } from "../../link.tsx";
+import { Empty, WhenRead } from "../../ui/load-error.tsx";
+import { useReading } from "../../query-cache.ts";
+import { sessionPath } from "../../route.ts";
+import { sessionOf } from "../../server.ts";
+import { useScope } from "../session/scope.ts";
+import type { MergePlan } from "./conflict-answer.ts";
+import { Choose } from "../family/choose.tsx";
+import { Conflicts } from "./conflicts.tsx";
+import { Incoming } from "./incoming.tsx";
+import { MergeBar, MergeSummary } from "./merge-end.tsx";
+import { useMergeDraft } from "./merge-draft.ts";
+import { titlesAmong, type Titled } from "../family/relative.ts";
+import "../family/family.css";
+
+export function Merge({ params }: { readonly params: URLSearchParams }): ReactNode {
+  const { id } = useScope();
+  const from = params.get("from");
+  if (from === null || from === "")
+    return (
+      <Choose
+        title="Merge into it what was learned in"
+        toward={(session) => sessionPath(id, "merge", { from: session })}
+      />
+    );
+  return <Planned key={from} from={from} />;
+}
+
+function Planned({ from }: { readonly from: string }): ReactNode {
+  const { id, session } = useScope();
+  const read = useReading(`session/${id}/merge/${from}`, async () => {
+    const other = await sessionOf(from);
+    const plan = await session.merge({ from: other.id, dryRun: true });
+    return { plan, other: await other.state() };
+  });
+  return <WhenRead of={read}>{({ plan, other }) => <Shown plan={plan} other={other} />}</WhenRead>;
+}
+
+interface ShownProps {
+  readonly plan: MergePlan;
+  readonly other: Titled;
+}
+
+function Shown({ plan, other }: ShownProps): ReactNode {
+  const { id, state } = useScope();
+  const draft = useMergeDraft(id, plan.from);
+  const titleOf = titlesAmong([state, other]);
+  const [ours, theirs] = [titleOf(state), titleOf(other)];
+  const isTaking = mayIn(state.status, "write");
+  if (plan.range === null)
+    return (
+      <Empty title="Nothing there is new">
+        <p>
+          “{ours}” knows all that “{theirs}” does, or it has not gone on since both were the same.
+        </p>
+        <Link to={sessionPath(id, "compare", { with: plan.from })}>Compare the two</Link>
+      </Empty>
+    );
+  return (
+    <div className="family merge">
+      <header className="merge-top">
+        <h2>
+          What{" "}
+          <Link to={sessionPath(plan.from)} dir="auto">
+            {theirs}
+          </Link>{" "}
+          learned comes into <bdi>{ours}</bdi>
+        </h2>
+        <p className="soft">
+          Its positions {plan.range.fromSeq} to {plan.range.toSeq}
+          {plan.base === null ? "; they have nothing in common" : `, held against position ${plan.base.seq}`}.
+          Nothing is changed until you merge.{" "}
+          <Link to={sessionPath(id, "compare", { with: plan.from })}>Compare the two</Link>
+        </p>
+      </header>
+      {isTaking ? null : (
+        <p className="trouble" role="alert">
+          Nothing can be merged into it: {wayOut[state.status]}.
+        </p>
+      )}
+      {plan.conflicts.length === 0 ? null : (
+        <Conflicts conflicts={plan.conflicts} draft={draft} ours={ours} theirs={theirs} />
+      )}
+      <Incoming plan={plan} />
+      <MergeSummary plan={plan} draft={draft} ours={ours} />
+      <MergeBar plan={plan} draft={draft} isTaking={isTaking} theirs={theirs} />
+    </div>
+  );
+}

@@ -1,0 +1,89 @@
+/** What goes with an answer: a value of one's own, a task's status, and the reason, which is kept. */
+import { useId, type ReactNode } from "react";
+import { brief } from "../../ui/visible.ts";
+import { standingOf, type Answer, type Conflict } from "./conflict-answer.ts";
+import type { MergeDraft } from "./merge-draft.ts";
+
+interface OwnValueProps {
+  readonly conflict: Conflict;
+  readonly answer: Answer;
+  readonly amend: MergeDraft["amend"];
+}
+
+/** Why; it is kept in the log. */
+export function Why({ conflict, answer, amend }: OwnValueProps): ReactNode {
+  return (
+    <input
+      className="field merge-why"
+      aria-label={`Why ${brief(conflict.key, 60)} is resolved so`}
+      placeholder="Why; it is kept in the log, and may be left empty"
+      value={answer.because}
+      maxLength={1_000}
+      onChange={(event) => amend(conflict.name, { because: event.target.value })}
+      onKeyDown={leave}
+    />
+  );
+}
+
+/** Escape goes back to the conflict, where the digits count again. */
+function leave(event: { readonly key: string; readonly currentTarget: HTMLElement }): void {
+  if (event.key === "Escape") event.currentTarget.closest<HTMLElement>("article")?.focus();
+}
+
+const statuses = ["open", "done", "dropped"] as const;
+
+export function OwnValue({ conflict, answer, amend }: OwnValueProps): ReactNode {
+  const { name, kind } = conflict;
+  const id = useId();
+  const isWrong = standingOf(conflict, answer) === "wrong";
+  return (
+    <div className="merge-own">
+      <label className="labeled">
+        <span>The value</span>
+        <textarea
+          className="field mono"
+          rows={Math.min(12, Math.max(2, answer.text.split("\n", 13).length))}
+          value={answer.text}
+          aria-invalid={isWrong || undefined}
+          aria-describedby={isWrong ? id : undefined}
+          onChange={(event) => amend(name, { text: event.target.value })}
+          onKeyDown={leave}
+        />
+      </label>
+      <div className="row wrap">
+        <label className="row small soft">
+          It is
+          <select
+            className="field merge-select"
+            value={answer.isJson ? "json" : "text"}
+            onChange={(event) => amend(name, { isJson: event.target.value === "json" })}
+          >
+            <option value="text">a text</option>
+            <option value="json">JSON</option>
+          </select>
+        </label>
+        {kind === "task" ? (
+          <label className="row small soft">
+            The task is
+            <select
+              className="field merge-select"
+              value={answer.status ?? "open"}
+              onChange={(event) =>
+                amend(name, { status: statuses.find((one) => one === event.target.value) ?? null })
+              }
+            >
+              {statuses.map((status) => (
+                <option key={status}>{status}</option>
+              ))}
+            </select>
+          </label>
+        ) : null}
+        {isWrong ? (
+          <span className="merge-wrong small" id={id} role="alert">
+            This is no JSON. Mend it, or say that it is a text.
+          </span>
+        ) : null}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,232 @@
+/** What else can be done with a session: the choices of its menu, and what each asks first. */
+import { mayIn } from "../../../protocol/library.ts";
+import type { Me } from "../../../client/connect.ts";
+import { refusalOf } from "../../scopes.ts";
+import { plural, tokens } from "../../ui/amount.ts";
+import { copyText } from "../../ui/copy.tsx";
+import type { Form, Given } from "../../ui/form-dialog.tsx";
+import type { Choice } from "../../ui/menu.tsx";
+import { saveFile } from "../../ui/save-file.ts";
+import { tell, tellError } from "../../ui/toast.tsx";
+import { forget, refresh } from "../../query-cache.ts";
+import { go, sessionPath } from "../../route.ts";
+import { engine } from "../../server.ts";
+import type { Scope } from "./scope.ts";
+
+type Ask = (form: Form) => void;
+
+/** What was filled in; what was left empty is absent. */
+export function filled<N extends string>(given: Given, ...names: readonly N[]): Partial<Record<N, string>> {
+  const found = names.flatMap((name) => {
+    const value = given[name]?.trim() ?? "";
+    return value === "" ? [] : [[name, value]];
+  });
+  return Object.fromEntries(found) as Partial<Record<N, string>>;
+}
+
+export function choicesOf(scope: Scope, me: Me | undefined, ask: Ask): readonly Choice[] {
+  const { state, session, id } = scope;
+  const may = (command: Parameters<typeof mayIn>[1]): boolean =>
+    state.newer === null && mayIn(state.status, command);
+  const when = (allowed: boolean, form: () => Form): (() => void) | undefined =>
+    allowed ? () => ask(form()) : undefined;
+  const lifts = state.holds.map((name) => ({
+    name: `Lift the hold “${name.slice(0, 40)}”`,
+    act: async () => done(scope, session.lift(name), "Lifted."),
+  }));
+  const writes: readonly Choice[] = [
+    { name: "Fork…", act: () => ask(forkForm(scope)) },
+    { name: "Save a checkpoint…", act: when(may("describe"), () => saveForm(scope)) },
+    { name: "Compress…", act: when(may("compact") && state.status !== "running", () => compressForm(scope)) },
+    { name: "Clear…", act: when(may("close"), () => clearForm(scope)) },
+    { name: "Go on with another model…", act: when(may("migrate"), () => migrateForm(scope)) },
+    { name: "Sleep…", act: when(may("sleep"), () => sleepForm(scope)) },
+    {
+      name: "Archive",
+      apart: true,
+      act: may("archive") ? async () => done(scope, session.archive(), "Archived.") : undefined,
+    },
+    { name: "Cancel…", act: when(may("cancel"), () => cancelForm(scope)) },
+    { name: "Hold…", act: when(may("govern"), () => holdForm(scope)) },
+    ...lifts,
+  ];
+  return [
+    ...writes.map((choice) => ({ ...choice, refusal: refusalOf(me, ["write"]) })),
+    {
+      name: "Delete…",
+      act: when(state.status !== "running", () => deleteForm(scope)),
+      refusal: refusalOf(me, ["admin"]),
+    },
+    { name: "Export", apart: true, act: async () => exportBundle(id) },
+    { name: "Copy its id", act: async () => copyText(id, "the id") },
+    {
+      name: "Copy a link to it",
+      act: async () => copyText(new URL(sessionPath(id), location.origin).href, "the link"),
+    },
+  ];
+}
+
+async function done({ reread }: Scope, work: Promise<unknown>, said: string): Promise<void> {
+  await work;
+  tell(said);
+  reread();
+}
+
+const forkForm = ({ session, at }: Scope): Form => ({
+  title: "Fork",
+  lead: "A new session that knows all this one knows, and goes its own way from here.",
+  fields: [
+    { name: "objective", kind: "text", label: "What the fork is for; the same when it is left empty" },
+    { name: "name", label: "Name" },
+  ],
+  confirm: "Fork",
+  act: async (given) => {
+    const made = await session.fork({
+      ...filled(given, "objective", "name"),
+      ...(at === null ? {} : { atSeq: at }),
+    });
+    tell("Forked.");
+    go(sessionPath(made.id));
+  },
+});
+
+const saveForm = (scope: Scope): Form => ({
+  title: "Save a checkpoint",
+  lead: "A name for this position, to go back to or to fork from.",
+  fields: [
+    { name: "name", label: "Name", required: true },
+    { name: "note", label: "Note", kind: "text" },
+  ],
+  confirm: "Save",
+  act: async (given) => done(scope, scope.session.save(given["name"] ?? "", filled(given, "note")), "Saved."),
+});
+
+const compressForm = (scope: Scope): Form => ({
+  title: "Compress",
+  lead: "The context becomes smaller. The transcript stays in the log, and items are kept.",
+  fields: [
+    {
+      name: "strategy",
+      label: "How",
+      kind: "choice",
+      choices: [
+        ["", "As the agent says"],
+        ["prune", "Prune: old outputs out"],
+        ["summarize", "Summarize"],
+        ["extract", "Extract: items first, then a summary"],
+      ],
+    },
+    { name: "instructions", label: "What to keep above all", kind: "text" },
+  ],
+  confirm: "Compress",
+  act: async (given) => {
+    const options = filled(given, "strategy", "instructions") as Parameters<typeof scope.session.compress>[0];
+    const { compacted } = await scope.session.compress(options);
+    tell(compacted ? "Compressed." : "There was nothing to make smaller.");
+    scope.reread();
+  },
+});
+
+const clearForm = ({ session, state, reread }: Scope): Form => ({
+  title: "Clear",
+  lead: "This session is closed, and the next one begins with its agent and bindings, and an empty window.",
+  fields: [
+    { name: "objective", label: "Objective", kind: "text", value: state.objective ?? "" },
+    { name: "handoff", label: "The next one begins with a handoff of this one", kind: "tick", value: "on" },
+  ],
+  confirm: "Clear",
+  act: async (given) => {
+    const made = await session.clear({ ...filled(given, "objective"), handoff: given["handoff"] === "on" });
+    tell("Cleared. This is the next session.");
+    reread();
+    go(sessionPath(made.id));
+  },
+});
+
+const migrateForm = (scope: Scope): Form => ({
+  title: "Go on with another model",
+  lead: `Now it is ${scope.state.model ?? "what the agent says"}. What cannot travel is named in the log.`,
+  fields: [
+    { name: "model", label: "provider/model", required: true, placeholder: "anthropic/claude-sonnet-4-5" },
+  ],
+  confirm: "Migrate",
+  act: async (given) =>
+    done(
+      scope,
+      scope.session.migrate({ model: given["model"]?.trim() ?? "" }),
+      "It goes on with that model.",
+    ),
+});
+
+const sleepForm = (scope: Scope): Form => ({
+  title: "Sleep",
+  lead: "It waits until then, or until something comes in.",
+  fields: [
+    { name: "until", label: "Until; empty: until something wakes it", kind: "moment" },
+    { name: "reason", label: "Why" },
+  ],
+  confirm: "Sleep",
+  act: async (given) => {
+    const { until } = filled(given, "until");
+    const time = until === undefined ? {} : { untilMs: new Date(until).getTime() };
+    await done(scope, scope.session.sleep({ ...time, ...filled(given, "reason") }), "It sleeps.");
+  },
+});
+
+const cancelForm = (scope: Scope): Form => ({
+  title: "Cancel",
+  lead: "It ends now, also in the middle of a turn, and is closed as cancelled. It can be reopened.",
+  fields: [
+    { name: "reason", label: "Why" },
+    { name: "tree", label: "Also the sessions that it opened itself", kind: "tick" },
+  ],
+  confirm: "Cancel the session",
+  isBad: true,
+  act: async (given) =>
+    done(
+      scope,
+      scope.session.cancel({ ...filled(given, "reason"), ...(given["tree"] === "on" ? { tree: true } : {}) }),
+      "Cancelled.",
+    ),
+});
+
+const holdForm = (scope: Scope): Form => ({
+  title: "Hold",
+  lead: "Nothing of it can be erased or deleted until the hold is lifted.",
+  fields: [
+    { name: "name", label: "Name of the hold", required: true, placeholder: "audit-2026" },
+    { name: "reason", label: "Why" },
+  ],
+  confirm: "Hold",
+  act: async (given) =>
+    done(scope, scope.session.hold(given["name"] ?? "", filled(given, "reason")), "It is on hold."),
+});
+
+const deleteForm = ({ id, state }: Scope): Form => ({
+  title: "Delete this session",
+  lead:
+    `All ${plural(state.seq, "event")} and ${tokens(state.budget.used.tokens)} tokens of work are gone` +
+    " for good. Forks keep what they share.",
+  fields: [{ name: "reason", label: "Why" }],
+  confirm: "Delete",
+  isBad: true,
+  act: async (given) => {
+    // The page is left first: there is nothing more to read here.
+    go("/");
+    forget(`session/${id}`);
+    try {
+      await engine.delete(id, filled(given, "reason"));
+      tell("Deleted.");
+    } catch (error) {
+      tellError(error);
+    }
+    refresh("sessions");
+  },
+});
+
+async function exportBundle(id: string): Promise<void> {
+  tell("Exporting…");
+  const pieces: Uint8Array[] = [];
+  for await (const piece of engine.export(id)) pieces.push(piece);
+  saveFile(`${id}.skein`, pieces);
+}

@@ -1,0 +1,199 @@
+/**
+ * The events that the transcript is told from: a stretch of the log, without what no story is made of. It
+ * begins at the end, grows where somebody looks, and lets go of what is far from there.
+ */
+import type { RemoteSession } from "../../../client/connect.ts";
+import { cell, type Cell } from "../../signal.ts";
+import type { EventLog } from "./event-log.ts";
+import type { LogEvent } from "./log-event.ts";
+import { storyTypes, type Range, type Ranges } from "./transcript-entries.ts";
+
+export interface Tale {
+  /** All of the story's types from one position to the other, but for holes in what was rewound away. */
+  readonly events: readonly LogEvent[];
+  readonly fromSeq: number;
+  readonly toSeq: number;
+}
+
+export interface Teller {
+  /** Null before the first reading. */
+  readonly tale: Cell<Tale | null>;
+  readonly isReading: Cell<boolean>;
+  readonly error: Cell<unknown>;
+  /** Goes up when it was begun anew at its end. */
+  readonly begun: Cell<number>;
+  /** The end is here now: it goes on to there, or begins anew if that is far; with less while drawn. */
+  reach(endSeq: number, isDrawn?: boolean): void;
+  older(lost: Ranges): void;
+  newer(endSeq: number): void;
+  /** Begins anew around a position, unless that is here. Whether it is. */
+  show(seq: number, endSeq: number): boolean;
+  /** Begins anew at the end. */
+  toEnd(endSeq: number): void;
+  /** Reads what is within, as of what was rewound away and is unfolded. */
+  within(range: Range): void;
+}
+
+const pageEvents = 240;
+/** More are not held. */
+const heldEvents = 5_000;
+const drawnEvents = 60;
+/** An end that is further away is not gone to step by step. */
+const nearEvents = 1_000;
+const filledEvents = 500;
+
+type Read = (options: {
+  readonly fromSeq?: number;
+  readonly toSeq?: number;
+  readonly reverse?: boolean;
+  readonly limit: number;
+}) => Promise<LogEvent[]>;
+
+const readFrom =
+  (session: RemoteSession): Read =>
+  async (options) => {
+    const events: LogEvent[] = [];
+    for await (const event of session.events({ ...options, types: storyTypes })) events.push(event);
+    return options.reverse === true ? events.toReversed() : events;
+  };
+
+/** Up to a position, as many as fit a page. */
+async function before(read: Read, toSeq: number, limit = pageEvents): Promise<Tale> {
+  if (toSeq < 1) return { events: [], fromSeq: 1, toSeq: 0 };
+  const events = await read({ toSeq, reverse: true, limit });
+  return { events, fromSeq: events.length < limit ? 1 : (events[0]?.seq ?? 1), toSeq };
+}
+
+async function following(read: Read, fromSeq: number, endSeq: number): Promise<Tale> {
+  const events = await read({ fromSeq, toSeq: endSeq, limit: pageEvents });
+  const isAll = events.length < pageEvents;
+  return { events, fromSeq, toSeq: isAll ? endSeq : (events.at(-1)?.seq ?? endSeq) };
+}
+
+/** Both, one after the other; of too many, those at the other end are let go. */
+export function joined(first: Tale, second: Tale, keep: "first" | "second"): Tale {
+  const events = [...first.events, ...second.events];
+  const whole = { events, fromSeq: first.fromSeq, toSeq: second.toSeq };
+  if (events.length <= heldEvents) return whole;
+  if (keep === "first") {
+    const kept = events.slice(0, heldEvents);
+    return { ...whole, events: kept, toSeq: kept.at(-1)?.seq ?? whole.toSeq };
+  }
+  const kept = events.slice(-heldEvents);
+  return { ...whole, events: kept, fromSeq: kept[0]?.seq ?? whole.fromSeq };
+}
+
+export function makeTeller(session: RemoteSession, log: EventLog): Teller {
+  const read = readFrom(session);
+  const tale = cell<Tale | null>(null);
+  const isReading = cell(false);
+  const error = cell<unknown>(null);
+  const begun = cell(0);
+  /** Whether it goes on with the end; not while an earlier stretch is looked at. */
+  let isPinned = true;
+  let wanted: readonly [endSeq: number, isDrawn: boolean] = [0, false];
+
+  /** One reading at a time; what is asked for meanwhile is asked for again by who still wants it. */
+  async function run(work: () => Promise<void>): Promise<void> {
+    if (isReading.get()) return;
+    isReading.set(true);
+    try {
+      await work();
+      error.set(null);
+    } catch (caught) {
+      error.set(caught);
+    } finally {
+      isReading.set(false);
+    }
+    if (error.get() === null) reach(...wanted);
+  }
+
+  const begin = (endSeq: number, limit = pageEvents): Promise<void> =>
+    run(async () => {
+      isPinned = true;
+      tale.set(await before(read, endSeq, limit));
+      begun.set(begun.get() + 1);
+    });
+
+  /** What came in live is here already. */
+  function heardSince(from: number, endSeq: number): Tale | null {
+    if (endSeq - from > nearEvents) return null;
+    const events: LogEvent[] = [];
+    for (let seq = from; seq <= endSeq; seq++) {
+      const event = log.peek(seq);
+      if (event === undefined) return null;
+      if (storyTypes.includes(event.type)) events.push(event);
+    }
+    return { events, fromSeq: from, toSeq: endSeq };
+  }
+
+  function reach(endSeq: number, isDrawn = false): void {
+    wanted = [endSeq, isDrawn];
+    const now = tale.get();
+    if (isReading.get()) return;
+    const limit = isDrawn ? drawnEvents : pageEvents;
+    if (now === null || endSeq < now.fromSeq) return void begin(endSeq, limit);
+    if (!isPinned || endSeq <= now.toSeq) return;
+    const heard = heardSince(now.toSeq + 1, endSeq);
+    if (heard?.events.some(({ type }) => type === "content.erased") === true) return void begin(endSeq);
+    if (heard !== null) return tale.set(joined(now, heard, "second"));
+    if (endSeq - now.toSeq > (isDrawn ? 0 : nearEvents)) return void begin(endSeq, limit);
+    void run(async () => tale.set(joined(now, await following(read, now.toSeq + 1, endSeq), "second")));
+  }
+
+  return {
+    tale,
+    isReading,
+    error,
+    begun,
+    reach,
+    older(lost) {
+      const now = tale.get();
+      if (now === null || now.fromSeq === 1) return;
+      const hole = lost.find(
+        ([from, to]) => from < now.fromSeq && now.fromSeq - 1 <= to && to - from > pageEvents,
+      );
+      void run(async () => {
+        const more = await before(read, (hole?.[0] ?? now.fromSeq) - 1);
+        const whole = joined({ ...more, toSeq: now.fromSeq - 1 }, now, "first");
+        if (whole.toSeq < now.toSeq) isPinned = false;
+        tale.set(whole);
+      });
+    },
+    newer(endSeq) {
+      const now = tale.get();
+      if (now === null || now.toSeq >= endSeq) return;
+      void run(async () => {
+        const more = await following(read, now.toSeq + 1, endSeq);
+        if (more.toSeq >= endSeq) isPinned = true;
+        tale.set(joined(now, more, "second"));
+      });
+    },
+    show(seq, endSeq) {
+      const now = tale.get();
+      if (now === null || isReading.get() || error.get() !== null) return false;
+      const place = Math.min(Math.max(1, seq), endSeq);
+      if (now.fromSeq <= place && place <= now.toSeq) return true;
+      void run(async () => {
+        const first = await before(read, place);
+        const second = await following(read, place + 1, endSeq);
+        isPinned = second.toSeq >= endSeq;
+        tale.set(joined(first, second, "first"));
+      });
+      return false;
+    },
+    toEnd(endSeq) {
+      if ((tale.get()?.toSeq ?? 0) < endSeq) void begin(endSeq);
+    },
+    within([fromSeq, toSeq]) {
+      void run(async () => {
+        const found = await read({ fromSeq, toSeq, limit: filledEvents });
+        const now = tale.get();
+        if (now === null) return;
+        const others = now.events.filter(({ seq }) => seq < fromSeq || seq > toSeq);
+        const events = [...others, ...found].toSorted((a, b) => a.seq - b.seq);
+        tale.set({ ...now, events });
+      });
+    },
+  };
+}

@@ -1,0 +1,28 @@
+/** What the list was asked for and cannot look for, in words: nobody is to take it for filtered by that. */
+import { statuses } from "../../../protocol/library.ts";
+import { brief } from "../../ui/visible.ts";
+import { labelsOf, sorts } from "./filter.ts";
+
+const piecesOf = (text: string): readonly string[] => text.split(",").filter((piece) => piece.trim() !== "");
+const named = (pieces: readonly string[]): string =>
+  pieces.map((piece) => `“${brief(piece, 40)}”`).join(", ");
+
+/** Of what was written as labels, what is none; null: nothing. */
+export function labelTrouble(text: string): string | null {
+  const strays = piecesOf(text).filter((piece) => Object.keys(labelsOf(piece)).length === 0);
+  return strays.length === 0 ? null : `Labels are written label=value, as team=blue: not ${named(strays)}.`;
+}
+
+/** Of what an address asks for, what there is not. */
+export function leftOut(params: URLSearchParams): readonly string[] {
+  const known: readonly string[] = statuses;
+  const strays = piecesOf(params.get("status") ?? "").filter((piece) => !known.includes(piece));
+  const sort = params.get("sort") ?? "";
+  const waits = params.get("waits") ?? "";
+  return [
+    strays.length === 0 ? null : `There is no status ${named(strays)}: only ${statuses.join(", ")}.`,
+    labelTrouble(params.get("label") ?? ""),
+    ["", ...sorts].includes(sort) ? null : `There is no order ${named([sort])}: only ${sorts.join(", ")}.`,
+    ["", "person"].includes(waits) ? null : `There is no filter for what waits for ${named([waits])}.`,
+  ].filter((words) => words !== null);
+}

@@ -1,0 +1,91 @@
+/**
+ * What a session is told of one that was merged into it: where it comes from, what came in, what was made of
+ * conflicts, and what was said last over there. The same for the same, so that a merge can be shown before it
+ * is made.
+ */
+import type { ItemKind } from "../catalog/durable.ts";
+import { itemText } from "../context/boundary.ts";
+import { cut, isBlank } from "../context/text.ts";
+import type { MergeWrite, Resolution } from "./merge.ts";
+
+/** A conflict, and what was made of it. */
+export interface Settled {
+  /** `kind/key`. */
+  readonly name: string;
+  readonly kind: ItemKind;
+  readonly key: string;
+  readonly resolution: Resolution;
+  readonly writes: readonly MergeWrite[];
+}
+
+export interface SummarySource {
+  readonly from: string;
+  readonly fromSeq: number;
+  readonly toSeq: number;
+  /** What the other session is for; null when it was erased. */
+  readonly objective: string | null;
+  readonly taken: readonly MergeWrite[];
+  readonly settled: readonly Settled[];
+  /** What was said last over there, the newest last. */
+  readonly answers: readonly string[];
+  /** Words of the caller, in place of objective and answers. */
+  readonly words?: string | undefined;
+}
+
+/** In characters. A summary is part of every context that follows it. */
+const charsMax = { objective: 1_000, answer: 2_000, items: 12_000, item: 1_000, words: 20_000 } as const;
+
+export function mergeSummary(source: SummarySource): string {
+  const { from, fromSeq, toSeq, objective, taken, settled, answers, words } = source;
+  const told = objective === null ? "[erased: its objective]" : shorten(objective, charsMax.objective);
+  const said = answers.map((answer) => shorten(answer, charsMax.answer)).join("\n\n");
+  return [
+    `It worked on positions ${fromSeq} to ${toSeq} of its own log: ${from}@${fromSeq}-${toSeq}.`,
+    words === undefined ? `Its objective: ${told}` : shorten(words, charsMax.words),
+    listed("What came in from there", taken.map(writeText)),
+    listed("Where both had changed it", settled.map(settledText)),
+    words !== undefined || isBlank(said) ? "" : `What was said last over there:\n${said}`,
+  ]
+    .filter((part) => part !== "")
+    .join("\n\n");
+}
+
+function shorten(text: string, most: number): string {
+  return cut(text.toWellFormed(), most, (left) => `${left} characters are left out`);
+}
+
+/** As many as fit; how many there are is always said. */
+function listed(title: string, lines: readonly string[]): string {
+  if (lines.length === 0) return "";
+  const shown: string[] = [];
+  let chars = 0;
+  for (const line of lines) {
+    const short = shorten(line, charsMax.item);
+    chars += short.length;
+    if (chars > charsMax.items) break;
+    shown.push(`- ${short}`);
+  }
+  const rest = lines.length - shown.length;
+  const more = rest === 0 ? [] : [`- and ${rest} more; recall with kind and key reads one`];
+  return `${title}:\n${[...shown, ...more].join("\n")}`;
+}
+
+function writeText(write: MergeWrite): string {
+  const { kind, key } = write;
+  if (write.write === "retract") return `no longer holds: ${kind} ${key}`;
+  return itemText({ kind, key, status: write.status ?? null }, write);
+}
+
+function settledText({ kind, key, resolution, writes }: Settled): string {
+  const { take, because } = resolution;
+  const outcome = {
+    ours: "it stays as it was here",
+    theirs: "as it was there",
+    both: "both are kept",
+    value: "a value of its own",
+  }[take];
+  const now = writes.map(writeText).join("; ");
+  // The reason of a value is the reason of the item, which is told with it.
+  const reason = because === undefined || take === "value" ? "" : `; because ${because}`;
+  return `${kind} ${key}: ${outcome}${reason}${now === "" ? "" : `. ${now}`}`;
+}

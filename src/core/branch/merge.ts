@@ -1,0 +1,182 @@
+/**
+ * Merging: what another session learned since the base, held against what this one knows. Three-way, item by
+ * item, by kind and key:
+ *
+ *   they changed nothing                      nothing comes in
+ *   both changed it to the same               nothing comes in
+ *   only they changed it                      it is taken; a retraction is a change
+ *   both changed it, to different things      a conflict, which somebody resolves by name
+ *
+ * What counts is the value, and of a task its status; a reason alone is taken where nothing else was touched.
+ * Of an erased base nobody can say what became of it, so it counts as changed on both sides. What was erased
+ * over there cannot be copied: it is left, and named.
+ */
+import type { ItemKind } from "../catalog/durable.ts";
+import { itemKey } from "../fold/durable.ts";
+import { sameJson } from "../text/json.ts";
+import { limit } from "../limit.ts";
+import type { ItemRef } from "../state.ts";
+
+/** An item with its content, and who put it there. */
+export interface MergeItem {
+  readonly kind: ItemKind;
+  readonly key: string;
+  readonly value: unknown;
+  readonly because: string | null;
+  readonly status: ItemRef["status"];
+  readonly erased: boolean;
+  readonly seq: number;
+  readonly at: number;
+  readonly actor: string;
+  /** The salted hash of its content: two items with the same are one record. */
+  readonly hash: string | null;
+}
+
+/** By `kind/key`. */
+export type MergeItems = ReadonlyMap<string, MergeItem>;
+
+/** One item of three: absent where it was never there, or was retracted. */
+export interface Triple {
+  /** `kind/key`. */
+  readonly name: string;
+  readonly kind: ItemKind;
+  readonly key: string;
+  readonly base: MergeItem | null;
+  readonly ours: MergeItem | null;
+  readonly theirs: MergeItem | null;
+}
+
+export interface Merged {
+  /** Only they changed it. */
+  readonly taken: readonly Triple[];
+  /** Both changed it to the same. */
+  readonly same: readonly Triple[];
+  /** They changed it, and what they made of it is erased. */
+  readonly left: readonly Triple[];
+  readonly conflicts: readonly Triple[];
+}
+
+export function mergeItems(base: MergeItems, ours: MergeItems, theirs: MergeItems): Merged {
+  const merged: { readonly [K in keyof Merged]: Triple[] } = { taken: [], same: [], left: [], conflicts: [] };
+  for (const name of [...new Set([...base.keys(), ...theirs.keys()])].toSorted()) {
+    const triple = tripleOf(name, base.get(name), ours.get(name), theirs.get(name));
+    const fate = fateOf(triple);
+    if (fate !== null) merged[fate].push(triple);
+  }
+  return merged;
+}
+
+function tripleOf(
+  name: string,
+  base: MergeItem | undefined,
+  ours: MergeItem | undefined,
+  theirs: MergeItem | undefined,
+): Triple {
+  const mark = name.indexOf("/");
+  const kind = name.slice(0, mark) as ItemKind;
+  const key = name.slice(mark + 1);
+  return { name, kind, key, base: base ?? null, ours: ours ?? null, theirs: theirs ?? null };
+}
+
+/** Null: nothing comes in, and nothing is to be said about it. */
+function fateOf({ base, ours, theirs }: Triple): keyof Merged | null {
+  if (isOneRecord(theirs, base)) return null;
+  if (isUnchanged(theirs, base)) {
+    const untouched = isUnchanged(ours, base) && ours?.because === base?.because;
+    return untouched && theirs?.because !== base?.because ? "taken" : null;
+  }
+  if (isEqual(ours, theirs)) return "same";
+  if (theirs?.erased === true) return "left";
+  return isUnchanged(ours, base) ? "taken" : "conflicts";
+}
+
+const isUnchanged = (item: MergeItem | null, base: MergeItem | null): boolean =>
+  base?.erased !== true && isEqual(item, base);
+
+function isEqual(a: MergeItem | null, b: MergeItem | null): boolean {
+  if (a === null || b === null) return a === b;
+  if (isOneRecord(a, b)) return true;
+  return !a.erased && !b.erased && a.status === b.status && sameJson(a.value, b.value);
+}
+
+/** Two items, or references to them, that are the same record, though its content may be gone. */
+export const isOneRecord = (
+  a: { readonly hash: string | null } | null | undefined,
+  b: { readonly hash: string | null } | null | undefined,
+): boolean => typeof a?.hash === "string" && a.hash === b?.hash;
+
+/** What is made of a conflict. */
+export type Resolution =
+  | { readonly take: "ours" | "theirs" | "both"; readonly because?: string }
+  | {
+      readonly take: "value";
+      readonly value: unknown;
+      readonly because?: string;
+      /** Of a task; by default as they have it. */
+      readonly status?: "open" | "done" | "dropped";
+    };
+
+/** A change that a merge makes to the items of the session that it goes into. */
+export type MergeWrite =
+  | {
+      readonly write: "record";
+      readonly kind: ItemKind;
+      readonly key: string;
+      readonly value: unknown;
+      readonly because?: string;
+      readonly status?: "open" | "done" | "dropped";
+      readonly origin?: { readonly session: string; readonly seq: number };
+    }
+  | {
+      readonly write: "retract";
+      readonly kind: ItemKind;
+      readonly key: string;
+      readonly because?: string;
+    };
+
+/** Takes an item over as the other session has it. */
+export function takeTheirs({ kind, key, theirs }: Triple, from: string, as: string = key): MergeWrite {
+  if (theirs === null) return { write: "retract", kind, key, because: `it no longer holds in ${from}` };
+  const { value, because, status, seq } = theirs;
+  return {
+    write: "record",
+    kind,
+    key: as,
+    value,
+    ...(because === null ? {} : { because }),
+    ...(status === null ? {} : { status }),
+    origin: { session: from, seq },
+  };
+}
+
+/** The changes that a resolution brings about. Of what stays as it is, none. */
+export function resolve(
+  conflict: Triple,
+  resolution: Resolution,
+  { from, isTaken }: { readonly from: string; readonly isTaken: (name: string) => boolean },
+): readonly MergeWrite[] {
+  const { kind, key, ours, theirs } = conflict;
+  switch (resolution.take) {
+    case "ours":
+      return [];
+    case "theirs":
+      return [takeTheirs(conflict, from)];
+    case "both":
+      return [takeTheirs(conflict, from, besideKey(kind, key, from, isTaken))];
+    case "value": {
+      const { value, because } = resolution;
+      const status = resolution.status ?? theirs?.status ?? ours?.status ?? "open";
+      const reason = because === undefined ? {} : { because };
+      return [{ write: "record", kind, key, value, ...reason, ...(kind === "task" ? { status } : {}) }];
+    }
+  }
+}
+
+/** Where theirs stands when both are kept: `key (from 4x8kz1ab)`, the end of their id; or with a number. */
+function besideKey(kind: ItemKind, key: string, from: string, isTaken: (name: string) => boolean): string {
+  for (let number = 1; ; number++) {
+    const mark = ` (from ${from.slice(-8)}${number === 1 ? "" : ` ${number}`})`;
+    const beside = `${key.slice(0, limit.keyCharsMax - mark.length).toWellFormed()}${mark}`;
+    if (!isTaken(itemKey(kind, beside))) return beside;
+  }
+}

@@ -1,0 +1,40 @@
+/** Where a session comes from that is no fork: the first record of its log says so. */
+import { isSessionId, type SessionId } from "../ids.ts";
+
+/**
+ * `child`: the other session opened it. `successor`: it carries on the other's work, after `clear` or
+ * `open --from`.
+ */
+export interface Origin {
+  readonly session: SessionId;
+  readonly relation: "child" | "successor";
+  /** Of a child: the position in the log of the other at which it was opened. */
+  readonly seq: number | null;
+}
+
+/** `body` is the stored JSON. Null: a person opened it, it is a fork, or the body is damaged. */
+export function originOf({ type, body }: { readonly type: string; readonly body: string }): Origin | null {
+  return type === "session.opened" ? originIn(parsed(body)) : null;
+}
+
+/** The same of the body of `session.opened` as an object. */
+export function originIn(body: unknown): Origin | null {
+  const { parent, from } = (body ?? {}) as {
+    readonly parent?: { readonly session?: unknown; readonly seq?: unknown } | null;
+    readonly from?: unknown;
+  };
+  const opener = parent?.session;
+  if (typeof opener === "string" && isSessionId(opener)) {
+    return { session: opener, relation: "child", seq: typeof parent?.seq === "number" ? parent.seq : null };
+  }
+  if (typeof from !== "string" || !isSessionId(from)) return null;
+  return { session: from, relation: "successor", seq: null };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,104 @@
+/** Budgets: what is left of a session's limits, and which limit stands in the way of something. */
+import { resources, type Amounts, type State } from "../state.ts";
+
+export type Resource = (typeof resources)[number];
+
+/** What is left of each limit that there is. A reservation counts as spent until its call is settled. */
+export function budgetLeft(state: State): Amounts {
+  const left = resources.flatMap((resource) => {
+    const most = state.standing.limits[resource];
+    return most === undefined ? [] : [[resource, Math.max(0, most - spentOf(state, resource))]];
+  });
+  return Object.fromEntries(left) as Amounts;
+}
+
+/** What a session could give back, of what it was given: null when nothing is left, or nobody gave it any. */
+export function leftToReturn(state: State, nowMs: number): { to: string; amounts: Amounts } | null {
+  const { payer, limits } = state.standing;
+  if (payer === null) return null;
+  const left = resources.flatMap((resource) => {
+    const got = payer.amounts[resource];
+    if (got === undefined) return [];
+    const going = resource === "wallMs" ? workMs(state, nowMs) : 0;
+    const rest = Math.min(got, limits[resource] ?? got) - spentOf(state, resource) - going;
+    return rest > 0 ? [[resource, rest] as const] : [];
+  });
+  return left.length === 0 ? null : { to: payer.session, amounts: Object.fromEntries(left) };
+}
+
+/** How a budget goes over to a successor. Nothing of it is there twice, and nothing is lost. */
+export interface BudgetHandover {
+  /** The successor's own limits. */
+  readonly limits: Amounts;
+  /** What it gets of the share that another session pays for: what is left of it goes back there. */
+  readonly got: Amounts;
+  /** What the predecessor keeps: as much as it has used. */
+  readonly kept: Amounts;
+}
+
+/** Null when there is no limit. */
+export function handOverBudget(state: State, nowMs: number): BudgetHandover | null {
+  const { limits, payer } = state.standing;
+  const own: Record<string, number> = {};
+  const got: Record<string, number> = {};
+  const kept: Record<string, number> = {};
+  for (const resource of resources) {
+    const most = limits[resource];
+    if (most === undefined) continue;
+    const spent = spentOf(state, resource) + (resource === "wallMs" ? workMs(state, nowMs) : 0);
+    const rest = Math.max(0, most - spent);
+    const paid = payer?.amounts[resource];
+    const share = paid === undefined ? 0 : Math.max(0, Math.min(rest, paid - spent));
+    kept[resource] = most - rest;
+    if (paid !== undefined) got[resource] = share;
+    if (paid === undefined || rest > share) own[resource] = rest - share;
+  }
+  return Object.keys(limits).length === 0 ? null : { limits: own, got, kept };
+}
+
+/** Time at work that is not counted yet. */
+export const workMs = ({ standing: { workedTo } }: State, nowMs: number): number =>
+  workedTo === null ? 0 : Math.max(0, nowMs - workedTo);
+
+function spentOf({ standing }: State, resource: Resource): number {
+  const { used, allotted, reserved } = standing;
+  return used[resource] + allotted[resource] + (reserved?.amounts[resource] ?? 0);
+}
+
+/** The first limit that these amounts would go beyond, and what is used of it. */
+export function budgetShort(
+  state: State,
+  wanted: Amounts,
+): { readonly resource: Resource; readonly limit: number; readonly used: number } | null {
+  const left = budgetLeft(state);
+  for (const resource of resources) {
+    const rest = left[resource];
+    const want = wanted[resource] ?? 0;
+    if (rest === undefined || want === 0 || want <= rest) continue;
+    const most = state.standing.limits[resource] ?? 0;
+    // Time is not only wanted: it has passed.
+    const used = spentOf(state, resource) + (resource === "wallMs" ? want : 0);
+    return { resource, limit: most, used };
+  }
+  return null;
+}
+
+const words: Readonly<Record<Resource, string>> = {
+  tokens: "tokens",
+  nanoUsd: "money",
+  steps: "steps",
+  turns: "turns",
+  toolCalls: "tool calls",
+  wallMs: "time",
+};
+
+/** What a person reads when a limit is reached. */
+export function budgetReason(resource: Resource, limit: number, used: number): string {
+  const [spent, most] = [amount(resource, used), amount(resource, limit)];
+  return `the budget for ${words[resource]} is used up: ${spent} of ${most}`;
+}
+
+function amount(resource: Resource, value: number): string {
+  if (resource === "nanoUsd") return `$${(value / 1e9).toFixed(value < 1e7 ? 6 : 2)}`;
+  return resource === "wallMs" ? `${Math.floor(value / 1000)} s` : String(value);
+}

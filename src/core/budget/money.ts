@@ -1,0 +1,148 @@
+/**
+ * Money and tokens of model calls. This is the one definition: the fold, the budget, lists, reports, the SQL
+ * views (src/store/…/views) and the metrics all follow it.
+ *
+ * A call is opened by `model.requested`, which reserves the most it can cost, and settled by the record that
+ * ends it. What a provider reported, or Skein counted, is spent. What nobody can confirm is an upper bound
+ * beside it: the whole reservation while a call is open or after a crash; after an interrupt, hidden
+ * reasoning and output that was generated and not streamed yet. A budget counts both. A price that is not
+ * known is not zero.
+ */
+import { limit } from "../limit.ts";
+import { costOf, type TokenPrice, type TokenUsage } from "./price.ts";
+import type { Amounts, State } from "../state.ts";
+import { addSpend, noSpend, type Spend } from "../text/money.ts";
+
+export { addSpend, moneyText, noSpend, spendText, type Spend } from "../text/money.ts";
+
+/** The types of records that open or settle a call. */
+export const callTypes = [
+  "model.requested",
+  "model.responded",
+  "model.failed",
+  "transcript.compacted",
+  "handoff.written",
+] as const;
+export type CallType = (typeof callTypes)[number];
+
+/** The fields of such a record that money and tokens are made of. */
+export interface CallBody {
+  readonly usage?:
+    | {
+        readonly inputTokens: number;
+        readonly outputTokens: number;
+        readonly estimated?: boolean | undefined;
+      }
+    | undefined;
+  readonly costNanoUsd?: number | null | undefined;
+  readonly unconfirmed?: Amounts | undefined;
+  readonly released?: Amounts | undefined;
+}
+
+/**
+ * What the record that settles a call adds. Null for a record that settles none: a compaction or handoff
+ * without a model. Up to 0.4 a failed call of unknown cost did not say its upper bound: it is what the
+ * request reserved.
+ */
+export function settledSpend(
+  type: Exclude<CallType, "model.requested">,
+  body: CallBody,
+  reserved: Amounts | null,
+): Spend | null {
+  const { usage, costNanoUsd = null, unconfirmed, released } = body;
+  if (type !== "model.failed") return usage === undefined ? null : confirmed(usage, costNanoUsd);
+  if (released !== undefined) return corrected(body, released);
+  if (unconfirmed === undefined)
+    return costNanoUsd === null ? openSpend(reserved ?? {}) : confirmed(usage, costNanoUsd);
+  const known = confirmed(usage, costNanoUsd ?? (unconfirmed.nanoUsd === undefined ? null : 0));
+  return addSpend(known, boundOf(unconfirmed, 1));
+}
+
+/** A call that is open, or was lost: nothing is known of it but the most it can have cost. */
+export const openSpend = (reserved: Amounts): Spend => ({
+  ...boundOf(reserved, 1),
+  calls: 1,
+  unpriced: reserved.nanoUsd === undefined ? 1 : 0,
+});
+
+const boundOf = ({ tokens = 0, nanoUsd = 0 }: Amounts, sign: 1 | -1): Spend => ({
+  ...noSpend,
+  unconfirmedTokens: sign * tokens,
+  unconfirmedNanoUsd: sign * nanoUsd,
+});
+
+const confirmed = (usage: CallBody["usage"], costNanoUsd: number | null): Spend => ({
+  ...noSpend,
+  calls: 1,
+  inputTokens: usage?.inputTokens ?? 0,
+  outputTokens: usage?.outputTokens ?? 0,
+  nanoUsd: costNanoUsd ?? 0,
+  unpriced: costNanoUsd === null ? 1 : 0,
+  estimated: usage?.estimated === true ? 1 : 0,
+});
+
+/** A call that was given up as lost, and whose cost became known after all. It was counted as a call then. */
+function corrected({ usage, costNanoUsd, unconfirmed = {} }: CallBody, released: Amounts): Spend {
+  const known = { ...confirmed(usage, costNanoUsd ?? 0), calls: 0 };
+  return addSpend(known, addSpend(boundOf(released, -1), boundOf(unconfirmed, 1)));
+}
+
+/** What a session has spent, the call that is open now included. */
+export function spendOf({ standing }: Pick<State, "standing">): Spend {
+  const { used, unpriced, calls, reserved } = standing;
+  const settled: Spend = { ...calls, unpriced, nanoUsd: used.nanoUsd - calls.unconfirmedNanoUsd };
+  return reserved === null ? settled : addSpend(settled, openSpend(reserved.amounts));
+}
+
+/** What is known of a call that broke off, or was interrupted. */
+export interface BrokenCall {
+  readonly price: TokenPrice | null;
+  /** What the request reserved: the most the call can have used. */
+  readonly reserved: Amounts;
+  /** The tokens of the context as Skein counted them. */
+  readonly inputTokens: number;
+  /** The last usage that the provider reported; null when it reported none. */
+  readonly reported: TokenUsage | null;
+  /** The tokens of what was streamed, as Skein counted them. */
+  readonly streamedTokens: number;
+  /** The model may have produced output that was not streamed. */
+  readonly hidden: boolean;
+  /** Since the last part of the stream was heard, or since the request. */
+  readonly silentMs: number;
+}
+
+export interface BrokenSettlement {
+  readonly usage: TokenUsage & { readonly estimated: true };
+  readonly costNanoUsd: number | null;
+  readonly unconfirmed: { readonly tokens: number; readonly nanoUsd?: number };
+}
+
+/**
+ * Settles a call that broke off: input as reported, or as counted; output as reported or as streamed,
+ * whichever is more. What can have been generated besides is left unconfirmed, up to what was reserved.
+ */
+export function settleBroken(call: BrokenCall): BrokenSettlement {
+  const { price, reserved, reported, streamedTokens } = call;
+  const outputTokens = Math.max(reported?.outputTokens ?? 0, streamedTokens);
+  const usage = {
+    ...(reported ?? { inputTokens: call.inputTokens }),
+    outputTokens,
+    estimated: true,
+  } as const;
+  const costNanoUsd = costOf(price, usage);
+  const room = Math.max(0, (reserved.tokens ?? 0) - call.inputTokens - outputTokens);
+  const tokens = Math.min(room, call.hidden ? Infinity : unseenTokens(call, outputTokens));
+  if (costNanoUsd === null || price === null) return { usage, costNanoUsd, unconfirmed: { tokens } };
+  const most = costOf(price, { inputTokens: 0, outputTokens: tokens }) ?? 0;
+  return { usage, costNanoUsd, unconfirmed: { tokens, nanoUsd: most } };
+}
+
+/**
+ * The most output that a provider bills and that was not heard: generated since the last part, or until the
+ * provider noticed the end of the connection; and what its tokenizer counts more than Skein's.
+ */
+function unseenTokens({ silentMs, reported }: BrokenCall, outputTokens: number): number {
+  const generating = ((silentMs + limit.interruptNoticedMs) * limit.outputTokensPerSecondMax) / 1_000;
+  const counted = outputTokens - (reported?.outputTokens ?? 0);
+  return Math.ceil(generating + (counted * limit.countErrorPercentMax) / 100);
+}

@@ -1,0 +1,88 @@
+/**
+ * Which contents a bundle leaves out. A content may be missing only where a `content.erased` in the bundle
+ * names its position: the one of its own log, or of a log that shares the position. Otherwise anyone who
+ * carries the bundle could strip contents, and the chain, which survives erasure, would still verify.
+ */
+import type { BundleLog } from "./format.ts";
+import type { StoredRecord } from "../chain.ts";
+import type { SessionId } from "../ids.ts";
+import type { Range } from "../range.ts";
+
+export interface MissingContents {
+  /** Takes the next record of a log, in the order in which they travel. */
+  see(log: BundleLog, record: StoredRecord): void;
+  /** The first content that is missing and that no record names; null when there is none. */
+  unnamed(): { readonly session: SessionId; readonly seq: number } | null;
+}
+
+export function trackMissingContents(logs: readonly BundleLog[]): MissingContents {
+  const byId = new Map(logs.map((log) => [log.session, log]));
+  const missing = new Map<SessionId, [number, number][]>();
+  const named = new Map<SessionId, Range[]>();
+
+  /** Positions below the first own one stand in the logs that a log was forked from. */
+  function name(log: BundleLog, [fromSeq, toSeq]: Range): void {
+    let owner: BundleLog | undefined = log;
+    for (let end = toSeq; owner !== undefined && fromSeq <= end;) {
+      listOf(named, owner.session).push([Math.max(fromSeq, owner.fromSeq), Math.min(end, owner.toSeq)]);
+      end = Math.min(end, owner.fromSeq - 1);
+      owner = owner.base === null ? undefined : byId.get(owner.base);
+    }
+  }
+
+  return {
+    see(log, { seq, type, body, content, contentHash }) {
+      if (type === "content.erased") for (const range of rangesIn(body)) name(log, range);
+      if (contentHash === null || content !== null) return;
+      const list = listOf(missing, log.session);
+      const last = list.at(-1);
+      if (last?.[1] === seq - 1) last[1] = seq;
+      else list.push([seq, seq]);
+    },
+    unnamed() {
+      for (const [session, ranges] of missing) {
+        const seq = firstOutside(ranges, named.get(session) ?? []);
+        if (seq !== null) return { session, seq };
+      }
+      return null;
+    },
+  };
+}
+
+function listOf<T>(lists: Map<SessionId, T[]>, session: SessionId): T[] {
+  const list = lists.get(session) ?? [];
+  lists.set(session, list);
+  return list;
+}
+
+/** The first position of sorted ranges that none of the others covers. One sort, then one pass over both. */
+function firstOutside(ranges: readonly Range[], cover: readonly Range[]): number | null {
+  const sorted = cover.toSorted((a, b) => a[0] - b[0]);
+  let next = 0;
+  let coveredTo = 0;
+  for (const [fromSeq, toSeq] of ranges) {
+    let seq = Math.max(fromSeq, Math.min(coveredTo + 1, toSeq + 1));
+    for (let one = sorted[next]; one !== undefined && one[0] <= seq && seq <= toSeq; one = sorted[next]) {
+      coveredTo = Math.max(coveredTo, one[1]);
+      seq = Math.max(seq, coveredTo + 1);
+      next += 1;
+    }
+    if (seq <= toSeq) return seq;
+  }
+  return null;
+}
+
+/** What a body from outside names; anything that is no range names nothing. */
+function rangesIn(body: string): readonly Range[] {
+  let ranges: unknown;
+  try {
+    ({ ranges } = JSON.parse(body) as { readonly ranges?: unknown });
+  } catch {
+    return [];
+  }
+  if (!Array.isArray(ranges)) return [];
+  return ranges.filter(
+    (one: unknown): one is Range =>
+      Array.isArray(one) && one.length === 2 && one.every((seq) => Number.isSafeInteger(seq) && seq >= 1),
+  );
+}

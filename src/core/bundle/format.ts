@@ -1,0 +1,289 @@
+/**
+ * The bundle: sessions in one file, stored for ever. docs/bundle-format.md says the same for outsiders.
+ *
+ * A file is the line `skein-bundle 2` and frames, one after the other: a header of 12 bytes, then the
+ * payload. Version 1 differs in its signature and its trailer only, and is read for ever.
+ *
+ *   kind     1 byte   M manifest, L records, B a chunk of a blob, T trailer
+ *   flags    1 byte   1: the payload is compressed (zstd); 2: the last chunk of its blob
+ *   zero     2 bytes
+ *   size     4 bytes  length of the payload once it is unpacked, big endian
+ *   stored   4 bytes  length of the payload as it stands here, big endian
+ *
+ * M comes first and T last, each once. Between them are the logs in the order of the manifest, each log's
+ * records in order of seq, and every blob before the records that refer to it. A payload of L is lines as in
+ * an export (docs/log-format.md); of B, the 32 bytes of the blob's hash and then bytes of it.
+ */
+import * as z from "zod";
+import { Count, Key, Millis, Seq, SessionRef, Sha256 } from "../catalog/entry.ts";
+import { headerField, type StoredRecord } from "../chain.ts";
+import { SkeinError } from "../error.ts";
+import { parseSessionId, quote, type SessionId } from "../ids.ts";
+import { limit } from "../limit.ts";
+
+/** Version 1 signs the heads of the logs, version 2 the whole file. */
+export type BundleVersion = 1 | 2;
+export const bundleVersion: BundleVersion = 2;
+export const bundleLine = `skein-bundle ${bundleVersion}\n`;
+const bundleLines: ReadonlyMap<string, BundleVersion> = new Map([
+  ["skein-bundle 1\n", 1],
+  [bundleLine, bundleVersion],
+]);
+/** The first line of any version is no longer than this. */
+export const bundleLineBytesMax = 32;
+export const frameHeaderBytes = 12;
+
+export const frameKinds = { manifest: "M", records: "L", blob: "B", trailer: "T" } as const;
+export type FrameKind = (typeof frameKinds)[keyof typeof frameKinds];
+
+export const packed = 1;
+export const lastChunk = 2;
+
+/**
+ * How much all frames so far may unpack to, for so many bytes in the file: a small bundle cannot fill a disk
+ * before it is known to be right. A writer that would go beyond leaves a frame as it is.
+ */
+export const unpackedMax = (storedBytes: number): number => 67_108_864 + 64 * storedBytes;
+
+const Place = z.strictObject({ session: SessionRef, seq: Seq });
+
+const Log = z.strictObject({
+  session: SessionRef,
+  /** As its first record names it; null when it is no fork. */
+  parent: Place.nullable(),
+  /** The log in which the record at `parent.seq` lies. */
+  base: SessionRef.nullable(),
+  fromSeq: Seq,
+  toSeq: Seq,
+  /** Of the record at `toSeq`. */
+  hash: Sha256,
+  /** `session`: the whole of it, as it was then. `prefix`: what others in the bundle share. */
+  kind: z.enum(["session", "prefix"]),
+});
+
+const Manifest = z.looseObject({
+  format: z.literal("skein-bundle"),
+  version: z.literal([1, 2]),
+  /** The Skein that made it. */
+  program: z.string().max(64),
+  madeAt: Millis,
+  /** The session that was asked for. */
+  session: SessionRef,
+  /** The move by which it can be taken over; null for a copy. */
+  move: Key.nullable(),
+  logs: z.array(Log).min(1),
+});
+
+const publicKeyForm = /^[A-Za-z0-9_-]{43}$/;
+
+const Trailer = z.looseObject({
+  records: Count,
+  blobs: Count,
+  /** Blobs that blocks name and that were lost already where the bundle was made. */
+  lost: z.array(Sha256),
+  /** Of everything before the trailer's frame. */
+  sha256: Sha256,
+  signature: z
+    .strictObject({ publicKey: z.string().regex(publicKeyForm), signature: z.string().max(128) })
+    .nullable(),
+});
+
+export type BundleManifest = z.infer<typeof Manifest>;
+export type BundleTrailer = z.infer<typeof Trailer>;
+
+/** A log of a bundle: what travels of it, and where it goes on from. */
+export interface BundleLog {
+  readonly session: SessionId;
+  readonly parent: { readonly session: SessionId; readonly seq: number } | null;
+  readonly base: SessionId | null;
+  readonly fromSeq: number;
+  readonly toSeq: number;
+  readonly hash: string;
+  readonly kind: "session" | "prefix";
+}
+
+/** The version that the first line names; throws for a version that this program does not read. */
+export function parseBundleLine(line: string): BundleVersion {
+  const known = bundleLines.get(line);
+  if (known !== undefined) return known;
+  const [, version] = /^skein-bundle (\d{1,9})\n/.exec(line) ?? [];
+  if (version === undefined) throw new SkeinError("invalid", "this is not a bundle of Skein");
+  const message = `the bundle is of version ${version}; this Skein reads up to ${bundleVersion}`;
+  throw new SkeinError("refused", message, {
+    hint: "update Skein; nothing was changed",
+  });
+}
+
+/** Wrong input: nothing that is stored is damaged. */
+export const bundleFlaw = (what: string, cause?: unknown): SkeinError =>
+  new SkeinError("invalid", `the bundle is damaged: ${what}`, {
+    hint: "get it again from where it was made; nothing was changed",
+    cause,
+  });
+
+export function parseTrailer(text: string, version: BundleVersion): BundleTrailer {
+  const trailer = parsed("its trailer", Trailer, text);
+  // Nothing signs the bytes of the trailer itself, so there is one spelling of it only.
+  if (version > 1 && trailerText(trailer) !== text)
+    throw bundleFlaw("its trailer is not spelled as it must be");
+  return trailer;
+}
+
+/** The trailer as version 2 writes it: these fields, in this order, without white space. */
+export const trailerText = ({ records, blobs, lost, sha256, signature }: BundleTrailer): string =>
+  JSON.stringify({
+    records,
+    blobs,
+    lost,
+    sha256,
+    signature: signature && { publicKey: signature.publicKey, signature: signature.signature },
+  });
+
+/** A manifest that can be gone by: each of its logs can be built on those before it. */
+export interface ParsedManifest {
+  readonly version: BundleVersion;
+  readonly program: string;
+  readonly madeAt: number;
+  readonly session: SessionId;
+  readonly move: string | null;
+  readonly logs: readonly BundleLog[];
+}
+
+export function parseManifest(text: string, version: BundleVersion): ParsedManifest {
+  const manifest = parsed("its manifest", Manifest, text);
+  if (manifest.version !== version)
+    throw bundleFlaw("its manifest is of another version than its first line");
+  const known = new Map<string, BundleLog>();
+  for (const log of manifest.logs) {
+    const { parent, base } = log;
+    const from = base === null ? undefined : known.get(base);
+    const follows =
+      parent === null
+        ? base === null && log.fromSeq === 1
+        : from !== undefined && log.fromSeq === parent.seq + 1 && holds(from, parent.seq);
+    if (known.has(log.session) || !follows || log.toSeq < log.fromSeq) {
+      throw bundleFlaw(`its manifest has ${log.session} where it cannot be`);
+    }
+    known.set(log.session, logOf(log));
+  }
+  const logs = [...known.values()];
+  if (known.get(manifest.session)?.kind !== "session") {
+    throw bundleFlaw("its manifest does not have the session that it is of");
+  }
+  const { program, madeAt, move } = manifest;
+  return { version, program, madeAt, session: parseSessionId(manifest.session), move, logs };
+}
+
+const holds = ({ fromSeq, toSeq }: BundleLog, seq: number): boolean => fromSeq <= seq && seq <= toSeq;
+
+const logOf = ({ session, parent, base, ...rest }: z.infer<typeof Log>): BundleLog => ({
+  ...rest,
+  session: parseSessionId(session),
+  parent: parent && { session: parseSessionId(parent.session), seq: parent.seq },
+  base: base === null ? null : parseSessionId(base),
+});
+
+function parsed<T extends z.ZodType>(what: string, schema: T, text: string): z.infer<T> {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw bundleFlaw(`${what} is not JSON`, cause);
+  }
+  const checked = schema.safeParse(value);
+  if (checked.success) return checked.data;
+  const issue = checked.error.issues[0];
+  throw bundleFlaw(`${what} is not as it must be, at ${quote(issue?.path.join(".") ?? "")}`, checked.error);
+}
+
+/**
+ * What a signature of version 2 is made over. The digest is of every byte before the trailer, so manifest,
+ * records, contents and blobs are signed; the list of lost blobs stands in the trailer and is signed here.
+ */
+export const signedText = ({
+  session,
+  move,
+  sha256,
+  lost,
+}: Pick<BundleManifest, "session" | "move"> & Pick<BundleTrailer, "sha256" | "lost">): string =>
+  [
+    `skein-bundle ${bundleVersion}`,
+    `session ${session}`,
+    `move ${move ?? ""}`,
+    `sha256 ${sha256}`,
+    ...lost.map((hash) => `lost ${hash}`),
+    "",
+  ].join("\n");
+
+/** What a signature of version 1 is made over: the head of every log in the bundle, and the move. */
+export const signedHeads = (manifest: {
+  readonly move: string | null;
+  readonly logs: readonly (Pick<BundleLog, "toSeq" | "hash"> & { readonly session: string })[];
+}): string =>
+  [
+    "skein-heads 1",
+    ...manifest.logs.map(({ session, toSeq, hash }) => `${session} ${toSeq} ${hash}`),
+    `move ${manifest.move ?? ""}`,
+    "",
+  ].join("\n");
+
+const hex = (digits: number): RegExp => new RegExp(`^[0-9a-f]{${digits}}$`);
+const [hash32, hash16] = [hex(64), hex(32)];
+
+/** A line of a log, with every field in its form. Whether its hashes are right is for the chain to say. */
+export function parseRecord(line: string): StoredRecord {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch (cause) {
+    throw bundleFlaw("a record is not JSON", cause);
+  }
+  if (typeof value !== "object" || value === null) throw bundleFlaw("a record is no object");
+  const fields = value as Readonly<Record<keyof StoredRecord, unknown>>;
+  const wrong = wrongField(fields);
+  if (wrong !== null) throw bundleFlaw(`${wrong} of record ${quote(fields.seq)} is not as it must be`);
+  const { session, seq, at, type, v, actor, turn, cause, key, body } = fields as StoredRecord;
+  const { contentHash, contentBytes, hash, salt, content } = fields as StoredRecord;
+  const header = { session, seq, at, type, v, actor, turn, cause, key, body };
+  return { ...header, contentHash, contentBytes, hash, salt, content };
+}
+
+type Check = (value: unknown) => boolean;
+const isWhole: Check = (value) => Number.isSafeInteger(value) && (value as number) >= 0;
+const isField: Check = (value) => typeof value === "string" && headerField.test(value);
+const like =
+  (pattern: RegExp): Check =>
+  (value) =>
+    typeof value === "string" && pattern.test(value);
+const orNull =
+  (check: Check): Check =>
+  (value) =>
+    value === null || check(value);
+/** The longest a text may be in UTF-16 is as long as it may be in bytes. */
+const isText =
+  (charsMax: number): Check =>
+  (value) =>
+    typeof value === "string" && value.length <= charsMax && value.isWellFormed();
+
+const checks: Readonly<Record<keyof StoredRecord, Check>> = {
+  session: like(/^ses_[0-9a-hjkmnp-tv-z]{26}$/),
+  seq: isWhole,
+  at: isWhole,
+  type: isField,
+  v: isWhole,
+  actor: isField,
+  turn: orNull(isWhole),
+  cause: orNull(isWhole),
+  key: orNull(like(hash16)),
+  body: isText(limit.bodyBytesMax),
+  contentHash: orNull(like(hash32)),
+  contentBytes: orNull(isWhole),
+  hash: like(hash32),
+  salt: orNull(like(hash16)),
+  content: orNull(isText(limit.contentBytesMax)),
+};
+const names = Object.keys(checks) as (keyof StoredRecord)[];
+
+function wrongField(fields: Readonly<Record<keyof StoredRecord, unknown>>): string | null {
+  return names.find((name) => !checks[name](fields[name])) ?? null;
+}

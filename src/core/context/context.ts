@@ -1,0 +1,47 @@
+/**
+ * The context: what a model is sent in one step, rendered from the log.
+ *
+ * A renderer is pure and total: whatever the log holds, it gives parts that every provider takes. It has a
+ * number, which stands in each `model.requested`, so that every context can be rebuilt byte for byte. So what
+ * a renderer gives never changes: other bytes are another renderer, which says how it differs, and the old
+ * one stays.
+ *
+ * Parts: settings, tools, system (agent, session, documents, memory), then messages. After a compaction the
+ * first message is the boundary. A call has the id `call_` and the position of its request.
+ */
+import type { Digest } from "../chain.ts";
+import { renderBoundary } from "./boundary.ts";
+import { renderFrame } from "./frame.ts";
+import { blankSheet, boundaryOf, type ContextSource, type Rendered } from "./source.ts";
+import { renderTranscript } from "./transcript.ts";
+import type { Part } from "./part.ts";
+
+interface Differences {
+  /** The text of a call that was interrupted is shown, and said to be interrupted. */
+  readonly showsInterrupted: boolean;
+}
+
+const rendererWith =
+  (differences: Differences) =>
+  (source: ContextSource): Rendered => {
+    const sheet = blankSheet();
+    renderFrame(source, sheet);
+    const boundary = boundaryOf(source);
+    if (boundary !== null) renderBoundary(source, boundary, sheet);
+    renderTranscript(source, sheet, differences);
+    return sheet;
+  };
+
+/** Every renderer there ever was, by its number. What an earlier one gives never changes. */
+export const renderers: Readonly<Record<number, (source: ContextSource) => Rendered>> = {
+  1: rendererWith({ showsInterrupted: false }),
+  /** Since 0.5. */
+  2: rendererWith({ showsInterrupted: true }),
+};
+
+/** For sessions that begin now, and for others from their next compaction, rewind or migration on. */
+export const rendererNow = 2;
+
+/** What `model.requested` says of the context: SHA-256 of its JSON. */
+export const contextDigest = (digest: Digest, parts: readonly Part[]): string =>
+  digest("", JSON.stringify(parts));

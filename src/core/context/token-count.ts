@@ -1,0 +1,125 @@
+/**
+ * How many tokens a context has, before any provider has counted it. The count of a text comes in as a
+ * function: a real tokenizer's (runtime/turn/tokenizer.ts), or `roughTokens`.
+ *
+ * The frame that providers put around what is sent (roles, names, ids) is a fixed number for each thing.
+ * Images and files count flat, since their size in tokens is the provider's affair. What a provider keeps of
+ * its own reasoning is not counted; `corrected` makes up for all of this from the provider's own counts.
+ */
+import type { MessagePart, Part, ToolDefinition } from "./part.ts";
+
+export type CountTokens = (text: string) => number;
+
+/** The most that one of the large providers charges for an image of common size. */
+export const imageTokens = 1_600;
+export const fileTokens = 3_000;
+const frame = { message: 4, call: 8, result: 8, tool: 12 } as const;
+
+/**
+ * Tokens of each part, in order. Of several `tools` parts only the last is sent, so the others count
+ * nothing.
+ */
+export function estimateParts(parts: readonly Part[], count: CountTokens = roughTokens): number[] {
+  const lastTools = parts.findLastIndex(({ part }) => part === "tools");
+  return parts.map((part, place) =>
+    part.part === "tools" && place !== lastTools ? 0 : partTokens(part, count),
+  );
+}
+
+/** Tokens of the whole context. */
+export function estimateTokens(parts: readonly Part[], count: CountTokens = roughTokens): number {
+  return estimateParts(parts, count).reduce((sum, tokens) => sum + tokens, 0);
+}
+
+function partTokens(part: Part, count: CountTokens): number {
+  switch (part.part) {
+    case "settings":
+      return 0;
+    case "tools":
+      return part.tools.reduce((sum, tool) => sum + toolTokens(tool, count), 0);
+    case "system":
+      return frame.message + count(part.text);
+    case "message":
+      return frame.message + messageTokens(part, count);
+  }
+}
+
+const toolTokens = ({ name, description, input }: ToolDefinition, count: CountTokens): number =>
+  frame.tool + count(name) + count(description) + count(JSON.stringify(input));
+
+function messageTokens(part: MessagePart, count: CountTokens): number {
+  let sum = 0;
+  for (const block of part.content) {
+    switch (block.type) {
+      case "text":
+      case "reasoning":
+        sum += count(block.text);
+        break;
+      case "image":
+        sum += imageTokens;
+        break;
+      case "file":
+        sum += fileTokens;
+        break;
+      case "tool-call":
+        sum += frame.call + count(block.tool) + count(JSON.stringify(block.input));
+        break;
+      case "tool-result":
+        sum += frame.result + count(block.text) + (block.images?.length ?? 0) * imageTokens;
+        break;
+    }
+  }
+  return sum;
+}
+
+/**
+ * Tokens of a text without a tokenizer. Each character has a weight: letters of ASCII come about five to a
+ * token, and the space before a word is part of the word's. Digits come three to a token, and the space
+ * before them is one of its own. Of punctuation about two make a token. Other alphabets come about three
+ * letters to a token, ideographs and kana one and a half, symbols and emoji are a token or more each. Runs of
+ * white space cost little. For prose, code and JSON it is mostly within a quarter of what tokenizers say.
+ */
+export function roughTokens(text: string): number {
+  let sum = 0;
+  let isSpace = false;
+  let digits = 0;
+  for (let place = 0; place < text.length; place++) {
+    const unit = text.charCodeAt(place);
+    const wasSpace = isSpace;
+    isSpace = unit === 32 || (unit >= 9 && unit <= 13);
+    digits = unit >= 48 && unit <= 57 ? digits + 1 : 0;
+    if (digits > 0) sum += (digits % 3 === 1 ? 1 : 0) + (digits === 1 && wasSpace ? 0.9 : 0);
+    else if (isSpace) sum += wasSpace || unit === 32 ? 0.05 : 0.6;
+    else sum += weight(unit);
+  }
+  return Math.ceil(sum);
+}
+
+function weight(unit: number): number {
+  if (unit < 128) return isLetter(unit) ? 0.22 : 0.55;
+  if (unit < 0x2000) return 0.35;
+  if (unit >= 0x3040 && unit <= 0xd7af) return 0.7;
+  // Half of a character outside the basic plane, or a symbol.
+  return unit >= 0xd800 && unit <= 0xdfff ? 1 : 0.9;
+}
+
+const isLetter = (unit: number): boolean => (unit >= 97 && unit <= 122) || (unit >= 65 && unit <= 90);
+
+/** Beyond this an odd count of a provider's would spoil every estimate after it. */
+const ratioMax = 3;
+
+/**
+ * The estimate of the next context, corrected by the provider's count of the last one. A context that grew
+ * is the last one, whose count is known, and what is new; one that shrank is scaled.
+ */
+export function corrected(estimate: number, lastEstimated: number, lastActual: number): number {
+  if (lastEstimated <= 0 || lastActual <= 0) return estimate;
+  const ratio = Math.min(ratioMax, Math.max(1 / ratioMax, lastActual / lastEstimated));
+  const grown = estimate - lastEstimated;
+  return Math.round(grown >= 0 ? lastActual + grown * ratio : estimate * ratio);
+}
+
+/** The relative error of an estimate: 0.1 is a tenth too much. Null when the provider counted nothing. */
+export function estimateError(lastEstimated: number, lastActual: number): number | null {
+  return lastActual <= 0 ? null : (lastEstimated - lastActual) / lastActual;
+}

@@ -1,0 +1,279 @@
+/**
+ * Memory: what sessions of one workspace know from those before them. It is folded from the workspace's log
+ * alone. An entry has a scope, an owner, a kind and a key; promoting it again supersedes it, and forgetting
+ * it ends it for all sessions that are opened later.
+ */
+import { itemKinds, type ItemKind } from "../catalog/durable.ts";
+import type { AgentDefinition } from "../workspace/agent.ts";
+import type { DraftEvent } from "../decision.ts";
+import { limit } from "../limit.ts";
+import { matchesName } from "../workspace/agent.ts";
+import { roughTokens } from "../context/token-count.ts";
+
+/**
+ * `agent`: for all sessions of an agent; its owner is the agent's name. `user`: for all that a person opens;
+ * its owner is the principal. `workspace`: for all.
+ */
+export const memoryScopes = ["agent", "user", "workspace"] as const;
+export type MemoryScope = (typeof memoryScopes)[number];
+export type MemoryBy = "rule" | "tool" | "person";
+
+export interface MemoryName {
+  readonly scope: MemoryScope;
+  /** Null in the workspace's scope. */
+  readonly owner: string | null;
+  readonly kind: ItemKind;
+  readonly key: string;
+}
+
+/** Where an entry stands in the workspace's log, and where it came from. */
+export interface MemoryRef extends MemoryName {
+  readonly seq: number;
+  readonly at: number;
+  readonly actor: string;
+  /** Null for what came from no session. */
+  readonly origin: { readonly session: string; readonly seq: number } | null;
+  readonly by: MemoryBy | null;
+}
+
+export const memoryId = ({ scope, owner, kind, key }: MemoryName): string =>
+  `${scope}\n${owner ?? ""}\n${kind}\n${key}`;
+
+/** A record of the workspace's log, without its content. */
+export interface MemoryRecord {
+  readonly seq: number;
+  readonly at: number;
+  readonly type: string;
+  readonly actor: string;
+  readonly body: unknown;
+}
+
+/** The types that memory is folded from. */
+export const memoryTypes = ["memory.promoted", "memory.forgotten", "content.erased"] as const;
+
+/** What is remembered, as of a position of the workspace's log. It belongs to one reader. */
+export class Memory {
+  readonly #entries = new Map<string, MemoryRef>();
+  /** By the item that they came from. */
+  readonly #from = new Map<string, Set<string>>();
+  readonly #forgotten = new Set<string>();
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  get(id: string): MemoryRef | undefined {
+    return this.#entries.get(id);
+  }
+
+  entries(): IterableIterator<[string, MemoryRef]> {
+    return this.#entries.entries();
+  }
+
+  /** What came from this item of the session, in whatever scopes. */
+  from(session: string, kind: string, key: string): MemoryRef[] {
+    return [...(this.#from.get(itemOf(session, kind, key)) ?? [])].flatMap(
+      (id) => this.#entries.get(id) ?? [],
+    );
+  }
+
+  /** Whether a person or a model had it forgotten, so that no rule may bring it back. */
+  isForgotten(id: string): boolean {
+    return this.#forgotten.has(id);
+  }
+
+  /** One more record of the log. Gives the id of the entry that it changed; null when it changed none. */
+  apply(record: MemoryRecord): string | null {
+    const named = nameIn(record.body);
+    if (named === null) return null;
+    const id = memoryId(named);
+    const { origin, by } = record.body as { origin?: MemoryRef["origin"]; by?: MemoryBy };
+    if (record.type === "memory.promoted") {
+      const { seq, at, actor } = record;
+      this.#drop(id);
+      this.#forgotten.delete(id);
+      this.#entries.set(id, { ...named, seq, at, actor, origin: origin ?? null, by: by ?? null });
+      if (origin !== undefined && origin !== null) {
+        const item = itemOf(origin.session, named.kind, named.key);
+        this.#from.set(item, (this.#from.get(item) ?? new Set()).add(id));
+      }
+      return id;
+    }
+    if (record.type !== "memory.forgotten") return null;
+    this.#drop(id);
+    if (by !== "rule") this.#forgotten.add(id);
+    return id;
+  }
+
+  #drop(id: string): void {
+    const entry = this.#entries.get(id);
+    this.#entries.delete(id);
+    if (entry === undefined || entry.origin === null) return;
+    const item = itemOf(entry.origin.session, entry.kind, entry.key);
+    const ids = this.#from.get(item);
+    ids?.delete(id);
+    if (ids?.size === 0) this.#from.delete(item);
+  }
+}
+
+const itemOf = (session: string, kind: string, key: string): string => `${session}\n${kind}\n${key}`;
+
+/** Scopes and kinds that only a newer program knows are passed over. */
+export function nameIn(body: unknown): MemoryName | null {
+  const { scope, owner, kind, key } = body as Readonly<Record<string, unknown>>;
+  if (!memoryScopes.some((one) => one === scope) || !itemKinds.some((one) => one === kind)) return null;
+  if (typeof key !== "string") return null;
+  const whose = typeof owner === "string" ? owner : null;
+  return { scope: scope as MemoryScope, owner: whose, kind: kind as ItemKind, key };
+}
+
+/** What is put into memory. */
+export interface Promotion extends MemoryName {
+  readonly value: unknown;
+  readonly because?: string | undefined;
+  readonly origin?: { readonly session: string; readonly seq: number } | undefined;
+  readonly by: MemoryBy;
+  readonly actor?: string | undefined;
+}
+
+/** Longer values could never be carried. */
+export const isTooLong = (key: string, value: unknown): boolean => {
+  const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+  return (
+    text.length > limit.memoryTokensMax * 20 || roughTokens(`${key} ${text}`) > limit.memoryTokensMax - 100
+  );
+};
+
+export function promotedDraft({ scope, owner, kind, key, origin, by, ...rest }: Promotion): DraftEvent {
+  const { value, because, actor } = rest;
+  const whose = owner === null ? {} : { owner };
+  const from = origin === undefined ? {} : { origin };
+  const why = because === undefined ? {} : { because: because.slice(0, limit.reasonCharsMax) };
+  return {
+    type: "memory.promoted",
+    body: { scope, ...whose, kind, key, ...from, by },
+    content: { value, ...why },
+    ...(actor === undefined ? {} : { actor }),
+  };
+}
+
+export function forgottenDraft(
+  { scope, owner, kind, key }: MemoryName,
+  { by, reason, actor }: { readonly by: MemoryBy; readonly reason?: string; readonly actor?: string },
+): DraftEvent {
+  const whose = owner === null ? {} : { owner };
+  return {
+    type: "memory.forgotten",
+    body: { scope, ...whose, kind, key, by },
+    ...(reason === undefined ? {} : { content: { reason: reason.slice(0, limit.reasonCharsMax) } }),
+    ...(actor === undefined ? {} : { actor }),
+  };
+}
+
+/** Who a session works for: the owners of what it puts into memory and carries. */
+export interface MemoryOwners {
+  readonly agent: string | null;
+  readonly user: string | null;
+}
+
+export const ownerIn = (scope: MemoryScope, { agent, user }: MemoryOwners): string | null =>
+  scope === "agent" ? agent : scope === "user" ? user : null;
+
+export type MemoryRule = NonNullable<NonNullable<AgentDefinition["memory"]>["promote"]>[number];
+
+/** Without kinds a rule is about facts and decisions. */
+const ruledKinds: readonly ItemKind[] = ["fact", "decision"];
+
+const isRuled = ({ kinds = ruledKinds, keys }: MemoryRule, kind: string, key: string): boolean =>
+  kinds.some((one) => one === kind) &&
+  (keys === undefined || keys.some((pattern) => matchesName(pattern, key)));
+
+interface Change {
+  readonly session: string;
+  /** The position of the first of the drafts. */
+  readonly firstSeq: number;
+  readonly drafts: readonly DraftEvent[];
+  readonly rules: readonly MemoryRule[];
+  readonly owners: MemoryOwners;
+}
+
+/**
+ * What goes into the workspace's log with what a session records and retracts. What came from this session
+ * follows it: a new value supersedes, and what is retracted, or a task that is over, is forgotten. What a
+ * rule is about is promoted, unless somebody had it forgotten. Nothing here is refused: an item is recorded
+ * also when it is too long for memory, or memory is full.
+ */
+export function memoryDrafts(
+  memory: Memory,
+  { session, firstSeq, drafts, rules, owners }: Change,
+): DraftEvent[] {
+  const out = new Map<string, DraftEvent>();
+  let size = memory.size;
+  for (const [place, { type, body, content, actor }] of drafts.entries()) {
+    if (type !== "item.recorded" && type !== "item.retracted") continue;
+    const { kind, key, status = null } = body as { kind: ItemKind; key: string; status?: string };
+    const who = actor === undefined ? {} : { actor };
+    const own = memory.from(session, kind, key);
+    if (type === "item.retracted" || isOver(status)) {
+      const { because: said } = (content ?? {}) as { because?: string };
+      const reason = said ?? (type === "item.retracted" ? undefined : `the task is ${status}`);
+      const why = reason === undefined ? {} : { reason };
+      for (const name of own) out.set(memoryId(name), forgottenDraft(name, { by: "rule", ...why, ...who }));
+      for (const name of ruledNames(rules, owners, kind, key)) {
+        // Promoted in this very append, by a draft before this one.
+        const id = memoryId(name);
+        if (out.get(id)?.type !== "memory.promoted") continue;
+        if (memory.get(id) === undefined) out.delete(id);
+        else out.set(id, forgottenDraft(name, { by: "rule", ...why, ...who }));
+      }
+      continue;
+    }
+    const { value, because } = content as { value: unknown; because?: string };
+    const origin = { session, seq: firstSeq + place };
+    const named = new Map(own.map((name) => [memoryId(name), name as MemoryName]));
+    for (const name of ruledNames(rules, owners, kind, key)) {
+      const id = memoryId(name);
+      if (memory.isForgotten(id) || named.has(id)) continue;
+      const isAbsent = memory.get(id) === undefined && out.get(id)?.type !== "memory.promoted";
+      if (isAbsent && size >= limit.memoryMax) continue;
+      if (isAbsent) size++;
+      named.set(id, name);
+    }
+    for (const [id, { scope, owner }] of named) {
+      const name = { scope, owner, kind, key };
+      if (!isTooLong(key, value)) {
+        const how = followedBy(own.find((one) => memoryId(one) === id)?.by, because);
+        out.set(id, promotedDraft({ ...name, value, ...how, origin, ...who }));
+      } else if (memory.get(id) !== undefined) {
+        const reason = "its new value is too long to be carried";
+        out.set(id, forgottenDraft(name, { by: "rule", reason, ...who }));
+      } else out.delete(id);
+    }
+  }
+  return [...out.values()];
+}
+
+/** Whether a task of this status needs nothing more. */
+export const isOver = (status: string | null): boolean => status === "done" || status === "dropped";
+
+/** What a person or a tool put into memory stays theirs when it follows its session. */
+export const followedBy = (
+  by: MemoryBy | null | undefined,
+  because: string | undefined,
+): Pick<Promotion, "by" | "because"> =>
+  by === "person" || by === "tool"
+    ? { by, because: because ?? "it followed its session" }
+    : { by: "rule", because };
+
+function ruledNames(
+  rules: readonly MemoryRule[],
+  owners: MemoryOwners,
+  kind: ItemKind,
+  key: string,
+): MemoryName[] {
+  const scopes = new Set(rules.filter((rule) => isRuled(rule, kind, key)).map(({ scope }) => scope));
+  return [...scopes].flatMap((scope): MemoryName[] => {
+    const owner = ownerIn(scope, owners);
+    return owner === null && scope !== "workspace" ? [] : [{ scope, owner, kind, key }];
+  });
+}

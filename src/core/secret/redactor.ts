@@ -1,0 +1,386 @@
+/**
+ * The redactor: takes values that are registered as secret, and what looks like one, out of texts and JSON
+ * before they are stored. Pure, linear in the length of the text, and idempotent.
+ *
+ * A text is read once, four letters at a time. Only where those begin a form of a registered value, or are an
+ * anchor of a look, is anything else compared; so most texts cost one pass and nothing more.
+ */
+import { SkeinError } from "../error.ts";
+import { quote } from "../ids.ts";
+import { limit } from "../limit.ts";
+import { formsOf, type Form } from "./encoding.ts";
+import { readingsOf } from "./decoding.ts";
+import {
+  holdsValue,
+  isFieldValue,
+  isListedValue,
+  looks,
+  secretField,
+  type Look,
+  type Place,
+} from "./pattern.ts";
+
+/** A secret in a text. */
+export interface SecretPlace extends Place {
+  /** Registered, not guessed. */
+  readonly registered: boolean;
+}
+
+export interface Redactor {
+  /** From here on the value is taken out wherever it occurs. A second registration changes nothing. */
+  register(name: string, value: string): void;
+  /** The text without secrets; the very same when it holds none. */
+  text(text: string): string;
+  /** The same for every text in a JSON value, and for fields whose names say that they are secret. */
+  json<T>(value: T): T;
+  /** The same for the JSON text of a value. */
+  jsonText(text: string): string;
+  /** Secrets of a text, in order; they do not overlap. */
+  find(text: string): readonly SecretPlace[];
+  /** The name of a registered value that occurs in the text; null when there is none. */
+  registeredIn(text: string): string | null;
+  /** The same for what says by itself that it is a secret: by how it begins, not by what stands before it. */
+  sureIn(text: string): string | null;
+}
+
+export interface RedactorOptions {
+  /** Whether what looks like a secret is taken out too; by default it is. */
+  readonly looksLike?: boolean;
+  /** Words that a structure is made of. A text that is one of them, and no more, stays. */
+  readonly keep?: () => ReadonlySet<string>;
+}
+
+/** What stands where a secret was. */
+export const marker = (name: string): string => `[redacted: ${name}]`;
+
+/** Whether a value is long enough to be looked for, and can be told from what stands in its place. */
+export const mayRegister = (name: string, value: string): boolean =>
+  complaintAbout(name, value) === undefined;
+
+function complaintAbout(name: string, value: unknown): string | undefined {
+  if (!/^[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,99}$/.test(name)) {
+    return "its name is not 1 to 100 letters, digits and _ . : / -";
+  }
+  if (typeof value !== "string" || !value.isWellFormed()) return "it is no text";
+  const { length } = value.trim();
+  if (length < limit.secretCharsMin) return `it has ${length} characters; at least ${limit.secretCharsMin}`;
+  if (length > secretCharsMax) return `it has ${length} characters; at most ${secretCharsMax}`;
+  return marker(name).includes(value.trim()) ? "its name would tell it" : undefined;
+}
+
+const secretCharsMax = 16_384;
+const passesMax = 10;
+
+interface Known extends Form {
+  readonly name: string;
+}
+
+export function makeRedactor(options: RedactorOptions = {}): Redactor {
+  const { looksLike = true, keep = () => new Set<string>() } = options;
+  const names = new Map<string, string>();
+  const grams = new Grams();
+  if (looksLike) {
+    for (const look of looks) for (const anchor of look.anchors) grams.addAnchor(anchor, look);
+  }
+
+  function find(text: string): readonly SecretPlace[] {
+    const places = [...findIn(grams, text, "all"), ...findEncoded(grams, text)];
+    return places.length < 2 ? places : merged(places);
+  }
+
+  function once(text: string): string {
+    const places = find(text);
+    if (places.length === 0 || keep().has(text)) return text;
+    let told = "";
+    let from = 0;
+    for (const { start, end, name } of places) {
+      told += text.slice(from, start) + marker(name);
+      from = end;
+    }
+    return told + text.slice(from);
+  }
+
+  /** Until nothing is left: what stood behind a secret may look like one only now. */
+  function redact(text: string): string {
+    let told = text;
+    for (let count = 0; count < passesMax; count++) {
+      const next = once(told);
+      if (next === told) break;
+      told = next;
+    }
+    return told;
+  }
+
+  /** On escaped text: whether it is worth taking apart. */
+  const suspects = (text: string): boolean =>
+    grams.each(text, (entry, at) =>
+      isKnown(entry) ? text.startsWith(entry.text, at) : (entry.may?.(text, at) ?? true),
+    ) || findEncoded(grams, text).length > 0;
+
+  return {
+    register(name, given) {
+      const complaint = complaintAbout(name, given);
+      if (complaint !== undefined) {
+        throw new SkeinError("invalid", `${quote(name)} cannot be registered as a secret: ${complaint}`, {
+          hint: "name it as its environment variable; what is shorter would be found everywhere",
+        });
+      }
+      const value = given.trim();
+      if (names.has(value)) return;
+      if (names.size >= limit.secretsMax) {
+        throw new SkeinError("invalid", `more than ${limit.secretsMax} values are registered as secret`);
+      }
+      names.set(value, name);
+      for (const form of formsOf(value)) grams.addKnown({ ...form, name });
+    },
+    text: redact,
+    json(value) {
+      try {
+        return walk(value, { each: redact, byField: looksLike }) as typeof value;
+      } catch (error) {
+        // It cannot be stored as it is, and whoever would is told so.
+        if (error instanceof TooDeep) return value;
+        throw error;
+      }
+    },
+    jsonText(text) {
+      if (!suspects(text)) return text;
+      const value: unknown = JSON.parse(text);
+      const clean = walk(value, { each: redact, byField: looksLike });
+      return clean === value ? text : JSON.stringify(clean);
+    },
+    find,
+    registeredIn: (text) => (findIn(grams, text, "known")[0] ?? findEncoded(grams, text)[0])?.name ?? null,
+    sureIn: (text) => findIn(grams, text, "sure")[0]?.name ?? null,
+  };
+}
+
+const isKnown = (entry: Known | Look): entry is Known => "text" in entry;
+
+/** Registered values in what a text says once it is decoded; those that overlap are all there. */
+function findEncoded(grams: Grams, text: string): readonly SecretPlace[] {
+  if (!grams.hasKnown) return [];
+  return readingsOf(text, grams.hasSpaces).flatMap(({ text: read, start, end, stops }) =>
+    findIn(grams, read, "known", stops).map((found) => ({
+      ...found,
+      start: start(found.start),
+      end: end(found.end),
+    })),
+  );
+}
+
+function findIn(
+  grams: Grams,
+  text: string,
+  which: "all" | "known" | "sure",
+  stops: ReadonlySet<number> = nowhere,
+): readonly SecretPlace[] {
+  const places: SecretPlace[] = [];
+  if (which === "known" && !grams.hasKnown) return places;
+  let reach = 0;
+  let guessed = 0;
+  grams.each(text, (entry, at) => {
+    if (isKnown(entry)) {
+      if (which === "sure" || !text.startsWith(entry.text, at)) return false;
+      const place = wholeOf(text, entry, at, { reach, stops });
+      if (entry.around !== undefined) reach = Math.max(reach, place.end);
+      places.push(place);
+    } else if ((which === "all" || (which === "sure" && entry.sure === true)) && at >= guessed) {
+      const place = entry.find(text, at);
+      if (place === null) return false;
+      guessed = place.end;
+      places.push({ ...place, registered: false });
+    }
+    return false;
+  });
+  return places;
+}
+
+const nowhere: ReadonlySet<number> = new Set();
+
+/**
+ * A form with all that stands around it in its alphabet, unless that was taken in before; past a stop only
+ * where a part of the value stands there.
+ */
+function wholeOf(
+  text: string,
+  { text: form, around, edges, name }: Known,
+  at: number,
+  { reach, stops }: { readonly reach: number; readonly stops: ReadonlySet<number> },
+): SecretPlace {
+  const last = at + form.length;
+  let [start, end] = [at, last];
+  if (around !== undefined && end > reach) {
+    const goesBack = (): boolean => (start === at && edges?.before === true) || !stops.has(start);
+    const goesOn = (): boolean => (end === last && edges?.after === true) || !stops.has(end);
+    while (start > 0 && around.test(text[start - 1] ?? "") && goesBack()) start--;
+    while (end < text.length && around.test(text[end] ?? "") && goesOn()) end++;
+  }
+  return { start, end, name, registered: true };
+}
+
+/** In order, and those that overlap as one: by a registered name if one of them has it. */
+function merged(places: readonly SecretPlace[]): readonly SecretPlace[] {
+  const all: SecretPlace[] = [];
+  for (const place of places.toSorted((a, b) => a.start - b.start || b.end - a.end)) {
+    const last = all.at(-1);
+    if (last === undefined || place.start >= last.end) {
+      all.push(place);
+      continue;
+    }
+    const named = last.registered || !place.registered ? last : place;
+    all[all.length - 1] = { ...named, start: last.start, end: Math.max(last.end, place.end) };
+  }
+  return all;
+}
+
+const gramChars = 4;
+const tableBits = 16;
+
+/** Letters in lower case; of what is no letter of ASCII, the lowest eight bits. */
+const folded = Uint8Array.from({ length: 256 }, (_, code) => (code >= 65 && code <= 90 ? code + 32 : code));
+const alphanumeric = "abcdefghijklmnopqrstuvwxyz0123456789".split("");
+
+/** Forms and looks, found by their first four letters, whatever their case. */
+class Grams {
+  /** Which three letters in a row occur in them, by their slots. */
+  readonly #table = new Uint8Array(2 ** tableBits);
+  readonly #entries = new Map<number, (Known | Look)[]>();
+  /** Whether there is any registered value, and any with a space in it. */
+  hasKnown = false;
+  hasSpaces = false;
+
+  addKnown(known: Known): void {
+    this.hasKnown = true;
+    this.hasSpaces ||= known.text.includes(" ");
+    this.#add(known.text, known);
+  }
+
+  /** An anchor in which `?` stands for any letter or digit. */
+  addAnchor(anchor: string, look: Look): void {
+    if (!anchor.includes("?")) return this.#add(anchor, look);
+    for (const char of alphanumeric) this.#add(anchor.replace("?", char), look);
+  }
+
+  #add(text: string, entry: Known | Look): void {
+    let gram = 0;
+    for (let at = 0; at < gramChars; at++) gram = next(gram, text.charCodeAt(at));
+    this.#table[slot(gram >>> 8)] = 1;
+    this.#table[slot(gram & 0xffffff)] = 1;
+    const there = this.#entries.get(gram);
+    if (there === undefined) this.#entries.set(gram, [entry]);
+    else there.push(entry);
+  }
+
+  /**
+   * Calls with each that may begin somewhere, until a call says that it is enough. Of four letters in a row
+   * the first three or the last three begin at an even place: so only those are looked up.
+   */
+  each(text: string, call: (entry: Known | Look, at: number) => boolean): boolean {
+    for (let at = this.#next(text, 0); at >= 0; at = this.#next(text, at + 2)) {
+      if (this.#begins(text, at - 1, call) || this.#begins(text, at, call)) return true;
+    }
+    return false;
+  }
+
+  /** The first even place from there on with three letters that occur; -1 when there is none. */
+  #next(text: string, from: number): number {
+    const table = this.#table;
+    const last = text.length - 2;
+    if (from === 0 && isAscii(text)) {
+      // Read as bytes it takes half as long.
+      for (let at = 0; at < last; at += 2) {
+        const three = next(next(next(0, scratch[at] ?? 0), scratch[at + 1] ?? 0), scratch[at + 2] ?? 0);
+        if (table[slot(three)] !== 0) return at;
+      }
+      return -1;
+    }
+    for (let at = from; at < last; at += 2) {
+      const first = next(0, text.charCodeAt(at));
+      const three = next(next(first, text.charCodeAt(at + 1)), text.charCodeAt(at + 2));
+      if (table[slot(three)] !== 0) return at;
+    }
+    return -1;
+  }
+
+  #begins(text: string, start: number, call: (entry: Known | Look, at: number) => boolean): boolean {
+    if (start < 0 || start + gramChars > text.length) return false;
+    let gram = 0;
+    for (let at = 0; at < gramChars; at++) gram = next(gram, text.charCodeAt(start + at));
+    for (const entry of this.#entries.get(gram) ?? none) if (call(entry, start)) return true;
+    return false;
+  }
+}
+
+const encoder = new TextEncoder();
+const scratch = new Uint8Array(65_536);
+
+/** Whether it is ASCII, and short: then it stands in `scratch`, until the next is asked about. */
+function isAscii(text: string): boolean {
+  if (text.length > scratch.length) return false;
+  const { read, written } = encoder.encodeInto(text, scratch);
+  return read === text.length && written === text.length;
+}
+
+const none: readonly (Known | Look)[] = [];
+const next = (gram: number, code: number): number => (gram << 8) | (folded[code & 255] ?? 0);
+const slot = (three: number): number => Math.imul(three, 0x9e3779b1) >>> (32 - tableBits);
+
+class TooDeep extends Error {}
+
+interface Walking {
+  readonly each: (text: string) => string;
+  /** Whether names of fields tell what is secret. */
+  readonly byField: boolean;
+}
+
+/**
+ * Every text of a JSON value; the very same value when none changes. `kind` is what the name of a field
+ * around it says that it holds, if it is that itself.
+ */
+function walk(value: unknown, walking: Walking, kind: string | null = null, depth = 0): unknown {
+  const { each, byField } = walking;
+  if (typeof value === "string") return kind === null ? each(value) : fieldText(kind, value, each);
+  if (typeof value === "number") return kind !== null && isFieldValue(`${value}`) ? marker(kind) : value;
+  if (typeof value !== "object" || value === null) return value;
+  if (depth > limit.jsonDepthMax) throw new TooDeep();
+  if (Array.isArray(value)) {
+    const list = value.map((one: unknown) => {
+      const isWord = typeof one === "string" && !isListedValue(one);
+      return walk(one, walking, isWord ? null : kind, depth + 1);
+    });
+    return list.every((one, place) => one === value[place]) ? value : list;
+  }
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype && prototype !== null) return value;
+  let changed = false;
+  const fields = Object.entries(value).map(([field, one]): [string, unknown] => {
+    const own = byField ? secretField(field) : null;
+    const clean = walk(one, walking, own ?? (holdsValue(field) ? kind : null), depth + 1);
+    const named = each(field);
+    changed ||= clean !== one || named !== field;
+    return [named, clean];
+  });
+  return changed ? distinct(fields) : value;
+}
+
+/** The value of a field whose name says that it is secret goes as a whole. */
+function fieldText(kind: string, text: string, each: (text: string) => string): string {
+  if (kind === "authorization") {
+    const [, scheme, token] = /^(\w{1,20}[ \t]+)?(\S{6,4096})$/.exec(text) ?? [];
+    return token === undefined || !isFieldValue(token) ? each(text) : `${scheme ?? ""}${marker(kind)}`;
+  }
+  const clean = each(text);
+  return clean !== text || !isFieldValue(text) ? clean : marker(kind);
+}
+
+/** Two fields may be told apart by nothing but their secrets. */
+function distinct(fields: readonly (readonly [string, unknown])[]): Record<string, unknown> {
+  const object = new Map<string, unknown>();
+  for (const [field, value] of fields) {
+    let name = field;
+    for (let count = 2; object.has(name); count++) name = `${field} ${count}`;
+    object.set(name, value);
+  }
+  return Object.fromEntries(object);
+}

@@ -1,0 +1,225 @@
+/**
+ * Scheduling, as far as it can be told from states: when a session has something to do, which of those that
+ * have goes first, and what holds one up. Pure; runtime/work does it.
+ */
+import type { TriggerKind } from "../catalog/durable.ts";
+import { deadlineOf, overdueLabel } from "./deadline.ts";
+import { SkeinError } from "../error.ts";
+import { checkTexts, isObject } from "../option-check.ts";
+import { quote } from "../ids.ts";
+import { limit } from "../limit.ts";
+import { imported, setBack, type State } from "../state.ts";
+import { nextOf } from "../turn/next.ts";
+
+/**
+ * When there is next something to do for the session: 0 at once, a time, or null when nothing is until
+ * something is appended.
+ */
+export function dueOf(state: State): number | null {
+  const { status, newer, sleep, triggers, requests } = state.standing;
+  const expiresMs = expiryOf(state);
+  if (newer !== null || status === "closed" || status === "archived" || status === "moved") return null;
+  if (nextOf(state, { steered: false, stepsMax: Infinity }).next !== "rest") return 0;
+  const times: number[] = [];
+  for (const { deadlineMs } of requests.values()) times.push(deadlineMs);
+  if (status === "sleeping" && typeof sleep?.untilMs === "number") times.push(sleep.untilMs);
+  // What stands still until a person says so is not woken by the clock.
+  if (status !== "suspended")
+    for (const { nextMs } of triggers.values()) if (nextMs !== null) times.push(nextMs);
+  const deadlineMs = deadlineOf(state);
+  for (const atMs of [expiresMs, deadlineMs]) if (atMs !== null) times.push(atMs);
+  return times.length === 0 ? null : Math.min(...times);
+}
+
+/** When a session that was opened to expire does so, if nothing is written to it before; null: never. */
+export function expiryOf({ at, standing }: State): number | null {
+  const { status, expiresAfterIdleMs, holds } = standing;
+  const may = (status === "open" || status === "suspended") && holds.size === 0;
+  return may && expiresAfterIdleMs !== null ? at + expiresAfterIdleMs : null;
+}
+
+/** What a session waits for while nothing is to be done for it, in a word; null when it waits for nothing. */
+export function waitsFor(state: State): string | null {
+  const { status, why, sleep, triggers, requests, labels } = state.standing;
+  if (status === "suspended" && why?.by === "error" && labels.has(overdueLabel)) return "deadline passed";
+  if (status === "suspended") return suspendedFor[why?.by ?? "person"] ?? why?.by ?? null;
+  if (status === "sleeping") {
+    const until = typeof sleep?.untilMs === "number" ? ["time"] : [];
+    const woken = isWokenBy(triggers) ? ["trigger"] : [];
+    return [...until, ...woken].join(" or ") || "input";
+  }
+  if (status !== "open" || dueOf(state) === 0) return null;
+  return requests.size > 0 ? "reply" : isWokenBy(triggers) ? "trigger" : "input";
+}
+
+/** Kinds that are used up once they have no next time. */
+const timed: ReadonlySet<TriggerKind> = new Set(["at", "every", "cron"]);
+
+/** Whether anything can still come of one of these triggers. */
+const isWokenBy = (triggers: State["standing"]["triggers"]): boolean =>
+  [...triggers.values()].some(({ kind, nextMs }) => nextMs !== null || !timed.has(kind));
+
+const suspendedFor: Readonly<Record<string, string>> = {
+  approval: "approval",
+  budget: "budget",
+  unknown: "answer",
+  error: "error",
+  person: "person",
+  [setBack]: "set back",
+  [imported]: "review",
+};
+
+const triggersCharsMax = 200;
+
+/** The names of a session's triggers, as a text; null when it has none. */
+export function triggersText({ standing: { triggers } }: State): string | null {
+  if (triggers.size === 0) return null;
+  return [...triggers.keys()].join(", ").slice(0, triggersCharsMax);
+}
+
+/** Kinds that somebody must keep an eye on: no time and no record of the session itself tells of them. */
+const watched: ReadonlySet<TriggerKind> = new Set(["file", "git", "query", "session", "resource", "webhook"]);
+
+/** Whether a worker has to watch something for this session. */
+export const isWatching = ({ standing: { status, triggers, unreviewed } }: State): boolean =>
+  !unreviewed &&
+  status !== "closed" &&
+  status !== "archived" &&
+  status !== "moved" &&
+  [...triggers.values()].some(({ kind }) => watched.has(kind));
+
+/** How long a worker is taken to be there after it was last heard of. */
+export const workerMs = 15_000;
+
+/** A session that has something to do, as far as order and limits go. */
+export interface Candidate {
+  readonly session: string;
+  readonly agent: string | null;
+  readonly model: string | null;
+  readonly labels: Readonly<Record<string, string>>;
+  /** 0 is the most urgent. */
+  readonly priority: number;
+  /** Until when it is to be done; absent or null: whenever. */
+  readonly deadlineMs?: number | null;
+}
+
+/** At most so many sessions at once of those that have all of this, over all workers. */
+export interface RunLimit {
+  readonly agent?: string;
+  readonly model?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly running: number;
+}
+
+const limitHint = 'for example { agent: "coder", running: 2 }';
+
+/** Throws `invalid` for a limit that says nothing, or nothing possible. */
+export function checkLimit(given: RunLimit, where = "limits"): RunLimit {
+  if (!isObject(given))
+    throw new SkeinError("invalid", `${where}: a limit is an object`, { hint: limitHint });
+  const { agent, model, labels = {}, running } = given;
+  checkTexts(where, { agent, model });
+  if (!isObject(labels))
+    throw new SkeinError("invalid", `${where}: labels are an object`, { hint: limitHint });
+  if (!Number.isInteger(running) || running < 0 || running > limit.concurrencyMax) {
+    throw new SkeinError("invalid", `${where}: running is ${quote(running)}`, {
+      hint: `how many at once: from 0, which is none, to ${limit.concurrencyMax}`,
+    });
+  }
+  if (agent !== undefined || model !== undefined || Object.keys(labels).length > 0) return given;
+  throw new SkeinError("invalid", `${where}: of what?`, {
+    hint: "name an agent, a model or labels; how many a worker runs at all is its concurrency",
+  });
+}
+
+/** What a candidate waits for: the limit that is used up, and by how many. */
+export interface Held {
+  readonly limit: RunLimit;
+  readonly running: number;
+}
+
+const isOf = (limit: RunLimit, { agent, model, labels }: Candidate): boolean =>
+  (limit.agent === undefined || limit.agent === agent) &&
+  (limit.model === undefined || limit.model === model) &&
+  Object.entries(limit.labels ?? {}).every(([key, value]) => labels[key] === value);
+
+/** The limits that are used up by those that run. */
+export const usedUp = (running: readonly Candidate[], limits: readonly RunLimit[]): readonly RunLimit[] =>
+  limits.filter((one) => running.filter((candidate) => isOf(one, candidate)).length >= one.running);
+
+/** The first limit that keeps the candidate waiting, beside those that run; null when none does. */
+export function heldBy(
+  candidate: Candidate,
+  running: readonly Candidate[],
+  limits: readonly RunLimit[],
+): Held | null {
+  for (const one of limits) {
+    if (!isOf(one, candidate)) continue;
+    const count = running.filter((other) => isOf(one, other)).length;
+    if (count >= one.running) return { limit: one, running: count };
+  }
+  return null;
+}
+
+/** In words: `agent limit (2 of 2)`. */
+export function heldText({ limit: { agent, model, running: most }, running }: Held): string {
+  const what = agent !== undefined ? "agent" : model !== undefined ? "model" : "label";
+  return `${what} limit (${running} of ${most})`;
+}
+
+/**
+ * Those that may run now, in order, at most so many: by priority; among equals the nearest deadline; then
+ * agents take turns, the one that runs the least first; of one agent in the order given, which is by how long
+ * they have been due.
+ */
+export function choose(
+  candidates: readonly Candidate[],
+  running: readonly Candidate[],
+  options: { readonly limits: readonly RunLimit[]; readonly most: number },
+): readonly Candidate[] {
+  const chosen: Candidate[] = [];
+  const taken = new Set<Candidate>();
+  const counts = new Map<string | null, number>();
+  for (const { agent } of running) counts.set(agent, (counts.get(agent) ?? 0) + 1);
+  while (chosen.length < options.most) {
+    const going = [...running, ...chosen];
+    const full = usedUp(going, options.limits);
+    let best: Candidate | null = null;
+    for (const one of candidates) {
+      if (taken.has(one) || full.some((other) => isOf(other, one))) continue;
+      if (best === null || isBefore(one, best, counts)) best = one;
+    }
+    if (best === null) break;
+    taken.add(best);
+    chosen.push(best);
+    counts.set(best.agent, (counts.get(best.agent) ?? 0) + 1);
+  }
+  return chosen;
+}
+
+function isBefore(a: Candidate, b: Candidate, counts: ReadonlyMap<string | null, number>): boolean {
+  if (a.priority !== b.priority) return a.priority < b.priority;
+  const [deadline, other] = [a.deadlineMs ?? Infinity, b.deadlineMs ?? Infinity];
+  if (deadline !== other) return deadline < other;
+  return (counts.get(a.agent) ?? 0) < (counts.get(b.agent) ?? 0);
+}
+
+/**
+ * Which of those that run makes way for a more urgent one that waits: the least urgent whose end would let it
+ * run, if it is less urgent than the one that waits; null when none does.
+ */
+export function givesWay<R extends Candidate>(
+  urgent: Candidate,
+  mine: readonly R[],
+  others: readonly Candidate[],
+  options: { readonly limits: readonly RunLimit[]; readonly isFull: boolean },
+): R | null {
+  // With a place left and no limit in the way it needs nobody's.
+  if (!options.isFull && heldBy(urgent, [...mine, ...others], options.limits) === null) return null;
+  for (const one of mine.toSorted((a, b) => b.priority - a.priority)) {
+    if (one.priority <= urgent.priority) return null;
+    const left = [...mine.filter((other) => other !== one), ...others];
+    if (heldBy(urgent, left, options.limits) === null) return one;
+  }
+  return null;
+}

@@ -1,0 +1,83 @@
+/** Templates: triggers of the workspace, each of which opens a new session whenever it fires. */
+import { triggerKinds, type TriggerKind } from "../catalog/durable.ts";
+import type { TriggerSetting } from "../command/trigger.ts";
+import { present, type DraftEvent } from "../decision.ts";
+import type { MissedRule } from "./trigger.ts";
+
+/** Where a template stands in the workspace's log; what it opens and watches is the content there. */
+export interface TemplateRef {
+  readonly name: string;
+  readonly kind: TriggerKind;
+  readonly missed: MissedRule;
+  readonly nextMs: number | null;
+  readonly lastCause: string | null;
+  readonly seq: number;
+  readonly at: number;
+  /** Who set it, on whose behalf sessions are opened. */
+  readonly actor: string;
+  /** The last time that it fired, and what that opened. */
+  readonly fired: { readonly at: number; readonly opened: string | null } | null;
+}
+
+/** A record of the workspace's log, without its content. */
+export interface TemplateRecord {
+  readonly seq: number;
+  readonly at: number;
+  readonly type: string;
+  readonly actor: string;
+  readonly body: unknown;
+}
+
+/** The types that templates are folded from. */
+export const templateTypes = ["trigger.set", "trigger.removed", "trigger.fired", "trigger.skipped"] as const;
+
+/** Applies one more record of the log. Kinds that only a newer program knows are none. */
+export function foldTemplate(
+  templates: Map<string, TemplateRef>,
+  { type, seq, at, actor, body }: TemplateRecord,
+): void {
+  const given = body as Partial<Omit<TemplateRef, "fired"> & { digest: string; opened: string }>;
+  const { name, kind, missed = "once", nextMs = null, digest: lastCause = null, opened = null } = given;
+  if (name === undefined) return;
+  const before = templates.get(name);
+  if (type === "trigger.set" && kind !== undefined && triggerKinds.includes(kind))
+    templates.set(name, { name, kind, missed, nextMs, lastCause, seq, at, actor, fired: null });
+  else if (type === "trigger.set" || type === "trigger.removed") templates.delete(name);
+  else if (before !== undefined && type === "trigger.fired")
+    templates.set(name, { ...before, nextMs, lastCause, fired: { at, opened } });
+  else if (before !== undefined && type === "trigger.skipped") templates.set(name, { ...before, nextMs });
+}
+
+/** What a firing of a template is decided on. */
+export interface TemplateCause {
+  readonly name: string;
+  /** The record that set it. */
+  readonly setSeq: number;
+  readonly digest: string;
+  readonly was?: string | null;
+  readonly dueMs?: number;
+  readonly nextMs?: number;
+  readonly count?: number;
+  readonly detail?: unknown;
+}
+
+/** Whether a template may fire for this: it is still the one that was set then, and has not fired for it. */
+export function mayFire(template: TemplateRef | undefined, cause: TemplateCause): template is TemplateRef {
+  if (template === undefined || template.seq !== cause.setSeq) return false;
+  if (cause.dueMs !== undefined) return template.nextMs === cause.dueMs;
+  return cause.was === undefined || cause.was === template.lastCause;
+}
+
+export const templateSet = ({ spec, ...body }: TriggerSetting, open: unknown): DraftEvent => ({
+  type: "trigger.set",
+  body: present(body),
+  content: { spec, open },
+});
+
+export function templateFired(template: TemplateRef, cause: TemplateCause, opened: string): DraftEvent {
+  const { name, digest, dueMs, count, detail } = cause;
+  // Fired by hand, it still fires at its time.
+  const nextMs = dueMs === undefined ? (template.nextMs ?? undefined) : cause.nextMs;
+  const body = present({ name, digest, dueMs, nextMs, count, opened });
+  return { type: "trigger.fired", body, ...(detail === undefined ? {} : { content: { detail } }) };
+}

@@ -1,0 +1,55 @@
+/**
+ * Tokens that open an engine to programs outside: what they look like, and what they allow.
+ *
+ * A token is `skn_<tenant>_<id>_<secret>`: the tenant's name in base64url, the 26 characters of its id, and
+ * 32 random bytes in base64url. The last two are of a fixed length, so it is read from its end.
+ */
+import type { TokenId } from "../ids.ts";
+
+/** What a token may allow. `admin` allows all of it. */
+export const scopes = ["read", "write", "operate", "admin"] as const;
+export type Scope = (typeof scopes)[number];
+
+export const isScope = (word: unknown): word is Scope => scopes.some((scope) => scope === word);
+
+/** Whether these scopes allow what needs that one. */
+export const allows = (given: readonly string[], needed: Scope): boolean =>
+  given.includes(needed) || given.includes("admin");
+
+export interface AccessToken {
+  readonly tenant: string;
+  readonly id: TokenId;
+  readonly secret: string;
+}
+
+export const secretBytes = 32;
+/** No tenant's name is longer than 63 characters. */
+const form = /^skn_([A-Za-z0-9_-]{2,84})_([0-9a-hjkmnp-tv-z]{26})_([A-Za-z0-9_-]{43})$/;
+const tenantForm = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
+
+export const accessTokenText = ({ tenant, id, secret }: AccessToken): string =>
+  `skn_${base64url(tenant)}_${id.slice(4)}_${secret}`;
+
+/** Null for whatever cannot be a token. */
+export function parseAccessToken(text: unknown): AccessToken | null {
+  const [, encoded, id, secret] = (typeof text === "string" && text.length <= 200 && form.exec(text)) || [];
+  if (encoded === undefined || id === undefined || secret === undefined) return null;
+  const tenant = fromBase64url(encoded);
+  // One spelling for each, so that what is limited by token cannot be asked for under another one.
+  if (!tenantForm.test(tenant) || base64url(tenant) !== encoded) return null;
+  return { tenant, id: `tok_${id}` as TokenId, secret };
+}
+
+/** The text without tokens, also broken-off ones: for what is shown or written down of what others sent. */
+export const withoutTokens = (text: string): string => text.replaceAll(/skn_[A-Za-z0-9_-]{8,}/g, "skn_…");
+
+const base64url = (text: string): string =>
+  btoa(text).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+
+function fromBase64url(text: string): string {
+  try {
+    return atob(text.replaceAll("-", "+").replaceAll("_", "/"));
+  } catch {
+    return "";
+  }
+}

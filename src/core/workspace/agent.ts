@@ -1,0 +1,214 @@
+/**
+ * Agents: named, versioned roles. A definition says who the agent is and how its sessions run; what it leaves
+ * out comes from `agentDefaults`. Versions are events of the workspace's log (runtime/workspace/agents.ts),
+ * files are read in runtime/workspace/agent-file.ts; here a definition is checked.
+ */
+import * as z from "zod";
+import { ItemKind } from "../catalog/durable.ts";
+import { AgentName, Count, Json, Key, Millis, ModelName, Reason, ToolPattern } from "../catalog/entry.ts";
+import type { Digest } from "../chain.ts";
+import { checkShape, type Origin } from "../text/shape.ts";
+import { quote } from "../ids.ts";
+import { limit } from "../limit.ts";
+import { zoneDefaults, type ZoneThresholds } from "../context/zone.ts";
+
+const Instructions = z
+  .string()
+  .max(limit.instructionsCharsMax, `instructions have at most ${limit.instructionsCharsMax} characters`)
+  .regex(/\S/, "instructions cannot be empty");
+const Share = z.number().min(0, "a share is from 0 to 1").max(1, "a share is from 0 to 1");
+const Threshold = z.strictObject({
+  share: Share.nullable().exactOptional(),
+  tokens: Count.nullable().exactOptional(),
+  turns: Count.nullable().exactOptional(),
+  ageMs: Millis.nullable().exactOptional(),
+});
+const Rule = z.strictObject({
+  tool: ToolPattern,
+  rule: z.enum(["allow", "ask", "deny"]),
+  pattern: Json.exactOptional(),
+  reason: Reason.exactOptional(),
+  name: Key.exactOptional(),
+});
+const Bind = z.strictObject({
+  kind: z.enum(["file", "directory", "database", "mcp", "shell", "tool"]),
+  name: Key.exactOptional(),
+  mode: z.enum(["read", "write"]).exactOptional(),
+  path: z.string().exactOptional(),
+  url: z.string().exactOptional(),
+  command: z.array(z.string()).readonly().exactOptional(),
+  secrets: z.array(z.string()).readonly().exactOptional(),
+  options: Json.exactOptional(),
+});
+/** A binding replaces one of the same name; in one definition that can only be a mistake. */
+const Binds = z
+  .array(Bind)
+  .max(limit.bindingsMax)
+  .superRefine((list, { addIssue }) => {
+    const names = list.map(({ name, path, url, kind }) => name ?? path ?? url ?? kind);
+    const twice = names.findIndex((name, place) => names.indexOf(name) < place);
+    if (twice === -1) return;
+    const message = `the one before has the name ${quote(names[twice])} too; give it a name of its own`;
+    addIssue({ code: "custom", path: [twice], message });
+  });
+const Limits = z.strictObject({
+  usd: z.number().nonnegative().max(9_000_000).exactOptional(),
+  tokens: Count.exactOptional(),
+  steps: Count.exactOptional(),
+  turns: Count.exactOptional(),
+  toolCalls: Count.exactOptional(),
+  wallMs: Millis.exactOptional(),
+});
+
+const Scope = z.enum(["agent", "user", "workspace"]);
+const MemoryRules = z.strictObject({
+  /** Items that a session records are promoted by the first rule of each scope that is about them. */
+  promote: z
+    .array(
+      z.strictObject({
+        /** Absent: facts and decisions. */
+        kinds: z.array(ItemKind).min(1).readonly().exactOptional(),
+        /** With `*` for any run of characters. Absent: all. */
+        keys: z.array(Key).min(1).max(limit.permissionsMax).readonly().exactOptional(),
+        scope: Scope,
+      }),
+    )
+    .max(limit.permissionsMax)
+    .readonly()
+    .exactOptional(),
+  /** What a new session carries of what is remembered; false: nothing. */
+  carry: z
+    .union(
+      [
+        z.literal(false),
+        z.strictObject({
+          tokensMax: z.int().positive().max(limit.memoryTokensMax).exactOptional(),
+          scopes: z.array(Scope).readonly().exactOptional(),
+        }),
+      ],
+      {
+        error: `is false, or has tokensMax (up to ${limit.memoryTokensMax}) and scopes`,
+      },
+    )
+    .exactOptional(),
+});
+
+export const AgentDefinition = z.strictObject({
+  name: AgentName,
+  description: z.string().max(limit.reasonCharsMax).exactOptional(),
+  instructions: Instructions,
+  /** `provider/model`. */
+  model: ModelName.exactOptional(),
+  /** Names of tools, with `*` for any run of characters. Absent: all that are bound. */
+  tools: z.array(ToolPattern).max(limit.permissionsMax).readonly().exactOptional(),
+  permissions: z.array(Rule).max(limit.permissionsMax).readonly().exactOptional(),
+  bind: Binds.readonly().exactOptional(),
+  /** Of each session, unless it is opened with one of its own. */
+  budget: Limits.exactOptional(),
+  temperature: z.number().min(0).max(2).exactOptional(),
+  reasoning: z.enum(["none", "low", "medium", "high"]).exactOptional(),
+  /** Of one answer. */
+  outputTokensMax: z.int().positive().exactOptional(),
+  /** Of one turn. */
+  stepsMax: z.int().positive().exactOptional(),
+  zones: z
+    .strictObject({ strained: Threshold.exactOptional(), full: Threshold.exactOptional() })
+    .exactOptional(),
+  compaction: z
+    .strictObject({
+      strategy: z.enum(["prune", "summarize", "extract"]).exactOptional(),
+      /** Of the window; from here on the session compacts itself. */
+      atShare: Share.exactOptional(),
+      /** Who summarizes; by default the session's own model. */
+      model: ModelName.exactOptional(),
+      auto: z.boolean().exactOptional(),
+    })
+    .exactOptional(),
+  /** After a call whose outcome is unknown: suspend to ask, or tell the model and go on. */
+  onUnknown: z.enum(["ask", "tell"]).exactOptional(),
+  /** At most so many of its sessions are run at once by workers. The newest version counts. */
+  concurrency: z.int().positive().max(limit.concurrencyMax).exactOptional(),
+  /** What its sessions leave to later ones, and carry of what earlier ones left. */
+  memory: MemoryRules.exactOptional(),
+});
+export type AgentDefinition = Readonly<z.infer<typeof AgentDefinition>>;
+
+/** What holds where an agent, or a session without one, says nothing. */
+export const agentDefaults = {
+  onUnknown: "ask",
+  stepsMax: 100,
+  /** The model's own limit and its window may allow less. */
+  outputTokensMax: 16_384,
+  zones: zoneDefaults,
+  compaction: { strategy: "summarize", atShare: 0.8, auto: true },
+} as const;
+
+export interface AgentRules {
+  readonly onUnknown: "ask" | "tell";
+  readonly stepsMax: number;
+  readonly outputTokensMax: number;
+  readonly zones: ZoneThresholds;
+  readonly compaction: {
+    readonly strategy: "prune" | "summarize" | "extract";
+    readonly atShare: number;
+    readonly auto: boolean;
+    readonly model?: string;
+  };
+}
+
+/** How a session of this agent runs, with the defaults filled in; null for a session without an agent. */
+export function agentRules(definition: AgentDefinition | null): AgentRules {
+  const { onUnknown, stepsMax, outputTokensMax, zones, compaction } = definition ?? {};
+  return {
+    onUnknown: onUnknown ?? agentDefaults.onUnknown,
+    stepsMax: stepsMax ?? agentDefaults.stepsMax,
+    outputTokensMax: outputTokensMax ?? agentDefaults.outputTokensMax,
+    zones: {
+      strained: { ...agentDefaults.zones.strained, ...zones?.strained },
+      full: { ...agentDefaults.zones.full, ...zones?.full },
+    },
+    compaction: { ...agentDefaults.compaction, ...compaction },
+  };
+}
+
+/** Whether the agent may be offered this tool at all; permissions come after. */
+export function mayOffer(definition: AgentDefinition | null, tool: string): boolean {
+  const patterns = definition?.tools;
+  return patterns === undefined || patterns.some((pattern) => matchesName(pattern, tool));
+}
+
+/** A `*` is any run of characters. Without a regular expression: many stars would make one slow. */
+export function matchesName(pattern: string, name: string): boolean {
+  const [first = "", ...rest] = pattern.split("*");
+  const last = rest.pop();
+  if (last === undefined) return pattern === name;
+  if (!name.startsWith(first) || !name.endsWith(last)) return false;
+  let from = first.length;
+  for (const piece of rest) {
+    const place = name.indexOf(piece, from);
+    if (place === -1) return false;
+    from = place + piece.length;
+  }
+  return from <= name.length - last.length;
+}
+
+/** The same definition has the same digest, in whatever order its fields were written. */
+export const agentDigest = (digest: Digest, definition: AgentDefinition): string =>
+  digest("", JSON.stringify(sorted(definition)));
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== "object" || value === null) return value;
+  const fields = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(fields.map(([key, inner]) => [key, sorted(inner)]));
+}
+
+/** Holds a definition against the schema. Says where the first mistake is, and how it is spelled right. */
+export const checkAgent = (given: unknown, origin: Origin = {}): AgentDefinition =>
+  checkShape(AgentDefinition, given, { what: "definition", where: "the agent", ...origin });
+
+/** A definition read back from a log. One that a newer program wrote may have fields nobody here knows. */
+export function isStoredAgent(value: unknown): value is AgentDefinition {
+  const checked = AgentDefinition.safeParse(value);
+  return checked.success || checked.error.issues.every(({ code }) => code === "unrecognized_keys");
+}

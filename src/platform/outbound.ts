@@ -1,0 +1,177 @@
+/**
+ * Calls to addresses that somebody else named: the name is resolved once, what it stands for is held against
+ * the private ranges, and the connection goes to that very address. Redirects are not followed; time and
+ * answer are capped.
+ */
+import { lookup as lookUp } from "node:dns/promises";
+import { request as requestPlain, type RequestOptions } from "node:http";
+import { request as requestSecure } from "node:https";
+import { BlockList, isIP } from "node:net";
+import { SkeinError } from "../core/error.ts";
+import { limit } from "../core/limit.ts";
+
+export interface Outbound {
+  readonly world: {
+    now(): number;
+    steady?(): number;
+    sleep(ms: number, signal?: AbortSignal): Promise<unknown>;
+  };
+  /** Whether addresses of this machine and of private networks may be called, too. */
+  readonly allowPrivate: boolean;
+  /** All that a name stands for. */
+  readonly resolve?: (host: string) => Promise<readonly Address[]>;
+}
+
+export interface Address {
+  readonly address: string;
+  readonly family: number;
+}
+
+export interface Posted {
+  readonly status: number;
+  readonly ms: number;
+}
+
+/** A web address without anything that should not be written down. Never repeats what it was given. */
+export function checkUrl(text: unknown): URL {
+  const url = typeof text === "string" && text.length <= limit.hookUrlCharsMax ? URL.parse(text) : null;
+  const isFine = url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "";
+  if (isFine && url.hostname !== "") return url;
+  throw new SkeinError("invalid", "that is no web address that can be told", {
+    hint: "https:// (or http://) and where; no name and password in it",
+  });
+}
+
+/** Resolves with whatever was answered. Rejects when nothing was, or the address may not be called. */
+export async function post(
+  outbound: Outbound,
+  to: string,
+  {
+    body,
+    headers,
+    signal,
+  }: {
+    readonly body: string;
+    readonly headers: Readonly<Record<string, string>>;
+    readonly signal?: AbortSignal;
+  },
+): Promise<Posted> {
+  const { world } = outbound;
+  const clock = (): number => world.steady?.() ?? world.now();
+  const url = checkUrl(to);
+  const startedMs = clock();
+  const late = new AbortController();
+  const done = new AbortController();
+  const stop = (): void => late.abort();
+  signal?.addEventListener("abort", stop, { once: true });
+  if (signal?.aborted === true) stop();
+  void world.sleep(limit.hookMs, done.signal).then(stop);
+  try {
+    const address = await Promise.race([addressFor(outbound, url.hostname), rejectOn(late.signal)]);
+    const status = await send(url, address, { body, headers, signal: late.signal });
+    return { status, ms: clock() - startedMs };
+  } catch (error) {
+    if (error instanceof SkeinError) throw error;
+    const why = late.signal.aborted ? `nothing came back in ${limit.hookMs} ms` : (error as Error).message;
+    throw new SkeinError("unavailable", `${url.origin} cannot be reached: ${why}`, { cause: error });
+  } finally {
+    done.abort();
+    signal?.removeEventListener("abort", stop);
+  }
+}
+
+const rejectOn = (signal: AbortSignal): Promise<never> =>
+  new Promise((_, reject) => {
+    const stop = (): void => reject(new Error("it took too long"));
+    if (signal.aborted) stop();
+    else signal.addEventListener("abort", stop, { once: true });
+  });
+
+/** The first of its addresses, if none of them is private. */
+async function addressFor({ allowPrivate, resolve = resolveName }: Outbound, host: string): Promise<Address> {
+  const bare = host.replace(/^\[|\]$/g, "");
+  const found = isIP(bare) === 0 ? await resolve(bare) : [{ address: bare, family: isIP(bare) }];
+  const [first] = found;
+  if (first === undefined) throw new Error("its name stands for no address");
+  if (allowPrivate || !found.some(({ address }) => isPrivate(address))) return first;
+  throw new SkeinError("refused", `${host} is an address of this machine or of a private network`, {
+    hint: '--allow-private allows it, with "skein serve", and for a trial with "skein hooks test"',
+  });
+}
+
+const resolveName = (host: string): Promise<readonly Address[]> => lookUp(host, { all: true });
+
+function send(
+  url: URL,
+  { address, family }: Address,
+  given: {
+    readonly body: string;
+    readonly headers: Readonly<Record<string, string>>;
+    readonly signal: AbortSignal;
+  },
+): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  const options: RequestOptions = {
+    method: "POST",
+    headers: { ...given.headers, "content-length": Buffer.byteLength(given.body) },
+    signal: given.signal,
+    agent: false,
+    maxHeaderSize: limit.requestHeaderBytesMax,
+    // The connection goes where was looked, whatever the name stands for by now.
+    lookup: (_host, { all }, found) =>
+      all === true ? found(null, [{ address, family }]) : found(null, address, family),
+  };
+  const call = (url.protocol === "https:" ? requestSecure : requestPlain)(url, options, (response) => {
+    resolve(response.statusCode ?? 0);
+    // Nobody reads what it says.
+    response.destroy();
+  });
+  call.on("error", reject);
+  call.end(given.body);
+  return promise;
+}
+
+/** Apart, for a list takes an address of the fourth version for one of the sixth that wraps it. */
+const [blocked, blocked6] = [new BlockList(), new BlockList()];
+const ranges: readonly (readonly [string, number])[] = [
+  ["0.0.0.0", 8],
+  ["10.0.0.0", 8],
+  ["100.64.0.0", 10],
+  ["127.0.0.0", 8],
+  ["169.254.0.0", 16],
+  ["172.16.0.0", 12],
+  ["192.0.0.0", 24],
+  ["192.0.2.0", 24],
+  ["192.88.99.0", 24],
+  ["192.168.0.0", 16],
+  ["198.18.0.0", 15],
+  ["198.51.100.0", 24],
+  ["203.0.113.0", 24],
+  ["224.0.0.0", 4],
+  ["240.0.0.0", 4],
+];
+/** Only what is given out to the public may be called, and of that nothing that wraps another address. */
+const ranges6: readonly (readonly [string, number])[] = [
+  ["::", 3],
+  ["4000::", 2],
+  ["8000::", 1],
+  ["2001::", 23],
+  ["2001:db8::", 32],
+  ["2002::", 16],
+  ["3fff::", 20],
+];
+for (const [net, prefix] of ranges) blocked.addSubnet(net, prefix, "ipv4");
+for (const [net, prefix] of ranges6) blocked6.addSubnet(net, prefix, "ipv6");
+
+/** Whether a host, as a web address has it, is such an address in digits. */
+export function isPrivateHost(host: string): boolean {
+  const bare = host.replace(/^\[|\]$/g, "");
+  return isIP(bare) !== 0 && isPrivate(bare);
+}
+
+/** Loopback, private, link-local, shared, mapped, translated, reserved: whatever is not for everybody. */
+export function isPrivate(address: string): boolean {
+  const [bare = ""] = address.split("%", 1);
+  if (isIP(bare) === 6) return blocked6.check(bare, "ipv6");
+  return isIP(bare) === 0 || blocked.check(bare, "ipv4");
+}

@@ -1,0 +1,35 @@
+/** What a session gives one that it makes itself: a part of its budget, and a place below it. */
+import { budgetLeft } from "../../core/budget/budget.ts";
+import type { Budget } from "../../core/command.ts";
+import { amountsOf } from "../../core/decision.ts";
+import { SkeinError } from "../../core/error.ts";
+import { limit } from "../../core/limit.ts";
+import { resources, type Amounts, type State } from "../../core/state.ts";
+
+/** How deep one below it would be. */
+export function depthBelow({ standing: { depth } }: State): number {
+  if (depth < limit.childDepthMax) return depth + 1;
+  throw new SkeinError("refused", `sessions open sessions at most ${limit.childDepthMax} deep`, {
+    hint: "do it in this session",
+  });
+}
+
+/** Of each limit that the parent has: what was asked for if it is there, else a quarter of what is left. */
+export function allotment(state: State, asked: Budget | undefined): Amounts {
+  const left = budgetLeft(state);
+  const wanted = asked === undefined ? {} : amountsOf(asked);
+  const given: Record<string, number> = {};
+  for (const resource of resources) {
+    const rest = left[resource];
+    const want = wanted[resource];
+    if (rest === undefined && want === undefined) continue;
+    const amount = want ?? Math.floor((rest ?? 0) / 4);
+    if (rest !== undefined && amount > rest) {
+      throw new SkeinError("refused", `only ${rest} ${resource} are left to give, not ${amount}`, {
+        hint: "ask for less",
+      });
+    }
+    given[resource] = amount;
+  }
+  return given;
+}

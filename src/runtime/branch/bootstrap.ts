@@ -1,0 +1,283 @@
+/**
+ * What a session starts with besides its options: the agent it pins, AGENTS.md from the bound directories
+ * upwards, initial files, and what is remembered. All of it is read before the session is opened, and is part
+ * of its first append: so the log says what the model was told, whatever becomes of the files.
+ */
+import { readFile, stat } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import type { Binding, CommandOf, Loaded, OpenOptions, Permission, Pin } from "../../core/command.ts";
+import type { AgentDefinition } from "../../core/workspace/agent.ts";
+import { budgetLeft } from "../../core/budget/budget.ts";
+import { present } from "../../core/decision.ts";
+import { SkeinError } from "../../core/error.ts";
+import { quote, type SessionId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import type { Amounts } from "../../core/state.ts";
+import type { Wake } from "../../core/trigger/trigger.ts";
+import { showAgent } from "../workspace/agents.ts";
+import { checkBound, safeText } from "../log/redact.ts";
+import { carriedFor } from "./memory-selection.ts";
+import type { Context } from "../deps.ts";
+import { findSession } from "../read/find.ts";
+import { initialFilesOf, listCarryOver, type CarryOver } from "./carry-over.ts";
+import { carryOn, takenNames, takeOver, type TakenOver } from "./predecessor.ts";
+import { headOf } from "../read/position.ts";
+import { readContent } from "../read/content.ts";
+import { guardRules, strictRules, withRules } from "../govern/rules.ts";
+
+type Opening = Omit<CommandOf<"open">, "do" | "workspace" | "parent">;
+
+interface Prepared {
+  readonly opening: Opening;
+  readonly carriedOver: CarryOver | null;
+}
+
+export const prepareOpening = async (context: Context, options: OpenOptions): Promise<Opening> =>
+  (await prepareCarried(context, options)).opening;
+
+/** The same, with the list of what comes along from the session whose work is carried on. */
+export async function prepareCarried(context: Context, options: OpenOptions): Promise<Prepared> {
+  const { files = [], wake = [], after, ...rest } = options;
+  const carried = options.from === undefined ? null : await carryOn(context, options.from, options.objective);
+  const { objective = options.objective ?? "", from, handoff, taken } = carried ?? {};
+  const before = carried === null ? null : await carriedBefore(context, carried, options);
+  // Without another name it is the agent as the earlier session had it.
+  const same = taken !== undefined && options.agent === undefined;
+  const pinned = same ? (taken.pin ?? null) : await pinOf(context, options.agent);
+  const definition = pinned?.definition as AgentDefinition | undefined;
+  for (const binding of options.bind ?? []) checkBound(context.world, binding);
+  const own = [...(same ? [] : (definition?.bind ?? [])), ...(taken?.bind ?? []), ...(options.bind ?? [])];
+  const bind = taken === undefined ? own.map(absolute) : lastOfName(own.map(absolute));
+  const documents = [
+    // In front, since what comes after may be cut when there is too much of it.
+    ...(handoff === undefined ? [] : [handoff]),
+    ...(await instructionFiles(context, bind)),
+    ...(before?.files ?? []),
+    ...(await initialFiles(context, files)),
+  ];
+  const grant = grantsFor(context, options.grant ?? [], { taken, definition, same });
+  const agent = pinned?.agent ?? options.agent ?? taken?.agent;
+  const model = options.model ?? (same ? taken.model : (definition?.model ?? taken?.model));
+  const limits = before?.limits ?? undefined;
+  const budget = options.budget ?? (limits === undefined ? definition?.budget : undefined);
+  const whose = { objective, agent: agent ?? null, definition };
+  const remembered = options.memory === false ? null : await carriedFor(context, whose);
+  const opening: Opening = {
+    ...(taken === undefined ? {} : described(taken)),
+    ...rest,
+    objective,
+    bind,
+    ...(grant.length === 0 ? {} : { grant }),
+    ...present({ from, agent, model, budget, limits }),
+    ...(pinned === null ? {} : { pin: pinned }),
+    ...(documents.length === 0 ? {} : { documents: distinct(documents) }),
+    ...(remembered === null ? {} : { carried: remembered }),
+    ...(await awaited(context, wake, after, bind)),
+  };
+  return { opening, carriedOver: before?.carriedOver ?? null };
+}
+
+/**
+ * What comes along besides the standing: initial files, and what is left of the budget unless one is given.
+ * Triggers stay where they are: the earlier session is not closed, and each cause fires once. All of it is
+ * read where the handoff was written, so that a call that is sent again gets the same answer.
+ */
+async function carriedBefore(
+  { store, states }: Context,
+  { from, handoff: { path = "" } }: { readonly from: SessionId; readonly handoff: Pick<Loaded, "path"> },
+  { budget }: OpenOptions,
+): Promise<{ files: readonly Loaded[]; limits: Amounts | null; carriedOver: CarryOver }> {
+  const state = await states.at(from, Number(path.split("@")[1]));
+  const { files, erased: erasedFiles } = await initialFilesOf(store, from, state);
+  const left = budgetLeft(state);
+  const limits = budget === undefined && Object.keys(left).length > 0 ? left : null;
+  const names = [...state.standing.triggers.keys()];
+  const triggers = { settings: [], left: new Map(names.map((name) => [name, triggersStay] as const)) };
+  const taken = takenNames(await takeOver(store, from, state));
+  const made = { state, files, erasedFiles, limits, triggers, handoff: true, ...taken };
+  return { files, limits, carriedOver: listCarryOver(from, made) };
+}
+
+/** The list of a session that a call with the same key opened before. */
+export async function carriedAgain(
+  context: Context,
+  next: SessionId,
+  options: OpenOptions,
+): Promise<CarryOver | null> {
+  if (options.from === undefined) return null;
+  const { store, states } = context;
+  const { mind } = await states.at(next, (await headOf({ store }, next)).seq);
+  const loaded = [...mind.documents.values()].find(({ kind }) => kind === "handoff");
+  const content = loaded === undefined ? undefined : await readContent(store, next, loaded.seq);
+  const handoff = (content ?? {}) as Pick<Loaded, "path">;
+  const from = await findSession(store, options.from);
+  if (handoff.path?.startsWith(`${from}@`) !== true) return null;
+  return (await carriedBefore(context, { from, handoff }, options)).carriedOver;
+}
+
+const triggersStay =
+  "it stays with the earlier session; clear --handoff moves triggers, skein trigger add sets one here";
+
+/**
+ * The rules it starts with. One that carries on another's work under another agent keeps what the earlier
+ * agent denied and asked about, since it takes over the bindings that those rules were for.
+ */
+function grantsFor(
+  { need }: Context,
+  set: readonly Permission[],
+  from: {
+    readonly taken: TakenOver | undefined;
+    readonly definition: AgentDefinition | undefined;
+    readonly same: boolean;
+  },
+): readonly Permission[] {
+  const { taken, definition, same } = from;
+  if (taken === undefined) {
+    guardRules(need, { before: [], after: set });
+    return set;
+  }
+  const earlier = taken.pin?.definition as AgentDefinition | undefined;
+  const before = [...taken.grant, ...(same ? [] : strictRules(earlier, taken.grant, "from"))];
+  const ofAgent = same ? [] : (definition?.permissions ?? []).filter(({ rule }) => rule === "allow");
+  guardRules(need, { before, after: [...withRules(before, set), ...ofAgent] });
+  return withRules(before, set);
+}
+
+/** What wakes it; with `after` it sleeps from the beginning, until the sessions that it names have ended. */
+async function awaited(
+  context: Context,
+  wake: readonly Wake[],
+  after: OpenOptions["after"],
+  bind: readonly Binding[],
+): Promise<Pick<Opening, "triggers" | "sleeps">> {
+  const ends = after === undefined ? [] : [await endsOf(context, after)];
+  const all = [...ends, ...wake];
+  if (all.length === 0) return {};
+  const triggers = await context.late.prepareWake(context, all, bind);
+  return ends.length === 0 ? { triggers } : { triggers, sleeps: ["after"] };
+}
+
+async function endsOf({ store }: Context, after: NonNullable<OpenOptions["after"]>): Promise<Wake> {
+  const isNamed = typeof after === "object" && after !== null && "sessions" in after;
+  const { sessions, give } = isNamed ? after : { sessions: after };
+  if (!Array.isArray(sessions) || sessions.length === 0) {
+    throw new SkeinError("invalid", "open: after names no sessions", { hint: "give a list of their ids" });
+  }
+  const ids = new Set<SessionId>();
+  for (const one of sessions as readonly string[]) ids.add(await findSession(store, one));
+  const told = give === undefined ? {} : { give };
+  return { kind: "session", name: "after", sessions: [...ids], on: "end", all: true, ...told };
+}
+
+/** What a session takes over unless it is given. */
+const described = ({ labels, priority, instructions, constraints, expiresAfterIdleMs }: TakenOver) =>
+  present({ labels, priority, instructions, constraints, expiresAfterIdleMs });
+
+/** Of several bindings with one name the last counts. */
+const lastOfName = (bind: readonly Binding[]): Binding[] => [
+  ...new Map(bind.map((one) => [one.name ?? one.path ?? one.url ?? one.kind, one])).values(),
+];
+
+/**
+ * `name` pins the newest version, `name@2` the second. A name that nobody defined stays a bare name: the
+ * session then runs without instructions of an agent.
+ */
+async function pinOf(context: Context, agent: string | undefined): Promise<Pin | null> {
+  if (agent === undefined) return null;
+  const [, name = agent, version] = /^(.*)@(\d{1,9})$/.exec(agent) ?? [];
+  const found =
+    version === undefined
+      ? await showAgent(context, name).catch(ifMissing)
+      : await showAgent(context, name, Number(version));
+  if (found === null) return null;
+  const { definition, digest } = found;
+  return { agent: name, version: found.version, digest, definition };
+}
+
+/** A relative path means what it means where the session is opened, also when it is run from elsewhere. */
+export function absolute(binding: Binding): Binding {
+  const { path, name } = binding;
+  if (path === undefined || path === "" || path.includes("\0")) return binding;
+  const named = name === undefined && binding.kind !== "shell" ? { name: path } : {};
+  return { ...binding, path: resolve(path), ...named };
+}
+
+/**
+ * AGENTS.md of each bound directory and of those above it, up to the root of the repository that it is in;
+ * outside a repository of the directory alone. The outermost first, so that the nearest has the last word.
+ */
+export async function instructionFiles(context: Context, bind: readonly Binding[]): Promise<Loaded[]> {
+  const documents: Loaded[] = [];
+  for (const { kind, path } of bind) {
+    if (kind !== "directory" || path === undefined) continue;
+    for (const folder of (await foldersUp(path)).toReversed()) {
+      const loaded = await load(context, "agents-md", join(folder, "AGENTS.md")).catch(ifMissing);
+      if (loaded !== null) documents.push(loaded);
+    }
+  }
+  return documents;
+}
+
+async function foldersUp(path: string): Promise<string[]> {
+  const folders: string[] = [];
+  for (let folder = path; ; folder = dirname(folder)) {
+    folders.push(folder);
+    if (await exists(join(folder, ".git"))) return folders;
+    if (dirname(folder) === folder) return [path];
+  }
+}
+
+const exists = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false,
+  );
+
+async function initialFiles(context: Context, files: readonly string[]): Promise<Loaded[]> {
+  const documents: Loaded[] = [];
+  for (const file of files) documents.push(await load(context, "file", resolve(file)));
+  return documents;
+}
+
+async function load({ world }: Context, kind: Loaded["kind"], path: string): Promise<Loaded> {
+  // Closing a file of an open database would drop the locks that this process holds on it.
+  if (await exists(`${path.replace(/-(?:wal|shm)$/, "")}-shm`)) {
+    throw new SkeinError("invalid", `${quote(path)} belongs to a database that is open`, {
+      hint: "bind it as a database instead",
+    });
+  }
+  const bytes = await readFile(path).catch((cause: unknown) => {
+    throw new SkeinError("not-found", `${quote(path)} cannot be read`, {
+      hint: "give the path of a text file",
+      cause,
+    });
+  });
+  if (bytes.length > limit.documentBytesMax) {
+    throw new SkeinError(
+      "invalid",
+      `${quote(path)} has ${bytes.length} bytes; a document has at most ${limit.documentBytesMax}`,
+      {
+        hint: "bind it instead, so that the session can read it in parts",
+      },
+    );
+  }
+  const read = bytes.toString("utf8");
+  const text = safeText(world, read);
+  if (text.includes("\0") || text.includes("\uFFFD")) {
+    throw new SkeinError("invalid", `${quote(path)} is not a text in UTF-8`, {
+      hint: "bind it instead, and let a tool read it",
+    });
+  }
+  const kept = text === read ? bytes : Buffer.from(text);
+  return { kind, path, text, digest: world.hashBytes(kept), bytes: kept.length };
+}
+
+/** Two paths may lead to the same text; it is told once. */
+export const distinct = (documents: readonly Loaded[]): Loaded[] => [
+  ...new Map(documents.map((one) => [one.digest, one])).values(),
+];
+
+function ifMissing(error: unknown): null {
+  if (error instanceof SkeinError && error.code === "not-found") return null;
+  throw error;
+}

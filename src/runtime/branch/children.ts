@@ -1,0 +1,227 @@
+/** Children: sessions that a session opens or forks itself, what they get of it, and their end with it. */
+import type { SessionAct } from "../../core/tool/session-action.ts";
+import type { AgentDefinition } from "../../core/workspace/agent.ts";
+import type { Command, CommandOf } from "../../core/command.ts";
+import { childPrefix, toldOf } from "../../core/decide/turn.ts";
+import { SkeinError } from "../../core/error.ts";
+import { makeSessionId, type SessionId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import { mayIn } from "../../core/session/lifecycle.ts";
+import type { Amounts, OpenCall, State } from "../../core/state.ts";
+import type { SpecOf } from "../../core/trigger/trigger.ts";
+import { showAgent } from "../workspace/agents.ts";
+import { allotment, depthBelow } from "./allotment.ts";
+import { instructionFiles } from "./bootstrap.ts";
+import { carriedFor, carriedForFork } from "./memory-selection.ts";
+import { present } from "../../core/decision.ts";
+import { askInstead, strictRules } from "../govern/rules.ts";
+import type { Context } from "../deps.ts";
+import { forkCommand } from "./fork.ts";
+import { takeOver } from "./predecessor.ts";
+import { agentOf } from "../workspace/session-agent.ts";
+import { childrenOf } from "../read/family.ts";
+
+type Open = Extract<SessionAct, { act: "open" }>;
+
+/** The run of the session that makes a child. */
+interface ParentRun {
+  readonly session: SessionId;
+  readonly lease: { readonly epoch: number; readonly history: number };
+  readonly state: () => Promise<State>;
+}
+
+/**
+ * The child, its share of the budget, the call's result and the trigger that it is waited for by are one
+ * append: there is never a child that nobody knows of, nor a wait for one that is not there.
+ */
+export async function openChild(
+  context: Context,
+  drive: ParentRun,
+  call: { readonly id: string; readonly open: OpenCall; readonly actor: string },
+  { wait = false, budget, ...asked }: Open,
+): Promise<void> {
+  const { world, writer, store } = context;
+  const parent = drive.session;
+  const child = makeSessionId({ nowMs: world.now(), random: world.random(10) });
+  const before = await drive.state();
+  const depth = depthBelow(before);
+  const opening = await openingOf(context, parent, before, asked);
+  let got: Amounts = {};
+  const settle = (state: State): Command => {
+    if (wait) mayWait(state);
+    got = allotment(state, budget);
+    const act = { do: "allot", to: child, amounts: got, ...(wait ? { wait: endOf(child) } : {}) } as const;
+    const output = wait ? { session: child, waits: "until it has ended" } : { session: child };
+    return { do: "settle", call: call.id, status: "ok", output, act };
+  };
+  const begin = (): Command => ({
+    do: "open",
+    workspace: store.workspace,
+    parent: { session: parent, seq: call.open.seq },
+    depth,
+    closesWhenDone: true,
+    got,
+    told: toldFirst(parent),
+    ...opening,
+  });
+  const { epoch, history } = drive.lease;
+  const members = [
+    { session: parent, epoch, history, build: settle },
+    { session: child, build: begin, start: {} },
+  ];
+  await writer.together(members, { actor: call.actor });
+}
+
+/**
+ * A fork that the session makes itself: a child that knows what its parent knows. Its objective is its first
+ * input, so that a worker runs it; it is paid, ends and is waited for as one that is opened.
+ */
+export async function forkChild(
+  context: Context,
+  drive: ParentRun,
+  call: { readonly id: string; readonly open: OpenCall; readonly actor: string },
+  { objective, name, budget, wait = false }: Extract<SessionAct, { act: "fork" }>,
+): Promise<void> {
+  const { world, writer } = context;
+  const child = makeSessionId({ nowMs: world.now(), random: world.random(10) });
+  const state = await drive.state();
+  if (wait) mayWait(state);
+  const amounts = allotment(state, budget);
+  const depth = depthBelow(state);
+  const { command, from, parent } = await forkCommand(context, drive.session, state.seq, {
+    objective,
+    ...(name === undefined ? {} : { name }),
+  });
+  const carried = await carriedForFork(context, drive.session, from, objective);
+  const act = { do: "allot", to: child, amounts, ...(wait ? { wait: endOf(child) } : {}) } as const;
+  const output = wait ? { session: child, waits: "until it has ended" } : { session: child };
+  const born = { by: "session", depth, closesWhenDone: true, got: amounts } as const;
+  const told = forkToldFirst(drive.session, objective);
+  await writer.together(
+    [
+      {
+        session: child,
+        build: { ...command, ...born, told, ...(carried === null ? {} : { carried }) },
+        start: { from, parent },
+      },
+      {
+        session: drive.session,
+        epoch: drive.lease.epoch,
+        history: drive.lease.history,
+        build: { do: "settle", call: call.id, status: "ok", output, act },
+      },
+    ],
+    { actor: call.actor },
+  );
+}
+
+/** Refused before the child is made: a wait that cannot be written would leave it without anybody waiting. */
+function mayWait(state: State): void {
+  const { status, triggers } = state.standing;
+  if (!mayIn(status, "sleep")) throw new SkeinError("conflict", `the session is ${status} by now`);
+  if (triggers.size - toldOf(state).length < limit.triggersMax) return;
+  throw new SkeinError("refused", `a session waits for at most ${limit.triggersMax} others`, {
+    hint: "wait for those that there are, or open it without waiting",
+  });
+}
+
+const endOf = (child: SessionId) => {
+  const spec: SpecOf<"session"> = { kind: "session", sessions: [child], on: "end", all: true };
+  return { name: `${childPrefix}${child.slice(-8)}`, kind: spec.kind, spec };
+};
+
+const toldFirst = (parent: SessionId): string =>
+  `You were opened by the session ${parent}. Do what your objective says. When you have nothing more to ` +
+  "do, this session ends, and the other is given what you leave: record the facts and decisions that it " +
+  "needs.";
+
+const forkToldFirst = (parent: SessionId, objective: string): string =>
+  `You are a fork of the session ${parent}: what was said before was said there. Do this, and nothing else ` +
+  `of what was asked before:\n\n${objective}\n\nWhen you have nothing more to do, this session ends, and ` +
+  "the other is given what you leave: record the facts and decisions that it needs.";
+
+/**
+ * What a child starts with: bindings and permissions are its parent's, whatever its agent; of another agent
+ * it has instructions, model and rules, and the rules of the parent's agent that forbid or ask hold as well.
+ */
+async function openingOf(
+  context: Context,
+  parent: SessionId,
+  state: State,
+  { objective, agent: named, name }: Pick<Open, "objective" | "agent" | "name">,
+): Promise<Omit<CommandOf<"open">, "do" | "workspace">> {
+  const taken = await takeOver(context.store, parent, state);
+  const { agent: own } = await agentOf(context, parent, state);
+  const other = named === undefined || named === taken.agent ? null : await showAgent(context, named);
+  const pin =
+    other === null
+      ? taken.pin
+      : { agent: other.name, version: other.version, digest: other.digest, definition: other.definition };
+  const definition = pin?.definition as AgentDefinition | undefined;
+  const agent = pin?.agent ?? taken.agent;
+  const model = other === null ? taken.model : (other.definition.model ?? taken.model);
+  const { priority, constraints, bind } = taken;
+  const instructions = other === null ? taken.instructions : undefined;
+  const strict =
+    other === null
+      ? []
+      : [...strictRules(own, taken.grant, "parent"), ...askInstead(other.definition, own, taken.grant)];
+  const documents = await instructionFiles(context, bind);
+  const carried = await carriedFor(context, { objective, agent: agent ?? null, definition });
+  return {
+    objective,
+    bind,
+    grant: [...taken.grant, ...strict],
+    ...present({ name, agent, model, priority, constraints, instructions, pin }),
+    ...(documents.length === 0 ? {} : { documents }),
+    ...(carried === null ? {} : { carried }),
+  };
+}
+
+/** What a cancellation that goes down the tree ended. */
+export interface CancelledTree {
+  /** In the order in which they were ended: the deepest first, the session itself last. */
+  readonly cancelled: readonly SessionId[];
+}
+
+/**
+ * Cancels a session and all that it made itself and still live, the deepest first, each in an append of its
+ * own. The session itself comes last: cut off in between, it goes on where it was when called again.
+ */
+export async function cancelTree(
+  context: Context,
+  session: SessionId,
+  end: (session: SessionId) => Promise<void>,
+): Promise<CancelledTree> {
+  const cancelled: SessionId[] = [];
+  const seen = new Set<SessionId>();
+  const down = async (one: SessionId): Promise<void> => {
+    for (const child of await childrenOf(context, one)) {
+      if (seen.has(child)) continue;
+      seen.add(child);
+      await down(child);
+      if (!(await isLiving(context, child))) continue;
+      await end(child).catch(ifOver);
+      cancelled.push(child);
+      // What it opened while it was waited for.
+      await down(child);
+    }
+  };
+  seen.add(session);
+  await down(session);
+  await end(session);
+  cancelled.push(session);
+  await down(session);
+  return { cancelled };
+}
+
+async function isLiving({ store, writer }: Context, session: SessionId): Promise<boolean> {
+  const head = await store.head(session);
+  if (head === undefined || head.copy === true) return false;
+  return mayIn((await writer.current(session)).standing.status, "cancel");
+}
+
+/** It ended by itself in the meantime. */
+function ifOver(error: unknown): void {
+  if (!(error instanceof SkeinError) || !["refused", "not-found"].includes(error.code)) throw error;
+}

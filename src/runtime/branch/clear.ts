@@ -1,0 +1,193 @@
+/**
+ * Clear: one append closes a session and opens the next, with the same agent, bindings, permissions, triggers
+ * and files, and with what is left of the budget.
+ */
+import { budgetLeft, handOverBudget, type BudgetHandover } from "../../core/budget/budget.ts";
+import type { Command, CommandOf, Loaded } from "../../core/command.ts";
+import { SkeinError } from "../../core/error.ts";
+import type { SessionId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import { emptyState, type State } from "../../core/state.ts";
+import type { Part } from "../../store/port.ts";
+import { madeBefore, newSessionId } from "../log/request-scope.ts";
+import { distinct, instructionFiles } from "./bootstrap.ts";
+import {
+  initialFilesOf,
+  listCarryOver,
+  triggersToMove,
+  type CarryOver,
+  type MovedTriggers,
+} from "./carry-over.ts";
+import { carriedFor } from "./memory-selection.ts";
+import { handoffDocument } from "./handoff.ts";
+import { expectAt } from "../read/known-heads.ts";
+import { checkObjective } from "../options.ts";
+import { workedUntil } from "../log/child-refund.ts";
+import { decideSealed, type Sealed } from "../log/seal.ts";
+import { indexEntry } from "../log/session-index.ts";
+import { objectiveFor, takenNames, takeOver } from "./predecessor.ts";
+import type { Context } from "../deps.ts";
+import { assertReviewed } from "../govern/review.ts";
+
+export interface ClearOptions {
+  readonly objective?: string;
+  readonly name?: string;
+  readonly reason?: string;
+  /** The next session begins with the handoff of this one. */
+  readonly handoff?: boolean;
+}
+
+export interface Cleared {
+  readonly next: SessionId;
+  readonly carriedOver: CarryOver | null;
+}
+
+type Opening = CommandOf<"open">;
+
+export async function clearSession(
+  context: Context,
+  session: SessionId,
+  options: ClearOptions,
+): Promise<Cleared> {
+  const { writer } = context;
+  // Left out, it is the same as before; empty, it would be none.
+  if (options.objective !== undefined) checkObjective("clear", options.objective);
+  for (let tries = 0; tries < limit.unknownRetriesMax; tries++) {
+    const before = await madeBefore(context);
+    if (before !== null)
+      return { next: before, carriedOver: await carriedAgain(context, session, options.handoff === true) };
+    // Written down before the rest, so that it is there whatever becomes of it.
+    assertReviewed(session, await writer.current(session));
+    const handoff = options.handoff === true ? await handoffDocument(context, session) : null;
+    const state = await writer.current(session);
+    const reason = options.reason ?? (handoff === null ? "cleared" : "handed off");
+    const next = newSessionId(context);
+    const over = await handover(context, session, state);
+    const { part, carriedOver } = await opening(context, state, next, session, {
+      ...options,
+      handoff,
+      over,
+    });
+    const parts = [await closing(context, session, state, { reason, over }), part];
+    try {
+      await writer.commit(parts);
+      writer.forget(session);
+      return { next, carriedOver };
+    } catch (error) {
+      if (!(error instanceof SkeinError) || error.code !== "conflict") throw error;
+    }
+  }
+  throw new SkeinError("conflict", `${session} changes too fast to be cleared`, { hint: "try again later" });
+}
+
+/** What leaves the session with its end and is the next one's from then on. */
+interface Handover {
+  readonly triggers: MovedTriggers;
+  readonly budget: BudgetHandover | null;
+}
+
+async function handover(context: Context, session: SessionId, state: State): Promise<Handover> {
+  const { store } = context;
+  return {
+    triggers: await triggersToMove(store, session, state),
+    budget: handOverBudget(state, await workedUntil(context, state)),
+  };
+}
+
+async function closing(
+  context: Context,
+  session: SessionId,
+  state: State,
+  { reason, over }: { readonly reason: string; readonly over: Handover },
+): Promise<Part> {
+  const { store, world, actor, once } = context;
+  const facts = { actor, digest: world.digest, program: store.program };
+  const triggers = over.triggers.settings.map(({ name }) => name);
+  const limits = over.budget === null ? {} : { limits: over.budget.kept };
+  // What another session paid for goes on with the next one, and is given back at its end.
+  const command: Command = { do: "close", reason, handedOver: { triggers, ...limits } };
+  const { drafts, events } = accepted(decideSealed(world, state, command, { facts, key: once ?? null }));
+  const index = await indexEntry(store, session, state, events);
+  return { session, expect: expectAt(state), drafts, index };
+}
+
+async function opening(
+  context: Context,
+  state: State,
+  next: SessionId,
+  session: SessionId,
+  options: Omit<ClearOptions, "handoff"> & { readonly handoff: Loaded | null; readonly over: Handover },
+): Promise<{ readonly part: Part; readonly carriedOver: CarryOver }> {
+  const { store, world, actor } = context;
+  const { pin, bind, ...rest } = await takeOver(store, session, state);
+  const { triggers, budget } = options.over;
+  const { files } = await initialFilesOf(store, session, state);
+  const documents = [
+    ...(options.handoff === null ? [] : [options.handoff]),
+    ...(await instructionFiles(context, bind)),
+    ...files,
+  ];
+  const objective = await objectiveFor(store, session, state, options.objective);
+  const whose = { objective, agent: rest.agent ?? null, definition: pin?.definition };
+  const carried = await carriedFor(context, whose);
+  const command: Command = {
+    do: "open",
+    workspace: store.workspace,
+    objective,
+    from: session,
+    bind,
+    ...rest,
+    ...(pin === undefined ? {} : { pin }),
+    ...(options.name === undefined ? {} : { name: options.name }),
+    ...(documents.length === 0 ? {} : { documents: distinct(documents) }),
+    ...(carried === null ? {} : { carried }),
+    ...(triggers.settings.length === 0 ? {} : { triggers: triggers.settings }),
+    ...(budget === null ? {} : paidBy(state, budget)),
+    ...(state.standing.depth === 0 ? {} : { depth: state.standing.depth }),
+  };
+  const facts = { actor, digest: world.digest, program: store.program };
+  const sealed = accepted(decideSealed(world, emptyState, command, { facts, key: null }));
+  const { drafts, events, blobs } = sealed;
+  for (const { hash, bytes } of blobs) await store.putBlob(hash, [bytes]);
+  const index = await indexEntry(store, next, emptyState, events);
+  const carriedOver = await listCleared(context, session, state, options.handoff !== null);
+  return { part: { session: next, expect: "absent", drafts, index }, carriedOver };
+}
+
+/** The same list for the same state, so that a call that is sent again gets the same answer. */
+async function listCleared(
+  { store }: Context,
+  session: SessionId,
+  state: State,
+  handoff: boolean,
+): Promise<CarryOver> {
+  const { files, erased: erasedFiles } = await initialFilesOf(store, session, state);
+  const triggers = await triggersToMove(store, session, state);
+  const left = budgetLeft(state);
+  const limits = Object.keys(left).length === 0 ? null : left;
+  const names = takenNames(await takeOver(store, session, state));
+  return listCarryOver(session, { state, files, erasedFiles, limits, triggers, handoff, ...names });
+}
+
+/** Null when the call had no key, or what it wrote is gone. */
+async function carriedAgain(
+  context: Context,
+  session: SessionId,
+  handoff: boolean,
+): Promise<CarryOver | null> {
+  const { store, states, once } = context;
+  const closedSeq = once === undefined ? undefined : await store.keyed(session, once);
+  if (closedSeq === undefined) return null;
+  return listCleared(context, session, await states.at(session, closedSeq - 1), handoff);
+}
+
+const paidBy = ({ standing: { payer } }: State, { limits, got }: BudgetHandover): Partial<Opening> => ({
+  ...(Object.keys(limits).length === 0 ? {} : { limits }),
+  ...(payer === null ? {} : { got, payer: payer.session }),
+});
+
+function accepted(decision: ReturnType<typeof decideSealed>): Sealed {
+  if (!("refusal" in decision)) return decision;
+  const { code, message, hint } = decision.refusal;
+  throw new SkeinError(code, message, { hint });
+}

@@ -1,0 +1,82 @@
+/** Which files differ between two places, by the versions that the logs keep. Nothing on disk is read. */
+import { isSameVersion, touchedIn, type FileVersion, type Touched } from "../../core/tool/file-version.ts";
+import type { SessionId } from "../../core/ids.ts";
+import { unifiedDiff } from "../../core/text/text-diff.ts";
+import { readChanges, type Unkept } from "../read/file-versions.ts";
+import type { Context } from "../deps.ts";
+import { fileBlobs } from "../log/file-blobs.ts";
+
+export interface FileDiff {
+  /** The name of the binding. */
+  readonly name: string;
+  readonly path: string;
+  readonly change: "added" | "removed" | "changed";
+  readonly from: FileVersion | null;
+  readonly to: FileVersion | null;
+  /** The lines of a unified diff; absent for what is no text, or too long. */
+  readonly text?: readonly string[];
+}
+
+export interface FilesDiff {
+  readonly files: readonly FileDiff[];
+  /** Where more may have changed than is known. */
+  readonly unkept: readonly (Unkept & { readonly session: SessionId })[];
+}
+
+/** Larger files are named, and not compared. */
+const textBytesMax = 262_144;
+
+interface Side {
+  readonly session: SessionId;
+  readonly seq: number;
+}
+
+/** Both are one log up to `commonSeq`: what neither touched since is the same. */
+export async function diffFiles(
+  context: Context,
+  from: Side,
+  to: Side,
+  commonSeq: number,
+): Promise<FilesDiff> {
+  const read = ({ session, seq }: Side) =>
+    readChanges(context.store, session, { fromSeq: commonSeq + 1, toSeq: seq });
+  const changes = [await read(from), await read(to)] as const;
+  const keyOf = (name: string, path: string): string => `${name}\n${path}`;
+  const [was, is] = [touchedIn(changes[0], keyOf), touchedIn(changes[1], keyOf)];
+  const files: FileDiff[] = [];
+  for (const key of [...new Set([...was.keys(), ...is.keys()])].toSorted()) {
+    const [a, b] = [was.get(key), is.get(key)];
+    const { name, path } = (a ?? b) as Touched;
+    const before = a === undefined ? (b?.first ?? null) : a.last;
+    const after = b === undefined ? (a?.first ?? null) : b.last;
+    if (isSameVersion(before, after)) continue;
+    const change = before === null ? "added" : after === null ? "removed" : "changed";
+    files.push({ name, path, change, from: before, to: after, ...(await textDiff(context, before, after)) });
+  }
+  const unkeptOf = ({ session }: Side, list: (typeof changes)[number]) =>
+    list.flatMap(({ seq, unkept }) => (unkept === undefined ? [] : [{ session, seq, why: unkept }]));
+  return { files, unkept: [...unkeptOf(from, changes[0]), ...unkeptOf(to, changes[1])] };
+}
+
+async function textDiff(
+  context: Context,
+  from: FileVersion | null,
+  to: FileVersion | null,
+): Promise<{ readonly text?: readonly string[] }> {
+  const [before, after] = [await textOf(context, from), await textOf(context, to)];
+  if (before === undefined || after === undefined) return {};
+  return { text: unifiedDiff(before, after) };
+}
+
+/** Nothing is the empty text; what is no text, or is not there any more, is undefined. */
+async function textOf(context: Context, version: FileVersion | null): Promise<string | undefined> {
+  if (version === null || version.kind === "directory") return "";
+  if (version.blob === undefined || (version.bytes ?? 0) > textBytesMax) return undefined;
+  const bytes = await fileBlobs(context).get(version.blob);
+  if (bytes === undefined || bytes.includes(0)) return undefined;
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,77 @@
+/** Forking: what the command for a fork at a position is made of. */
+import type { CommandOf, ForkOptions } from "../../core/command.ts";
+import { withdrawnBindings } from "../../core/decide/branch.ts";
+import { SkeinError } from "../../core/error.ts";
+import type { SessionId } from "../../core/ids.ts";
+import { isUnreviewed } from "../../core/govern/review.ts";
+import { rulesForFork } from "../../core/tool/permission-order.ts";
+import type { State } from "../../core/state.ts";
+import { madeBefore, newSessionId } from "../log/request-scope.ts";
+import { carriedForFork } from "./memory-selection.ts";
+import type { Context } from "../deps.ts";
+import { erasedBefore } from "../govern/erase-fork.ts";
+import { readRules } from "../govern/rules.ts";
+
+export interface ForkPlan {
+  readonly command: CommandOf<"fork">;
+  /** The parent's state at the fork point. */
+  readonly from: State;
+  readonly parent: { readonly session: SessionId; readonly seq: number };
+}
+
+/** Where a fork leaves its parent, and where its files go. */
+export interface ForkPlace {
+  readonly atSeq?: number;
+  /** A new directory. It gets what is bound for writing as it was then, and the fork is bound to it. */
+  readonly files?: string;
+}
+
+/** Makes a fork of its own. */
+export async function forkSession(
+  context: Context,
+  session: SessionId,
+  seq: number,
+  { files, ...options }: ForkOptions & { readonly files: string | undefined },
+): Promise<SessionId> {
+  const { writer, actor } = context;
+  const before = await madeBefore(context);
+  if (before !== null) return before;
+  const plain = await forkCommand(context, session, seq, options);
+  if (files !== undefined && (typeof files !== "string" || files === "" || files.includes("\0")))
+    throw new SkeinError("invalid", "fork: files is no path", { hint: "give the path of a new directory" });
+  const plan =
+    files === undefined
+      ? plain
+      : await (await import("./fork-files.ts")).withFiles(context, session, plain, files);
+  const { objective, memory } = options;
+  const carried = memory === false ? null : await carriedForFork(context, session, plan.from, objective);
+  const command = carried === null ? plan.command : { ...plan.command, carried };
+  const id = newSessionId(context);
+  await writer.begin(id, { ...plan, command }, { actor });
+  return id;
+}
+
+/** A fork never has more rights than its parent has now. */
+export async function forkCommand(
+  context: Context,
+  session: SessionId,
+  seq: number,
+  options: ForkOptions,
+): Promise<ForkPlan> {
+  const { store, states, writer } = context;
+  const from = await states.at(session, seq);
+  const [record] = await store.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
+  const now = await writer.current(session);
+  const unbind = withdrawnBindings(from, now);
+  const point = await readRules(store, session, from);
+  const grant = rulesForFork(point, await readRules(store, session, now));
+  // The parent named in the fork's first record is this session, also where the position is older than
+  // itself.
+  const erased = await erasedBefore(store, session, seq, now);
+  const rights = { unbind, grant, erased, ...(isUnreviewed(now) ? { unreviewed: true } : {}) };
+  return {
+    command: { do: "fork", parentHash: record?.hash ?? "", by: "person", ...rights, ...options },
+    from: { ...from, standing: { ...from.standing, session } },
+    parent: { session, seq },
+  };
+}

@@ -1,0 +1,76 @@
+/**
+ * What a session inherited and did not settle: the items of the sessions whose work it carries on, near and
+ * far, as they were when they were handed over.
+ */
+import { leftOpen, readLists, unsettled } from "../../core/handoff/inherit.ts";
+import { scanRecordsMax, type Inherited } from "../../core/handoff/source.ts";
+import { readEvent, type EventOf } from "../../core/event.ts";
+import { isSessionId, type SessionId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import { includes } from "../../core/range.ts";
+import type { ItemRef, State } from "../../core/state.ts";
+import { readContent } from "../read/content.ts";
+import type { Context } from "../deps.ts";
+import { carriedOn, earlierMax } from "../read/family.ts";
+
+/** The oldest first. */
+export async function inheritedBy(
+  context: Context,
+  session: SessionId,
+  state: State,
+  seen: ReadonlySet<string> = new Set(),
+): Promise<Inherited[]> {
+  const inherited: Inherited[] = [];
+  for (const { kind, seq } of state.mind.documents.values()) {
+    if (kind === "handoff") inherited.push(...(await handedOver(context, { session, seq }, seen)));
+  }
+  if (inherited.length === 0) return [];
+  return unsettled(inherited, state, await retractedIn(context, session, state));
+}
+
+/** By the session that wrote a handoff, if it is still there; else by what the handoff says. */
+async function handedOver(
+  context: Context,
+  loaded: { readonly session: SessionId; readonly seq: number },
+  seen: ReadonlySet<string>,
+): Promise<Inherited[]> {
+  const { store, states } = context;
+  const content = await readContent(store, loaded.session, loaded.seq);
+  const { path = "", text = "" } = (content ?? {}) as { readonly path?: string; readonly text?: string };
+  const [from = "", position] = path.split("@");
+  const earlier = isSessionId(from) ? from : await carriedOn(context, loaded.session);
+  if (earlier === null || seen.has(earlier)) return [];
+  const head = await store.head(earlier);
+  const seq = position === undefined ? (head?.seq ?? 0) : Number(position);
+  if (head === undefined || head.seq < seq || seen.size >= earlierMax) return readLists(text, loaded);
+  const state = await states.at(earlier, seq);
+  const items: Inherited[] = [];
+  for (const { kind, key, seq: at } of leftOpen(state)) {
+    const value = await readContent(store, earlier, at);
+    items.push({ kind, key, session: earlier, seq: at, content: value });
+  }
+  return [...(await inheritedBy(context, earlier, state, new Set([...seen, earlier]))), ...items];
+}
+
+/** What was recorded and retracted again, of the last records. */
+async function retractedIn(
+  { store }: Context,
+  session: SessionId,
+  { seq: toSeq, mind }: State,
+): Promise<Pick<ItemRef, "kind" | "key">[]> {
+  const retracted: Pick<ItemRef, "kind" | "key">[] = [];
+  const types = ["item.retracted"];
+  for (let fromSeq = Math.max(1, toSeq - scanRecordsMax + 1); fromSeq <= toSeq;) {
+    const range = { fromSeq, toSeq, limit: limit.pageRecordsMax, types, contents: false };
+    const page = await store.read(session, range);
+    for (const record of page) {
+      const { kind, event } = readEvent(record, false);
+      if (kind === "known" && !includes(mind.lost, event.seq))
+        retracted.push((event as EventOf<"item.retracted">).body);
+    }
+    const last = page.at(-1);
+    if (last === undefined) break;
+    fromSeq = last.seq + 1;
+  }
+  return retracted;
+}

@@ -1,0 +1,276 @@
+/**
+ * Handoffs: the document for the next session, read together from the state and the last records of the log,
+ * and written down in it. A handoff since which nothing was said is given again as it is.
+ */
+import type { StoredRecord } from "../../core/chain.ts";
+import type { CommandOf, Loaded } from "../../core/command.ts";
+import { checkOptions, SkeinError } from "../../core/error.ts";
+import { readEvent } from "../../core/event.ts";
+import { readChange, type RecordedChange } from "../../core/tool/file-version.ts";
+import { handoffTokensMin, writeHandoff, type HandoffOptions as Manner } from "../../core/handoff/handoff.ts";
+import {
+  handoffTypes,
+  isQuiet,
+  scanRecordsMax,
+  wantedSeqs,
+  type HandoffEvent,
+  type HandoffSource,
+} from "../../core/handoff/source.ts";
+import { quote, type SessionId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import { mayIn } from "../../core/session/lifecycle.ts";
+import { subtract } from "../../core/range.ts";
+import type { State } from "../../core/state.ts";
+import { contentOf, inflate, readContent } from "../read/content.ts";
+import type { Context } from "../deps.ts";
+import { inheritedBy } from "./handoff-inherit.ts";
+import { readWaiting } from "../read/inbox.ts";
+import { safeText } from "../log/redact.ts";
+import { writtenBefore } from "../log/workspace-log.ts";
+import { stateNow } from "../read/state-now.ts";
+import { carriedOn } from "../read/family.ts";
+
+export interface HandoffOptions {
+  /** A model puts into prose where it stands and what to do next: the session's own, or the one named. */
+  readonly model?: true | string;
+  /** At most so many; by default as many as there may be. */
+  readonly tokensMax?: number;
+  /** `false`: only the text. By default it is written down where that is possible; `true` insists on it. */
+  readonly write?: boolean;
+}
+
+export interface Handoff {
+  readonly text: string;
+  /** Where it stands in the log; null when it was not written down. */
+  readonly seq: number | null;
+  readonly tokens: number;
+  /** The last position that it tells of. */
+  readonly toSeq: number;
+  /** The model that put it into prose, if one did. */
+  readonly model: string | null;
+  /** Why the model that was asked for did not; absent when there is nothing to say. */
+  readonly failed?: string;
+}
+
+export async function handoffSession(
+  context: Context,
+  session: SessionId,
+  options: HandoffOptions,
+  { asked = false }: { readonly asked?: boolean } = {},
+): Promise<Handoff> {
+  const tokensMax = checkHandoff(options);
+  const before = asked ? await writtenBefore(context, session) : null;
+  const first = before?.type === "handoff.written" ? await handoffIn(context, before) : null;
+  if (first !== null) return first;
+  const state = await stateNow(context, session);
+  const last = await lastHandoff(context, session, state);
+  const isWanted = last !== null && last.tokens <= tokensMax && isBy(last, options.model);
+  if (isWanted) return last;
+  const write = options.write ?? (await isWritable(context, session, state));
+  if (!write) return makeText(context, session, state, tokensMax);
+  const { model } = options;
+  if (model === undefined) return writeDown(context, session, { tokensMax, asked });
+  const made = await inProse(context, session, state, { model, tokensMax });
+  if ("text" in made) return made;
+  return { ...(await writeDown(context, session, { tokensMax, asked })), failed: made.failed };
+}
+
+async function inProse(
+  context: Context,
+  session: SessionId,
+  { standing: { status } }: State,
+  wanted: { readonly model: true | string; readonly tokensMax: number },
+): Promise<Handoff | { readonly failed: string }> {
+  if (!mayIn(status, "take")) return { failed: `a session that is ${status} asks no model` };
+  return context.late.proseHandoff(context, session, wanted);
+}
+
+/** Any is good enough for whoever wants none in particular. */
+const isBy = ({ model }: Handoff, wanted: true | string | undefined): boolean =>
+  wanted === undefined || (wanted === true ? model !== null : model === wanted);
+
+export function checkHandoff(options: HandoffOptions): number {
+  checkOptions("handoff", options, ["model", "tokensMax", "write"]);
+  const { tokensMax = limit.handoffTokensMax, write } = options;
+  if (!Number.isInteger(tokensMax) || tokensMax < handoffTokensMin || tokensMax > limit.handoffTokensMax) {
+    throw new SkeinError("invalid", `handoff: tokensMax is ${quote(tokensMax)}`, {
+      hint: `from ${handoffTokensMin} to ${limit.handoffTokensMax}`,
+    });
+  }
+  if (write === undefined || typeof write === "boolean") return tokensMax;
+  throw new SkeinError("invalid", `handoff: write is ${quote(write)}`, { hint: "true or false" });
+}
+
+/** A session that lives elsewhere, or that only a newer program may write to, keeps its log as it is. */
+async function isWritable({ store }: Context, session: SessionId, state: State): Promise<boolean> {
+  if (!mayIn(state.standing.status, "describe") || state.standing.newer !== null) return false;
+  return (await store.head(session))?.copy !== true;
+}
+
+async function writeDown(
+  context: Context,
+  session: SessionId,
+  { tokensMax, asked }: { readonly tokensMax: number; readonly asked: boolean },
+): Promise<Handoff> {
+  const { writer, actor } = context;
+  let made: Handoff | null = null;
+  const build = async (state: State): Promise<CommandOf<"handoff">> => {
+    made = await makeText(context, session, state, tokensMax);
+    return handoffCommand(context, made);
+  };
+  const { firstSeq } = await writer.change(session, build, { actor, asked });
+  // The build has run, or the change would have thrown.
+  return { ...(made as unknown as Handoff), seq: firstSeq };
+}
+
+export const handoffCommand = (
+  { world }: Context,
+  { text, toSeq, tokens, model }: Handoff,
+): CommandOf<"handoff"> => ({
+  do: "handoff",
+  text,
+  digest: world.hashBytes(new TextEncoder().encode(text)),
+  toSeq,
+  tokens,
+  ...(model === null ? {} : { model }),
+});
+
+/** The handoff of a state: nothing but the log goes into it. */
+export async function makeText(
+  context: Context,
+  session: SessionId,
+  state: State,
+  tokensMax: number,
+  prose?: Manner["prose"],
+): Promise<Handoff> {
+  const source = await gatherHandoff(context, session, state);
+  const count = await context.tokenizer.counter();
+  const { text: written } = writeHandoff(source, { tokensMax, count, prose });
+  // What is given back is what the log holds.
+  const text = safeText(context.world, written);
+  return { text, tokens: count(text), seq: null, toSeq: state.seq, model: prose?.model ?? null };
+}
+
+/** The last one, if it still tells how things are. */
+async function lastHandoff(context: Context, session: SessionId, state: State): Promise<Handoff | null> {
+  const { store } = context;
+  const { handoff } = state.standing;
+  if (handoff === null) return null;
+  for (let fromSeq = handoff.seq + 1; fromSeq <= state.seq;) {
+    const range = { fromSeq, toSeq: state.seq, limit: limit.pageRecordsMax, contents: false };
+    const page = await store.read(session, range);
+    if (page.some(({ type }) => !isQuiet(type))) return null;
+    const last = page.at(-1);
+    if (last === undefined) break;
+    fromSeq = last.seq + 1;
+  }
+  const [record] = await store.read(session, {
+    fromSeq: handoff.seq,
+    toSeq: handoff.seq,
+    limit: 1,
+    contents: true,
+  });
+  return record === undefined ? null : handoffIn(context, record);
+}
+
+/** Null when its text was erased. */
+async function handoffIn({ store, tokenizer }: Context, record: StoredRecord): Promise<Handoff | null> {
+  const content = await contentOf(store, record);
+  if (content === undefined) return null;
+  const { text } = content as { readonly text: string };
+  const { seq } = record;
+  const body = JSON.parse(record.body) as { tokens?: number; model?: string; toSeq?: number };
+  const { tokens = await tokenizer.count(text), model = null, toSeq = seq } = body;
+  return { text, seq, tokens, toSeq, model };
+}
+
+/** Records of changed files that are read; one may name many. */
+const changesMax = 300;
+
+async function gatherHandoff(context: Context, session: SessionId, state: State): Promise<HandoffSource> {
+  const { store } = context;
+  const fromSeq = Math.max(1, state.seq - scanRecordsMax + 1);
+  const events = await scan(context, session, { fromSeq, toSeq: state.seq });
+  const waiting = (await readWaiting(store, session, state)).map(({ seq }) => seq);
+  const answerSeq = await lastAnswer(context, session, state);
+  const contents = new Map<number, unknown>();
+  for (const seq of wantedSeqs({ state, events, waiting, answerSeq, fromSeq })) {
+    const content = contents.has(seq) ? undefined : await readContent(store, session, seq);
+    if (content !== undefined) contents.set(seq, content);
+  }
+  return {
+    state,
+    at: new Date(state.at).toISOString(),
+    contents,
+    events,
+    changes: await readFileChanges(context, session, events),
+    fromSeq,
+    waiting,
+    answerSeq,
+    carriesOn: await carriedOn(context, session),
+    inherited: await inheritedBy(context, session, state),
+  };
+}
+
+/** Without their contents: most of them are not shown. */
+async function scan(
+  { store }: Context,
+  session: SessionId,
+  range: { readonly fromSeq: number; readonly toSeq: number },
+): Promise<HandoffEvent[]> {
+  const events: HandoffEvent[] = [];
+  for (let { fromSeq } = range; fromSeq <= range.toSeq;) {
+    const page = await store.read(session, {
+      fromSeq,
+      toSeq: range.toSeq,
+      limit: limit.pageRecordsMax,
+      types: handoffTypes,
+      contents: false,
+    });
+    for (const record of page) {
+      const { kind, event } = readEvent(record, false);
+      if (kind === "known") events.push(event as HandoffEvent);
+    }
+    const last = page.at(-1);
+    if (last === undefined) break;
+    fromSeq = last.seq + 1;
+  }
+  return events;
+}
+
+async function readFileChanges(
+  { store }: Context,
+  session: SessionId,
+  events: readonly HandoffEvent[],
+): Promise<RecordedChange[]> {
+  const changes: RecordedChange[] = [];
+  for (const { seq } of events.filter(({ type }) => type === "resource.changed").slice(-changesMax)) {
+    const [record] = await store.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: true });
+    if (record === undefined) continue;
+    const { event } = readEvent(record, true);
+    const content = event.erased ? undefined : await inflate(store, event.content);
+    const change = readChange(seq, event.body, content, event.erased);
+    if (change !== null) changes.push(change);
+  }
+  return changes;
+}
+
+/** The last answer that was not rewound away; null when there is none in reach. */
+async function lastAnswer({ store }: Context, session: SessionId, { mind }: State): Promise<number | null> {
+  const fromSeq = Math.max(1, mind.toSeq - scanRecordsMax + 1);
+  const ranges = mind.toSeq === 0 ? [] : subtract([[fromSeq, mind.toSeq]], mind.lost);
+  for (const [from, to] of ranges.toReversed()) {
+    const range = { fromSeq: from, toSeq: to, reverse: true, limit: 1, contents: false };
+    const [record] = await store.read(session, { ...range, types: ["model.responded"] });
+    if (record !== undefined) return record.seq;
+  }
+  return null;
+}
+
+/** The handoff of a session as a document that the next one starts with. */
+export async function handoffDocument(context: Context, session: SessionId): Promise<Loaded> {
+  const { text, seq, toSeq } = await handoffSession(context, session, {});
+  const bytes = new TextEncoder().encode(text);
+  const digest = context.world.hashBytes(bytes);
+  return { kind: "handoff", path: `${session}@${seq ?? toSeq}`, text, digest, bytes: bytes.length };
+}

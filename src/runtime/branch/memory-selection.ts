@@ -1,0 +1,124 @@
+/**
+ * What a session carries of what is remembered, chosen when it is opened and written with its first append:
+ * so the log says what came along and why, whatever becomes of memory later.
+ */
+import { isStoredAgent, type AgentDefinition } from "../../core/workspace/agent.ts";
+import { share } from "../../core/context/text.ts";
+import type { CarriedMemory } from "../../core/command.ts";
+import type { SessionId } from "../../core/ids.ts";
+import { memoryId, type MemoryName, type MemoryRef, type MemoryScope } from "../../core/memory/memory.ts";
+import { carryDefaults, memoryLine, rankMemory, type Carried } from "../../core/memory/choice.ts";
+import type { State } from "../../core/state.ts";
+import { roughTokens } from "../../core/context/token-count.ts";
+import { readContent } from "../read/content.ts";
+import type { Context } from "../deps.ts";
+import { readEntry } from "../workspace/memory.ts";
+import { ifDamaged, principalOf } from "../workspace/memory-follow.ts";
+import { agentOf } from "../workspace/session-agent.ts";
+
+export interface CarryAsked {
+  /** What the session is for. */
+  readonly objective: string;
+  readonly agent: string | null;
+  readonly definition: unknown;
+  /** What it knows already: not carried a second time. */
+  readonly known?: ReadonlySet<string>;
+}
+
+/** Preferences that the objective is not about take at most this share of the room. */
+const preferencesShare = 0.5;
+/** So many that do not fit any more, and no further ones are looked at. */
+const misfitsMax = 8;
+/** The line above them all, and what is around a part. A line begins a token, so lines add up. */
+const frameTokens = 10;
+/** An estimate of tokens may be off; by so much it never is. */
+const roughShare = 0.4;
+
+/** Null: nothing is relevant, or nothing is to be carried. */
+export async function carriedFor(context: Context, asked: CarryAsked): Promise<CarriedMemory | null> {
+  const { memory: reader, actor } = context;
+  const carry = carryOf(asked.definition);
+  if (carry === null) return null;
+  const indexed = await reader.index().catch(ifDamaged);
+  if (indexed === undefined || indexed.memory.size === 0) return null;
+  const { memory, relevance, values } = indexed;
+  const owners = { agent: asked.agent, user: principalOf(actor) };
+  const ranked = rankMemory(memory, relevance, asked.objective, { owners, scopes: carry.scopes });
+  const items: Carried[] = [];
+  let [used, misfits, chars] = [frameTokens, 0, 0];
+  // Until it gets narrow an estimate will do: a tokenizer takes long to load.
+  let count: (text: string) => number | Promise<number> = roughTokens;
+  for (const { entry, why, isRelevant } of ranked) {
+    if (misfits >= misfitsMax) break;
+    const id = memoryId(entry);
+    const value = values.has(id) ? values.get(id) : await readValue(context, entry);
+    if (value === undefined) continue;
+    const { scope, kind, key, origin } = entry;
+    const item: Carried = { scope, kind, key, value, why, ...(origin === null ? {} : { origin }) };
+    if (asked.known?.has(knownAs(entry, value)) === true) continue;
+    let tokens = await count(lineOf(item));
+    const room = isRelevant ? carry.tokensMax : carry.tokensMax * preferencesShare;
+    if (count === roughTokens && used + tokens > room * roughShare) {
+      count = (text) => context.tokenizer.count(text);
+      used = frameTokens;
+      for (const one of items) used += await count(lineOf(one));
+      tokens = await count(lineOf(item));
+    }
+    if (used + tokens > room || chars + lineOf(item).length > share.memoryCharsMax) {
+      misfits++;
+      continue;
+    }
+    used += tokens;
+    chars += lineOf(item).length;
+    items.push(item);
+  }
+  return items.length === 0 ? null : { items, tokens: used };
+}
+
+const lineOf = (item: Carried): string => `${memoryLine(item)}\n`;
+
+async function readValue(context: Context, entry: MemoryRef): Promise<unknown> {
+  const { value, erased } = await readEntry(context, entry);
+  return erased ? undefined : value;
+}
+
+interface Carry {
+  readonly tokensMax: number;
+  readonly scopes: readonly MemoryScope[];
+}
+
+function carryOf(definition: unknown): Carry | null {
+  const agent: AgentDefinition | null = isStoredAgent(definition) ? definition : null;
+  const carry = agent?.memory?.carry ?? {};
+  return carry === false ? null : { ...carryDefaults, ...carry };
+}
+
+/** What a fork with an objective of its own carries besides what it takes over. */
+export async function carriedForFork(
+  context: Context,
+  session: SessionId,
+  state: State,
+  objective: string | undefined,
+): Promise<CarriedMemory | null> {
+  if (objective === undefined) return null;
+  const { agent } = await agentOf(context, session, state);
+  const name = state.standing.agent?.name ?? null;
+  const known = await alreadyCarried(context, session, state);
+  return carriedFor(context, { objective, agent: name, definition: agent, known });
+}
+
+async function alreadyCarried(
+  { store }: Context,
+  session: SessionId,
+  { mind }: State,
+): Promise<ReadonlySet<string>> {
+  const known = new Set<string>();
+  for (const { seq } of mind.memory) {
+    const content = (await readContent(store, session, seq)) as { items?: readonly Carried[] } | undefined;
+    for (const item of content?.items ?? []) known.add(knownAs(item as unknown as MemoryName, item.value));
+  }
+  return known;
+}
+
+const knownAs = ({ scope, kind, key }: MemoryName, value: unknown): string =>
+  `${memoryId({ scope, owner: null, kind, key })}\n${JSON.stringify(value)}`;

@@ -1,0 +1,118 @@
+/** What a session takes over from the one whose work it carries on: of the standing, nothing of the mind. */
+import type { Binding, Loaded, OpenOptions, Pin } from "../../core/command.ts";
+import { SkeinError } from "../../core/error.ts";
+import type { SessionId } from "../../core/ids.ts";
+import type { NamedRule } from "../../core/tool/permission-order.ts";
+import type { Ref, State } from "../../core/state.ts";
+import type { Store } from "../../store/port.ts";
+import type { Taken } from "./carry-over.ts";
+import { contentOf, readContent } from "../read/content.ts";
+import type { Context } from "../deps.ts";
+import { findSession } from "../read/find.ts";
+import { assertReviewed } from "../govern/review.ts";
+import { readRules } from "../govern/rules.ts";
+import { handoffDocument } from "./handoff.ts";
+import { stateNow } from "../read/state-now.ts";
+
+export type TakenOver = Omit<OpenOptions, "objective" | "from" | "files" | "bind" | "grant" | "after"> & {
+  readonly bind: readonly Binding[];
+  readonly grant: readonly NamedRule[];
+  /** The agent as the earlier session pinned it. */
+  readonly pin?: Pin;
+};
+
+/** The names of what is taken over of bindings and rules. */
+export const takenNames = ({ bind, grant }: TakenOver): Pick<Taken, "bindings" | "permissions"> => ({
+  bindings: bind.map(({ name, kind }) => name ?? kind),
+  permissions: grant.map(({ name, tool }) => name ?? tool),
+});
+
+/**
+ * A binding whose content was erased is not carried on: without its address it leads nowhere. A deny or an
+ * ask whose pattern was erased is, and holds for every call of its tool.
+ */
+export async function takeOver(store: Store, session: SessionId, state: State): Promise<TakenOver> {
+  const { agent, model, priority, labels, bindings, expiresAfterIdleMs } = state.standing;
+  const bind: Binding[] = [];
+  for (const [name, { kind, mode, ...ref }] of bindings.entries()) {
+    const content = await readContent(store, session, ref.seq);
+    if (content !== undefined) bind.push({ ...content, name, kind, mode });
+  }
+  const grant = await readRules(store, session, state);
+  const { instructions, constraints } = ((await readContent(store, session, 1)) ?? {}) as {
+    readonly instructions?: string;
+    readonly constraints?: readonly string[];
+  };
+  return {
+    priority,
+    bind,
+    grant,
+    ...(agent === null ? {} : { agent: agent.name }),
+    ...(await pinnedBy(store, session, state)),
+    ...(instructions === undefined ? {} : { instructions }),
+    ...(constraints === undefined ? {} : { constraints }),
+    ...(model === null ? {} : { model }),
+    ...(expiresAfterIdleMs === null ? {} : { expiresAfterIdleMs }),
+    labels: Object.fromEntries(labels.entries()),
+  };
+}
+
+/** The objective that is carried on, unless the next session is given one of its own. */
+export async function objectiveFor(
+  store: Store,
+  session: SessionId,
+  { standing: { objective } }: State,
+  given: string | undefined,
+): Promise<string> {
+  const told = given ?? (await fieldAt(store, session, objective, "objective"));
+  if (typeof told === "string") return told;
+  throw new SkeinError("refused", "the objective was erased", {
+    hint: "give the next session an objective of its own",
+  });
+}
+
+async function fieldAt(store: Store, session: SessionId, ref: Ref | null, name: string): Promise<unknown> {
+  const content = ref === null ? undefined : await readContent(store, session, ref.seq);
+  return (content as Readonly<Record<string, unknown>> | undefined)?.[name];
+}
+
+/** The agent as this session pinned it: the next one works under the same version. */
+async function pinnedBy(
+  store: Store,
+  session: SessionId,
+  { standing: { agent } }: State,
+): Promise<{ readonly pin?: Pin }> {
+  if (agent === null || agent.version === 0) return {};
+  const range = { fromSeq: agent.seq, toSeq: agent.seq, limit: 1, contents: true };
+  const [record] = await store.read(session, range);
+  const content = record === undefined ? undefined : await contentOf(store, record);
+  if (record === undefined || content === undefined) return {};
+  const { digest } = JSON.parse(record.body) as { digest: string };
+  const { definition } = content as { definition: unknown };
+  return { pin: { agent: agent.name, version: agent.version, digest, definition } };
+}
+
+export interface CarriedOn {
+  readonly from: SessionId;
+  readonly objective: string;
+  readonly taken: TakenOver;
+  readonly handoff: Loaded;
+}
+
+/**
+ * The work of a session that is carried on by a new one. Its handoff is written down first, if it has none
+ * that tells how things are: should the new session not come about, the next attempt finds it.
+ */
+export async function carryOn(
+  context: Context,
+  idOrEnding: string,
+  objective: string | undefined,
+): Promise<CarriedOn> {
+  const { store } = context;
+  const from = await findSession(store, idOrEnding);
+  const state = await stateNow(context, from);
+  assertReviewed(from, state);
+  const told = await objectiveFor(store, from, state, objective);
+  const taken = await takeOver(store, from, state);
+  return { from, objective: told, taken, handoff: await handoffDocument(context, from) };
+}

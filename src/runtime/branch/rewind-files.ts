@@ -1,0 +1,125 @@
+/**
+ * Rewinding with files. The files are put back first, then the log says so, in one append with the rewind. A
+ * process that dies in between leaves files that are back, some or all, and a log that does not know of it:
+ * the same rewind once more finds what is back in order, puts back the rest, and is written. Whatever else is
+ * done first takes the files as somebody else's work, which loses nothing: later rewinds show them as
+ * conflicts.
+ */
+import { join } from "node:path";
+import { SkeinError } from "../../core/error.ts";
+import { isSameVersion, type TreeChange } from "../../core/tool/file-version.ts";
+import type { SessionId } from "../../core/ids.ts";
+import { mayIn, wayOut } from "../../core/session/lifecycle.ts";
+import type { FilePut } from "../../tool/port.ts";
+import { changedBefore } from "../log/request-scope.ts";
+import { assertReviewed } from "../govern/review.ts";
+import { fileConflict, filesOf, putsOf, readChanges, type Unkept } from "../read/file-versions.ts";
+import { headOf } from "../read/position.ts";
+import type { Context } from "../deps.ts";
+import { isFree } from "../read/lease-status.ts";
+import { readBindings } from "../read/bindings.ts";
+import type { Written } from "../log/append-result.ts";
+import { fileBlobs } from "../log/file-blobs.ts";
+
+/** What became of files. */
+export interface FilesRestored {
+  /** Absolute paths of all that is as it was again. */
+  readonly restored: readonly string[];
+  readonly unkept: readonly Unkept[];
+}
+
+export interface RewindOptions {
+  /** Puts inputs that were taken up since into the inbox again. */
+  readonly requeue?: boolean;
+  readonly reason?: string;
+  /** Puts files back, too, as they were at the position. */
+  readonly files?: boolean;
+}
+
+export interface Rewound extends Written {
+  /** With `files`: what became of them. */
+  readonly files?: FilesRestored;
+}
+
+/** How often it is tried again when input comes in meanwhile. */
+const triesMax = 5;
+
+export async function rewindFiles(
+  context: Context,
+  session: SessionId,
+  toSeq: number,
+  options: Omit<RewindOptions, "files">,
+): Promise<Rewound> {
+  const { writer, actor } = context;
+  // Files that were changed since the first time are not put back by the second.
+  const before = await changedBefore(context, session);
+  if (before !== null) {
+    const { firstSeq: seq, headSeq, duplicate } = before;
+    return { seq, headSeq, duplicate, files: { restored: [], unkept: [] } };
+  }
+  const earlier = await context.states.at(session, toSeq);
+  for (let tries = 1; ; tries++) {
+    const head = await restingHead(context, session);
+    const { puts, changed, unkept } = await putBack(context, session, { toSeq, headSeq: head });
+    try {
+      const command = { do: "rewind", earlier, ...options, changed } as const;
+      const { firstSeq, ...done } = await writer.change(session, command, { actor, expectSeq: head });
+      const restored = puts.map(({ tree, path }) => join(tree.root, path));
+      return { seq: firstSeq, headSeq: done.headSeq, duplicate: done.duplicate, files: { restored, unkept } };
+    } catch (error) {
+      const moved = error instanceof SkeinError && error.code === "conflict";
+      if (!moved || tries === triesMax) throw error;
+    }
+  }
+}
+
+/** The last position of a session that can be rewound, and that nobody runs. */
+async function restingHead(context: Context, session: SessionId): Promise<number> {
+  const { status } = (await context.writer.current(session)).standing;
+  if (!mayIn(status, "rewind"))
+    throw new SkeinError("refused", `a session that is ${status} cannot be rewound`, {
+      hint: wayOut[status],
+    });
+  const { seq, lease } = await headOf(context, session);
+  if (isFree(context, lease)) return seq;
+  throw new SkeinError("conflict", `the session is run by ${lease?.holder ?? "somebody"}`, {
+    hint: "files are put back only while nobody changes them: wait, or interrupt it",
+  });
+}
+
+async function putBack(
+  context: Context,
+  session: SessionId,
+  { toSeq, headSeq }: { readonly toSeq: number; readonly headSeq: number },
+): Promise<{
+  readonly puts: readonly FilePut[];
+  readonly changed: readonly TreeChange[];
+  readonly unkept: readonly Unkept[];
+}> {
+  const state = await context.writer.current(session);
+  assertReviewed(session, state);
+  const changes = await readChanges(context.store, session, { fromSeq: toSeq + 1, toSeq: headSeq });
+  const bound = await readBindings(context, session, state);
+  const files = await filesOf(context, bound);
+  const { puts, unbound, unkept } = putsOf(files, changes);
+  if (unbound.length > 0) {
+    const names = unbound.map((name) => JSON.stringify(name)).join(", ");
+    throw new SkeinError("refused", `files below ${names} changed since, which may not be written any more`, {
+      hint: "bind it again with mode write, or rewind without files",
+    });
+  }
+  const conflicts = await files.restore(puts, fileBlobs(context));
+  if (conflicts.length > 0) throw fileConflict(conflicts);
+  // What the session itself had put back before was only held against what is there.
+  const moved = puts.filter(({ expect, to }) => !isSameVersion(expect, to));
+  return { puts: moved, changed: changesOf(moved), unkept };
+}
+
+/** What the log says of it. */
+function changesOf(puts: readonly FilePut[]): readonly TreeChange[] {
+  const byTree = Map.groupBy(puts, ({ tree }) => tree.name);
+  return [...byTree].map(([name, some]) => ({
+    name,
+    files: some.map(({ path, expect, to }) => ({ path, before: expect, after: to })),
+  }));
+}

@@ -1,0 +1,247 @@
+/**
+ * Reading contexts: gathers from the store what a renderer needs, and has it rendered. What is read follows
+ * the window: the records since the last compaction, and what the state refers to; never the history.
+ */
+import { contextDigest, rendererNow, renderers } from "../../core/context/context.ts";
+import { isEarly } from "../../core/context/frame.ts";
+import { boundaryOf, pruning, type ContextSource, type PartReason } from "../../core/context/source.ts";
+import { share } from "../../core/context/text.ts";
+import { transcriptTypes } from "../../core/context/transcript.ts";
+import type { Taken } from "../../core/command/turn.ts";
+import { SkeinError } from "../../core/error.ts";
+import type { EventOf, SessionEvent } from "../../core/event.ts";
+import type { SessionId } from "../../core/ids.ts";
+import type { Part, Settings } from "../../core/context/part.ts";
+import { subtract, type Ranges } from "../../core/range.ts";
+import type { Overlay, State } from "../../core/state.ts";
+import { makeWhole } from "../read/content.ts";
+import { nextTaken } from "../read/inbox.ts";
+import { type ContextWorld, freshen, readOne, readRange, understand } from "../read/event-cache.ts";
+
+export interface Context {
+  readonly parts: readonly Part[];
+  /** One a part. */
+  readonly reasons: readonly PartReason[];
+  readonly digest: string;
+  readonly renderer: number;
+  readonly model: string;
+  readonly settings: Settings;
+  /** What it was rendered from, and the inputs that it takes up. */
+  readonly state: State;
+  readonly inputs: Taken;
+  /** The request that sent exactly this; null for what would be sent next. */
+  readonly requestSeq: number | null;
+  /** Whether the digest is the one that the request recorded; null where there is nothing to compare. */
+  readonly matches: boolean | null;
+}
+
+export interface ContextOptions {
+  readonly atSeq: number;
+  /** For what would be sent next; else those of the last request. */
+  readonly settings?: Settings;
+  readonly renderer?: number;
+  /** Everything, as if nothing had ever been compacted. */
+  readonly uncompacted?: boolean;
+  /** To be given out: refused when it is too much for that. A run is not: it reads it to make it smaller. */
+  readonly whole?: boolean;
+}
+
+/** What was sent by the request at a position, or what the next one after it would send. */
+export async function readContext(
+  context: ContextWorld,
+  session: SessionId,
+  options: ContextOptions,
+): Promise<Context> {
+  const { atSeq, uncompacted = false, whole = false } = options;
+  await freshen(context, session);
+  const event = await readOne(context, session, atSeq);
+  if (event?.type === "model.requested") return rebuild(context, session, event, { uncompacted, whole });
+  const state = await context.states.at(session, atSeq);
+  return nextContext(context, session, {
+    state,
+    settings: options.settings ?? (await lastSettings(context, session, state)),
+    inputs: await nextTaken(context.store, session, state),
+    uncompacted,
+    whole,
+    ...(options.renderer === undefined ? {} : { renderer: options.renderer }),
+  });
+}
+
+export interface NextOptions {
+  readonly state: State;
+  readonly settings: Settings;
+  /** What the request takes up. */
+  readonly inputs: Taken;
+  readonly renderer?: number;
+  readonly uncompacted?: boolean;
+  readonly whole?: boolean;
+  /** Nothing after this position: for a summary of what came before. */
+  readonly toSeq?: number;
+  /** What is asked after it. */
+  readonly prompt?: string;
+}
+
+/** What a request right after a state would send. Its digest is the one that the request must record. */
+export async function nextContext(
+  context: ContextWorld,
+  session: SessionId,
+  options: NextOptions,
+): Promise<Context> {
+  const { state, settings, inputs, uncompacted = false, whole = false, toSeq = state.seq } = options;
+  const renderer = options.renderer ?? state.standing.renderer ?? rendererNow;
+  const render = renderers[renderer];
+  if (render === undefined) {
+    throw new SkeinError("invalid", `there is no renderer ${renderer}`, {
+      hint: `this program has renderers 1 to ${rendererNow}; a newer one may have more`,
+    });
+  }
+  const taken = inputs.map(([seq]) => seq);
+  await freshen(context, session);
+  const source = await gather(context, session, { state, settings, taken, uncompacted, whole, toSeq });
+  const asked = options.prompt === undefined ? {} : { prompt: options.prompt };
+  const { parts, reasons } = render({ ...source, ...asked });
+  const digest = contextDigest(context.world.digest, parts);
+  const { model } = settings;
+  const made = { parts, reasons, digest, renderer, model, settings, state, inputs };
+  return { ...made, requestSeq: null, matches: null };
+}
+
+async function rebuild(
+  context: ContextWorld,
+  session: SessionId,
+  { seq, body, content }: EventOf<"model.requested">,
+  { uncompacted, whole }: Pick<Wanted, "uncompacted" | "whole">,
+): Promise<Context> {
+  const settings = (content?.settings as Settings | undefined) ?? { model: body.model, images: false };
+  const next = await nextContext(context, session, {
+    state: await context.states.at(session, seq - 1),
+    settings,
+    inputs: body.inputs,
+    renderer: body.renderer,
+    uncompacted,
+    whole,
+    ...(body.purpose === "compaction" ? summaryOf(body.toSeq, content?.prompt) : {}),
+  });
+  return { ...next, requestSeq: seq, matches: uncompacted ? null : next.digest === body.context };
+}
+
+/** A summary is asked for with a prompt, about what stands up to a position. */
+const summaryOf = (toSeq: number | undefined, prompt: string | undefined): Partial<NextOptions> => ({
+  ...(toSeq === undefined ? {} : { toSeq }),
+  ...(prompt === undefined ? {} : { prompt }),
+});
+
+/** Those of the last request; without one, of the session's model, of which nothing more is known. */
+async function lastSettings({ store }: ContextWorld, session: SessionId, state: State): Promise<Settings> {
+  const range = { fromSeq: 1, toSeq: state.seq, reverse: true, limit: 1, contents: true };
+  const [record] = await store.read(session, { ...range, types: ["model.requested"] });
+  const event = record === undefined ? undefined : await understand(store, record);
+  const settings = event?.type === "model.requested" ? event.content?.settings : undefined;
+  const model = state.standing.model ?? "offline/offline";
+  return (settings as Settings | undefined) ?? { model, images: false };
+}
+
+interface Wanted {
+  readonly state: State;
+  readonly settings: Settings;
+  readonly taken: readonly number[];
+  readonly uncompacted: boolean;
+  readonly whole: boolean;
+  readonly toSeq: number;
+}
+
+async function gather(context: ContextWorld, session: SessionId, wanted: Wanted): Promise<ContextSource> {
+  const { state, settings, taken, uncompacted, whole, toSeq } = wanted;
+  const { mind, standing } = state;
+  const boundary = boundaryOf(wanted);
+  const events = new Map<number, SessionEvent>();
+  const add = whole ? makeWhole(session) : () => undefined;
+  const fetch = async (seqs: readonly number[]): Promise<void> => {
+    for (const seq of new Set(seqs)) {
+      const event = events.get(seq) ?? (await readOne(context, session, seq));
+      if (event === undefined) continue;
+      add(event);
+      events.set(seq, event);
+    }
+  };
+  const objectiveSeq = await objectiveAt(context, session, state, boundary);
+  const prunes = mind.overlays.filter(({ strategy }) => strategy === "prune");
+  await fetch([
+    1,
+    ...(standing.agent === null ? [] : [standing.agent.seq]),
+    ...standing.tools.slice(0, 1).map(({ seq }) => seq),
+    ...[...mind.documents.values(), ...mind.memory]
+      .filter((ref) => isEarly(state, ref))
+      .map(({ seq }) => seq),
+    ...(uncompacted ? [] : prunes.map(({ seq }) => seq)),
+    ...(boundary === null ? [] : [boundary.seq, objectiveSeq, ...itemSeqs(boundary)]),
+  ]);
+  const isPruned = pruning({ state, events, uncompacted });
+  const transcript: SessionEvent[] = [];
+  const fromSeq = (boundary?.toSeq ?? 0) + 1;
+  const key = JSON.stringify([fromSeq, prunes.map(({ seq }) => seq), uncompacted, mind.lost]);
+  const window = { fromSeq, toSeq, key, lost: mind.lost, add };
+  for (const event of await readWindow(context, session, window, isPruned)) {
+    if (isInput(event)) events.set(event.seq, event);
+    else transcript.push(event);
+  }
+  await fetch([...transcript.flatMap(takenBy), ...taken]);
+  return { state, settings, events, transcript, taken, objectiveSeq, uncompacted };
+}
+
+/** Records never change but by erasure, so what was read for the last step is still true of this one. */
+async function readWindow(
+  { store, cache }: ContextWorld,
+  session: SessionId,
+  wanted: {
+    readonly fromSeq: number;
+    readonly toSeq: number;
+    readonly key: string;
+    readonly lost: Ranges;
+    /** Told of what is shown in any case: an input is only once it is taken. */
+    readonly add: (event: SessionEvent) => void;
+  },
+  isPruned: (seq: number) => boolean,
+): Promise<readonly SessionEvent[]> {
+  const { toSeq, key, lost, add } = wanted;
+  const last = cache?.window(session);
+  const forgotten = cache?.forgotten();
+  const known = last?.key === key && last.toSeq <= toSeq ? last : null;
+  const events = [...(known?.events ?? [])];
+  const count = (event: SessionEvent): void => {
+    if (!isInput(event)) add(event);
+  };
+  events.forEach(count);
+  const types = [...transcriptTypes, "input.received", "message.received"];
+  for (const range of subtract([[(known?.toSeq ?? wanted.fromSeq - 1) + 1, toSeq]], lost)) {
+    for await (const event of readRange(store, session, range, types, isPruned)) {
+      count(event);
+      events.push(event);
+    }
+  }
+  if (cache?.forgotten() === forgotten) cache?.setWindow(session, { key, toSeq, events });
+  return events;
+}
+
+const isInput = ({ type }: SessionEvent): boolean => type === "input.received" || type === "message.received";
+
+const itemSeqs = ({ items }: Overlay): readonly number[] =>
+  items.size > share.itemsMax ? [] : [...items.values()].map(({ seq }) => seq);
+
+function takenBy(event: SessionEvent): readonly number[] {
+  const takes = event.type === "turn.started" || event.type === "model.requested";
+  return takes ? event.body.inputs.map(([seq]) => seq) : [];
+}
+
+/** A fork made since has an objective of its own, so that the state no longer knows which one held then. */
+async function objectiveAt(
+  { states }: ContextWorld,
+  session: SessionId,
+  state: State,
+  boundary: Overlay | null,
+): Promise<number> {
+  const now = state.standing.objective?.seq ?? 1;
+  if (boundary === null || now <= boundary.toSeq) return now;
+  const then = await states.at(session, boundary.toSeq);
+  return then.standing.objective?.seq ?? 1;
+}

@@ -1,0 +1,81 @@
+/** A context as people want to see it: its parts, why each is there, and how many tokens it has. */
+import { agentRules } from "../../core/workspace/agent.ts";
+import type { PartReason } from "../../core/context/source.ts";
+import type { SessionId } from "../../core/ids.ts";
+import type { Part, Settings } from "../../core/context/part.ts";
+import { estimateError } from "../../core/context/token-count.ts";
+import { zoneTokens, type ZoneTokens } from "../../core/context/zone.ts";
+import { readContext } from "./context-reader.ts";
+import type { Context } from "../deps.ts";
+import { agentOf } from "../workspace/session-agent.ts";
+import { modelOf, settingsFor } from "./model-settings.ts";
+
+export interface RenderedContext {
+  readonly parts: readonly Part[];
+  /** One a part: what it is, why it is there, where it comes from, and its tokens as counted here. */
+  readonly reasons: readonly (PartReason & { readonly tokens: number })[];
+  readonly digest: string;
+  readonly renderer: number;
+  readonly model: string;
+  /** The request that sent exactly this; null for what would be sent next. */
+  readonly requestSeq: number | null;
+  /** Whether the digest is the one that the request recorded; null where there is nothing to compare. */
+  readonly matches: boolean | null;
+  readonly tokens: number;
+  /** What the provider counted, once it has answered; else null. */
+  readonly countedTokens: number | null;
+  /** How far the estimate before the request was off: 0.1 is a tenth too much. Null when nobody counted. */
+  readonly estimateError: number | null;
+  /** The window of the model; null when it is not known here. */
+  readonly windowTokens: number | null;
+  /** Where its zones begin, by the agent's thresholds; turns and age may bring it there earlier. */
+  readonly zones: ZoneTokens;
+}
+
+export async function showContext(
+  context: Context,
+  session: SessionId,
+  options: { readonly atSeq: number; readonly uncompacted?: boolean },
+): Promise<RenderedContext> {
+  const settings = await nextSettings(context, session);
+  const read = await readContext(context, session, { ...options, ...settings, whole: true });
+  const { tokens, perPart } = await context.tokenizer.estimate(read.parts);
+  const { parts, reasons, digest, renderer, model, requestSeq, matches } = read;
+  const counted = reasons.map((reason, place) => ({ ...reason, tokens: perPart[place] ?? 0 }));
+  const windowTokens = await modelOf(context, model).then(
+    ({ facts }) => facts.windowTokens,
+    () => null,
+  );
+  const shown = { parts, reasons: counted, digest, renderer, model, requestSeq, matches, tokens };
+  const { agent } = await agentOf(context, session, read.state);
+  const zones = zoneTokens(windowTokens, agentRules(agent).zones);
+  return { ...shown, ...(await compareCounts(context, session, requestSeq)), windowTokens, zones };
+}
+
+/** The provider's own count beside what was estimated before the request. */
+async function compareCounts(
+  { store }: Context,
+  session: SessionId,
+  requestSeq: number | null,
+): Promise<Pick<RenderedContext, "countedTokens" | "estimateError">> {
+  const none = { countedTokens: null, estimateError: null };
+  if (requestSeq === null) return none;
+  const types = ["model.requested", "model.responded"];
+  const range = { fromSeq: requestSeq, toSeq: Infinity, limit: 2, types, contents: false };
+  const [request, answer] = await store.read(session, range);
+  if (request === undefined || answer?.type !== "model.responded") return none;
+  const { estimatedTokens } = JSON.parse(request.body) as { estimatedTokens?: number };
+  const { usage } = JSON.parse(answer.body) as { usage: { inputTokens: number; estimated?: boolean } };
+  if (usage.estimated === true) return none;
+  const { inputTokens: countedTokens } = usage;
+  const off = estimatedTokens === undefined ? null : estimateError(estimatedTokens, countedTokens);
+  return { countedTokens, estimateError: off };
+}
+
+/** How the next request would ask; nothing when the model cannot be had, then as the last request did. */
+async function nextSettings(context: Context, session: SessionId): Promise<{ readonly settings?: Settings }> {
+  const state = await context.writer.current(session);
+  const { agent } = await agentOf(context, session, state);
+  const model = await modelOf(context, state.standing.model ?? agent?.model).catch(() => null);
+  return model === null ? {} : { settings: settingsFor(model, agent) };
+}

@@ -1,0 +1,27 @@
+/** The model of a run, and the settings that a request gives it. */
+import type { AgentDefinition } from "../../core/workspace/agent.ts";
+import { SkeinError } from "../../core/error.ts";
+import type { Settings } from "../../core/context/part.ts";
+import type { Model } from "../../model/port.ts";
+import type { Context } from "../deps.ts";
+
+/** How the model is asked. */
+export function settingsFor({ name, facts }: Model, agent: AgentDefinition | null): Settings {
+  const { temperature, reasoning } = agent ?? {};
+  return {
+    model: name,
+    images: facts.images,
+    ...(temperature === undefined ? {} : { temperature }),
+    ...(reasoning === undefined ? {} : { reasoning }),
+  };
+}
+
+export async function modelOf(context: Context, name: string | undefined): Promise<Model> {
+  if (context.models === undefined) {
+    throw new SkeinError("unavailable", "this engine was opened without models", {
+      hint: "give openEngine the option models",
+    });
+  }
+  const models = await context.models();
+  return models.model(name ?? models.byDefault);
+}

@@ -1,0 +1,73 @@
+/** What the handles of one engine share. */
+import type { Binding } from "../core/command.ts";
+import type { Wake } from "../core/trigger/trigger.ts";
+import type { TriggerSetting } from "../core/command/trigger.ts";
+import type { Handoff } from "./branch/handoff.ts";
+import type { SessionId } from "../core/ids.ts";
+import type { Models } from "../model/port.ts";
+import type { Store } from "../store/port.ts";
+import type { ToolSource } from "../tool/port.ts";
+import type { Signer } from "./transfer/bundle.ts";
+import type { Live } from "./turn/live.ts";
+import type { MemoryReader } from "./workspace/memory.ts";
+import type { Runs } from "./turn/active-runs.ts";
+import type { StateReader } from "./read/state-reader.ts";
+import type { TokenReader } from "./workspace/token-reader.ts";
+import type { Tokenizer } from "./turn/tokenizer.ts";
+import type { World } from "./world.ts";
+import type { Writer } from "./log/writer.ts";
+import type { NeedScope } from "../core/tool/permission.ts";
+import type { EventCache } from "./read/event-cache.ts";
+
+export type OpenStore = (place: string, options?: { readonly create?: boolean }) => Promise<Store>;
+
+/**
+ * What a room needs of one that lies above it (see test/repo/boundaries.ts). Each is loaded when it is first
+ * called: triggers bring the library that reads cron lines, prose brings the turn loop.
+ */
+export interface LateCalls {
+  readonly prepareWake: (
+    deps: Context,
+    wake: readonly Wake[],
+    bindings: readonly Binding[],
+  ) => Promise<readonly TriggerSetting[]>;
+  readonly proseHandoff: (
+    deps: Context,
+    session: SessionId,
+    wanted: { readonly model: true | string; readonly tokensMax: number },
+  ) => Promise<Handoff | { readonly failed: string }>;
+}
+
+export interface Context {
+  readonly late: LateCalls;
+  readonly store: Store;
+  readonly world: World;
+  readonly tenant: string;
+  readonly states: StateReader;
+  readonly writer: Writer;
+  readonly actor: string;
+  /** Who this process is, to whoever finds a session taken. */
+  readonly holder: string;
+  readonly leaseMs: number | undefined;
+  /** Loaded when first needed. Absent: this engine runs nothing. */
+  readonly models: (() => Promise<Models>) | undefined;
+  readonly tools: (() => Promise<ToolSource>) | undefined;
+  /** Opens another store, made if it is not there unless `create` is false. */
+  readonly openStore: OpenStore | undefined;
+  /** Where this store is, as others would open it; undefined when nobody else can. */
+  readonly place: string | undefined;
+  /** The key that lists of heads are signed with; absent, or null: they are not signed. */
+  readonly signer: (() => Signer | null) | undefined;
+  readonly tokenizer: Tokenizer;
+  readonly cache: EventCache;
+  readonly memory: MemoryReader;
+  readonly tokens: TokenReader;
+  readonly live: Live;
+  readonly runs: Runs;
+  /** The id of a session that this call makes, where it follows from the caller's key; see asked.ts. */
+  readonly newSession?: () => SessionId;
+  /** The caller's key, as a record bears it: what this call writes to the workspace's log has it. */
+  readonly once?: string;
+  /** Throws unless whoever called has the scope; absent where the caller has every right. */
+  readonly need?: NeedScope | undefined;
+}

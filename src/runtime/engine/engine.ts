@@ -1,0 +1,506 @@
+/** The engine: sessions of one store, and what is asked of all of them. One subject: the public handle. */
+import type { AgentDefinition } from "../../core/workspace/agent.ts";
+import type { OpenOptions } from "../../core/command.ts";
+import { checkOptions, SkeinError } from "../../core/error.ts";
+import { quote, type LogId, type SessionId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import { statuses, type Status } from "../../core/session/lifecycle.ts";
+import type { TriggerSpec } from "../../core/trigger/trigger.ts";
+import type { Page, StoreStats, WorkerRow } from "../../store/port.ts";
+import { askedContext, madeBefore, newSessionId, type Asked } from "../log/request-scope.ts";
+import {
+  addAgent,
+  listAgents,
+  showAgent,
+  type AgentSummary,
+  type AgentVersion,
+} from "../workspace/agents.ts";
+import { readBlob } from "../read/content.ts";
+import type { DeliverProgress, DeliverReport } from "../message/deliver.ts";
+import { readFeedPage, type FeedEvents } from "../read/event-reader.ts";
+import type { ExportOptions } from "../transfer/bundle.ts";
+import type { ImportOptions, ImportReport } from "../transfer/import.ts";
+import type { MigrateAllOptions, MigrateAllReport } from "../transfer/move-all.ts";
+import type { Policy } from "../../core/govern/policy.ts";
+import type { PolicyEntry, SetPolicyOptions } from "../workspace/policies.ts";
+import type { Approval } from "../workspace/approvals.ts";
+import type { RetainOptions, RetainReport } from "../govern/retain.ts";
+import { dropSessions } from "../govern/retain-drop.ts";
+import { catchUp, search, type Hit, type Progress } from "../read/projection.ts";
+import { rebuild, type RebuildReport } from "../govern/rebuild.ts";
+import type { ScanOptions, ScanReport } from "../govern/scan.ts";
+import { carriedAgain, prepareCarried } from "../branch/bootstrap.ts";
+import { findSession } from "../read/find.ts";
+import type { Lineage } from "../read/lineage.ts";
+import type { CostOptions, CostRow } from "../read/cost.ts";
+import { forget, listMemory, remember } from "../workspace/memory.ts";
+import type {
+  ForgetOptions,
+  Forgotten,
+  MemoryEntry,
+  MemoryOptions,
+  RememberOptions,
+} from "../workspace/memory.ts";
+import { queryLine } from "../read/query-queue.ts";
+import { makeContext, type EngineOptions } from "./make-deps.ts";
+import { checkOpen } from "../options.ts";
+import { keepBytes } from "../log/redact.ts";
+import type { Context } from "../deps.ts";
+import { checkActor } from "../log/seal.ts";
+import { Session } from "./session.ts";
+import { standingRows, type StandingRow } from "../read/session-list.ts";
+import type { AcceptOptions, Accepted, Anchor, AnchorOptions } from "../govern/anchor.ts";
+import type { VerifyAllOptions, VerifyAllReport } from "../govern/verify-all.ts";
+import type { HookEntry, SetHookOptions } from "../workspace/webhooks.ts";
+import type { TokenHolder } from "../workspace/token-reader.ts";
+import type { AddTokenOptions, IssuedToken, TokenEntry, TokensOptions } from "../workspace/tokens.ts";
+import type { Plan } from "../../core/ticket.ts";
+import type { TicketsOptions } from "../tickets/tickets.ts";
+import type { TicketRow } from "../tickets/ticket-status.ts";
+import type { Template, TemplateOptions } from "../trigger/templates.ts";
+import type { WebhookAnswer, WebhookCall } from "../trigger/webhook.ts";
+import type { WorkOptions, Worker } from "../worker/worker.ts";
+import { writtenBefore } from "../log/workspace-log.ts";
+import { everyLog } from "../read/every-log.ts";
+import type { Written } from "../log/append-result.ts";
+
+export interface SessionsOptions {
+  readonly agent?: string;
+  readonly status?: Status | readonly Status[];
+  readonly labels?: Readonly<Record<string, string>>;
+  /** Occurs in name or objective. */
+  readonly text?: string;
+  readonly activeSince?: number;
+  readonly activeBefore?: number;
+  readonly limit?: number;
+  readonly cursor?: string;
+}
+
+export class Engine implements AsyncDisposable {
+  readonly #context: Context;
+  readonly #workers: Set<Worker>;
+  #closed: Promise<void> | null = null;
+
+  /** `shared`: what another engine has open already; it closes that, and this one never does. */
+  constructor(options: EngineOptions, shared?: { readonly context: Context; readonly workers: Set<Worker> }) {
+    this.#context = shared?.context ?? makeContext(options);
+    this.#workers = shared?.workers ?? new Set();
+    if (shared !== undefined) this.#closed = Promise.resolve();
+  }
+
+  /** The same engine for somebody else: what is done through it, this actor did. Closing it does nothing. */
+  as(actor: string): Engine {
+    const context = { ...this.#context, actor: checkActor(actor) };
+    const { store, world } = context;
+    return new Engine({ store, world }, { context, workers: this.#workers });
+  }
+
+  /** What its handles share: for the server, in the same process. */
+  static contextOf(engine: Engine): Context {
+    return engine.#context;
+  }
+
+  /** The same engine for one call from outside: with the caller's key, and held to where a session is. */
+  static asking(engine: Engine, asked: Asked): Engine {
+    const context = askedContext(engine.#context, asked);
+    if (context === engine.#context) return engine;
+    const { store, world } = context;
+    return new Engine({ store, world }, { context, workers: engine.#workers });
+  }
+
+  /** Opens a session: one objective, and what it starts with; or with `from`, what another leaves it. */
+  async open(
+    options: OpenOptions & ({ readonly objective: string } | { readonly from: string }),
+  ): Promise<Session> {
+    checkOpen(options);
+    const { writer, actor, store } = this.#context;
+    const before = await madeBefore(this.#context);
+    if (before !== null)
+      return new Session(this.#context, before, await carriedAgain(this.#context, before, options));
+    const { opening, carriedOver } = await prepareCarried(this.#context, options);
+    const id = newSessionId(this.#context);
+    await writer.begin(id, { command: { do: "open", workspace: store.workspace, ...opening } }, { actor });
+    return new Session(this.#context, id, carriedOver);
+  }
+
+  /** A handle on a session that exists. An id may be given by any ending that only one session has. */
+  async session(idOrEnding: string): Promise<Session> {
+    return new Session(this.#context, await this.#find(idOrEnding));
+  }
+
+  /** Sessions and how they stand, the most recently active first, in pages. */
+  async sessions(options: SessionsOptions = {}): Promise<Page<StandingRow>> {
+    const known = ["agent", "status", "labels", "text", "activeSince", "activeBefore", "limit", "cursor"];
+    checkOptions("sessions", options, known);
+    const { status, limit: count = 50, cursor, ...rest } = options;
+    if (!Number.isInteger(count) || count < 1 || count > limit.listMax) {
+      throw new SkeinError("invalid", `sessions: limit is ${count}`, { hint: `from 1 to ${limit.listMax}` });
+    }
+    const wanted = status === undefined ? undefined : typeof status === "string" ? [status] : status;
+    const wrong = wanted?.find((one) => !statuses.includes(one));
+    if (wrong !== undefined) {
+      throw new SkeinError("invalid", `there is no status ${quote(wrong)}`, {
+        hint: `one of ${statuses.join(", ")}`,
+      });
+    }
+    const filter = wanted === undefined ? rest : { ...rest, status: wanted };
+    const { store, world } = this.#context;
+    const page = await store.list(filter, cursor === undefined ? { limit: count } : { limit: count, cursor });
+    return { ...page, rows: await standingRows(store, page.rows, world.now()) };
+  }
+
+  /** The family of a session: what was forked from what, and what was merged. */
+  async lineage(idOrEnding: string): Promise<Lineage> {
+    return (await import("../read/lineage.ts")).readLineage(this.#context, await this.#find(idOrEnding));
+  }
+
+  /** Adds a version of an agent. The definition that is its newest version already is no new one. */
+  addAgent(definition: AgentDefinition): Promise<AgentVersion> {
+    return addAgent(this.#context, definition);
+  }
+
+  /** The newest version of every agent of the workspace, by name. */
+  agents(): Promise<AgentSummary[]> {
+    return listAgents(this.#context);
+  }
+
+  /** An agent by its name, with its definition; the newest version, or an earlier one. */
+  async agent(name: string, options: { readonly version?: number } = {}): Promise<AgentVersion> {
+    checkOptions("agent", options, ["version"]);
+    return showAgent(this.#context, name, options.version);
+  }
+
+  /** What is remembered, the newest first: all of it, or of one scope or owner, or what has these words. */
+  async memory(options: MemoryOptions = {}): Promise<MemoryEntry[]> {
+    checkOptions("memory", options, ["scope", "owner", "text"]);
+    return listMemory(this.#context, options);
+  }
+
+  /** Puts into memory what comes from no session: a preference, a rule of the house. */
+  async remember(options: RememberOptions): Promise<MemoryEntry> {
+    checkOptions("remember", options, ["scope", "owner", "kind", "key", "value", "because"]);
+    return remember(this.#context, options);
+  }
+
+  /**
+   * Ends it for all sessions that are opened later; those that carry it keep it. With `erase`, the contents
+   * of all its versions go for good, also when it was forgotten before.
+   */
+  async forget(options: ForgetOptions): Promise<Forgotten> {
+    checkOptions("forget", options, ["scope", "owner", "kind", "key", "reason", "erase"]);
+    if (options.erase !== true) return forget(this.#context, options);
+    return (await import("../govern/erase-memory.ts")).forgetForGood(this.#context, options);
+  }
+
+  /** Events of all logs: at least once, in order within each. `position` is where to go on. */
+  async feed(options: { readonly after?: string; readonly limit?: number } = {}): Promise<FeedEvents> {
+    checkOptions("feed", options, ["after", "limit"]);
+    const { store } = this.#context;
+    return readFeedPage(store, options.after ?? null, Math.min(options.limit ?? 100, limit.pageRecordsMax));
+  }
+
+  /** Full-text search over everything that was said. */
+  async search(
+    text: string,
+    options: { readonly session?: string; readonly limit?: number; readonly progress?: Progress } = {},
+  ): Promise<Hit[]> {
+    checkOptions("search", options, ["session", "limit", "progress"]);
+    if (typeof text !== "string") throw new SkeinError("invalid", `search: ${quote(text)} is no text`);
+    const { store, states } = this.#context;
+    const only = options.session === undefined ? undefined : await this.#find(options.session);
+    return search(store, states, text, {
+      ...(only === undefined ? {} : { session: only }),
+      ...(options.limit === undefined ? {} : { limit: options.limit }),
+      ...(options.progress === undefined ? {} : { progress: options.progress }),
+    });
+  }
+
+  /** One read-only SELECT over the views in docs/views.md. */
+  async query(
+    sql: string,
+    options: { readonly progress?: Progress; readonly signal?: AbortSignal } = {},
+  ): Promise<{ readonly columns: readonly string[]; readonly rows: readonly (readonly unknown[])[] }> {
+    checkOptions("query", options, ["progress", "signal"]);
+    if (typeof sql !== "string" || sql.trim() === "" || sql.length > limit.queryCharsMax) {
+      throw new SkeinError("invalid", `a query is a text of 1 to ${limit.queryCharsMax} characters`);
+    }
+    const { store, states, actor } = this.#context;
+    const { progress, signal } = options;
+    await catchUp(store, states, progress);
+    const { queryRowsMax, queryBytesMax: bytesMax, queryMs: timeoutMs } = limit;
+    const how = { limit: queryRowsMax, bytesMax, timeoutMs, ...(signal && { signal }) };
+    return queryLine(store)({ actor, signal }, () => store.query(sql, how));
+  }
+
+  async #familyOf(session: SessionId): Promise<readonly SessionId[]> {
+    const { readFamily } = await import("../read/family.ts");
+    return (await readFamily(this.#context, session)).relatives.map((relative) => relative.session);
+  }
+
+  /** What model calls have cost, by group, the most expensive first; by day, the latest first. */
+  async cost(options: CostOptions = {}): Promise<CostRow[]> {
+    checkOptions("cost", options, ["by", "session", "family", "since", "until", "daily"]);
+    const { session, family = false } = options;
+    if (family && session === undefined)
+      throw new SkeinError("invalid", "cost: family: expected with session", { hint: "name a session" });
+    const { readCost } = await import("../read/cost.ts");
+    const id = session === undefined ? null : await this.#find(session);
+    const sessions = id === null ? null : family ? await this.#familyOf(id) : [id];
+    return readCost((sql) => this.query(sql), options, sessions);
+  }
+
+  /** Verifies every log of the store, against the listed heads too, and the store itself. */
+  async verify(options: VerifyAllOptions = {}): Promise<VerifyAllReport> {
+    checkOptions("verify", options, ["progress", "anchor"]);
+    const { verifyAll } = await import("../govern/verify-all.ts");
+    return verifyAll(this.#context, options);
+  }
+
+  /** Lists the heads of all logs in the workspace's log, and gives the root to be kept elsewhere. */
+  async anchor(options: AnchorOptions = {}): Promise<Anchor> {
+    return (await import("../govern/anchor.ts")).makeAnchor(this.#context, options);
+  }
+
+  /** Accepts the logs as they are, after a restore that was meant: verify reports them no more. */
+  async acceptAnchor(options: AcceptOptions): Promise<Accepted> {
+    return (await import("../govern/anchor.ts")).acceptHeads(this.#context, options);
+  }
+
+  /** Finds secrets that got in earlier, in one session or all logs. Never gives a value. */
+  async scan(options: ScanOptions = {}): Promise<ScanReport> {
+    const { checkScan, scan } = await import("../govern/scan.ts");
+    checkScan(options);
+    const { session, progress } = options;
+    const logs = session === undefined ? everyLog(this.#context.store) : only(await this.#find(session));
+    return scan(this.#context, logs, { whole: session !== undefined, progress });
+  }
+
+  /** A session as a bundle, made as it is read. With `move` it leaves: nothing more is written to it here. */
+  async *export(idOrEnding: string, options: ExportOptions = {}): AsyncGenerator<Uint8Array> {
+    const { exportBundle } = await import("../transfer/bundle.ts");
+    yield* exportBundle(this.#context, await this.#find(idOrEnding), options);
+  }
+
+  /** Takes in a bundle. Nothing of it is seen before all of it was verified. Twice is as good as once. */
+  async import(source: AsyncIterable<Uint8Array>, options: ImportOptions = {}): Promise<ImportReport> {
+    return (await import("../transfer/import.ts")).importBundle(this.#context, source, options);
+  }
+
+  /** Moves every session to another store, with what the workspace knows. Doing it again goes on with it. */
+  async migrate(options: MigrateAllOptions): Promise<MigrateAllReport> {
+    return (await import("../transfer/move-all.ts")).migrateAll(this.#context, options);
+  }
+
+  /** What a person sends: an input with a topic, held to the contract that the session has for it. */
+  async send(
+    to: string,
+    message: unknown,
+    options: { readonly topic?: string; readonly key?: string } = {},
+  ): Promise<Written> {
+    checkOptions("send", options, ["topic", "key"]);
+    return (await import("../message/send.ts")).sendInput(
+      this.#context,
+      await this.#find(to),
+      message,
+      options,
+    );
+  }
+
+  /** Goes on with messages to other stores that wait, and gives up requests whose time is over. */
+  async deliver(options: { readonly progress?: DeliverProgress } = {}): Promise<DeliverReport> {
+    checkOptions("deliver", options, ["progress"]);
+    return (await import("../message/deliver.ts")).deliverAll(this.#context, options.progress);
+  }
+
+  /** Forgets everything derived and makes it again from the logs. */
+  async rebuild(options: { readonly progress?: Progress } = {}): Promise<RebuildReport> {
+    checkOptions("rebuild", options, ["progress"]);
+    return rebuild(this.#context, everyLog(this.#context.store), options.progress);
+  }
+
+  /** Deletes a session for good. Forks keep what they share with it. */
+  async delete(idOrEnding: string, options: { readonly reason?: string } = {}): Promise<void> {
+    checkOptions("delete", options, ["reason"]);
+    const { store, once } = this.#context;
+    if ((await writtenBefore(this.#context)) === null)
+      await dropSessions(this.#context, [{ ...options, session: await this.#find(idOrEnding) }], once);
+    await store.sweep();
+  }
+
+  /** Does what policies say is due, beside whatever else goes on; with `dryRun`, says what that would be. */
+  async retain(options: RetainOptions = {}): Promise<RetainReport> {
+    return (await import("../govern/retain.ts")).retain(this.#context, options);
+  }
+
+  /** Sets a policy of the workspace, or replaces the one of this name. `retain` follows it. */
+  async setPolicy(name: string, policy: Policy, options: SetPolicyOptions = {}): Promise<PolicyEntry> {
+    return (await import("../workspace/policies.ts")).setPolicy(this.#context, name, policy, options);
+  }
+
+  /** Takes a policy away. What it did stays done. */
+  async removePolicy(name: string): Promise<void> {
+    return (await import("../workspace/policies.ts")).removePolicy(this.#context, name);
+  }
+
+  /** Commands that are always allowed, in every session of the workspace. */
+  async approvals(): Promise<Approval[]> {
+    return (await import("../workspace/approvals.ts")).listApprovals(this.#context);
+  }
+
+  /** Ends a saved approval: the command is asked about again. */
+  async revokeApproval(name: string): Promise<void> {
+    return (await import("../workspace/approvals.ts")).revokeApproval(this.#context, name);
+  }
+
+  /** The policies of the workspace, by name; the default is among them unless it was replaced. */
+  async policies(): Promise<PolicyEntry[]> {
+    return (await import("../workspace/policies.ts")).listPolicies(this.#context);
+  }
+
+  /** Issues a token, by which programs come in over the network. It is shown this once. */
+  async addToken(options: AddTokenOptions): Promise<IssuedToken> {
+    return (await import("../workspace/tokens.ts")).addToken(this.#context, options);
+  }
+
+  /** The tokens that hold, the newest first; with `all`, also those that were revoked or have expired. */
+  async tokens(options: TokensOptions = {}): Promise<TokenEntry[]> {
+    return (await import("../workspace/tokens.ts")).listTokens(this.#context, options);
+  }
+
+  /** Ends a token: here at once, in other processes within a second. */
+  async revokeToken(idOrEnding: string, options: { readonly reason?: string } = {}): Promise<TokenEntry> {
+    return (await import("../workspace/tokens.ts")).revokeToken(this.#context, idOrEnding, options);
+  }
+
+  /** Sets a hook: an address that is told of events from now on. One of this name is replaced. */
+  async setHook(name: string, url: string, options: SetHookOptions): Promise<HookEntry> {
+    return (await import("../workspace/webhooks.ts")).setHook(this.#context, name, url, options);
+  }
+
+  /** The hooks of the workspace by name, and how far each was told. */
+  async hooks(): Promise<HookEntry[]> {
+    return (await import("../workspace/webhooks.ts")).listHooks(this.#context);
+  }
+
+  /** Takes a hook away, and gives it as it was. */
+  async removeHook(name: string, options: { readonly reason?: string } = {}): Promise<HookEntry> {
+    return (await import("../workspace/webhooks.ts")).removeHook(this.#context, name, options);
+  }
+
+  /** Who comes with a token; null for every one that does not hold, whatever is wrong with it. */
+  checkToken(token: string): Promise<TokenHolder | null> {
+    return this.#context.tokens.check(token);
+  }
+
+  /**
+   * Keeps the bytes of an image or file, and gives the hash by which a block of an input names them. A text
+   * is kept without its secrets; other bytes that hold one are refused. A stream takes little memory, however
+   * long it is.
+   */
+  async putBlob(bytes: Uint8Array | AsyncIterable<Uint8Array>): Promise<string> {
+    if (typeof bytes === "object" && bytes !== null && Symbol.asyncIterator in bytes) {
+      return (await import("../log/blob-upload.ts")).keepStream(this.#context, bytes);
+    }
+    if (!(bytes instanceof Uint8Array) || bytes.length > limit.blobBytesMax) {
+      throw new SkeinError("invalid", `putBlob: not bytes, or more than ${limit.blobBytesMax} of them`);
+    }
+    return keepBytes(this.#context, bytes, { begins: true });
+  }
+
+  /** The bytes that were kept under a hash: an image or file of an input, or a content that was too large. */
+  async blob(hash: string): Promise<Uint8Array> {
+    return readBlob(this.#context.store, hash);
+  }
+
+  /** Works: runs sessions that have something to do, side by side, and does what time brings about. */
+  async work(options: WorkOptions = {}): Promise<Worker> {
+    checkOptions("work", options, ["concurrency", "limits", "name", "leaseMs", "only", "tell"]);
+    const { startWork } = await import("../worker/start-work.ts");
+    const worker = startWork(this.#context, options);
+    this.#workers.add(worker);
+    return worker;
+  }
+
+  /**
+   * A template: whenever it fires, a new session is opened. One of the same name is replaced. Of a webhook it
+   * gives the token, which is shown this once.
+   */
+  async trigger(
+    name: string,
+    spec: TriggerSpec,
+    options: TemplateOptions,
+  ): Promise<Template & { readonly token?: string }> {
+    checkOptions("trigger", options, ["open", "missed"]);
+    const { setTemplate } = await import("../trigger/templates.ts");
+    const { template, token } = await setTemplate(this.#context, name, spec, options);
+    return { ...template, ...(token === null ? {} : { token }) };
+  }
+
+  /** Takes a template away. The sessions that it opened go on. */
+  async untrigger(name: string): Promise<void> {
+    return (await import("../trigger/templates.ts")).removeTemplate(this.#context, name);
+  }
+
+  /** The templates of the workspace, by name. */
+  async triggers(): Promise<Template[]> {
+    return (await import("../trigger/templates.ts")).listTemplates(this.#context);
+  }
+
+  /** Fires a template by hand, and gives the session that it opened. */
+  async fire(name: string, options: { readonly text?: string } = {}): Promise<Session> {
+    checkOptions("fire", options, ["text"]);
+    const { fireTemplateNow } = await import("../trigger/templates.ts");
+    return new Session(this.#context, await fireTemplateNow(this.#context, name, options.text));
+  }
+
+  /** A call of a webhook by its token: fires its trigger, once for each delivery, with the body as input. */
+  async webhook(token: string, call: WebhookCall = {}): Promise<WebhookAnswer> {
+    checkOptions("webhook", call, ["body", "headers"]);
+    return (await import("../trigger/webhook.ts")).callWebhook(this.#context, token, call);
+  }
+
+  /** Runs a plan: one session for each ticket, each begun when those before it are done. */
+  async runTickets(plan: Plan, options: TicketsOptions = {}): Promise<readonly TicketRow[]> {
+    return (await import("../tickets/tickets.ts")).runTickets(this.#context, plan, options);
+  }
+
+  /** How the tickets of a plan stand. */
+  async tickets(plan: Plan): Promise<TicketRow[]> {
+    return (await import("../tickets/tickets.ts")).listTickets(this.#context, plan);
+  }
+
+  /** Workers of this store that were heard of lately, in this process or in others. */
+  workers(): Promise<readonly WorkerRow[]> {
+    return this.#context.store.workers();
+  }
+
+  stats(): Promise<StoreStats> {
+    return this.#context.store.stats();
+  }
+
+  /** Ends what is under way here and closes the store. Sessions go on living in it. May be called twice. */
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  async #close(): Promise<void> {
+    const { runs, states, store } = this.#context;
+    await Promise.all([...this.#workers].map((worker) => worker.stop()));
+    await runs.stop();
+    await states.settled();
+    await store.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  #find(idOrEnding: string): Promise<SessionId> {
+    return findSession(this.#context.store, idOrEnding);
+  }
+}
+
+async function* only(session: SessionId): AsyncGenerator<LogId> {
+  yield await Promise.resolve(session);
+}

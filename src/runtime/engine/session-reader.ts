@@ -1,0 +1,125 @@
+/** Everything that is read of one session. What changes it is in session.ts. */
+import type { StoredRecord } from "../../core/chain.ts";
+import { checkOptions, SkeinError } from "../../core/error.ts";
+import type { SessionId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import type { State } from "../../core/state.ts";
+import type { Head } from "../../store/port.ts";
+import type { Context } from "../deps.ts";
+import { showContext, type RenderedContext } from "../context/context-view.ts";
+import { listTools, type OfferedTool } from "../turn/run-context.ts";
+import type { Diff, DiffOptions, DiffPlace } from "../branch/diff.ts";
+import { readEvents, type Event, type EventsOptions } from "../read/event-reader.ts";
+import type { Lineage } from "../read/lineage.ts";
+import { headOf, positionIn } from "../read/position.ts";
+import { readItems, type Item } from "../read/projection.ts";
+import type { Replayed, ReplayOptions } from "../replay/replay.ts";
+import { type StateView, viewState } from "../read/state-view.ts";
+import { verifyLog, type VerifyOptions, type VerifyReport } from "../govern/verify.ts";
+import { makeReadSaid } from "../read/event-cache.ts";
+
+export class SessionReader {
+  readonly id: SessionId;
+  readonly #context: Context;
+
+  constructor(context: Context, id: SessionId) {
+    this.#context = context;
+    this.id = id;
+  }
+
+  /** The state now, or at an earlier position, with its contents. */
+  async state(options: { readonly atSeq?: number } = {}): Promise<StateView> {
+    checkOptions("state", options, ["atSeq"]);
+    return viewState(this.#context, this.id, await this.fold(options));
+  }
+
+  /** The state as the log gives it: names and positions, no contents. */
+  async fold(options: { readonly atSeq?: number } = {}): Promise<State> {
+    checkOptions("fold", options, ["atSeq"]);
+    const { states } = this.#context;
+    const head = await this.#head();
+    return states.at(this.id, await this.#position(options.atSeq ?? head.seq));
+  }
+
+  /** The durable tier, with values. */
+  async items(options: { readonly atSeq?: number } = {}): Promise<Item[]> {
+    const state = await this.fold(options);
+    return readItems(this.#context.store, this.id, state, await makeReadSaid(this.#context, this.id));
+  }
+
+  /** Events by position or time, to the end or on and on. */
+  events(options: EventsOptions = {}): AsyncGenerator<Event> {
+    const { store, writer } = this.#context;
+    return readEvents(store, this.id, options, writer.setBack);
+  }
+
+  /**
+   * The records exactly as they are stored, from the first to the last there is now; a fork's begin with
+   * its parent's.
+   */
+  async *records(): AsyncGenerator<StoredRecord> {
+    const { seq: toSeq } = await this.#head();
+    for (let fromSeq = 1; fromSeq <= toSeq;) {
+      const range = { fromSeq, toSeq, limit: limit.pageRecordsMax, contents: true };
+      const page = await this.#context.store.read(this.id, range);
+      yield* page;
+      const last = page.at(-1);
+      if (last === undefined) {
+        throw new SkeinError("corrupt", `record ${fromSeq} of ${this.id} is missing`, {
+          hint: `run "skein verify ${this.id}" to see what is damaged`,
+        });
+      }
+      fromSeq = last.seq + 1;
+    }
+  }
+
+  /** Position and hash of the last record. To be noted elsewhere, and given to `verify` later. */
+  async head(): Promise<{ readonly seq: number; readonly hash: string; readonly at: number }> {
+    const { seq, hash, at } = await this.#head();
+    return { seq, hash, at };
+  }
+
+  async verify(options: VerifyOptions = {}): Promise<VerifyReport> {
+    checkOptions("verify", options, ["head", "own"]);
+    return verifyLog(this.#context.store, this.#context.world, this.id, options);
+  }
+
+  /** The family of this session: what was forked from what, and what was merged. */
+  async lineage(): Promise<Lineage> {
+    return (await import("../read/lineage.ts")).readLineage(this.#context, this.id);
+  }
+
+  /** What differs between two positions of it, or from another session; by default to how it is now. */
+  async diff(from: DiffPlace, to?: DiffPlace, options: DiffOptions = {}): Promise<Diff> {
+    return (await import("../branch/diff.ts")).diffPlaces(this.#context, this.id, { from, to }, options);
+  }
+
+  /** Computes every hash of the log again; or runs again from a position, in a fork, and compares. */
+  async replay<O extends ReplayOptions = ReplayOptions>(options?: O): Promise<Replayed<O>> {
+    return (await import("../replay/replay.ts")).replaySession(this.#context, this.id, options);
+  }
+
+  /** What the model was sent by the request at a position, or would be sent next after it. */
+  async context(
+    options: { readonly atSeq?: number; readonly uncompacted?: boolean } = {},
+  ): Promise<RenderedContext> {
+    checkOptions("context", options, ["atSeq", "uncompacted"]);
+    return showContext(this.#context, this.id, {
+      ...options,
+      atSeq: await this.#position(options.atSeq ?? (await this.#head()).seq),
+    });
+  }
+
+  /** What the model is offered, and what becomes of calls by the rules that name no arguments. */
+  tools(): Promise<readonly OfferedTool[]> {
+    return listTools(this.#context, this.id);
+  }
+
+  #head(): Promise<Head> {
+    return headOf(this.#context, this.id);
+  }
+
+  #position(seq: number): Promise<number> {
+    return positionIn(this.#context, this.id, seq);
+  }
+}

@@ -1,0 +1,489 @@
+/**
+ * The session handle: every call on one session. It holds no state of its own; two handles on one session, in
+ * one process or in two, are as good as one.
+ */
+import { absolute } from "../branch/bootstrap.ts";
+import type { ItemKind } from "../../core/catalog/durable.ts";
+import type { Block } from "../../core/catalog/entry.ts";
+import type { AppendRecord, Binding, Budget, Command, ForkOptions, Permission } from "../../core/command.ts";
+import { checkDeadline } from "../../core/trigger/deadline.ts";
+import { checkOptions, SkeinError } from "../../core/error.ts";
+import { checkTextLists } from "../../core/option-check.ts";
+import { quote, type SessionId } from "../../core/ids.ts";
+import type { State } from "../../core/state.ts";
+import type { TriggerSpec } from "../../core/trigger/trigger.ts";
+import type { Head } from "../../store/port.ts";
+import { followRun, type Heard } from "../turn/ask.ts";
+import type { CarryOver } from "../branch/carry-over.ts";
+import type { CancelledTree } from "../branch/children.ts";
+import type { ClearOptions } from "../branch/clear.ts";
+import type { Compressed, Strategy } from "../turn/compress.ts";
+import { type Contract, declareContract, readContracts } from "../message/contract.ts";
+import { takeDrive, type Drive, type DriveOptions } from "../turn/drive.ts";
+import type { Context } from "../deps.ts";
+import type { EraseOptions, EraseReport } from "../govern/erase.ts";
+import { forkSession, type ForkPlace } from "../branch/fork.ts";
+import { guardedGrant } from "../govern/rules.ts";
+import type { Handoff, HandoffOptions } from "../branch/handoff.ts";
+import { takeLease, type Lease } from "../turn/lease.ts";
+import { promoteItem, type MemoryEntry, type PromoteOptions } from "../workspace/memory.ts";
+import type { MergeOptions, MergeReport } from "../branch/merge.ts";
+import type { MigrateOptions, MigrateReport } from "../transfer/migrate.ts";
+import {
+  type AnswerOptions,
+  type AskOptions,
+  checkAnswer,
+  checkBinding,
+  checkBudget,
+  checkNamed,
+  checkPriority,
+  inputRecord,
+  recordsOf,
+  stillWaiting,
+  type WriteOptions,
+} from "../options.ts";
+import { headOf, positionIn, resolvePlace } from "../read/position.ts";
+import { checkBound } from "../log/redact.ts";
+import type { RewindOptions, Rewound } from "../branch/rewind-files.ts";
+import type { Ran, RunOptions } from "../turn/runner.ts";
+import { sendMessage, type SendOptions, type Sent } from "../message/send.ts";
+import { SessionReader } from "./session-reader.ts";
+import type { Trigger, TriggerOptions } from "../trigger/triggers.ts";
+import { View } from "./view.ts";
+import type { Build, Change, ChangeOptions } from "../log/writer.ts";
+import { isFree } from "../read/lease-status.ts";
+import { agentOf } from "../workspace/session-agent.ts";
+import { modelOf } from "../context/model-settings.ts";
+import type { Written } from "../log/append-result.ts";
+
+interface Because {
+  readonly because?: string;
+}
+
+export class Session extends SessionReader {
+  readonly #context: Context;
+
+  /** Of a handle that `open` with `from`, or `clear`, gave: what came along and what did not. */
+  readonly carriedOver: CarryOver | null;
+
+  constructor(context: Context, id: SessionId, carriedOver: CarryOver | null = null) {
+    super(context, id);
+    this.#context = context;
+    this.carriedOver = carriedOver;
+  }
+
+  /** Puts input, or records of another program, into the log. A text is an input. */
+  async append(
+    records: string | AppendRecord | readonly AppendRecord[],
+    options: WriteOptions & { readonly expect?: { readonly seq: number } } = {},
+  ): Promise<Written> {
+    checkOptions("append", options, ["key", "expect"]);
+    if (options.expect !== undefined && !Number.isInteger(options.expect.seq)) {
+      throw new SkeinError("invalid", "append: expect names no position", { hint: "give { seq: 12 }" });
+    }
+    const { writer, actor } = this.#context;
+    const { key, expect } = options;
+    const command: Command = { do: "append", records: recordsOf(records) };
+    return written(await writer.change(this.id, command, { actor, key, expectSeq: expect?.seq }));
+  }
+
+  /** A fact, decision, task or artifact that is to outlive every compaction. */
+  async record(
+    kind: ItemKind,
+    key: string,
+    value: unknown,
+    options: WriteOptions & Because & { readonly status?: "open" | "done" | "dropped" } = {},
+  ): Promise<Written> {
+    checkNamed("record", kind, key);
+    checkOptions("record", options, ["key", "because", "status"]);
+    const { key: once, ...rest } = options;
+    return written(await this.#change({ do: "record", kind, key, value, ...rest }, { key: once }));
+  }
+
+  async retract(kind: ItemKind, key: string, options: Because = {}): Promise<Written> {
+    checkNamed("retract", kind, key);
+    checkOptions("retract", options, ["because"]);
+    return written(await this.#change({ do: "retract", kind, key, ...options }));
+  }
+
+  /** Puts an item into memory, for later sessions of the agent, the user or the workspace. */
+  async promote(kind: ItemKind, key: string, options: PromoteOptions): Promise<MemoryEntry> {
+    checkNamed("promote", kind, key);
+    checkOptions("promote", options, ["scope", "because"]);
+    return promoteItem(this.#context, this.id, { kind, key, ...options });
+  }
+
+  /** Working memory that rewinds with the session. Without a value the key is removed. */
+  async scratch(key: string, value?: unknown): Promise<Written> {
+    return written(await this.#change({ do: "scratch", key, value }));
+  }
+
+  /** Gives a position a name; by default the last one. */
+  async save(
+    name: string,
+    options: { readonly atSeq?: number; readonly note?: string } = {},
+  ): Promise<Written> {
+    checkOptions("save", options, ["atSeq", "note"]);
+    return written(await this.#change({ do: "save", name, ...options }));
+  }
+
+  /** A read-only handle at a checkpoint's name or a position. */
+  async load(place: string | number): Promise<View> {
+    return new View(this, await this.#resolve(place));
+  }
+
+  /**
+   * A new session that shares everything up to a position, by default the last one. Copies nothing, unless
+   * `files` names a new directory for the files as they were then.
+   */
+  async fork(options: ForkOptions & ForkPlace = {}): Promise<Session> {
+    checkOptions("fork", options, ["atSeq", "objective", "name", "budget", "labels", "files", "memory"]);
+    const { atSeq, files, ...rest } = options;
+    const seq = await this.#position(atSeq ?? (await this.#head()).seq);
+    return new Session(this.#context, await forkSession(this.#context, this.id, seq, { ...rest, files }));
+  }
+
+  /**
+   * Goes on with the mind of an earlier position. What was appended since stays in the log. With `files`,
+   * what tools made of files since is undone: all of it, or nothing of all this and a `conflict`.
+   */
+  async rewind(place: string | number, options: RewindOptions = {}): Promise<Rewound> {
+    checkOptions("rewind", options, ["requeue", "reason", "files"]);
+    const toSeq = await this.#resolve(place);
+    const { files = false, ...rest } = options;
+    if (!files) {
+      const earlier = await this.#context.states.at(this.id, toSeq);
+      return written(await this.#change({ do: "rewind", earlier, ...rest }));
+    }
+    return (await import("../branch/rewind-files.ts")).rewindFiles(this.#context, this.id, toSeq, rest);
+  }
+
+  /**
+   * Closes this session and opens the next with the same agent, objective, bindings, triggers and files, and
+   * with what is left of the budget: one append for both. With `handoff` the next one begins with the handoff
+   * of this one. `carriedOver` of the handle lists what came along and what did not.
+   */
+  async clear(options: ClearOptions = {}): Promise<Session> {
+    checkOptions("clear", options, ["objective", "name", "reason", "handoff"]);
+    const { clearSession } = await import("../branch/clear.ts");
+    const { next, carriedOver } = await clearSession(this.#context, this.id, options);
+    return new Session(this.#context, next, carriedOver);
+  }
+
+  /** Brings in what another session learned. Conflicts are values; until all are resolved nothing changes. */
+  async merge(options: MergeOptions): Promise<MergeReport> {
+    return (await import("../branch/merge.ts")).mergeSession(this.#context, this.id, options);
+  }
+
+  /** Judges the session, or a position of it. Of each name the last score counts. */
+  async score(
+    name: string,
+    value: number,
+    options: Because & { readonly seq?: number } = {},
+  ): Promise<Written> {
+    checkOptions("score", options, ["seq", "because"]);
+    return written(await this.#change({ do: "score", name, value, ...options }));
+  }
+
+  /** Nothing of the session is erased or deleted until the hold of this name is lifted. */
+  async hold(name: string, options: Reason = {}): Promise<Written> {
+    checkOptions("hold", options, ["reason"]);
+    return written(await this.#change({ do: "hold", name, ...options }));
+  }
+  async lift(name: string, options: Reason = {}): Promise<Written> {
+    checkOptions("lift", options, ["reason"]);
+    return written(await this.#change({ do: "lift", name, ...options }));
+  }
+
+  /**
+   * Takes contents away for good: at some positions, those that hold a text, or all of the session's own.
+   * Forks lose what they share with it. Done again after a crash, it finishes.
+   */
+  async erase(options: EraseOptions = {}): Promise<EraseReport> {
+    return (await import("../govern/erase.ts")).eraseSession(this.#context, this.id, options);
+  }
+
+  /** Goes on with another model, or in another store. Done again after a crash, it finishes. */
+  async migrate(options: MigrateOptions): Promise<MigrateReport> {
+    return (await import("../transfer/migrate.ts")).migrateSession(this.#context, this.id, options);
+  }
+
+  async rename(name: string): Promise<Written> {
+    return written(await this.#change({ do: "rename", name }));
+  }
+
+  async label(
+    set: Readonly<Record<string, string>>,
+    options: { readonly remove?: readonly string[] } = {},
+  ): Promise<Written> {
+    checkOptions("label", options, ["remove"]);
+    if (typeof set !== "object" || set === null) {
+      throw new SkeinError("invalid", `label: ${quote(set)} are no labels`, {
+        hint: 'for example { team: "web" }',
+      });
+    }
+    checkDeadline(set);
+    return written(await this.#change({ do: "label", set, ...options }));
+  }
+
+  async prioritize(priority: number): Promise<Written> {
+    checkPriority("prioritize", priority);
+    return written(await this.#change({ do: "prioritize", priority }));
+  }
+
+  async activate(options: Reason = {}): Promise<Written> {
+    return this.#simple("activate", options);
+  }
+  async suspend(options: Reason = {}): Promise<Written> {
+    return this.#simple("suspend", options);
+  }
+  /** Ends the turn in progress, also in the middle of a stream or a tool, in whatever process it runs. */
+  async interrupt(options: Reason = {}): Promise<Written> {
+    checkOptions("interrupt", options, ["reason"]);
+    const build = async (): Promise<Command> => {
+      const lease = (await this.#head()).lease;
+      return { do: "interrupt", idle: isFree(this.#context, lease), ...options };
+    };
+    return written(await this.#change(build));
+  }
+  /** With `tree`, also the sessions that it opened or forked itself and that still live, deepest first. */
+  async cancel(
+    options: Reason & { readonly tree?: boolean } = {},
+  ): Promise<Written & Partial<CancelledTree>> {
+    checkOptions("cancel", options, ["reason", "tree"]);
+    const { tree = false, ...rest } = options;
+    if (!tree) return this.#simple("cancel", rest);
+    const { cancelTree } = await import("../branch/children.ts");
+    const { writer, actor } = this.#context;
+    let own: Written | null = null;
+    const end = async (session: SessionId): Promise<void> => {
+      const asked = session === this.id;
+      const change = await writer.change(session, { do: "cancel", ...rest }, { actor, asked });
+      if (session === this.id) own = written(change);
+    };
+    const done = await cancelTree(this.#context, this.id, end);
+    return { ...(own as unknown as Written), ...done };
+  }
+  async reopen(options: Reason = {}): Promise<Written> {
+    return this.#simple("reopen", options);
+  }
+  /** Makes a closed session read-only and packs all of it. */
+  async archive(options: Reason = {}): Promise<Written> {
+    const done = await this.#simple("archive", options);
+    await this.#context.store.pack(this.id, done.headSeq);
+    return done;
+  }
+
+  async close(
+    options: Reason & { readonly outcome?: "completed" | "failed" | "expired" } = {},
+  ): Promise<Written> {
+    checkOptions("close", options, ["outcome", "reason"]);
+    if (options.outcome !== undefined && !["completed", "failed", "expired"].includes(options.outcome)) {
+      throw new SkeinError("invalid", `close: there is no outcome ${quote(options.outcome)}`, {
+        hint: '"completed", "failed" or "expired"; cancel cancels',
+      });
+    }
+    return written(await this.#change({ do: "close", ...options }));
+  }
+
+  /** Waits, until a time or until something wakes it; with `triggers`, until one of these fires. */
+  async sleep(
+    options: Reason & { readonly untilMs?: number; readonly triggers?: readonly string[] } = {},
+  ): Promise<Written> {
+    checkOptions("sleep", options, ["untilMs", "triggers", "reason"]);
+    checkTextLists("sleep", { triggers: options.triggers });
+    const build = ({ standing }: State): Command => {
+      const missing = options.triggers?.find((name) => !standing.triggers.has(name));
+      if (missing === undefined) return { do: "sleep", ...options };
+      throw new SkeinError("not-found", `sleep: there is no trigger ${quote(missing)} to wait for`, {
+        hint: '"skein trigger list ID" shows what there is',
+      });
+    };
+    return written(await this.#change(build));
+  }
+
+  async bind(binding: Binding): Promise<Written> {
+    checkBinding(binding);
+    checkBound(this.#context.world, binding);
+    return written(await this.#change({ do: "bind", ...absolute(binding) }));
+  }
+
+  async unbind(name: string): Promise<Written> {
+    return written(await this.#change({ do: "unbind", name }));
+  }
+
+  async grant(permission: Permission): Promise<Written> {
+    checkOptions("grant", permission, ["tool", "effect", "rule", "name", "pattern", "reason"]);
+    return written(await this.#change(guardedGrant(this.#context, this.id, permission)));
+  }
+
+  async budget(limits: Budget, options: Reason = {}): Promise<Written> {
+    checkBudget(limits);
+    checkOptions("budget", options, ["reason"]);
+    return written(await this.#change({ do: "budget", limits, ...options }));
+  }
+
+  /** An input for the next turn, or with `steer` for the next step of the turn in progress. */
+  async input(
+    input: string | readonly Block[],
+    options: WriteOptions & { readonly mode?: "queue" | "steer" } = {},
+  ): Promise<Written> {
+    checkOptions("input", options, ["key", "mode"]);
+    const { key, mode } = options;
+    const record = inputRecord(input, mode);
+    return written(await this.#change({ do: "append", records: [record] }, { key }));
+  }
+
+  /** An input, and all that comes of it: events, and live deltas. Breaking off the loop cancels nothing. */
+  async *ask(input: string | readonly Block[], options: AskOptions = {}): AsyncGenerator<Heard, Ran> {
+    checkOptions("ask", options, ["key", "mode", "signal"]);
+    const { signal, ...rest } = options;
+    await this.#ready();
+    const { seq } = await this.input(input, rest);
+    const stop = signal === undefined ? {} : { signal };
+    try {
+      return yield* followRun(this.#context, this.id, seq, { wait: true, ...stop });
+    } catch (error) {
+      throw stillWaiting(error, (await this.fold()).standing.inbox.waiting.length > 0);
+    }
+  }
+
+  /** Runs the session until it is idle or stands still. Rejects with `conflict` if somebody else runs it. */
+  run(options: RunOptions = {}): Promise<Ran> {
+    checkOptions("run", options, ["holder", "leaseMs", "signal"]);
+    return this.#context.runs.run(this.id, options);
+  }
+
+  /** Like `run`, and tells what happens from now on. */
+  async *watch(options: RunOptions = {}): AsyncGenerator<Heard, Ran> {
+    checkOptions("watch", options, ["holder", "leaseMs", "signal"]);
+    const { seq } = await this.#head();
+    return yield* followRun(this.#context, this.id, seq + 1, options);
+  }
+
+  /** Takes the lease and gives the commands of a turn, for a loop of your own. */
+  drive(options: DriveOptions = {}): Promise<Drive> {
+    checkOptions("drive", options, ["holder", "leaseMs"]);
+    return takeDrive(this.#context, this.id, options);
+  }
+
+  /** Answers what the session waits for: tool calls that want approval, or an outcome that is unknown. */
+  async answer(options: AnswerOptions): Promise<Written> {
+    checkAnswer(options);
+    const { answerChange } = await import("../govern/remember-answer.ts");
+    const { build, also } = await answerChange(this.#context, this.id, options);
+    return written(await this.#change(build, { also }));
+  }
+
+  /** Makes the context smaller: the transcript stays in the log. */
+  async compress(
+    options: { readonly strategy?: Strategy; readonly instructions?: string } = {},
+  ): Promise<Compressed> {
+    checkOptions("compress", options, ["strategy", "instructions"]);
+    const { compressSession } = await import("../turn/compress.ts");
+    return compressSession(this.#context, this.id, options);
+  }
+
+  /** The document for the next session. One since which nothing was said is given again as it is. */
+  async handoff(options: HandoffOptions = {}): Promise<Handoff> {
+    return (await import("../branch/handoff.ts")).handoffSession(this.#context, this.id, options, {
+      asked: true,
+    });
+  }
+
+  /**
+   * A message to another session's inbox, once in effect: a text, or a value that is sent as its JSON. A
+   * reply goes to whoever asked; then the receiver may be null.
+   */
+  async send(to: string | null, message: unknown, options: SendOptions = {}): Promise<Sent> {
+    return sendMessage(this.#context, this.id, { ...options, to, value: message });
+  }
+
+  /** Declares what messages on a topic must look like, by a JSON Schema. `true` takes anything again. */
+  async contract(topic: string, schema: unknown): Promise<Written> {
+    return written(await declareContract(this.#context, this.id, topic, schema));
+  }
+
+  /** What it has declared, by topic. */
+  async contracts(): Promise<Contract[]> {
+    return readContracts(this.#context.store, this.id, await this.fold());
+  }
+
+  /**
+   * Something that wakes the session: a time, a file, another session. One of the same name is replaced. Of a
+   * webhook it gives the token, which is shown this once.
+   */
+  async trigger(
+    name: string,
+    spec: TriggerSpec,
+    options: TriggerOptions = {},
+  ): Promise<Written & { readonly token?: string }> {
+    checkOptions("trigger", options, ["missed"]);
+    const { setTrigger } = await import("../trigger/triggers.ts");
+    const { change, token } = await setTrigger(this.#context, this.id, name, spec, options);
+    return { ...written(change), ...(token === null ? {} : { token }) };
+  }
+
+  /** What wakes it, by name. */
+  async triggers(): Promise<Trigger[]> {
+    return (await import("../trigger/triggers.ts")).listTriggers(this.#context, this.id);
+  }
+
+  /** Fires a trigger by hand: the session is told, and woken if it sleeps. */
+  async fire(name: string, options: { readonly text?: string } = {}): Promise<Written> {
+    checkOptions("fire", options, ["text"]);
+    const { fireNow } = await import("../trigger/fire.ts");
+    return written(await fireNow(this.#context, this.id, name, options.text));
+  }
+
+  async untrigger(name: string): Promise<Written> {
+    return written(await this.#change({ do: "untrigger", name }));
+  }
+
+  /** Takes the right to run the session; refused while somebody else holds it. */
+  async lease(options: { readonly holder: string; readonly leaseMs?: number }): Promise<Lease> {
+    checkOptions("lease", options, ["holder", "leaseMs"]);
+    return takeLease(this.#context, this.id, options);
+  }
+
+  /** Whatever is missing for a run is said before anything is written. */
+  async #ready(): Promise<void> {
+    const { writer } = this.#context;
+    const state = await writer.current(this.id);
+    const { agent } = await agentOf(this.#context, this.id, state);
+    await modelOf(this.#context, state.standing.model ?? agent?.model);
+  }
+
+  async #simple(verb: SimpleVerb, options: Reason): Promise<Written> {
+    checkOptions(verb, options, ["reason"]);
+    return written(await this.#change({ do: verb, ...options }));
+  }
+
+  #change(build: Build, options: Partial<ChangeOptions> = {}): Promise<Change> {
+    const { writer, actor } = this.#context;
+    return writer.change(this.id, build, { actor, ...options });
+  }
+
+  #head(): Promise<Head> {
+    return headOf(this.#context, this.id);
+  }
+
+  #position(seq: number): Promise<number> {
+    return positionIn(this.#context, this.id, seq);
+  }
+
+  #resolve(place: string | number): Promise<number> {
+    return resolvePlace(this.#context, this.id, place);
+  }
+}
+
+interface Reason {
+  readonly reason?: string;
+}
+type SimpleVerb = "activate" | "suspend" | "cancel" | "reopen" | "archive";
+
+const written = ({ firstSeq, headSeq, duplicate }: Change): Written => ({
+  seq: firstSeq,
+  headSeq,
+  duplicate,
+});

@@ -1,0 +1,34 @@
+/** A read-only handle on a session at a position. */
+import type { ForkOptions } from "../../core/command.ts";
+import type { Event, EventsOptions } from "../read/event-reader.ts";
+import type { Item } from "../read/projection.ts";
+import type { Session } from "./session.ts";
+import type { StateView } from "../read/state-view.ts";
+import type { Written } from "../log/append-result.ts";
+
+/** A session as it was at a position. Reads only; to go on from here, fork or rewind. */
+export class View {
+  readonly session: Session;
+  readonly seq: number;
+
+  constructor(session: Session, seq: number) {
+    this.session = session;
+    this.seq = seq;
+  }
+
+  state(): Promise<StateView> {
+    return this.session.state({ atSeq: this.seq });
+  }
+  items(): Promise<Item[]> {
+    return this.session.items({ atSeq: this.seq });
+  }
+  events(options: EventsOptions = {}): AsyncGenerator<Event> {
+    return this.session.events({ ...options, toSeq: Math.min(this.seq, options.toSeq ?? this.seq) });
+  }
+  fork(options: ForkOptions = {}): Promise<Session> {
+    return this.session.fork({ ...options, atSeq: this.seq });
+  }
+  rewind(options: { readonly requeue?: boolean; readonly reason?: string } = {}): Promise<Written> {
+    return this.session.rewind(this.seq, options);
+  }
+}

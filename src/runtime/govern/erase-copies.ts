@@ -1,0 +1,344 @@
+/**
+ * What was copied from contents that are to go, as the records themselves say where they have it from:
+ * summaries, handoffs, merges, messages, memory; and copies of copies. All logs of the store are read for it,
+ * without contents unless a text is looked for.
+ */
+import type { StoredRecord } from "../../core/chain.ts";
+import { isSessionId, isWorkspaceId, type LogId, type SessionId } from "../../core/ids.ts";
+import * as range from "../../core/range.ts";
+import type { Range, Ranges } from "../../core/range.ts";
+import type { Context } from "../deps.ts";
+import { contentOf, readContent } from "../read/content.ts";
+import type { Family } from "./erase-family.ts";
+import { pages, type Gone } from "./erase-survey.ts";
+import type { Progress } from "../read/projection.ts";
+import { everyLog } from "../read/every-log.ts";
+import type { EraseCopy } from "../workspace/memory.ts";
+
+/** A record that holds the text where nothing is ever erased: in a key, a label, a name. */
+export interface EraseKept {
+  readonly session: LogId;
+  readonly seq: number;
+  readonly type: string;
+}
+
+export interface Found {
+  readonly copy: EraseCopy;
+}
+
+export interface CopyOptions {
+  /** Whether a content holds the text that is looked for. */
+  readonly finds: ((record: StoredRecord) => Promise<boolean>) | undefined;
+  /** Whether a body does. */
+  readonly findsInBody?: ((record: StoredRecord) => boolean) | undefined;
+  readonly progress: Progress | undefined;
+}
+
+/** A record that may be a copy: of positions of another log, of a message, or because it holds the text. */
+interface Candidate {
+  readonly via: LogId;
+  readonly record: Pick<StoredRecord, "session" | "seq" | "type" | "contentBytes">;
+  readonly of: readonly { readonly session: string; readonly range: Range; readonly why: string }[];
+  readonly message: string | null;
+  readonly holds: boolean;
+  /** For a document: the handoff that it is. */
+  readonly handoff: { readonly from: string; readonly digest: string } | null;
+}
+
+const provenance = [
+  "session.opened",
+  "session.merged",
+  "item.recorded",
+  "document.loaded",
+  "memory.carried",
+  "memory.promoted",
+  "message.sent",
+  "message.received",
+  "transcript.compacted",
+  "handoff.written",
+  "resource.bound",
+  "permission.set",
+];
+
+export async function findCopies(
+  context: Context,
+  family: Family,
+  erased: readonly Gone[],
+  options: CopyOptions,
+): Promise<{ readonly found: readonly Found[]; readonly kept: readonly EraseKept[] }> {
+  const { finds } = options;
+  if (erased.length === 0 && finds === undefined) return { found: [], kept: [] };
+  const { candidates, handoffs, kept } = await readCandidates(context, family, options);
+  const loss = new Loss(family);
+  for (const [owner, ranges] of byOwner(erased)) loss.add(owner, ranges);
+  for (const { message } of erased) loss.addMessage(message);
+  const found = new Map<Candidate, string>();
+  for (let before = -1; before < found.size;) {
+    before = found.size;
+    for (const candidate of candidates) {
+      const { record, message } = candidate;
+      if (found.has(candidate) || loss.touches(record.session, [record.seq, record.seq])) continue;
+      const why = whyCopied(candidate, loss, handoffs);
+      if (why === null) continue;
+      found.set(candidate, why);
+      loss.add(record.session, [[record.seq, record.seq]]);
+      loss.addMessage(message);
+    }
+  }
+  return { found: await stillThere(context, found), kept };
+}
+
+/** What is lost so far, under every name that it can be reached by. */
+class Loss {
+  readonly #ranges = new Map<string, Ranges>();
+  readonly #messages = new Set<string>();
+  readonly #sharers = new Map<LogId, ReadonlyMap<SessionId, number>>();
+  readonly #family: Family;
+
+  constructor(family: Family) {
+    this.#family = family;
+  }
+
+  add(owner: LogId, ranges: Ranges): void {
+    this.#put(owner, ranges);
+    for (const [sharer, toSeq] of this.#sharersOf(owner)) this.#put(sharer, range.clip(ranges, toSeq));
+  }
+
+  addMessage(message: string | null): void {
+    if (message !== null) this.#messages.add(message);
+  }
+
+  #sharersOf(owner: LogId): ReadonlyMap<SessionId, number> {
+    const known = this.#sharers.get(owner);
+    if (known !== undefined) return known;
+    const sharers = isWorkspaceId(owner) ? new Map<SessionId, number>() : this.#family.below(owner);
+    this.#sharers.set(owner, sharers);
+    return sharers;
+  }
+
+  #put(session: string, ranges: Ranges): void {
+    const before = this.#ranges.get(session);
+    this.#ranges.set(session, before === undefined ? ranges : range.union(before, ranges));
+  }
+
+  /** Whether something in the range is lost. */
+  touches(session: string, [fromSeq, toSeq]: Range): boolean {
+    const lost = this.#ranges.get(session) ?? [];
+    let [low, high] = [0, lost.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((lost[middle]?.[1] ?? 0) < fromSeq) low = middle + 1;
+      else high = middle;
+    }
+    const next = lost[low];
+    return next !== undefined && next[0] <= toSeq;
+  }
+
+  hasMessage(message: string): boolean {
+    return this.#messages.has(message);
+  }
+}
+
+function byOwner(erased: readonly Gone[]): ReadonlyMap<LogId, Ranges> {
+  const owners = new Map<LogId, [number, number][]>();
+  for (const { owner, seq } of erased.toSorted((a, b) => a.seq - b.seq)) {
+    const ranges = owners.get(owner) ?? [];
+    const last = ranges.at(-1);
+    if (last?.[1] === seq - 1) last[1] = seq;
+    else ranges.push([seq, seq]);
+    owners.set(owner, ranges);
+  }
+  return owners;
+}
+
+type Handoffs = ReadonlyMap<string, number>;
+
+function whyCopied(candidate: Candidate, loss: Loss, handoffs: Handoffs): string | null {
+  const { of, message, handoff, holds } = candidate;
+  const source = of.find((one) => loss.touches(one.session, one.range));
+  if (source !== undefined) return source.why;
+  if (message !== null && loss.hasMessage(message)) return "the same message, in the other session";
+  if (handoff !== null) {
+    const toSeq = handoffs.get(handoff.digest) ?? Number.MAX_SAFE_INTEGER;
+    if (loss.touches(handoff.from, [1, toSeq])) return `the handoff of ${handoff.from}`;
+  }
+  return holds ? "it holds the text" : null;
+}
+
+interface Candidates {
+  readonly candidates: readonly Candidate[];
+  /** By digest: the last position that a handoff tells of. */
+  readonly handoffs: Handoffs;
+  readonly kept: readonly EraseKept[];
+}
+
+async function readCandidates(
+  context: Context,
+  family: Family,
+  { finds, findsInBody, progress }: CopyOptions,
+): Promise<Candidates> {
+  const { store } = context;
+  const candidates: Candidate[] = [];
+  const handoffs = new Map<string, number>();
+  const kept: EraseKept[] = [];
+  let records = 0;
+  let sessions = 0;
+  const only = finds === undefined ? { types: provenance, contents: false } : { contents: true };
+  for await (const [session, ranges] of ownRanges(context, family)) {
+    let from: string | null = null;
+    for (const each of ranges) {
+      for await (const page of pages(store, session, each, only)) {
+        for (const record of page) {
+          const { seq, type } = record;
+          if (findsInBody?.(record) === true) kept.push({ session, seq, type });
+          if (record.contentHash === null) continue;
+          const body = provenance.includes(record.type) ? (JSON.parse(record.body) as Body) : {};
+          if (record.type === "session.opened") from = body.from ?? null;
+          if (record.type === "handoff.written" && body.digest !== undefined)
+            handoffs.set(body.digest, body.toSeq ?? record.seq - 1);
+          const candidate = await candidateOf(context, session, record, { body, from, finds });
+          if (candidate !== null) candidates.push(candidate);
+        }
+        records += page.length;
+        progress?.({ records, sessions });
+      }
+    }
+    sessions += 1;
+  }
+  return { candidates, handoffs, kept };
+}
+
+/** Every log, with its own positions. What is left of a deleted one is read with the first of its forks. */
+export async function* ownRanges(
+  { store }: Context,
+  family: Family,
+): AsyncGenerator<readonly [LogId, readonly Range[]]> {
+  const seen = new Map<LogId, Ranges>();
+  for await (const session of everyLog(store)) {
+    const head = await store.head(session);
+    if (head === undefined) continue;
+    if (head.parent === null || isWorkspaceId(session)) {
+      yield [session, [[1, head.seq]]];
+      continue;
+    }
+    const ranges: Range[] = [];
+    for (const { range: each, owner, present } of await family.stretches(session)) {
+      if (owner !== session && present) continue;
+      const before = seen.get(owner) ?? [];
+      ranges.push(...range.subtract([each], before));
+      seen.set(owner, range.add(before, each));
+    }
+    yield [session, ranges];
+  }
+}
+
+/** What bodies say of where a content comes from. */
+interface Body {
+  readonly from?: string;
+  readonly fromSeq?: number;
+  readonly toSeq?: number;
+  readonly origin?: { readonly session: string; readonly seq: number };
+  readonly kind?: string;
+  readonly digest?: string;
+  readonly message?: string;
+}
+
+async function candidateOf(
+  { store }: Context,
+  via: LogId,
+  record: StoredRecord,
+  {
+    body,
+    from,
+    finds,
+  }: { readonly body: Body; readonly from: string | null; readonly finds: CopyOptions["finds"] },
+): Promise<Candidate | null> {
+  const { session, seq, type, contentBytes } = record;
+  const carried = type === "memory.carried" ? await origins(store, via, record) : [];
+  const taken = from === null ? [] : await takenOver(store, via, record, from);
+  const of = [...sourcesOf(via, record, body), ...carried, ...taken];
+  const message = body.message ?? null;
+  const isHandoff = type === "document.loaded" && body.kind === "handoff" && from !== null;
+  const handoff = isHandoff ? { from, digest: body.digest ?? "" } : null;
+  const holds = finds !== undefined && (await finds(record));
+  if (of.length === 0 && message === null && handoff === null && !holds) return null;
+  return { via, record: { session, seq, type, contentBytes }, of, message, handoff, holds };
+}
+
+function sourcesOf(via: LogId, { seq, type }: StoredRecord, body: Body): Candidate["of"] {
+  const { origin, from = "", fromSeq = 1, toSeq } = body;
+  switch (type) {
+    case "transcript.compacted":
+      return [{ session: via, range: [fromSeq, toSeq ?? seq - 1], why: "a summary of it" }];
+    case "handoff.written":
+      return [{ session: via, range: [1, toSeq ?? seq - 1], why: "a handoff that was written after it" }];
+    case "session.merged":
+      return [{ session: from, range: [fromSeq, toSeq ?? fromSeq], why: `a summary, merged from ${from}` }];
+    default:
+      return origin === undefined ? [] : [originOf(origin, type)];
+  }
+}
+
+const originOf = (
+  { session, seq }: { readonly session: string; readonly seq: number },
+  type: string,
+): Candidate["of"][number] => ({
+  session,
+  range: [seq, seq],
+  why: `${type === "item.recorded" ? "merged" : "remembered"} from ${session}@${seq}`,
+});
+
+/** Items that came along say where they are from in the content. */
+async function origins(store: Context["store"], via: LogId, record: StoredRecord): Promise<Candidate["of"]> {
+  const range1 = { fromSeq: record.seq, toSeq: record.seq, limit: 1, contents: true };
+  const [whole] = record.content === null ? await store.read(via, range1) : [record];
+  const content = whole === undefined ? undefined : await contentOf(store, whole);
+  const { items = [] } = (content ?? {}) as {
+    readonly items?: readonly { readonly origin?: Body["origin"] }[];
+  };
+  return items.flatMap(({ origin }) => (origin === undefined ? [] : [originOf(origin, record.type)]));
+}
+
+/** What a session that carries on the work of another has of it: what it is for, bindings, rules. */
+async function takenOver(
+  store: Context["store"],
+  via: LogId,
+  { seq, type }: StoredRecord,
+  from: string,
+): Promise<Candidate["of"]> {
+  const isTaken = type === "session.opened" || type === "resource.bound" || type === "permission.set";
+  const head = isTaken && isSessionId(from) ? await store.head(from) : undefined;
+  if (head === undefined) return [];
+  const ours = (await readContent(store, via, seq)) as Record<string, unknown> | undefined;
+  const types = type === "session.opened" ? ["session.opened", "session.forked"] : [type];
+  const of: Candidate["of"][number][] = [];
+  for await (const page of pages(store, head.session, [1, head.seq], { types })) {
+    for (const record of page) {
+      const theirs = (await contentOf(store, record)) as Record<string, unknown> | undefined;
+      if (!sharesField(ours, theirs)) continue;
+      of.push({ session: from, range: [record.seq, record.seq], why: `taken over from ${from}` });
+    }
+  }
+  return of;
+}
+
+const sharesField = (
+  ours: Readonly<Record<string, unknown>> = {},
+  theirs: Readonly<Record<string, unknown>> = {},
+): boolean =>
+  Object.entries(ours).some(([name, value]) => JSON.stringify(value) === JSON.stringify(theirs[name]));
+
+/** Without those that were erased before. */
+async function stillThere(
+  { store }: Context,
+  found: ReadonlyMap<Candidate, string>,
+): Promise<readonly Found[]> {
+  const copies: Found[] = [];
+  for (const [{ via, record }, why] of found) {
+    const { seq, type, contentBytes } = record;
+    const [now] = await store.read(via, { fromSeq: seq, toSeq: seq, limit: 1, contents: true });
+    if (now === undefined || now.content === null) continue;
+    copies.push({ copy: { session: via, seq, type, bytes: contentBytes ?? 0, why } });
+  }
+  return copies;
+}

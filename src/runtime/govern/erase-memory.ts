@@ -1,0 +1,127 @@
+/**
+ * Forgetting for good: an entry of memory is forgotten, and the contents of all its versions are erased from
+ * the workspace's log. Where else it was told is listed, and goes by erasing it there. It is forgotten first:
+ * what a crash leaves is forgotten, and doing it again erases the rest.
+ */
+import { SkeinError } from "../../core/error.ts";
+import { isSessionId, type LogId } from "../../core/ids.ts";
+import { memoryId, nameIn, type MemoryName } from "../../core/memory/memory.ts";
+import * as range from "../../core/range.ts";
+import type { Ranges } from "../../core/range.ts";
+import { contentOf, readContent } from "../read/content.ts";
+import type { Context } from "../deps.ts";
+import { findCopies, ownRanges } from "./erase-copies.ts";
+import { readFamily } from "./erase-family.ts";
+import { scrubIfDue } from "./erase-scrub.ts";
+import { bytesOf, pages, survey, type Gone } from "./erase-survey.ts";
+import { eraseTarget } from "./erase-write.ts";
+import { type EraseCopy, forget, type ForgetOptions, type Forgotten, nameOf } from "../workspace/memory.ts";
+import { writtenBefore } from "../log/workspace-log.ts";
+
+export async function forgetForGood(context: Context, options: ForgetOptions): Promise<Forgotten> {
+  const name = nameOf("forget", context, options);
+  const done = await writtenBefore(context);
+  // Asked again under its key, it finishes; what was remembered since is something else.
+  const { seqs, origins } = await versionsOf(context, name, done?.seq);
+  const found = await forget(context, options).catch((error: unknown) => {
+    const isForgotten = error instanceof SkeinError && error.code === "not-found" && seqs.length > 0;
+    if (!isForgotten) throw error;
+    return null;
+  });
+  // One that was promoted in the meantime was forgotten too.
+  const ranges = [...seqs, ...(found === null ? [] : [found.seq])].reduce(
+    (all, seq) => range.add(all, [seq, seq]),
+    [] as Ranges,
+  );
+  const { store } = context;
+  const gone = await survey(store, store.workspace, ranges);
+  const copies = await copiesOf(context, name, origins);
+  const target = { session: store.workspace, survey: gone, sharers: new Map() };
+  await eraseTarget(context, target, options.reason, () => undefined);
+  const scrubbed = await scrubIfDue(store);
+  const erasure = { records: gone.doomed.length, bytes: bytesOf(gone.doomed), copies, scrubbed };
+  if (found !== null) return { ...found, value: null, because: null, erased: true, erasure };
+  const lastSeq = seqs.at(-1) ?? 1;
+  const place = { fromSeq: lastSeq, toSeq: lastSeq, limit: 1, contents: false };
+  const [last] = await store.read(store.workspace, place);
+  if (last === undefined) throw new Error("invariant: a version is where it was found");
+  const { seq, at, actor } = last;
+  const { origin = null, by = null } = JSON.parse(last.body) as Partial<Pick<Forgotten, "origin" | "by">>;
+  return { ...name, seq, at, actor, origin, by, value: null, because: null, erased: true, erasure };
+}
+
+interface Versions {
+  readonly seqs: readonly number[];
+  readonly origins: readonly { readonly session: string; readonly seq: number }[];
+}
+
+/** Where an entry stands, and stood. What a rule forgot has the reason that the session retracted it for. */
+async function versionsOf({ store }: Context, name: MemoryName, toSeq?: number): Promise<Versions> {
+  const headSeq = toSeq ?? (await store.head(store.workspace))?.seq ?? 0;
+  const types = ["memory.promoted", "memory.forgotten"];
+  const id = memoryId(name);
+  const seqs: number[] = [];
+  const origins: Versions["origins"][number][] = [];
+  for await (const page of pages(store, store.workspace, [1, headSeq], { types, contents: false })) {
+    for (const { seq, type, body: text } of page) {
+      const body = JSON.parse(text) as Partial<Pick<Forgotten, "origin" | "by">>;
+      const named = nameIn(body);
+      if (named === null || memoryId(named) !== id) continue;
+      if (type === "memory.forgotten" && body.by !== "rule") continue;
+      seqs.push(seq);
+      if (body.origin !== undefined && body.origin !== null) origins.push(body.origin);
+    }
+  }
+  return { seqs, origins };
+}
+
+/** The items that it came from, sessions that carry it, and what was copied from either. */
+async function copiesOf(
+  context: Context,
+  name: MemoryName,
+  origins: Versions["origins"],
+): Promise<readonly EraseCopy[]> {
+  const family = await readFamily(context);
+  const first: EraseCopy[] = [];
+  for (const { session, seq } of origins) {
+    const one = isSessionId(session) ? await itemAt(context, session, seq) : null;
+    if (one !== null) first.push(one);
+  }
+  const { store } = context;
+  for await (const [session, ranges] of ownRanges(context, family)) {
+    for (const each of ranges) {
+      for await (const page of pages(store, session, each, { types: ["memory.carried"] })) {
+        for (const record of page) {
+          const content = (await contentOf(store, record)) as { items?: readonly MemoryName[] } | undefined;
+          const isIt = ({ scope, kind, key }: MemoryName): boolean =>
+            scope === name.scope && kind === name.kind && key === name.key;
+          if (content?.items?.some(isIt) !== true) continue;
+          const { seq, type, contentBytes } = record;
+          first.push({ session, seq, type, bytes: contentBytes ?? 0, why: "carried from memory" });
+        }
+      }
+    }
+  }
+  const sources = first.map(({ session, seq, type, bytes }): Gone => {
+    return { seq, type, bytes, owner: session, message: null };
+  });
+  const { found: more } = await findCopies(context, family, sources, {
+    finds: undefined,
+    progress: undefined,
+  });
+  const versions = new Set(first.map(({ session, seq }) => `${session}@${seq}`));
+  return [
+    ...first,
+    ...more
+      .map(({ copy }) => copy)
+      .filter(({ session, seq }) => session !== store.workspace && !versions.has(`${session}@${seq}`)),
+  ];
+}
+
+async function itemAt({ store }: Context, session: LogId, seq: number): Promise<EraseCopy | null> {
+  if ((await store.head(session)) === undefined) return null;
+  const [record] = await store.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
+  if (record === undefined || (await readContent(store, session, seq)) === undefined) return null;
+  const { type, contentBytes } = record;
+  return { session, seq, type, bytes: contentBytes ?? 0, why: "it came from here" };
+}

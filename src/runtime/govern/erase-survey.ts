@@ -1,0 +1,156 @@
+/** What is to go: the contents at some positions of a log that are still there, or those that hold a text. */
+import type { StoredRecord } from "../../core/chain.ts";
+import type { LogId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import * as range from "../../core/range.ts";
+import type { Ranges } from "../../core/range.ts";
+import type { Store } from "../../store/port.ts";
+
+/** A content that is gone. */
+export interface Gone {
+  readonly seq: number;
+  readonly type: string;
+  readonly bytes: number;
+  /** The session in whose own log it stands. */
+  readonly owner: LogId;
+  /** The id, if it is a message. */
+  readonly message: string | null;
+}
+
+/** A content that is to go. */
+export interface Doomed extends Gone {
+  /** Whether between it and the one before there is none that stays. */
+  readonly joined: boolean;
+}
+
+export interface Survey {
+  readonly doomed: readonly Doomed[];
+  /** What was gone before. */
+  readonly gone: readonly Gone[];
+}
+
+/** `picks` says whether a content is to go; without it, all of them are. */
+export async function survey(
+  store: Store,
+  session: LogId,
+  ranges: Ranges,
+  options: {
+    readonly picks?: (record: StoredRecord) => Promise<boolean> | boolean;
+    readonly progress?: (records: number) => void;
+  } = {},
+): Promise<Survey> {
+  const { picks = () => true, progress } = options;
+  const doomed: Doomed[] = [];
+  const gone: Gone[] = [];
+  let joined = false;
+  for (const each of ranges) {
+    joined = false;
+    for await (const page of pages(store, session, each)) {
+      for (const record of page) {
+        if (record.contentHash === null) continue;
+        if (record.content === null) gone.push(contentAt(record));
+        else if (await picks(record)) {
+          doomed.push({ ...contentAt(record), joined });
+          joined = true;
+        } else joined = false;
+      }
+      progress?.(page.length);
+    }
+  }
+  return { doomed, gone };
+}
+
+/** Records in a range, with their contents, a page at a time. */
+export async function* pages(
+  store: Store,
+  session: LogId,
+  [firstSeq, toSeq]: range.Range,
+  only: { readonly types?: readonly string[]; readonly contents?: boolean } = {},
+): AsyncGenerator<readonly StoredRecord[]> {
+  const { contents = true, types } = only;
+  for (let fromSeq = firstSeq; fromSeq <= toSeq;) {
+    const want = { fromSeq, toSeq, limit: limit.pageRecordsMax, contents };
+    const page = await store.read(session, types === undefined ? want : { ...want, types });
+    const last = page.at(-1);
+    if (last === undefined) return;
+    yield page;
+    fromSeq = last.seq + 1;
+  }
+}
+
+const contentAt = (record: StoredRecord): Gone => ({
+  seq: record.seq,
+  type: record.type,
+  bytes: record.contentBytes ?? 0,
+  owner: record.session,
+  message: messageOf(record),
+});
+
+function messageOf({ type, body }: StoredRecord): string | null {
+  if (type !== "message.sent" && type !== "message.received") return null;
+  return (JSON.parse(body) as { readonly message: string }).message;
+}
+
+/** In order; what stands side by side is joined. */
+export const joinNeighbours = (contents: readonly (Gone & { readonly joined?: boolean })[]): Doomed[] =>
+  contents
+    .toSorted((a, b) => a.seq - b.seq)
+    .map((one, place, all) => ({
+      ...one,
+      joined: one.joined === true || all[place - 1]?.seq === one.seq - 1,
+    }));
+
+/** What one append takes away. */
+export interface Batch {
+  readonly ranges: Ranges;
+  readonly doomed: readonly Doomed[];
+}
+
+/** Where they stand. */
+export function rangesOf(doomed: readonly Doomed[]): Ranges {
+  const ranges: [number, number][] = [];
+  for (const { seq, joined } of doomed) {
+    const last = ranges.at(-1);
+    if (joined && last !== undefined) last[1] = seq;
+    else ranges.push([seq, seq]);
+  }
+  return ranges;
+}
+
+/** Ranges are a part of a body, which holds no more than so many bytes. */
+export const rangesBytesMax = limit.bodyBytesMax - 200;
+
+/** So many as one append may take away, and one body can name. */
+export function batchesOf(doomed: readonly Doomed[]): readonly Batch[] {
+  const batches: { ranges: [number, number][]; doomed: Doomed[]; bytes: number }[] = [];
+  for (const one of doomed) {
+    const last = batches.at(-1);
+    const { seq } = one;
+    const bytes = `[${seq},${Number.MAX_SAFE_INTEGER}],`.length;
+    const open = last !== undefined && last.doomed.length < limit.eraseRecordsMax ? last : undefined;
+    const end = open?.ranges.at(-1);
+    if (open !== undefined && end !== undefined && one.joined) {
+      end[1] = seq;
+      open.doomed.push(one);
+    } else if (open !== undefined && open.bytes + bytes <= rangesBytesMax) {
+      open.ranges.push([seq, seq]);
+      open.doomed.push(one);
+      open.bytes += bytes;
+    } else batches.push({ ranges: [[seq, seq]], doomed: [one], bytes });
+  }
+  return batches;
+}
+
+/** What a session that shares positions up to `toSeq` loses with a batch; null when nothing. */
+export function shareOf(
+  { ranges, doomed }: Batch,
+  toSeq: number,
+): { readonly ranges: Ranges; readonly records: number; readonly bytes: number } | null {
+  const lost = doomed.filter(({ seq }) => seq <= toSeq);
+  if (lost.length === 0) return null;
+  const last = lost.at(-1)?.seq ?? 0;
+  return { ranges: range.clip(ranges, last), records: lost.length, bytes: bytesOf(lost) };
+}
+
+export const bytesOf = (contents: readonly { readonly bytes: number }[]): number =>
+  contents.reduce((sum, { bytes }) => sum + bytes, 0);

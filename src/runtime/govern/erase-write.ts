@@ -1,0 +1,128 @@
+/**
+ * Erasing in batches. Each is one append: the log of everybody who shares the positions says what is gone,
+ * and the store takes it away in the same transaction. So no log ever says what is not so, and what a crash
+ * leaves is whole batches; doing it again goes on with the rest.
+ */
+import { SkeinError } from "../../core/error.ts";
+import { isWorkspaceId, type LogId, type SessionId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import { mayIn } from "../../core/session/lifecycle.ts";
+import * as range from "../../core/range.ts";
+import type { Ranges } from "../../core/range.ts";
+import type { Store } from "../../store/port.ts";
+import type { Context } from "../deps.ts";
+import { workspaceHead } from "../read/known-heads.ts";
+import { seal } from "../log/seal.ts";
+import { batchesOf, bytesOf, joinNeighbours, shareOf, type Batch, type Survey } from "./erase-survey.ts";
+import type { Member } from "../log/writer.ts";
+
+/** What is to go of one log, and who shares it up to which position. */
+export interface Target {
+  readonly session: LogId;
+  readonly survey: Survey;
+  readonly sharers: ReadonlyMap<SessionId, number>;
+}
+
+export interface Done {
+  (records: number): void;
+}
+
+type Share = { readonly ranges: Ranges; readonly records: number; readonly bytes: number };
+
+export async function eraseTarget(
+  context: Context,
+  { session, survey, sharers }: Target,
+  reason: string | undefined,
+  done: Done,
+): Promise<void> {
+  for (const batch of batchesOf(survey.doomed)) {
+    if (isWorkspaceId(session)) await eraseOfWorkspace(context, batch, reason);
+    else {
+      const members: Member[] = [
+        { ...memberOf(session, shareOf(batch, Infinity), reason), erase: batch.ranges },
+      ];
+      for (const [sharer, toSeq] of sharers) {
+        if (members.length === limit.appendLogsMax) break;
+        const share = shareOf(batch, toSeq);
+        if (share !== null && (await canBeTold(context, sharer)))
+          members.push(memberOf(sharer, share, reason));
+      }
+      await context.writer.together(members, { actor: context.actor });
+    }
+    context.cache.forget();
+    done(batch.doomed.length);
+  }
+}
+
+function memberOf(session: SessionId, share: Share | null, reason: string | undefined): Member {
+  const { ranges, records, bytes } = share ?? { ranges: [], records: 0, bytes: 0 };
+  const said = reason === undefined ? {} : { reason };
+  return { session, build: { do: "erase", ranges, records, bytes, ...said } };
+}
+
+/** Not a copy, and not a session that was moved away: nothing can be written to those. */
+async function canBeTold({ store, writer }: Context, session: SessionId): Promise<boolean> {
+  const head = await store.head(session);
+  if (head === undefined || head.copy === true) return false;
+  const { standing } = await writer.current(session);
+  return standing.newer === null && mayIn(standing.status, "govern");
+}
+
+/** The log of the workspace has no state to decide on. */
+async function eraseOfWorkspace(context: Context, batch: Batch, reason: string | undefined): Promise<void> {
+  const { store, world, writer, actor } = context;
+  const share = shareOf(batch, Infinity);
+  if (share === null) return;
+  const content = reason === undefined ? {} : { content: { reason } };
+  for (let tries = 0; tries < limit.conflictRetriesMax; tries++) {
+    const { seq, hash } = await workspaceHead(store);
+    const expect = seq === 0 ? { seq } : { seq, hash };
+    const { drafts } = seal(world, [{ type: "content.erased", body: share, ...content }], {
+      actor,
+      key: null,
+    });
+    const part = { session: store.workspace, expect, drafts, erase: batch.ranges };
+    try {
+      await writer.commit([part]);
+      return;
+    } catch (error) {
+      const code = error instanceof SkeinError ? error.code : null;
+      if (code !== "conflict" && (code !== "unknown" || tries >= limit.unknownRetriesMax)) throw error;
+      // After a lost answer it may be done already; then it must not be told twice.
+      if (code === "unknown") await world.sleep(Math.min(10 * 2 ** tries, 1_000));
+      if (await isGone(store, batch)) return;
+    }
+  }
+  throw new SkeinError("conflict", "the workspace changes too fast to be written to", {
+    hint: "try again later",
+  });
+}
+
+async function isGone(store: Store, { doomed }: Batch): Promise<boolean> {
+  const seq = doomed[0]?.seq ?? 0;
+  const [record] = await store.read(store.workspace, { fromSeq: seq, toSeq: seq, limit: 1, contents: true });
+  return record?.content === null;
+}
+
+/**
+ * Tells what is gone to whoever shares it and does not know: a fork that was made meanwhile, or one of so
+ * many that an append does not take them all.
+ */
+export async function tellSharers(
+  context: Context,
+  { session, survey }: Target,
+  sharers: ReadonlyMap<SessionId, number>,
+  reason: string | undefined,
+): Promise<void> {
+  if (isWorkspaceId(session)) return;
+  const gone = [...survey.gone, ...survey.doomed].toSorted((a, b) => a.seq - b.seq);
+  for (const [sharer, toSeq] of new Map([[session, Infinity], ...sharers])) {
+    if (!gone.some(({ seq }) => seq <= toSeq) || !(await canBeTold(context, sharer))) continue;
+    const { standing } = await context.writer.current(sharer);
+    const untold = gone.filter(({ seq }) => seq <= toSeq && !range.includes(standing.erased.ranges, seq));
+    for (const { ranges, doomed } of batchesOf(joinNeighbours(untold))) {
+      const share = { ranges, records: doomed.length, bytes: bytesOf(doomed) };
+      await context.writer.together([memberOf(sharer, share, reason)], { actor: context.actor });
+    }
+  }
+}

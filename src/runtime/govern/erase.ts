@@ -1,0 +1,347 @@
+/**
+ * Erasure: contents go for good, hashes and everything that is counted stay. It is planned whole, so that who
+ * loses something can be told before, and refused as a whole; then it is done in batches (erase-write.ts),
+ * and at last the files of the store are scrubbed.
+ */
+import type { StoredRecord } from "../../core/chain.ts";
+import { checkOptions, SkeinError } from "../../core/error.ts";
+import { isWorkspaceId, quote, type LogId, type SessionId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import * as range from "../../core/range.ts";
+import type { Range, Ranges } from "../../core/range.ts";
+import { readContent } from "../read/content.ts";
+import type { Context } from "../deps.ts";
+import { findCopies, type EraseKept, type Found } from "./erase-copies.ts";
+import { readFamily, type Family, type Stretch } from "./erase-family.ts";
+import { scrubIfDue } from "./erase-scrub.ts";
+import { bytesOf, joinNeighbours, rangesOf, survey, type Survey } from "./erase-survey.ts";
+import { makeBodyFinder, makeFinder } from "./erase-text.ts";
+import { eraseTarget, tellSharers, type Target } from "./erase-write.ts";
+import { headOf } from "../read/position.ts";
+import type { Progress } from "../read/projection.ts";
+import { wayTo } from "../read/moved.ts";
+import type { EraseCopy } from "../workspace/memory.ts";
+
+export interface EraseOptions {
+  /** Positions, both inclusive. */
+  readonly ranges?: readonly (readonly [fromSeq: number, toSeq: number])[];
+  /** Only contents that hold this text. */
+  readonly match?: string;
+  /** Also what was copied from there: see `copies` of the report. */
+  readonly copies?: boolean;
+  readonly reason?: string;
+  /** Says what would go, and changes nothing. */
+  readonly dryRun?: boolean;
+  readonly progress?: Progress;
+}
+
+export interface EraseReport {
+  readonly session: SessionId;
+  readonly dryRun: boolean;
+  /** Contents of the session that went, or would go: where, how many, and how long in all. */
+  readonly ranges: Ranges;
+  readonly records: number;
+  readonly bytes: number;
+  /** Contents that were asked for and had gone before. */
+  readonly already: number;
+  /** Who shares some of it, and loses it too. */
+  readonly forks: readonly EraseShare[];
+  /** What was copied from there, whether it went too, and only what is still there. */
+  readonly copies: readonly EraseCopy[];
+  /** Whether the copies went, or would go, too. */
+  readonly withCopies: boolean;
+  /**
+   * Records that go on saying it where nothing is erased. With `match`: whose body holds the text, in all of
+   * the store. Else: bindings that were named after their path or address, which is erased.
+   */
+  readonly kept: readonly EraseKept[];
+  /** Whether the files of the store are known to hold nothing of it any more. */
+  readonly scrubbed: boolean;
+}
+
+export interface EraseShare {
+  readonly session: SessionId;
+  readonly records: number;
+  readonly bytes: number;
+  /** It lives elsewhere, and keeps there what goes here. */
+  readonly elsewhere?: true;
+}
+
+interface Plan {
+  readonly own: Target;
+  /** What was copied, log by log; empty unless it is to go too. */
+  readonly others: readonly Target[];
+  readonly copies: readonly EraseCopy[];
+  readonly forks: readonly EraseShare[];
+  readonly kept: readonly EraseKept[];
+}
+
+export async function eraseSession(
+  context: Context,
+  session: SessionId,
+  options: EraseOptions = {},
+): Promise<EraseReport> {
+  checkErase(options);
+  const { dryRun = false, copies: withCopies = false, reason } = options;
+  const plan = await planErasure(context, session, options);
+  const { survey: found } = plan.own;
+  const { doomed } = found;
+  const report = {
+    session,
+    dryRun,
+    ranges: rangesOf(doomed),
+    records: doomed.length,
+    bytes: bytesOf(doomed),
+    already: found.gone.length,
+    forks: plan.forks,
+    copies: plan.copies,
+    withCopies,
+    kept: plan.kept,
+  };
+  if (dryRun) return { ...report, scrubbed: false };
+  const targets = [plan.own, ...plan.others];
+  let records = 0;
+  const done = (more: number): void => {
+    records += more;
+    options.progress?.({ records, sessions: 0 });
+  };
+  for (const target of targets) await eraseTarget(context, target, reason, done);
+  const family = await readFamily(context);
+  for (const target of targets)
+    await tellSharers(context, target, await sharersOf(family, target.session), reason);
+  return { ...report, scrubbed: await scrubIfDue(context.store) };
+}
+
+function checkErase(options: EraseOptions): void {
+  checkOptions("erase", options, ["ranges", "match", "copies", "reason", "dryRun", "progress"]);
+  const { match, reason, ranges } = options as { readonly [K in keyof EraseOptions]: unknown };
+  if (match !== undefined && (typeof match !== "string" || match.trim() === "")) {
+    throw new SkeinError("invalid", "erase: there is no text to match", {
+      hint: "give the text that is to go; spaces alone would be everywhere",
+    });
+  }
+  if (reason !== undefined && (typeof reason !== "string" || reason.length > limit.reasonCharsMax)) {
+    throw new SkeinError(
+      "invalid",
+      `erase: a reason is a text of at most ${limit.reasonCharsMax} characters`,
+    );
+  }
+  if (ranges === undefined) return;
+  const isRange = (one: unknown): boolean =>
+    Array.isArray(one) && one.length === 2 && one.every((seq) => Number.isSafeInteger(seq) && seq >= 1);
+  if (!Array.isArray(ranges) || ranges.length === 0 || !ranges.every(isRange)) {
+    throw new SkeinError("invalid", "erase: ranges are no pairs of positions", {
+      hint: "for example [[3, 7], [12, 12]]",
+    });
+  }
+  const turned = (ranges as Range[]).find(([fromSeq, toSeq]) => fromSeq > toSeq);
+  if (turned === undefined) return;
+  throw new SkeinError("invalid", `erase: ${turned[0]} stands after ${turned[1]}`, {
+    hint: `did you mean ${turned[1]} to ${turned[0]}?`,
+  });
+}
+
+async function planErasure(context: Context, session: SessionId, options: EraseOptions): Promise<Plan> {
+  const { store } = context;
+  await checkHere(context, session);
+  const family = await readFamily(context);
+  const stretches = await family.stretches(session);
+  const ranges = await wantedRanges(context, session, stretches, options);
+  const finds = options.match === undefined ? undefined : makeFinder(store, options.match);
+  // Who erased what and why is to stay, unless it is asked for by name.
+  const isAll = options.ranges === undefined && finds === undefined;
+  const picks = finds ?? (({ type }: StoredRecord) => !isAll || type !== "content.erased");
+  const own = await survey(store, session, ranges, { picks });
+  // Whether what is gone already held the text, nobody can say any more.
+  const sources = finds === undefined ? [...own.gone, ...own.doomed] : own.doomed;
+  const findsInBody = options.match === undefined ? undefined : makeBodyFinder(options.match);
+  const looking = { finds, findsInBody, progress: options.progress };
+  const { found, kept } = await findCopies(context, family, sources, looking);
+  const target: Target = { session, survey: own, sharers: await family.sharers(session) };
+  const others = options.copies === true ? await targetsOf(context, family, found) : [];
+  // What was copied within the session itself is one with the rest of it.
+  const inside = others.find((one) => one.session === session);
+  const whole = inside === undefined ? target : { ...target, survey: joined(target, inside) };
+  const elsewhere = others.filter((one) => one !== inside);
+  await checkTargets(context, [whole, ...elsewhere]);
+  return {
+    own: whole,
+    others: elsewhere,
+    copies: found.map(({ copy }) => asShared(copy, session, stretches)),
+    forks: (await sharesOf(context, [whole, ...elsewhere])).filter((one) => one.session !== session),
+    kept: finds === undefined ? await namedAfter(context, session, own) : kept,
+  };
+}
+
+/** What a fork has from its parent is no copy of its own: it stands there, for both. */
+function asShared(copy: EraseCopy, session: SessionId, stretches: readonly Stretch[]): EraseCopy {
+  const { seq } = copy;
+  const isShared = stretches.some(
+    ({ owner, range: [fromSeq, toSeq] }) =>
+      owner !== session && owner === copy.session && seq >= fromSeq && seq <= toSeq,
+  );
+  if (!isShared) return copy;
+  return { ...copy, why: "it stands in the log of its parent, for both", shared: true };
+}
+
+/** Bindings that are to go, and have their path or address as their name too. */
+async function namedAfter(
+  { store }: Context,
+  session: SessionId,
+  { doomed }: Survey,
+): Promise<readonly EraseKept[]> {
+  const kept: EraseKept[] = [];
+  for (const { seq, type } of doomed) {
+    if (type !== "resource.bound") continue;
+    const [record] = await store.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
+    const { name = "" } = JSON.parse(record?.body ?? "{}") as { readonly name?: string };
+    const content = (await readContent(store, session, seq)) as { path?: string; url?: string } | undefined;
+    const isPlace = name === content?.path || content?.url?.includes(name.replace(/^.*:\/\//, "")) === true;
+    if (isPlace) kept.push({ session, seq, type });
+  }
+  return kept;
+}
+
+/** A copy says nothing that is not said elsewhere, and a session that was moved is not ours to change. */
+async function checkHere(context: Context, session: SessionId): Promise<void> {
+  const { store, writer } = context;
+  const head = await headOf(context, session);
+  if (head.copy === true) {
+    throw new SkeinError("refused", `${session} is a copy of a session that lives elsewhere`, {
+      hint: "delete the copy here, and erase where the session lives",
+    });
+  }
+  const state = await writer.current(session);
+  if (state.standing.status !== "moved") return;
+  throw new SkeinError("refused", `${session} was moved, and nothing more is written to it here`, {
+    hint: `delete it here, and erase where it lives: ${await wayTo(store, session, state)}`,
+  });
+}
+
+/** What may be erased through a session: its own log, and what is left of ancestors that are no more. */
+async function wantedRanges(
+  context: Context,
+  session: SessionId,
+  stretches: readonly Stretch[],
+  { ranges, match }: EraseOptions,
+): Promise<Ranges> {
+  const own = stretches.filter(({ owner }) => owner === session);
+  if (ranges === undefined) {
+    const usual =
+      match === undefined ? own : stretches.filter(({ owner, present }) => owner === session || !present);
+    return range.union(
+      [],
+      usual.map((one) => one.range),
+    );
+  }
+  const headSeq = stretches.at(-1)?.range[1] ?? 0;
+  const past = ranges.find(([, toSeq]) => toSeq > headSeq);
+  if (past !== undefined) {
+    throw new SkeinError(
+      "not-found",
+      `there is no position ${past[1]} in ${session}; it ends at ${headSeq}`,
+      {
+        hint: `give positions from 1 to ${headSeq}`,
+      },
+    );
+  }
+  const wanted = range.union([], ranges);
+  for (const { range: each, owner, present } of stretches) {
+    if (owner === session || !present) continue;
+    const theirs = range.subtract([each], range.subtract([each], wanted))[0];
+    if (theirs !== undefined) throw await ofParent(context, session, owner, theirs);
+  }
+  return wanted;
+}
+
+async function ofParent(
+  { store }: Context,
+  session: SessionId,
+  owner: SessionId,
+  [fromSeq, toSeq]: Range,
+): Promise<SkeinError> {
+  const place = fromSeq === toSeq ? `position ${fromSeq}` : `positions ${fromSeq} to ${toSeq}`;
+  const isCopy = (await store.head(owner))?.copy === true;
+  return new SkeinError("refused", `${place} of ${session} stand in the log of its parent ${owner}`, {
+    hint: isCopy
+      ? `the parent is a copy here: delete it here first, and erase it where it lives`
+      : `erase them there: skein erase ${owner} --seq ${fromSeq}..${toSeq}; the fork loses them with it`,
+  });
+}
+
+const sharersOf = async (family: Family, session: LogId): Promise<ReadonlyMap<SessionId, number>> =>
+  isWorkspaceId(session) ? new Map() : family.sharers(session);
+
+/** The logs that hold copies, each with what is to go of it. */
+async function targetsOf(context: Context, family: Family, found: readonly Found[]): Promise<Target[]> {
+  const byLog = new Map<LogId, number[]>();
+  for (const { copy } of found) byLog.set(copy.session, [...(byLog.get(copy.session) ?? []), copy.seq]);
+  const targets: Target[] = [];
+  for (const [session, seqs] of byLog) {
+    const ranges = seqs.reduce((all, seq) => range.add(all, [seq, seq]), [] as Ranges);
+    const each = await survey(context.store, session, ranges);
+    targets.push({ session, survey: each, sharers: await sharersOf(family, session) });
+  }
+  return targets;
+}
+
+/** What was asked for and what was copied from it, in order. */
+function joined({ survey: { doomed, gone } }: Target, inside: Target): Survey {
+  const more = inside.survey.doomed.map((one) => ({ ...one, joined: false }));
+  return { doomed: joinNeighbours([...doomed, ...more]), gone };
+}
+
+/** Refuses all of it while somebody who would lose something is under a hold, or cannot be written to. */
+async function checkTargets(context: Context, targets: readonly Target[]): Promise<void> {
+  const { store, writer } = context;
+  for (const { session, survey: found, sharers } of targets) {
+    const first = found.doomed[0]?.seq ?? Infinity;
+    if (isWorkspaceId(session) || first === Infinity) continue;
+    const losers = [...sharers].filter(([, toSeq]) => toSeq >= first).map(([sharer]) => sharer);
+    for (const loser of [session, ...losers]) {
+      const { standing } = await writer.current(loser);
+      const isCopy = (await store.head(loser))?.copy === true;
+      const elsewhere = isCopy || standing.status === "moved";
+      // A hold is where the session lives, and what it keeps is kept there.
+      const [held] = elsewhere ? [] : standing.holds.keys();
+      if (held !== undefined) {
+        throw new SkeinError("refused", `${loser} is under the hold ${quote(held)}`, {
+          hint: `nothing was erased; lift the hold first: skein hold ${loser} ${quote(held)} --lift`,
+        });
+      }
+      if (standing.newer !== null && !isCopy) {
+        throw new SkeinError("refused", `${loser} is read-only: a newer Skein wrote to it`, {
+          hint: `nothing was erased; use Skein ${store.program} or later`,
+        });
+      }
+      if (loser !== session || !elsewhere) continue;
+      throw new SkeinError("refused", `${session} holds copies of it, and lives elsewhere`, {
+        hint: "nothing was erased; delete it here first, or leave the copies",
+      });
+    }
+  }
+}
+
+async function sharesOf(context: Context, targets: readonly Target[]): Promise<EraseShare[]> {
+  const shares = new Map<SessionId, EraseShare>();
+  for (const { survey: found, sharers } of targets) {
+    for (const [session, toSeq] of sharers) {
+      const lost = found.doomed.filter(({ seq }) => seq <= toSeq);
+      if (lost.length === 0) continue;
+      const before = shares.get(session) ?? { records: 0, bytes: 0 };
+      const elsewhere = await livesElsewhere(context, session);
+      shares.set(session, {
+        session,
+        records: before.records + lost.length,
+        bytes: before.bytes + bytesOf(lost),
+        ...(elsewhere ? { elsewhere: true as const } : {}),
+      });
+    }
+  }
+  return [...shares.values()];
+}
+
+async function livesElsewhere({ store, writer }: Context, session: SessionId): Promise<boolean> {
+  if ((await store.head(session))?.copy === true) return true;
+  return (await writer.current(session)).standing.status === "moved";
+}

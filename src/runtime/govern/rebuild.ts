@@ -1,0 +1,56 @@
+/** Rebuild: everything derived is forgotten and made again from the logs. */
+import { SkeinError } from "../../core/error.ts";
+import { isWorkspaceId, type LogId, type SessionId } from "../../core/ids.ts";
+import { catchUp, type Progress } from "../read/projection.ts";
+import { indexEntryOf } from "../log/session-index.ts";
+import type { Context } from "../deps.ts";
+
+export interface RebuildReport {
+  readonly sessions: number;
+  readonly records: number;
+  readonly snapshots: number;
+  /** Sessions whose log cannot be read: they are left as they were, and `verify` says what is damaged. */
+  readonly unreadable: readonly LogId[];
+}
+
+export async function rebuild(
+  context: Context,
+  logs: AsyncIterable<LogId>,
+  progress: Progress | undefined,
+): Promise<RebuildReport> {
+  const { store, states } = context;
+  await store.clearDerived();
+  const unreadable: LogId[] = [];
+  let records = 0;
+  let sessions = 0;
+  for await (const session of logs) {
+    const head = await store.head(session);
+    if (head === undefined || isWorkspaceId(session)) continue;
+    try {
+      await rebuildSession(context, session, head.seq);
+      records += head.seq - (head.parent?.seq ?? 0);
+      sessions++;
+    } catch (error) {
+      if (!(error instanceof SkeinError) || error.code !== "corrupt") throw error;
+      unreadable.push(session);
+    }
+    await states.settled();
+    progress?.({ records, sessions });
+  }
+  await catchUp(store, states);
+  return { sessions, records, snapshots: (await store.stats()).snapshots, unreadable };
+}
+
+/** Folding from the start writes the snapshots on the way; forks find those of their parents. */
+async function rebuildSession(
+  { store, states }: Context,
+  session: SessionId,
+  headSeq: number,
+): Promise<void> {
+  let state = await states.at(session, headSeq);
+  while (!(await store.index(session, await indexEntryOf(store, session, state), state.seq))) {
+    const moved = await store.head(session);
+    if (moved === undefined) return;
+    state = await states.at(session, moved.seq);
+  }
+}

@@ -1,0 +1,80 @@
+/**
+ * Dropping sessions: their last positions and hashes go to the workspace's log as witnesses, in one append
+ * with the mark that they are gone. What they held is given back by a sweep.
+ */
+import type { DraftEvent } from "../../core/decision.ts";
+import { SkeinError } from "../../core/error.ts";
+import { quote, type SessionId } from "../../core/ids.ts";
+import type { State } from "../../core/state.ts";
+import type { Part } from "../../store/port.ts";
+import type { Context } from "../deps.ts";
+import { expectAt } from "../read/known-heads.ts";
+import { paybackOf } from "../log/child-refund.ts";
+import { headOf } from "../read/position.ts";
+import { decideSealed, seal } from "../log/seal.ts";
+
+export interface Dropped {
+  readonly session: SessionId;
+  readonly reason?: string | undefined;
+  /** Throws if the session, as it is now, is not to go after all. */
+  readonly check?: (state: State) => void;
+}
+
+/** All of them or none, under this key of a record. Rejects with `conflict` when one changed in between. */
+export async function dropSessions(
+  context: Context,
+  dropped: readonly Dropped[],
+  key: string | null = null,
+): Promise<void> {
+  const { store, world, writer, actor } = context;
+  const events: DraftEvent[] = [];
+  const parts: Part[] = [];
+  const doomed = new Set(dropped.map(({ session }) => session));
+  for (const { session, reason, check } of dropped) {
+    const state = await writer.current(session);
+    check?.(state);
+    // Somebody else may have deleted it since.
+    const head = await headOf({ store }, session);
+    if (head.copy !== true) refuseIfNeeded(session, state);
+    const { seq } = state;
+    const body = { session, headSeq: seq, headHash: head.hash };
+    events.push({ type: "session.deleted", body, ...(reason === undefined ? {} : { content: { reason } }) });
+    parts.push({ session, expect: expectAt(state), drafts: [], drop: true });
+    parts.push(...(await givenBack(context, state, doomed)));
+  }
+  const twice = parts.find(({ session }, place) => parts.findIndex((one) => one.session === session) < place);
+  if (twice !== undefined && dropped.length > 1)
+    throw new SkeinError("conflict", `${twice.session} gets something back from several at once`);
+  if (parts.length === 0) return;
+  const { drafts } = seal(world, events, { actor, key });
+  await writer.commit([{ session: store.workspace, expect: "unchecked", drafts }, ...parts]);
+  for (const { session } of dropped) writer.forget(session);
+}
+
+/** A session that goes while it lives gives back what it has left, if whoever paid stays. */
+async function givenBack(
+  { store, world, writer, actor }: Context,
+  state: State,
+  doomed: ReadonlySet<SessionId>,
+): Promise<Part[]> {
+  const payback = await paybackOf({ store, world }, writer.current, state);
+  if (payback === null || payback.ups.some(({ session }) => doomed.has(session))) return [];
+  const facts = { actor, digest: world.digest, program: store.program };
+  return payback.ups.flatMap(({ session, state: on, command }) => {
+    const decision = decideSealed(world, on, command, { facts, key: null });
+    return "refusal" in decision ? [] : [{ session, expect: expectAt(on), drafts: decision.drafts }];
+  });
+}
+
+/** A hold goes with a session that was moved, and is none on what is left of it here. */
+function refuseIfNeeded(session: SessionId, { standing }: State): void {
+  const [held] = standing.status === "moved" ? [] : standing.holds.keys();
+  if (held !== undefined) {
+    throw new SkeinError("refused", `${session} is under the hold ${quote(held)}`, {
+      hint: `lift the hold first: skein hold ${session} ${quote(held)} --lift`,
+    });
+  }
+  if (standing.status === "running") {
+    throw new SkeinError("refused", `${session} is running`, { hint: "interrupt it first" });
+  }
+}

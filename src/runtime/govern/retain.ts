@@ -1,0 +1,352 @@
+/**
+ * Retention: goes through all sessions and does what policies say is due. Each thing that is done is one
+ * append or one packing, decided on the session as it is at that moment; so it may be stopped anywhere, run
+ * again, and run twice at once. Others work on: after each few sessions it rests for as long as it wrote.
+ */
+import type { Command } from "../../core/command.ts";
+import { checkOptions, SkeinError } from "../../core/error.ts";
+import { checkFlags } from "../../core/option-check.ts";
+import type { LogId, SessionId } from "../../core/ids.ts";
+import { candidateOf, dueFor, isFor, obstacle } from "../../core/govern/policy.ts";
+import type { Action, Candidate, Due, NamedPolicy } from "../../core/govern/policy.ts";
+import type { State } from "../../core/state.ts";
+import type { Packed, Page, SessionRow } from "../../store/port.ts";
+import type { Context } from "../deps.ts";
+import { checkClocks } from "./clock-check.ts";
+import { followedPolicies, refuseEverything } from "../workspace/policies.ts";
+import { dropSessions, type Dropped } from "./retain-drop.ts";
+import { planPacking, weigh, type PackPlan } from "./retain-pack.ts";
+import { isFree } from "../read/lease-status.ts";
+
+export interface RetainOptions {
+  /** Says what would be done, and does nothing. */
+  readonly dryRun?: boolean;
+  /** Says that policies which are for every session there is are meant so. */
+  readonly everything?: boolean;
+  readonly progress?: (at: { readonly sessions: number; readonly done: number }) => void;
+  /** Stops after the sessions at hand; what is left is done by the next run. */
+  readonly signal?: AbortSignal;
+}
+
+/** What was done, or would be, to one session. */
+export interface Retained {
+  readonly session: LogId;
+  readonly do: Action;
+  /** Null: the session was opened to expire, or is archived. */
+  readonly policy: string | null;
+  readonly because: string;
+  /** Policies that are due as well and say the same or less. */
+  readonly besides: readonly string[];
+  /** Records that are packed or deleted. */
+  readonly records: number;
+  /** What they took, and take now; null where that is not known before it is done. */
+  readonly bytesBefore: number;
+  readonly bytesAfter: number | null;
+}
+
+/** Something was due for a session, and it was left as it is. */
+export interface RetainKept {
+  readonly session: SessionId;
+  readonly do: Action;
+  readonly policy: string | null;
+  readonly why: string;
+}
+
+export interface RetainReport {
+  readonly dryRun: boolean;
+  /** Sessions that were looked at. */
+  readonly sessions: number;
+  readonly done: readonly Retained[];
+  readonly kept: readonly RetainKept[];
+  /** Of the store's files, apart from what is only written ahead; null when it has none. */
+  readonly bytesBefore: number | null;
+  readonly bytesAfter: number | null;
+  /** Whether it was stopped before its end. */
+  readonly stopped: boolean;
+  /**
+   * Whether the files are rid of what was deleted. If not, because it was stopped or somebody read from them
+   * all the time, the next run sees to it.
+   */
+  readonly swept: boolean;
+}
+
+interface Pass {
+  readonly context: Context;
+  readonly policies: readonly NamedPolicy[];
+  readonly dryRun: boolean;
+  readonly signal: AbortSignal | undefined;
+  readonly isStopped: () => boolean;
+  /** How many records are attended to together. */
+  readonly pace: { records: number };
+  readonly done: Retained[];
+  readonly kept: RetainKept[];
+}
+
+export async function retain(context: Context, options: RetainOptions = {}): Promise<RetainReport> {
+  checkOptions("retain", options, ["dryRun", "everything", "progress", "signal"]);
+  const { dryRun = false, everything = false, progress, signal } = options;
+  checkFlags("retain", { dryRun, everything });
+  const { store } = context;
+  await checkClocks(context, "retain");
+  const policies = await followedPolicies(context);
+  if (!dryRun && !everything) refuseEverything(policies);
+  const isStopped = (): boolean => signal?.aborted === true;
+  const pace = { records: groupRecords.least };
+  const pass: Pass = { context, policies, dryRun, signal, isStopped, pace, done: [], kept: [] };
+  const bytesBefore = await store.bytes();
+  const places = new Map<LogId, number>();
+  for await (const group of groups(pass)) {
+    if (pass.isStopped()) break;
+    const deeds: Deed[] = [];
+    for (const row of group) {
+      if (pass.isStopped()) break;
+      places.set(row.session, places.size);
+      deeds.push(...(await survey(pass, row)));
+      progress?.({ sessions: places.size, done: pass.done.length });
+    }
+    await withRest(pass, () => perform(pass, deeds));
+  }
+  await packWorkspace(pass);
+  const stopped = isStopped();
+  const swept = dryRun || stopped ? false : await giveBack(context);
+  const { kept } = pass;
+  const place = ({ session }: Retained): number => places.get(session) ?? Infinity;
+  const done = pass.done.toSorted((a, b) => place(a) - place(b));
+  const sessions = places.size;
+  const bytesAfter = await store.bytes();
+  return { dryRun, sessions, done, kept, bytesBefore, bytesAfter, stopped, swept };
+}
+
+/**
+ * Sessions are attended to together, so that what is written of them is written at once: so many that it
+ * takes about this long, by what the last ones took.
+ */
+const groupMs = { least: 10, most: 20 };
+const groupRecords = { least: 16, most: 512 };
+const groupSessionsMax = 32;
+
+/** All sessions, the most recently active first; what is written to meanwhile has its turn the next time. */
+async function* groups({ context: { store }, pace }: Pass): AsyncGenerator<readonly SessionRow[]> {
+  let group: SessionRow[] = [];
+  let records = 0;
+  for (let cursor: string | null = ""; cursor !== null;) {
+    const page: Page<SessionRow> = await store.list(
+      {},
+      { limit: groupSessionsMax, ...(cursor === "" ? {} : { cursor }) },
+    );
+    for (const row of page.rows) {
+      const own = row.headSeq - (row.parent?.seq ?? 0);
+      if (group.length > 0 && (group.length === groupSessionsMax || records + own > pace.records)) {
+        yield group;
+        [group, records] = [[], 0];
+      }
+      group.push(row);
+      records += own;
+    }
+    cursor = page.cursor;
+  }
+  yield group;
+}
+
+/** Nobody is kept waiting for long: a rest is as long as the work before it. */
+async function withRest({ context, pace, signal }: Pass, work: () => Promise<void>): Promise<void> {
+  const { world } = context;
+  const startedMs = world.now();
+  await work();
+  const tookMs = world.now() - startedMs;
+  if (tookMs > groupMs.most) pace.records = Math.max(groupRecords.least, pace.records / 2);
+  if (tookMs < groupMs.least) pace.records = Math.min(groupRecords.most, pace.records * 2);
+  if (tookMs > 0) await world.sleep(Math.min(restMsMax, tookMs), signal);
+}
+
+const restMsMax = 250;
+
+/** Something that is to be done about one session. */
+interface Deed {
+  readonly row: SessionRow;
+  readonly due: Due | null;
+  readonly plan: PackPlan | null;
+}
+
+/** What is to be done about a session; in a dry run, it is told and nothing remains to be done. */
+async function survey(pass: Pass, row: SessionRow): Promise<Deed[]> {
+  const { context, policies, dryRun } = pass;
+  const { world, store } = context;
+  await new Promise<void>((resolve) => world.defer(resolve));
+  try {
+    const due = await dueNow(pass, row);
+    const isOver = due !== null && due.do !== "expire";
+    const plan = isOver ? null : await planPacking(context, policies, row.session, row, store.now());
+    if (due === null && plan === null) return [];
+    if (!dryRun) return [{ row, due, plan }];
+    if (due !== null) await note(pass, row, due);
+    if (plan !== null) await packed(pass, row.session, plan);
+  } catch (error) {
+    passOver(pass, { row, due: null, plan: null }, error);
+  }
+  return [];
+}
+
+/**
+ * What somebody else deleted or changed in between is left to the next run. What is damaged, or cannot be
+ * written here, is told of and keeps nobody else from having a turn.
+ */
+function passOver({ kept }: Pass, { row, due }: Deed, error: unknown): void {
+  if (!(error instanceof SkeinError)) throw error;
+  if (error.code === "not-found" || error.code === "conflict") return;
+  if (error.code !== "refused" && error.code !== "corrupt") throw error;
+  const { session } = row;
+  kept.push({ session, do: due?.do ?? "pack", policy: due?.policy ?? null, why: error.message });
+}
+
+async function dueNow(pass: Pass, row: SessionRow): Promise<Due | null> {
+  const { context, policies, kept } = pass;
+  const { store, states } = context;
+  const { session } = row;
+  const due = dueFor(policies, await withOwnWish(context, row), store.now());
+  if (due === null) return null;
+  const { standing } = await states.at(session, row.headSeq);
+  const lease = (await store.head(session))?.lease ?? null;
+  const why =
+    obstacle(due.do, standing, store.now()) ??
+    (isFree(context, lease) ? null : `it is run by ${lease?.holder}`);
+  if (why === null) return due;
+  kept.push({ session, do: due.do, policy: due.policy, why });
+  return null;
+}
+
+/** What the session itself was opened with: it stands in its first record, and a fork has none of its own. */
+async function withOwnWish({ store }: Context, row: SessionRow): Promise<Candidate> {
+  if (row.parent !== null || row.copy === true || !isFor({ do: "expire" }, row)) return row;
+  const [first] = await store.read(row.session, { fromSeq: 1, toSeq: 1, limit: 1, contents: false });
+  const { expiresAfterIdleMs = null } = JSON.parse(first?.body ?? "{}") as { expiresAfterIdleMs?: number };
+  return { ...row, expiresAfterIdleMs };
+}
+
+async function note(pass: Pass, row: SessionRow, due: Due): Promise<void> {
+  const { store } = pass.context;
+  const { session, headSeq, parent } = row;
+  const none = { records: 0, bytesBefore: 0 };
+  const from = due.do === "archive" ? await store.packedTo(session) : (parent?.seq ?? 0);
+  const { records, bytesBefore } =
+    due.do === "expire" ? none : await weigh(store, session, from + 1, headSeq);
+  const bytesAfter = due.do === "archive" ? null : 0;
+  pass.done.push({ session, ...due, records, bytesBefore, bytesAfter });
+}
+
+/** Side by side, so that the store writes them together; those that are deleted in one append. */
+async function perform(pass: Pass, deeds: readonly Deed[]): Promise<void> {
+  const doomed = deeds.filter(({ due }) => due?.do === "delete");
+  const work = deeds.map(async ({ row, due, plan }) => {
+    if (due !== null && due.do !== "delete") await close(pass, row, due);
+    if (plan !== null) await packed(pass, row.session, plan);
+  });
+  const all = await Promise.allSettled([...work, dropAll(pass, doomed)]);
+  // Whoever works on sessions here is to find their states at hand, not those that were passed through.
+  for (const { row } of deeds) pass.context.writer.forget(row.session);
+  for (const [place, one] of all.entries()) {
+    const deed = deeds[place];
+    if (one.status === "fulfilled") continue;
+    if (deed === undefined) throw one.reason;
+    passOver(pass, deed, one.reason);
+  }
+}
+
+/** On the state that the change is decided on: what is due is due still. */
+function check({ context, policies }: Pass, row: SessionRow, due: Due, state: State): void {
+  const nowMs = context.store.now();
+  const candidate = { ...candidateOf(state), ...(row.copy === true ? { copy: true as const } : {}) };
+  const now = dueFor(policies, candidate, nowMs);
+  if (now?.do === due.do && obstacle(due.do, state.standing, nowMs) === null) return;
+  throw new SkeinError("conflict", `${row.session} changed in the meantime`);
+}
+
+const reasonOf = ({ policy, because }: Due): string =>
+  policy === null ? because : `policy "${policy}": ${because}`;
+
+/** Expires or archives. */
+async function close(pass: Pass, row: SessionRow, due: Due): Promise<void> {
+  const { context, signal } = pass;
+  const { store, writer, actor } = context;
+  const { session } = row;
+  const reason = reasonOf(due);
+  const build = (state: State): Command => {
+    check(pass, row, due, state);
+    return due.do === "expire" ? { do: "close", outcome: "expired", reason } : { do: "archive", reason };
+  };
+  const { headSeq } = await writer.change(session, build, { actor, asked: false });
+  const none: Packed = { records: 0, bytesBefore: 0, bytesAfter: 0 };
+  const found = due.do === "archive" ? await store.pack(session, headSeq, signal) : none;
+  pass.done.push({ session, ...due, ...found });
+}
+
+/** Together; if that cannot be, each for itself. */
+async function dropAll(pass: Pass, deeds: readonly Deed[]): Promise<void> {
+  if (deeds.length === 0) return;
+  try {
+    await drop(pass, deeds);
+  } catch (error) {
+    if (!(error instanceof SkeinError)) throw error;
+    for (const deed of deeds) await drop(pass, [deed]).catch((one) => passOver(pass, deed, one));
+  }
+}
+
+async function drop(pass: Pass, deeds: readonly Deed[]): Promise<void> {
+  const { context, done } = pass;
+  const dropped: Dropped[] = [];
+  const told: Retained[] = [];
+  for (const { row, due } of deeds) {
+    if (due === null) continue;
+    const { session, headSeq, parent } = row;
+    const found = await weigh(context.store, session, (parent?.seq ?? 0) + 1, headSeq);
+    dropped.push({ session, reason: reasonOf(due), check: (state) => check(pass, row, due, state) });
+    told.push({ session, ...due, ...found, bytesAfter: 0 });
+  }
+  await dropSessions(context, dropped);
+  done.push(...told);
+}
+
+/** The workspace's own log is packed by policies that are for every session. */
+async function packWorkspace(pass: Pass): Promise<void> {
+  const { context, policies } = pass;
+  const { store } = context;
+  const head = await store.head(store.workspace);
+  if (head === undefined || pass.isStopped()) return;
+  const candidate = {
+    status: "open",
+    agent: null,
+    labels: {},
+    activeAt: head.at,
+    headSeq: head.seq,
+  } as const;
+  const wide = policies.filter(({ policy: { match } }) => match === undefined);
+  const plan = await planPacking(context, wide, store.workspace, candidate, store.now());
+  if (plan !== null) await packed(pass, store.workspace, plan);
+}
+
+async function packed(
+  pass: Pass,
+  session: LogId,
+  { fromSeq, toSeq, policy, because }: PackPlan,
+): Promise<void> {
+  const { context, dryRun, signal, done } = pass;
+  const { store } = context;
+  const found = dryRun
+    ? await weigh(store, session, fromSeq, toSeq)
+    : await store.pack(session, toSeq, signal);
+  if (found.records === 0) return;
+  const bytesAfter = dryRun ? null : found.bytesAfter;
+  done.push({ session, do: "pack", policy, because, besides: [], ...found, bytesAfter });
+}
+
+/** False when somebody else stood in the way: then it is still due. */
+async function giveBack({ store }: Context): Promise<boolean> {
+  await store.sweep();
+  try {
+    await store.scrub();
+    return true;
+  } catch (error) {
+    if (error instanceof SkeinError && error.code === "unavailable") return false;
+    throw error;
+  }
+}

@@ -1,0 +1,205 @@
+/**
+ * Scan: finds secrets that got into the store before they were registered, or before they were looked for.
+ * Reads only, and never shows what it found: a preview has the name in its place.
+ */
+import { isForeign } from "../../core/catalog.ts";
+import type { StoredRecord } from "../../core/chain.ts";
+import { checkOptions, SkeinError } from "../../core/error.ts";
+import { isWorkspaceId, type LogId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import { marker, type Redactor } from "../../core/secret/redactor.ts";
+import type { Store } from "../../store/port.ts";
+import { contentOf } from "../read/content.ts";
+import type { Context } from "../deps.ts";
+import type { Progress } from "../read/projection.ts";
+import { secretInBytes, textIn, vocabulary } from "../log/redact.ts";
+
+export interface ScanOptions {
+  /** One session, with what it shares with its parents; by default every log of the store. */
+  readonly session?: string;
+  readonly progress?: Progress;
+}
+
+export interface ScanFinding {
+  readonly session: LogId;
+  readonly seq: number;
+  /** The log that the record is of: a parent's, where the session shares it. */
+  readonly owner: LogId;
+  /** That log lives in another store: nothing can be erased in it here, and it can be deleted. */
+  readonly elsewhere: boolean;
+  readonly type: string;
+  /** The name under which it is registered, or what it looks like. */
+  readonly kind: string;
+  readonly registered: boolean;
+  /** `body`: in a key or a label, which is never erased. `blob`: in a file that the record names. */
+  readonly where: "content" | "body" | "blob";
+  /** What stands around it. */
+  readonly preview: string;
+}
+
+export interface ScanReport {
+  readonly sessions: number;
+  readonly records: number;
+  readonly findings: readonly ScanFinding[];
+  /** Findings that are not listed, because there are too many. */
+  readonly more: number;
+}
+
+const findingsMax = 10_000;
+const aroundChars = 24;
+
+export async function scan(
+  context: Context,
+  logs: AsyncIterable<LogId>,
+  options: { readonly whole: boolean; readonly progress?: Progress | undefined },
+): Promise<ScanReport> {
+  const { store, world } = context;
+  const placeOf = makePlacer(context);
+  const { redactor } = world;
+  if (redactor === undefined) throw new Error("invariant: an engine has a redactor");
+  const counts = { sessions: 0, records: 0, more: 0 };
+  const findings: ScanFinding[] = [];
+  const looker = makeLooker(store, redactor);
+  for await (const session of logs) {
+    const head = await store.head(session);
+    // Deleted in the meantime.
+    if (head === undefined) continue;
+    const { parent } = head;
+    const shared = parent !== null && !options.whole && (await store.head(parent.session)) !== undefined;
+    if (!isWorkspaceId(session)) counts.sessions++;
+    for (let fromSeq = shared ? parent.seq + 1 : 1; fromSeq <= head.seq;) {
+      const range = { fromSeq, toSeq: head.seq, limit: limit.pageRecordsMax, contents: true };
+      const page = await store.read(session, range);
+      for (const record of page) {
+        counts.records++;
+        for (const found of await looker(record)) {
+          const { seq, type } = record;
+          if (findings.length >= findingsMax) counts.more++;
+          else findings.push({ session, seq, ...(await placeOf(session, seq)), type, ...found });
+        }
+      }
+      const last = page.at(-1)?.seq;
+      if (last === undefined) break;
+      fromSeq = last + 1;
+      options.progress?.({ records: counts.records, sessions: counts.sessions });
+    }
+  }
+  return { sessions: counts.sessions, records: counts.records, findings, more: counts.more };
+}
+
+/** Says whose a record is, and whether it can be erased here. */
+function makePlacer({
+  store,
+  writer,
+}: Context): (session: LogId, seq: number) => Promise<Pick<ScanFinding, "owner" | "elsewhere">> {
+  const known = new Map<LogId, boolean>();
+  const livesElsewhere = async (owner: LogId): Promise<boolean> =>
+    !isWorkspaceId(owner) &&
+    ((await store.head(owner))?.copy === true || (await writer.current(owner)).standing.status === "moved");
+  return async (session, seq) => {
+    let owner = session;
+    const passed = new Set<LogId>();
+    for (;;) {
+      const parent = (await store.head(owner))?.parent ?? null;
+      if (parent === null || seq > parent.seq || (await store.head(parent.session)) === undefined) break;
+      if (passed.has(owner)) throw new SkeinError("corrupt", `${session} is its own ancestor`);
+      passed.add(owner);
+      owner = parent.session;
+    }
+    const elsewhere = known.get(owner) ?? (await livesElsewhere(owner));
+    known.set(owner, elsewhere);
+    return { owner, elsewhere };
+  };
+}
+
+export function checkScan(options: ScanOptions): void {
+  checkOptions("scan", options, ["session", "progress"]);
+  if (options.session === undefined || typeof options.session === "string") return;
+  throw new SkeinError("invalid", "scan: session is no id");
+}
+
+type Found = Pick<ScanFinding, "kind" | "registered" | "where" | "preview">;
+
+function makeLooker(store: Store, redactor: Redactor): (record: StoredRecord) => Promise<readonly Found[]> {
+  /** A file that many records name is read once. */
+  const blobs = new Map<string, readonly Found[]>();
+
+  async function inBlob(hash: string): Promise<readonly Found[]> {
+    const known = blobs.get(hash);
+    if (known !== undefined) return known;
+    const parts: Uint8Array[] = [];
+    for await (const chunk of (await store.blob(hash)) ?? []) parts.push(chunk);
+    const bytes = Buffer.concat(parts);
+    const text = textIn(bytes);
+    const name = text === null ? secretInBytes(redactor, bytes) : null;
+    const found =
+      text !== null
+        ? inText(redactor, text, "blob")
+        : name === null
+          ? []
+          : [{ kind: name, registered: true, where: "blob" as const, preview: `bytes with ${marker(name)}` }];
+    blobs.set(hash, found);
+    return found;
+  }
+
+  return async (record) => {
+    const found: Found[] = [];
+    if (redactor.find(record.body).length > 0) {
+      const leaves = leavesOf(JSON.parse(record.body)).filter((leaf) => !vocabulary().has(leaf));
+      found.push(...leaves.flatMap((leaf) => inText(redactor, leaf, "body")));
+    }
+    const content = await contentOf(store, record).catch(ifLost);
+    if (content === undefined) return found;
+    found.push(...inValue(redactor, content));
+    const hashes = isForeign(record.type) ? [] : blobsNamed(content);
+    for (const hash of hashes) found.push(...(await inBlob(hash)));
+    return found;
+  };
+}
+
+/** What is damaged is for verify to tell. */
+function ifLost(error: unknown): undefined {
+  if (error instanceof SkeinError && (error.code === "corrupt" || error.code === "not-found")) return;
+  throw error;
+}
+
+function blobsNamed(content: unknown): readonly string[] {
+  const { blocks } = (content ?? {}) as { readonly blocks?: unknown };
+  if (!Array.isArray(blocks)) return [];
+  return (blocks as readonly { readonly blob?: unknown }[]).flatMap((block) =>
+    typeof block?.blob === "string" ? [block.blob] : [],
+  );
+}
+
+/** Exactly what would be taken out today: the leaves that differ from those of the value without secrets. */
+function inValue(redactor: Redactor, value: unknown): readonly Found[] {
+  const text = JSON.stringify(value);
+  const clean = redactor.jsonText(text);
+  if (clean === text) return [];
+  const [before, after] = [leavesOf(value), leavesOf(JSON.parse(clean))];
+  return before.flatMap((leaf, place): readonly Found[] => {
+    const told = after[place] ?? "";
+    if (leaf === told) return [];
+    const found = inText(redactor, leaf, "content");
+    if (found.length > 0) return found;
+    const kind = /\[redacted: ([^\][]+)\]/.exec(told)?.[1] ?? "secret";
+    return [{ kind, registered: false, where: "content", preview: told }];
+  });
+}
+
+function inText(redactor: Redactor, text: string, where: Found["where"]): readonly Found[] {
+  const places = redactor.find(text);
+  return places.map(({ start, end, name, registered }, place) => {
+    const before = text.slice(places[place - 1]?.end ?? 0, start).slice(-aroundChars);
+    const after = text.slice(end, places[place + 1]?.start ?? text.length).slice(0, aroundChars);
+    const preview = `${before}${marker(name)}${after}`.toWellFormed();
+    return { kind: name, registered, where, preview };
+  });
+}
+
+/** Names of fields and texts, in an order that does not depend on what they say. */
+function leavesOf(value: unknown): readonly string[] {
+  if (typeof value === "string") return [value];
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([key, one]) => [key, ...leavesOf(one)]);
+}

@@ -1,0 +1,247 @@
+/**
+ * Secrets at the doors of the engine: which values are registered, and what becomes of texts, values and
+ * bytes that are about to be stored. Contents of records go through the seal; all else goes through here.
+ */
+import * as z from "zod";
+import { entryOf, eventTypes } from "../../core/catalog.ts";
+import type { Binding } from "../../core/command.ts";
+import { SkeinError } from "../../core/error.ts";
+import { limit } from "../../core/limit.ts";
+import { makeRedactor, mayRegister, type Redactor } from "../../core/secret/redactor.ts";
+import type { Store } from "../../store/port.ts";
+import type { World } from "../world.ts";
+
+/** Values by their names, and whether what merely looks like a secret is taken out, too. */
+export interface Secrets {
+  /** By default true. */
+  readonly looksLike?: boolean | undefined;
+  /** A value that is undefined is not registered. */
+  readonly [name: string]: string | boolean | undefined;
+}
+
+/** The redactor of an engine: a new one, or the one that its world has. Rejects what cannot be a secret. */
+export function openRedactor(secrets: Secrets = {}, known?: Redactor): Redactor {
+  const { looksLike = true, ...values } = secrets;
+  if (typeof looksLike !== "boolean") {
+    throw new SkeinError("invalid", "secrets: looksLike is neither true nor false");
+  }
+  const redactor = known ?? makeRedactor({ looksLike, keep: vocabulary });
+  for (const [name, value] of Object.entries(values)) {
+    if (value === undefined) continue;
+    if (typeof value !== "string") {
+      throw new SkeinError("invalid", `secrets: ${JSON.stringify(name)} is no text`, {
+        hint: "for example { DB_PASSWORD: process.env.DB_PASSWORD }",
+      });
+    }
+    redactor.register(name, value);
+  }
+  return redactor;
+}
+
+let words: ReadonlySet<string> | null = null;
+
+/**
+ * The words that the catalogue itself is made of. Who calls `completed` a secret cannot mean every outcome:
+ * a text that is one of these words and nothing else stays.
+ */
+export function vocabulary(): ReadonlySet<string> {
+  if (words !== null) return words;
+  const found = new Set<string>(["default", "system", "user", "assistant", "tool", "text", "image", "file"]);
+  const collect = (schema: unknown): void => {
+    if (typeof schema !== "object" || schema === null) return;
+    const { enum: choices, const: only, properties, ...rest } = schema as Record<string, unknown>;
+    const listed: readonly unknown[] = Array.isArray(choices) ? choices : [];
+    for (const one of [...listed, only]) if (typeof one === "string") found.add(one);
+    for (const [field, value] of Object.entries(properties ?? {})) {
+      found.add(field);
+      collect(value);
+    }
+    for (const value of Object.values(rest)) collect(value);
+  };
+  for (const type of eventTypes) {
+    const entry = entryOf(type);
+    for (const part of [entry?.body, entry?.content]) {
+      if (part !== undefined) collect(z.toJSONSchema(part, { unrepresentable: "any" }));
+    }
+  }
+  words = found;
+  return found;
+}
+
+/** Registers what can be one. What is too short to be found again stays a word like any other. */
+export function learnSecret({ redactor }: Pick<World, "redactor">, name: string, value: unknown): void {
+  if (redactor === undefined || typeof value !== "string" || !mayRegister(name, value)) return;
+  redactor.register(name, value);
+}
+
+/** The values behind the names that bindings list. */
+export function learnNamed(world: Pick<World, "redactor" | "secret">, names: unknown): void {
+  if (world.redactor === undefined || !Array.isArray(names)) return;
+  for (const name of names as readonly unknown[]) {
+    if (typeof name === "string") learnSecret(world, name, world.secret(name));
+  }
+}
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** Keys of providers of models: those of the environment, and those of a configuration. */
+export function learnKeys(
+  world: Pick<World, "redactor">,
+  env: Env,
+  providers: Readonly<Record<string, { readonly key?: unknown } | undefined>> = {},
+): void {
+  for (const [name, value] of Object.entries(env)) {
+    if (name.endsWith("_API_KEY")) learnSecret(world, name, value);
+  }
+  for (const [name, provider] of Object.entries(providers)) {
+    learnSecret(world, `${name.toUpperCase().replaceAll("-", "_")}_API_KEY`, provider?.key);
+  }
+}
+
+const secretNames = new RegExp(
+  "(?:^|_)(?:API_?)?(?:KEYS?|TOKENS?|SECRETS?|PASSWORDS?|PASSWD|PASSPHRASE|CREDENTIALS?)(?:_BASE)?$" +
+    "|_PWD$|_PASS$",
+  "i",
+);
+
+/** Every variable whose name says that it is secret. Paths and plain words are none, whatever their name. */
+export function learnEnvironment(world: Pick<World, "redactor">, env: Env): void {
+  for (const [name, value] of Object.entries(env)) {
+    if (value === undefined || !secretNames.test(name)) continue;
+    if (/^(?:[~.]{0,2}\/|[A-Za-z]:\\|[a-z]+$)/.test(value.trim())) continue;
+    learnSecret(world, name, value);
+  }
+}
+
+/** A binding works only as it was given: a secret in one is refused, not taken out. */
+export function checkBound(world: Pick<World, "redactor">, binding: Binding): void {
+  if (safeJson(world, binding) === binding) return;
+  throw new SkeinError("invalid", "bind: a binding cannot hold a secret", {
+    hint: 'name the secret instead: { secrets: ["DB_PASSWORD"] }, on the command line --secret DB_PASSWORD',
+  });
+}
+
+/** What others are held to means something else once a part is taken out of it: a secret is refused. */
+export function checkMeant(redactor: Redactor | undefined, what: string, value: unknown): void {
+  if (redactor === undefined || redactor.json(value) === value) return;
+  const name = redactor.registeredIn(JSON.stringify(value));
+  throw new SkeinError(
+    "invalid",
+    `${what} cannot hold a secret${name === null ? "" : `, and holds ${name}`}`,
+    {
+      hint: "without it, it would mean something else; say it without the secret",
+    },
+  );
+}
+
+/** A name that somebody gave to a holder of leases is kept for ever; what a process is called is nobody's. */
+export function checkHolder({ redactor, self }: Pick<World, "redactor" | "self">, holder: string): void {
+  const given = self === undefined ? holder : holder.replaceAll(self, "");
+  const name = redactor?.registeredIn(given) ?? redactor?.sureIn(given) ?? null;
+  if (name === null) return;
+  throw new SkeinError("invalid", `the name of a worker cannot hold a secret, and this one holds ${name}`, {
+    hint: "it is kept for ever, and shown to others; choose another one",
+  });
+}
+
+export const safeText = ({ redactor }: Pick<World, "redactor">, text: string): string =>
+  redactor?.text(text) ?? text;
+
+export const safeJson = <T>({ redactor }: Pick<World, "redactor">, value: T): T =>
+  redactor === undefined ? value : redactor.json(value);
+
+/** Larger texts are not taken apart; what is registered is found in them all the same. */
+export const textBytesMax = 67_108_864;
+
+/** A text is kept without its secrets; other bytes that hold a registered value are refused. */
+function safeBytes(world: Pick<World, "redactor">, bytes: Uint8Array): Uint8Array {
+  const { redactor } = world;
+  if (redactor === undefined) return bytes;
+  const text = bytes.length > textBytesMax ? null : textIn(bytes);
+  if (text !== null) {
+    const clean = redactor.text(text);
+    return clean === text ? bytes : Buffer.from(clean);
+  }
+  const name = secretInBytes(redactor, bytes);
+  if (name === null) return bytes;
+  throw new SkeinError("invalid", `bytes that are no text hold the secret ${name}`, {
+    hint: "it cannot be taken out without breaking them: remove it first",
+  });
+}
+
+/** The name of a secret that a file holds; null when there is none. */
+export function secretIn({ redactor }: Pick<World, "redactor">, bytes: Uint8Array): string | null {
+  if (redactor === undefined) return null;
+  const text = bytes.length > textBytesMax ? null : textIn(bytes);
+  return text === null ? secretInBytes(redactor, bytes) : (redactor.find(text)[0]?.name ?? null);
+}
+
+export function textIn(bytes: Uint8Array): string | null {
+  if (bytes.includes(0)) return null;
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
+const windowBytes = 1_048_576;
+
+export function secretInBytes(redactor: Redactor, bytes: Uint8Array): string | null {
+  const look = watchBytes(redactor);
+  for (let from = 0; from < bytes.length; from += windowBytes) {
+    const name = look(bytes.subarray(from, from + windowBytes));
+    if (name !== null) return name;
+  }
+  return null;
+}
+
+/** As much as the longest form of the longest value may have. */
+const overlapChars = 131_072;
+
+/** Looks at bytes piece by piece; a value that lies over the seam of two is found with the second. */
+export function watchBytes(redactor: Redactor): (bytes: Uint8Array) => string | null {
+  let tail = "";
+  return (bytes) => {
+    const text = tail + Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1");
+    tail = text.slice(-overlapChars);
+    // Two bytes for each letter, as some programs write: without those that are empty it is the same.
+    const wide = text.includes("\0") ? redactor.registeredIn(text.replaceAll("\0", "")) : null;
+    return redactor.registeredIn(text) ?? wide;
+  };
+}
+
+/** Gives chunks on once it is certain that no registered value begins in them. */
+export async function* watchedChunks(
+  { redactor }: Pick<World, "redactor">,
+  chunks: AsyncIterable<Uint8Array>,
+  found: (name: string) => SkeinError,
+): AsyncGenerator<Uint8Array> {
+  const look = redactor === undefined ? () => null : watchBytes(redactor);
+  let held: Uint8Array | null = null;
+  for await (const chunk of chunks) {
+    const name = look(chunk);
+    if (name !== null) throw found(name);
+    if (held !== null) yield held;
+    held = chunk;
+  }
+  if (held !== null) yield held;
+}
+
+/** Keeps bytes without secrets as a blob, and gives the hash of what is kept. */
+export async function keepBytes(
+  { store, world }: { readonly store: Store; readonly world: World },
+  bytes: Uint8Array,
+  { begins } = { begins: false },
+): Promise<string> {
+  const safe = safeBytes(world, bytes);
+  const hash = world.hashBytes(safe);
+  await store.putBlob(hash, chunksOf(safe), { begins });
+  return hash;
+}
+
+export function* chunksOf(bytes: Uint8Array): Generator<Uint8Array> {
+  for (let from = 0; from < bytes.length; from += limit.blobChunkBytesMax) {
+    yield bytes.subarray(from, from + limit.blobChunkBytesMax);
+  }
+}

@@ -1,0 +1,157 @@
+/**
+ * One call that was asked for from outside, with the caller's own key and the position it is held to. What it
+ * changes first carries the key, so that the same call again is found to be done; and is written only if the
+ * session is where the caller knew it to be.
+ */
+import { SkeinError } from "../../core/error.ts";
+import { makeSessionId, type LogId, type SessionId } from "../../core/ids.ts";
+import type { Context } from "../deps.ts";
+import { isReused, isSameChange, reusedKey } from "./same-change.ts";
+import { recordKey } from "./seal.ts";
+import type { Build, Change, Writer } from "./writer.ts";
+import { moved } from "./writer-errors.ts";
+import type { NeedScope } from "../../core/tool/permission.ts";
+
+export interface Asked {
+  /** Names this very call; a second one with it is not written. */
+  readonly key?: string | undefined;
+  /** When the call was first made, if its key tells: the id of a session that it makes bears it. */
+  readonly madeMs?: number | undefined;
+  /** The session, and where it must be; unless what was asked was written with this key before. */
+  readonly expect?: Expected | undefined;
+  /** Where the call takes a key of its own: what was written with it before must be this very change. */
+  readonly same?: boolean | undefined;
+  /** Throws unless the caller has a scope, for what takes more than the call as such. */
+  readonly need?: NeedScope | undefined;
+}
+
+interface Expected {
+  readonly session: SessionId;
+  readonly seq: number;
+  readonly key?: string | undefined;
+}
+
+/** The same engine's context, for this one call. */
+export function askedContext(outer: Context, { key, madeMs, expect, same, need }: Asked): Context {
+  const context = need === undefined ? outer : { ...outer, need };
+  if (key === undefined && expect === undefined && same !== true) return context;
+  const parts = askedParts(context, { key, expect, same });
+  if (key === undefined) return { ...context, ...parts };
+  const newSession = (): SessionId => derivedId(context, key, madeMs ?? 0);
+  return { ...context, ...parts, newSession, once: recordKey(context.world, context.tenant, key) };
+}
+
+/** The id of the session that is made here: one of its own, or the one that follows from the caller's key. */
+export const newSessionId = ({ world, newSession }: Context): SessionId =>
+  newSession?.() ?? makeSessionId({ nowMs: world.now(), random: world.random(10) });
+
+/** The session that a call with the same key has made before; null when there is none. */
+export async function madeBefore({ store, newSession }: Context): Promise<SessionId | null> {
+  const id = newSession?.();
+  return id !== undefined && (await store.head(id)) !== undefined ? id : null;
+}
+
+/** What a call with the same key has changed in a session before; null when it has not. */
+export async function changedBefore(
+  { store, writer, once }: Pick<Context, "store" | "writer" | "once">,
+  session: SessionId,
+): Promise<Change | null> {
+  const firstSeq = once === undefined ? undefined : await store.keyed(session, once);
+  if (firstSeq === undefined) return null;
+  const state = await writer.current(session);
+  return { state, firstSeq, headSeq: state.seq, duplicate: true };
+}
+
+/** The same for the same key, whenever it is asked for. */
+function derivedId({ world, store, tenant }: Context, key: string, nowMs: number): SessionId {
+  const hex = world.digest("", `${tenant}\n${store.workspace}\nasked\n${key}`);
+  const random = Uint8Array.from({ length: 10 }, (_, place) =>
+    Number.parseInt(hex.slice(place * 2, place * 2 + 2), 16),
+  );
+  return makeSessionId({ nowMs, random });
+}
+
+function askedParts(context: Context, { key, expect, same }: Asked): Pick<Context, "writer" | "runs"> {
+  const { writer, runs } = context;
+  let done = false;
+  let isNamed = false;
+  const after = async <T>(work: Promise<T>, bearsKey = true): Promise<T> => {
+    const result = await work;
+    done = true;
+    isNamed ||= bearsKey;
+    return result;
+  };
+  const wanted = (session: string): number | undefined =>
+    !done && expect?.session === session ? expect.seq : undefined;
+  const hold = async (session: LogId, seq: number): Promise<void> => {
+    const wantedSeq = wanted(session);
+    if (wantedSeq === undefined || wantedSeq === seq) return;
+    const own = expect?.key;
+    if (own !== undefined && (await writer.keyed(session as SessionId, own)) !== undefined) return;
+    throw moved(session, wantedSeq, seq);
+  };
+  const asked: Writer = {
+    ...writer,
+    change(session, build, options) {
+      // A lease, and what is written under one, is how it is done, not what was asked for.
+      const { asked: isAsked = options.lease === undefined && options.epoch === undefined } = options;
+      if (done && (isNamed || !isAsked)) return writer.change(session, build, options);
+      const own = isNamed || !isAsked ? undefined : key;
+      // Where it was when it was read counts less than where the caller knew it to be.
+      const more = { key: options.key ?? own, expectSeq: wanted(session) ?? options.expectSeq };
+      const changing = writer.change(session, build, { ...options, ...more });
+      return after(same === true && options.key !== undefined ? checked(changing) : changing, isAsked);
+
+      async function checked(first: ReturnType<Writer["change"]>): ReturnType<Writer["change"]> {
+        const { actor } = options;
+        const change = await first;
+        const { firstSeq } = change;
+        if (!change.duplicate || (await isSameChange(context, session, { build, actor, firstSeq })))
+          return change;
+        throw reusedKey();
+      }
+    },
+    begin: (session, start, options) =>
+      after(writer.begin(session, start, { ...options, key: options.key ?? key })),
+    // Whoever decides on a state, and again on the next, must not decide on one that the caller never saw.
+    async current(session) {
+      const state = await writer.current(session);
+      await hold(session, state.seq);
+      return state;
+    },
+    together(members, options) {
+      const watched = members.map((member) => ({
+        ...member,
+        build: heldBuild(member.session, member.build),
+      }));
+      return after(writer.together(watched, options));
+    },
+    async commit(parts) {
+      for (const { session, expect: given } of parts)
+        if (typeof given === "object") await hold(session, given.seq);
+      return after(writer.commit(parts));
+    },
+  };
+  return {
+    writer: asked,
+    runs: {
+      ...runs,
+      run(session, options, within) {
+        const expectSeq = wanted(session);
+        return runs.run(session, expectSeq === undefined ? options : { ...options, expectSeq }, within);
+      },
+    },
+  };
+
+  function heldBuild(session: SessionId, build: Build): Build {
+    if (expect?.session !== session) return build;
+    return async (state) => {
+      await hold(session, state.seq);
+      return typeof build === "function" ? build(state) : build;
+    };
+  }
+}
+
+/** Whether a change was not written because the session had gone on. */
+export const hasGoneOn = (error: unknown, { expect }: Asked): boolean =>
+  expect !== undefined && error instanceof SkeinError && error.code === "conflict" && !isReused(error);

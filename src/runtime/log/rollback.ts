@@ -1,0 +1,129 @@
+/**
+ * Logs that were set back: the store had acknowledged records, or shown them to this process, and does not
+ * hold them any more, or holds others in their place. A fail-over to a copy that was behind does that, and a
+ * backup that was restored. Nobody goes on from there as if nothing had happened: the session is suspended,
+ * whoever finds it out is told, and a run that was begun on the history that is gone stops for good.
+ */
+import type { Command } from "../../core/command.ts";
+import { SkeinError } from "../../core/error.ts";
+import { isWorkspaceId, type LogId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import { setBack, type State } from "../../core/state.ts";
+import type { Store } from "../../store/port.ts";
+import { holds, type Noted } from "../read/known-heads.ts";
+import type { Known, StateReader } from "../read/state-reader.ts";
+
+export interface SetBacks {
+  /** How often this process found the log set back. */
+  times(log: LogId): number;
+  /** Throws what was found since it had been found so often. */
+  assertNone(log: LogId, times: number): void;
+  /** The log does not hold these heads. Nothing else is done with it before that was told. */
+  found(log: LogId, heads: readonly Noted[]): void;
+  /** Suspends the session if something was found and nobody did so yet, and throws it; else nothing. */
+  tell(log: LogId): Promise<void>;
+  /** The same for what somebody else found who keeps heads of their own; gives what is to be thrown. */
+  told(log: LogId, heads: readonly Noted[]): Promise<SkeinError>;
+}
+
+interface Given {
+  readonly store: Store;
+  readonly states: StateReader;
+  /** Writes it unless the log has moved on: then false. True also when the session does not allow it. */
+  readonly suspend: (log: LogId, known: Known, command: Command) => Promise<boolean>;
+}
+
+export function makeSetBacks({ store, states, suspend }: Given): SetBacks {
+  const counts = new Map<LogId, number>();
+  const errors = new Map<LogId, SkeinError>();
+  /** Found, and not told yet: the store may be out of reach. */
+  const open = new Map<LogId, readonly Noted[]>();
+  const telling = new Map<LogId, Promise<SkeinError>>();
+
+  async function told(log: LogId, heads: readonly Noted[]): Promise<SkeinError> {
+    const toSeq = heads[0]?.seq ?? 0;
+    const common = await commonOf(store, log, heads);
+    const tail = { ...(common === null ? {} : { fromSeq: common + 1 }), toSeq };
+    for (let tries = 0; tries < limit.conflictRetriesMax; tries++) {
+      const head = await store.head(log);
+      if (head === undefined || isWorkspaceId(log)) return lostTail(log, tail, null);
+      const known = await states.load(log, head.seq);
+      const sure = known.hash === "" ? { ...known, hash: head.hash } : known;
+      const command = { do: "suspend", by: "error", tail, reason: reasonOf(tail) } as const;
+      const isTold = isSetBack(known.state) || (await isSuspendedSince(store, log, common ?? toSeq));
+      if (isTold || (await suspend(log, sure, command))) return lostTail(log, tail, head.seq);
+    }
+    throw new SkeinError("conflict", `${log} changes too fast to be suspended`, { hint: "try again later" });
+  }
+
+  async function tell(log: LogId): Promise<void> {
+    const heads = open.get(log);
+    if (heads === undefined) return;
+    const going = telling.get(log) ?? told(log, heads);
+    telling.set(log, going);
+    try {
+      const error = await going;
+      errors.set(log, error);
+      if (open.get(log) === heads) open.delete(log);
+      throw error;
+    } finally {
+      if (telling.get(log) === going) telling.delete(log);
+    }
+  }
+
+  return {
+    times: (log) => counts.get(log) ?? 0,
+    assertNone(log, times) {
+      if ((counts.get(log) ?? 0) === times) return;
+      throw errors.get(log) ?? lostTail(log, { toSeq: open.get(log)?.[0]?.seq ?? 0 }, null);
+    },
+    found(log, heads) {
+      counts.set(log, (counts.get(log) ?? 0) + 1);
+      open.set(log, heads);
+    },
+    tell,
+    told,
+  };
+}
+
+const isSetBack = ({ standing: { status, why } }: State): boolean =>
+  status === "suspended" && why?.by === setBack;
+
+/** The last of these heads that the log still holds; null when it holds none. */
+async function commonOf(store: Store, log: LogId, heads: readonly Noted[]): Promise<number | null> {
+  for (const head of heads) if (await holds(store, log, head)) return head.seq;
+  return null;
+}
+
+/** Whether it was suspended for being set back behind this position; it may have been activated since. */
+async function isSuspendedSince(store: Store, log: LogId, seq: number): Promise<boolean> {
+  for (let fromSeq = seq + 1; ;) {
+    const types = ["session.suspended"];
+    const range = { fromSeq, toSeq: Infinity, limit: limit.pageRecordsMax, types, contents: false };
+    const page = await store.read(log, range);
+    const last = page.at(-1);
+    if (last === undefined) return false;
+    if (page.some(({ body }) => "tail" in (JSON.parse(body) as object))) return true;
+    fromSeq = last.seq + 1;
+  }
+}
+
+interface Tail {
+  readonly fromSeq?: number;
+  readonly toSeq: number;
+}
+
+const whichOf = ({ fromSeq, toSeq }: Tail): string =>
+  fromSeq === undefined ? `records up to ${toSeq}` : `records ${fromSeq} to ${toSeq}`;
+
+const reasonOf = (tail: Tail): string =>
+  `the store no longer holds ${whichOf(tail)}, which it had acknowledged: a fail-over or a restored backup ` +
+  "lost them. See what they may have done before this goes on";
+
+function lostTail(log: LogId, tail: Tail, headSeq: number | null): SkeinError {
+  const hint =
+    headSeq === null
+      ? "a fail-over or a restored backup lost them; see docs/operating.md"
+      : `a fail-over or a restored backup lost them. To go on from what is left: skein activate ${log}`;
+  return new SkeinError("corrupt", `${log} was set back: the store lost its ${whichOf(tail)}`, { hint });
+}

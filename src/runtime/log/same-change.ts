@@ -1,0 +1,95 @@
+/**
+ * Whether what was asked for again with a key is what was written with it. The log tells: the same change,
+ * decided on the state before it, gives the same records. Where contents are gone, or secrets were taken out
+ * of them, the benefit of the doubt is the caller's: somebody who asks again must never be refused for it.
+ */
+import type { StoredRecord } from "../../core/chain.ts";
+import { SkeinError } from "../../core/error.ts";
+import { readEvent, type EventOf } from "../../core/event.ts";
+import type { SessionId } from "../../core/ids.ts";
+import type { Draft } from "../../store/port.ts";
+import { contentOf } from "../read/content.ts";
+import type { Context } from "../deps.ts";
+import { decideSealed } from "./seal.ts";
+import type { Build } from "./writer.ts";
+
+type Known = Pick<Context, "store" | "world" | "states">;
+
+const reused = "this Idempotency-Key was used for something else";
+
+export const reusedKey = (): SkeinError =>
+  new SkeinError("conflict", reused, { hint: "use a key of its own for each change" });
+export const isReused = (error: unknown): boolean => error instanceof SkeinError && error.message === reused;
+
+export interface Again {
+  readonly build: Build;
+  readonly actor: string;
+  /** Where the change with the key begins. */
+  readonly firstSeq: number;
+}
+
+export async function isSameChange(
+  { store, world, states }: Known,
+  session: SessionId,
+  { build, actor, firstSeq }: Again,
+): Promise<boolean> {
+  const drafts = await draftsOf();
+  if (drafts === null) return true;
+  if (drafts === "none") return false;
+  const range = { fromSeq: firstSeq, toSeq: firstSeq + drafts.length - 1, limit: drafts.length };
+  const records = await store.read(session, { ...range, contents: true });
+  return records.every((record, place) => isSame(record, drafts[place]));
+
+  /** Null: it cannot be told any more. */
+  async function draftsOf(): Promise<readonly Draft[] | "none" | null> {
+    try {
+      const state = await states.at(session, firstSeq - 1);
+      const command = typeof build === "function" ? await build(state) : build;
+      const facts = { digest: world.digest, program: store.program, actor };
+      const sealed = decideSealed(world, state, command, { facts, key: null });
+      return "refusal" in sealed ? "none" : sealed.drafts;
+    } catch (error) {
+      if (error instanceof SkeinError) return null;
+      throw error;
+    }
+  }
+}
+
+function isSame(record: StoredRecord, draft: Draft | undefined): boolean {
+  if (draft === undefined || record.type !== draft.type || record.actor !== draft.actor) return false;
+  const isGone = record.content === null && (record.contentHash ?? "") !== "";
+  if (isGone || isMarked(record.content) || isMarked(draft.content?.text) || record.v !== draft.v)
+    return true;
+  return record.body === draft.body && record.content === (draft.content?.text ?? null);
+}
+
+/** Whether something was taken out of it: which value that was, nobody knows. */
+const isMarked = (text: string | null | undefined): boolean => text?.includes("[redacted: ") === true;
+
+export interface MessageAgain {
+  readonly to: string | null;
+  readonly message: unknown;
+  readonly topic?: string;
+  readonly replyTo?: string;
+}
+
+/** The same for a message that stands at a position. */
+export async function isSameMessage(
+  { store, world, actor }: Pick<Context, "store" | "world" | "actor">,
+  { session, seq }: { readonly session: SessionId; readonly seq: number },
+  given: MessageAgain,
+): Promise<boolean> {
+  const [record] = await store.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: true });
+  if (record?.type !== "message.sent" || record.actor !== actor) return false;
+  const { body } = readEvent(record, false).event as EventOf<"message.sent">;
+  if (given.to !== null && !body.to.endsWith(given.to)) return false;
+  if (body.topic !== given.topic || body.replyTo !== given.replyTo) return false;
+  const content = (await contentOf(store, record)) as { readonly blocks?: readonly Said[] } | undefined;
+  const text = content?.blocks?.[0]?.text;
+  const said = typeof given.message === "string" ? given.message : JSON.stringify(given.message);
+  return text === undefined || isMarked(text) || text === (world.redactor?.text(said) ?? said);
+}
+
+interface Said {
+  readonly text?: string;
+}

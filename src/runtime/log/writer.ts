@@ -1,0 +1,496 @@
+/**
+ * The one writer: decide → append → publish. Nothing else changes a log.
+ *
+ * A change is decided on the state this process knows, and written only if the log is still there. When it is
+ * not, what is new is read and the change is decided again. When the store's answer is lost, the writer looks
+ * for its own records before it does anything else, so that nothing is written twice.
+ */
+import type { Command } from "../../core/command.ts";
+import { trustEvent } from "../../core/event.ts";
+import { SkeinError } from "../../core/error.ts";
+import { fold } from "../../core/fold.ts";
+import { isWorkspaceId, type LogId, type SessionId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import { emptyState, type State } from "../../core/state.ts";
+import type { Appended, Draft, Outcome, Part, Store } from "../../store/port.ts";
+import type { Also, Beside } from "./workspace-effects.ts";
+import { makeLine } from "./keyed-mutex.ts";
+import { certainly, keyedParts } from "./lost-answer.ts";
+import { makeNewest } from "./state-cache.ts";
+import { expectAt, noteState, type Noted } from "../read/known-heads.ts";
+import { isEnding, withPayback } from "./child-refund.ts";
+import { indexEntry, touchesIndex } from "./session-index.ts";
+import { decideSealed, recordKey, seal, type Sealed } from "./seal.ts";
+import { makeLearner } from "./bound-secrets.ts";
+import { recordBytes, unread, type Known, type StateReader } from "../read/state-reader.ts";
+import type { World } from "../world.ts";
+import { fenced, moved, noRecall, notFoundOut, recordOf, refused } from "./writer-errors.ts";
+import { refusedElsewhere } from "../read/moved.ts";
+
+export interface ChangeOptions {
+  readonly actor: string;
+  /** The caller's own key: a second change with it is not written, and gives the result of the first. */
+  readonly key?: string | undefined;
+  /** From a runner: written only while its lease is in force. */
+  readonly epoch?: number | undefined;
+  /** From a runner: what `history` gave when it took the lease. Written only if it still does. */
+  readonly history?: number | undefined;
+  /** Written only if this is the head; otherwise a conflict for the caller, and nothing is decided again. */
+  readonly expectSeq?: number | undefined;
+  readonly lease?: Part["lease"];
+  /**
+   * Whether it is what a caller asked for, and bears the key of that call; see asked.ts. By default what is
+   * written under a lease is not, and all else is.
+   */
+  readonly asked?: boolean | undefined;
+  /** What goes into the workspace's log with it, in place of what goes there with any change. */
+  readonly also?: Also | undefined;
+}
+
+export interface Change {
+  readonly state: State;
+  readonly firstSeq: number;
+  readonly headSeq: number;
+  /** True when a change with this key was there already. */
+  readonly duplicate: boolean;
+}
+
+export interface Writer {
+  /** Decides and writes one change to one session. The command may depend on the state. */
+  change(session: SessionId, command: Build, options: ChangeOptions): Promise<Change>;
+  /** Opens a session, or a fork, with its first append. */
+  begin(session: SessionId, start: Start, options: ChangeOptions): Promise<Change>;
+  /** The state at the head. */
+  current(session: SessionId): Promise<State>;
+  /** Several logs at once, all or none, decided by the caller. Conflicts are the caller's. */
+  commit(parts: readonly Part[]): Promise<readonly Appended[]>;
+  /**
+   * Changes of several sessions in one append, all or none, each decided on its state; decided again when one
+   * of them has changed. A build must not change these sessions itself: it would wait for its own turn.
+   */
+  together(members: readonly Member[], options: { readonly actor: string }): Promise<readonly Appended[]>;
+  /** Where the change with this key of the caller's was written; undefined when there is none. */
+  keyed(session: SessionId, key: string): Promise<number | undefined>;
+  forget(session: SessionId): void;
+  /** How often this process has found the log set back; whoever began before that goes on no more. */
+  history(session: SessionId): number;
+  /** Throws what was found, when the log was set back since. */
+  assertHistory(session: SessionId, history: number): void;
+  /** Somebody knew this head, and the log does not hold it: it is suspended for it. Gives what to throw. */
+  setBack(session: LogId, head: Noted): Promise<SkeinError>;
+}
+
+/** One session's share of a change of several. */
+export interface Member {
+  readonly session: SessionId;
+  readonly build: Build;
+  readonly epoch?: number | undefined;
+  /** As in `ChangeOptions`. */
+  readonly history?: number | undefined;
+  /** As in `ChangeOptions`; when it was written before, the whole is a conflict for the caller. */
+  readonly key?: string | undefined;
+  /** For a session that is begun with it. */
+  readonly start?: Omit<Start, "command">;
+  /** Positions whose contents the store takes away with it. */
+  readonly erase?: Part["erase"];
+}
+
+export type Build = Command | ((state: State) => Command | Promise<Command>);
+
+export interface Start {
+  readonly command: Command;
+  /** For a fork: its parent's state at the fork point. */
+  readonly from?: State;
+  readonly parent?: { readonly session: SessionId; readonly seq: number };
+}
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+type Written = Exclude<Outcome, { readonly kind: "unknown" | "fenced" }>;
+
+type WriteOptions = ChangeOptions &
+  Pick<Part, "expect" | "parent"> & {
+    readonly beside?: Beside | null;
+    /** Shares of sessions that get something back. */
+    readonly ups?: readonly Part[];
+  };
+
+export interface WriterOptions {
+  readonly tenant: string;
+  /** What goes into the workspace's log with any change. */
+  readonly always?: Also;
+  /** Told of a log that was set back, to forget what was kept of it. */
+  readonly forget?: (log: LogId) => void;
+}
+
+/** A quota refuses also what was written before it was used up. */
+async function orFirst(
+  writing: Promise<Change | null>,
+  first: () => Promise<Change | null>,
+): Promise<Change | null> {
+  try {
+    return await writing;
+  } catch (error) {
+    const isRefused = error instanceof SkeinError && error.code === "refused";
+    const found = isRefused ? await first() : null;
+    if (found !== null) return found;
+    throw error;
+  }
+}
+
+/** What is to be done; or what was done with the same key, when it cannot be decided any more. */
+async function builtOrFirst(
+  build: Exclude<Build, Command>,
+  state: State,
+  first: () => Promise<Change | null>,
+): Promise<Command | Change> {
+  try {
+    return await build(state);
+  } catch (error) {
+    const found = error instanceof SkeinError ? await first() : null;
+    if (found !== null) return found;
+    throw error;
+  }
+}
+
+export function makeWriter(store: Store, world: World, states: StateReader, how: WriterOptions): Writer {
+  const { tenant, always } = how;
+  const newest = makeNewest({ store, states, suspend, forget: how.forget });
+  const { keep, refresh } = newest;
+  /** Changes of one session from one process wait for one another; between processes the store decides. */
+  const inTurn = makeLine();
+  const learn = makeLearner({ store, world });
+  const facts = { digest: world.digest, program: store.program };
+  const decided = (
+    state: State,
+    command: Command,
+    { actor, key }: Pick<ChangeOptions, "actor" | "key">,
+  ): ReturnType<typeof decideSealed> => {
+    const once = key === undefined ? null : keyOf(key);
+    return decideSealed(world, state, command, { facts: { ...facts, actor }, key: once });
+  };
+
+  /** False when the log is not there any more. */
+  async function suspend(session: LogId, known: Known, command: Command): Promise<boolean> {
+    const sealed = decided(known.state, command, { actor: "system" });
+    if ("refusal" in sealed || isWorkspaceId(session)) return true;
+    const expect = expectAt(noteState(known.state, known.hash));
+    return (await write(session, known, sealed, { actor: "system", expect })) !== null;
+  }
+
+  async function change(session: SessionId, build: Build, options: ChangeOptions): Promise<Change> {
+    let known = newest.known(session) ?? (await refresh(session));
+    const before = async (): Promise<Change | null> =>
+      options.key === undefined ? null : firstWith(session, (await refresh(session)).state, options.key);
+    if (known.state.standing.bindings.size > 0) await learn(session, known.state);
+    for (let tries = 0; tries < limit.conflictRetriesMax; tries++) {
+      if (options.expectSeq !== undefined && known.state.seq !== options.expectSeq) {
+        known = await refresh(session);
+        if (known.state.seq !== options.expectSeq) {
+          const first = await firstWith(session, known.state, options.key);
+          if (first !== null) return first;
+          throw moved(session, options.expectSeq, known.state.seq);
+        }
+      }
+      const { state } = known;
+      if (options.history !== undefined) newest.assertNone(session, options.history);
+      const command = typeof build === "function" ? await builtOrFirst(build, state, before) : build;
+      if ("firstSeq" in command) return command;
+      const alone = decided(state, command, options);
+      const { decision, ups } = isEnding(alone)
+        ? await paidBack({ state, command, decision: alone }, options)
+        : { decision: alone, ups: [] };
+      if ("refusal" in decision) {
+        // The state at hand may be old: nobody is refused on account of what has changed since.
+        const newer = await refresh(session);
+        if (newer.state.seq === state.seq) {
+          const first = await firstWith(session, state, options.key);
+          if (first !== null) return first;
+          throw refused(await refusedElsewhere(store, session, state, decision.refusal));
+        }
+        known = newer;
+        continue;
+      }
+      const writing = writeBeside(session, known, decision, { ...options, ups });
+      const written = await (options.key === undefined ? writing : orFirst(writing, before));
+      if (written !== null) return written;
+      known = await refresh(session);
+    }
+    throw new SkeinError("conflict", `${session} changes too fast to be written to`, {
+      hint: "try again later",
+    });
+  }
+
+  function paidBack(
+    asked: Parameters<typeof withPayback>[0],
+    options: ChangeOptions,
+  ): ReturnType<typeof withPayback> {
+    const again = (on: State, one: Command, whole: boolean) =>
+      decided(on, one, whole ? options : { actor: options.actor });
+    return withPayback(asked, again, { store, world }, async (other) => (await refresh(other)).state);
+  }
+
+  /**
+   * With what goes into the workspace's log, if anything does. Changes of one process that write there wait
+   * for one another: else all but one would be decided in vain, again and again.
+   */
+  function writeBeside(
+    session: SessionId,
+    known: Known,
+    sealed: Sealed,
+    options: ChangeOptions & { readonly ups: readonly Part[] },
+  ): Promise<Change | null> {
+    const { state } = known;
+    const also = options.also ?? always;
+    const { seq } = state;
+    const how = { ...options, expect: known.hash === "" ? expectAt(state) : { seq, hash: known.hash } };
+    const besides = () => also?.({ session, state, drafts: sealed.events }) ?? null;
+    const first = besides();
+    if (first === null) return write(session, known, sealed, how);
+    const once = async (beside: Beside | null): Promise<Change | null> => {
+      const written = await write(session, known, sealed, { ...how, beside });
+      if (written !== null) await beside?.after?.();
+      return written;
+    };
+    return first.then((beside) =>
+      beside === null || beside.events.length === 0
+        ? once(beside)
+        : inTurn([store.workspace], async () => once(await besides())),
+    );
+  }
+
+  /** What the change gave that was written with this key before; null when there was none. */
+  async function firstWith(
+    session: SessionId,
+    state: State,
+    key: string | undefined,
+  ): Promise<Change | null> {
+    const seq = key === undefined ? undefined : await store.keyed(session, keyOf(key));
+    return seq === undefined ? null : { state, firstSeq: seq, headSeq: state.seq, duplicate: true };
+  }
+
+  async function begin(session: SessionId, start: Start, options: ChangeOptions): Promise<Change> {
+    const state = start.from ?? emptyState;
+    const decision = decided(state, start.command, options);
+    if ("refusal" in decision) throw refused(decision.refusal);
+    const { parent } = start;
+    const written = await write(session, unread(state), decision, {
+      ...options,
+      expect: "absent",
+      ...(parent && { parent }),
+    });
+    if (written === null) throw new SkeinError("conflict", `${session} exists already`);
+    return written;
+  }
+
+  /** Null: the head was not where it was expected, and nothing is written. */
+  async function write(
+    session: SessionId,
+    known: Known,
+    sealed: Sealed,
+    options: WriteOptions,
+  ): Promise<Change | null> {
+    const { expect, epoch, parent, lease } = options;
+    const index = touchesIndex(known.state, sealed.events)
+      ? await indexEntry(store, parent?.session ?? session, known.state, sealed.events)
+      : undefined;
+    const part: Mutable<Part> = { session, expect, drafts: sealed.drafts };
+    if (epoch !== undefined) part.epoch = epoch;
+    if (parent !== undefined) part.parent = parent;
+    if (lease !== undefined) part.lease = lease;
+    if (index !== undefined) part.index = index;
+    const { parts, blobs } = wholeOf({ store, world }, part, sealed, options);
+    const answer = blobs.length === 0 ? await store.append(parts) : await withBlobs(parts, blobs);
+    const outcome = answer.kind === "ok" ? answer : await unfenced(parts, answer);
+    if (outcome.kind === "conflict") return null;
+    if (outcome.kind === "duplicate") {
+      const { state } = await refresh(session);
+      return { state, firstSeq: outcome.seq, headSeq: state.seq, duplicate: true };
+    }
+    const appended = outcome.parts[0];
+    if (appended === undefined) throw new SkeinError("corrupt", "the store acknowledged nothing");
+    return publish(session, known, sealed.drafts, appended);
+  }
+
+  /**
+   * Blobs first. One that was there may be swept away with its last record before ours refers to it: once
+   * more then.
+   */
+  async function withBlobs(parts: readonly Part[], blobs: Sealed["blobs"]): Promise<Outcome> {
+    for (let tries = 1; ; tries++) {
+      for (const { hash, bytes } of blobs) await store.putBlob(hash, [bytes]);
+      try {
+        return await store.append(parts);
+      } catch (error) {
+        // What a quota refuses is not to be used up by it.
+        if (error instanceof SkeinError && error.code === "refused")
+          for (const { hash } of blobs) await store.dropBlob(hash).catch(() => undefined);
+        const swept = error instanceof SkeinError && error.code === "not-found";
+        if (!swept || tries === limit.unknownRetriesMax) throw error;
+      }
+    }
+  }
+
+  /** The new state, made from what was written without reading it back. */
+  function publish(
+    session: SessionId,
+    known: Known,
+    drafts: readonly Draft[],
+    { firstSeq, headSeq, at, hashes }: Appended,
+  ): Change | Promise<Change> {
+    // A rewind needs the mind at its target, which the reader of states knows how to find.
+    if (drafts.some(({ type }) => type === "session.rewound")) {
+      return states.advance(session, known, headSeq).then((next) => {
+        keep(session, next);
+        return { state: next.state, firstSeq, headSeq, duplicate: false };
+      }, notFoundOut({ session }));
+    }
+    let { state, bytes } = known;
+    for (const [place, draft] of drafts.entries()) {
+      const record = recordOf(session, draft, { seq: firstSeq + place, at, hash: hashes[place] ?? "" });
+      state = fold(state, trustEvent(record), noRecall);
+      bytes += recordBytes(record);
+    }
+    const next = states.note(session, {
+      ...known,
+      state,
+      recent: [],
+      hash: hashes.at(-1) ?? "",
+      events: known.events + drafts.length,
+      bytes,
+    });
+    keep(session, next);
+    return { state, firstSeq, headSeq, duplicate: false };
+  }
+
+  function together(
+    members: readonly Member[],
+    { actor }: { readonly actor: string },
+  ): Promise<readonly Appended[]> {
+    const sessions = members.map(({ session }) => session);
+    return inTurn(sessions, () => writeAll(members, actor));
+  }
+
+  async function writeAll(members: readonly Member[], actor: string): Promise<readonly Appended[]> {
+    for (let tries = 0; tries < limit.conflictRetriesMax; tries++) {
+      const all = await decideAll(members, actor);
+      if (all === null) continue;
+      const outcome = await appendAll(all.parts, all.blobs);
+      if (outcome.kind === "ok") return outcome.parts;
+      if (outcome.kind === "duplicate")
+        throw new SkeinError("conflict", "a change with this key was written before");
+    }
+    throw new SkeinError("conflict", "the sessions change too fast to be written to", {
+      hint: "try again later",
+    });
+  }
+
+  /** Null: one was refused, but those decided before it have changed meanwhile, and it may be due to that. */
+  async function decideAll(
+    members: readonly Member[],
+    actor: string,
+  ): Promise<{ parts: Part[]; blobs: Sealed["blobs"] } | null> {
+    const parts: Part[] = [];
+    const blobs: Sealed["blobs"][number][] = [];
+    for (const { session, build, epoch, history, key, erase, start } of members) {
+      const state = start === undefined ? (await refresh(session)).state : (start.from ?? emptyState);
+      if (history !== undefined) newest.assertNone(session, history);
+      if (state.standing.bindings.size > 0) await learn(session, state);
+      const command = typeof build === "function" ? await build(state) : build;
+      const sealed = decided(state, command, { actor, key });
+      if ("refusal" in sealed) {
+        for (const { session: earlier, expect } of parts) {
+          if (typeof expect === "object" && (await store.head(earlier))?.seq !== expect.seq) return null;
+        }
+        throw refused(sealed.refusal);
+      }
+      const parent = start?.parent;
+      const index = touchesIndex(state, sealed.events)
+        ? await indexEntry(store, parent?.session ?? session, state, sealed.events)
+        : undefined;
+      parts.push({
+        session,
+        expect: start === undefined ? expectAt(state) : "absent",
+        drafts: sealed.drafts,
+        ...(epoch === undefined ? {} : { epoch }),
+        ...(parent === undefined ? {} : { parent }),
+        ...(index === undefined ? {} : { index }),
+        ...(erase === undefined ? {} : { erase }),
+      });
+      blobs.push(...sealed.blobs);
+    }
+    return { parts, blobs };
+  }
+
+  /** Conflicts are the caller's; a lost answer is followed until it is known. */
+  async function appendAll(parts: readonly Part[], blobs: Sealed["blobs"]): Promise<Written> {
+    for (const { hash, bytes } of blobs) await store.putBlob(hash, [bytes]);
+    return unfenced(parts, await store.append(parts));
+  }
+
+  async function unfenced(parts: readonly Part[], answer: Outcome): Promise<Written> {
+    const outcome = await certainly({ store, world }, parts, answer);
+    if (outcome.kind !== "fenced") return outcome;
+    const whose = outcome.session;
+    return fenced(parts.find(({ session }) => session === whose) ?? { session: whose });
+  }
+
+  const keyOf = (key: string): string => {
+    if (
+      typeof key !== "string" ||
+      !key.isWellFormed() ||
+      key.length === 0 ||
+      key.length > limit.idempotencyKeyCharsMax
+    ) {
+      throw new SkeinError(
+        "invalid",
+        `an idempotency key has 1 to ${limit.idempotencyKeyCharsMax} characters`,
+      );
+    }
+    return recordKey(world, tenant, key);
+  };
+
+  async function commit(given: readonly Part[]): Promise<readonly Appended[]> {
+    const parts = keyedParts(world, given);
+    const outcome = await certainly({ store, world }, parts, await store.append(parts));
+    if (outcome.kind === "ok") return outcome.parts;
+    throw new SkeinError("conflict", `${outcome.session} changed in the meantime`, { hint: "try again" });
+  }
+
+  return {
+    change: (session, build, options) => inTurn([session], () => change(session, build, options)),
+    begin,
+    current: async (session) => (await refresh(session)).state,
+    commit,
+    together,
+    keyed: (session, key) => store.keyed(session, keyOf(key)),
+    forget: newest.forget,
+    history: newest.times,
+    assertHistory: newest.assertNone,
+    setBack: newest.setBack,
+  };
+}
+
+interface Place {
+  readonly store: Store;
+  readonly world: World;
+}
+
+/** All that goes into one append with a part. */
+function wholeOf(place: Place, part: Part, { blobs }: Sealed, { ups = [], beside, actor }: WriteOptions) {
+  if (ups.length === 0 && (beside ?? null) === null) return { parts: [part], blobs };
+  const share = shareOf(place, beside, actor);
+  return { parts: [part, ...ups, ...share.parts], blobs: [...blobs, ...share.blobs] };
+}
+
+/** The workspace's share of a change, if it has one. */
+function shareOf(
+  { store, world }: Place,
+  beside: Beside | null | undefined,
+  actor: string,
+): { parts: Part[]; blobs: Sealed["blobs"] } {
+  if (beside === null || beside === undefined || beside.events.length === 0) return { parts: [], blobs: [] };
+  const { drafts, blobs } = seal(world, beside.events, { actor, key: null });
+  const { headSeq: seq, headHash: hash } = beside;
+  const expect = seq === 0 ? "absent" : hash === undefined ? { seq } : { seq, hash };
+  return { parts: [{ session: store.workspace, expect, drafts }], blobs };
+}

@@ -1,0 +1,269 @@
+/**
+ * Delivering: messages to other stores wait in the sender's log until they are known to have arrived. Whoever
+ * delivers writes to the receiver's log first and to the sender's second. If it dies in between, the next one
+ * finds the message there already; two at once do no harm. Of one pair the numbers go in order: what waits
+ * holds up those behind it, what is refused for good does not.
+ */
+import { isAskedOut, isFull } from "../../core/decide/message.ts";
+import { readEvent, type EventOf } from "../../core/event.ts";
+import { SkeinError } from "../../core/error.ts";
+import type { SessionId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import type { State } from "../../core/state.ts";
+import type { Store } from "../../store/port.ts";
+import { contentOf } from "../read/content.ts";
+import type { Context } from "../deps.ts";
+import { hasReceived, momentText, receiving, type Letter } from "./envelope.ts";
+import { makeStateReader } from "../read/state-reader.ts";
+import { makeWriter, type Writer } from "../log/writer.ts";
+
+export type DeliverProgress = (done: { readonly messages: number; readonly sessions: number }) => void;
+
+export interface DeliverReport {
+  /** Sessions that were looked at. */
+  readonly sessions: number;
+  /** Messages that are known to have arrived now, and that were refused for good. */
+  readonly delivered: number;
+  readonly refused: number;
+  /** Requests that were given up since there was no reply in time. */
+  readonly overdue: number;
+  /** What still waits, and why. */
+  readonly waiting: readonly Waiting[];
+}
+
+export interface Waiting {
+  readonly session: SessionId;
+  readonly to: string;
+  readonly count: number;
+  readonly reason: string;
+}
+
+/** Another store, and the writer for it. */
+export interface There {
+  readonly store: Store;
+  readonly writer: Writer;
+}
+
+/** Other stores by their place, each opened once. A place that cannot be opened is tried once. */
+export interface Stores extends AsyncDisposable {
+  at(place: string): Promise<There>;
+}
+
+export function otherStores({ openStore, world }: Context): Stores {
+  const opened = new Map<string, Promise<There>>();
+  const open = async (place: string): Promise<There> => {
+    if (openStore === undefined) throw new SkeinError("unavailable", "this engine cannot open other stores");
+    const store = await openStore(place, { create: false });
+    return { store, writer: makeWriter(store, world, makeStateReader(store), { tenant: "default" }) };
+  };
+  return {
+    at(place) {
+      const known = opened.get(place) ?? open(place);
+      opened.set(place, known);
+      return known;
+    },
+    async [Symbol.asyncDispose]() {
+      for (const one of opened.values()) await one.then(({ store }) => store.close()).catch(() => undefined);
+    },
+  };
+}
+
+/** Goes on with every message of this store that waits, and gives up requests whose time is over. */
+export async function deliverAll(context: Context, progress?: DeliverProgress): Promise<DeliverReport> {
+  await using stores = otherStores(context);
+  let report: DeliverReport = { sessions: 0, delivered: 0, refused: 0, overdue: 0, waiting: [] };
+  for (const session of await sendersOf(context.store)) {
+    const done = await deliverFrom(context, session, stores).catch((error: unknown) =>
+      failed(session, error),
+    );
+    report = {
+      sessions: report.sessions + 1,
+      delivered: report.delivered + done.delivered,
+      refused: report.refused + done.refused,
+      overdue: report.overdue + done.overdue,
+      waiting: [...report.waiting, ...done.waiting],
+    };
+    progress?.({ messages: report.delivered + report.refused, sessions: report.sessions });
+  }
+  return report;
+}
+
+/** One session that cannot be read does not hold up the others. */
+function failed(session: SessionId, error: unknown): Delivered {
+  if (!(error instanceof SkeinError)) throw error;
+  const waiting = [{ session, to: "", count: 0, reason: error.message }];
+  return { delivered: 0, refused: 0, overdue: 0, waiting };
+}
+
+/** Sessions that live here and have something open, listed before anything is done. */
+async function sendersOf(store: Store): Promise<SessionId[]> {
+  const found: SessionId[] = [];
+  for (let cursor: string | null = null; ;) {
+    const page: Awaited<ReturnType<Store["list"]>> = await store.list(
+      { outbox: true },
+      { limit: limit.listMax, ...(cursor === null ? {} : { cursor }) },
+    );
+    const own = page.rows.filter(({ copy, status }) => copy !== true && status !== "moved");
+    found.push(...own.map(({ session }) => session));
+    if (page.cursor === null) return found;
+    cursor = page.cursor;
+  }
+}
+
+type Delivered = Omit<DeliverReport, "sessions">;
+
+/** What one session has to be delivered: all of it, or to one receiver only. */
+export async function deliverFrom(
+  context: Context,
+  session: SessionId,
+  stores: Stores,
+  only?: SessionId,
+): Promise<Delivered> {
+  const overdue = await giveUp(context, session);
+  const { standing } = await context.writer.current(session);
+  // Where its messages go was said by someone whom nobody here trusts yet.
+  if (standing.unreviewed) return { delivered: 0, refused: 0, overdue, waiting: [] };
+  const pairs = new Map<string, { readonly seq: number; readonly number: number }[]>();
+  for (const { to, seq, number } of standing.outbox.values()) {
+    if (only === undefined || to === only) pairs.set(to, [...(pairs.get(to) ?? []), { seq, number }]);
+  }
+  let [delivered, refused] = [0, 0];
+  const waiting: Waiting[] = [];
+  for (const [to, unsorted] of pairs) {
+    const queue = unsorted.toSorted((a, b) => a.number - b.number);
+    for (const [place, { seq }] of queue.entries()) {
+      const became = await hand(context, session, seq, stores);
+      if (became.kind === "waits") {
+        waiting.push({ session, to, count: queue.length - place, reason: became.reason });
+        break;
+      }
+      if (became.kind === "arrived") delivered++;
+      else refused++;
+    }
+  }
+  return { delivered, refused, overdue, waiting };
+}
+
+type Became =
+  | { readonly kind: "arrived" }
+  | { readonly kind: "waits"; readonly reason: string }
+  | { readonly kind: "refused"; readonly error: string; readonly reason: string };
+
+/** Hands one message over, and writes down in the sender's log what became of it. */
+async function hand(context: Context, session: SessionId, seq: number, stores: Stores): Promise<Became> {
+  const { letter, place } = await letterAt(context.store, session, seq);
+  const became: Became =
+    letter === null || place === undefined
+      ? { kind: "refused", error: "erased", reason: "its text was erased before it was delivered" }
+      : await offer(context, letter, stores, place);
+  if (became.kind === "waits") return became;
+  const { message, to } = await sentAt(context.store, session, seq);
+  const told =
+    became.kind === "arrived" ? "" : `Your message ${message} to ${to} was not accepted: ${became.reason}`;
+  await settle(
+    context,
+    session,
+    became.kind === "arrived"
+      ? { do: "deliver", message }
+      : { do: "refuse", message, error: became.error, reason: cut(became.reason), text: told },
+  );
+  return became;
+}
+
+const cut = (reason: string): string => reason.slice(0, limit.reasonCharsMax);
+
+/** Whoever else delivers may have been first, and the session may have moved away meanwhile. */
+async function settle(
+  { writer }: Context,
+  session: SessionId,
+  command: Parameters<Writer["change"]>[1],
+): Promise<boolean> {
+  try {
+    await writer.change(session, command, { actor: "system", asked: false });
+    return true;
+  } catch (error) {
+    if (error instanceof SkeinError && (error.code === "not-found" || error.code === "refused")) return false;
+    throw error;
+  }
+}
+
+/** Writes it to the receiver's log, unless it is there. */
+async function offer(context: Context, letter: Letter, stores: Stores, place: string): Promise<Became> {
+  const { from, to, number } = letter;
+  let there: There;
+  try {
+    there = await stores.at(place);
+  } catch (error) {
+    if (!(error instanceof SkeinError)) throw error;
+    return { kind: "waits", reason: error.message };
+  }
+  try {
+    // What is known of it may be old: nobody is refused for what has changed since.
+    await there.writer.current(to);
+    const build = (state: State) => receiving(there.store, state, letter, context.place);
+    await there.writer.change(to, build, { actor: `session:${from}`, asked: false });
+    return { kind: "arrived" };
+  } catch (error) {
+    if (!(error instanceof SkeinError)) throw error;
+    const state = await there.writer.current(to).catch(() => null);
+    const isUsed = state !== null && number <= (state.standing.received.get(from) ?? 0);
+    if (isUsed && (await hasReceived(there.store, letter))) return { kind: "arrived" };
+    return mayPass(error, state, letter) ? { kind: "waits", reason: reasonOf(error) } : lost(error);
+  }
+}
+
+const reasonOf = ({ message, hint }: SkeinError): string =>
+  hint === undefined ? message : `${message}; ${hint}`;
+const lost = (error: SkeinError): Became => ({ kind: "refused", error: error.code, reason: reasonOf(error) });
+
+/** Whether it is worth trying again: the receiver has too much to do, or its store cannot be used now. */
+function mayPass({ code }: SkeinError, state: State | null, { deadlineMs }: Letter): boolean {
+  if (!["refused", "not-found", "invalid"].includes(code)) return true;
+  if (state === null) return false;
+  const busy = isFull(state.standing.inbox) || (deadlineMs !== undefined && isAskedOut(state));
+  const isOver = ["closed", "archived", "moved"].includes(state.standing.status);
+  return !isOver && (busy || state.standing.newer !== null);
+}
+
+/** Gives up requests of a session that had no reply in time, and tells it. Gives how many. */
+export async function giveUp(context: Context, session: SessionId): Promise<number> {
+  const nowMs = context.store.now();
+  const { standing } = await context.writer.current(session);
+  const late = [...standing.requests.entries()].filter(([, { deadlineMs }]) => deadlineMs < nowMs);
+  let count = 0;
+  for (const [message, { to, deadlineMs }] of late) {
+    const until = momentText(deadlineMs);
+    const text = `Your request ${message} to ${to} had no reply by ${until}, so it was given up.`;
+    const given = { do: "refuse", message, error: "deadline", reason: `no reply by ${until}`, text } as const;
+    if (await settle(context, session, given)) count++;
+  }
+  return count;
+}
+
+async function sentAt(
+  store: Store,
+  session: SessionId,
+  seq: number,
+): Promise<EventOf<"message.sent">["body"]> {
+  const [record] = await store.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
+  if (record?.type !== "message.sent")
+    throw new SkeinError("corrupt", `record ${seq} of ${session} is no message that was sent`);
+  return (readEvent(record, false).event as EventOf<"message.sent">).body;
+}
+
+/** The message as it was sent; null when its text is gone. */
+async function letterAt(
+  store: Store,
+  session: SessionId,
+  seq: number,
+): Promise<{ readonly letter: Letter | null; readonly place: string | undefined }> {
+  const { message, to, number, topic, replyTo, deadlineMs } = await sentAt(store, session, seq);
+  const [record] = await store.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: true });
+  const content = (record === undefined ? undefined : await contentOf(store, record)) as
+    | { readonly blocks: readonly { readonly text?: string }[]; readonly place?: string }
+    | undefined;
+  const text = content?.blocks[0]?.text;
+  if (text === undefined) return { letter: null, place: undefined };
+  const letter = { message, from: session, to: to as SessionId, number, text, topic, replyTo, deadlineMs };
+  return { letter, place: content?.place };
+}

@@ -1,0 +1,107 @@
+/** A message on its way: what is said of it at both ends, and how a receiver is looked at before. */
+import type { CommandOf } from "../../core/command.ts";
+import { SkeinError } from "../../core/error.ts";
+import type { SessionId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import type { State } from "../../core/state.ts";
+import type { Store } from "../../store/port.ts";
+import { holdTo } from "./contract.ts";
+import { whereTo } from "../read/moved.ts";
+
+export interface Letter {
+  readonly message: string;
+  readonly from: SessionId;
+  readonly to: SessionId;
+  readonly number: number;
+  readonly text: string;
+  readonly topic?: string | undefined;
+  readonly replyTo?: string | undefined;
+  readonly deadlineMs?: number | undefined;
+}
+
+/**
+ * What the receiver is asked to take. Throws what the decision cannot know: that it lives elsewhere, or that
+ * the message breaks a contract. `place`: where the sender lives, when that is another store.
+ */
+export async function receiving(
+  store: Store,
+  state: State,
+  letter: Letter,
+  place?: string,
+): Promise<CommandOf<"receive">> {
+  const { message, from, to, text, topic, replyTo, deadlineMs } = letter;
+  const lastNumber = state.standing.received.get(from) ?? 0;
+  // What is there already is for the decision to find, whatever became of the receiver since.
+  const isThere = letter.number <= lastNumber && (await hasReceived(store, letter));
+  if (!isThere) {
+    await checkLivesHere(store, to, state);
+    await holdTo(store, { session: to, state }, { topic, text });
+  }
+  // A sender whose store was restored from a backup gives out numbers a second time.
+  const number = isThere ? letter.number : Math.max(letter.number, lastNumber + 1);
+  return {
+    do: "receive",
+    from,
+    message,
+    number,
+    text,
+    ...(topic === undefined ? {} : { topic }),
+    ...(replyTo === undefined ? {} : { replyTo }),
+    ...(deadlineMs === undefined ? {} : { deadlineMs }),
+    ...noteOf(letter),
+    ...(place === undefined ? {} : { place }),
+  };
+}
+
+/**
+ * Whether the receiver's log holds this message. The number does not tell: after the sender's store was
+ * restored from a backup another message may have it. A message is recorded under its own number or a later
+ * one, and the numbers of a sender ascend, so the search ends at the first number before its own.
+ */
+export async function hasReceived(store: Store, letter: Letter): Promise<boolean> {
+  const { message, from, to, number } = letter;
+  const types = ["message.received"];
+  for (let toSeq = Infinity; toSeq > 0;) {
+    const range = { fromSeq: 1, toSeq, reverse: true, limit: limit.pageRecordsMax, types, contents: false };
+    const page = await store.read(to, range);
+    for (const { body } of page) {
+      const found = JSON.parse(body) as { message: string; from: string; number: number };
+      if (found.from !== from) continue;
+      if (found.message === message) return true;
+      if (found.number < number) return false;
+    }
+    toSeq = (page.at(-1)?.seq ?? 1) - 1;
+  }
+  return false;
+}
+
+/** What a model must be told that is to reply, or that waits for several replies. */
+function noteOf({ message, replyTo, deadlineMs }: Letter): { readonly note?: string } {
+  const request =
+    deadlineMs === undefined
+      ? []
+      : [
+          `[request ${message}: reply with the send tool, replyTo ${message}, ` +
+            `until ${momentText(deadlineMs)}]`,
+        ];
+  const reply = replyTo === undefined ? [] : [`[this is the reply to ${replyTo}]`];
+  const lines = [...reply, ...request];
+  return lines.length === 0 ? {} : { note: lines.join("\n") };
+}
+
+export const momentText = (ms: number): string =>
+  Math.abs(ms) <= 8.64e15 ? new Date(ms).toISOString() : String(ms);
+
+/** A message goes to where its receiver lives. */
+export async function checkLivesHere(store: Store, session: SessionId, state: State): Promise<void> {
+  if ((await store.head(session))?.copy === true) {
+    throw new SkeinError("refused", `${session} is a copy of a session that lives elsewhere`, {
+      hint: "send it where it lives: --at STORE",
+    });
+  }
+  if (state.standing.status !== "moved") return;
+  const where = await whereTo(store, session, state);
+  throw new SkeinError("refused", `${session} was moved${where === null ? "" : ` to ${where}`}`, {
+    hint: "send it where it lives now: --at STORE",
+  });
+}

@@ -1,0 +1,363 @@
+/**
+ * Sending. Within a store one append writes a message to both logs, so that it is never sent without being
+ * received. To another store it is written to the sender's log first, with where it is to go, and delivered
+ * from there: see deliver.ts.
+ */
+import { resolve } from "node:path";
+import { decide } from "../../core/decide.ts";
+import { checkOptions, SkeinError } from "../../core/error.ts";
+import { readEvent, type EventOf } from "../../core/event.ts";
+import { makeSessionId, parseSessionId, quote, type SessionId } from "../../core/ids.ts";
+import { checkJson } from "../../core/text/json.ts";
+import { limit } from "../../core/limit.ts";
+import type { State } from "../../core/state.ts";
+import type { Store } from "../../store/port.ts";
+import { readContent } from "../read/content.ts";
+import { checkTopic, holdTo } from "./contract.ts";
+import { deliverFrom, otherStores, type Stores, type There } from "./deliver.ts";
+import type { Context } from "../deps.ts";
+import { findSession } from "../read/find.ts";
+import { checkLivesHere, momentText, receiving, type Letter } from "./envelope.ts";
+import { makeLine, type InLine } from "../log/keyed-mutex.ts";
+import type { Written } from "../log/append-result.ts";
+
+export interface SendOptions {
+  /** What it is about. The receiver may have declared a contract for it. */
+  readonly topic?: string;
+  /** The request that this replies to. */
+  readonly replyTo?: string;
+  /** Makes a request of it: how long, or until when, a reply is waited for. One of them. */
+  readonly withinMs?: number;
+  readonly deadlineMs?: number;
+  /** The place of another store, if the receiver lives there. */
+  readonly at?: string;
+  /** A second message with the same key is not sent; it gives the result of the first. */
+  readonly key?: string;
+}
+
+export interface Sent {
+  readonly message: string;
+  readonly to: SessionId;
+  /** The position in the sender's log. */
+  readonly seq: number;
+  /** Whether it is in the receiver's inbox. To another store it may have to wait. */
+  readonly delivered: boolean;
+  /** Why it is not. */
+  readonly reason?: string;
+}
+
+/** The tool call that sends it: its result is written in the same append. */
+interface Calling {
+  readonly id: string;
+  readonly epoch: number;
+  readonly history: number;
+  readonly actor: string;
+}
+
+interface Outgoing extends Omit<SendOptions, "withinMs" | "at"> {
+  readonly to: string;
+  readonly text: string;
+  readonly place?: string;
+}
+
+/** Of each engine, by its writer. */
+const lines = new WeakMap<Context["writer"], InLine>();
+
+/**
+ * `to` may be left out of a reply. Messages of a pair go in the order of the calls, also when nobody waits
+ * for one before sending the next.
+ */
+export async function sendMessage(
+  context: Context,
+  from: SessionId,
+  { to, value, ...options }: SendOptions & { readonly to: string | null; readonly value: unknown },
+  call?: Calling,
+): Promise<Sent> {
+  checkSend(options);
+  const text = textOf(value);
+  const inLine = lines.get(context.writer) ?? makeLine();
+  lines.set(context.writer, inLine);
+  return inLine([`${from} ${to ?? options.replyTo}`], () =>
+    sendText(context, from, { to, text, ...options }, call),
+  );
+}
+
+async function sendText(
+  context: Context,
+  from: SessionId,
+  { to, text, ...options }: SendOptions & { readonly to: string | null; readonly text: string },
+  call: Calling | undefined,
+): Promise<Sent> {
+  const { topic, replyTo, key } = options;
+  const before = key === undefined ? null : await sentWith(context, from, key);
+  if (before !== null) return before;
+  const deadlineMs = deadlineOf(options, context.store.now());
+  const about = {
+    ...(topic === undefined ? {} : { topic }),
+    ...(replyTo === undefined ? {} : { replyTo }),
+    ...(deadlineMs === undefined ? {} : { deadlineMs }),
+    ...(key === undefined ? {} : { key }),
+  };
+  const addressed = await address(context, from, to, options);
+  const outgoing: Outgoing = { ...addressed, text, ...about };
+  await using stores = otherStores(context);
+  const { place } = addressed;
+  if (place === undefined) return await sendHere(context, from, outgoing, stores, call);
+  return await sendAway(context, from, { ...outgoing, place }, stores, call);
+}
+
+const known = ["topic", "replyTo", "withinMs", "deadlineMs", "at", "key"];
+
+function checkSend(options: SendOptions): void {
+  checkOptions("send", options, known);
+  const { topic, withinMs, deadlineMs, at } = options;
+  if (topic !== undefined) checkTopic(topic);
+  if (withinMs !== undefined && deadlineMs !== undefined)
+    throw new SkeinError("invalid", "send: give withinMs or deadlineMs, not both");
+  const wrong = [withinMs, deadlineMs].find(
+    (ms) => ms !== undefined && !(Number.isSafeInteger(ms) && ms > 0),
+  );
+  if (wrong !== undefined) {
+    throw new SkeinError("invalid", `send: a reply cannot be waited for until ${quote(wrong)}`, {
+      hint: "give a whole number of milliseconds",
+    });
+  }
+  if (at === undefined || (typeof at === "string" && at !== "" && at !== "memory:")) return;
+  throw new SkeinError("invalid", `send: ${quote(at)} is no place of another store`, {
+    hint: "give the path of a file",
+  });
+}
+
+/** A value that is no text is sent as its JSON. */
+function textOf(value: unknown): string {
+  if (typeof value === "string" && value.trim() !== "") return value;
+  if (typeof value === "string")
+    throw new SkeinError("invalid", "send: the message is empty", { hint: "say something in it" });
+  checkJson("the message", value);
+  return JSON.stringify(value);
+}
+
+function deadlineOf({ withinMs, deadlineMs }: SendOptions, nowMs: number): number | undefined {
+  const until = deadlineMs ?? (withinMs === undefined ? undefined : nowMs + withinMs);
+  if (until === undefined || until > nowMs) return until;
+  throw new SkeinError("invalid", `send: ${momentText(until)} is over, so no reply can come until then`);
+}
+
+/** Whom it goes to, and in which store. */
+async function address(
+  context: Context,
+  from: SessionId,
+  to: string | null,
+  { replyTo, at }: SendOptions,
+): Promise<{ readonly to: string; readonly place?: string }> {
+  const place = at === undefined ? undefined : placeOf(at);
+  if (replyTo !== undefined) return addressOfReply(context, from, to, replyTo, place);
+  if (to === null) {
+    throw new SkeinError("invalid", "send: there is no receiver", { hint: "only a reply goes by itself" });
+  }
+  if (place === undefined) return { to: await findSession(context.store, to) };
+  return { to, place };
+}
+
+/** Places are written down, and so must not depend on where a program was started. */
+const placeOf = (at: string): string => (/^[a-z][a-z0-9+]+:\/\//.test(at) ? at : resolve(at));
+
+async function addressOfReply(
+  { store, writer }: Context,
+  from: SessionId,
+  to: string | null,
+  replyTo: string,
+  at: string | undefined,
+): Promise<{ readonly to: string; readonly place?: string }> {
+  const request = (await writer.current(from)).standing.asked.get(replyTo);
+  if (request === undefined) {
+    throw new SkeinError("not-found", `there is no request ${quote(replyTo)} to reply to`, {
+      hint: 'nobody asked this, or it was replied to already; "skein state" shows what waits for a reply',
+    });
+  }
+  if (to !== null && !request.from.endsWith(to)) {
+    throw new SkeinError("invalid", `${replyTo} is a request of ${request.from}, not of ${quote(to)}`, {
+      hint: "a reply goes to whoever asked; leave the receiver out",
+    });
+  }
+  if (request.deadlineMs < store.now()) {
+    const when = momentText(request.deadlineMs);
+    throw new SkeinError("refused", `${replyTo} was given up at ${when}: nobody waits for a reply any more`, {
+      hint: `send it to ${request.from} as a message of its own`,
+    });
+  }
+  if (at !== undefined) return { to: request.from, place: at };
+  const content = (await readContent(store, from, request.seq)) as { readonly place?: string } | undefined;
+  if (content?.place === undefined || (await livesHere(store, writer, request.from as SessionId)))
+    return { to: await findSession(store, request.from) };
+  return { to: request.from, place: content.place };
+}
+
+async function livesHere(store: Store, writer: Context["writer"], session: SessionId): Promise<boolean> {
+  const head = await store.head(session);
+  if (head === undefined || head.copy === true) return false;
+  return (await writer.current(session)).standing.status !== "moved";
+}
+
+async function sendHere(
+  context: Context,
+  from: SessionId,
+  { to: id, text, key, ...about }: Outgoing,
+  stores: Stores,
+  call: Calling | undefined,
+): Promise<Sent> {
+  const { store, writer, actor } = context;
+  const to = parseSessionId(id);
+  await deliverBefore(context, from, to, stores);
+  const message = newMessage(context);
+  const inCall = call === undefined ? {} : { call: call.id, output: { message, to } };
+  let number = 0;
+  const build = (state: State) => {
+    number = (state.standing.sent.get(to) ?? 0) + 1;
+    return { do: "send", to, message, text, ...about, ...inCall } as const;
+  };
+  const take = (state: State) => receiving(store, state, { message, from, to, number, text, ...about });
+  try {
+    const [sent] = await writer.together(
+      [
+        { session: from, epoch: call?.epoch, history: call?.history, key, build },
+        { session: to, build: take },
+      ],
+      { actor: call?.actor ?? actor },
+    );
+    return { message, to, seq: sent?.firstSeq ?? 0, delivered: true };
+  } catch (error) {
+    // Somebody with the same key may have been first.
+    const first = key === undefined ? null : await sentWith(context, from, key);
+    if (first !== null) return first;
+    throw error;
+  }
+}
+
+const newMessage = ({ world }: Context): string =>
+  makeSessionId({ nowMs: world.now(), random: world.random(10) }).replace("ses_", "msg_");
+
+/** What was sent to it before and still waits goes first. */
+async function deliverBefore(
+  context: Context,
+  from: SessionId,
+  to: SessionId,
+  stores: Stores,
+): Promise<void> {
+  const { outbox } = (await context.writer.current(from)).standing;
+  if ([...outbox.values()].some((one) => one.to === to)) await deliverFrom(context, from, stores, to);
+}
+
+async function sendAway(
+  context: Context,
+  from: SessionId,
+  { to: idOrEnding, text, place, key, ...about }: Outgoing & { readonly place: string },
+  stores: Stores,
+  call: Calling | undefined,
+): Promise<Sent> {
+  const there = await reached(stores, place);
+  if (there?.store.workspace === context.store.workspace) {
+    const to = await findSession(context.store, idOrEnding);
+    return sendHere(
+      context,
+      from,
+      { to, text, ...(key === undefined ? {} : { key }), ...about },
+      stores,
+      call,
+    );
+  }
+  const to = there === null ? parseSessionId(idOrEnding) : await findSession(there.store, idOrEnding);
+  if (there !== null) {
+    await deliverBefore(context, from, to, stores);
+    await look(context, there, { message: "", from, to, number: Infinity, text, ...about });
+  }
+  const message = newMessage(context);
+  const inCall = call === undefined ? {} : { call: call.id, output: { message, to } };
+  const { firstSeq, duplicate } = await context.writer.change(
+    from,
+    { do: "send", to, message, text, place, ...about, ...inCall },
+    { actor: call?.actor ?? context.actor, epoch: call?.epoch, history: call?.history, key },
+  );
+  const first = duplicate && key !== undefined ? await sentWith(context, from, key) : null;
+  if (first !== null) return first;
+  const { waiting } = await deliverFrom(context, from, stores, to);
+  const sent = { message, to, seq: firstSeq };
+  return { ...sent, ...(await becameOf(context, from, sent, waiting[0]?.reason)) };
+}
+
+async function becameOf(
+  { store, writer }: Context,
+  from: SessionId,
+  { message, seq: fromSeq }: Pick<Sent, "message" | "seq">,
+  reason: string | undefined,
+): Promise<Pick<Sent, "delivered" | "reason">> {
+  const { standing, seq: toSeq } = await writer.current(from);
+  if (standing.outbox.has(message)) return { delivered: false, reason: reason ?? "it waits to be delivered" };
+  const range = { fromSeq, toSeq, limit: limit.pageRecordsMax, types: ["message.refused"], contents: true };
+  for (const record of await store.read(from, range)) {
+    const { body, content } = readEvent(record, true).event as EventOf<"message.refused">;
+    if (body.message !== message || body.error === "deadline") continue;
+    return { delivered: false, reason: content?.reason ?? "it was refused" };
+  }
+  return { delivered: true };
+}
+
+/** The other store; null when it is there and cannot be used now, so that the message has to wait. */
+async function reached(stores: Stores, place: string): Promise<There | null> {
+  try {
+    return await stores.at(place);
+  } catch (error) {
+    if (error instanceof SkeinError && error.code === "unavailable" && !isForever(error)) return null;
+    throw error;
+  }
+}
+
+/** An engine that opens no stores will not do so later. */
+const isForever = ({ message }: SkeinError): boolean => message.includes("this engine cannot");
+
+/** What the receiver would refuse now is refused before anything is written. */
+async function look(context: Context, { store, writer }: There, letter: Letter): Promise<void> {
+  const state = await writer.current(letter.to);
+  const command = await receiving(store, state, letter, context.place);
+  const facts = { actor: context.actor, digest: context.world.digest, program: store.program };
+  const decision = decide(state, command, facts);
+  if (decision.ok) return;
+  const { code, message, hint } = decision.refusal;
+  throw new SkeinError(code, message, { hint });
+}
+
+/** The message that was sent with this key before. */
+async function sentWith(context: Context, from: SessionId, key: string): Promise<Sent | null> {
+  const { store, writer } = context;
+  const seq = await writer.keyed(from, key);
+  if (seq === undefined) return null;
+  const [record] = await store.read(from, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
+  if (record?.type !== "message.sent") {
+    throw new SkeinError("conflict", `the key ${quote(key)} is that of another change`, {
+      hint: "give the message a key of its own",
+    });
+  }
+  const { message, to } = (readEvent(record, false).event as EventOf<"message.sent">).body;
+  const sent = { message, to: to as SessionId, seq };
+  return { ...sent, ...(await becameOf(context, from, sent, undefined)) };
+}
+
+/** What a person sends: an input with a topic, held to the contract for it. */
+export async function sendInput(
+  { store, writer, actor }: Context,
+  session: SessionId,
+  value: unknown,
+  { topic, key }: { readonly topic?: string; readonly key?: string },
+): Promise<Written> {
+  if (topic !== undefined) checkTopic(topic);
+  const text = textOf(value);
+  const about = topic === undefined ? {} : { topic };
+  await writer.current(session);
+  const build = async (state: State) => {
+    await checkLivesHere(store, session, state);
+    await holdTo(store, { session, state }, { topic, text });
+    return { do: "append", records: [{ type: "input.received", text, ...about }], sent: true } as const;
+  };
+  const { firstSeq, headSeq, duplicate } = await writer.change(session, build, { actor, key });
+  return { seq: firstSeq, headSeq, duplicate };
+}

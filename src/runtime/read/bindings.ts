@@ -1,0 +1,20 @@
+/** The resource bindings of a session, with their addresses. */
+import type { SessionId } from "../../core/ids.ts";
+import type { State } from "../../core/state.ts";
+import type { Bound } from "../../tool/port.ts";
+import { readContent } from "./content.ts";
+import type { Context } from "../deps.ts";
+
+/** The bindings as the log has them; one whose content was erased cannot be used until it is bound again. */
+export async function readBindings(
+  { store }: Context,
+  session: SessionId,
+  { standing }: State,
+): Promise<readonly Bound[]> {
+  const bound: Bound[] = [];
+  for (const [name, { kind, mode, seq }] of standing.bindings.entries()) {
+    const content = await readContent(store, session, seq);
+    if (content !== undefined) bound.push({ ...(content as Omit<Bound, "name">), name, kind, mode });
+  }
+  return bound;
+}

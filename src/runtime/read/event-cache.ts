@@ -1,0 +1,188 @@
+/** Events of sessions that are read again and again, kept at hand for contexts and states. */
+import type { SessionId } from "../../core/ids.ts";
+import { blobReference, inflate, makeWhole } from "./content.ts";
+import { type ReadSaid, readSaid } from "./projection.ts";
+import type { Digest, StoredRecord } from "../../core/chain.ts";
+import { readEvent, type SessionEvent } from "../../core/event.ts";
+import { limit } from "../../core/limit.ts";
+import type { Store } from "../../store/port.ts";
+import type { StateReader } from "./state-reader.ts";
+
+/**
+ * Reads records one by one, and knows those that were read lately: whoever looks at one position after the
+ * other is shown the same items again and again. Of one reading they hold no more than can be shown at once.
+ */
+export async function makeReadSaid(context: ContextWorld, session: SessionId): Promise<ReadSaid> {
+  await freshen(context, session);
+  const add = makeWhole(session);
+  return async (seq) => {
+    const event = await readOne(context, session, seq);
+    if (event === undefined) return readSaid(context.store, session, seq);
+    add(event);
+    return event;
+  };
+}
+
+export interface ContextWorld {
+  readonly store: Store;
+  readonly states: Pick<StateReader, "at">;
+  readonly world: { readonly digest: Digest };
+  /** Spares reading again what is shown in every step. */
+  readonly cache?: EventCache;
+}
+
+/**
+ * Events by log and position. Whoever erases contents forgets them here too; what another process erased is
+ * found in the log, see `freshen`.
+ */
+export interface EventCache {
+  /** The head when it was last looked whether something was erased; undefined when nothing is held. */
+  checked(session: SessionId): number | undefined;
+  setChecked(session: SessionId, headSeq: number): void;
+  /** How often something was forgotten: what was read before that is not to be kept after it. */
+  forgotten(): number;
+  get(session: SessionId, seq: number): SessionEvent | undefined;
+  set(session: SessionId, event: SessionEvent): void;
+  /** What was read of a session's transcript last, so that a step reads only what is new. */
+  window(session: SessionId): Window | undefined;
+  setWindow(session: SessionId, window: Window): void;
+  /** All that is held, or all of one session. */
+  forget(session?: SessionId): void;
+}
+
+/** The events of a transcript up to a position, and the inputs among them. */
+export interface Window {
+  /** What it was read for: the same boundary, prunes and rewinds. */
+  readonly key: string;
+  readonly toSeq: number;
+  readonly events: readonly SessionEvent[];
+}
+
+/** Forgets what is held of a session if its log says since that something was erased. */
+export async function freshen({ store, cache }: ContextWorld, session: SessionId): Promise<void> {
+  if (cache === undefined) return;
+  const checked = cache.checked(session);
+  const headSeq = (await store.head(session))?.seq ?? 0;
+  if (checked === headSeq) return;
+  cache.setChecked(session, headSeq);
+  if (checked === undefined) return;
+  const range = { fromSeq: checked + 1, toSeq: headSeq, limit: 1, contents: false };
+  const found = await store.read(session, { ...range, types: ["content.erased"] });
+  if (found.length === 0) return;
+  cache.forget(session);
+  cache.setChecked(session, headSeq);
+}
+
+export async function readOne(
+  { store, cache }: ContextWorld,
+  session: SessionId,
+  seq: number,
+): Promise<SessionEvent | undefined> {
+  const known = cache?.get(session, seq);
+  if (known !== undefined) return known;
+  const forgotten = cache?.forgotten();
+  const [record] = await store.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: true });
+  const event = record === undefined ? undefined : await understand(store, record);
+  if (event !== undefined && cache?.forgotten() === forgotten) cache?.set(session, event);
+  return event;
+}
+
+export async function* readRange(
+  store: Store,
+  session: SessionId,
+  [firstSeq, toSeq]: readonly [number, number],
+  types: readonly string[],
+  isPruned: (seq: number) => boolean = () => false,
+): AsyncGenerator<SessionEvent> {
+  let fromSeq = firstSeq;
+  while (fromSeq <= toSeq) {
+    const range = { fromSeq, toSeq, limit: limit.pageRecordsMax, types, contents: true };
+    const page = await store.read(session, range);
+    if (page.length === 0) return;
+    for (const record of page) {
+      const event = await understand(store, record, isPruned(record.seq));
+      if (event !== undefined) yield event;
+      fromSeq = record.seq + 1;
+    }
+  }
+}
+
+/** The event of a record, its content whole; undefined for what this program does not know. */
+export async function understand(
+  store: Store,
+  record: StoredRecord,
+  isPruned = false,
+): Promise<SessionEvent | undefined> {
+  const { kind, event } = readEvent(record, true);
+  if (kind !== "known") return undefined;
+  const known = event as SessionEvent;
+  const reference = blobReference(known.content);
+  if (reference === null) return known;
+  const { bytes: contentBytes } = reference;
+  // Of what is pruned only the length is shown.
+  if (isPruned) return { ...known, contentBytes };
+  return { ...known, contentBytes, content: await inflate(store, known.content) } as SessionEvent;
+}
+
+/** Sessions whose transcript is kept at hand, and sessions of which anything is. */
+const windowsMax = 8;
+const headsMax = 1_000;
+
+/** A cache that holds at most so many bytes of contents, the latest used. */
+export function makeEventCache(bytesMax = 8_388_608): EventCache {
+  const held = new Map<string, SessionEvent>();
+  let bytes = 0;
+  const sizeOf = (event: SessionEvent): number => 500 + 2 * (event.contentBytes ?? 0);
+  const drop = (key: string, event: SessionEvent): void => {
+    held.delete(key);
+    bytes -= sizeOf(event);
+  };
+  const windows = new Map<SessionId, Window>();
+  const heads = new Map<SessionId, number>();
+  let forgotten = 0;
+  return {
+    checked: (session) => heads.get(session),
+    forgotten: () => forgotten,
+    setChecked(session, headSeq) {
+      heads.delete(session);
+      heads.set(session, headSeq);
+      const [oldest] = heads.keys();
+      if (heads.size > headsMax && oldest !== undefined) this.forget(oldest);
+    },
+    window: (session) => windows.get(session),
+    setWindow(session, window) {
+      windows.delete(session);
+      const total = window.events.reduce((sum, event) => sum + sizeOf(event), 0);
+      if (total > bytesMax) return;
+      windows.set(session, window);
+      const [oldest] = windows.keys();
+      if (windows.size > windowsMax && oldest !== undefined) windows.delete(oldest);
+    },
+    get(session, seq) {
+      const key = `${session} ${seq}`;
+      const event = held.get(key);
+      if (event === undefined) return undefined;
+      held.delete(key);
+      held.set(key, event);
+      return event;
+    },
+    set(session, event) {
+      const key = `${session} ${event.seq}`;
+      const before = held.get(key);
+      if (before !== undefined) drop(key, before);
+      held.set(key, event);
+      bytes += sizeOf(event);
+      for (const [oldest, one] of held) {
+        if (bytes <= bytesMax) break;
+        drop(oldest, one);
+      }
+    },
+    forget(session) {
+      forgotten += 1;
+      for (const one of session === undefined ? [...windows.keys()] : [session]) windows.delete(one);
+      for (const one of session === undefined ? [...heads.keys()] : [session]) heads.delete(one);
+      const prefix = session === undefined ? "" : `${session} `;
+      for (const [key, event] of held) if (key.startsWith(prefix)) drop(key, event);
+    },
+  };
+}

@@ -1,0 +1,220 @@
+/** Reading and following events of one session, and pages of events. */
+import { readEvent, type OpaqueEvent, type SessionEvent, type WorkspaceEvent } from "../../core/event.ts";
+import { checkOptions, SkeinError } from "../../core/error.ts";
+import type { LogId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import type { Store } from "../../store/port.ts";
+import { givenBytes, inflate, isKeptAsBlob } from "./content.ts";
+import { isStill, notAsBefore, type Noted } from "./known-heads.ts";
+
+/** Events of the catalogue, and records that only another program understands. */
+export type Event = SessionEvent | WorkspaceEvent | OpaqueEvent;
+
+export interface EventsOptions {
+  /** Positions, both inclusive. */
+  readonly fromSeq?: number;
+  readonly toSeq?: number;
+  /** Moments: milliseconds since 1970 or a Date; from the first, to just before the second. */
+  readonly since?: number | Date;
+  readonly until?: number | Date;
+  readonly types?: readonly string[];
+  /** The newest first. */
+  readonly reverse?: boolean;
+  readonly limit?: number;
+  /** Goes on with what is appended later, here or in another process, until the signal is aborted. */
+  readonly follow?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+/** Told of a head that a follower knew, and that the log does not hold any more; gives what it throws. */
+export type WhenSetBack = (log: LogId, head: Noted) => Promise<SkeinError>;
+
+const known = ["fromSeq", "toSeq", "since", "until", "types", "reverse", "limit", "follow", "signal"];
+
+const notThere: WhenSetBack = async (log, { seq }) => notAsBefore(log, seq);
+
+export const readEvents = (
+  store: Store,
+  session: LogId,
+  options: EventsOptions,
+  whenSetBack: WhenSetBack = notThere,
+): AsyncGenerator<Event> => readLog(store, session, options, { whenSetBack, whole: true });
+
+export interface EventsPage {
+  readonly events: readonly Event[];
+  /** The position of the first that was not given; null when that was all. */
+  readonly next: number | null;
+}
+
+/**
+ * As many events as were asked for and a page may hold, and one in any case. A content that is kept as a blob
+ * counts by what is given out of it, and is read only if it is given.
+ */
+export async function readEventsPage(
+  store: Store,
+  session: LogId,
+  options: EventsOptions & { readonly limit: number },
+): Promise<EventsPage> {
+  const { limit: count } = options;
+  const given = { whenSetBack: notThere, whole: false };
+  const fits = makeRoom();
+  const events: Event[] = [];
+  for await (const event of readLog(store, session, { ...options, limit: count + 1 }, given)) {
+    if (events.length === count || !fits(event)) return { events, next: event.seq };
+    events.push(await whole(store, event));
+  }
+  return { events, next: null };
+}
+
+export interface FeedEvents {
+  readonly events: readonly Event[];
+  /** To be given as `after` for the next page. Opaque. */
+  readonly position: string;
+  /**
+   * Present when the store fell back to an earlier copy of itself since `after` was given out (a fail-over
+   * that lost a tail, a restored backup). The events start at this position, so some come again; null is the
+   * beginning.
+   */
+  readonly rolledBackTo?: string | null;
+}
+
+/** The same of all logs: what comes after a position of the feed, and the position of the last of it. */
+export async function readFeedPage(store: Store, after: string | null, count: number): Promise<FeedEvents> {
+  for (let want = count; ;) {
+    const { records, ...rest } = await store.feed(after, want);
+    const found = records.map((record) => readEvent(record, true).event);
+    const fits = makeRoom();
+    const over = found.findIndex((event) => !fits(event));
+    // Only the store knows the position of one in the middle: it is asked for just those that fit.
+    if (over !== -1) want = over;
+    else {
+      const events: Event[] = [];
+      for (const event of found) events.push(await whole(store, event));
+      return { events, ...rest };
+    }
+  }
+}
+
+/** Says of one event after the other whether a page has room for it too. */
+function makeRoom(): (event: Event) => boolean {
+  let [count, bytes] = [0, 0];
+  return (event) => {
+    count += 1;
+    bytes += givenBytes(event);
+    return count === 1 || bytes <= limit.pageBytesMax;
+  };
+}
+
+const whole = async (store: Store, event: Event): Promise<Event> =>
+  isKeptAsBlob(event.content) ? { ...event, content: await inflate(store, event.content) } : event;
+
+async function* readLog(
+  store: Store,
+  session: LogId,
+  options: EventsOptions,
+  given: { readonly whenSetBack: WhenSetBack; readonly whole: boolean },
+): AsyncGenerator<Event> {
+  checkEventsOptions(options);
+  const { types, reverse = false, follow = false, signal } = options;
+  let left = options.limit ?? Infinity;
+  let { fromSeq, toSeq } = await bounds(store, session, options);
+  const { since, until } = moments(options);
+  const notice = follow ? makeNotice(store, signal) : null;
+  /** The newest head that was met; what is followed must still hold it. */
+  let met: Noted | null = null;
+  try {
+    while (left > 0 && fromSeq <= toSeq && !isAborted(signal)) {
+      notice?.clear();
+      const head = await store.head(session);
+      if (head === undefined) throw new SkeinError("not-found", `there is no session ${session}`);
+      const { seq: headSeq } = head;
+      const want = Math.min(left, limit.pageRecordsMax);
+      const range = { fromSeq, toSeq: Math.min(toSeq, headSeq), reverse, limit: want, contents: true };
+      const page = await store.read(session, types === undefined ? range : { ...range, types });
+      // After the page was read: another server may have taken over while it was waited for.
+      if (met !== null && !(await isStill(store, head, met))) throw await given.whenSetBack(session, met);
+      if (follow) met = head;
+      for (const record of page) {
+        if (record.at >= until) return;
+        if (record.at < since) continue;
+        const { event } = readEvent(record, true);
+        yield given.whole ? await whole(store, event) : event;
+        left -= 1;
+      }
+      const last = page.at(-1)?.seq;
+      if (last !== undefined && reverse) toSeq = last - 1;
+      else if (last !== undefined) fromSeq = last + 1;
+      else if (notice === null) return;
+      else {
+        fromSeq = Math.max(fromSeq, headSeq + 1);
+        if (fromSeq <= toSeq) await notice.wait();
+      }
+    }
+  } finally {
+    notice?.stop();
+  }
+}
+
+const isAborted = (signal: AbortSignal | undefined): boolean => signal?.aborted === true;
+
+function checkEventsOptions(options: EventsOptions): void {
+  checkOptions("events", options, known);
+  for (const name of ["fromSeq", "toSeq", "limit"] as const) {
+    const value = options[name];
+    if (value === undefined || (Number.isInteger(value) && value >= (name === "limit" ? 0 : 1))) continue;
+    throw new SkeinError("invalid", `events: ${name} is ${value}`, {
+      hint: "positions are whole numbers from 1 on",
+    });
+  }
+  const { types } = options;
+  if (types !== undefined && !(Array.isArray(types) && types.every((type) => typeof type === "string"))) {
+    throw new SkeinError("invalid", "events: types is no list of event types", {
+      hint: 'for example ["input.received"]; see docs/event-catalogue.md',
+    });
+  }
+  if (options.reverse === true && options.follow === true) {
+    throw new SkeinError("invalid", "events: what is followed cannot be read in reverse");
+  }
+}
+
+/** In reverse and without following, the end is known from the start; else it is met on the way. */
+async function bounds(store: Store, session: LogId, options: EventsOptions) {
+  const { fromSeq = 1, toSeq = Infinity, follow = false } = options;
+  const { since, until } = moments(options);
+  const first = since === 0 ? 1 : await store.seqAt(session, since);
+  const end = until === Infinity || follow ? Infinity : (await store.seqAt(session, until)) - 1;
+  return { fromSeq: Math.max(fromSeq, first), toSeq: Math.min(toSeq, end) };
+}
+
+function moments({ since, until }: EventsOptions): { readonly since: number; readonly until: number } {
+  return {
+    since: since === undefined ? 0 : moment("since", since),
+    until: until === undefined ? Infinity : moment("until", until),
+  };
+}
+
+function moment(name: string, value: number | Date): number {
+  const ms = typeof value === "number" ? value : value instanceof Date ? value.getTime() : Number.NaN;
+  if (Number.isFinite(ms)) return ms;
+  throw new SkeinError("invalid", `events: ${name} is no moment`, {
+    hint: "give a Date, or milliseconds since 1970",
+  });
+}
+
+/** Waits for the next change of the store. A change between `clear` and `wait` is not missed. */
+function makeNotice(store: Store, signal: AbortSignal | undefined) {
+  let changed = Promise.withResolvers<void>();
+  const wake = () => changed.resolve();
+  const unwatch = store.watch(wake);
+  signal?.addEventListener("abort", wake, { once: true });
+  return {
+    clear: () => {
+      changed = Promise.withResolvers<void>();
+    },
+    wait: () => changed.promise,
+    stop() {
+      unwatch();
+      signal?.removeEventListener("abort", wake);
+    },
+  };
+}

@@ -1,0 +1,85 @@
+/** File versions of a log, read again: what changed since a position, and how to put it back. */
+import { SkeinError } from "../../core/error.ts";
+import { readEvent } from "../../core/event.ts";
+import { readChange, touchedIn, type RecordedChange } from "../../core/tool/file-version.ts";
+import type { SessionId } from "../../core/ids.ts";
+import type { Store } from "../../store/port.ts";
+import type { Bound, BoundFiles, FileConflict, FilePut, FileTree } from "../../tool/port.ts";
+import { inflate } from "./content.ts";
+import type { Context } from "../deps.ts";
+
+/** Calls of which it is not known what they changed, so that it cannot be put back. */
+export interface Unkept {
+  readonly seq: number;
+  readonly why: string;
+}
+
+/** The records of changed files from one position to another, both included. */
+export async function readChanges(
+  store: Store,
+  session: SessionId,
+  range: { readonly fromSeq: number; readonly toSeq: number },
+): Promise<readonly RecordedChange[]> {
+  const changes: RecordedChange[] = [];
+  const types = ["resource.changed"];
+  for (let { fromSeq } = range; fromSeq <= range.toSeq;) {
+    const page = await store.read(session, { fromSeq, toSeq: range.toSeq, limit: 50, types, contents: true });
+    for (const record of page) {
+      const { event } = readEvent(record, true);
+      const content = event.erased ? undefined : await inflate(store, event.content);
+      const change = readChange(event.seq, event.body, content, event.erased);
+      if (change !== null) changes.push(change);
+    }
+    const last = page.at(-1);
+    if (last === undefined) break;
+    fromSeq = last.seq + 1;
+  }
+  return changes;
+}
+
+export async function filesOf(context: Context, bound: readonly Bound[]): Promise<BoundFiles> {
+  const source = await context.tools?.();
+  if (source?.files !== undefined) return source.files(bound);
+  throw new SkeinError("unavailable", "this engine was opened without tools, and knows no files", {
+    hint: "give openEngine the option tools",
+  });
+}
+
+/** What is to be done so that files are again as they were before these changes, and what cannot be. */
+export function putsOf(
+  files: BoundFiles,
+  changes: readonly RecordedChange[],
+): {
+  readonly puts: readonly FilePut[];
+  readonly unbound: readonly string[];
+  readonly unkept: readonly Unkept[];
+} {
+  const places = new Map<string, { readonly tree: FileTree; readonly path: string }>();
+  const unbound = new Set<string>();
+  const touched = touchedIn(changes, (name, path) => {
+    const place = files.place(name, path);
+    if (place === undefined) return void unbound.add(name);
+    const key = `${place.tree.root}\0${place.path}`;
+    places.set(key, place);
+    return key;
+  });
+  const puts = [...touched].flatMap(([key, { first, last }]): FilePut[] => {
+    const place = places.get(key);
+    return place === undefined ? [] : [{ ...place, expect: last, to: first }];
+  });
+  const unkept = changes.flatMap(({ seq, unkept: why }) => (why === undefined ? [] : [{ seq, why }]));
+  return { puts, unbound: [...unbound], unkept };
+}
+
+const shownMax = 20;
+
+/** The error of files that cannot be put back; nothing was touched. `cause` has all of them. */
+export function fileConflict(conflicts: readonly FileConflict[]): SkeinError {
+  const named = conflicts.slice(0, shownMax).map(({ path, why }) => `${path}: ${why}`);
+  const more = conflicts.length > shownMax ? [`and ${conflicts.length - shownMax} more`] : [];
+  const count = conflicts.length === 1 ? "a file" : `${conflicts.length} files`;
+  return new SkeinError("conflict", `${count} cannot be put back: ${[...named, ...more].join("; ")}`, {
+    hint: "nothing was touched; move these away, or undo what was done to them, and try again",
+    cause: conflicts,
+  });
+}

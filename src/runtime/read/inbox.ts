@@ -1,0 +1,45 @@
+/** The inbox: inputs that wait, read from where the oldest of them stands. */
+import { readEvent } from "../../core/event.ts";
+import type { SessionId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import { count } from "../../core/range.ts";
+import type { State } from "../../core/state.ts";
+import type { Taken } from "../../core/command/turn.ts";
+import type { Store } from "../../store/port.ts";
+
+export interface Waiting {
+  readonly seq: number;
+  readonly input: number;
+  /** Whether it is meant for the turn in progress. */
+  readonly steers: boolean;
+}
+
+/** What waits, in order of position, at most as many as one turn or step takes up. */
+export async function readWaiting(store: Store, session: SessionId, state: State): Promise<Waiting[]> {
+  const { waiting, fromSeq } = state.standing.inbox;
+  const wanted = Math.min(count(waiting), limit.takenMax);
+  const found: Waiting[] = [];
+  const types = ["input.received", "message.received"];
+  for (let next = fromSeq; found.length < wanted && next <= state.seq;) {
+    const range = { fromSeq: next, toSeq: state.seq, limit: limit.pageRecordsMax, types, contents: false };
+    const page = await store.read(session, range);
+    for (const record of page) {
+      const { body } = readEvent(record, false).event as { body: { input: number; mode?: string } };
+      if (!waiting.some(([from, to]) => from <= body.input && body.input <= to)) continue;
+      found.push({ seq: record.seq, input: body.input, steers: body.mode === "steer" });
+    }
+    const last = page.at(-1);
+    if (last === undefined) break;
+    next = last.seq + 1;
+  }
+  return found.slice(0, wanted);
+}
+
+export const takenOf = (waiting: readonly Waiting[]): Taken => waiting.map(({ seq, input }) => [seq, input]);
+
+/** The inputs that the next request would take up: in a turn those that steer it, else all that wait. */
+export async function nextTaken(store: Store, session: SessionId, state: State): Promise<Taken> {
+  if (state.standing.inbox.waiting.length === 0) return [];
+  const waiting = await readWaiting(store, session, state);
+  return takenOf(state.standing.turn === null ? waiting : waiting.filter(({ steers }) => steers));
+}

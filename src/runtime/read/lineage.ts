@@ -1,0 +1,131 @@
+/**
+ * Lineage: the family of a session (read/family.ts) from the first one on, how each session stands, and what
+ * was merged into it. Read from heads and states; no log is walked through.
+ */
+import type { SessionId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import type { Status } from "../../core/session/lifecycle.ts";
+import { emptyState, type Ref, type State } from "../../core/state.ts";
+import { readContent } from "./content.ts";
+import type { Context } from "../deps.ts";
+import { readFamily, type Relation, type Relative } from "./family.ts";
+
+export interface LineageNode {
+  readonly session: SessionId;
+  /** 0 for the first one of the family. */
+  readonly depth: number;
+  /** Where it comes from, and the position there; 0 when the position is unknown. */
+  readonly parent: { readonly session: SessionId; readonly seq: number } | null;
+  /** How it comes from there. `fork`: they share all up to that position. Null with `parent`. */
+  readonly relation: Relation | null;
+  /** `absent`: it was deleted, or lives in another store. */
+  readonly status: Status | "absent";
+  readonly name: string | null;
+  readonly objective: string | null;
+  readonly agent: string | null;
+  /** 0 when it is absent. */
+  readonly headSeq: number;
+  readonly openedAt: number;
+  /** `at` of its last record; 0 when it is absent. */
+  readonly activeAt: number;
+  /** It lives elsewhere, and is only read here. */
+  readonly copy?: true;
+  /** What came into it since it was forked, in order: up to where in the other, and where in its own log. */
+  readonly merged: readonly { readonly from: string; readonly toSeq: number; readonly seq: number }[];
+}
+
+export interface Lineage {
+  /** The one that was asked for. */
+  readonly session: SessionId;
+  /** Each before those that come from it, these in the order in which they left. */
+  readonly nodes: readonly LineageNode[];
+  /** Sessions that are left out, with their own, because there are too many. */
+  readonly left: number;
+}
+
+export async function readLineage(context: Context, session: SessionId): Promise<Lineage> {
+  const { relatives, left } = await readFamily(context, session, limit.lineageMax);
+  const nodes: LineageNode[] = [];
+  for (const relative of relatives) nodes.push(await nodeOf(context, relative));
+  return { session, nodes, left };
+}
+
+async function nodeOf(context: Context, relative: Relative): Promise<LineageNode> {
+  const { store, states } = context;
+  const { via: _, ...place } = relative;
+  const head = await store.head(place.session);
+  if (head === undefined) return absentNode(context, relative);
+  const state = await states.at(place.session, head.seq);
+  const { standing } = state;
+  const fork = await atFork(context, relative, state);
+  const text = async (ref: Ref | null, field: "name" | "objective"): Promise<string | null> => {
+    const content = ref === null ? undefined : await readContent(store, place.session, ref.seq);
+    const value = (content as Record<string, unknown> | undefined)?.[field];
+    return typeof value === "string" ? value : null;
+  };
+  return {
+    ...place,
+    status: standing.status,
+    name: await text(standing.name, "name"),
+    objective: await text(standing.objective, "objective"),
+    agent: standing.agent?.name ?? null,
+    headSeq: head.seq,
+    openedAt: standing.openedAt,
+    ...(head.copy === true ? { copy: true as const } : {}),
+    activeAt: state.at,
+    merged: await mergesIn(context, place.session, state, fork),
+  };
+}
+
+/** The last merge of each session that the mind still holds and a fork did not begin with. */
+async function mergesIn(
+  { store }: Context,
+  session: SessionId,
+  { mind, seq: headSeq }: State,
+  fork: State,
+): Promise<LineageNode["merged"]> {
+  const own = [...mind.bases.entries()].filter(([from, toSeq]) => fork.mind.bases.get(from) !== toSeq);
+  const seqs = new Map<string, number>();
+  for (let toSeq = headSeq; toSeq > 0 && seqs.size < own.length;) {
+    const range = { fromSeq: 1, toSeq, reverse: true, limit: limit.pageRecordsMax, contents: false };
+    const page = await store.read(session, { ...range, types: ["session.merged"] });
+    for (const { body, seq } of page) {
+      const { from, toSeq: upTo } = JSON.parse(body) as { readonly from: string; readonly toSeq: number };
+      const isWanted = own.some(([name, place]) => name === from && place === upTo);
+      if (isWanted && !seqs.has(from)) seqs.set(from, seq);
+    }
+    toSeq = (page.at(-1)?.seq ?? 1) - 1;
+  }
+  return own
+    .map(([from, toSeq]) => ({ from, toSeq, seq: seqs.get(from) ?? 0 }))
+    .toSorted((a, b) => a.seq - b.seq);
+}
+
+/** What a fork took over was merged before it; without merges nobody needs to look. */
+const atFork = async (
+  { states }: Context,
+  { session, parent, relation }: Relative,
+  state: State,
+): Promise<State> =>
+  parent === null || relation !== "fork" || state.mind.bases.size === 0
+    ? emptyState
+    : states.at(session, parent.seq);
+
+/** What a descendant still knows of it. */
+async function absentNode({ states }: Context, { via, ...place }: Relative): Promise<LineageNode> {
+  const { parent, relation } = place;
+  const first = parent === null || relation !== "fork" ? 1 : parent.seq + 1;
+  const { standing } = via === null || via === place.session ? emptyState : await states.at(via, first);
+  const known = standing.session === place.session;
+  return {
+    ...place,
+    status: "absent",
+    name: null,
+    objective: null,
+    agent: known ? (standing.agent?.name ?? null) : null,
+    headSeq: 0,
+    openedAt: known ? standing.openedAt : 0,
+    activeAt: 0,
+    merged: [],
+  };
+}

@@ -1,0 +1,69 @@
+/** Where a session that moved away went. */
+import type { Moved } from "../../core/command/move.ts";
+import type { Refusal } from "../../core/decision.ts";
+import { joinHosts, splitHosts } from "../../core/text/host-list.ts";
+import type { SessionId } from "../../core/ids.ts";
+import { wayOut } from "../../core/session/lifecycle.ts";
+import type { State } from "../../core/state.ts";
+import type { Store } from "../../store/port.ts";
+import { readContent } from "./content.ts";
+import type { Context } from "../deps.ts";
+
+/** How a session was moved away that is not here any more; null when it is here. */
+export async function movedBy({ store, writer }: Context, session: SessionId): Promise<Moved | null> {
+  return movedIn(store, session, await writer.current(session));
+}
+
+export async function movedIn(store: Store, session: SessionId, state: State): Promise<Moved | null> {
+  const { status, why } = state.standing;
+  if (status !== "moved" || why === null) return null;
+  const range = { fromSeq: why.seq, toSeq: why.seq, limit: 1, contents: false };
+  const [record] = await store.read(session, range);
+  return record?.type === "session.moved" ? (JSON.parse(record.body) as Moved) : null;
+}
+
+/** Where a session went that was moved away, in words; null when it is here, or nobody knows any more. */
+export async function whereTo(store: Store, session: SessionId, state: State): Promise<string | null> {
+  const moved = await movedIn(store, session, state);
+  if (moved === null) return null;
+  const content = await readContent(store, session, state.standing.why?.seq ?? 0).catch(() => undefined);
+  const to = (content as { readonly to?: unknown } | undefined)?.to;
+  if (typeof to === "string" && to !== byBundle && to !== moved.to) return JSON.stringify(to);
+  if (moved.to !== undefined) return `the store whose workspace is ${moved.to}`;
+  return to === byBundle ? "the store that its bundle was imported into" : null;
+}
+
+/** What the log says of a move with a bundle, when nobody knows yet where that will go. */
+export const byBundle = "a bundle";
+
+/** The place of a store as the log may say it: an address without its password. */
+export function shownPlace(place: string): string {
+  if (!/^[a-z][a-z0-9+.-]+:\/\//i.test(place)) return place;
+  const { plain, hosts } = splitHosts(place);
+  const url = URL.canParse(plain) ? new URL(plain) : null;
+  if (url === null) return "an address that cannot be read";
+  url.password = "";
+  return joinHosts(url.href, hosts);
+}
+
+/** What is refused of a session that lives elsewhere, said so that one knows where to go. */
+export async function refusedElsewhere(
+  store: Store,
+  session: SessionId,
+  state: State,
+  refusal: Refusal,
+): Promise<Refusal> {
+  if ((await store.head(session))?.copy === true) {
+    const message = `${session} is a copy of a session that lives elsewhere`;
+    return { code: "refused", message, hint: "fork it to go on from it here" };
+  }
+  return refusal.hint === wayOut.moved ? { ...refusal, hint: await wayTo(store, session, state) } : refusal;
+}
+
+/** What a person can do about a session that was moved. */
+export async function wayTo(store: Store, session: SessionId, state: State): Promise<string> {
+  const where = await whereTo(store, session, state);
+  return where === null
+    ? wayOut.moved
+    : `it lives elsewhere now: it was moved to ${where}; work on it there, or fork it`;
+}

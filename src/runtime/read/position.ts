@@ -1,0 +1,44 @@
+/** Places in a log: its head, a position that must exist, the position behind a checkpoint's name. */
+import { SkeinError } from "../../core/error.ts";
+import { quote, type SessionId } from "../../core/ids.ts";
+import type { State } from "../../core/state.ts";
+import type { Head, Store } from "../../store/port.ts";
+
+interface Logs {
+  readonly store: Store;
+  readonly writer: { readonly current: (session: SessionId) => Promise<State> };
+}
+
+export async function headOf({ store }: Pick<Logs, "store">, session: SessionId): Promise<Head> {
+  const head = await store.head(session);
+  if (head !== undefined) return head;
+  throw new SkeinError("not-found", `there is no session ${session}`, {
+    hint: '"skein ps" lists what there is',
+  });
+}
+
+/** The position, if it is one. */
+export async function positionIn(
+  logs: Pick<Logs, "store">,
+  session: SessionId,
+  seq: number,
+): Promise<number> {
+  const head = await headOf(logs, session);
+  if (Number.isInteger(seq) && seq >= 1 && seq <= head.seq) return seq;
+  throw new SkeinError("not-found", `there is no position ${seq} in ${session}; it ends at ${head.seq}`, {
+    hint: `give a position from 1 to ${head.seq}`,
+  });
+}
+
+/** A position, or that of a checkpoint. */
+export async function resolvePlace(logs: Logs, session: SessionId, place: string | number): Promise<number> {
+  if (typeof place === "number") return positionIn(logs, session, place);
+  const state = await logs.writer.current(session);
+  const seq = state.standing.checkpoints.get(place);
+  if (seq !== undefined) return seq;
+  const names = [...state.standing.checkpoints.keys()];
+  throw new SkeinError("not-found", `there is no checkpoint ${quote(place)} in ${session}`, {
+    hint:
+      names.length === 0 ? "it has none yet; save makes one" : `there are: ${names.slice(0, 10).join(", ")}`,
+  });
+}

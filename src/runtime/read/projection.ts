@@ -1,0 +1,199 @@
+/**
+ * The projections that search and queries read: texts and items, made from the feed off the append path, and
+ * brought up to the head before anybody gets an answer from them.
+ */
+import { readEvent } from "../../core/event.ts";
+import { SkeinError } from "../../core/error.ts";
+import { isWorkspaceId, type LogId, type SessionId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import { includes } from "../../core/range.ts";
+import { transcriptRanges, type ItemRef, type State } from "../../core/state.ts";
+import type { ItemRow, Store } from "../../store/port.ts";
+import { contentOf, readContent, sideBySide } from "./content.ts";
+import type { StateReader } from "./state-reader.ts";
+
+/** What is done so far, for whoever shows progress. */
+export type Progress = (done: { readonly records: number; readonly sessions: number }) => void;
+
+/** Records in one step: one transaction of less than 20 ms. */
+const stepRecords = 200;
+const changesItems = /^(item\.|session\.(opened|forked|rewound|merged)$|content\.erased$)/;
+
+export async function catchUp(store: Store, states: StateReader, progress?: Progress): Promise<void> {
+  for (let records = 0; ;) {
+    const from = await store.projected();
+    const page = await store.feed(from, stepRecords);
+    if (page.position === from || (from === null && page.records.length === 0)) return;
+    const texts: { session: LogId; seq: number; text: string }[] = [];
+    const touched = new Map<SessionId, number>();
+    for (const record of page.records) {
+      if (!isWorkspaceId(record.session) && changesItems.test(record.type))
+        touched.set(record.session, record.seq);
+      if (record.content === null) continue;
+      const text = textOf(await contentOf(store, record).catch(ifDamaged));
+      if (text !== "") texts.push({ session: record.session, seq: record.seq, text });
+    }
+    const items = [];
+    for (const [session, seq] of touched) {
+      const rows = await itemRows(store, states, session, seq).catch(ifDamaged);
+      if (rows !== undefined && rows !== null) items.push({ session, rows });
+    }
+    // False: another process took this step. The next round starts from where it left off.
+    await store.project({ from, to: page.position, texts, items });
+    records += page.records.length;
+    progress?.({ records, sessions: 0 });
+  }
+}
+
+/**
+ * What cannot be read is not found; verify says where it is. One damaged record must not take search and
+ * queries away from all sessions.
+ */
+function ifDamaged(error: unknown): undefined {
+  if (!(error instanceof SyntaxError) && !(error instanceof SkeinError && error.code === "corrupt"))
+    throw error;
+}
+
+/** Null when a later item is still to come in the feed: then the tier is projected with that one. */
+async function itemRows(
+  store: Store,
+  states: StateReader,
+  session: SessionId,
+  uptoSeq: number,
+): Promise<ItemRow[] | null> {
+  const head = await store.head(session);
+  if (head === undefined) return [];
+  const state = await states.at(session, head.seq);
+  for (const { seq } of state.mind.items.values()) if (seq > uptoSeq) return null;
+  const rows: ItemRow[] = [];
+  for (const item of await readItems(store, session, state)) {
+    const { kind, key, seq, at, status, value, because, erased } = item;
+    const text = erased ? null : typeof value === "string" ? value : JSON.stringify(value);
+    rows.push({ kind, key, seq, at, status, value: text, because });
+  }
+  return rows;
+}
+
+/** An item of the durable tier with its value. */
+export interface Item {
+  readonly kind: "fact" | "decision" | "task" | "artifact";
+  readonly key: string;
+  readonly value: unknown;
+  readonly because: string | null;
+  /** Only a task has one. */
+  readonly status: "open" | "done" | "dropped" | null;
+  readonly seq: number;
+  readonly at: number;
+  readonly erased: boolean;
+}
+
+export const readItems = (
+  store: Store,
+  session: LogId,
+  { mind }: State,
+  read: ReadSaid = (seq) => readSaid(store, session, seq),
+): Promise<Item[]> => sideBySide([...mind.items.values()], (ref) => readItem(session, ref, read));
+
+/** When a record was written, and its content, undefined when that is gone; of no record, undefined. */
+export type ReadSaid = (
+  seq: number,
+) => Promise<{ readonly at: number; readonly content?: unknown } | undefined>;
+
+export async function readSaid(store: Store, session: LogId, seq: number): ReturnType<ReadSaid> {
+  const [record] = await store.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: true });
+  return record && { at: record.at, content: await contentOf(store, record) };
+}
+
+async function readItem(session: LogId, { kind, key, status, seq }: ItemRef, read: ReadSaid): Promise<Item> {
+  const found = await read(seq);
+  if (found === undefined) throw new SkeinError("corrupt", `record ${seq} of ${session} is missing`);
+  const { at, content } = found;
+  const { value = null, because = null } =
+    (content as { value: unknown; because?: string } | undefined) ?? {};
+  return { kind, key, value, because, status, seq, at, erased: content === undefined };
+}
+
+/** Every string in a content, in order, as one text. */
+function textOf(content: unknown): string {
+  const words: string[] = [];
+  const walk = (value: unknown): void => {
+    if (typeof value === "string") words.push(value);
+    else if (typeof value === "number") words.push(String(value));
+    else if (Array.isArray(value)) value.forEach(walk);
+    else if (typeof value === "object" && value !== null) {
+      for (const [key, one] of Object.entries(value)) if (key !== "type") walk(one);
+    }
+  };
+  walk(content);
+  return words.join("\n");
+}
+
+export interface Hit {
+  readonly session: LogId;
+  readonly seq: number;
+  readonly at: number;
+  readonly type: string;
+  /** The place where it was found, in one line. */
+  readonly snippet: string;
+  /** Whether the session still has it in mind: `rewound` away, `compacted` in the context, or `live`. */
+  readonly mind: "live" | "rewound" | "compacted";
+}
+
+export async function search(
+  store: Store,
+  states: StateReader,
+  text: string,
+  options: { readonly limit?: number; readonly session?: LogId; readonly progress?: Progress },
+): Promise<Hit[]> {
+  await catchUp(store, states, options.progress);
+  const count = Math.min(options.limit ?? 20, limit.searchMax);
+  const { session } = options;
+  const found = await store.search(
+    text,
+    session === undefined ? { limit: count } : { limit: count, session },
+  );
+  const minds = new Map<LogId, State>();
+  const hits: Hit[] = [];
+  for (const { session: log, seq } of found) {
+    const [record] = await store.read(log, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
+    const head = await store.head(log);
+    if (record === undefined || head === undefined) continue;
+    const state = minds.get(log) ?? (isWorkspaceId(log) ? undefined : await states.at(log, head.seq));
+    if (state !== undefined) minds.set(log, state);
+    const { event } = readEvent(record, false);
+    const snippet = snippetOf(textOf(await readContent(store, log, seq)), text);
+    hits.push({
+      session: log,
+      seq,
+      at: event.at,
+      type: event.type,
+      snippet,
+      mind: state ? mindOf(state, seq) : "live",
+    });
+  }
+  return hits;
+}
+
+function mindOf({ mind }: State, seq: number): Hit["mind"] {
+  if (includes(mind.lost, seq)) return "rewound";
+  const hidden = mind.overlays.some(({ fromSeq, toSeq }) => fromSeq <= seq && seq <= toSeq);
+  return hidden && includes(transcriptRanges(mind), seq) ? "compacted" : "live";
+}
+
+const snippetChars = 100;
+
+function snippetOf(text: string, words: string): string {
+  const flat = text.replaceAll(/\s+/g, " ");
+  const low = flat.toLowerCase();
+  const places = words
+    .toLowerCase()
+    .split(/[^\p{L}\p{N}]+/u)
+    .filter((word) => word !== "")
+    .map((word) => low.indexOf(word))
+    .filter((place) => place !== -1);
+  const start = Math.max(0, Math.min(...places, flat.length) - snippetChars / 4);
+  const shown = places.length === 0 ? flat.slice(0, snippetChars) : flat.slice(start, start + snippetChars);
+  const before = places.length > 0 && start > 0 ? "…" : "";
+  const after = start + snippetChars < flat.length ? "…" : "";
+  return `${before}${shown}${after}`.toWellFormed();
+}

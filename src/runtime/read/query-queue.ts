@@ -1,0 +1,85 @@
+/**
+ * Queries take long and much, so only a few run at once for each store of this program. The others wait, in
+ * order, but behind those of callers who have none running: nobody keeps the others out.
+ */
+import { SkeinError } from "../../core/error.ts";
+import { limit } from "../../core/limit.ts";
+import type { Store } from "../../store/port.ts";
+
+interface Waiting {
+  readonly actor: string;
+  readonly go: () => void;
+}
+
+export interface Queried {
+  /** Who asks. */
+  readonly actor: string;
+  /** Aborted when nobody waits for the answer any more. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export type QueryLine = <T>(queried: Queried, work: () => Promise<T>) => Promise<T>;
+
+const lines = new WeakMap<Store, QueryLine>();
+
+export function queryLine(store: Store): QueryLine {
+  const line = lines.get(store) ?? makeQueryLine();
+  lines.set(store, line);
+  return line;
+}
+
+const endedQuery = (): SkeinError =>
+  new SkeinError("unavailable", "the query was ended, because nobody waits for its answer any more");
+
+export function makeQueryLine(): QueryLine {
+  const running: string[] = [];
+  const waiting: Waiting[] = [];
+  const forget = (one: Waiting): void => {
+    const place = waiting.indexOf(one);
+    if (place !== -1) waiting.splice(place, 1);
+  };
+
+  function letNext(): void {
+    while (running.length < limit.queriesMax) {
+      const next = waiting.find(({ actor }) => !running.includes(actor)) ?? waiting[0];
+      if (next === undefined) return;
+      forget(next);
+      running.push(next.actor);
+      next.go();
+    }
+  }
+
+  function turn({ actor, signal }: Queried): Promise<void> {
+    const own = waiting.filter((one) => one.actor === actor).length;
+    if (waiting.length >= limit.queriesWaitingMax || own >= limit.queriesWaitingMax / 4) {
+      throw new SkeinError("unavailable", `${own} queries of yours wait, and ${waiting.length} in all`, {
+        hint: "wait for their answers, and ask for less",
+      });
+    }
+    return new Promise((resolve, reject) => {
+      const leave = (): void => {
+        forget(one);
+        reject(endedQuery());
+      };
+      const go = (): void => {
+        signal?.removeEventListener("abort", leave);
+        resolve();
+      };
+      const one = { actor, go };
+      waiting.push(one);
+      signal?.addEventListener("abort", leave, { once: true });
+      letNext();
+    });
+  }
+
+  return async (queried, work) => {
+    if (queried.signal?.aborted === true) throw endedQuery();
+    await turn(queried);
+    try {
+      return await work();
+    } finally {
+      running.splice(running.indexOf(queried.actor), 1);
+      letNext();
+    }
+  };
+}

@@ -1,0 +1,143 @@
+/** Recall: a session reads a log, by position, by words, by item; or the rest of a long output. */
+import type { SessionAct } from "../../core/tool/session-action.ts";
+import { SkeinError } from "../../core/error.ts";
+import { quote, type SessionId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import type { State } from "../../core/state.ts";
+import { storedTrigger } from "../../core/trigger/trigger.ts";
+import { isWholeOutput, readBlob, readContent } from "./content.ts";
+import { readEvents, type Event } from "./event-reader.ts";
+import { readItems, search } from "./projection.ts";
+import type { Context } from "../deps.ts";
+import { findSession } from "./find.ts";
+import { stateNow } from "./state-now.ts";
+import { carriedOn, childrenOf, earlierMax } from "./family.ts";
+
+type Recall = Extract<SessionAct, { act: "recall" }>;
+
+/** Events of one recall; more are read with another. */
+const eventsMax = 100;
+
+/** Of the session itself, or of one whose work it carries on: its handoff has pointers that lead there. */
+export async function recall(
+  context: Context,
+  session: SessionId,
+  state: State,
+  { session: other, ...wanted }: Recall,
+): Promise<unknown> {
+  if (other === undefined) return recallOf(context, session, state, wanted);
+  const earlier = await earlierSession(context, session, other);
+  return recallOf(context, earlier, await stateNow(context, earlier), wanted);
+}
+
+async function earlierSession(context: Context, session: SessionId, ending: string): Promise<SessionId> {
+  let from = await carriedOn(context, session);
+  for (let steps = 0; from !== null && steps < earlierMax; steps++) {
+    if (from.endsWith(ending)) return findSession(context.store, from);
+    if ((await context.store.head(from)) === undefined) break;
+    from = await carriedOn(context, from);
+  }
+  const told = (await heardOf(context, session)).find((one) => one.endsWith(ending));
+  if (told !== undefined) return findSession(context.store, told);
+  throw new SkeinError("not-found", `this session does not carry on the work of ${quote(ending)}`, {
+    hint: "give the session of a pointer, as the handoff at the beginning has it",
+  });
+}
+
+/** Sessions whose ends it waits for or was told of: the ones it opened itself, and those of its triggers. */
+async function heardOf(context: Context, session: SessionId): Promise<readonly SessionId[]> {
+  const { standing } = await stateNow(context, session);
+  const found = [...(await childrenOf(context, session))];
+  for (const { kind, seq } of standing.triggers.values()) {
+    if (kind !== "session") continue;
+    const content = (await readContent(context.store, session, seq)) as { spec?: unknown } | undefined;
+    const spec = storedTrigger(content?.spec);
+    if (spec?.kind === "session") found.push(...(spec.sessions as readonly SessionId[]));
+  }
+  return found;
+}
+
+async function recallOf(
+  context: Context,
+  session: SessionId,
+  state: State,
+  { fromSeq, toSeq, text, kind, key, fromChar }: Omit<Recall, "session">,
+): Promise<unknown> {
+  const { store, states } = context;
+  if (fromSeq !== undefined && fromChar !== undefined) {
+    return output(context, session, state, { seq: fromSeq, fromChar });
+  }
+  if (text !== undefined) {
+    const hits = await search(store, states, text, { session, limit: 20 });
+    return hits.map(({ seq, snippet }) => ({ seq, text: snippet }));
+  }
+  if (kind !== undefined) {
+    const items = (await readItems(store, session, state)).filter((item) => item.kind === kind);
+    const found = key === undefined ? items : items.filter((item) => item.key === key);
+    if (key === undefined || found.length > 0) return found;
+    throw new SkeinError("not-found", `there is no ${kind} "${key}"`);
+  }
+  const first = fromSeq ?? 1;
+  const range = { fromSeq: first, toSeq: Math.min(toSeq ?? first, state.seq), limit: eventsMax };
+  const events: unknown[] = [];
+  for await (const event of readEvents(store, session, range)) events.push(brief(event));
+  return events;
+}
+
+const brief = ({ seq, at, type, actor, content, erased }: Event): unknown => ({
+  seq,
+  at: new Date(at).toISOString(),
+  type,
+  actor,
+  ...(erased ? { erased } : { content }),
+});
+
+/** A stretch of the output of the call that was requested at a position. */
+async function output(
+  context: Context,
+  session: SessionId,
+  state: State,
+  { seq, fromChar }: { readonly seq: number; readonly fromChar: number },
+): Promise<unknown> {
+  const { store } = context;
+  const types = ["tool.settled"];
+  for (let from = seq; from <= state.seq;) {
+    const page = await store.read(session, {
+      fromSeq: from,
+      toSeq: state.seq,
+      limit: limit.pageRecordsMax,
+      types,
+      contents: false,
+    });
+    const found = page.find((record) => record.cause === seq || record.seq === seq);
+    if (found !== undefined) return stretch(context, session, found.seq, fromChar);
+    const last = page.at(-1);
+    if (last === undefined) break;
+    from = last.seq + 1;
+  }
+  throw new SkeinError("not-found", `no tool call was requested at ${seq}`);
+}
+
+async function stretch(
+  context: Context,
+  session: SessionId,
+  seq: number,
+  fromChar: number,
+): Promise<unknown> {
+  const content = (await readContent(context.store, session, seq)) as
+    | { output?: unknown; blocks?: readonly { type: string; blob?: string; mediaType?: string }[] }
+    | undefined;
+  if (content === undefined) throw new SkeinError("not-found", "that output was erased");
+  const whole = content.blocks?.find(isWholeOutput);
+  const text =
+    whole?.blob === undefined
+      ? asText(content.output)
+      : (await readBlob(context.store, whole.blob)).toString("utf8");
+  const most = Math.floor(limit.toolOutputCharsMax * 0.9);
+  const part = text.slice(fromChar, fromChar + most).toWellFormed();
+  const next = fromChar + most;
+  return next < text.length ? { text: part, nextChar: next, chars: text.length } : { text: part };
+}
+
+const asText = (value: unknown): string =>
+  typeof value === "string" ? value : JSON.stringify(value ?? null);

@@ -1,0 +1,193 @@
+/**
+ * The state of a session as people and programs want to see it: plain JSON, with the contents that still
+ * exist.
+ */
+import { isFull } from "../../core/decide/message.ts";
+import { present } from "../../core/decision.ts";
+import { limit } from "../../core/limit.ts";
+import type { SessionId } from "../../core/ids.ts";
+import type { Status } from "../../core/session/lifecycle.ts";
+import { spendOf, type Spend } from "../../core/budget/money.ts";
+import { count, includes, type Ranges } from "../../core/range.ts";
+import {
+  mindHash,
+  transcriptRanges,
+  type Amounts,
+  type Ref,
+  type State,
+  type Turn,
+  type Used,
+} from "../../core/state.ts";
+import { sideBySide } from "./content.ts";
+import type { Context } from "../deps.ts";
+import { type Item, readItems, type ReadSaid } from "./projection.ts";
+import { makeReadSaid } from "./event-cache.ts";
+
+export interface StateView {
+  readonly session: string;
+  readonly seq: number;
+  readonly at: number;
+  readonly status: Status;
+  /** Why it is in this status, in words where there are any. */
+  readonly why: { readonly by: string; readonly seq: number; readonly reason: string | null } | null;
+  readonly name: string | null;
+  readonly objective: string | null;
+  readonly agent: { readonly name: string; readonly version: number } | null;
+  readonly model: string | null;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly priority: number;
+  readonly openedAt: number;
+  readonly fork: { readonly parent: string; readonly seq: number } | null;
+  readonly items: readonly Item[];
+  readonly scratch: Readonly<Record<string, unknown>>;
+  readonly transcript: { readonly ranges: Ranges; readonly compactions: number; readonly openCalls: number };
+  /** Calls without an outcome. One whose phase is `asked` waits for an answer. */
+  readonly calls: readonly {
+    readonly call: string;
+    readonly tool: string;
+    readonly effect: string;
+    readonly phase: string;
+    readonly seq: number;
+  }[];
+  /** Inputs that nobody took up yet. A full inbox takes no more messages from sessions. */
+  readonly inbox: { readonly count: number; readonly full: boolean };
+  /** Messages to other stores that are not known to have arrived there, by receiver and number. */
+  readonly outbox: readonly {
+    readonly message: string;
+    readonly to: string;
+    readonly number: number;
+    readonly seq: number;
+  }[];
+  /** Requests that wait for a reply: those it has sent, and those that others wait for. */
+  readonly requests: readonly (Waited & { readonly to: string })[];
+  readonly asked: readonly (Waited & { readonly from: string })[];
+  /** Topics for which messages must fit a schema. */
+  readonly contracts: readonly string[];
+  readonly turn: Turn | null;
+  readonly lease: { readonly holder: string; readonly epoch: number } | null;
+  readonly bindings: readonly {
+    readonly name: string;
+    readonly kind: string;
+    readonly mode: string;
+    /** What it is was erased: it cannot be used until it is bound again. */
+    readonly erased?: true;
+  }[];
+  readonly permissions: readonly {
+    readonly name: string;
+    readonly tool: string;
+    readonly rule: string;
+    /** Of a default: the effect of the tools that it is for. */
+    readonly effect?: string;
+  }[];
+  /** `used` counts unconfirmed amounts too: what a budget has left follows from it. */
+  readonly budget: { readonly limits: Amounts; readonly used: Used; readonly unpriced: number };
+  /** Money and tokens of its own model calls, the one under way included. */
+  readonly cost: Spend;
+  readonly checkpoints: Readonly<Record<string, number>>;
+  /** The last of each name, and where it was given. */
+  readonly scores: Readonly<Record<string, { readonly value: number; readonly seq: number }>>;
+  readonly zone: string;
+  /** Names of holds. */
+  readonly holds: readonly string[];
+  readonly erased: { readonly records: number; readonly bytes: number };
+  /** The first record that only a newer Skein understands; then the session is read-only. */
+  readonly newer: { readonly type: string; readonly v: number; readonly seq: number } | null;
+  readonly mindHash: string;
+}
+
+interface Waited {
+  readonly message: string;
+  readonly seq: number;
+  /** Until when a reply is waited for. */
+  readonly deadlineMs: number;
+}
+
+export async function viewState(context: Context, session: SessionId, state: State): Promise<StateView> {
+  const { store, world } = context;
+  const { mind, standing, seq, at } = state;
+  const read = await makeReadSaid(context, session);
+  const field = async (ref: Ref | null, part: string): Promise<string | null> => {
+    const content = ref === null ? undefined : (await read(ref.seq))?.content;
+    const value = (content as Record<string, unknown> | undefined)?.[part];
+    return typeof value === "string" ? value : null;
+  };
+  const { status, why, labels, priority, openedAt, fork, turn, lease, zone, newer, limits, used, unpriced } =
+    standing;
+  const [reason, name, objective, items, scratch] = await Promise.all([
+    field(why && { seq: why.seq, hash: null }, "reason"),
+    field(standing.name, "name"),
+    field(standing.objective, "objective"),
+    readItems(store, session, state, read),
+    readScratch(state, read),
+  ]);
+  return {
+    session: standing.session,
+    seq,
+    at,
+    status,
+    why: why && { ...why, reason },
+    name,
+    objective,
+    agent: standing.agent && { name: standing.agent.name, version: standing.agent.version },
+    model: standing.model,
+    labels: Object.fromEntries(labels.entries()),
+    priority,
+    openedAt,
+    fork,
+    items,
+    scratch,
+    transcript: {
+      ranges: transcriptRanges(mind),
+      compactions: mind.overlays.length,
+      openCalls: mind.calls.size,
+    },
+    calls: [...mind.calls.entries()].map(([call, { tool, effect, phase, seq: at }]) => {
+      return { call, tool, effect, phase, seq: at };
+    }),
+    inbox: { count: count(standing.inbox.waiting), full: isFull(standing.inbox) },
+    ...messagesOf(standing),
+    turn,
+    lease: lease.held ? { holder: lease.holder, epoch: lease.epoch } : null,
+    bindings: [...standing.bindings.entries()].map(([name, { kind, mode, seq: at }]) => {
+      const erased = includes(standing.erased.ranges, at) ? { erased: true as const } : {};
+      return { name, kind, mode, ...erased };
+    }),
+    permissions: [...standing.permissions.entries()].map(([name, { tool, rule, effect }]) =>
+      present({ name, tool, rule, effect }),
+    ),
+    budget: { limits, used, unpriced },
+    cost: spendOf(state),
+    checkpoints: Object.fromEntries(standing.checkpoints.entries()),
+    scores: Object.fromEntries(standing.scores.entries()),
+    zone,
+    holds: [...standing.holds.keys()],
+    erased: { records: standing.erased.records, bytes: standing.erased.bytes },
+    newer,
+    mindHash: mindHash(world.digest, mind),
+  };
+}
+
+function messagesOf({
+  outbox,
+  requests,
+  asked,
+  contracts,
+}: State["standing"]): Pick<StateView, "outbox" | "requests" | "asked" | "contracts"> {
+  const byTo = (a: { to: string; number: number }, b: { to: string; number: number }): number =>
+    a.to === b.to ? a.number - b.number : a.to < b.to ? -1 : 1;
+  return {
+    outbox: [...outbox.entries()].map(([message, one]) => ({ message, ...one })).toSorted(byTo),
+    requests: [...requests.entries()].map(([message, one]) => ({ message, ...one })),
+    asked: [...asked.entries()].map(([message, one]) => ({ message, ...one })),
+    contracts: [...contracts.keys()],
+  };
+}
+
+async function readScratch({ mind }: State, read: ReadSaid): Promise<Record<string, unknown>> {
+  const refs = [...mind.scratch.entries()].slice(0, limit.scratchMax);
+  const entries = await sideBySide(refs, async ([key, { seq }]) => {
+    const content = (await read(seq))?.content as { value?: unknown } | undefined;
+    return [key, content?.value ?? null] as const;
+  });
+  return Object.fromEntries(entries);
+}

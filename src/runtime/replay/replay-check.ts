@@ -1,0 +1,172 @@
+/**
+ * Recomputing: the whole log is folded again from its first record, without snapshots, and held against what
+ * it says of itself: the hash of the mind at the end of each turn, the digest of each context. It only reads.
+ */
+import type { StoredRecord } from "../../core/chain.ts";
+import { SkeinError } from "../../core/error.ts";
+import { readEvent, type SessionEvent } from "../../core/event.ts";
+import { fold } from "../../core/fold.ts";
+import type { SessionId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import { emptyState, mindForm, mindHash, type Mind, type State } from "../../core/state.ts";
+import { rendererNow } from "../../core/context/context.ts";
+import { readContext, type Context as Rendered } from "../context/context-reader.ts";
+import { headOf } from "../read/position.ts";
+import type { Context } from "../deps.ts";
+import { makeEventCache } from "../read/event-cache.ts";
+
+export interface ReplayMismatch {
+  readonly seq: number;
+  /** `mind`: what the session knew at the end of a turn. `context`: what a request sent. */
+  readonly what: "mind" | "context";
+  /** What the record says, and what comes out now. */
+  readonly recorded: string;
+  readonly found: string;
+}
+
+export interface ReplayCheck {
+  readonly ok: boolean;
+  readonly session: SessionId;
+  readonly records: number;
+  /** Ends of turns whose hash was computed again. */
+  readonly turns: number;
+  /** Requests whose context was made again. */
+  readonly requests: number;
+  readonly mismatches: readonly ReplayMismatch[];
+  /** What cannot be made again: something of it was erased, or a newer Skein wrote it. */
+  readonly left: readonly { readonly seq: number; readonly why: "erased" | "newer" }[];
+}
+
+export interface CheckOptions {
+  readonly progress?: (done: number, of: number) => void;
+  readonly signal?: AbortSignal | undefined;
+}
+
+interface Check {
+  readonly context: Context;
+  readonly session: SessionId;
+  readonly report: {
+    turns: number;
+    requests: number;
+    readonly mismatches: ReplayMismatch[];
+    readonly left: { seq: number; why: "erased" | "newer" }[];
+  };
+  /** Spares reading again what the next context shows too; not that of the engine, which is not checked. */
+  readonly cache: ReturnType<typeof makeEventCache>;
+}
+
+export async function recompute(
+  context: Context,
+  session: SessionId,
+  { progress, signal }: CheckOptions = {},
+): Promise<ReplayCheck> {
+  const { seq: toSeq } = await headOf(context, session);
+  const report = { turns: 0, requests: 0, mismatches: [], left: [] };
+  const check: Check = { context, session, report, cache: makeEventCache() };
+  const recalled = await rewindTargets(context, session, toSeq);
+  let state = emptyState;
+  while (state.seq < toSeq) {
+    const range = { fromSeq: state.seq + 1, toSeq, limit: limit.pageRecordsMax, contents: false };
+    const page = await context.store.read(session, range);
+    for (const record of page) {
+      signal?.throwIfAborted();
+      const read = readEvent(record, false);
+      const event = read.kind === "known" ? (read.event as SessionEvent) : null;
+      if (event?.type === "model.requested") await checkContext(check, state, event);
+      if (record.seq !== state.seq + 1) throw missing(session, state.seq + 1);
+      state = fold(state, read, (seq) => mindAt(recalled, session, seq));
+      if (recalled.has(state.seq)) recalled.set(state.seq, state.mind);
+      if (event?.type === "turn.ended") checkMind(check, state, event);
+    }
+    if (page.length === 0) throw missing(session, state.seq + 1);
+    progress?.(state.seq, toSeq);
+  }
+  const { turns, requests, mismatches, left } = report;
+  return { ok: mismatches.length === 0, session, records: toSeq, turns, requests, mismatches, left };
+}
+
+/** Only the minds that a rewind goes back to are kept on the way. */
+async function rewindTargets(
+  { store }: Context,
+  session: SessionId,
+  toSeq: number,
+): Promise<Map<number, Mind | null>> {
+  const targets = new Map<number, Mind | null>();
+  const wanted = { toSeq, limit: limit.pageRecordsMax, types: ["session.rewound"], contents: false };
+  for (let fromSeq = 1; fromSeq <= toSeq;) {
+    const page = await store.read(session, { fromSeq, ...wanted });
+    for (const record of page) {
+      const { body } = readEvent(record, false).event as { readonly body: { readonly toSeq: number } };
+      targets.set(body.toSeq, null);
+    }
+    fromSeq = (page.at(-1)?.seq ?? toSeq) + 1;
+  }
+  return targets;
+}
+
+function mindAt(recalled: ReadonlyMap<number, Mind | null>, session: SessionId, seq: number): Mind {
+  const mind = recalled.get(seq) ?? null;
+  if (mind === null) throw missing(session, seq);
+  return mind;
+}
+
+function checkMind({ context, report }: Check, state: State, event: EventWith<"turn.ended">): void {
+  const { seq, body } = event;
+  if (body.mindForm !== mindForm) return void report.left.push({ seq, why: "newer" });
+  report.turns += 1;
+  const found = mindHash(context.world.digest, state.mind);
+  if (found !== body.mindHash) report.mismatches.push({ seq, what: "mind", recorded: body.mindHash, found });
+}
+
+type EventWith<T extends SessionEvent["type"]> = Extract<SessionEvent, { readonly type: T }>;
+
+async function checkContext(
+  check: Check,
+  before: State,
+  { seq, body }: EventWith<"model.requested">,
+): Promise<void> {
+  const { context, session, report, cache } = check;
+  if (body.renderer > rendererNow) return void report.left.push({ seq, why: "newer" });
+  const { store, world, states } = context;
+  const at: typeof states.at = async (log, where) => (where === before.seq ? before : states.at(log, where));
+  const rendered = await readContext({ store, world, states: { at }, cache }, session, { atSeq: seq });
+  if (rendered.matches !== true && (await isErased(check, rendered, seq)))
+    return void report.left.push({ seq, why: "erased" });
+  report.requests += 1;
+  if (rendered.matches !== true)
+    report.mismatches.push({ seq, what: "context", recorded: body.context, found: rendered.digest });
+}
+
+/** Whether something that the context shows, or how it was asked for, is gone for good. */
+async function isErased({ context, session }: Check, rendered: Rendered, seq: number): Promise<boolean> {
+  const { mind, standing } = rendered.state;
+  const items = mind.overlays.flatMap((overlay) => [overlay, ...overlay.items.values()]);
+  const kept = [...standing.tools, ...items].map((ref) => ref.seq);
+  const ranges: (readonly [number, number])[] = [
+    ...rendered.reasons.map(({ fromSeq, toSeq }) => [fromSeq, toSeq] as const),
+    ...[seq, ...rendered.inputs.map(([input]) => input), ...kept].map((one) => [one, one] as const),
+  ];
+  // What is taken up on the way is added, and looked at in its turn.
+  for (const [first, toSeq] of ranges) {
+    for (let fromSeq = Math.max(1, first); fromSeq <= toSeq;) {
+      const range = { fromSeq, toSeq, limit: limit.pageRecordsMax, contents: true };
+      const page = await context.store.read(session, range);
+      if (page.some((record) => record.contentHash !== null && record.content === null)) return true;
+      ranges.push(...page.flatMap(takenBy));
+      fromSeq = (page.at(-1)?.seq ?? toSeq) + 1;
+    }
+  }
+  return false;
+}
+
+/** An input may stand long before the place where it is shown. */
+function takenBy(record: StoredRecord): (readonly [number, number])[] {
+  if (record.type !== "turn.started" && record.type !== "model.requested") return [];
+  const { body } = readEvent(record, true).event as EventWith<"turn.started" | "model.requested">;
+  return body.inputs.map(([input]) => [input, input] as const);
+}
+
+const missing = (session: SessionId, seq: number): SkeinError =>
+  new SkeinError("corrupt", `record ${seq} of ${session} is missing`, {
+    hint: `run "skein verify ${session}" to see what is damaged`,
+  });

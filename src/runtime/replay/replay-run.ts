@@ -1,0 +1,364 @@
+/**
+ * Running again: what was asked after a position is asked once more, in a fork at that position, with another
+ * model or other instructions, and against the recorded results of tools. The original is only read.
+ */
+import { agentDigest, checkAgent, type AgentDefinition } from "../../core/workspace/agent.ts";
+import type { Budget, Pin } from "../../core/command.ts";
+import { SkeinError } from "../../core/error.ts";
+import type { SessionId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import type { ToolDefinition } from "../../core/context/part.ts";
+import { includes } from "../../core/range.ts";
+import {
+  pairScores,
+  pairTurns,
+  totalsOf,
+  type ReplayReport,
+  type ReplayTurn,
+} from "../../core/turn/run-comparison.ts";
+import type { State } from "../../core/state.ts";
+import type { Model, Models } from "../../model/port.ts";
+import { madeBefore, newSessionId } from "../log/request-scope.ts";
+import { readContent } from "../read/content.ts";
+import { diffPlaces } from "../branch/diff.ts";
+import { forkCommand } from "../branch/fork.ts";
+import { changeModel } from "../transfer/move-model.ts";
+import { resolvePlace } from "../read/position.ts";
+import { makeRecording, notRecorded, recordedSource, type Recording } from "./replay-tools.ts";
+import { scoreRuns, type ReplayScorer } from "./replay-score.ts";
+import { readTurns, type TakenInput, type TakenTurn } from "./replay-turn.ts";
+import type { Context } from "../deps.ts";
+import { assertReviewed } from "../govern/review.ts";
+import { agentOf } from "../workspace/session-agent.ts";
+import { modelOf } from "../context/model-settings.ts";
+
+export interface RerunOptions {
+  readonly from: number | string;
+  readonly model?: string | undefined;
+  readonly instructions?: string | undefined;
+  readonly tools?: "recorded" | "live" | undefined;
+  readonly name?: string | undefined;
+  readonly budget?: Budget | undefined;
+  readonly score?: ReplayScorer | undefined;
+  readonly progress?: ((done: number, of: number) => void) | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export async function rerun(
+  context: Context,
+  session: SessionId,
+  options: RerunOptions,
+): Promise<ReplayReport> {
+  const again = await madeBefore(context);
+  if (again !== null) {
+    throw new SkeinError("conflict", `this was asked for before, and is run again in ${again}`, {
+      hint: "look there; to run it once more, ask under another key",
+    });
+  }
+  const head = await context.writer.current(session);
+  assertReviewed(session, head);
+  const { from, turns } = await turnsFrom(context, session, head, options.from);
+  const before = await context.states.at(session, from);
+  const { agent } = await agentOf(context, session, before);
+  // Whatever is missing is said before anything is written.
+  const settings = await settingsOf(context, session, turns, options.model);
+  for (const name of new Set(settings.map(({ model }) => model)))
+    await modelOf(context, name ?? agent?.model);
+  const pin =
+    options.instructions === undefined ? null : pinWith(context, before, agent, options.instructions);
+  const fork = await forkFor(context, session, from, { ...options, pin });
+  const live = options.tools === "live";
+  const replay = makeReplay(context, { session, fork, turns, settings, live });
+  const stopped = await askAgain(replay, options);
+  const { instructions = null, score } = options;
+  return reportOf(replay, { head, from, stopped, instructions, score });
+}
+
+/**
+ * The turns that had not ended at a position. The first of them is run again as a whole, and with all that
+ * was there when it began: so the fork leaves right before it, and not in the middle of its preparation.
+ */
+async function turnsFrom(
+  context: Context,
+  session: SessionId,
+  head: State,
+  place: number | string,
+): Promise<{ readonly from: number; readonly turns: readonly TakenTurn[] }> {
+  const seq = await resolvePlace(context, session, place);
+  if (includes(head.mind.lost, seq)) {
+    throw new SkeinError("refused", `position ${seq} of ${session} was rewound away`, {
+      hint: "fork the session at the end of that stretch, and replay the fork",
+    });
+  }
+  const { turn } = (await context.states.at(session, seq)).standing;
+  const turns = await readTurns(context, session, turn === null ? seq : turn.startedSeq - 1, head);
+  const [first] = turns;
+  if (first !== undefined) return { from: first.startedSeq - 1, turns };
+  throw new SkeinError("refused", `nothing was asked in ${session} after ${seq}`, {
+    hint: "give an earlier position",
+  });
+}
+
+/** With what a turn is run again. */
+interface TurnSettings {
+  /** What the model was offered then. */
+  readonly definitions: readonly ToolDefinition[];
+  /** The one that is asked for, or else the one that the original had then. */
+  readonly model: string | undefined;
+}
+
+async function settingsOf(
+  { states, store }: Context,
+  session: SessionId,
+  turns: readonly TakenTurn[],
+  model: string | undefined,
+): Promise<readonly TurnSettings[]> {
+  const settings: TurnSettings[] = [];
+  for (const { startedSeq } of turns) {
+    const { standing } = await states.at(session, startedSeq);
+    const bound = standing.tools.at(-1);
+    const content = bound === undefined ? undefined : await readContent(store, session, bound.seq);
+    const given = (content as { readonly definitions?: unknown } | undefined)?.definitions;
+    const definitions = Array.isArray(given) ? (given as ToolDefinition[]) : [];
+    settings.push({ definitions, model: model ?? standing.model ?? undefined });
+  }
+  return settings;
+}
+
+/** The agent with other instructions. The workspace knows no such version, so it has a name of its own. */
+function pinWith(
+  { world }: Context,
+  { standing }: State,
+  agent: AgentDefinition | null,
+  instructions: string,
+): Pin {
+  const own = `${(standing.agent?.name ?? "default").slice(0, 57)}-replay`;
+  const definition = checkAgent({ ...agent, name: own, instructions });
+  return { agent: own, version: 1, digest: agentDigest(world.digest, definition), definition };
+}
+
+async function forkFor(
+  context: Context,
+  session: SessionId,
+  from: number,
+  { name, budget, pin }: Pick<RerunOptions, "name" | "budget"> & { readonly pin: Pin | null },
+): Promise<SessionId> {
+  const { writer, actor } = context;
+  const plan = await forkCommand(context, session, from, {
+    name: (name ?? `replay of ${session.slice(-8)} from ${from}`).slice(0, limit.nameCharsMax),
+    labels: { replay: `${session}@${from}` },
+    ...(budget === undefined ? {} : { budget }),
+  });
+  const command = pin === null ? plan.command : { ...plan.command, pin };
+  const id = newSessionId(context);
+  await writer.begin(id, { ...plan, command }, { actor });
+  return id;
+}
+
+interface Replay {
+  /** With the tools of the recording, and a model that is told when a step is over. */
+  readonly context: Context;
+  readonly session: SessionId;
+  readonly fork: SessionId;
+  readonly turns: readonly TakenTurn[];
+  /** One a turn. */
+  readonly settings: readonly TurnSettings[];
+  readonly recording: Recording;
+  /** The turn that is run again now, and what of it was steered in already. */
+  readonly now: { definitions: readonly ToolDefinition[]; steered: TakenTurn["steered"] };
+}
+
+function makeReplay(
+  outer: Context,
+  given: Pick<Replay, "session" | "fork" | "turns" | "settings"> & { readonly live: boolean },
+): Replay {
+  const { live, ...rest } = given;
+  const recording = makeRecording(given.turns.flatMap(({ calls }) => calls));
+  const now: Replay["now"] = { definitions: [], steered: [] };
+  const tools = recordedSource({
+    context: outer,
+    original: given.session,
+    recording,
+    live,
+    definitions: () => now.definitions,
+  });
+  const context: Context = {
+    ...outer,
+    tools: async () => tools,
+    models: async () => steering(await modelsOf(outer), () => steer(replay)),
+  };
+  const replay: Replay = { ...rest, recording, now, context };
+  return replay;
+}
+
+async function modelsOf({ models }: Context): Promise<Models> {
+  if (models === undefined) throw new SkeinError("unavailable", "this engine was opened without models");
+  return models();
+}
+
+/** Models that tell when one has answered, before the answer is written down. */
+const steering = (models: Models, answered: () => Promise<void>): Models => ({
+  byDefault: models.byDefault,
+  list: () => models.list(),
+  async model(name) {
+    const model = await models.model(name);
+    const stream: Model["stream"] = async function* (call) {
+      const answer = yield* model.stream(call);
+      await answered();
+      return answer;
+    };
+    return { name: model.name, facts: model.facts, stream };
+  },
+});
+
+/** What came into the original while a turn went on comes in after as many steps. */
+async function steer(replay: Replay): Promise<void> {
+  const { now, context, fork } = replay;
+  const { turn } = (await context.writer.current(fork)).standing;
+  const due = now.steered.filter(({ afterSteps }) => afterSteps <= (turn?.steps ?? 0));
+  now.steered = now.steered.filter((one) => !due.includes(one));
+  for (const { input } of due) await give(replay, input, "steer");
+}
+
+/** Gives why it ended before all was asked; null when all was. */
+async function askAgain(
+  replay: Replay,
+  { progress, signal }: Pick<RerunOptions, "progress" | "signal">,
+): Promise<ReplayReport["stopped"]> {
+  const { turns, settings, now } = replay;
+  for (const [place, turn] of turns.entries()) {
+    if (signal?.aborted === true) return broken;
+    // What was not steered in, because the turn before had fewer steps this time, is told now.
+    const late = now.steered.map(({ input }) => input);
+    now.steered = turn.steered;
+    now.definitions = settings[place]?.definitions ?? [];
+    await goOnWith(replay, settings[place]?.model);
+    const begun = turn.begun.length === 0 ? [goOn] : turn.begun;
+    for (const input of [...late, ...begun]) await give(replay, input);
+    const stopped = await runTurn(replay, signal);
+    if (stopped !== null) return stopped;
+    progress?.(place + 1, turns.length);
+  }
+  const late = now.steered.map(({ input }) => input);
+  now.steered = [];
+  for (const input of late) await give(replay, input);
+  return late.length === 0 ? null : runTurn(replay, signal);
+}
+
+/** A turn that another harness began without an input; here one begins with something only. */
+const goOn: TakenInput = {
+  type: "input.received",
+  from: "system",
+  blocks: [{ type: "text", text: "(Go on.)" }],
+};
+
+async function goOnWith({ context, fork }: Replay, model: string | undefined): Promise<void> {
+  const { standing } = await context.writer.current(fork);
+  if (model === undefined || standing.model === model) return;
+  await changeModel(context, fork, model);
+}
+
+async function give({ context, fork }: Replay, input: TakenInput, mode?: "steer"): Promise<void> {
+  const { writer, actor } = context;
+  if (input.type === "message.received") {
+    const { from, message, number, topic } = input.body;
+    const about = topic === undefined ? {} : { topic };
+    const said = { do: "receive", from, message, text: input.text, ...about } as const;
+    // One that was queued again after a rewind is taken up twice.
+    const receive = ({ standing }: State) =>
+      ({ ...said, number: Math.max(number, (standing.received.get(from) ?? 0) + 1) }) as const;
+    await writer.change(fork, receive, { actor });
+    return;
+  }
+  const record = { ...input, ...(mode === undefined ? {} : { mode }) };
+  await writer.change(fork, { do: "append", records: [record] }, { actor });
+}
+
+/** Null when the fork is idle again. */
+async function runTurn(replay: Replay, signal: AbortSignal | undefined): Promise<ReplayReport["stopped"]> {
+  const { context, fork } = replay;
+  const interrupt = (idle: boolean): Promise<unknown> =>
+    context.writer.change(fork, { do: "interrupt", idle }, { actor: context.actor }).catch(() => null);
+  const stop = (): void => void interrupt(false);
+  signal?.addEventListener("abort", stop, { once: true });
+  try {
+    for (;;) {
+      const ran = await context.runs.run(fork, signal === undefined ? {} : { signal }, context);
+      const { standing } = await context.writer.current(fork);
+      const asked = ran.status === "suspended" && ran.by === "approval" && signal?.aborted !== true;
+      if (asked && (await answerAsked(replay))) continue;
+      // A turn that is left open would go on with tools that are no recording.
+      if (standing.turn !== null) await interrupt(true);
+      if (signal?.aborted === true) return broken;
+      if (ran.status === "open") return null;
+      const { why } = standing;
+      const content = why === null ? undefined : await readContent(context.store, fork, why.seq);
+      const { reason = null } = (content ?? {}) as { readonly reason?: string };
+      return { by: ran.by ?? ran.status, reason };
+    }
+  } finally {
+    signal?.removeEventListener("abort", stop);
+  }
+}
+
+const broken = { by: "signal", reason: "it was broken off" } as const;
+
+/** Nobody is asked twice: what was allowed in the original is answered by it, and all else is denied. */
+async function answerAsked({ context, fork, recording }: Replay): Promise<boolean> {
+  const { store, writer, actor } = context;
+  const { mind } = await writer.current(fork);
+  const asked = [...mind.calls.entries()].filter(([, { phase }]) => phase === "asked");
+  for (const [call, { seq, tool }] of asked) {
+    const content = (await readContent(store, fork, seq)) as { readonly input?: unknown } | undefined;
+    const found = recording.find({ seq, tool, input: content?.input ?? null });
+    const reason = found === null ? notRecorded : found.denied?.reason;
+    const told = reason === undefined ? {} : { reason };
+    const allow = found !== null && found.denied === null;
+    await writer.change(fork, { do: "answer", allow, calls: [call], ...told }, { actor });
+  }
+  return asked.length > 0;
+}
+
+async function reportOf(
+  replay: Replay,
+  run: Pick<ReplayReport, "from" | "stopped" | "instructions"> & {
+    readonly head: State;
+    readonly score: ReplayScorer | undefined;
+  },
+): Promise<ReplayReport> {
+  const { context, session, fork, recording } = replay;
+  const { head, score, ...rest } = run;
+  const ended = await context.writer.current(fork);
+  const original = replay.turns.map(shown);
+  const replayed = (await readTurns(context, fork, run.from, ended)).map(shown);
+  const pairs = pairTurns(original, replayed);
+  const was = { side: "original", session, state: head, turns: original } as const;
+  const is = { side: "replay", session: fork, state: ended, turns: replayed } as const;
+  const judged = score === undefined ? null : await scoreRuns(context, score, was, is);
+  const now = await context.writer.current(fork);
+  const places = { from: { session, at: head.seq }, to: { session: fork, at: now.seq } };
+  const { items = [] } = await diffPlaces(context, fork, places, { only: ["items"] });
+  const scoresOf = ({ standing }: State): Map<string, number> =>
+    new Map([...standing.scores.entries()].map(([name, { value }]) => [name, value]));
+  const same =
+    items.length === 0 &&
+    pairs.every(({ match, calls }) => match === "same" && calls.every((call) => call.match === "same"));
+  return {
+    session,
+    fork,
+    model: { original: head.standing.model, replay: now.standing.model },
+    same,
+    turns: pairs,
+    totals: { original: totalsOf(original), replay: totalsOf(replayed) },
+    items,
+    // What was recorded of the original comes before what is only said of it now.
+    scores: pairScores(new Map([...(judged?.original ?? []), ...scoresOf(head)]), scoresOf(now)),
+    unrecorded: recording.unrecorded.size,
+    ...rest,
+  };
+}
+
+/** Without what is only needed to run it. */
+function shown({ begun: _, steered: __, calls, ...turn }: TakenTurn): ReplayTurn {
+  return { ...turn, calls: calls.map(({ seq, tool, input, status }) => ({ seq, tool, input, status })) };
+}

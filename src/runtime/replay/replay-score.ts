@@ -1,0 +1,78 @@
+/** Scores of a replay: a function judges both runs; what it says of the fork is recorded there. */
+import { SkeinError } from "../../core/error.ts";
+import { quote, type SessionId } from "../../core/ids.ts";
+import type { ReplayTurn } from "../../core/turn/run-comparison.ts";
+import type { State } from "../../core/state.ts";
+import { errorText } from "../../core/first-error.ts";
+import { readItems, type Item } from "../read/projection.ts";
+import type { Context } from "../deps.ts";
+
+/** What a scoring function is shown of one of the two runs. */
+export interface ReplayRun {
+  readonly side: "original" | "replay";
+  readonly session: SessionId;
+  /** Only those that were run again. */
+  readonly turns: readonly ReplayTurn[];
+  /** The durable tier at its end. */
+  readonly items: readonly Item[];
+}
+
+/** By name: a number, or a number with its reason and the position that is judged. */
+export type ReplayJudgment = Readonly<
+  Record<string, number | { readonly value: number; readonly because?: string; readonly seq?: number }>
+>;
+
+export type ReplayScorer = (run: ReplayRun) => ReplayJudgment | Promise<ReplayJudgment>;
+
+/** A run that is judged: its log, up to where. */
+interface Judged {
+  readonly side: ReplayRun["side"];
+  readonly session: SessionId;
+  readonly state: State;
+  readonly turns: readonly ReplayTurn[];
+}
+
+/** Judges the fork and records it there; then the original, where nothing is recorded. */
+export async function scoreRuns(
+  context: Context,
+  score: ReplayScorer,
+  original: Judged,
+  replay: Judged,
+): Promise<{ readonly original: ReadonlyMap<string, number> }> {
+  const fork = replay.session;
+  for (const [name, given] of await ask(context, score, replay, fork)) {
+    await context.writer.change(fork, { do: "score", name, ...given }, { actor: context.actor });
+  }
+  const told = await ask(context, score, original, fork);
+  return { original: new Map(told.map(([name, { value }]) => [name, value])) };
+}
+
+type Given = { readonly value: number; readonly because?: string; readonly seq?: number };
+
+async function ask(
+  { store }: Context,
+  score: ReplayScorer,
+  { side, session, state, turns }: Judged,
+  fork: SessionId,
+): Promise<readonly (readonly [string, Given])[]> {
+  const items = await readItems(store, session, state);
+  const wrong = (why: string, cause?: unknown): SkeinError =>
+    new SkeinError("invalid", `replay: the scoring function ${why} (${side})`, {
+      hint: `what was run again is in ${fork}`,
+      cause,
+    });
+  const judgment = await Promise.resolve()
+    .then(() => score({ side, session, turns, items }))
+    .catch((cause: unknown) => {
+      throw wrong(`failed: ${errorText(cause)}`, cause);
+    });
+  if (typeof judgment !== "object" || judgment === null) throw wrong(`gave ${quote(judgment)}, no scores`);
+  return Object.entries(judgment).map(([name, one]) => {
+    const given: Given = typeof one === "number" ? { value: one } : one;
+    if (typeof given !== "object" || given === null || !Number.isFinite(given.value))
+      throw wrong(`gave no number for ${quote(name)}`);
+    const { value, because, seq } = given;
+    const more = { ...(because === undefined ? {} : { because }), ...(seq === undefined ? {} : { seq }) };
+    return [name, { value, ...more }] as const;
+  });
+}

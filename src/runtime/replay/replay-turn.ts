@@ -1,0 +1,201 @@
+/** Turns as they are compared and run again: read from a log, without what was rewound away. */
+import type { Block } from "../../core/catalog/entry.ts";
+import { readEvent, type EventOf, type SessionEvent } from "../../core/event.ts";
+import type { SessionId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import { includes } from "../../core/range.ts";
+import type { ReplayCall, ReplayTurn, ReplayUsage } from "../../core/turn/run-comparison.ts";
+import type { OpenCall, State } from "../../core/state.ts";
+import { inflate, readContent } from "../read/content.ts";
+import type { Context } from "../deps.ts";
+
+/** An input of the original, to be given again. */
+export type TakenInput =
+  | {
+      readonly type: "input.received";
+      readonly blocks: readonly Block[];
+      readonly from?: "user" | "trigger" | "system";
+    }
+  | {
+      readonly type: "message.received";
+      readonly body: EventOf<"message.received">["body"];
+      readonly text: string;
+    };
+
+export interface TakenCall extends ReplayCall {
+  readonly effect: OpenCall["effect"];
+  /** Where its outcome stands; null while there is none. */
+  readonly settledSeq: number | null;
+  /** Whether a person or a rule forbade it, and why. */
+  readonly denied: { readonly reason: string | undefined } | null;
+}
+
+export interface TakenTurn extends ReplayTurn {
+  readonly calls: readonly TakenCall[];
+  /** What it was begun with. */
+  readonly begun: readonly TakenInput[];
+  /** What was taken up later in it, after so many steps. */
+  readonly steered: readonly { readonly afterSteps: number; readonly input: TakenInput }[];
+}
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+interface Going extends Mutable<Omit<TakenTurn, "calls" | "begun" | "steered" | "inputs">> {
+  readonly calls: Mutable<TakenCall>[];
+  readonly inputs: string[];
+  readonly begun: TakenInput[];
+  readonly steered: { readonly afterSteps: number; readonly input: TakenInput }[];
+}
+
+const types = [
+  "turn.started",
+  "turn.ended",
+  "model.requested",
+  "model.responded",
+  "model.failed",
+  "transcript.compacted",
+  "tool.requested",
+  "tool.denied",
+  "tool.settled",
+] as const;
+/** What is told of a turn. */
+type Told = Extract<SessionEvent, { readonly type: (typeof types)[number] }>;
+
+/** The turns that began after a position and are part of the mind at the end. */
+export async function readTurns(
+  context: Context,
+  session: SessionId,
+  afterSeq: number,
+  { seq: toSeq, mind }: State,
+): Promise<TakenTurn[]> {
+  const { store } = context;
+  const turns: Going[] = [];
+  for (let fromSeq = afterSeq + 1; fromSeq <= toSeq;) {
+    const range = { fromSeq, toSeq, limit: limit.pageRecordsMax, types, contents: true };
+    const page = await store.read(session, range);
+    for (const record of page) {
+      const read = readEvent(record, true);
+      if (read.kind !== "known" || includes(mind.lost, record.seq)) continue;
+      const event = { ...read.event, content: await inflate(store, read.event.content) } as Told;
+      if (event.type === "turn.started") turns.push(begin(event));
+      const turn = turns.at(-1);
+      if (turn !== undefined) await note(context, session, turn, event);
+    }
+    fromSeq = (page.at(-1)?.seq ?? toSeq) + 1;
+  }
+  return turns;
+}
+
+const begin = ({ seq, turn }: EventOf<"turn.started">): Going => ({
+  turn: turn ?? 0,
+  startedSeq: seq,
+  endedSeq: null,
+  outcome: null,
+  inputs: [],
+  answer: "",
+  steps: 0,
+  inputTokens: 0,
+  outputTokens: 0,
+  nanoUsd: 0,
+  unpriced: 0,
+  calls: [],
+  begun: [],
+  steered: [],
+});
+
+async function note(context: Context, session: SessionId, turn: Going, event: Told): Promise<void> {
+  switch (event.type) {
+    case "turn.started":
+      return takeUp(context, session, turn, event.body.inputs);
+    case "model.requested":
+      if (event.body.purpose === "compaction") return;
+      if (event.body.attempt <= 1) turn.steps += 1;
+      return takeUp(context, session, turn, event.body.inputs);
+    case "model.responded": {
+      const said = textOf(event.content?.blocks ?? []);
+      turn.answer = [turn.answer, said].filter((text) => text !== "").join("\n\n");
+      return spend(turn, event.body);
+    }
+    case "model.failed":
+      return spend(turn, event.body);
+    case "transcript.compacted":
+      if (event.body.model !== undefined) spend(turn, event.body);
+      return;
+    case "tool.requested":
+    case "tool.denied":
+    case "tool.settled":
+      return noteCall(turn, event);
+    case "turn.ended":
+      turn.endedSeq = event.seq;
+      turn.outcome = event.body.outcome;
+  }
+}
+
+function noteCall(
+  { calls }: Going,
+  event: EventOf<"tool.requested"> | EventOf<"tool.denied"> | EventOf<"tool.settled">,
+): void {
+  if (event.type === "tool.requested") {
+    const { tool, effect } = event.body;
+    const call = { seq: event.seq, tool, input: event.content?.input ?? null, effect };
+    calls.push({ ...call, status: null, settledSeq: null, denied: null });
+    return;
+  }
+  // What settles a call is caused by its request; ids repeat over time.
+  const call = calls.findLast(({ seq }) => seq === event.cause);
+  if (call === undefined) return;
+  if (event.type === "tool.denied") call.denied = { reason: event.content?.reason };
+  else if (event.body.late !== true) [call.status, call.settledSeq] = [event.body.status, event.seq];
+}
+
+function spend(
+  turn: Mutable<ReplayUsage>,
+  {
+    usage,
+    costNanoUsd = null,
+  }: {
+    readonly usage?: { readonly inputTokens: number; readonly outputTokens: number } | undefined;
+    readonly costNanoUsd?: number | null | undefined;
+  },
+): void {
+  turn.inputTokens += usage?.inputTokens ?? 0;
+  turn.outputTokens += usage?.outputTokens ?? 0;
+  turn.nanoUsd += costNanoUsd ?? 0;
+  if (costNanoUsd === null) turn.unpriced += 1;
+}
+
+async function takeUp(
+  context: Context,
+  session: SessionId,
+  turn: Going,
+  taken: readonly (readonly [seq: number, input: number])[],
+): Promise<void> {
+  for (const [seq] of taken) {
+    const input = await readInput(context, session, seq);
+    turn.inputs.push(input.type === "input.received" ? textOf(input.blocks) : input.text);
+    // Before the first request all is taken up together.
+    if (turn.steps <= 1) turn.begun.push(input);
+    else turn.steered.push({ afterSteps: turn.steps - 1, input });
+  }
+}
+
+async function readInput({ store }: Context, session: SessionId, seq: number): Promise<TakenInput> {
+  const [record] = await store.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
+  const content = (await readContent(store, session, seq)) as { blocks?: readonly Block[] } | undefined;
+  const blocks = content?.blocks ?? [{ type: "text", text: "[erased]" } as const];
+  const event = record === undefined ? undefined : (readEvent(record, false).event as SessionEvent);
+  if (event?.type === "message.received")
+    return { type: "message.received", body: event.body, text: textOf(blocks) };
+  const from = event?.type === "input.received" ? event.body.from : undefined;
+  return { type: "input.received", blocks, ...(from === undefined ? {} : { from }) };
+}
+
+const textOf = (blocks: readonly Block[]): string =>
+  blocks
+    .flatMap((block) =>
+      block.type === "text"
+        ? [block.text]
+        : block.type === "image" || block.type === "file"
+          ? [`[${block.type}: ${block.mediaType}]`]
+          : [],
+    )
+    .join("\n");

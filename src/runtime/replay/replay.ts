@@ -1,0 +1,96 @@
+/**
+ * Replay: every hash that the log says of itself is computed again; or, from a position on, the session is
+ * run again into a fork, and both are laid side by side.
+ */
+import type { Budget } from "../../core/command.ts";
+import { checkOptions, SkeinError } from "../../core/error.ts";
+import { quote, type SessionId } from "../../core/ids.ts";
+import type { ReplayReport } from "../../core/turn/run-comparison.ts";
+import { checkBudget } from "../options.ts";
+import { recompute, type ReplayCheck } from "./replay-check.ts";
+import type { ReplayScorer } from "./replay-score.ts";
+import type { Context } from "../deps.ts";
+
+export interface ReplayOptions {
+  /**
+   * The turns that had not ended here are run again, in a fork that leaves right before the first of them.
+   * Left out: nothing is run, and every hash is computed again.
+   */
+  readonly from?: number | string;
+  /** `provider/model`; by default the one it was run with. */
+  readonly model?: string;
+  /** In place of those of the agent. What the session was opened with stays. */
+  readonly instructions?: string;
+  /**
+   * `recorded`, the default: calls get the results that the original got, and what was not recorded is an
+   * error. `live`: what was not recorded runs if it only reads.
+   */
+  readonly tools?: "recorded" | "live";
+  /** Of the fork. */
+  readonly name?: string;
+  readonly budget?: Budget;
+  /**
+   * Judges both runs. What it says of the fork is recorded there; what it says of the original is only in the
+   * report, and only where the original has no score of that name.
+   */
+  readonly score?: ReplayScorer;
+  readonly progress?: (progress: ReplayProgress) => void;
+  /** Aborted: the turn that is run again is interrupted, and the report says so. */
+  readonly signal?: AbortSignal;
+}
+
+/** How far it has come. */
+export interface ReplayProgress {
+  readonly what: "records" | "turns";
+  readonly done: number;
+  readonly of: number;
+}
+
+export type Replayed<O extends ReplayOptions> = O extends { readonly from: number | string }
+  ? ReplayReport
+  : ReplayCheck;
+
+export async function replaySession<O extends ReplayOptions>(
+  context: Context,
+  session: SessionId,
+  options?: O,
+): Promise<Replayed<O>> {
+  const given: ReplayOptions = options ?? {};
+  checkReplay(given);
+  const { from, progress: tell, signal, ...rest } = given;
+  const progress =
+    (what: ReplayProgress["what"]) =>
+    (done: number, of: number): void =>
+      tell?.({ what, done, of });
+  if (from === undefined)
+    return (await recompute(context, session, { progress: progress("records"), signal })) as Replayed<O>;
+  const { rerun } = await import("./replay-run.ts");
+  const run = { ...rest, from, progress: progress("turns"), signal };
+  return (await rerun(context, session, run)) as Replayed<O>;
+}
+
+const forRuns = ["model", "instructions", "tools", "name", "budget", "score"] as const;
+
+function checkReplay(options: ReplayOptions): void {
+  checkOptions("replay", options, ["from", ...forRuns, "progress", "signal"]);
+  const { from, tools, budget, score } = options;
+  const idle = forRuns.find((name) => options[name] !== undefined);
+  if (from === undefined && idle !== undefined) {
+    throw new SkeinError("invalid", `replay: ${idle} is given, but no position to run from`, {
+      hint: "give from, a position or a checkpoint",
+    });
+  }
+  for (const name of ["model", "instructions", "name"] as const) {
+    const value: unknown = options[name];
+    if (value === undefined || (typeof value === "string" && value.trim() !== "")) continue;
+    throw new SkeinError("invalid", `replay: ${name} is ${quote(value)}`, { hint: "give a text" });
+  }
+  if (tools !== undefined && tools !== "recorded" && tools !== "live") {
+    throw new SkeinError("invalid", `replay: there are no tools ${quote(tools)}`, {
+      hint: '"recorded" or "live"',
+    });
+  }
+  if (budget !== undefined) checkBudget(budget);
+  if (score !== undefined && typeof score !== "function")
+    throw new SkeinError("invalid", `replay: score is ${quote(score)}`, { hint: "give a function" });
+}

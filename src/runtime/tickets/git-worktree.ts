@@ -1,0 +1,339 @@
+/**
+ * Git for tickets: a worktree and a branch for each. Every step can be done again after a crash in the middle
+ * of it. None of the repository's own hooks and settings starts a program here.
+ */
+import { mkdir, readdir, realpath, stat, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { SkeinError } from "../../core/error.ts";
+import { quote } from "../../core/ids.ts";
+import { locked } from "./plan-lock.ts";
+import type { World } from "../world.ts";
+
+/** What Git said. */
+interface Answer {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface Repository {
+  /** The top of its working tree, without links. */
+  readonly top: string;
+  /** The commit that tickets begin at which come after no other. */
+  readonly base: string;
+}
+
+export interface Worktree {
+  readonly directory: string;
+  readonly branch: string;
+}
+
+const timeoutMs = 120_000;
+/** Another Git may hold a lock for a moment. */
+const lockTries = 20;
+const lockWaitMs = 250;
+const settings = ["core.hooksPath=/dev/null", "core.fsmonitor=false", "commit.gpgSign=false"];
+const quiet = ["--no-pager", ...settings.flatMap((one) => ["-c", one])];
+const passedOn = ["PATH", "HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM"] as const;
+
+async function git(world: World, cwd: string, args: readonly string[]): Promise<Answer> {
+  for (let tried = 1; ; tried++) {
+    const answer = await gitOnce(world, cwd, args);
+    const isLocked = answer.code !== 0 && /\.lock'?: File exists|could not lock/i.test(answer.stderr);
+    if (!isLocked || tried >= lockTries) return answer;
+    await world.sleep(lockWaitMs);
+  }
+}
+
+async function gitOnce(world: World, cwd: string, args: readonly string[]): Promise<Answer> {
+  const known = passedOn.flatMap((name) => {
+    const value = world.secret(name);
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  const env = {
+    PATH: "/usr/local/bin:/usr/bin:/bin",
+    ...Object.fromEntries(known),
+    LC_ALL: "C",
+    GIT_TERMINAL_PROMPT: "0",
+    GIT_EDITOR: "true",
+  };
+  const child = await world.spawn(["git", ...quiet, ...args], { cwd, env }).catch((cause: unknown) => {
+    throw new SkeinError("unavailable", "Git cannot be started", {
+      hint: "install it, or leave out worktrees",
+      cause,
+    });
+  });
+  const done = new AbortController();
+  const late = world
+    .sleep(timeoutMs, done.signal)
+    .then(() => (done.signal.aborted ? undefined : child.kill()));
+  const [stdout, stderr] = await Promise.all([textOf(child.stdout), textOf(child.stderr)]);
+  const { code } = await child.exited;
+  done.abort();
+  await late;
+  return { code, stdout, stderr };
+}
+
+async function textOf(stream: AsyncIterable<Uint8Array>): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of stream) chunks.push(chunk);
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+async function must(world: World, cwd: string, args: readonly string[], what: string): Promise<string> {
+  const { code, stdout, stderr } = await git(world, cwd, args);
+  if (code === 0) return stdout;
+  const said = stderr.trim().split("\n").slice(-3).join(" ");
+  throw new SkeinError("refused", `${what}: ${said === "" ? `git ended with ${code}` : said}`, {
+    hint: `git ${args.join(" ")}, in ${cwd}`,
+  });
+}
+
+/** What has lost its `.git` is none: Git would take what is around it. */
+const isTree = (directory: string): Promise<boolean> =>
+  stat(join(directory, ".git")).then(
+    () => true,
+    () => false,
+  );
+
+/** The repository that a directory is in. Throws when it is in none, or in one without a commit. */
+export async function repositoryOf(
+  world: World,
+  directory: string,
+  ref: string | undefined,
+): Promise<Repository> {
+  const found = await git(world, directory, ["rev-parse", "--show-toplevel"]);
+  if (found.code !== 0) {
+    const isForeign = /dubious ownership|safe\.directory/.test(found.stderr);
+    if (isForeign) throw foreignRepository(directory, found.stderr);
+    throw new SkeinError("invalid", `${quote(directory)} is in no Git repository`, {
+      hint: 'make one with "git init" and a first commit, or leave out worktrees',
+    });
+  }
+  const top = await realpath(found.stdout.replace(/\n$/, ""));
+  const wanted = ref ?? "HEAD";
+  const base = await git(world, top, [
+    "rev-parse",
+    "--verify",
+    "--quiet",
+    "--end-of-options",
+    `${wanted}^{commit}`,
+  ]);
+  if (base.code === 0) return { top, base: base.stdout.trim() };
+  if (ref !== undefined)
+    throw new SkeinError("not-found", `${top} has no commit ${quote(ref)} to begin at`, {
+      hint: "a branch, a tag or the id of a commit",
+    });
+  throw new SkeinError("invalid", `${top} has no commit yet, and a worktree needs one`, {
+    hint: "git commit --allow-empty -m first",
+  });
+}
+
+/** Git refuses what belongs to somebody else, and says what to do about it. */
+function foreignRepository(directory: string, stderr: string): SkeinError {
+  const said = /^fatal: (.*)$/m.exec(stderr)?.[1] ?? "the repository belongs to somebody else";
+  const line = stderr
+    .split("\n")
+    .find((one) => one.includes("git config ") && one.includes("safe.directory"));
+  const way = line?.slice(line.indexOf("git config ")).trim();
+  return new SkeinError("refused", `Git does not work in ${quote(directory)}: ${said}`, {
+    hint: way ?? "see safe.directory in git help config",
+  });
+}
+
+const branchOf = (plan: string, ticket: string): string => `skein/${plan}/${ticket}`;
+export const worktreeDirectory = (top: string, plan: string, ticket: string): string =>
+  join(top, ".skein", "worktrees", plan, ticket);
+
+/** The mark of a branch that was made here: set before the branch is, so that a crash leaves no doubt. */
+const markOf = (branch: string): string => `branch.${branch}.skein`;
+
+const has = async (world: World, top: string, branch: string): Promise<boolean> =>
+  (await git(world, top, ["rev-parse", "--verify", "--quiet", `refs/heads/${branch}`])).code === 0;
+
+interface Wanted {
+  readonly plan: string;
+  readonly id: string;
+  readonly after: readonly string[];
+  readonly isBegun: boolean;
+}
+
+/** One process at a time makes worktrees in a repository. */
+export async function inTurn<Result>(
+  world: World,
+  { top }: Repository,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  await ignoreFolder(top);
+  return locked(world, join(top, ".skein", "worktrees.lock"), work);
+}
+
+/**
+ * The worktree of a ticket, made if it is not there. It begins at the base, or at what the tickets before it
+ * have made, merged. Throws `refused`, with the files, when that does not go together. To be done in turn,
+ * and while no session of the ticket is under way.
+ */
+export async function makeWorktree(
+  world: World,
+  { top, base }: Repository,
+  { plan, id, after, isBegun }: Wanted,
+): Promise<Worktree> {
+  const branch = branchOf(plan, id);
+  const directory = worktreeDirectory(top, plan, id);
+  const before: string[] = [];
+  // What was merged elsewhere and whose branch was deleted is in the base by now.
+  for (const other of after) if (await has(world, top, other)) before.push(other);
+  const exists = await has(world, top, branch);
+  const mark = await git(world, top, ["config", "--local", "--get", markOf(branch)]);
+  if (exists && mark.code !== 0) {
+    throw new SkeinError("refused", `there is a branch ${branch} already, and no ticket made it`, {
+      hint: `rename or delete it (git branch -m ${branch} NEW), or give the plan another name`,
+    });
+  }
+  if (!exists) await must(world, top, ["config", "--local", markOf(branch), "ticket"], `marking ${branch}`);
+  if (!(await isThere(world, top, { directory, branch }))) {
+    await clearHalf(world, top, directory);
+    const start = exists ? [directory, branch] : ["-b", branch, directory, before[0] ?? base];
+    await addWorktree(world, top, { directory, branch }, start);
+  }
+  // What lies in it later is the session's work, and not touched.
+  if (!isBegun) for (const other of before) await bring(world, directory, { id, branch, other });
+  return { directory, branch };
+}
+
+/**
+ * The worktree of a ticket whose session is under way, made again from its branch if it is gone. Nothing that
+ * is there is taken away. To be done in turn.
+ */
+export async function restoreWorktree(
+  world: World,
+  { top }: Repository,
+  { plan, id, branch }: { readonly plan: string; readonly id: string; readonly branch: string },
+): Promise<void> {
+  const directory = worktreeDirectory(top, plan, id);
+  const found = await listed(world, top, directory);
+  if (found?.isHalf === true)
+    throw new SkeinError("refused", `the worktree ${directory} is half made`, {
+      hint: `git worktree remove --force --force ${directory}, then run the plan again`,
+    });
+  if (found !== null && (await isTree(directory))) return;
+  if (!(await has(world, top, branch)))
+    throw new SkeinError("refused", `its worktree is gone, and its branch ${branch} too`, {
+      hint: `git branch ${branch} COMMIT, then run the plan again`,
+    });
+  await addWorktree(world, top, { directory, branch }, [directory, branch]);
+}
+
+async function addWorktree(
+  world: World,
+  top: string,
+  { directory, branch }: Worktree,
+  start: readonly string[],
+): Promise<void> {
+  await makeRoom(world, top, directory);
+  await mkdir(dirname(directory), { recursive: true });
+  try {
+    await must(world, top, ["worktree", "add", ...start], `making the worktree ${directory}`);
+  } catch (error) {
+    // A Git that outlived whoever started it may have been quicker.
+    if (!(await isThere(world, top, { directory, branch }))) throw error;
+  }
+}
+
+/** Keeps what is in it out of everybody's sight, without a change to any file of the project. */
+async function ignoreFolder(top: string): Promise<void> {
+  await mkdir(join(top, ".skein"), { recursive: true });
+  await writeFile(join(top, ".skein", ".gitignore"), "*\n");
+}
+
+interface Listed {
+  readonly branch: string | null;
+  readonly isHalf: boolean;
+}
+
+/** What Git knows of a worktree at this place; one whose making was cut off is half. */
+async function listed(world: World, top: string, directory: string): Promise<Listed | null> {
+  const all = await must(world, top, ["worktree", "list", "--porcelain", "-z"], "listing the worktrees");
+  const entry = all.split("\0\0").find((one) => one.split("\0")[0] === `worktree ${directory}`);
+  if (entry === undefined) return null;
+  const lines = entry.split("\0");
+  const branch = lines.find((line) => line.startsWith("branch "))?.slice("branch refs/heads/".length) ?? null;
+  return { branch, isHalf: lines.includes("locked initializing") };
+}
+
+async function isThere(world: World, top: string, { directory, branch }: Worktree): Promise<boolean> {
+  const found = await listed(world, top, directory);
+  if (found === null || found.isHalf || !(await isTree(directory))) return false;
+  if (found.branch === branch) return true;
+  // In the middle of a rebase, or wherever the session has gone, it is still the one.
+  if (found.branch === null) return true;
+  throw new SkeinError("refused", `the worktree ${directory} is on ${found.branch}, and not on ${branch}`, {
+    hint: `git -C ${directory} switch ${branch}`,
+  });
+}
+
+/** Takes away what was cut off while it was made. */
+async function clearHalf(world: World, top: string, directory: string): Promise<void> {
+  if ((await listed(world, top, directory))?.isHalf !== true) return;
+  await must(world, top, ["worktree", "remove", "--force", "--force", directory], `clearing ${directory}`);
+}
+
+/** Lets Git forget what is gone; anything that is in the way stays. */
+async function makeRoom(world: World, top: string, directory: string): Promise<void> {
+  if ((await listed(world, top, directory)) !== null)
+    await must(world, top, ["worktree", "prune"], `clearing ${directory}`);
+  const left = await readdir(directory).catch(() => []);
+  if (left.length > 0)
+    throw new SkeinError("refused", `${directory} is in the way of a worktree`, {
+      hint: "move it away if you need what is in it, or delete it",
+    });
+}
+
+/** Merges what another ticket has made, unless it is there already. */
+async function bring(
+  world: World,
+  directory: string,
+  { id, branch, other }: { readonly id: string; readonly branch: string; readonly other: string },
+): Promise<void> {
+  if ((await git(world, directory, ["merge-base", "--is-ancestor", other, "HEAD"])).code === 0) return;
+  // A merge that was cut off is begun again; no session has worked here yet.
+  await git(world, directory, ["merge", "--abort"]);
+  const message = `ticket ${id}: merge ${other}`;
+  const who = await identity(world, directory);
+  const merged = await git(world, directory, [...who, "merge", "--no-edit", "-m", message, other]);
+  if (merged.code === 0) return;
+  const files = await git(world, directory, ["diff", "--name-only", "--diff-filter=U", "-z"]);
+  await git(world, directory, ["merge", "--abort"]);
+  const names = files.stdout.split("\0").filter((name) => name !== "");
+  const where =
+    names.length === 0 ? `: ${merged.stderr.trim() || merged.stdout.trim()}` : ` in ${shown(names)}`;
+  throw new SkeinError("refused", `${other} cannot be merged: conflict${where}`, {
+    hint: `merge it by hand into ${branch}, in ${directory}, then run the plan again`,
+  });
+}
+
+const shownMax = 5;
+const shown = (names: readonly string[]): string =>
+  [...names.slice(0, shownMax), ...(names.length > shownMax ? [`${names.length - shownMax} more`] : [])].join(
+    ", ",
+  );
+
+/** Whoever Git is configured for; else a name that says what wrote it. */
+async function identity(world: World, directory: string): Promise<readonly string[]> {
+  const name = await git(world, directory, ["config", "--get", "user.name"]);
+  const email = await git(world, directory, ["config", "--get", "user.email"]);
+  if (name.code === 0 && email.code === 0) return [];
+  return ["-c", "user.name=Skein", "-c", "user.email=skein@localhost"];
+}
+
+/** Commits all that is not committed; false when there is nothing. Done again after a crash, it finishes. */
+export async function commitAll(world: World, directory: string, message: string): Promise<boolean> {
+  const what = "committing what the ticket left";
+  const status = await must(world, directory, ["status", "--porcelain", "-z"], what);
+  if (status === "") return false;
+  await must(world, directory, ["add", "--all"], what);
+  if ((await git(world, directory, ["diff", "--cached", "--quiet"])).code === 0) return false;
+  const who = await identity(world, directory);
+  await must(world, directory, [...who, "commit", "--quiet", "--message", message], what);
+  return true;
+}

@@ -1,0 +1,74 @@
+/**
+ * A lock over processes: a link that says who holds it, made in one step or not at all. One whose holder is
+ * gone is taken away by whoever holds the lock on just that one, so that nobody takes away a newer one.
+ */
+import { readlink, symlink, unlink } from "node:fs/promises";
+import { SkeinError } from "../../core/error.ts";
+import type { World } from "../world.ts";
+
+const lookMs = 50;
+/** A large worktree takes its time. */
+const waitMsMax = 600_000;
+
+/** What this process holds: a mark with its number that is not here was left by an earlier process. */
+const held = new Set<string>();
+
+/** Does the work while nobody else does any under the same path. */
+export async function locked<Result>(
+  world: World,
+  path: string,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const mark = `${world.self ?? "?"} ${world.salt()}`;
+  held.add(mark);
+  try {
+    await take(world, path, mark);
+    try {
+      return await work();
+    } finally {
+      await unlink(path).catch(ignore("ENOENT"));
+    }
+  } finally {
+    held.delete(mark);
+  }
+}
+
+async function take(world: World, path: string, mark: string): Promise<void> {
+  const untilMs = world.now() + waitMsMax;
+  while (!(await isMade(path, mark))) {
+    const found = await readlink(path).catch(ignore("ENOENT"));
+    if (found === undefined) continue;
+    if (isLeft(world, found)) await clear(world, path, found);
+    else if (world.now() > untilMs)
+      throw new SkeinError("refused", `${path} is held by ${found.split(" ")[0]}`, {
+        hint: "delete it if no such process runs",
+      });
+    else await world.sleep(lookMs);
+  }
+}
+
+const isMade = (path: string, mark: string): Promise<boolean> =>
+  symlink(mark, path).then(
+    () => true,
+    (error: unknown) => {
+      ignore("EEXIST")(error);
+      return false;
+    },
+  );
+
+function isLeft(world: World, mark: string): boolean {
+  const [holder = ""] = mark.split(" ");
+  return holder === world.self ? !held.has(mark) : world.isGone?.(holder) === true;
+}
+
+async function clear(world: World, path: string, mark: string): Promise<void> {
+  await locked(world, `${path}.${mark.split(" ")[1] ?? ""}`, async () => {
+    if ((await readlink(path).catch(ignore("ENOENT"))) === mark) await unlink(path);
+  });
+}
+
+const ignore =
+  (code: string) =>
+  (error: unknown): undefined => {
+    if ((error as { code?: unknown }).code !== code) throw error;
+  };

@@ -1,0 +1,276 @@
+/** How the tickets of a plan stand: read from the sessions that have its labels, and from nothing else. */
+import { spendOf } from "../../core/budget/money.ts";
+import { dueOf } from "../../core/trigger/schedule.ts";
+import type { SessionId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import type { State } from "../../core/state.ts";
+import { ticketForm, type Plan, type Ticket } from "../../core/ticket.ts";
+import { readContent } from "../read/content.ts";
+import type { Context } from "../deps.ts";
+import { isFree } from "../read/lease-status.ts";
+
+/**
+ * `waiting` for tickets before it, `ready` to be begun, `running` or about to, `blocked` until somebody does
+ * something, `done`, `failed`, or `skipped` since one before it failed.
+ */
+export type TicketStatus = "waiting" | "ready" | "running" | "blocked" | "done" | "failed" | "skipped";
+
+export interface TicketRow {
+  readonly ticket: string;
+  readonly title: string;
+  readonly status: TicketStatus;
+  /** What it waits for, what blocks it, or why it failed. */
+  readonly why: string | null;
+  readonly after: readonly string[];
+  readonly session: SessionId | null;
+  /** Of the session: how often the ticket was begun. */
+  readonly attempt: number;
+  readonly branch: string | null;
+  /** What its session has cost, as `state().cost` says it. */
+  readonly nanoUsd: number;
+  readonly unconfirmedNanoUsd: number;
+  readonly unpriced: number;
+  /** Time at work. */
+  readonly wallMs: number;
+  /** Whether the plan says something else by now than what it was begun with. */
+  readonly changed: boolean;
+}
+
+/** What is to be done for a ticket that has come to rest. */
+type Due = "tell" | "finish" | "fail" | null;
+
+export interface Standing {
+  readonly row: TicketRow;
+  readonly due: Due;
+  /** The position all this was read at. */
+  readonly seq: number;
+}
+
+interface Begun {
+  readonly session: SessionId;
+  readonly attempt: number;
+  readonly text: string | null;
+  readonly branch: string | null;
+  readonly openedAt: number;
+}
+
+/** The last session of each ticket of a plan. */
+async function begunOf({ store }: Context, plan: string): Promise<Map<string, Begun>> {
+  const found = new Map<string, Begun>();
+  for (let cursor: string | undefined; ;) {
+    const more = cursor === undefined ? {} : { cursor };
+    const page = await store.list({ labels: { plan } }, { limit: limit.listMax, ...more });
+    for (const { session, labels, openedAt, copy, parent } of page.rows) {
+      const { ticket, attempt = "1", text = null, branch = null } = labels;
+      if (ticket === undefined || copy === true || parent !== null) continue;
+      const one = { session, attempt: Number(attempt) || 1, text, branch, openedAt };
+      const known = found.get(ticket);
+      const isLater =
+        known === undefined ||
+        one.attempt > known.attempt ||
+        (one.attempt === known.attempt && one.openedAt > known.openedAt);
+      if (isLater) found.set(ticket, one);
+    }
+    if (page.cursor === null) return found;
+    cursor = page.cursor;
+  }
+}
+
+/** A short mark of what the ticket says. */
+export const textMark = ({ world }: Context, ticket: Ticket): string =>
+  world.digest("", ticketForm(ticket)).slice(0, 12);
+
+/** What whoever runs a plan knows besides. */
+export interface Known {
+  /** What could not be done for a ticket in this run, and so is not in the store. */
+  readonly troubles: ReadonlyMap<string, Trouble>;
+  /** Sessions that are over: they are read once. */
+  readonly over: Map<SessionId, Standing>;
+}
+
+export interface Trouble {
+  readonly status: "failed" | "blocked";
+  readonly why: string;
+}
+
+/** How all tickets stand, in the order of the plan. */
+export async function standingsOf(
+  context: Context,
+  plan: Plan,
+  known: Known = { troubles: new Map(), over: new Map() },
+): Promise<readonly Standing[]> {
+  const begun = await begunOf(context, plan.name);
+  const found = new Map<string, Standing>();
+  for (const ticket of plan.tickets) {
+    const one = begun.get(ticket.id);
+    const trouble = known.troubles.get(ticket.id);
+    const base = one === undefined ? unopened(ticket, trouble) : await opened(context, ticket, one, known);
+    if (base === null) continue;
+    const { row } = base;
+    const isStuck = trouble !== undefined && row.status !== "done" && row.status !== "failed";
+    found.set(ticket.id, isStuck ? { ...base, row: { ...row, ...trouble }, due: null } : base);
+  }
+  const statuses = new Map([...found].map(([id, { row }]) => [id, row.status]));
+  return plan.tickets.map(
+    (ticket) => found.get(ticket.id) ?? { row: notBegun(ticket, { plan, statuses }), due: null, seq: 0 },
+  );
+}
+
+/** What there is to say of a ticket without a session that does not depend on others; null: nothing. */
+function unopened(ticket: Ticket, trouble: Trouble | undefined): Standing | null {
+  const row = nothingBegun(ticket);
+  if (ticket.done === true)
+    return { row: { ...row, status: "done", why: "ticked off in the plan" }, due: null, seq: 0 };
+  return trouble === undefined ? null : { row: { ...row, ...trouble }, due: null, seq: 0 };
+}
+
+async function opened(
+  context: Context,
+  ticket: Ticket,
+  begun: Begun,
+  { over: ended }: Known,
+): Promise<Standing> {
+  const before = ended.get(begun.session);
+  if (before !== undefined) return before;
+  const now = await standingOf(context, ticket, begun);
+  if (now.row.status === "done" || now.row.status === "failed") ended.set(begun.session, now);
+  return now;
+}
+
+const nothingBegun = ({ id, title, after }: Ticket): Omit<TicketRow, "status" | "why"> => ({
+  ticket: id,
+  title,
+  after,
+  session: null,
+  attempt: 0,
+  branch: null,
+  nanoUsd: 0,
+  unconfirmedNanoUsd: 0,
+  unpriced: 0,
+  wallMs: 0,
+  changed: false,
+});
+
+interface Others {
+  readonly plan: Plan;
+  /** Of the tickets that are known already; what is asked for is added. */
+  readonly statuses: Map<string, TicketStatus>;
+}
+
+/** Tickets may stand in any order in a plan, and there is no cycle in it. */
+function statusOf(id: string, others: Others): TicketStatus {
+  const known = others.statuses.get(id);
+  if (known !== undefined) return known;
+  const ticket = others.plan.tickets.find((one) => one.id === id);
+  const status = ticket === undefined ? "waiting" : notBegun(ticket, others).status;
+  others.statuses.set(id, status);
+  return status;
+}
+
+function notBegun(ticket: Ticket, others: Others): TicketRow {
+  const before = ticket.after.map((id) => ({ id, status: statusOf(id, others) }));
+  const lost = before.filter(({ status }) => status === "failed" || status === "skipped");
+  const open = before.filter(({ status }) => status !== "done");
+  const row = nothingBegun(ticket);
+  if (lost.length > 0) {
+    const named = lost.map(
+      ({ id, status }) => `${id}, which ${status === "failed" ? "failed" : "is skipped"}`,
+    );
+    return { ...row, status: "skipped", why: `after ${named.join(", and ")}` };
+  }
+  if (open.length === 0) return { ...row, status: "ready", why: null };
+  const named = open.map(({ id, status }) => (status === "blocked" ? `${id} (blocked)` : id));
+  return { ...row, status: "waiting", why: `after ${named.join(", ")}` };
+}
+
+async function standingOf(context: Context, ticket: Ticket, begun: Begun): Promise<Standing> {
+  const { session, attempt, branch, text } = begun;
+  const state = await context.writer.current(session);
+  const { wallMs } = state.standing.used;
+  const { nanoUsd, unconfirmedNanoUsd, unpriced } = spendOf(state);
+  const stands = await readStanding(context, session, state);
+  const { status, why } = stands;
+  const changed = text !== null && text !== textMark(context, ticket);
+  const { id, title, after } = ticket;
+  const own = { ticket: id, title, status, why, after, session, attempt, branch, wallMs, changed };
+  const row = { ...own, nanoUsd, unconfirmedNanoUsd, unpriced };
+  return { row, due: stands.due, seq: state.seq };
+}
+
+interface Stands {
+  readonly status: TicketStatus;
+  readonly why: string | null;
+  readonly due: Due;
+}
+
+const stands = (status: TicketStatus, why: string | null = null, due: Due = null): Stands => ({
+  status,
+  why,
+  due,
+});
+
+async function readStanding(context: Context, session: SessionId, state: State): Promise<Stands> {
+  const { status, why, newer, sleep, inbox, lastTurn } = state.standing;
+  if (newer !== null) return stands("blocked", "a newer Skein wrote to it");
+  if (status === "moved") return stands("blocked", "it lives elsewhere now");
+  if (status === "closed" || status === "archived") return over(context, session, state);
+  if (status === "suspended") {
+    const reason = await reasonAt(context, session, why?.seq ?? 0);
+    const by = why?.by ?? "person";
+    return stands("blocked", reason === null ? by : `${by}: ${reason}`);
+  }
+  if (dueOf(state) === 0) return stands("running");
+  // Whoever ran it has not given it back yet.
+  if (state.standing.lease.held && !isFree(context, (await context.store.head(session))?.lease ?? null))
+    return stands("running");
+  if (status === "sleeping") return asleep(sleep?.untilMs ?? null, dueOf(state));
+  if (lastTurn === 0 && inbox.received === 0) return stands("running", null, "tell");
+  return ended(await lastBody(context, session, "turn.ended"));
+}
+
+/** A time will come by itself; anything else, somebody has to bring about. */
+function asleep(untilMs: number | null, dueMs: number | null): Stands {
+  if (untilMs !== null) return stands("running", `asleep until ${new Date(untilMs).toISOString()}`);
+  if (dueMs !== null) return stands("running", `asleep until a trigger fires`);
+  return stands("blocked", "asleep: it waits for an input, a message or a trigger");
+}
+
+function ended(body: Outcome | null): Stands {
+  const outcome = body?.outcome ?? "interrupted";
+  if (outcome === "completed") return stands("running", null, "finish");
+  if (outcome === "refused") return stands("running", "the model refused", "fail");
+  if (outcome === "failed") return stands("running", "its turn failed", "fail");
+  const what = outcome === "length" ? "the answer was cut off at its length" : `its turn was ${outcome}`;
+  return stands("blocked", `${what}: it waits for an input`);
+}
+
+async function over(context: Context, session: SessionId, { standing }: State): Promise<Stands> {
+  const body = await lastBody(context, session, "session.closed");
+  const outcome = body?.outcome ?? standing.why?.by ?? "failed";
+  if (outcome === "completed") return stands("done");
+  const reason = await reasonAt(context, session, body?.seq ?? 0);
+  return stands(
+    "failed",
+    reason === null ? outcome : outcome === "failed" ? reason : `${outcome}: ${reason}`,
+  );
+}
+
+interface Outcome {
+  readonly outcome?: string;
+  readonly seq: number;
+}
+
+/** What the last record of a type says, and its position. */
+async function lastBody({ store }: Context, session: SessionId, type: string): Promise<Outcome | null> {
+  const toSeq = (await store.head(session))?.seq ?? 0;
+  const range = { fromSeq: 1, toSeq, reverse: true, limit: 1, types: [type], contents: false };
+  const [record] = await store.read(session, range);
+  if (record === undefined) return null;
+  return { ...(JSON.parse(record.body) as { readonly outcome?: string }), seq: record.seq };
+}
+
+async function reasonAt({ store }: Context, session: SessionId, seq: number): Promise<string | null> {
+  if (seq === 0) return null;
+  const content = (await readContent(store, session, seq)) as { readonly reason?: unknown } | undefined;
+  return typeof content?.reason === "string" ? content.reason : null;
+}

@@ -1,0 +1,327 @@
+/**
+ * Tickets: a plan is run, one session for each ticket, each begun when those before it are done. All there is
+ * to know is in the store and in the repository; whoever runs the plan again goes on where it was left, and
+ * several may run it at once.
+ */
+import { realpath, stat } from "node:fs/promises";
+import { resolve } from "node:path";
+import type { Binding, Budget } from "../../core/command.ts";
+import { checkOptions, SkeinError } from "../../core/error.ts";
+import { checkFlags, checkLists, checkTexts } from "../../core/option-check.ts";
+import { quote, type SessionId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import type { State } from "../../core/state.ts";
+import { errorText } from "../../core/first-error.ts";
+import { agentHint, checkPlan, isAgentWord, type Plan, type Ticket } from "../../core/ticket.ts";
+import { showAgent } from "../workspace/agents.ts";
+import type { Context } from "../deps.ts";
+import { handoffSession } from "../branch/handoff.ts";
+import { checkBinding, checkBudget } from "../options.ts";
+import { checkBound } from "../log/redact.ts";
+import { beginTicket, tellTicket, type Manner } from "./ticket-session.ts";
+import { commitAll, inTurn, repositoryOf, restoreWorktree, worktreeDirectory } from "./git-worktree.ts";
+import { standingsOf, type Known, type Standing, type TicketRow, type Trouble } from "./ticket-status.ts";
+import { startWork } from "../worker/start-work.ts";
+import type { Told } from "../worker/worker.ts";
+import { modelOf } from "../context/model-settings.ts";
+
+export interface TicketsOptions {
+  /** Who works on them, unless a ticket names another. */
+  readonly agent?: string;
+  readonly model?: string;
+  /** Tickets at once; by default 3 with worktrees, and else 1, since they would work in one directory. */
+  readonly parallel?: number;
+  /** Where they work; by default the current directory. */
+  readonly directory?: string;
+  /** What they may use besides; paths within the repository mean the ticket's worktree. */
+  readonly bind?: readonly Binding[];
+  /** Of each ticket, unless it has its own. */
+  readonly budget?: Budget;
+  /** Each in a Git worktree and on a branch of its own. */
+  readonly worktrees?: boolean;
+  /** What they begin at; by default the commit that is checked out. */
+  readonly base?: string;
+  /** False: what a ticket leaves uncommitted stays so. */
+  readonly commit?: boolean;
+  /** Begins failed tickets anew, and lets those go on that an error suspended. */
+  readonly retry?: boolean;
+  /** Only says how they stand, after all else was checked; nothing is made. */
+  readonly dryRun?: boolean;
+  /** Aborted: sessions stop before their next step. Whoever runs the plan again goes on. */
+  readonly signal?: AbortSignal;
+  /** Told how they stand, whenever that may have changed. */
+  readonly tell?: (rows: readonly TicketRow[]) => void;
+  /** Told of what could not be done and is tried again. */
+  readonly note?: (text: string) => void;
+}
+
+const known = ["agent", "model", "parallel", "directory", "bind", "budget", "worktrees", "base", "commit"];
+const parallelUsual = 3;
+/** However quiet it is, it is looked as often; and however busy, not more often than that. */
+const lookMs = 1_000;
+const restMs = 25;
+
+/** How the tickets of a plan stand. */
+export async function listTickets(context: Context, plan: Plan): Promise<TicketRow[]> {
+  return (await standingsOf(context, checkPlan(plan))).map(({ row }) => row);
+}
+
+/** Runs a plan until nothing more can be done for it, and gives how the tickets stand then. */
+export async function runTickets(
+  context: Context,
+  plan: Plan,
+  options: TicketsOptions = {},
+): Promise<readonly TicketRow[]> {
+  const manner = await mannerOf(context, plan, options);
+  if (options.dryRun === true) return listTickets(context, plan);
+  return new PlanRun(context, plan, manner, options).run();
+}
+
+/** Whatever is missing is said before anything is made. */
+async function mannerOf(context: Context, plan: Plan, options: TicketsOptions): Promise<Manner> {
+  checkOptions("tickets", options, [...known, "retry", "dryRun", "signal", "tell", "note"]);
+  checkPlan(plan);
+  const { agent, model, parallel = 1, bind = [], budget, worktrees = false, base } = options;
+  const { commit, retry, dryRun, directory: where } = options;
+  checkTexts("tickets", { agent, model, base, directory: where });
+  checkFlags("tickets", { worktrees, commit, retry, dryRun });
+  if (agent !== undefined && !isAgentWord(agent))
+    throw new SkeinError("invalid", `tickets: ${quote(agent)} is no name of an agent`, { hint: agentHint });
+  checkLists("tickets", { bind });
+  if (!Number.isInteger(parallel) || parallel < 1 || parallel > limit.concurrencyMax) {
+    throw new SkeinError("invalid", `tickets: parallel is ${quote(parallel)}`, {
+      hint: `from 1 to ${limit.concurrencyMax}`,
+    });
+  }
+  if (budget !== undefined) checkBudget(budget);
+  for (const binding of bind) {
+    checkBinding(binding);
+    checkBound(context.world, binding);
+  }
+  if (base !== undefined && !worktrees) {
+    throw new SkeinError("invalid", "tickets: a base is for worktrees", { hint: "ask for worktrees, too" });
+  }
+  const directory = await folderAt(options.directory ?? ".");
+  const left = plan.tickets.filter(({ done }) => done !== true);
+  for (const name of new Set(left.map((ticket) => ticket.agent ?? agent))) {
+    const own = name === undefined ? undefined : await modelNamed(context, name);
+    await modelOf(context, model ?? own);
+  }
+  const repository = worktrees ? await repositoryOf(context.world, directory, base) : null;
+  return { plan: plan.name, agent, model, budget, bind, directory, repository };
+}
+
+async function folderAt(path: string): Promise<string> {
+  const whole = resolve(path);
+  const found = await stat(whole).catch(() => null);
+  if (found?.isDirectory() === true) return realpath(whole);
+  throw new SkeinError("not-found", `tickets: there is no directory ${quote(whole)}`);
+}
+
+/** An agent that nobody defined has no model of its own; a version that is not there is a mistake. */
+async function modelNamed(context: Context, agent: string): Promise<string | undefined> {
+  const [, name = agent, version] = /^(.*)@(\d{1,9})$/.exec(agent) ?? [];
+  const found = showAgent(context, name, version === undefined ? undefined : Number(version));
+  if (version !== undefined) return (await found).definition.model;
+  return found.then(
+    ({ definition }) => definition.model,
+    (error: unknown) => {
+      if (error instanceof SkeinError && error.code === "not-found") return undefined;
+      throw error;
+    },
+  );
+}
+
+class PlanRun {
+  readonly #context: Context;
+  readonly #plan: Plan;
+  readonly #manner: Manner;
+  readonly #options: TicketsOptions;
+  readonly #parallel: number;
+  readonly #tickets: ReadonlyMap<string, Ticket>;
+  readonly #troubles = new Map<string, Trouble>();
+  readonly #known: Known = { troubles: this.#troubles, over: new Map() };
+  /** Failed tickets that are to be begun anew, once each. */
+  readonly #again = new Set<string>();
+  /** What was begun in this run: the same must not come twice. */
+  readonly #begun = new Map<string, SessionId>();
+  /** Sessions whose worktrees are there. */
+  readonly #placed = new Set<SessionId>();
+  #going: readonly SessionId[] = [];
+
+  constructor(context: Context, plan: Plan, manner: Manner, options: TicketsOptions) {
+    this.#context = context;
+    this.#plan = plan;
+    this.#manner = manner;
+    this.#options = options;
+    this.#parallel = options.parallel ?? (manner.repository === null ? 1 : parallelUsual);
+    this.#tickets = new Map(plan.tickets.map((ticket) => [ticket.id, ticket]));
+  }
+
+  async run(): Promise<readonly TicketRow[]> {
+    const { store } = this.#context;
+    if (this.#options.retry === true) await this.#retry();
+    let news = new AbortController();
+    const unwatch = store.watch(() => news.abort());
+    const stopped = this.#options.signal ?? new AbortController().signal;
+    const worker = startWork(this.#context, {
+      concurrency: this.#parallel,
+      only: () => this.#going,
+      tell: (told) => this.#note(told),
+    });
+    // The worker hears it at once, so that no step begins after it; how its stop ends is asked below.
+    const stop = (): void => {
+      news.abort();
+      worker.stop().catch(() => undefined);
+    };
+    stopped.addEventListener("abort", stop);
+    try {
+      for (;;) {
+        news = new AbortController();
+        const standings = await this.#look();
+        if (!stopped.aborted && (await this.#act(standings))) continue;
+        if (stopped.aborted || standings.every(({ row }) => row.status !== "running")) break;
+        await this.#context.world.sleep(restMs);
+        await this.#context.world.sleep(lookMs, news.signal);
+      }
+    } finally {
+      unwatch();
+      stopped.removeEventListener("abort", stop);
+      await worker.stop();
+    }
+    return (await this.#look()).map(({ row }) => row);
+  }
+
+  async #look(): Promise<readonly Standing[]> {
+    let found = await standingsOf(this.#context, this.#plan, this.#known);
+    if (await this.#place(found)) found = await standingsOf(this.#context, this.#plan, this.#known);
+    const standings = found.map((one) => {
+      const isAgain = one.row.status === "failed" && this.#again.has(one.row.ticket);
+      return isAgain ? { ...one, row: { ...one.row, status: "ready" as const, why: "once more" } } : one;
+    });
+    this.#going = standings.flatMap(({ row }) =>
+      row.status === "running" && row.session !== null ? [row.session] : [],
+    );
+    this.#options.tell?.(standings.map(({ row }) => row));
+    return standings;
+  }
+
+  /** Sessions that are about to run get their worktrees back. True when one cannot. */
+  async #place(standings: readonly Standing[]): Promise<boolean> {
+    const { repository, plan } = this.#manner;
+    const { world } = this.#context;
+    const before = this.#troubles.size;
+    for (const { row } of standings) {
+      const { session, branch, ticket: id } = row;
+      if (repository === null || session === null || branch === null) continue;
+      if (row.status !== "running" || this.#placed.has(session)) continue;
+      await this.#try(row, "blocked", async () => {
+        await inTurn(world, repository, () => restoreWorktree(world, repository, { plan, id, branch }));
+        this.#placed.add(session);
+      });
+    }
+    return this.#troubles.size > before;
+  }
+
+  /** Does what is to be done by whoever runs the plan. True when something was: all is looked at anew. */
+  async #act(standings: readonly Standing[]): Promise<boolean> {
+    const due = standings.filter((one) => one.due !== null);
+    for (const one of due) await this.#try(one.row, "blocked", () => this.#rest(one));
+    if (due.length > 0) return true;
+    const free = this.#parallel - standings.filter(({ row }) => row.status === "running").length;
+    const [next] = free > 0 ? standings.filter(({ row }) => row.status === "ready") : [];
+    if (next === undefined) return false;
+    const rows = standings.map(({ row }) => row);
+    await this.#try(next.row, "failed", () => this.#begin(next.row, rows));
+    return true;
+  }
+
+  /** What cannot be done for one ticket is no matter for the others. */
+  async #try({ ticket }: TicketRow, status: Trouble["status"], work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      if (!(error instanceof SkeinError) || fatal.includes(error.code)) throw error;
+      const hint = error.hint === undefined ? "" : ` (${error.hint})`;
+      this.#troubles.set(ticket, { status, why: `${error.message}${hint}` });
+    }
+  }
+
+  async #begin(row: TicketRow, rows: readonly TicketRow[]): Promise<void> {
+    const ticket = this.#ticket(row);
+    const before = rows.filter(({ ticket: id }) => ticket.after.includes(id));
+    this.#again.delete(row.ticket);
+    const session = await beginTicket(this.#context, ticket, this.#manner, { last: row, before });
+    if (this.#begun.get(row.ticket) === session) {
+      throw new SkeinError("refused", `${session} is of this ticket, and does not have its labels`, {
+        hint: `skein label ${session} plan=${this.#plan.name} ticket=${row.ticket}`,
+      });
+    }
+    this.#begun.set(row.ticket, session);
+    this.#placed.add(session);
+    await tellTicket(this.#context, session, ticket);
+  }
+
+  /** A session that has come to rest: told what to do if it was not yet, or ended. */
+  async #rest({ row, due, seq }: Standing): Promise<void> {
+    const { session } = row;
+    if (session === null) return;
+    if (due === "tell") return tellTicket(this.#context, session, this.#ticket(row));
+    await this.#commit(row);
+    await handoffSession(this.#context, session, {});
+    await this.#close(session, seq, due === "fail" ? (row.why ?? "it failed") : null);
+  }
+
+  async #commit({ ticket, title, branch }: TicketRow): Promise<void> {
+    const { repository, plan } = this.#manner;
+    if (repository === null || branch === null || this.#options.commit === false) return;
+    const directory = worktreeDirectory(repository.top, plan, ticket);
+    const { world } = this.#context;
+    // Of two that find something to commit, the second would be told that there is nothing.
+    await inTurn(world, repository, () => commitAll(world, directory, `ticket ${ticket}: ${title}`));
+  }
+
+  /** Unless something was said to it in the meantime: then it goes on. */
+  async #close(session: SessionId, seq: number, failure: string | null): Promise<void> {
+    const { writer, actor } = this.#context;
+    const build = ({ standing }: State) => {
+      const { status, inbox } = standing;
+      if (status !== "open" || inbox.waiting.length > 0)
+        throw new SkeinError("conflict", `${session} went on after ${seq}`);
+      if (failure === null) return { do: "close", outcome: "completed" } as const;
+      return { do: "close", outcome: "failed", reason: failure } as const;
+    };
+    await writer.change(session, build, { actor, asked: false }).catch((error: unknown) => {
+      const isOvertaken = error instanceof SkeinError && error.code === "conflict";
+      if (!isOvertaken) throw error;
+    });
+  }
+
+  #note(told: Told): void {
+    if (told.told === "trouble") this.#options.note?.(told.text);
+    if (told.told !== "failed" || told.againMs === null) return;
+    const text = errorText(told.error);
+    this.#options.note?.(`${told.session} could not be run, and is tried again: ${text}`);
+  }
+
+  async #retry(): Promise<void> {
+    const { writer, actor } = this.#context;
+    const again = { do: "activate", reason: "the plan is run again" } as const;
+    for (const { row } of await standingsOf(this.#context, this.#plan)) {
+      if (row.session === null) continue;
+      if (row.status === "failed") this.#again.add(row.ticket);
+      const { status, why } = (await writer.current(row.session)).standing;
+      if (status === "suspended" && why?.by === "error")
+        await writer.change(row.session, again, { actor, asked: false });
+    }
+  }
+
+  #ticket({ ticket }: TicketRow): Ticket {
+    const found = this.#tickets.get(ticket);
+    if (found === undefined) throw new Error(`invariant: ${ticket} is of the plan`);
+    return found;
+  }
+}
+
+/** The store itself: nobody else's work can go on then, either. */
+const fatal: readonly SkeinError["code"][] = ["corrupt", "unavailable", "unknown", "fenced"];

@@ -1,0 +1,164 @@
+/** Frames of a bundle, out and in: packed, unpacked, counted and hashed, one at a time. */
+import { createHash } from "node:crypto";
+import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
+import {
+  bundleFlaw,
+  bundleLine,
+  bundleLineBytesMax,
+  frameHeaderBytes,
+  frameKinds,
+  lastChunk,
+  packed,
+  parseBundleLine,
+  unpackedMax,
+  type BundleVersion,
+  type FrameKind,
+} from "../../core/bundle/format.ts";
+import { limit } from "../../core/limit.ts";
+
+/** The fastest; others save a tenth of the bytes for twice the time. */
+const packing = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
+/** Shorter payloads are not worth it. */
+const packedBytesMin = 256;
+
+export interface FrameWriter {
+  /** The first line. */
+  begin(): Uint8Array;
+  frame(kind: FrameKind, payload: Uint8Array, flags?: number): readonly Uint8Array[];
+  /** SHA-256 of all that was given out so far. */
+  digest(): string;
+}
+
+export function makeFrameWriter(): FrameWriter {
+  const hash = createHash("sha256");
+  const total = { stored: 0, unpacked: 0 };
+  const out = (bytes: Uint8Array): Uint8Array => {
+    hash.update(bytes);
+    return bytes;
+  };
+  return {
+    begin: () => out(Buffer.from(bundleLine)),
+    frame(kind, payload, flags = 0) {
+      const small = kind === frameKinds.trailer || payload.length < packedBytesMin;
+      const tried = small ? payload : zstdCompressSync(payload, packing);
+      total.unpacked += payload.length;
+      const isPacked =
+        tried.length < payload.length && total.unpacked <= unpackedMax(total.stored + tried.length);
+      const stored = isPacked ? tried : payload;
+      total.stored += stored.length;
+      const header = Buffer.alloc(frameHeaderBytes);
+      header.write(kind, 0, "latin1");
+      header[1] = flags | (isPacked ? packed : 0);
+      header.writeUInt32BE(payload.length, 4);
+      header.writeUInt32BE(stored.length, 8);
+      return [out(header), out(stored)];
+    },
+    digest: () => hash.copy().digest("hex"),
+  };
+}
+
+export interface Frame {
+  /** Of the bundle. */
+  readonly version: BundleVersion;
+  readonly kind: FrameKind;
+  readonly flags: number;
+  readonly payload: Uint8Array;
+  /** SHA-256 of all that came before it. */
+  digestBefore(): string;
+}
+
+const kinds: ReadonlySet<string> = new Set(Object.values(frameKinds));
+
+/** Every frame in turn. Nothing is held but the frame at hand, whatever the bundle claims. */
+export async function* readFrames(source: AsyncIterable<Uint8Array>): AsyncGenerator<Frame, undefined> {
+  const bytes = makeByteReader(source);
+  const hash = createHash("sha256");
+  const total = { stored: 0, unpacked: 0 };
+  const line = await readLine(bytes);
+  const version = parseBundleLine(line.toString("latin1"));
+  hash.update(line);
+  for (;;) {
+    const header = await bytes.read(frameHeaderBytes);
+    if (header === null) return undefined;
+    const { kind, flags, size, storedSize } = headerOf(header);
+    total.stored += storedSize;
+    total.unpacked += size;
+    if (total.unpacked > unpackedMax(total.stored)) {
+      throw bundleFlaw("it unpacks to far more than it is long");
+    }
+    const digest = kind === frameKinds.trailer ? hash.copy().digest("hex") : null;
+    const stored = storedSize === 0 ? new Uint8Array(0) : await bytes.read(storedSize);
+    if (stored === null) throw bundleFlaw("it ends too soon");
+    hash.update(header);
+    hash.update(stored);
+    const payload = (flags & packed) === 0 ? stored : unpack(stored, size);
+    if (payload.length !== size) throw bundleFlaw("a frame is not as long as it says");
+    yield { version, kind, flags, payload, digestBefore: () => digest ?? "" };
+  }
+}
+
+function headerOf(header: Buffer) {
+  const kind = header.toString("latin1", 0, 1);
+  const [size, storedSize] = [header.readUInt32BE(4), header.readUInt32BE(8)];
+  const flags = header[1] ?? 0;
+  // The trailer has no flags. Its own header is the one thing that its digest does not cover.
+  const known = kind === frameKinds.trailer ? 0 : packed | lastChunk;
+  if (!kinds.has(kind) || (flags & ~known) !== 0 || header.readUInt16BE(2) !== 0)
+    throw bundleFlaw("there is no such frame");
+  if (size > limit.bundleFrameBytesMax || storedSize > size) throw bundleFlaw("a frame is too large");
+  return { kind: kind as FrameKind, flags, size, storedSize };
+}
+
+/** What unpacks to more than it says is given up as soon as it does. */
+function unpack(stored: Uint8Array, size: number): Uint8Array {
+  try {
+    return zstdDecompressSync(stored, { maxOutputLength: Math.max(1, size) });
+  } catch (cause) {
+    throw bundleFlaw("a frame cannot be unpacked", cause);
+  }
+}
+
+async function readLine(bytes: ByteReader): Promise<Buffer> {
+  const line: number[] = [];
+  while (line.length < bundleLineBytesMax && line.at(-1) !== 10) {
+    const next = await bytes.read(1);
+    if (next === null) break;
+    line.push(next[0] ?? 0);
+  }
+  return Buffer.from(line);
+}
+
+interface ByteReader {
+  /** So many bytes; null at the end. What breaks off within them is damaged. */
+  read(count: number): Promise<Buffer | null>;
+}
+
+function makeByteReader(source: AsyncIterable<Uint8Array>): ByteReader {
+  const chunks = source[Symbol.asyncIterator]();
+  let waiting: Uint8Array[] = [];
+  let length = 0;
+  const fill = async (count: number): Promise<boolean> => {
+    while (length < count) {
+      const next = await chunks.next();
+      if (next.done === true) return false;
+      waiting.push(next.value);
+      length += next.value.length;
+    }
+    return true;
+  };
+  return {
+    async read(count) {
+      if (!(await fill(count))) {
+        if (length === 0) return null;
+        throw bundleFlaw("it ends too soon");
+      }
+      const first = waiting[0];
+      const whole = first !== undefined && first.length >= count ? first : Buffer.concat(waiting, length);
+      const rest = whole === first ? waiting.slice(1) : [];
+      const left = whole.subarray(count);
+      waiting = left.length === 0 ? rest : [left, ...rest];
+      length -= count;
+      return Buffer.from(whole.buffer, whole.byteOffset, count);
+    },
+  };
+}

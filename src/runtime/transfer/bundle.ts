@@ -1,0 +1,172 @@
+/** Export: a session, with its ancestors and perhaps its forks, as a bundle that is made as it is read. */
+import {
+  bundleVersion,
+  frameKinds,
+  lastChunk,
+  signedText,
+  trailerText,
+  type BundleManifest,
+  type BundleTrailer,
+} from "../../core/bundle/format.ts";
+import { trackMissingContents, type MissingContents } from "../../core/bundle/erased-contents.ts";
+import type { StoredRecord } from "../../core/chain.ts";
+import { checkOptions, SkeinError } from "../../core/error.ts";
+import { isWorkspaceId, quote, type SessionId } from "../../core/ids.ts";
+import { version } from "../../core/version.ts";
+import type { Store } from "../../store/port.ts";
+import { makeFrameWriter, type FrameWriter } from "./bundle-frame.ts";
+import { blobIn, blobsHere, blobsOf, blobText, checkedChunks } from "./move-blob.ts";
+import { familyOf, lineageOf, pagesOf, type Travelling } from "./move-lineage.ts";
+import { moveAway } from "./move-step.ts";
+import type { Context } from "../deps.ts";
+import { byBundle, movedBy, wayTo } from "../read/moved.ts";
+
+/** Signs texts with an Ed25519 key. Both are base64url, the key as its 32 bytes. */
+export interface Signer {
+  readonly publicKey: string;
+  sign(text: string): string;
+}
+
+export interface ExportOptions {
+  /** The session's forks, theirs, and so on. */
+  readonly withForks?: boolean;
+  /** The session moves with the bundle: nothing more is written here. */
+  readonly move?: boolean;
+  /** With `move`: the id of the one workspace that may take it over. */
+  readonly to?: string;
+  readonly sign?: Signer;
+}
+
+/** Lines that make a frame. */
+const frameBytes = 524_288;
+
+export async function* exportBundle(
+  context: Context,
+  session: SessionId,
+  options: ExportOptions = {},
+): AsyncGenerator<Uint8Array> {
+  checkOptions("export", options, ["withForks", "move", "to", "sign"]);
+  checkExport(options);
+  const { store, world } = context;
+  // A session that moves is read once before: one that cannot travel must not be moved away first.
+  if (options.move === true) await checkContents(store, await lineageOf(store, session));
+  const move = options.move === true ? await moveOut(context, session, options.to) : null;
+  const logs = await (options.withForks === true ? familyOf : lineageOf)(store, session);
+  const manifest: BundleManifest = {
+    format: "skein-bundle",
+    version: bundleVersion,
+    program: version,
+    madeAt: world.now(),
+    session,
+    move,
+    logs: logs.map(({ via: _, ...log }) => log),
+  };
+  const frames = makeFrameWriter();
+  yield frames.begin();
+  yield* frames.frame(frameKinds.manifest, Buffer.from(JSON.stringify(manifest)));
+  const told = new Set<string>();
+  const lost = new Set<string>();
+  const missing = trackMissingContents(logs);
+  let records = 0;
+  for (const log of logs) {
+    for await (const page of pagesOf(store, log)) {
+      for (const record of page) {
+        missing.see(log, record);
+        yield* newBlobs(store, frames, record, { told, lost });
+      }
+      for (const payload of payloadsOf(page)) yield* frames.frame(frameKinds.records, payload);
+      records += page.length;
+      await new Promise<void>((resolve) => world.defer(resolve));
+    }
+  }
+  refuseUnnamed(missing.unnamed());
+  const end = { records, blobs: told.size, lost: [...lost], sha256: frames.digest() };
+  const trailer: BundleTrailer = {
+    ...end,
+    signature: signatureOf(signedText({ session, move, ...end }), options.sign),
+  };
+  yield* frames.frame(frameKinds.trailer, Buffer.from(trailerText(trailer)));
+}
+
+async function checkContents(store: Store, logs: readonly Travelling[]): Promise<void> {
+  const missing = trackMissingContents(logs);
+  for (const log of logs) {
+    for await (const page of pagesOf(store, log)) for (const record of page) missing.see(log, record);
+  }
+  refuseUnnamed(missing.unnamed());
+}
+
+/** No store takes such a bundle. A session that shares the position may have erased it here. */
+function refuseUnnamed(unnamed: ReturnType<MissingContents["unnamed"]>): void {
+  if (unnamed === null) return;
+  const { session, seq } = unnamed;
+  const message = `export: the content of record ${seq} of ${session} is missing, and no record says so`;
+  throw new SkeinError("refused", message, {
+    hint: `export it where it lives, or fork it here; "skein verify ${session}" says what is missing`,
+  });
+}
+
+function checkExport({ move = false, withForks = false, to }: ExportOptions): void {
+  if (move && withForks) {
+    throw new SkeinError("invalid", "export: move and withForks are both given", {
+      hint: "only one session moves with a bundle; export its forks for themselves",
+    });
+  }
+  if (to === undefined) return;
+  if (!move) throw new SkeinError("invalid", "export: to is for a session that moves", { hint: "add move" });
+  if (isWorkspaceId(to)) return;
+  throw new SkeinError("invalid", `export: ${quote(to)} is no id of a workspace`, {
+    hint: 'for example "wsp_…", as "skein stats --json" shows it where the session is to go',
+  });
+}
+
+/** The name of the move. One that was begun is gone on with, so that a lost bundle can be made again. */
+async function moveOut(context: Context, session: SessionId, to: string | undefined): Promise<string> {
+  const moved = await movedBy(context, session);
+  if (moved === null) {
+    const target = to === undefined ? {} : { to };
+    return moveAway(context, session, { ...target, where: byBundle });
+  }
+  if (moved.to === to) return moved.move;
+  const way = await wayTo(context.store, session, await context.writer.current(session));
+  throw new SkeinError("refused", `${session} was moved already`, {
+    hint: `${way}; without move, a copy of it can be exported here`,
+  });
+}
+
+/** Lines of records, as many together as make a frame. */
+function* payloadsOf(page: readonly StoredRecord[]): Generator<Uint8Array> {
+  let text = "";
+  for (const record of page) {
+    const line = `${JSON.stringify(record)}\n`;
+    if (text.length > 0 && text.length + line.length > frameBytes) {
+      yield Buffer.from(text);
+      text = "";
+    }
+    text += line;
+  }
+  if (text !== "") yield Buffer.from(text);
+}
+
+async function* newBlobs(
+  store: Store,
+  frames: FrameWriter,
+  record: StoredRecord,
+  { told, lost }: { readonly told: Set<string>; readonly lost: Set<string> },
+): AsyncGenerator<Uint8Array> {
+  const refers = await blobsOf(record, (blob) => blobText(store, blob));
+  for (const hash of await blobsHere(store, refers, (blob) => void lost.add(blob))) {
+    if (told.has(hash)) continue;
+    told.add(hash);
+    const name = Buffer.from(hash, "hex");
+    let before: Uint8Array | null = null;
+    for await (const chunk of checkedChunks(hash, await blobIn(store, hash))) {
+      if (before !== null) yield* frames.frame(frameKinds.blob, Buffer.concat([name, before]));
+      before = chunk;
+    }
+    yield* frames.frame(frameKinds.blob, Buffer.concat([name, before ?? new Uint8Array(0)]), lastChunk);
+  }
+}
+
+const signatureOf = (text: string, signer: Signer | undefined): BundleTrailer["signature"] =>
+  signer === undefined ? null : { publicKey: signer.publicKey, signature: signer.sign(text) };

@@ -1,0 +1,379 @@
+/**
+ * Import: a bundle is read once, from the first byte to the last. Whatever it says is checked as it comes,
+ * and kept out of sight until the last of it has been checked; if anything is wrong, all is given back.
+ */
+import { createPublicKey, verify } from "node:crypto";
+import {
+  bundleFlaw,
+  frameKinds,
+  lastChunk,
+  parseManifest,
+  parseRecord,
+  parseTrailer,
+  signedHeads,
+  signedText,
+  type BundleLog,
+  type BundleTrailer,
+  type ParsedManifest,
+} from "../../core/bundle/format.ts";
+import { trackMissingContents, type MissingContents } from "../../core/bundle/erased-contents.ts";
+import type { Moved } from "../../core/command/move.ts";
+import { checkOptions, SkeinError } from "../../core/error.ts";
+import type { SessionId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import { isUnreviewed } from "../../core/govern/review.ts";
+import type { StoredRecord } from "../../core/chain.ts";
+import { readFrames, type Frame } from "./bundle-frame.ts";
+import { checkedChunks } from "./move-blob.ts";
+import { makeReceiver, type Receiver } from "./move-receive.ts";
+import { watchedChunks } from "../log/redact.ts";
+import { arriveHere } from "./move-step.ts";
+import { reviewOf, type SessionReview } from "../govern/review.ts";
+import type { Context } from "../deps.ts";
+import { byBundle } from "../read/moved.ts";
+
+export interface ImportOptions {
+  /** Public keys, base64url: a bundle that none of them has signed is refused. */
+  readonly signedBy?: readonly string[];
+  /** Public keys, base64url: a session that moves here goes on at once only if one of them has signed. */
+  readonly trusted?: readonly string[];
+}
+
+export interface ImportReport {
+  /** The session that the bundle is of. */
+  readonly session: SessionId;
+  /** `own`: it lives here now. `copy`: it can be read and forked. */
+  readonly as: "own" | "copy";
+  /** All sessions of the bundle; prefixes that they share are not counted. */
+  readonly sessions: readonly SessionId[];
+  /** What was not here before. */
+  readonly records: number;
+  readonly blobs: number;
+  /** True when all of it was here, and nothing was changed. */
+  readonly already: boolean;
+  /** Who signed it, by the public key. The signature is right; whose the key is, is not said. */
+  readonly signedBy: string | null;
+  /** Whether a key that was named as trusted signed it. */
+  readonly trusted: boolean;
+  /** It lives here, and is suspended until a person has reviewed and activated it. */
+  readonly suspended: boolean;
+  /** What each of its sessions would act with: bindings, rules, triggers, waiting input. */
+  readonly review: readonly SessionReview[];
+  /** What whoever imported it should know; null when there is nothing. */
+  readonly warning: string | null;
+}
+
+export async function importBundle(
+  context: Context,
+  source: AsyncIterable<Uint8Array>,
+  options: ImportOptions = {},
+): Promise<ImportReport> {
+  checkOptions("import", options, ["signedBy", "trusted"]);
+  const { store, world } = context;
+  const receiver = makeReceiver(store, world);
+  const blobs = new Set<string>();
+  try {
+    const { manifest, trailer } = await readAll(context, receiver, readFrames(source), blobs);
+    const signedBy = signerOf(manifest, trailer);
+    if (options.signedBy !== undefined && (signedBy === null || !options.signedBy.includes(signedBy))) {
+      throw new SkeinError("refused", "the bundle is not signed by a key that is trusted", {
+        hint: signedBy === null ? "it is not signed at all" : `it is signed by ${signedBy}`,
+      });
+    }
+    const warnings = signedBy !== null && manifest.version === 1 && trailer.lost.length > 0 ? [unsigned] : [];
+    const known = [...(options.signedBy ?? []), ...(options.trusted ?? [])];
+    const trusted = signedBy !== null && known.includes(signedBy);
+    const told = { signedBy, trusted, blobs: blobs.size, warnings };
+    const report = await settle(context, receiver, manifest, told);
+    // What only records refer to that are erased here has no business here.
+    for (const hash of blobs) await store.dropBlob(hash);
+    return report;
+  } catch (error) {
+    await giveBack(context, receiver, blobs);
+    throw ofBundle(error);
+  }
+}
+
+/** What is damaged is the bundle, which was given, and not the store, unless the error says so itself. */
+function ofBundle(error: unknown): unknown {
+  if (!(error instanceof SkeinError) || error.code !== "corrupt") return error;
+  const { message, hint = "" } = error;
+  // What its records refer to comes with them: a blob that is not here was left out.
+  if (message.startsWith("blob ")) return bundleFlaw(message.replace(" from the store", ""), error);
+  return hint.includes("skein verify") || /\bstore\b/.test(message) ? error : bundleFlaw(message, error);
+}
+
+async function readAll(
+  context: Context,
+  receiver: Receiver,
+  frames: AsyncGenerator<Frame, undefined>,
+  blobs: Set<string>,
+): Promise<{ readonly manifest: ParsedManifest; readonly trailer: BundleTrailer }> {
+  const first = await frames.next();
+  if (first.done === true || first.value.kind !== frameKinds.manifest) {
+    throw bundleFlaw("it does not begin with its manifest");
+  }
+  const manifest = parseManifest(textOf(first.value), first.value.version);
+  const missing = trackMissingContents(manifest.logs);
+  const logs = manifest.logs[Symbol.iterator]();
+  let log = await beginNext(receiver, logs.next().value);
+  const came = new Set<string>();
+  let records = 0;
+  for await (const frame of frames) {
+    switch (frame.kind) {
+      case frameKinds.blob:
+        if (log === null) throw bundleFlaw("a blob stands behind all records");
+        await takeBlob(context, frame, frames, { came, blobs, session: log.session });
+        break;
+      case frameKinds.records:
+        for (const record of recordsOf(frame)) {
+          if (log === null) throw bundleFlaw("it has more records than its manifest says");
+          checkSecrets(context, log.session, record);
+          missing.see(log, record);
+          await receiver.add(record);
+          records++;
+          if (record.seq < log.toSeq) continue;
+          await receiver.end();
+          log = await beginNext(receiver, logs.next().value);
+        }
+        break;
+      case frameKinds.trailer:
+        if (log !== null) throw bundleFlaw(`records of ${log.session} are missing`);
+        checkContents(missing.unnamed());
+        return { manifest, trailer: await lastOf(frame, frames, { records, came, receiver }) };
+      case frameKinds.manifest:
+        throw bundleFlaw("it has two manifests");
+    }
+  }
+  throw bundleFlaw("it ends too soon");
+}
+
+/** A content that is gone is named by the log; one that is only left out was stripped on the way. */
+function checkContents(unnamed: ReturnType<MissingContents["unnamed"]>): void {
+  if (unnamed === null) return;
+  const { session, seq } = unnamed;
+  throw bundleFlaw(`the content of record ${seq} of ${session} is missing, and no content.erased names it`);
+}
+
+async function beginNext(receiver: Receiver, log: BundleLog | undefined): Promise<BundleLog | null> {
+  if (log === undefined) return null;
+  await receiver.begin(log, { whole: true });
+  return log;
+}
+
+function textOf({ payload }: Frame): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(payload);
+  } catch (cause) {
+    throw bundleFlaw("a text is not UTF-8", cause);
+  }
+}
+
+function* recordsOf(frame: Frame) {
+  const text = textOf(frame);
+  if (!text.endsWith("\n")) throw bundleFlaw("a record has no end");
+  for (let from = 0; from < text.length;) {
+    const end = text.indexOf("\n", from);
+    yield parseRecord(text.slice(from, end));
+    from = end + 1;
+  }
+}
+
+async function lastOf(
+  frame: Frame,
+  frames: AsyncGenerator<Frame, undefined>,
+  found: { readonly records: number; readonly came: ReadonlySet<string>; readonly receiver: Receiver },
+): Promise<BundleTrailer> {
+  const { lost, referred } = found.receiver;
+  const trailer = parseTrailer(textOf(frame), frame.version);
+  if (trailer.sha256 !== frame.digestBefore()) throw bundleFlaw("its digest is not that of its bytes");
+  if (trailer.records !== found.records || trailer.blobs !== found.came.size) {
+    throw bundleFlaw("it does not hold as much as it says");
+  }
+  const unused = [...found.came].find((hash) => !referred.has(hash));
+  if (unused !== undefined) throw bundleFlaw(`no record refers to blob ${unused}`);
+  const known = new Set(trailer.lost);
+  const missing = [...lost].find((hash) => !known.has(hash));
+  if (missing !== undefined) throw bundleFlaw(`blob ${missing} is missing`);
+  if ((await frames.next()).done !== true) throw bundleFlaw("there is more behind its end");
+  return trailer;
+}
+
+/** The hash of a record is over its words: a secret cannot be taken out of it, so it does not come in. */
+function checkSecrets({ world }: Context, session: SessionId, record: StoredRecord): void {
+  const { body, content, seq } = record;
+  const name = world.redactor?.registeredIn(`${body}\n${content ?? ""}`) ?? null;
+  if (name !== null) throw holdsSecret(`record ${session}@${seq}`, name);
+}
+
+const holdsSecret = (what: string, name: string): SkeinError =>
+  new SkeinError("refused", `${what} of the bundle holds the secret ${name}`, {
+    hint: "nothing was changed; erase it where the bundle comes from, and export it again",
+  });
+
+const hashBytes = 32;
+
+/** The chunks of one blob stand together. They are hashed on the way in, also when it is here already. */
+async function takeBlob(
+  { store, world }: Context,
+  first: Frame,
+  frames: AsyncGenerator<Frame, undefined>,
+  {
+    came,
+    blobs,
+    session,
+  }: { readonly came: Set<string>; readonly blobs: Set<string>; readonly session: SessionId },
+): Promise<void> {
+  if (first.payload.length < hashBytes) throw bundleFlaw("a chunk is of no blob");
+  const hash = Buffer.from(first.payload.subarray(0, hashBytes)).toString("hex");
+  if (came.has(hash)) throw bundleFlaw(`blob ${hash} comes twice`);
+  came.add(hash);
+  const checked = checkedChunks(hash, chunksOf(hash, first, frames));
+  const chunks = watchedChunks(world, checked, (name) => holdsSecret(`a blob of ${session}`, name));
+  if ((await store.blob(hash)) === undefined) {
+    blobs.add(hash);
+    await store.putBlob(hash, chunks);
+  }
+  // Whoever put the same blob in the meantime has spared us the rest.
+  for await (const _ of chunks) continue;
+}
+
+async function* chunksOf(
+  hash: string,
+  first: Frame,
+  frames: AsyncGenerator<Frame, undefined>,
+): AsyncGenerator<Uint8Array> {
+  let total = 0;
+  for (let frame = first; ;) {
+    const { kind, flags, payload } = frame;
+    const name = Buffer.from(payload.subarray(0, hashBytes)).toString("hex");
+    if (kind !== frameKinds.blob || name !== hash) throw bundleFlaw(`blob ${hash} breaks off`);
+    total += payload.length - hashBytes;
+    if (total > limit.blobBytesMax) throw bundleFlaw(`blob ${hash} is larger than any may be`);
+    yield payload.subarray(hashBytes);
+    if ((flags & lastChunk) !== 0) return;
+    const next = await frames.next();
+    if (next.done === true) throw bundleFlaw("it ends too soon");
+    frame = next.value;
+  }
+}
+
+function signerOf(manifest: ParsedManifest, trailer: BundleTrailer): string | null {
+  const { signature } = trailer;
+  if (signature === null) return null;
+  const { publicKey } = signature;
+  const isFirst = manifest.version === 1;
+  if (!isFirst && !(isBase64url(publicKey, 32) && isBase64url(signature.signature, 64))) {
+    throw bundleFlaw("its signature is not spelled as it must be");
+  }
+  const text = Buffer.from(isFirst ? signedHeads(manifest) : signedText({ ...manifest, ...trailer }));
+  let right: boolean;
+  try {
+    const key = createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x: publicKey }, format: "jwk" });
+    right = verify(null, text, key, Buffer.from(signature.signature, "base64url"));
+  } catch (cause) {
+    throw bundleFlaw("its signature cannot be read", cause);
+  }
+  if (!right) throw bundleFlaw("its signature does not match");
+  return publicKey;
+}
+
+/** Whether a text is the one spelling of so many bytes. */
+function isBase64url(text: string, length: number): boolean {
+  const bytes = Buffer.from(text, "base64url");
+  return bytes.length === length && bytes.toString("base64url") === text;
+}
+
+/** Everything is right: it is seen from now on, and a session that was moved goes on here. */
+async function settle(
+  context: Context,
+  receiver: Receiver,
+  manifest: ParsedManifest,
+  told: {
+    readonly signedBy: string | null;
+    readonly trusted: boolean;
+    readonly blobs: number;
+    readonly warnings: readonly string[];
+  },
+): Promise<ImportReport> {
+  const { store, writer, actor } = context;
+  const { move, logs } = manifest;
+  const main = logs.find(({ session }) => session === manifest.session);
+  if (main === undefined) throw new Error("invariant: the manifest has its session");
+  const { session } = main;
+  // Folding all of them shows that each can be read.
+  for (const log of logs) await receiver.state(log.session).catch(unreadable(log.session));
+  const moved = move === null ? null : await checkMove(context, receiver, main, move);
+  const untrusted = !told.trusted;
+  await receiver.finish((log) => {
+    if (log.kind === "prefix") return "prefix";
+    return move !== null && log === main ? "own" : "copy";
+  });
+  writer.forget(session);
+  const arrived =
+    move !== null &&
+    (await arriveHere({ store, writer, actor }, session, { move, where: byBundle, untrusted }));
+  const head = await store.head(session);
+  const { records } = receiver.put;
+  const as = head?.copy === true ? "copy" : "own";
+  const sessions = logs.filter(({ kind }) => kind === "session").map((log) => log.session);
+  const now = as === "own" ? await writer.current(session) : null;
+  const review: SessionReview[] = [];
+  for (const one of sessions) review.push(await reviewOf(store, one, await receiver.state(one)));
+  return {
+    session,
+    as,
+    sessions,
+    records,
+    blobs: told.blobs,
+    already: records === 0 && !arrived,
+    signedBy: told.signedBy,
+    trusted: told.trusted,
+    suspended: now !== null && isUnreviewed(now),
+    review,
+    warning: [...told.warnings, ...(arrived && moved?.to === undefined ? [usedUp] : [])].join("; ") || null,
+  };
+}
+
+/** Images and files that a block names may be lost where a bundle is made; version 1 does not sign which. */
+const unsigned =
+  "images or files are missing, and the signature of a version 1 bundle does not say that they were " +
+  "missing when it was signed; export it again with this version of Skein";
+
+/** Nothing in a bundle without a workspace keeps another store from taking it over, too. */
+const usedUp =
+  "the bundle is used up, and names no workspace: any other store that imports it, " +
+  "also the one it came from, has a second live session; delete it";
+
+const unreadable = (session: SessionId) => (error: unknown) => {
+  throw bundleFlaw(`${session} cannot be read`, error);
+};
+
+/** A move ends with the record that says so, and leads here if it says where to. */
+async function checkMove(
+  { store }: Context,
+  receiver: Receiver,
+  { session, toSeq }: BundleLog,
+  move: string,
+): Promise<Moved> {
+  const { standing, seq } = await receiver.state(session);
+  const range = { fromSeq: toSeq, toSeq, limit: 1, contents: false, received: true } as const;
+  const [last] = await store.read(session, range);
+  const moved = last?.type === "session.moved" ? (JSON.parse(last.body) as Moved) : null;
+  if (standing.status !== "moved" || seq !== toSeq || moved?.move !== move) {
+    throw bundleFlaw(`${session} was not moved as its manifest says`);
+  }
+  if (moved.to === undefined || moved.to === store.workspace) return moved;
+  throw new SkeinError("refused", `${session} moves to another store, whose workspace is ${moved.to}`, {
+    hint: "import it there; a bundle of a copy can be imported anywhere",
+  });
+}
+
+async function giveBack({ store }: Context, receiver: Receiver, blobs: ReadonlySet<string>): Promise<void> {
+  try {
+    await receiver.discard();
+    for (const hash of blobs) await store.dropBlob(hash);
+  } catch {
+    // What could not be given back is swept away in a day, and was never seen.
+  }
+}

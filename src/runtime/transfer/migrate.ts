@@ -1,0 +1,62 @@
+/** Migrate: a session goes on with another model, or in another store. */
+import { checkOptions, SkeinError } from "../../core/error.ts";
+import { quote, type SessionId } from "../../core/ids.ts";
+import type { Store } from "../../store/port.ts";
+import { changeModel, type ModelReport } from "./move-model.ts";
+import { moveSession, type MoveReport } from "./move.ts";
+import type { Context } from "../deps.ts";
+import { shownPlace } from "../read/moved.ts";
+
+/** One of them. */
+export interface MigrateOptions {
+  /** `provider/model`. */
+  readonly model?: string;
+  /** A store, or the place of one, which is made if it is not there. */
+  readonly to?: Store | string;
+}
+
+export type MigrateReport = MoveReport | ModelReport;
+
+export async function migrateSession(
+  context: Context,
+  session: SessionId,
+  options: MigrateOptions,
+): Promise<MigrateReport> {
+  checkOptions("migrate", options, ["model", "to"]);
+  const { model, to } = options;
+  if ((model === undefined) === (to === undefined)) {
+    throw new SkeinError("invalid", "migrate: give a model or a store, and not both", {
+      hint: 'for example { model: "anthropic/…" } or { to: "./other.db" }',
+      field: "model",
+    });
+  }
+  if (model !== undefined) return changeModel(context, session, model);
+  if (typeof to === "string") return moveToPlace(context, session, to);
+  if (typeof to === "object" && typeof to.append === "function") {
+    return moveSession(context, session, to, to.workspace);
+  }
+  throw new SkeinError("invalid", `migrate: ${quote(to)} is neither a place nor a store`);
+}
+
+async function moveToPlace(context: Context, session: SessionId, place: string): Promise<MoveReport> {
+  if (context.openStore === undefined) {
+    throw new SkeinError("unavailable", "this engine cannot open other stores", {
+      hint: "give it an open store instead of a place",
+    });
+  }
+  if (place === "memory:") {
+    throw new SkeinError(
+      "invalid",
+      "migrate: a store in memory would be gone at once, and the session with it",
+      {
+        hint: "give the path of a file",
+      },
+    );
+  }
+  const store = await context.openStore(place);
+  try {
+    return await moveSession(context, session, store, shownPlace(place));
+  } finally {
+    await store.close();
+  }
+}

@@ -1,0 +1,358 @@
+/**
+ * Moving a whole store: every session that lives in it goes to another one, and what the workspace knows is
+ * carried along. Whatever was done is found again, so that doing the same once more goes on with it.
+ */
+import { checkOptions, SkeinError } from "../../core/error.ts";
+import { isSessionId, quote, type SessionId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import type { Moved } from "../../core/command/move.ts";
+import type { Page, SessionRow, Store } from "../../store/port.ts";
+import type { Context } from "../deps.ts";
+import { moveGroup, type Fate, type Leaving, type Moving } from "./move-group.ts";
+import { lineageOf, type Travelling } from "./move-lineage.ts";
+import { deletedIn } from "./move-receive.ts";
+import { carryWorkspace, nothingCarried, type CarriedCounts } from "./move-workspace.ts";
+import { makeStateReader } from "../read/state-reader.ts";
+import { makeWriter } from "../log/writer.ts";
+import { logPages } from "../read/every-log.ts";
+import { isFree } from "../read/lease-status.ts";
+import { shownPlace } from "../read/moved.ts";
+
+export interface MigrateAllOptions {
+  /** A store, or the place of one, which is made if it is not there. */
+  readonly to: Store | string;
+  /** Says what would go, and changes nothing. */
+  readonly dryRun?: boolean;
+  /** How long to wait for sessions that are run; by default they are named and left at once. */
+  readonly waitMs?: number;
+  readonly progress?: (at: MigrateProgress) => void;
+  /** Stops after the sessions at hand; the next run goes on. */
+  readonly signal?: AbortSignal;
+}
+
+export interface MigrateProgress {
+  /** Done so far, and in all. */
+  readonly sessions: number;
+  readonly sessionsAll: number;
+  readonly records: number;
+  readonly recordsAll: number;
+  /** Since it began. */
+  readonly ms: number;
+}
+
+export interface MigrateAllReport {
+  readonly dryRun: boolean;
+  /** The workspace of the other store; null when that is yet to be made. */
+  readonly workspace: string | null;
+  /** Sessions that live there now, by this run; or that would go. */
+  readonly moved: number;
+  /** Sessions that live in yet other stores, and are read there now as here. */
+  readonly copied: number;
+  /** Sessions that had arrived there before. */
+  readonly before: number;
+  /** Sessions that were moved to other stores earlier. */
+  readonly elsewhere: number;
+  /** Sessions that live here still, and why. */
+  readonly left: readonly { readonly session: SessionId; readonly why: string }[];
+  /** What was not there before; or would be sent. */
+  readonly records: number;
+  readonly blobs: number;
+  /** Records of which the hash was read back there and is the one that it has here. */
+  readonly verified: number;
+  readonly carried: CarriedCounts;
+  readonly ms: number;
+  /** Whether it was stopped before its end. */
+  readonly stopped: boolean;
+}
+
+export async function migrateAll(context: Context, options: MigrateAllOptions): Promise<MigrateAllReport> {
+  checkOptions("migrate", options, ["to", "dryRun", "waitMs", "progress", "signal"]);
+  const { to, dryRun = false } = options;
+  if (typeof to === "object" && typeof to.append === "function") {
+    return dryRun ? surveyAll(context, to) : moveAll(context, { to, where: to.workspace }, options);
+  }
+  if (typeof to !== "string" || to === "" || to === "memory:") {
+    throw new SkeinError("invalid", `migrate: ${quote(to)} is neither a store nor a place that stays`, {
+      hint: "give the path of a file, or a URL",
+    });
+  }
+  if (context.openStore === undefined) {
+    throw new SkeinError("unavailable", "this engine cannot open other stores", {
+      hint: "give it an open store instead of a place",
+    });
+  }
+  const store = await context.openStore(to, { create: !dryRun }).catch((error: unknown) => {
+    if (dryRun && error instanceof SkeinError && error.code === "not-found") return null;
+    throw error;
+  });
+  try {
+    if (dryRun || store === null) return await surveyAll(context, store);
+    return await moveAll(context, { to: store, where: shownPlace(to) }, options);
+  } finally {
+    await store?.close();
+  }
+}
+
+const checkOther = ({ store }: Context, to: Store): void => {
+  if (to !== store && to.workspace !== store.workspace) return;
+  throw new SkeinError("refused", "the sessions are in that store already", { hint: "give another one" });
+};
+
+/** What was found of a session. */
+type Found = Leaving | { readonly session: SessionId; readonly stands: "gone" | "before" | "elsewhere" };
+
+/** From where it goes, and where to; null: a store that is yet to be made. */
+interface Looking extends Pick<Moving, "context" | "deleted"> {
+  readonly to: Store | null;
+}
+
+/** How it stands with a session, seen from both stores. */
+async function look({ context: { store }, to, deleted }: Looking, session: SessionId): Promise<Found> {
+  const head = await store.head(session);
+  if (head === undefined) return { session, stands: "gone" };
+  const range = { fromSeq: head.seq, toSeq: head.seq, limit: 1, contents: false };
+  const [last] = await store.read(session, range);
+  const moved = last?.type === "session.moved" ? (JSON.parse(last.body) as Moved) : null;
+  if (moved !== null && head.copy !== true) {
+    if (to === null || moved.to !== to.workspace) return { session, stands: "elsewhere" };
+    const there = await to.head(session);
+    // What was deleted there had arrived.
+    const isGone = there === undefined && deleted.has(session);
+    if (isGone || (there?.seq ?? 0) > head.seq) return { session, stands: "before" };
+  }
+  const { seq: toSeq, hash } = head;
+  const whole: Travelling = {
+    session,
+    parent: null,
+    base: null,
+    fromSeq: 1,
+    toSeq,
+    hash,
+    kind: "session",
+    via: session,
+  };
+  const lineage = head.parent === null ? [whole] : await lineageOf(store, session);
+  const stands = head.copy === true ? "copy" : moved === null ? "here" : "begun";
+  return { session, head, stands, move: stands === "begun" ? (moved?.move ?? null) : null, lineage };
+}
+
+const isLeaving = (found: Found): found is Leaving => "lineage" in found;
+
+/** Looked at together. */
+const lookedAtOnce = 64;
+
+/** All sessions, so that a fork mostly comes after what it was forked from. */
+async function* lookAtAll(looking: Looking): AsyncGenerator<Found> {
+  for await (const page of logPages(looking.context.store)) {
+    const sessions = page.filter((log) => isSessionId(log));
+    for (let from = 0; from < sessions.length; from += lookedAtOnce) {
+      const some = sessions.slice(from, from + lookedAtOnce);
+      yield* await Promise.all(some.map((session) => look(looking, session)));
+    }
+  }
+}
+
+const ownRecords = ({ lineage }: Leaving): number => {
+  const own = lineage.at(-1);
+  return own === undefined ? 0 : own.toSeq - own.fromSeq + 1;
+};
+
+async function surveyAll(context: Context, to: Store | null): Promise<MigrateAllReport> {
+  if (to !== null) checkOther(context, to);
+  const startedMs = context.world.now();
+  const deleted = to === null ? new Set<string>() : await deletedIn(to);
+  const tally = makeTally();
+  let records = 0;
+  for await (const found of lookAtAll({ context, to, deleted })) {
+    if (!isLeaving(found)) {
+      tally.found(found.stands);
+      continue;
+    }
+    const { session, head, stands } = found;
+    const why = stands === "here" ? await hindrance(context, session, head.lease) : null;
+    const became = why !== null ? "left" : stands === "copy" ? "copied" : "moved";
+    tally.fate({ session, became, ...(why === null ? {} : { why }) });
+    if (why === null) records += ownRecords(found);
+  }
+  const ms = context.world.now() - startedMs;
+  const workspace = to?.workspace ?? null;
+  const sum = { records, blobs: 0, verified: 0, carried: nothingCarried, ms, stopped: false };
+  return { dryRun: true, workspace, ...tally.sum(), ...sum };
+}
+
+/** Why a session would be left. */
+async function hindrance(
+  context: Context,
+  session: SessionId,
+  lease: { readonly holder: string; readonly untilMs: number } | null,
+): Promise<string | null> {
+  if (lease !== null && !isFree(context, lease)) return `the session is run by ${lease.holder}`;
+  const { standing } = await context.writer.current(session);
+  return standing.status === "running" ? "a turn is in progress" : null;
+}
+
+function makeTally() {
+  const counts = { moved: 0, copied: 0, before: 0, elsewhere: 0 };
+  const left = new Map<SessionId, string>();
+  return {
+    found: (stands: "gone" | "before" | "elsewhere") => {
+      if (stands !== "gone") counts[stands]++;
+    },
+    fate({ session, became, why = "" }: Fate) {
+      left.delete(session);
+      if (became === "left") left.set(session, why);
+      else counts[became]++;
+    },
+    get done() {
+      return counts.moved + counts.copied + counts.before + left.size;
+    },
+    sum: () => ({ ...counts, left: [...left].map(([session, why]) => ({ session, why })) }),
+  };
+}
+
+type Tally = ReturnType<typeof makeTally>;
+
+async function moveAll(
+  context: Context,
+  { to, where }: { readonly to: Store; readonly where: string },
+  { waitMs = 0, progress, signal }: MigrateAllOptions,
+): Promise<MigrateAllReport> {
+  checkOther(context, to);
+  const { world } = context;
+  const startedMs = world.now();
+  const writer = makeWriter(to, world, makeStateReader(to), { tenant: "default" });
+  const sent = { records: 0, blobs: 0, verified: 0 };
+  const moving: Moving = { context, to, where, writer, deleted: await deletedIn(to), sent };
+  const all = await countAll(context);
+  const tally = makeTally();
+  const tell = (): void => {
+    const [sessions, records] = [tally.done, sent.verified];
+    const ms = world.now() - startedMs;
+    progress?.({ sessions, sessionsAll: all.sessions, records, recordsAll: all.records, ms });
+  };
+  tell();
+  // First, because sessions that have arrived may be run at once; and once more for what came meanwhile.
+  const first = await carryWorkspace(moving);
+  const again = await moveEach(moving, tally, { tell, signal });
+  await retry(moving, tally, again, { untilMs: world.now() + waitMs, tell, signal });
+  const stopped = signal?.aborted === true;
+  const second = stopped ? nothingCarried : await carryWorkspace(moving);
+  const carried = Object.fromEntries(
+    Object.entries(first).map(([what, count]) => [what, count + second[what as keyof CarriedCounts]]),
+  ) as unknown as CarriedCounts;
+  const ms = world.now() - startedMs;
+  return { dryRun: false, workspace: to.workspace, ...tally.sum(), ...sent, carried, ms, stopped };
+}
+
+/** How much there is to do, by the index. */
+async function countAll({
+  store,
+}: Context): Promise<{ readonly sessions: number; readonly records: number }> {
+  let [sessions, records] = [0, 0];
+  for (let cursor: string | null = ""; cursor !== null;) {
+    const page: Page<SessionRow> = await store.list(
+      {},
+      { limit: limit.listMax, ...(cursor === "" ? {} : { cursor }) },
+    );
+    for (const { status, headSeq, parent } of page.rows) {
+      sessions++;
+      if (status !== "moved") records += headSeq - (parent?.seq ?? 0);
+    }
+    ({ cursor } = page);
+  }
+  return { sessions, records };
+}
+
+/** So many go together, and so many groups are under way: one is read while another is written. */
+const group = { sessionsMax: 64, recordsMax: 4_096, atOnce: 2 };
+
+interface Manner {
+  readonly tell: () => void;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Gives those that may go if they are tried again. */
+async function moveEach(moving: Moving, tally: Tally, { tell, signal }: Manner): Promise<SessionId[]> {
+  const again: SessionId[] = [];
+  const flying = new Map<ReadonlySet<SessionId>, Promise<unknown>>();
+  const failures: unknown[] = [];
+  const isOver = (): boolean => signal?.aborted === true || failures.length > 0;
+  const settle = async (most: number): Promise<void> => {
+    while (flying.size > most) await Promise.race(flying.values());
+  };
+  const move = async (list: readonly Leaving[]): Promise<void> => {
+    for (const fate of await moveGroup(moving, list)) {
+      tally.fate(fate);
+      if (fate.again === true) again.push(fate.session);
+    }
+    tell();
+  };
+  for await (const list of groupsOf(lookAtAll(moving), tally)) {
+    const ids = new Set(list.flatMap(({ lineage }) => lineage.map(({ session }) => session)));
+    const isKin = [...flying.keys()].some((others) => !others.isDisjointFrom(ids));
+    await settle(isKin ? 0 : group.atOnce - 1);
+    if (isOver()) break;
+    const done = move(list).catch((error: unknown) => failures.push(error));
+    flying.set(
+      ids,
+      done.finally(() => flying.delete(ids)),
+    );
+  }
+  await settle(0);
+  if (failures.length > 0) throw failures[0];
+  return again;
+}
+
+/** Groups of which none is an ancestor of another. */
+async function* groupsOf(all: AsyncIterable<Found>, tally: Tally): AsyncGenerator<readonly Leaving[]> {
+  let list: Leaving[] = [];
+  let records = 0;
+  for await (const found of all) {
+    if (!isLeaving(found)) {
+      tally.found(found.stands);
+      continue;
+    }
+    const own = ownRecords(found);
+    const isFull = list.length === group.sessionsMax || records + own > group.recordsMax;
+    if (list.length > 0 && (isFull || list.some((one) => isAncestor(one, found) || isAncestor(found, one)))) {
+      yield list;
+      [list, records] = [[], 0];
+    }
+    list.push(found);
+    records += own;
+  }
+  if (list.length > 0) yield list;
+}
+
+const isAncestor = ({ session }: Leaving, { lineage }: Leaving): boolean =>
+  lineage.some((log) => log.session === session);
+
+/** Between two looks at sessions that are run. */
+const lookMs = 250;
+
+/** Once at once, for what was written to in between; then for as long as is to be waited. */
+async function retry(
+  moving: Moving,
+  tally: Tally,
+  sessions: readonly SessionId[],
+  { untilMs, tell, signal }: Manner & { readonly untilMs: number },
+): Promise<void> {
+  const { world } = moving.context;
+  for (let left = sessions; left.length > 0;) {
+    const next: SessionId[] = [];
+    if (signal?.aborted === true) return;
+    for (const session of left) {
+      const found = await look(moving, session);
+      if (!isLeaving(found)) tally.fate({ session, became: "moved" });
+      else {
+        const [fate] = await moveGroup(moving, [found]);
+        if (fate !== undefined) tally.fate(fate);
+        if (fate?.again === true) next.push(session);
+      }
+      tell();
+    }
+    left = next;
+    if (world.now() >= untilMs) return;
+    if (left.length > 0) await world.sleep(lookMs, signal);
+  }
+}

@@ -1,0 +1,113 @@
+/**
+ * What has to travel with a session: its own records, and of each ancestor what it shares. Found from the log
+ * itself, since ancestors may be deleted or never have lived here.
+ */
+import type { BundleLog } from "../../core/bundle/format.ts";
+import type { StoredRecord } from "../../core/chain.ts";
+import { SkeinError } from "../../core/error.ts";
+import { isSessionId, type SessionId } from "../../core/ids.ts";
+import type { Store } from "../../store/port.ts";
+
+/** A log that travels, and the session through which it is read. */
+export interface Travelling extends BundleLog {
+  readonly via: SessionId;
+}
+
+/** The session and its ancestors, the first ancestor first. */
+export async function lineageOf(store: Store, session: SessionId): Promise<readonly Travelling[]> {
+  const head = await store.head(session);
+  if (head === undefined) {
+    throw new SkeinError("not-found", `there is no session ${session}`, {
+      hint: '"skein ps" lists what there is',
+    });
+  }
+  const line: Travelling[] = [];
+  for (let toSeq = head.seq; toSeq > 0;) {
+    const last = await recordAt(store, session, toSeq);
+    const fromSeq = await firstOf(store, session, last);
+    const { parent, base } = await originOf(store, session, fromSeq);
+    if (!isSessionId(last.session)) throw new SkeinError("invalid", `${last.session} is no session`);
+    const kind = line.length === 0 ? "session" : "prefix";
+    line.push({ session: last.session, parent, base, fromSeq, toSeq, hash: last.hash, kind, via: session });
+    toSeq = fromSeq - 1;
+  }
+  return line.toReversed();
+}
+
+/** The session, its forks, theirs and so on, each with its ancestors; what one stands on comes before. */
+export async function familyOf(store: Store, session: SessionId): Promise<readonly Travelling[]> {
+  const logs = new Map<SessionId, Travelling>();
+  const waiting = [session];
+  for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+    for (const log of await lineageOf(store, next)) {
+      const known = logs.get(log.session);
+      const longer = known !== undefined && known.toSeq > log.toSeq ? known : log;
+      const whole = known?.kind === "session" || log.kind === "session";
+      logs.set(log.session, whole ? { ...longer, kind: "session" } : longer);
+    }
+    waiting.push(...(await store.forks(next)).map((fork) => fork.session));
+  }
+  return [...logs.values()];
+}
+
+/** Along a line of forks the session of a record changes only onwards: its first is found by halving. */
+async function firstOf(store: Store, session: SessionId, last: StoredRecord): Promise<number> {
+  let low = 1;
+  let high = last.seq;
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    if ((await recordAt(store, session, middle)).session === last.session) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+async function originOf(
+  store: Store,
+  session: SessionId,
+  fromSeq: number,
+): Promise<Pick<BundleLog, "parent" | "base">> {
+  if (fromSeq === 1) return { parent: null, base: null };
+  const [before, first] = [
+    await recordAt(store, session, fromSeq - 1),
+    await recordAt(store, session, fromSeq),
+  ];
+  const { parent } = JSON.parse(first.body) as { readonly parent?: unknown };
+  if (first.type !== "session.forked" || typeof parent !== "string" || !isSessionId(parent)) {
+    throw damaged(session, fromSeq);
+  }
+  if (!isSessionId(before.session)) throw damaged(session, fromSeq - 1);
+  return { parent: { session: parent, seq: fromSeq - 1 }, base: before.session };
+}
+
+async function recordAt(store: Store, session: SessionId, seq: number): Promise<StoredRecord> {
+  const [record] = await store.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
+  if (record === undefined) throw damaged(session, seq);
+  return record;
+}
+
+const damaged = (session: SessionId, seq: number): SkeinError =>
+  new SkeinError("corrupt", `record ${seq} of ${session} is missing or damaged`, {
+    hint: `run "skein verify ${session}" to see what is damaged`,
+  });
+
+/** Read at once: little enough that others get their turn. */
+const pageRecords = 64;
+
+/** The records of a log that travel, with their contents. */
+export async function* pagesOf(
+  store: Store,
+  { via, fromSeq, toSeq }: Travelling,
+): AsyncGenerator<readonly StoredRecord[]> {
+  for (let next = fromSeq; next <= toSeq;) {
+    const page = await store.read(via, { fromSeq: next, toSeq, limit: pageRecords, contents: true });
+    const last = page.at(-1);
+    if (last === undefined) {
+      throw new SkeinError("corrupt", `record ${next} of ${via} is missing`, {
+        hint: `run "skein verify ${via}" to see what is damaged`,
+      });
+    }
+    yield page;
+    next = last.seq + 1;
+  }
+}

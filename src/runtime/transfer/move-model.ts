@@ -1,0 +1,135 @@
+/**
+ * Going on with another model. The context is rendered anew for it, so nothing is converted; what it cannot
+ * be shown is counted and named, and a transcript that is too long for its window is compacted first.
+ */
+import { agentRules, type AgentDefinition } from "../../core/workspace/agent.ts";
+import type { StoredRecord } from "../../core/chain.ts";
+import { isOverfull } from "../../core/compaction/plan.ts";
+import { SkeinError } from "../../core/error.ts";
+import type { SessionId } from "../../core/ids.ts";
+import { mayIn, wayOut } from "../../core/session/lifecycle.ts";
+import type { Part } from "../../core/context/part.ts";
+import type { State } from "../../core/state.ts";
+import type { Model } from "../../model/port.ts";
+import { compactNow } from "../turn/compact.ts";
+import { contentOf } from "../read/content.ts";
+import { readContext } from "../context/context-reader.ts";
+import { gatherCrew, type Crew } from "../turn/run-context.ts";
+import { takeDrive } from "../turn/drive.ts";
+import { keepLease } from "../turn/lease-keeper.ts";
+import type { Context } from "../deps.ts";
+import { writtenBefore } from "../log/workspace-log.ts";
+import { agentOf } from "../workspace/session-agent.ts";
+import { modelOf } from "../context/model-settings.ts";
+import { wayTo } from "../read/moved.ts";
+
+export interface ModelReport {
+  readonly session: SessionId;
+  readonly seq: number;
+  /** Null when it named none before. */
+  readonly from: string | null;
+  readonly to: string;
+  /** What the new model is not shown, in words. */
+  readonly left: readonly string[];
+  /** Whether the context was made smaller first. */
+  readonly compacted: boolean;
+}
+
+export async function changeModel(context: Context, session: SessionId, name: string): Promise<ModelReport> {
+  const { writer, actor } = context;
+  const before = await writtenBefore(context, session);
+  if (before?.type === "session.migrated") return reportIn(context, session, before);
+  const state = await writer.current(session);
+  const { status } = state.standing;
+  if (!mayIn(status, "migrate")) {
+    throw new SkeinError("refused", `a session that is ${status} cannot be migrated`, {
+      hint: status === "moved" ? await wayTo(context.store, session, state) : wayOut[status],
+    });
+  }
+  const { agent } = await agentOf(context, session, state);
+  const to = await modelOf(context, name);
+  const from = await modelOf(context, state.standing.model ?? agent?.model).catch(() => null);
+  if (from?.name === to.name && state.standing.model === to.name) {
+    throw new SkeinError("refused", `the session goes on with ${to.name} already`);
+  }
+  const compacted = await fit(context, session, { agent, from: from ?? to, to });
+  const now = await writer.current(session);
+  const left = leftBehind(await partsFor(context, session, now, from ?? to), to, from?.name);
+  const { firstSeq } = await writer.change(session, { do: "migrate", model: to.name, left }, { actor });
+  return { session, seq: firstSeq, from: state.standing.model, to: to.name, left, compacted };
+}
+
+/** What was told of a migration that was asked for again; that the context was made smaller is not known. */
+async function reportIn({ store }: Context, session: SessionId, record: StoredRecord): Promise<ModelReport> {
+  const { from = null, to } = JSON.parse(record.body) as { readonly from?: string; readonly to: string };
+  const content = (await contentOf(store, record)) as { readonly left?: readonly string[] } | undefined;
+  return { session, seq: record.seq, from, to, left: content?.left ?? [], compacted: false };
+}
+
+interface Change {
+  readonly agent: AgentDefinition | null;
+  /** Who summarizes: the model that knows the transcript best. */
+  readonly from: Model;
+  readonly to: Model;
+}
+
+/** Compacts what would not fit. True when the context is smaller now. */
+async function fit(context: Context, session: SessionId, { agent, from, to }: Change): Promise<boolean> {
+  const { windowTokens } = to.facts;
+  const state = await context.writer.current(session);
+  const { compaction } = agentRules(agent);
+  const { tokens } = await context.tokenizer.estimate(await partsFor(context, session, state, to));
+  if (!isOverfull(tokens, windowTokens, compaction)) return false;
+  const { actor } = await agentOf(context, session, state);
+  await using drive = await takeDrive(context, session, { actor });
+  await using keeper = keepLease(context, drive);
+  const named: State = { ...state, standing: { ...state.standing, model: from.name } };
+  await using crew = await gatherCrew(context, session, named, { signal: keeper.signal });
+  const step = { context, drive, crew: inWindow(crew, windowTokens), signal: keeper.signal, lesson: null };
+  return await compactNow(step, { reason: "threshold" });
+}
+
+/** The crew as if its model could hold no more than the next one. */
+function inWindow(crew: Crew, windowTokens: number): Crew {
+  const { model } = crew;
+  const facts = { ...model.facts, windowTokens: Math.min(windowTokens, model.facts.windowTokens) };
+  return { ...crew, model: { name: model.name, facts, stream: (call) => model.stream(call) } };
+}
+
+async function partsFor(
+  context: Context,
+  session: SessionId,
+  { seq }: State,
+  { name: model, facts }: Model,
+): Promise<readonly Part[]> {
+  const settings = { model, images: facts.images };
+  return (await readContext(context, session, { atSeq: seq, settings })).parts;
+}
+
+/** What of the context as it was cannot be shown to the next model. */
+function leftBehind(parts: readonly Part[], to: Model, from: string | undefined): string[] {
+  let [reasoning, marks, images] = [0, 0, 0];
+  for (const part of parts) {
+    if (part.part !== "message") continue;
+    for (const block of part.content) {
+      if (block.type === "reasoning") reasoning++;
+      else if ("metadata" in block && block.metadata !== undefined) marks++;
+      if (block.type === "image") images++;
+      if (block.type === "tool-result") images += block.images?.length ?? 0;
+    }
+  }
+  const told = (count: number, one: string, many: string): string[] =>
+    count === 0 ? [] : [count === 1 ? `1 ${one}` : `${count} ${many}`];
+  const by = from === undefined ? "" : ` by ${from}`;
+  return [
+    ...told(
+      reasoning,
+      `piece of reasoning${by}, with its signature`,
+      `pieces of reasoning${by}, with their signatures`,
+    ),
+    ...told(marks, `mark of the provider on an answer${by}`, `marks of the provider on answers${by}`),
+    ...(to.facts.images
+      ? []
+      : told(images, "image, which the model cannot see", "images, which the model cannot see")),
+  ];
+}

@@ -1,0 +1,313 @@
+/**
+ * Logs that come in from elsewhere, record by record: each is held against the chain before it is put, and
+ * nothing is seen until all of them are finished.
+ */
+import type { BundleLog } from "../../core/bundle/format.ts";
+import { flaw, genesisHash, type StoredRecord } from "../../core/chain.ts";
+import { SkeinError } from "../../core/error.ts";
+import type { SessionId } from "../../core/ids.ts";
+import { checkJson } from "../../core/text/json.ts";
+import { limit } from "../../core/limit.ts";
+import type { State } from "../../core/state.ts";
+import type { Finished, IndexEntry, ReceivedRecord, Store } from "../../store/port.ts";
+import { blobsHere, blobsOf, blobTextOf } from "./move-blob.ts";
+import { indexEntryOf } from "../log/session-index.ts";
+import { makeStateReader } from "../read/state-reader.ts";
+import type { World } from "../world.ts";
+
+/** Put at once: a few milliseconds of work, so that whoever writes beside it hardly waits. */
+const batchBytesMax = 524_288;
+const batchRecordsMax = 200;
+
+/** How far what comes and what is here already are the same, if they are. */
+export interface Meeting {
+  readonly seq: number;
+  /** The hash here at `seq`; null before the log's own first record. */
+  readonly hash: string | null;
+  /** The last record that is here. */
+  readonly lastSeq: number;
+}
+
+export interface Receiver {
+  /**
+   * Begins a log, whose base must have been ended. With `whole`, its records come from the first one on;
+   * otherwise from the one after `seq`, which is the last that is here.
+   */
+  begin(log: BundleLog, options: { readonly whole: boolean }): Promise<Meeting>;
+  add(record: StoredRecord): Promise<void>;
+  /** The log that is being received got longer where it comes from. */
+  extend(end: { readonly seq: number; readonly hash: string }): void;
+  /** The log is whole, or it is not what it said it would be. */
+  end(): Promise<void>;
+  /** The state at the end of a log that was ended. */
+  state(session: SessionId): Promise<State>;
+  /** What the store is told to make of them; by default each is folded to find what the index shows. */
+  finished(as: (log: BundleLog) => Finished["as"], known?: Entries): Promise<readonly Finished[]>;
+  /** Makes all of them what they are to be. */
+  finish(as: (log: BundleLog) => Finished["as"]): Promise<void>;
+  /** Gives everything back. */
+  discard(): Promise<void>;
+  readonly put: { readonly records: number };
+  /** Blobs that records name and that did not come with them. */
+  readonly lost: ReadonlySet<string>;
+  /** Blobs that the records refer to. */
+  readonly referred: ReadonlySet<string>;
+}
+
+/** What the index shows of logs, if that is known from where they come from. */
+export type Entries = ReadonlyMap<SessionId, IndexEntry>;
+
+interface Current {
+  log: BundleLog;
+  /** The last record that is here. */
+  readonly thereSeq: number;
+  /** The hash here at the last position that both have. */
+  readonly meetsAt: { readonly seq: number; readonly hash: string } | null;
+  last: { readonly seq: number; readonly hash: string; readonly at: number };
+  batch: ReceivedRecord[];
+  batchBytes: number;
+}
+
+/** `deleted`: what `deletedIn` gives, if it is known. */
+export function makeReceiver(store: Store, world: World, deleted?: ReadonlySet<string>): Receiver {
+  const view = receivedView(store, world);
+  const states = makeStateReader(view);
+  const begun: BundleLog[] = [];
+  const put = { records: 0 };
+  const lost = new Set<string>();
+  const referred = new Set<string>();
+  /** Folding a long log takes a while, so it is done once. */
+  const folded = new Map<SessionId, State>();
+  let current: Current | null = null;
+  let gone = deleted ?? null;
+
+  async function begin(log: BundleLog, { whole }: { readonly whole: boolean }): Promise<Meeting> {
+    const { session, parent, base } = log;
+    gone ??= await deletedIn(store);
+    if (log.kind === "session" && gone.has(session)) {
+      throw new SkeinError("refused", `${session} was deleted here`, {
+        hint: "a session that was deleted does not come back; use another store",
+      });
+    }
+    const there = await store.receive({ session, parent, base });
+    begun.push(log);
+    if (there.there === "own") await checkMoved(log);
+    const meetsSeq = Math.min(there.seq, log.toSeq);
+    const meets = meetsSeq < log.fromSeq ? null : await hashHere(session, meetsSeq);
+    const before = await beginning(log, whole ? log.fromSeq - 1 : meetsSeq);
+    const meetsAt = meets === null ? null : { seq: meetsSeq, hash: meets };
+    current = { log, thereSeq: there.seq, meetsAt, last: before, batch: [], batchBytes: 0 };
+    return { seq: meetsSeq, hash: meets, lastSeq: there.seq };
+  }
+
+  /** A session that lives here goes on here; more of it can only come from where it was moved to. */
+  async function checkMoved({ session, toSeq }: BundleLog): Promise<void> {
+    const headSeq = (await store.head(session))?.seq ?? 0;
+    if (headSeq >= toSeq) return;
+    const { standing } = await states.at(session, headSeq);
+    if (standing.status === "moved") return;
+    throw new SkeinError("conflict", `${session} lives here and ends at ${headSeq}, not at ${toSeq}`, {
+      hint: "it went on in two places; fork one of them instead",
+    });
+  }
+
+  async function beginning(log: BundleLog, seq: number): Promise<Current["last"]> {
+    if (seq === 0) return { seq, hash: genesisHash, at: 0 };
+    const from = seq < log.fromSeq ? (log.base ?? log.session) : log.session;
+    const [record] = await view.read(from, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
+    if (record !== undefined) return record;
+    throw new SkeinError("corrupt", `record ${seq} of ${from} is missing`);
+  }
+
+  async function hashHere(session: SessionId, seq: number): Promise<string | null> {
+    const [record] = await view.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
+    return record?.hash ?? null;
+  }
+
+  async function add(record: StoredRecord): Promise<void> {
+    const now = assertCurrent(current);
+    const { log, last } = now;
+    const wrong = wrongWith(world, now, record);
+    if (wrong !== null) {
+      throw new SkeinError("corrupt", `record ${record.seq} of ${log.session} is damaged: ${wrong}`, {
+        hint: "get it again from where it comes from; nothing was changed",
+      });
+    }
+    if (record.seq === now.meetsAt?.seq && record.hash !== now.meetsAt.hash) {
+      throw otherHistory(log.session, record.seq);
+    }
+    now.last = { seq: record.seq, hash: record.hash, at: Math.max(last.at, record.at) };
+    const isHere = record.seq <= now.thereSeq;
+    const refers = await blobsOf(record, (hash, bytes) => blobTextOf(store, hash, bytes));
+    for (const hash of refers.named) referred.add(hash);
+    if (refers.whole !== null) referred.add(refers.whole);
+    if (isHere) return;
+    const blobs = await blobsHere(store, refers, (hash) => void lost.add(hash));
+    now.batch.push({ ...record, blobs });
+    now.batchBytes += record.body.length + (record.contentBytes ?? 0);
+    if (now.batchBytes >= batchBytesMax || now.batch.length >= batchRecordsMax) await flush(now);
+  }
+
+  function extend({ seq: toSeq, hash }: { readonly seq: number; readonly hash: string }): void {
+    const now = assertCurrent(current);
+    const longer = { ...now.log, toSeq, hash };
+    begun.splice(begun.indexOf(now.log), 1, longer);
+    now.log = longer;
+  }
+
+  async function flush(now: Current): Promise<void> {
+    if (now.batch.length === 0) return;
+    await store.put(now.log.session, now.batch);
+    put.records += now.batch.length;
+    now.batch = [];
+    now.batchBytes = 0;
+  }
+
+  async function end(): Promise<void> {
+    const now = assertCurrent(current);
+    const { log, last } = now;
+    await flush(now);
+    if (last.seq !== log.toSeq || last.hash !== log.hash) {
+      throw new SkeinError(
+        "corrupt",
+        `${log.session} does not end at ${log.toSeq} with the record it should`,
+      );
+    }
+    current = null;
+  }
+
+  async function state(session: SessionId): Promise<State> {
+    const log = begun.find((one) => one.session === session);
+    if (log === undefined) throw new Error("invariant: the log was received");
+    const known = folded.get(session) ?? (await states.at(session, log.toSeq));
+    folded.set(session, known);
+    return known;
+  }
+
+  async function finished(
+    as: (log: BundleLog) => Finished["as"],
+    known?: Entries,
+  ): Promise<readonly Finished[]> {
+    const list: Finished[] = [];
+    for (const log of begun) {
+      const { session, toSeq: seq, hash } = log;
+      const becomes = as(log);
+      const entry = async (): Promise<IndexEntry> =>
+        known?.get(session) ?? indexEntryOf(view, session, await state(session));
+      list.push({
+        session,
+        seq,
+        hash,
+        as: becomes,
+        ...(becomes === "prefix" ? {} : { index: await entry() }),
+      });
+    }
+    return list;
+  }
+
+  return {
+    begin,
+    add,
+    extend,
+    end,
+    state,
+    finished,
+    finish: async (as) => store.finish(await finished(as)),
+    put,
+    lost,
+    referred,
+    async discard() {
+      for (const { session } of begun.toReversed()) await store.discard(session);
+    },
+  };
+}
+
+function assertCurrent(current: Current | null): Current {
+  if (current === null) throw new Error("invariant: a log is being received");
+  return current;
+}
+
+const otherHistory = (session: SessionId, seq: number): SkeinError =>
+  new SkeinError("conflict", `${session} has another record ${seq} here`, {
+    hint: "it went on in two places; fork one of them instead",
+  });
+
+function wrongWith(world: World, { log, last }: Current, record: StoredRecord): string | null {
+  if (record.session !== log.session) return `it is of ${record.session}`;
+  if (record.seq !== last.seq + 1) return `it cannot follow ${last.seq}`;
+  if (record.seq > log.toSeq) return `the log ends at ${log.toSeq}`;
+  if (record.at < last.at) return "its time is before that of the record before";
+  const bytes = record.content === null ? null : Buffer.byteLength(record.content);
+  const wrong = flaw(world.digest, last.hash, record, bytes);
+  return (
+    wrong ??
+    jsonFlaw("its body", record.body) ??
+    (record.content === null ? null : jsonFlaw("its content", record.content)) ??
+    (record.seq === log.fromSeq ? originFlaw(log, record) : null)
+  );
+}
+
+/** A fork's first record names the place it goes on from. */
+function originFlaw({ parent }: BundleLog, { type, body }: StoredRecord): string | null {
+  if (parent === null) return type === "session.opened" ? null : "a log begins with session.opened";
+  const named = JSON.parse(body) as { readonly parent?: unknown; readonly parentSeq?: unknown } | null;
+  const same =
+    type === "session.forked" && named?.parent === parent.session && named.parentSeq === parent.seq;
+  return same ? null : "it is not forked from where it should be";
+}
+
+/** JSON that a store may hold. Deep nesting would be felt only when somebody shows it. */
+function jsonFlaw(what: string, text: string): string | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (brackets(text) > limit.jsonDepthMax) checkJson(what, value);
+    return null;
+  } catch (error) {
+    return error instanceof SkeinError ? error.message : `${what} is not JSON`;
+  }
+}
+
+/** How many brackets open, at least as many as it is deep; no more than matter are counted. */
+function brackets(text: string): number {
+  let count = 0;
+  for (const sign of ["{", "["]) {
+    for (let at = text.indexOf(sign); at !== -1; at = text.indexOf(sign, at + 1)) {
+      if (++count > limit.jsonDepthMax) return count;
+    }
+  }
+  return count;
+}
+
+/**
+ * The store as it is with all that was received. Nothing is derived from it that might not come to be. Before
+ * each page the others get their turn: a long log would be folded in one go otherwise, and they would wait.
+ */
+const receivedView = (store: Store, world: World): Store => ({
+  ...store,
+  async read(session, range) {
+    await new Promise<void>((resolve) => world.defer(resolve));
+    return store.read(session, { ...range, limit: Math.min(range.limit, foldedAtOnce), received: true });
+  },
+  putSnapshot: async () => undefined,
+});
+
+/** Records folded before the others get their turn: a few milliseconds. */
+const foldedAtOnce = 250;
+
+/** Sessions that were deleted in a store, and do not come back. */
+export async function deletedIn(store: Store): Promise<ReadonlySet<string>> {
+  const deleted = new Set<string>();
+  for (let fromSeq = 1; ;) {
+    const page = await store.read(store.workspace, {
+      fromSeq,
+      toSeq: Infinity,
+      limit: limit.pageRecordsMax,
+      types: ["session.deleted"],
+      contents: false,
+    });
+    for (const { body } of page) deleted.add((JSON.parse(body) as { session: string }).session);
+    const last = page.at(-1);
+    if (last === undefined) return deleted;
+    fromSeq = last.seq + 1;
+  }
+}

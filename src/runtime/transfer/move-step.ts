@@ -1,0 +1,66 @@
+/** The two ends of a move: the record that fences a session off where it was, and the one it goes on with. */
+import { SkeinError } from "../../core/error.ts";
+import type { SessionId } from "../../core/ids.ts";
+import type { State } from "../../core/state.ts";
+import type { Store } from "../../store/port.ts";
+import type { Context } from "../deps.ts";
+import type { Writer } from "../log/writer.ts";
+import { isFree } from "../read/lease-status.ts";
+import { movedIn } from "../read/moved.ts";
+
+/** Appends `session.moved`: whoever runs the session is fenced by it. Gives the name of the move. */
+export async function moveAway(
+  context: Context,
+  session: SessionId,
+  { to, where }: { readonly to?: string; readonly where: string },
+): Promise<string> {
+  const { store, world, writer, actor } = context;
+  const move = `mov_${world.salt()}`;
+  const target = to === undefined ? {} : { to };
+  const build = async () => {
+    const lease = (await store.head(session))?.lease ?? null;
+    return { do: "move", move, where, held: !isFree(context, lease), ...target } as const;
+  };
+  await writer.change(session, build, { actor, lease: "release", asked: true });
+  return move;
+}
+
+/** What an arrival is written with. */
+export interface Arrival {
+  readonly store: Store;
+  readonly writer: Writer;
+  readonly actor: string;
+}
+
+/**
+ * Appends `session.arrived`, if it is that move which brought the session here. False when it has arrived
+ * before, whatever became of it since.
+ */
+export async function arriveHere(
+  { store, writer, actor }: Arrival,
+  session: SessionId,
+  options: { readonly move: string; readonly where: string; readonly untrusted?: boolean },
+): Promise<boolean> {
+  const { move, where, untrusted = false } = options;
+  const isHere = async (): Promise<boolean> => {
+    const moved = await movedIn(store, session, await writer.current(session));
+    return moved?.move !== move;
+  };
+  if (await isHere()) return false;
+  try {
+    const build = async (state: State) =>
+      ({
+        do: "arrive",
+        moved: await movedIn(store, session, state),
+        workspace: store.workspace,
+        where,
+        untrusted,
+      }) as const;
+    await writer.change(session, build, { actor, lease: "release" });
+    return true;
+  } catch (error) {
+    // Somebody else may have been first with the very same arrival.
+    if (error instanceof SkeinError && (await isHere())) return false;
+    throw error;
+  }
+}

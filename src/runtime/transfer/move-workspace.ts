@@ -1,0 +1,253 @@
+/**
+ * What a workspace knows, carried to another one: agents, memory, policies, and which sessions were deleted.
+ * Each record is written there anew, once, under a key that says where it comes from; so it is carried on
+ * when more has come, and a record that comes home is known there. Templates move: they are set in one place.
+ */
+import { entryOf } from "../../core/catalog.ts";
+import type { StoredRecord } from "../../core/chain.ts";
+import type { DraftEvent } from "../../core/decision.ts";
+import { SkeinError } from "../../core/error.ts";
+import { readEvent } from "../../core/event.ts";
+import { isSessionId, principalFor } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import { forgottenDraft, nameIn } from "../../core/memory/memory.ts";
+import { foldTemplate, templateTypes, type TemplateRef } from "../../core/trigger/template.ts";
+import type { Store } from "../../store/port.ts";
+import { inflate, readContent } from "../read/content.ts";
+import type { Moving } from "./move-group.ts";
+import { seal } from "../log/seal.ts";
+import { foldedTemplates } from "../trigger/templates.ts";
+import { writeWorkspace } from "../log/workspace-log.ts";
+
+/** How many of each were not there before. */
+export interface CarriedCounts {
+  readonly agents: number;
+  readonly memory: number;
+  readonly policies: number;
+  readonly templates: number;
+  readonly deleted: number;
+}
+
+export const nothingCarried: CarriedCounts = { agents: 0, memory: 0, policies: 0, templates: 0, deleted: 0 };
+
+const countedAs: Readonly<Record<string, keyof CarriedCounts>> = {
+  "agent.defined": "agents",
+  "memory.promoted": "memory",
+  "memory.forgotten": "memory",
+  "policy.set": "policies",
+  "trigger.set": "templates",
+  "session.deleted": "deleted",
+};
+
+/**
+ * What is about positions of the log it stands in, or has become of templates: these move by themselves. Who
+ * may come in, and who is told, is for each place to say.
+ */
+const stays: ReadonlySet<string> = new Set([
+  ...templateTypes,
+  "content.erased",
+  "token.issued",
+  "token.revoked",
+  "approval.saved",
+  "approval.revoked",
+  "hook.set",
+  "hook.removed",
+  "hook.delivered",
+  "hook.abandoned",
+]);
+
+interface Keyed {
+  readonly key: string;
+  readonly event: DraftEvent;
+}
+
+/** Everything that is not there yet. Doing it again carries what is new. */
+export async function carryWorkspace(moving: Moving): Promise<CarriedCounts> {
+  const { context, to } = moving;
+  const counts = { ...nothingCarried };
+  await fenceTemplates(moving);
+  for (let tries = 0; tries < limit.conflictRetriesMax; tries++) {
+    const there = await lookThere(moving);
+    const list = [...(await knowledge(moving, there)), ...(await templates(moving, there))];
+    const written = await writeThere(moving, list, there.headSeq);
+    for (const { event } of list.slice(0, written)) {
+      const counted = countedAs[event.type];
+      if (counted !== undefined) counts[counted]++;
+    }
+    if (written === list.length) return counts;
+    await context.world.sleep(10);
+  }
+  throw new SkeinError("conflict", `the workspace ${to.workspace} changes too fast to be written to`, {
+    hint: "try again later",
+  });
+}
+
+/** Written together. */
+const batchRecords = 200;
+
+/** How many were written before somebody else wrote there, or an answer was lost: then it is looked again. */
+async function writeThere(
+  { context: { world, actor }, to, writer }: Moving,
+  list: readonly Keyed[],
+  headSeq: number,
+): Promise<number> {
+  let seq = headSeq;
+  for (let done = 0; done < list.length;) {
+    const batch = list.slice(done, done + batchRecords);
+    const { drafts, blobs } = seal(
+      world,
+      batch.map(({ event }) => event),
+      { actor, key: null },
+    );
+    const keyed = drafts.map((draft, place) => ({ ...draft, key: batch[place]?.key ?? null }));
+    const expect = seq === 0 ? "absent" : { seq };
+    try {
+      for (const { hash, bytes } of blobs) await to.putBlob(hash, [bytes]);
+      const [appended] = await writer.commit([{ session: to.workspace, expect, drafts: keyed }]);
+      seq = appended?.headSeq ?? seq;
+    } catch (error) {
+      if (error instanceof SkeinError && (error.code === "conflict" || error.code === "unknown")) return done;
+      throw error;
+    }
+    done += batch.length;
+  }
+  return list.length;
+}
+
+/** The key that a record has in other workspaces: its own, or one that names its place. */
+const keyOf = ({ world }: Moving["context"], workspace: string, { seq, key }: StoredRecord): string =>
+  key ?? world.digest("", `carried\n${workspace}\n${seq}`).slice(0, 32);
+
+/** What the other workspace has. */
+interface There {
+  readonly headSeq: number;
+  /** Of records that it has, wherever they come from. */
+  readonly keys: Set<string>;
+  /** The digests of an agent's versions, the first one first. */
+  readonly agents: Map<string, string[]>;
+  readonly templates: ReadonlyMap<string, TemplateRef>;
+}
+
+async function lookThere({ context, to }: Moving): Promise<There> {
+  const keys = new Set<string>();
+  const agents = new Map<string, string[]>();
+  let headSeq = 0;
+  for await (const record of recordsOf(to, {})) {
+    headSeq = record.seq;
+    keys.add(keyOf(context, to.workspace, record));
+    if (record.type !== "agent.defined") continue;
+    const { agent, digest } = JSON.parse(record.body) as { agent: string; digest: string };
+    agents.set(agent, [...(agents.get(agent) ?? []), digest]);
+  }
+  return { headSeq, keys, agents, templates: (await foldedTemplates({ store: to })).refs };
+}
+
+async function* recordsOf(store: Store, { contents = false } = {}): AsyncGenerator<StoredRecord> {
+  const toSeq = (await store.head(store.workspace))?.seq ?? 0;
+  for (let fromSeq = 1; fromSeq <= toSeq;) {
+    const page = await store.read(store.workspace, { fromSeq, toSeq, limit: limit.pageRecordsMax, contents });
+    yield* page;
+    fromSeq = (page.at(-1)?.seq ?? toSeq) + 1;
+  }
+}
+
+/** What this workspace knows and the other does not. */
+async function knowledge(moving: Moving, there: There): Promise<Keyed[]> {
+  const { context } = moving;
+  const { store } = context;
+  const list: Keyed[] = [];
+  for await (const record of recordsOf(store, { contents: true })) {
+    const key = keyOf(context, store.workspace, record);
+    if (stays.has(record.type) || there.keys.has(key)) continue;
+    const event = await carried(moving, there, record);
+    if (event !== null) list.push({ key, event: { ...event, actor: record.actor } });
+  }
+  return list;
+}
+
+/** The record as it is written there; null when it has nothing to say there. */
+async function carried(moving: Moving, there: There, record: StoredRecord): Promise<DraftEvent | null> {
+  const { store } = moving.context;
+  const { kind, event } = readEvent(record, true);
+  const { type } = event;
+  if (kind !== "known" || entryOf(type) === undefined) {
+    throw new SkeinError("refused", `record ${record.seq} of ${store.workspace} is not understood: ${type}`, {
+      hint: "it was written by a newer Skein; update, and move then",
+    });
+  }
+  const content: unknown = await inflate(store, event.content);
+  const body = event.body as Readonly<Record<string, unknown>>;
+  const same: DraftEvent = { type, body, ...(content === undefined ? {} : { content }) };
+  if (type === "agent.defined") return event.erased ? null : numbered(there, same);
+  if (type === "memory.promoted" || type === "memory.forgotten") {
+    return owned(moving, event.erased && type === "memory.promoted" ? forgotten(body) : same);
+  }
+  if (type === "policy.set" && event.erased) return { type, body: { ...body, removed: true } };
+  if (type !== "session.deleted") return same;
+  // What was deleted here and lives there has left before.
+  const { session } = body as { session: string };
+  return isSessionId(session) && (await moving.to.head(session)) !== undefined ? null : same;
+}
+
+/** An agent has the versions 1, 2, 3… there, too: where others are there already, it gets the next number. */
+function numbered({ agents }: There, { body, ...event }: DraftEvent): DraftEvent | null {
+  const { agent, version, digest } = body as { agent: string; version: number; digest: string };
+  const versions = agents.get(agent) ?? [];
+  if (versions[version - 1] === digest || versions.at(-1) === digest) return null;
+  agents.set(agent, [...versions, digest]);
+  return { ...event, body: { ...(body as object), version: versions.length + 1 } };
+}
+
+/** The value is gone: then it is remembered no more. */
+function forgotten(body: unknown): DraftEvent | null {
+  const name = nameIn(body);
+  return name === null ? null : forgottenDraft(name, { by: "rule" });
+}
+
+/** Whoever is at home in a store by its file is so in the other one. */
+function owned({ context: { store, world }, to }: Moving, event: DraftEvent | null): DraftEvent | null {
+  const { owner } = (event?.body ?? {}) as { owner?: string };
+  if (event === null || owner !== principalFor(world.digest, store.workspace, "local")) return event;
+  const whose = principalFor(world.digest, to.workspace, "local");
+  return { ...event, body: { ...(event.body as object), owner: whose } };
+}
+
+/** Takes the templates away here, so that none fires in two places. One whose name is taken there stays. */
+async function fenceTemplates({ context, to }: Moving): Promise<void> {
+  const taken = (await foldedTemplates({ store: to })).refs;
+  await writeWorkspace(context, async () => {
+    const { refs } = await foldedTemplates(context);
+    const going = [...refs.keys()].filter((name) => !taken.has(name));
+    return going.map((name): DraftEvent => ({ type: "trigger.removed", body: { name, to: to.workspace } }));
+  });
+}
+
+/** Templates that left for the other workspace, and are not set there. */
+async function templates({ context, to }: Moving, there: There): Promise<Keyed[]> {
+  const { store } = context;
+  const refs = new Map<string, TemplateRef>();
+  const list: Keyed[] = [];
+  for await (const record of recordsOf(store)) {
+    const body = JSON.parse(record.body) as { name?: string; to?: string };
+    const ref = record.type === "trigger.removed" && body.to === to.workspace && refs.get(body.name ?? "");
+    const key = keyOf(context, store.workspace, record);
+    if (ref && !there.keys.has(key)) {
+      const event = await set(store, ref);
+      if (event !== null) list.push({ key, event });
+    }
+    if (templateTypes.some((type) => type === record.type)) foldTemplate(refs, { ...record, body });
+  }
+  return list;
+}
+
+/** As it stood: with the time that is next, and what it saw last. */
+async function set(store: Store, ref: TemplateRef): Promise<DraftEvent | null> {
+  const { name, kind, missed, nextMs, lastCause, actor, seq } = ref;
+  const content = await readContent(store, store.workspace, seq);
+  if (content === undefined) return null;
+  const next = {
+    ...(nextMs === null ? {} : { nextMs }),
+    ...(lastCause === null ? {} : { digest: lastCause }),
+  };
+  return { type: "trigger.set", body: { name, kind, missed, ...next }, content, actor };
+}

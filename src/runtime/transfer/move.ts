@@ -1,0 +1,145 @@
+/**
+ * Moving a session to another store. `session.moved` is written first: from then on the session is
+ * read-only here, and can go on only where that record says. Then everything is copied, out of sight, and
+ * finished; then `session.arrived` is written there. What is copied before the first record only shortens
+ * the time that the session stands still. Each step finds out by itself what was done before, so that
+ * whoever dies on the way is helped by doing the same again.
+ */
+import type { StoredRecord } from "../../core/chain.ts";
+import { SkeinError } from "../../core/error.ts";
+import type { SessionId } from "../../core/ids.ts";
+import type { State } from "../../core/state.ts";
+import type { Store } from "../../store/port.ts";
+import { copyBlobs } from "./move-blob.ts";
+import { lineageOf, pagesOf } from "./move-lineage.ts";
+import { makeReceiver, type Receiver } from "./move-receive.ts";
+import { arriveHere, moveAway } from "./move-step.ts";
+import type { Context } from "../deps.ts";
+import { makeStateReader } from "../read/state-reader.ts";
+import type { World } from "../world.ts";
+import { makeWriter } from "../log/writer.ts";
+import { movedBy, whereTo } from "../read/moved.ts";
+
+export interface MoveReport {
+  readonly session: SessionId;
+  /** The workspace of the store it lives in now. */
+  readonly workspace: string;
+  /** The name of the move, in both logs. */
+  readonly move: string;
+  /** The last record there. */
+  readonly seq: number;
+  readonly hash: string;
+  /** What was not there before. */
+  readonly records: number;
+  readonly blobs: number;
+}
+
+/** To a store that stays open. `where` is what the log says of it. */
+export async function moveSession(
+  context: Context,
+  session: SessionId,
+  to: Store,
+  where: string,
+): Promise<MoveReport> {
+  const { store, world, actor } = context;
+  if (to === store || to.workspace === store.workspace) {
+    throw new SkeinError("refused", `${session} is in that store already`, { hint: "give another one" });
+  }
+  const begun = await movedBy(context, session);
+  const counts = { records: 0, blobs: 0 };
+  const copying: Copying = { from: store, to, world, counts };
+  // Most of it is there before the session stands still; and a store that cannot be written says so here.
+  if (begun === null) {
+    await checkOwn(store, session);
+    await copyAll(copying, session, { ahead: "refused" }).catch(async (error: unknown) => {
+      // Somebody else may have moved it there in the meantime, and it went on.
+      if ((await movedBy(context, session))?.to !== to.workspace) throw error;
+    });
+  }
+  const move = await moveTo(context, session, to, where);
+  const receiver = await copyAll(copying, session, { ahead: "allowed" });
+  await receiver.finish(({ kind }) => (kind === "session" ? "own" : "prefix"));
+  const writer = makeWriter(to, world, makeStateReader(to), { tenant: "default" });
+  await arriveHere({ store: to, writer, actor }, session, { move, where: store.workspace });
+  await checkThere(to, session, await writer.current(session));
+  const head = await to.head(session);
+  if (head === undefined) throw new SkeinError("conflict", `${session} is gone from where it went`);
+  const { seq, hash } = head;
+  return { session, workspace: to.workspace, move, seq, hash, ...counts };
+}
+
+/** It may have arrived long ago, and have left again since. */
+async function checkThere(to: Store, session: SessionId, state: State): Promise<void> {
+  if (state.standing.status !== "moved") return;
+  const where = (await whereTo(to, session, state)) ?? "another store";
+  throw new SkeinError("refused", `${session} is in that store no more: it was moved on to ${where}`, {
+    hint: "work on it there; nothing was changed",
+  });
+}
+
+async function checkOwn(store: Store, session: SessionId): Promise<void> {
+  if ((await store.head(session))?.copy !== true) return;
+  throw new SkeinError("refused", `${session} is a copy of a session that lives elsewhere`, {
+    hint: "migrate it where it lives, or fork it here",
+  });
+}
+
+/** The name of the move, which is begun here or was begun before by whoever wanted the same. */
+async function moveTo(context: Context, session: SessionId, to: Store, where: string): Promise<string> {
+  const before = await movedBy(context, session);
+  if (before === null) {
+    try {
+      return await moveAway(context, session, { to: to.workspace, where });
+    } catch (error) {
+      if ((await movedBy(context, session)) === null) throw error;
+      return moveTo(context, session, to, where);
+    }
+  }
+  if (before.to === to.workspace) return before.move;
+  const gone = await whereTo(context.store, session, await context.writer.current(session));
+  throw new SkeinError("conflict", `${session} was moved already, to ${gone ?? "another store"}`, {
+    hint: "work on it there, or finish that move: doing the same again goes on with it",
+  });
+}
+
+interface Copying {
+  readonly from: Store;
+  readonly to: Store;
+  readonly world: World;
+  readonly counts: { records: number; blobs: number };
+}
+
+/** Everything that is not there yet. `ahead`: whether the session may have gone on there already. */
+async function copyAll(
+  copying: Copying,
+  session: SessionId,
+  { ahead }: { readonly ahead: "allowed" | "refused" },
+): Promise<Receiver> {
+  const { from, to, world, counts } = copying;
+  const receiver = makeReceiver(to, world);
+  for (const log of await lineageOf(from, session)) {
+    const there = await receiver.begin(log, { whole: false });
+    const before = there.seq < log.fromSeq ? null : await recordAt(from, log.via, there.seq);
+    const goesOn = log.kind === "session" && there.lastSeq > log.toSeq && ahead === "refused";
+    if (goesOn || (before !== null && before.hash !== there.hash)) {
+      throw new SkeinError("conflict", `${log.session} is there already, and went on differently`, {
+        hint: "fork one of them instead",
+      });
+    }
+    for await (const page of pagesOf(from, { ...log, fromSeq: Math.max(log.fromSeq, there.seq + 1) })) {
+      for (const record of page) {
+        counts.blobs += await copyBlobs(from, to, record);
+        await receiver.add(record);
+      }
+      await new Promise<void>((resolve) => world.defer(resolve));
+    }
+    await receiver.end();
+  }
+  counts.records += receiver.put.records;
+  return receiver;
+}
+
+async function recordAt(store: Store, session: SessionId, seq: number): Promise<StoredRecord | null> {
+  const [record] = await store.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
+  return record ?? null;
+}

@@ -1,0 +1,219 @@
+/** Checks: a command, an address or a query, asked without any model. Results are told apart by digest. */
+import { resolve } from "node:path";
+import { SkeinError } from "../../core/error.ts";
+import { quote } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import type { SpecOf } from "../../core/trigger/trigger.ts";
+import { ReadOnly, ToolOutput, type Bound } from "../../tool/port.ts";
+import type { Context } from "../deps.ts";
+import { learnNamed } from "../log/redact.ts";
+import { fetchChecked } from "./address.ts";
+import { cut } from "./ended-sessions.ts";
+
+export type QuerySpec = SpecOf<"query">;
+
+export interface Checked {
+  readonly digest: string;
+  /** What it gave, as it is told. */
+  readonly text: string;
+}
+
+/** What a check is of, in a word or two. */
+export const checkName = ({ command, url, binding }: QuerySpec): string =>
+  command !== undefined ? `command ${command.join(" ")}` : (url ?? `query on ${binding}`);
+
+/** Throws `invalid` for what is no check, or more than one. */
+export function checkQuery(spec: QuerySpec): QuerySpec {
+  const { command, url, sql, binding } = spec;
+  const given = [command, url, sql].filter((one) => one !== undefined).length;
+  const wrong =
+    given === 0
+      ? "what is to be checked is not said"
+      : given > 1
+        ? "more than one check is named"
+        : sql !== undefined && binding === undefined
+          ? "the database of the query is not named"
+          : url !== undefined && binding !== undefined
+            ? "an address is of no binding"
+            : null;
+  if (wrong === null) return spec;
+  throw new SkeinError("invalid", wrong, {
+    hint: 'a command, as ["git", "ls-remote"]; a url; or a binding, which is a database, and its sql',
+  });
+}
+
+/** Runs the check once. Rejects with a `SkeinError` when it gives no result. */
+export async function runCheck(
+  context: Context,
+  spec: QuerySpec,
+  bound: readonly Bound[],
+  signal: AbortSignal,
+): Promise<Checked> {
+  const over = new AbortController();
+  const ends = AbortSignal.any([signal, over.signal]);
+  const late = new AbortController();
+  void context.world.sleep(limit.checkMs, ends).then(() => late.abort());
+  try {
+    const stop = AbortSignal.any([ends, late.signal]);
+    const done = checkOnce(context, spec, bound, stop);
+    const [kind, status, output] = await done.catch((error: unknown) => {
+      if (!late.signal.aborted || signal.aborted) throw error;
+      throw new SkeinError("unavailable", `it took longer than ${limit.checkMs / 1_000} s`);
+    });
+    const digest = context.world.digest("", JSON.stringify([kind, status, output]));
+    const first = kind === "query" ? "" : `${kind} ${status}\n`;
+    return { digest, text: `${first}${cut(output, shownChars)}`.trimEnd() };
+  } finally {
+    over.abort();
+  }
+}
+
+const shownChars = 2_000;
+type Given = readonly [kind: "exit code" | "status" | "query", status: number, output: string];
+
+async function checkOnce(
+  context: Context,
+  { command, url, binding, sql = "" }: QuerySpec,
+  bound: readonly Bound[],
+  signal: AbortSignal,
+): Promise<Given> {
+  for (const { secrets } of bound) learnNamed(context.world, secrets);
+  if (command !== undefined) {
+    const shell = bound.find(({ kind, name }) => kind === "shell" && (binding ?? name) === name);
+    if (shell?.sandbox === true) {
+      throw new SkeinError("refused", `a check does not run in a sandbox, and "${shell.name}" is one`, {
+        hint: "bind a shell without a sandbox under another name, and name that one",
+      });
+    }
+    if (shell !== undefined) return runCommand(context, command, shell, signal);
+    throw new SkeinError("invalid", "a command is checked only in a shell that is bound", {
+      hint: binding === undefined ? "bind a shell first" : `no shell is bound as "${binding}"`,
+    });
+  }
+  if (url !== undefined) {
+    const { status, body } = await fetchChecked(url, hostsOf(bound), signal);
+    return ["status", status, body];
+  }
+  const database = bound.find(({ kind, name }) => kind === "database" && name === binding);
+  if (database !== undefined) return ["query", 0, await runQuery(context, sql, database, signal)];
+  throw new SkeinError("invalid", `no database is bound as "${binding}"`, { hint: "bind it first" });
+}
+
+/** Hosts that may be asked although they are private: bindings name them in `options.hosts`. */
+const hostsOf = (bound: readonly Bound[]): ReadonlySet<string> =>
+  new Set(
+    bound.flatMap(({ options }) => {
+      const hosts = (options as { readonly hosts?: unknown } | null | undefined)?.hosts;
+      return Array.isArray(hosts) ? hosts.filter((host) => typeof host === "string") : [];
+    }),
+  );
+
+/** Ends the whole group when this process dies, however it dies, so that no check is left running. */
+const lifeline =
+  'exec 3<&0 </dev/null; { read -r _ <&3; kill -KILL 0; } >/dev/null 2>&1 & exec 3<&-; exec "$@"';
+
+async function runCommand(
+  { world }: Context,
+  command: readonly string[],
+  { path, options, secrets = [], name }: Bound,
+  signal: AbortSignal,
+): Promise<Given> {
+  const own = (options as { readonly cwd?: unknown } | null | undefined)?.cwd;
+  const given = typeof own === "string" ? own : (path ?? ".");
+  const env: Record<string, string> = { TERM: "dumb" };
+  for (const one of ["PATH", "HOME", "LANG"]) env[one] = world.secret(one) ?? fallback[one] ?? "";
+  for (const secret of secrets) {
+    const value = world.secret(secret);
+    if (value === undefined)
+      throw new SkeinError("unavailable", `"${name}" needs the secret ${secret}, which is not set`);
+    env[secret] = value;
+  }
+  signal.throwIfAborted();
+  const child = await world.spawnPiped(["/bin/sh", "-c", lifeline, "sh", ...command], {
+    cwd: resolve(given),
+    env,
+  });
+  const stop = (): void => child.kill();
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    const [output] = await Promise.all([collect(child.stdout, stop), collect(child.stderr, stop)]);
+    const { code } = await child.exited;
+    if (output === null) throw new SkeinError("refused", `it gives more than ${limit.checkBytesMax} bytes`);
+    if (code === null || signal.aborted) throw new SkeinError("unavailable", "it was ended by a signal");
+    // What the shell says of a program that it cannot run.
+    if (code === 126 || code === 127) throw new SkeinError("not-found", notRun(command, code));
+    return ["exit code", code, output];
+  } finally {
+    signal.removeEventListener("abort", stop);
+    child.kill();
+  }
+}
+
+/** A shell that was asked for is there: what it was to run is not. */
+function notRun([program = "", option, line = ""]: readonly string[], code: number): string {
+  if (option !== "-c" || !/^(?:.*\/)?(?:ba|da|z)?sh$/.test(program))
+    return `there is no program ${program} that can be run`;
+  return `a program of ${quote(line)} is not there or cannot be run (${program} -c ended with ${code})`;
+}
+
+const fallback: Readonly<Record<string, string>> = {
+  PATH: "/usr/local/bin:/usr/bin:/bin",
+  HOME: "/",
+  LANG: "C.UTF-8",
+};
+
+/** All of it as text; null when it is too much. */
+async function collect(stream: AsyncIterable<Uint8Array>, stop: () => void): Promise<string | null> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  try {
+    for await (const chunk of stream) {
+      bytes += chunk.length;
+      if (bytes > limit.checkBytesMax) {
+        stop();
+        return null;
+      }
+      chunks.push(Buffer.from(chunk));
+    }
+  } catch {
+    // A stream that is cut off has said what it had to say.
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+const rowsMax = 1_000;
+
+/** For reading only, whatever the binding allows. */
+async function runQuery(
+  { tools }: Context,
+  sql: string,
+  database: Bound,
+  signal: AbortSignal,
+): Promise<string> {
+  if (tools === undefined) throw new SkeinError("unavailable", "this engine was opened without tools");
+  const source = await tools();
+  await using toolbox = await source.open([{ ...database, mode: "read" }], { signal });
+  const tool = toolbox.tools.find(({ name }) => name === "query_database");
+  if (tool === undefined || tool.effect === "session")
+    throw new SkeinError("unavailable", "these tools ask no databases");
+  const input = await tool.check({ sql, rows: rowsMax });
+  if (!input.ok) throw new SkeinError("invalid", input.message);
+  const output = await tool
+    .run(input.value, { key: "", session: "", seq: 0, signal })
+    .catch((error: unknown) => Promise.reject(onlyReads(error)));
+  if (output instanceof ToolOutput && output.isError) throw new SkeinError("unavailable", output.text);
+  return output instanceof ToolOutput ? output.text : String(output);
+}
+
+/** It would be refused however the database is bound, so binding it again is no way out. */
+function onlyReads(error: unknown): unknown {
+  if (!(error instanceof SkeinError && error.cause instanceof ReadOnly)) return error;
+  return new SkeinError(
+    "refused",
+    "a check only reads, and this would change the database; nothing was changed",
+    {
+      hint: "give a query that reads, such as SELECT count(*) FROM orders",
+      cause: error,
+    },
+  );
+}

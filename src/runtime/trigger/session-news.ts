@@ -1,0 +1,142 @@
+/**
+ * News of other sessions: one reader of the feed for all triggers of an engine that wait for sessions. It
+ * begins at the feed's end, reads each record once, and wakes those that wait for that session.
+ */
+import type { LogId, SessionId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import type { Context } from "../deps.ts";
+
+/** One who waits for news of some sessions. */
+export interface News {
+  /** Sessions that something happened to since the last time, as far as anybody may wait for it. */
+  take(): readonly SessionId[];
+  /** Puts sessions back that could not be looked at. */
+  again(sessions: readonly SessionId[]): void;
+  /** Resolves when there is something to take, or the signal is aborted. */
+  next(): Promise<void>;
+}
+
+/** What somebody may wait for. */
+const heard = /^(session\.(closed|archived|deleted)|item\.recorded)$/;
+/** How often the feed is read when nothing tells that there is more, and how soon after the last time. */
+const anywayMs = 1_000;
+const restMs = 10;
+
+interface Listener {
+  readonly touched: Set<SessionId>;
+  wake: () => void;
+}
+
+interface Follower {
+  readonly listeners: Map<LogId, Set<Listener>>;
+  readonly over: AbortController;
+  /** Resolves once it stands at the feed's end: whatever happens later is heard. */
+  readonly begun: Promise<void>;
+}
+
+const followers = new WeakMap<Context, Follower>();
+
+/** Listens until the signal is aborted. When it resolves, nothing that happens from now on is missed. */
+export async function listen(
+  context: Context,
+  sessions: readonly SessionId[],
+  signal: AbortSignal,
+): Promise<News> {
+  const follower = followers.get(context) ?? follow(context);
+  followers.set(context, follower);
+  const listener: Listener = { touched: new Set(), wake: () => undefined };
+  for (const session of sessions) {
+    const there = follower.listeners.get(session) ?? new Set();
+    follower.listeners.set(session, there.add(listener));
+  }
+  const leave = (): void => {
+    for (const session of sessions) {
+      const there = follower.listeners.get(session);
+      there?.delete(listener);
+      if (there?.size === 0) follower.listeners.delete(session);
+    }
+    listener.wake();
+    if (follower.listeners.size > 0) return;
+    if (followers.get(context) === follower) followers.delete(context);
+    follower.over.abort();
+  };
+  if (signal.aborted) leave();
+  else signal.addEventListener("abort", leave, { once: true });
+  await follower.begun;
+  return {
+    take() {
+      const touched = [...listener.touched];
+      listener.touched.clear();
+      return touched;
+    },
+    again(left) {
+      for (const session of left) listener.touched.add(session);
+    },
+    next: () =>
+      new Promise((resolve) => {
+        listener.wake = resolve;
+        if (listener.touched.size > 0 || signal.aborted) resolve();
+      }),
+  };
+}
+
+function follow(context: Context): Follower {
+  const { store, world } = context;
+  const listeners: Follower["listeners"] = new Map();
+  const over = new AbortController();
+  const { signal } = over;
+  let news = new AbortController();
+  let position: string | null = null;
+
+  async function begin(): Promise<void> {
+    while (position === null && !signal.aborted) {
+      position = await store.feedEnd().catch(() => null);
+      if (position === null) await world.sleep(anywayMs, signal);
+    }
+  }
+
+  /** After a rollback of the store nothing that was known of any session need be true. */
+  function touchAll(): void {
+    for (const [session, set] of listeners) {
+      for (const listener of set) {
+        listener.touched.add(session as SessionId);
+        listener.wake();
+      }
+    }
+  }
+
+  async function read(): Promise<void> {
+    while (!signal.aborted) {
+      const page = await store.feed(position, limit.pageRecordsMax);
+      if (page.rolledBackTo !== undefined) touchAll();
+      for (const { session, type, body } of page.records) {
+        if (!heard.test(type)) continue;
+        const whose =
+          type === "session.deleted" ? (JSON.parse(body) as { session: SessionId }).session : session;
+        for (const listener of listeners.get(whose) ?? []) {
+          listener.touched.add(whose as SessionId);
+          listener.wake();
+        }
+      }
+      if (page.position === position) return;
+      position = page.position;
+    }
+  }
+
+  async function run(): Promise<void> {
+    await begun;
+    const unwatch = store.watch(() => news.abort());
+    while (!signal.aborted) {
+      news = new AbortController();
+      // What cannot be read now is read later; nothing is passed over.
+      await read().catch(() => undefined);
+      await world.sleep(restMs, signal);
+      if (!signal.aborted) await world.sleep(anywayMs, AbortSignal.any([news.signal, signal]));
+    }
+    unwatch();
+  }
+
+  const begun = begin();
+  void run();
+  return { listeners, over, begun };
+}

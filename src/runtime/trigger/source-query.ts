@@ -1,0 +1,86 @@
+/**
+ * Checks as causes, for what cannot notify: a command, an address or a query is asked at intervals, and fires
+ * when it gives another result than when it fired last. A check costs no model call.
+ */
+import { SkeinError } from "../../core/error.ts";
+import type { Binding } from "../../core/command.ts";
+import { limit } from "../../core/limit.ts";
+import { errorText } from "../../core/first-error.ts";
+import type { Bound } from "../../tool/port.ts";
+import { prepareOpening } from "../branch/bootstrap.ts";
+import type { Context } from "../deps.ts";
+import { checkAddress } from "./address.ts";
+import { checkName, checkQuery, runCheck, type QuerySpec } from "./check.ts";
+import { everySpread } from "./staggered-timer.ts";
+import type { Source, Watch } from "./source.ts";
+import { readBindings } from "../read/bindings.ts";
+import { stateNow } from "../read/state-now.ts";
+
+export const querySource: Source = {
+  kinds: ["query"],
+  /** How it is now is what later results are held against. */
+  async prepare(context, { spec: given, bindings }) {
+    const spec = checkQuery(given as QuerySpec);
+    if (spec.url !== undefined) checkAddress(spec.url);
+    const signal = new AbortController().signal;
+    const { digest } = await runCheck(context, spec, bindings.map(boundAs), signal).catch(
+      (error: unknown) => {
+        if (error instanceof SkeinError && error.code === "invalid") throw error;
+        const hint = error instanceof SkeinError ? error.hint : undefined;
+        throw new SkeinError("invalid", `the check fails: ${wordsOf(error)}`, { hint, cause: error });
+      },
+    );
+    return { spec, digest };
+  },
+  async watch(context, watch, { fire, trouble, signal }) {
+    const spec = watch.spec as QuerySpec;
+    const over = new AbortController();
+    const ends = AbortSignal.any([signal, over.signal]);
+    const bindings = bindingsFor(context, watch);
+    let { lastCause: was } = watch;
+    let isTold = false;
+    const look = async (): Promise<void> => {
+      try {
+        const { digest, text: output } = await runCheck(context, spec, await bindings(), ends);
+        isTold = false;
+        if (digest === was) return;
+        const text = `Trigger "${watch.name}": the ${checkName(spec)} gives another result.\n\n${output}`;
+        const now = await fire({ digest, was, text });
+        if (now === undefined) over.abort();
+        else was = now;
+      } catch (error) {
+        if (ends.aborted || isTold) return;
+        isTold = true;
+        trouble(`trigger "${watch.name}": the check fails: ${wordsOf(error)}`);
+      }
+    };
+    const key = `${watch.session ?? "template"}/${watch.name}`;
+    await everySpread(context, { key, everyMs: spec.everyMs, signal: ends }, look);
+  },
+};
+
+const wordsOf = (error: unknown): string => errorText(error).slice(0, limit.reasonCharsMax);
+
+const boundAs = (binding: Binding): Bound => ({
+  ...binding,
+  name: binding.name ?? binding.path ?? binding.url ?? binding.kind,
+  mode: binding.mode ?? "read",
+});
+
+/** A session's as they are at the time of each check; a template's as it was set. */
+function bindingsFor(context: Context, { session, name }: Watch): () => Promise<readonly Bound[]> {
+  if (session !== null) return async () => readBindings(context, session, await stateNow(context, session));
+  let made: Promise<readonly Bound[]> | null = null;
+  return () => {
+    made ??= ofTemplate(context, name);
+    return made;
+  };
+}
+
+async function ofTemplate(context: Context, name: string): Promise<readonly Bound[]> {
+  const { foldedTemplates, withContent } = await import("./templates.ts");
+  const ref = (await foldedTemplates(context)).refs.get(name);
+  const open = ref === undefined ? null : (await withContent(context, ref)).open;
+  const { bind = [] } = open === null ? {} : await prepareOpening(context, open);
+  return bind.map(boundAs);
+}

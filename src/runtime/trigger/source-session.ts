@@ -1,0 +1,262 @@
+/**
+ * Other sessions as causes: that they ended, all of them or each, or that one recorded an item. What happened
+ * is read from their logs, where it stands for good; so nothing is missed while nobody watches.
+ */
+import { SkeinError } from "../../core/error.ts";
+import type { LogId, SessionId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import type { State } from "../../core/state.ts";
+import { errorText } from "../../core/first-error.ts";
+import type { SpecOf, TriggerSpec } from "../../core/trigger/trigger.ts";
+import type { Context } from "../deps.ts";
+import { contentOf } from "../read/content.ts";
+import { endedOf, tellEnded, tellItem, type Ended } from "./ended-sessions.ts";
+import { specOf } from "./fire.ts";
+import { listen } from "./session-news.ts";
+import type { Cause, Source, Watch } from "./source.ts";
+import { stateNow } from "../read/state-now.ts";
+
+type SessionSpec = SpecOf<"session">;
+
+export const sessionSource: Source = {
+  kinds: ["session"],
+  async prepare(context, { session, spec: given }) {
+    const spec = given as SessionSpec;
+    const { sessions, on, item } = checkSpec(spec);
+    const heads: Record<string, number> = {};
+    for (const one of new Set(sessions)) heads[one] = await headSeq(context, session, one as SessionId);
+    if (session !== null && on === "end") await refuseCircle(context, session, sessions as SessionId[]);
+    const { since: _, ...plain } = { ...spec, sessions: Object.keys(heads) };
+    return { spec: item === undefined ? plain : { ...plain, since: heads }, digest: null };
+  },
+  async watch(context, watch, { fire, trouble, signal }) {
+    const spec = watch.spec as SessionSpec;
+    const sessions = spec.sessions as readonly SessionId[];
+    const news = await listen(context, sessions, signal);
+    const how = { context, watch, spec, fire, seen: new Seen() };
+    const look = spec.on === "item" ? lookAtItems : spec.all === true ? lookAtAll : lookAtEach;
+    news.again(sessions);
+    for (let told = false, begun = false; !signal.aborted; await news.next()) {
+      const touched = news.take();
+      try {
+        if (!begun) await how.seen.read(context, watch);
+        begun = true;
+        if (await look(how, touched)) return;
+        told = false;
+      } catch (error) {
+        if (!told) trouble(`trigger "${watch.name}": ${errorText(error)}`);
+        told = true;
+        await context.world.sleep(retryMs, signal);
+        news.again(touched);
+      }
+    }
+  },
+};
+
+const retryMs = 2_000;
+
+interface Look {
+  readonly context: Context;
+  readonly watch: Watch;
+  readonly spec: SessionSpec;
+  readonly fire: (cause: Cause) => Promise<string | null | undefined>;
+  readonly seen: Seen;
+}
+
+/** What a trigger has fired for, as its own log says. */
+class Seen {
+  readonly #last = new Map<string, number>();
+  #count = 0;
+
+  async read({ store }: Context, { session, name, setSeq }: Watch): Promise<void> {
+    const log: LogId = session ?? store.workspace;
+    const toSeq = (await store.head(log))?.seq ?? 0;
+    for (let fromSeq = setSeq + 1; fromSeq <= toSeq;) {
+      const range = { fromSeq, toSeq, limit: limit.pageRecordsMax, contents: true };
+      const page = await store.read(log, { ...range, types: ["trigger.fired"] });
+      for (const record of page) {
+        if ((JSON.parse(record.body) as { name: string }).name !== name) continue;
+        const content = (await contentOf(store, record)) as { detail?: { of?: unknown } } | undefined;
+        if (Array.isArray(content?.detail?.of)) this.add(content.detail.of as Ended[]);
+      }
+      fromSeq = (page.at(-1)?.seq ?? toSeq) + 1;
+    }
+  }
+
+  add(of: readonly { readonly session: string; readonly seq: number }[]): void {
+    this.#count += 1;
+    for (const { session, seq } of of) this.#last.set(session, Math.max(seq, this.#last.get(session) ?? 0));
+  }
+
+  /** The last position of a session that it fired for; undefined when it has not for that session. */
+  last(session: string): number | undefined {
+    return this.#last.get(session);
+  }
+
+  get any(): boolean {
+    return this.#count > 0;
+  }
+}
+
+/** True: there is nothing more to wait for. */
+type Looking = (look: Look, touched: readonly SessionId[]) => Promise<boolean>;
+
+/** Once, when the last of them has ended. */
+const lookAtAll: Looking = async ({ context, watch, spec, fire, seen }) => {
+  if (seen.any) return true;
+  const ended: Ended[] = [];
+  for (const session of spec.sessions as readonly SessionId[]) {
+    const one = await endedOf(context, session);
+    if (one === null) return false;
+    ended.push(one);
+  }
+  const cause = await endCause(context, watch, spec, { once: "all", ended });
+  await fire({ ...cause, last: true });
+  return true;
+};
+
+/** Once for each end of each: a session that is opened again may end again. */
+const lookAtEach: Looking = async ({ context, watch, spec, fire, seen }, touched) => {
+  for (const session of touched) {
+    const one = await endedOf(context, session);
+    const last = seen.last(session);
+    // One that is deleted after its end was told does not end once more.
+    if (one === null || (last !== undefined && one.seq <= last)) continue;
+    const once = `${session}@${one.seq}`;
+    const cause = await endCause(context, watch, spec, { once, ended: [one] });
+    if ((await fire(cause)) === undefined) return true;
+    seen.add([one]);
+  }
+  return false;
+};
+
+async function endCause(
+  context: Context,
+  { name }: Watch,
+  spec: SessionSpec,
+  { once, ended }: { readonly once: string; readonly ended: readonly Ended[] },
+): Promise<Cause> {
+  const which = ended.map(({ session, seq }) => `${session}@${seq}`).toSorted();
+  const text = await tellEnded(context, name, spec, ended);
+  return { digest: context.world.digest("", which.join("\n")), once, text, detail: { of: ended } };
+}
+
+/** Once for each item that fits. */
+const lookAtItems: Looking = async ({ context, watch, spec, fire, seen }, touched) => {
+  const { store, world } = context;
+  for (const session of touched) {
+    const toSeq = (await store.head(session))?.seq ?? 0;
+    const last = seen.last(session) ?? spec.since?.[session] ?? 0;
+    for (let fromSeq = last + 1; fromSeq <= toSeq;) {
+      const range = { fromSeq, toSeq, limit: limit.pageRecordsMax, contents: false };
+      const page = await store.read(session, { ...range, types: ["item.recorded"] });
+      for (const { seq, body } of page) {
+        const { kind, key } = JSON.parse(body) as { kind: string; key: string };
+        if (kind !== spec.item?.kind || !fits(spec.item.key, key)) continue;
+        const once = `${session}@${seq}`;
+        const told = await tellItem(context, session, { kind, key, seq });
+        const text = `Trigger "${watch.name}": the session ${session} recorded ${told}`;
+        const cause = { digest: world.digest("", once), once, text, detail: { of: [{ session, seq }] } };
+        if ((await fire(cause)) === undefined) return true;
+        seen.add([{ session, seq }]);
+      }
+      fromSeq = (page.at(-1)?.seq ?? toSeq) + 1;
+    }
+  }
+  return false;
+};
+
+/** `*` is any run of characters. */
+function fits(pattern: string, key: string): boolean {
+  const [first = "", ...rest] = pattern.split("*");
+  if (rest.length === 0) return pattern === key;
+  const end = rest.pop() ?? "";
+  if (!key.startsWith(first) || !key.endsWith(end) || key.length < first.length + end.length) return false;
+  let at = first.length;
+  for (const part of rest) {
+    const found = key.indexOf(part, at);
+    if (found < 0) return false;
+    at = found + part.length;
+  }
+  return at <= key.length - end.length;
+}
+
+function checkSpec(spec: SessionSpec): SessionSpec {
+  const { on, item, all, give, since } = spec;
+  const wrong =
+    on === "item"
+      ? item === undefined
+        ? "which item is not said"
+        : all !== undefined || give !== undefined
+          ? '"all" and "give" are for ends'
+          : null
+      : item !== undefined
+        ? "an item is named, but it is to fire on an end"
+        : null;
+  const made = since === undefined ? null : "where it begins is made, not given";
+  if (wrong === null && made === null) return spec;
+  throw new SkeinError("invalid", wrong ?? made ?? "", {
+    hint: 'on: "end"; or on: "item" with item: { kind: "fact", key: "rate-*" }',
+  });
+}
+
+/** Where the other stands now. Refuses what cannot be waited for. */
+async function headSeq({ store }: Context, session: SessionId | null, other: SessionId): Promise<number> {
+  if (other === session) {
+    throw new SkeinError("invalid", `${other} would wait for itself`, { hint: "name another session" });
+  }
+  const head = await store.head(other);
+  if (head === undefined) {
+    throw new SkeinError("not-found", `there is no session ${other} to wait for`, {
+      hint: '"skein ps" lists what there is',
+    });
+  }
+  if (head.copy !== true) return head.seq;
+  throw new SkeinError("invalid", `${other} lives elsewhere, and its end is not told here`, {
+    hint: "wait for it in the store that it lives in",
+  });
+}
+
+/** Refuses to wait for a session that waits, through however many others, for this one. */
+async function refuseCircle(
+  context: Context,
+  session: SessionId,
+  sessions: readonly SessionId[],
+): Promise<void> {
+  const waiting: { readonly at: SessionId; readonly path: readonly SessionId[] }[] = [];
+  for (const at of sessions) waiting.push({ at, path: [session, at] });
+  const seen = new Set<SessionId>(sessions);
+  for (let one = waiting.shift(); one !== undefined; one = waiting.shift()) {
+    for (const next of await awaitedBy(context, one.at)) {
+      const path = [...one.path, next];
+      if (next === session) {
+        throw new SkeinError("invalid", `they would wait for one another: ${path.join(" waits for ")}`, {
+          hint: "none of them would ever go on; leave one of them out",
+        });
+      }
+      if (seen.has(next)) continue;
+      seen.add(next);
+      if (seen.size > limit.awaitedWalkMax) {
+        throw new SkeinError("refused", `more than ${limit.awaitedWalkMax} sessions wait for one another`);
+      }
+      waiting.push({ at: next, path });
+    }
+  }
+}
+
+/** The sessions whose ends a session still waits for. */
+async function awaitedBy(context: Context, session: SessionId): Promise<readonly SessionId[]> {
+  if ((await context.store.head(session)) === undefined) return [];
+  const state: State = await stateNow(context, session);
+  if (["closed", "archived", "moved"].includes(state.standing.status)) return [];
+  const found: SessionId[] = [];
+  for (const trigger of state.standing.triggers.values()) {
+    if (trigger.kind !== "session") continue;
+    const spec: TriggerSpec | null = await specOf(context, session, trigger);
+    if (spec?.kind !== "session" || spec.on !== "end") continue;
+    // One that has fired for all of them is waited for no more.
+    if (spec.all === true && trigger.lastCause !== null) continue;
+    found.push(...(spec.sessions as readonly SessionId[]));
+  }
+  return found;
+}

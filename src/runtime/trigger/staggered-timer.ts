@@ -1,0 +1,142 @@
+/**
+ * Checks at intervals, spread over them: each has a place of its own in its interval, so that many do not run
+ * at once. All of an engine share one list of what is next, and one timer.
+ */
+import type { Context } from "../deps.ts";
+
+/** Checks that run at once. */
+const atOnceMax = 8;
+/** The clock may jump: it is looked at as often. */
+const lookMs = 1_000;
+/** What changed while nobody watched is found within this, however long the interval is. */
+const firstMs = 60_000;
+
+interface Entry {
+  atMs: number;
+  readonly everyMs: number;
+  /** Where in the interval it runs. */
+  readonly phaseMs: number;
+  readonly run: () => Promise<void>;
+  over: boolean;
+}
+
+interface Spread {
+  add(entry: Entry): void;
+  drop(entry: Entry): void;
+}
+
+const spreads = new WeakMap<Context, Spread>();
+
+/** Runs something once in each interval until the signal is aborted; resolves when it does no more. */
+export function everySpread(
+  context: Context,
+  { key, everyMs, signal }: { readonly key: string; readonly everyMs: number; readonly signal: AbortSignal },
+  work: () => Promise<void>,
+): Promise<void> {
+  const spread = spreads.get(context) ?? makeSpread(context);
+  spreads.set(context, spread);
+  const nowMs = context.world.now();
+  const chance = Number.parseInt(context.world.digest("", key).slice(0, 12), 16);
+  const phaseMs = chance % everyMs;
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    let going: Promise<void> = Promise.resolve();
+    const run = (): Promise<void> => (going = work());
+    const atMs = nowMs + (chance % Math.min(everyMs, firstMs));
+    const entry: Entry = { atMs, everyMs, phaseMs, run, over: false };
+    spread.add(entry);
+    const leave = (): void => {
+      spread.drop(entry);
+      void going.then(resolve, () => resolve());
+    };
+    signal.addEventListener("abort", leave, { once: true });
+  });
+}
+
+function makeSpread({ world }: Context): Spread {
+  let heap: Entry[] = [];
+  let [running, dropped, isGoing] = [0, 0, false];
+  let news = new AbortController();
+
+  function push(entry: Entry): void {
+    heap.push(entry);
+    for (let at = heap.length - 1; at > 0;) {
+      const up = (at - 1) >> 1;
+      if (atOf(up) <= atOf(at)) break;
+      swap(at, up);
+      at = up;
+    }
+  }
+
+  function pop(): Entry | undefined {
+    const first = heap[0];
+    const last = heap.pop();
+    if (last === undefined || first === last) return first;
+    heap[0] = last;
+    for (let at = 0; ;) {
+      const [left, right] = [2 * at + 1, 2 * at + 2];
+      const least = atOf(right) < atOf(left) ? right : left;
+      if (atOf(least) >= atOf(at)) return first;
+      swap(at, least);
+      at = least;
+    }
+  }
+
+  const atOf = (place: number): number => heap[place]?.atMs ?? Infinity;
+  function swap(a: number, b: number): void {
+    const [one, other] = [heap[a], heap[b]];
+    if (one === undefined || other === undefined) return;
+    [heap[a], heap[b]] = [other, one];
+  }
+
+  /** The next time at its place in the interval; what was passed over in between is not made up for. */
+  const nextOf = ({ everyMs, phaseMs }: Entry): number =>
+    Math.floor((world.now() - phaseMs) / everyMs) * everyMs + everyMs + phaseMs;
+
+  async function runOne(entry: Entry): Promise<void> {
+    running += 1;
+    try {
+      await entry.run();
+    } finally {
+      running -= 1;
+      if (!entry.over) {
+        entry.atMs = nextOf(entry);
+        push(entry);
+      }
+      news.abort();
+    }
+  }
+
+  async function go(): Promise<void> {
+    while (heap.length > 0 || running > 0) {
+      news = new AbortController();
+      while (running < atOnceMax && atOf(0) <= world.now()) {
+        const entry = pop();
+        if (entry?.over === false) runOne(entry).catch(() => undefined);
+      }
+      const waitMs = running < atOnceMax ? Math.min(lookMs, atOf(0) - world.now()) : lookMs;
+      await world.sleep(Math.max(0, waitMs), news.signal);
+    }
+    isGoing = false;
+  }
+
+  return {
+    add(entry) {
+      push(entry);
+      news.abort();
+      if (isGoing) return;
+      isGoing = true;
+      void go();
+    },
+    drop(entry) {
+      entry.over = true;
+      dropped += 1;
+      if (dropped * 2 >= heap.length) {
+        const kept = heap.filter(({ over }) => !over);
+        [heap, dropped] = [[], 0];
+        for (const one of kept) push(one);
+      }
+      news.abort();
+    },
+  };
+}

@@ -1,0 +1,389 @@
+/**
+ * Templates at work: set, listed, fired. A firing and the session that it opens are one append, decided on
+ * the workspace's log, so that each cause opens one session whoever notices it.
+ */
+import { resolve } from "node:path";
+import type { OpenOptions } from "../../core/command.ts";
+import type { StoredRecord } from "../../core/chain.ts";
+import type { DraftEvent } from "../../core/decision.ts";
+import { nearest, SkeinError } from "../../core/error.ts";
+import { quote, type SessionId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import { emptyState } from "../../core/state.ts";
+import { errorText } from "../../core/first-error.ts";
+import {
+  foldTemplate,
+  mayFire,
+  templateFired,
+  templateSet,
+  templateTypes,
+  type TemplateCause,
+  type TemplateRef,
+} from "../../core/trigger/template.ts";
+import {
+  checkMissed,
+  checkTrigger,
+  checkTriggerName,
+  storedTrigger,
+  type TriggerSpec,
+} from "../../core/trigger/trigger.ts";
+import type { Part, Store } from "../../store/port.ts";
+import { madeBefore, newSessionId } from "../log/request-scope.ts";
+import { absolute, prepareOpening } from "../branch/bootstrap.ts";
+import { readContent } from "../read/content.ts";
+import type { Context } from "../deps.ts";
+import { workspaceHead } from "../read/known-heads.ts";
+import { checkOpen } from "../options.ts";
+import { decideSealed, recordKey, seal } from "../log/seal.ts";
+import { indexEntry } from "../log/session-index.ts";
+import { refused } from "../log/writer-errors.ts";
+import { writeOnce, writeWorkspace, writtenBefore } from "../log/workspace-log.ts";
+import { causeKey, timesToFire, timeText } from "./fire.ts";
+import type { Cause } from "./source.ts";
+import { isTimeSpec } from "./times.ts";
+import { prepareTrigger, type TriggerOptions } from "./triggers.ts";
+
+export interface TemplateOptions extends TriggerOptions {
+  /** What each session is opened with. Relative paths mean what they mean here and now. */
+  readonly open: OpenOptions & { readonly objective: string };
+}
+
+/** A template as it stands. */
+export interface Template extends Omit<TemplateRef, "fired"> {
+  /** Null when it was erased, or a newer program wrote it: then it does not fire. */
+  readonly spec: TriggerSpec | null;
+  readonly open: TemplateOptions["open"] | null;
+  readonly fired: { readonly at: number; readonly opened: string | null } | null;
+}
+
+type Refs = ReadonlyMap<string, TemplateRef>;
+interface Folded {
+  readonly refs: Refs;
+  readonly headSeq: number;
+  readonly headHash: string;
+  readonly times: number;
+}
+
+const kept = new WeakMap<Store, Folded>();
+
+/** The templates at the head of the workspace's log. Only what is new is read. */
+export async function foldedTemplates({ store }: Pick<Context, "store">): Promise<Folded> {
+  const { seq: headSeq, hash: headHash, times } = await workspaceHead(store);
+  const last = kept.get(store);
+  const before = last?.times === times ? last : undefined;
+  if (before?.headSeq === headSeq) return before;
+  const refs = new Map(before?.refs);
+  for (let seq = before?.headSeq ?? 0; seq < headSeq;) {
+    const range = { fromSeq: seq + 1, toSeq: headSeq, limit: limit.pageRecordsMax, contents: false };
+    const page = await store.read(store.workspace, { ...range, types: [...templateTypes] });
+    for (const record of page) foldTemplate(refs, { ...record, body: JSON.parse(record.body) as unknown });
+    seq = page.length < limit.pageRecordsMax ? headSeq : (page.at(-1)?.seq ?? headSeq);
+  }
+  const folded = { refs, headSeq, headHash, times };
+  // Two may read at one time; what is further on stays.
+  const other = kept.get(store);
+  if (other?.times !== times || other.headSeq <= headSeq) kept.set(store, folded);
+  return folded;
+}
+
+/** What was set, and the token of a webhook, which is shown this once. */
+export interface SetTemplate {
+  readonly template: Template;
+  readonly token: string | null;
+}
+
+/** Sets a template, or replaces the one of this name. What it would open is made ready, to see if it can. */
+export async function setTemplate(
+  context: Context,
+  name: string,
+  given: TriggerSpec,
+  options: TemplateOptions,
+): Promise<SetTemplate> {
+  checkTriggerName(name);
+  const where = `trigger ${quote(name)}`;
+  const missed = checkMissed(options.missed, where);
+  const spec = checkTrigger(given, where);
+  if (spec.kind === "message") {
+    throw new SkeinError("invalid", `${where}: a message goes to a session that is there`, {
+      hint: "set it on a session",
+    });
+  }
+  const open = openingOf(options.open, where);
+  // Its time may have passed since, and what it watches or opens may be gone.
+  const done = spec.kind === "webhook" ? null : await writtenBefore(context);
+  if (done !== null) return { template: await templateIn(context, done), token: null };
+  const { bind = [] } = await prepareOpening(context, open);
+  const wanted = { name, spec, where, bindings: bind, session: null, owner: context.store.workspace };
+  for (let times = 1; ; times++) {
+    const { setting, token } = await prepareTrigger(context, wanted);
+    const event = templateSet({ ...setting, ...(missed === undefined ? {} : { missed }) }, open);
+    const before = await writeTemplate(asTheNth(context, times), name, event);
+    const { refs } = await foldedTemplates(context);
+    if (before === null) return { template: await templateOf(context, name), token };
+    const isThere = refs.get(name)?.seq === before.seq;
+    // What was removed or replaced since is not set again. Else the token is shown once: there is a new one.
+    const isLast = !isThere && (await writtenBefore(asTheNth(context, times + 1))) === null;
+    if (token === null || isLast) return { template: await templateIn(context, before), token: null };
+  }
+}
+
+/** The same call under the key by which it sets a webhook for the nth time, with another token each. */
+function asTheNth(context: Context, times: number): Context {
+  const { once, world } = context;
+  if (once === undefined || times === 1) return context;
+  return { ...context, once: recordKey(world, context.tenant, `${once}/${times}`) };
+}
+
+/** What this very call has written before, if it did. */
+async function writeTemplate(
+  context: Context,
+  name: string,
+  event: DraftEvent,
+): Promise<StoredRecord | null> {
+  const text = JSON.stringify(event.content);
+  const startSeq = (await foldedTemplates(context)).headSeq;
+  return writeOnce(context, async (headSeq) => {
+    const { refs } = await foldedTemplates(context);
+    const before = refs.get(name);
+    if (before === undefined && refs.size >= limit.templatesMax) {
+      throw new SkeinError("refused", `a workspace has at most ${limit.templatesMax} templates`, {
+        hint: "remove one first",
+      });
+    }
+    // After a lost answer: it was written by this very call.
+    const isOwn = before !== undefined && before.seq > startSeq && before.seq <= headSeq;
+    if (
+      isOwn &&
+      JSON.stringify(await readContent(context.store, context.store.workspace, before.seq)) === text
+    )
+      return [];
+    return [event];
+  });
+}
+
+/** What it opens, checked, and with paths that mean the same wherever it is opened. */
+function openingOf(open: TemplateOptions["open"], where: string): TemplateOptions["open"] {
+  if (typeof open !== "object" || open === null) {
+    throw new SkeinError("invalid", `${where}: it does not say what it opens`, {
+      hint: 'for example { open: { objective: "Read the news" } }',
+    });
+  }
+  checkOpen(open);
+  const { bind, files } = open;
+  // An older program would open its sessions with the shell and without the sandbox.
+  if (bind?.some(({ sandbox }) => sandbox === true) === true) {
+    throw new SkeinError("invalid", `${where}: bind: a sandboxed shell cannot be part of a template`, {
+      hint: "open the session yourself, with the sandbox, and set the trigger in it",
+    });
+  }
+  return {
+    ...open,
+    ...(bind === undefined ? {} : { bind: bind.map(absolute) }),
+    ...(files === undefined ? {} : { files: files.map((file) => resolve(file)) }),
+  };
+}
+
+export async function removeTemplate(context: Context, name: string): Promise<void> {
+  let asked = false;
+  await writeOnce(context, async () => {
+    const { refs } = await foldedTemplates(context);
+    if (refs.has(name)) {
+      asked = true;
+      return [{ type: "trigger.removed", body: { name } }];
+    }
+    // After a lost answer: it was removed by this very call.
+    if (asked) return [];
+    throw noTemplate(name, refs);
+  });
+}
+
+function noTemplate(name: string, refs: Refs): SkeinError {
+  const near = nearest(name, [...refs.keys()]);
+  return new SkeinError("not-found", `there is no template ${quote(name)}`, {
+    hint: near === undefined ? '"skein trigger list" shows what there is' : `did you mean ${quote(near)}?`,
+  });
+}
+
+/** All of them, by name. */
+export async function listTemplates(context: Context): Promise<Template[]> {
+  const { refs } = await foldedTemplates(context);
+  const all = [...refs.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  return Promise.all(all.map((ref) => withContent(context, ref)));
+}
+
+async function templateOf(context: Context, name: string): Promise<Template> {
+  const { refs } = await foldedTemplates(context);
+  const ref = refs.get(name);
+  if (ref === undefined) throw noTemplate(name, refs);
+  return withContent(context, ref);
+}
+
+/** The template as it stands if this record set it, or else as it was set. */
+async function templateIn(context: Context, record: StoredRecord): Promise<Template> {
+  const set = new Map<string, TemplateRef>();
+  foldTemplate(set, { ...record, body: JSON.parse(record.body) as unknown });
+  const [first] = set.values();
+  if (first === undefined) throw new Error("invariant: a template was set by this record");
+  const now = (await foldedTemplates(context)).refs.get(first.name);
+  return withContent(context, now?.seq === first.seq ? now : first);
+}
+
+/** A template with what the store holds of it now. */
+export async function withContent({ store }: Pick<Context, "store">, ref: TemplateRef): Promise<Template> {
+  const content = (await readContent(store, store.workspace, ref.seq)) as
+    | { readonly spec?: unknown; readonly open?: TemplateOptions["open"] }
+    | undefined;
+  return {
+    ...ref,
+    spec: content === undefined ? null : storedTrigger(content.spec),
+    open: content?.open ?? null,
+  };
+}
+
+/** Fires a template by hand. Gives the session that it opened; once for each key of a caller. */
+export async function fireTemplateNow(context: Context, name: string, text?: string): Promise<SessionId> {
+  const before = await madeBefore(context);
+  if (before !== null) return before;
+  const template = await templateOf(context, name);
+  const told = text ?? `Trigger "${name}" was fired by hand.`;
+  const occurrence = Buffer.from(context.world.random(16)).toString("hex");
+  const digest = template.lastCause ?? context.world.digest("", occurrence);
+  const opened = await fireTemplate(context, template, { digest, once: occurrence, text: told });
+  if (opened !== null) return opened;
+  throw new SkeinError("conflict", `the template ${quote(name)} was changed in the meantime`);
+}
+
+type Firing = Cause & { readonly dueMs?: number; readonly nextMs?: number };
+
+/** Opens a session for a cause, unless one was opened for it already: then null. */
+export async function fireTemplate(
+  context: Context,
+  { name, seq: setSeq, open, actor }: Pick<Template, "name" | "seq" | "open" | "actor">,
+  { once, text, ...cause }: Firing,
+): Promise<SessionId | null> {
+  const { store, world, writer } = context;
+  if (open === null) return null;
+  // On behalf of who set it: what that person has in memory is carried along.
+  const opening = await prepareOpening({ ...context, actor }, open);
+  const session = newSessionId(context);
+  const key = once === undefined ? null : keyOf(context, { name, setSeq }, once);
+  const command = { do: "open", workspace: store.workspace, ...opening, told: text } as const;
+  const facts = { actor, digest: world.digest, program: store.program };
+  const sealed = decideSealed(world, emptyState, command, { facts, key: null });
+  if ("refusal" in sealed) throw refused(sealed.refusal);
+  const index = await indexEntry(store, session, emptyState, sealed.events);
+  const begun: Part = { session, expect: "absent", drafts: sealed.drafts, index };
+  for (let tries = 0, lost = 0; tries < limit.conflictRetriesMax; tries++) {
+    const { refs, headSeq, headHash } = await foldedTemplates(context);
+    // After an answer that was lost, or came late: it was opened by this very call.
+    const isOpened = async (): Promise<boolean> => tries > 0 && (await store.head(session)) !== undefined;
+    if (await isOpened()) return session;
+    const template = refs.get(name);
+    const wanted: TemplateCause = { ...cause, name, setSeq };
+    const isDone = key !== null && (await store.keyed(store.workspace, key)) !== undefined;
+    if (isDone || !mayFire(template, wanted)) return (await isOpened()) ? session : null;
+    const fired = seal(world, [templateFired(template, wanted, session)], { actor: "system", key });
+    const told: Part = {
+      session: store.workspace,
+      expect: { seq: headSeq, hash: headHash },
+      drafts: fired.drafts,
+    };
+    try {
+      for (const { hash, bytes } of [...sealed.blobs, ...fired.blobs]) await store.putBlob(hash, [bytes]);
+      await writer.commit([told, begun]);
+      return session;
+    } catch (error) {
+      if (!(error instanceof SkeinError)) throw error;
+      if (error.code === "unknown" && lost < limit.unknownRetriesMax) {
+        await world.sleep(Math.min(10 * 2 ** lost, 1_000));
+        lost += 1;
+      } else if (error.code !== "conflict") throw error;
+    }
+  }
+  throw new SkeinError("conflict", "the workspace changes too fast to be written to");
+}
+
+const keyOf = (context: Context, trigger: Parameters<typeof causeKey>[1], once: string): string =>
+  context.world.digest("", causeKey(context, trigger, once)).slice(0, 32);
+
+/** The session that a template opened for an occurrence; undefined when it opened none. */
+export async function openedFor(
+  context: Context,
+  { name, seq }: Pick<Template, "name" | "seq">,
+  once: string,
+): Promise<SessionId | undefined> {
+  const { store } = context;
+  const at = await store.keyed(store.workspace, keyOf(context, { name, setSeq: seq }, once));
+  if (at === undefined) return undefined;
+  const [record] = await store.read(store.workspace, { fromSeq: at, toSeq: at, limit: 1, contents: false });
+  return record === undefined ? undefined : (JSON.parse(record.body) as { opened?: SessionId }).opened;
+}
+
+/** What cannot be opened now is tried again later, each time after twice as long. */
+export interface Patience {
+  readonly failed: Map<number, { readonly times: number; readonly untilMs: number }>;
+}
+
+const pauseMs = 1_000;
+const pauseMsMax = 300_000;
+
+/** Fires the templates whose time has come. Resolves to when one is due next; null when none is. */
+export async function fireDueTemplates(
+  context: Context,
+  { failed }: Patience,
+  trouble: (text: string) => void,
+): Promise<number | null> {
+  const { store } = context;
+  let next = Infinity;
+  for (;;) {
+    const { refs } = await foldedTemplates(context);
+    const timed = [...refs.values()].filter(({ nextMs }) => nextMs !== null);
+    const wait = ({ seq, nextMs }: TemplateRef): number =>
+      Math.max(nextMs ?? Infinity, failed.get(seq)?.untilMs ?? 0);
+    const due = timed.find((ref) => wait(ref) <= store.now());
+    next = Math.min(Infinity, ...timed.map(wait));
+    if (due === undefined) return next === Infinity ? null : next;
+    try {
+      await fireTime(context, due);
+      failed.delete(due.seq);
+    } catch (error) {
+      const times = (failed.get(due.seq)?.times ?? 0) + 1;
+      const untilMs = store.now() + Math.min(pauseMsMax, pauseMs * 2 ** (times - 1));
+      failed.set(due.seq, { times, untilMs });
+      const why = errorText(error);
+      if (times === 1) trouble(`template ${quote(due.name)} opened nothing: ${why}`);
+    }
+  }
+}
+
+async function fireTime(context: Context, ref: TemplateRef): Promise<void> {
+  const { name, seq, nextMs: dueMs, missed } = ref;
+  const { spec, open } = await withContent(context, ref);
+  if (dueMs === null) return;
+  if (spec === null || open === null || !isTimeSpec(spec))
+    return passOver(context, ref, { count: 1, nextMs: null });
+  const decided = timesToFire(spec, missed, dueMs, context.store.now());
+  const { at, count, nextMs } = decided;
+  if (decided.skip) return passOver(context, ref, { count, nextMs });
+  const cause = {
+    digest: context.world.digest("", `${name}\n${at}`),
+    dueMs,
+    ...(nextMs === null ? {} : { nextMs }),
+    ...(count > 1 ? { count } : {}),
+    text: timeText(name, spec, { at, count }),
+  };
+  await fireTemplate(context, { name, seq, open, actor: ref.actor }, cause);
+}
+
+async function passOver(
+  context: Context,
+  { name, seq, nextMs: dueMs }: TemplateRef,
+  { count, nextMs }: { readonly count: number; readonly nextMs: number | null },
+): Promise<void> {
+  await writeWorkspace({ ...context, actor: "system" }, async () => {
+    const now = (await foldedTemplates(context)).refs.get(name);
+    if (now?.seq !== seq || now.nextMs !== dueMs || dueMs === null) return [];
+    const next = nextMs === null ? {} : { nextMs };
+    return [{ type: "trigger.skipped", body: { name, dueMs, count, ...next } }];
+  });
+}

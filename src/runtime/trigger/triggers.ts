@@ -1,0 +1,217 @@
+/** Setting triggers: what is wrong with one is told now, and how what it watches is now is written down. */
+import type { Binding } from "../../core/command.ts";
+import type { TriggerSetting } from "../../core/command/trigger.ts";
+import { SkeinError } from "../../core/error.ts";
+import { quote, type LogId, type SessionId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import type { State, TriggerRef } from "../../core/state.ts";
+import {
+  checkMissed,
+  checkTrigger,
+  checkTriggerName,
+  type MissedRule,
+  type TriggerSpec,
+  type Wake,
+} from "../../core/trigger/trigger.ts";
+import { changedBefore } from "../log/request-scope.ts";
+import { readContent } from "../read/content.ts";
+import type { Context } from "../deps.ts";
+import type { Change } from "../log/writer.ts";
+import { specOf } from "./fire.ts";
+import { sources } from "./sources.ts";
+import { checkTime, isTimeSpec, nextTime } from "./times.ts";
+import { makeToken } from "./webhook-token.ts";
+
+export interface TriggerOptions {
+  /** What becomes of times that pass while nobody is there: `once`, the default, `all` or `skip`. */
+  readonly missed?: MissedRule;
+}
+
+/** What was set, and the token of a webhook, which is shown this once. */
+export interface SetTrigger {
+  readonly change: Change;
+  readonly token: string | null;
+}
+
+export async function setTrigger(
+  context: Context,
+  session: SessionId,
+  name: string,
+  given: TriggerSpec,
+  options: TriggerOptions = {},
+): Promise<SetTrigger> {
+  const { writer, actor } = context;
+  checkTriggerName(name);
+  const where = `trigger ${quote(name)}`;
+  const missed = checkMissed(options.missed, where);
+  const spec = checkTrigger(given, where);
+  // Its time may have passed since, and what it watches may be gone.
+  const done = spec.kind === "webhook" ? null : await changedBefore(context, session);
+  if (done !== null) return { change: done, token: null };
+  const bindings = await bindingsOf(context, session, await writer.current(session));
+  const wanted = { name, spec, where, bindings, session, owner: session };
+  const again = (times: number): string => `${context.once}/${times}`;
+  let before: Change | null = null;
+  for (let times = 1; ; times++) {
+    const { setting, token } = await prepareTrigger(context, wanted);
+    const command = { do: "trigger", ...setting, ...(missed === undefined ? {} : { missed }) } as const;
+    const key = times === 1 ? undefined : again(times);
+    const first = before;
+    const change: Change = await writer.change(session, command, { actor, key }).catch((error: unknown) => {
+      const isRefused = error instanceof SkeinError && error.code === "refused";
+      if (first !== null && isRefused) return first;
+      throw error;
+    });
+    if (!change.duplicate || token === null) return { change, token };
+    if (change === before) return { change, token: null };
+    // What was removed or replaced since is not set again. Else the token is shown once: there is a new one.
+    const isThere = change.state.standing.triggers.get(name)?.seq === change.firstSeq;
+    if (!isThere && (await writer.keyed(session, again(times + 1))) === undefined)
+      return { change, token: null };
+    before = change;
+  }
+}
+
+/** What a session that is about to be opened is woken by, ready to be set in its first append. */
+export async function prepareWake(
+  context: Context,
+  wake: readonly Wake[],
+  bindings: readonly Binding[],
+): Promise<readonly TriggerSetting[]> {
+  const settings = new Map<string, TriggerSetting>();
+  for (const [place, one] of wake.entries()) {
+    const where = `wake[${place}]`;
+    if (typeof one !== "object" || one === null) {
+      throw new SkeinError("invalid", `${where} is no trigger`, {
+        hint: 'for example { kind: "cron", cron: "0 9 1 * *" }',
+      });
+    }
+    const { name: called, missed: rule, ...given } = one;
+    const spec = checkTrigger(given, where);
+    if (spec.kind === "webhook") {
+      throw new SkeinError("invalid", `${where}: a webhook's token is shown only when it is set by itself`, {
+        hint: 'open the session, and then session.trigger("name", { kind: "webhook" })',
+      });
+    }
+    const name = called === undefined ? freeName(spec.kind, settings) : checkTriggerName(called, where);
+    if (settings.has(name)) throw new SkeinError("invalid", `${where}: ${quote(name)} is there already`);
+    const missed = checkMissed(rule, where);
+    const wanted = { name, spec, where, bindings, session: null, owner: null };
+    const { setting } = await prepareTrigger(context, wanted);
+    settings.set(name, { ...setting, ...(missed === undefined ? {} : { missed }) });
+  }
+  return [...settings.values()];
+}
+
+/** `cron`, and if there is one already, `cron-2`. */
+function freeName(kind: string, taken: ReadonlyMap<string, unknown>): string {
+  for (let number = 1; ; number++) {
+    const name = number === 1 ? kind : `${kind}-${number}`;
+    if (!taken.has(name)) return name;
+  }
+}
+
+const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+interface Wanted {
+  readonly name: string;
+  readonly spec: TriggerSpec;
+  /** For what is told of mistakes. */
+  readonly where: string;
+  readonly bindings: readonly Binding[];
+  /** Null for one that is yet to be opened, and for a template. */
+  readonly session: SessionId | null;
+  /** The log that it is set in; null when that has no name yet. */
+  readonly owner: LogId | null;
+}
+
+/** Looks at what a trigger says, and at what it is to watch. */
+export async function prepareTrigger(
+  context: Context,
+  { name, spec, where, bindings, session, owner }: Wanted,
+): Promise<{ readonly setting: TriggerSetting; readonly token: string | null }> {
+  const { kind } = spec;
+  if (isTimeSpec(spec)) {
+    const nowMs = context.store.now();
+    // What a session is opened with stands in a list, and has no owner yet.
+    checkTime(spec, nowMs, { where, field: owner === null ? where : "spec" });
+    const nextMs = nextTime(spec, nowMs);
+    return { setting: { name, kind, spec, ...(nextMs === null ? {} : { nextMs }) }, token: null };
+  }
+  if (spec.kind === "message") {
+    const { topic, from } = spec;
+    const only = { ...(topic === undefined ? {} : { topic }), ...(from === undefined ? {} : { from }) };
+    return { setting: { name, kind, spec, ...only }, token: null };
+  }
+  if (spec.kind === "webhook") {
+    if (spec.digest !== undefined || owner === null)
+      throw new SkeinError("invalid", `${where}: the digest of its token is made, not given`);
+    const signedBy = spec.secret ?? spec.signedBy;
+    // It is not shown: what is no name may be the secret itself.
+    if (signedBy !== undefined && !variableName.test(signedBy))
+      throw new SkeinError("invalid", `${where}: its secret is not the name of a variable`, {
+        hint: "name the variable of the environment that holds it, such as HOOK_SECRET",
+      });
+    const { token, digest } = makeToken(context.world, owner, name);
+    const stored = { kind: spec.kind, digest, ...(signedBy === undefined ? {} : { signedBy }) };
+    return { setting: { name, kind, spec: stored }, token };
+  }
+  const source = sources.find(({ kinds }) => kinds.includes(kind));
+  if (source === undefined) throw new SkeinError("invalid", `${where}: nothing here watches for "${kind}"`);
+  const ready = await source.prepare(context, { session, spec, bindings }).catch((error: unknown) => {
+    throw placed(error, where);
+  });
+  const digest = ready.digest === null ? {} : { digest: ready.digest };
+  return { setting: { name, kind, spec: ready.spec, ...digest }, token: null };
+}
+
+/** The same, with the place in front. */
+function placed(error: unknown, where: string): unknown {
+  if (!(error instanceof SkeinError) || error.message.startsWith(where)) return error;
+  return new SkeinError(error.code, `${where}: ${error.message}`, { hint: error.hint, cause: error });
+}
+
+async function bindingsOf({ store }: Context, session: SessionId, state: State): Promise<Binding[]> {
+  const bindings: Binding[] = [];
+  for (const [name, { kind, mode, seq }] of state.standing.bindings.entries()) {
+    const content = await readContent(store, session, seq);
+    if (content !== undefined) bindings.push({ ...(content as object), name, kind, mode });
+  }
+  return bindings;
+}
+
+/** A trigger of a session as it stands. */
+export interface Trigger extends Omit<TriggerRef, "hash" | "input" | "topic" | "from"> {
+  readonly name: string;
+  /** Null when it was erased, or a newer program wrote it: then it does not fire. */
+  readonly spec: TriggerSpec | null;
+  /** When it fired last since it was set; null when it has not. */
+  readonly firedAt: number | null;
+}
+
+export async function listTriggers(context: Context, session: SessionId): Promise<Trigger[]> {
+  const { store, writer } = context;
+  const { standing, seq: toSeq } = await writer.current(session);
+  const refs = [...standing.triggers.entries()];
+  const isOver = ["closed", "archived", "moved"].includes(standing.status);
+  const fromSeq = Math.min(Infinity, ...refs.map(([, { seq }]) => seq));
+  const firedAt = new Map<string, number>();
+  for (let from = fromSeq; from <= toSeq;) {
+    const range = { fromSeq: from, toSeq, limit: limit.pageRecordsMax, contents: false };
+    const page = await store.read(session, { ...range, types: ["trigger.fired"] });
+    for (const { seq, at, body } of page) {
+      const { name } = JSON.parse(body) as { name: string };
+      if (seq > (standing.triggers.get(name)?.seq ?? Infinity)) firedAt.set(name, at);
+    }
+    from = page.length < limit.pageRecordsMax ? Infinity : (page.at(-1)?.seq ?? toSeq) + 1;
+  }
+  return Promise.all(
+    refs.map(async ([name, ref]) => {
+      const { kind, missed, lastCause, seq } = ref;
+      // A session that is over is woken by nothing.
+      const nextMs = isOver ? null : ref.nextMs;
+      const spec = await specOf(context, session, ref);
+      return { name, kind, missed, nextMs, lastCause, seq, spec, firedAt: firedAt.get(name) ?? null };
+    }),
+  );
+}

@@ -1,0 +1,198 @@
+/** The watches of a worker: one for each trigger that must be kept an eye on, begun and ended with it. */
+import type { TriggerKind } from "../../core/catalog/durable.ts";
+import { SkeinError } from "../../core/error.ts";
+import { isWorkspaceId, type LogId, type SessionId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import type { State } from "../../core/state.ts";
+import { errorText } from "../../core/first-error.ts";
+import type { TriggerSpec } from "../../core/trigger/trigger.ts";
+import type { Context } from "../deps.ts";
+import { fire, specOf } from "./fire.ts";
+import type { Cause, Source, Watch } from "./source.ts";
+import { fireDueTemplates, fireTemplate, foldedTemplates, withContent, type Patience } from "./templates.ts";
+
+export interface Watches {
+  /** Takes in what was appended since the last time: triggers that came and went. */
+  follow(): Promise<void>;
+  /** When a template is due next; Infinity when none is. */
+  nextMs(): number;
+  stop(): Promise<void>;
+}
+
+interface Wanted extends Omit<Watch, "spec"> {
+  readonly kind: TriggerKind;
+  readonly spec: () => Promise<TriggerSpec | null>;
+  readonly fire: (cause: Cause) => Promise<string | null | undefined>;
+}
+
+interface Going {
+  readonly setSeq: number;
+  readonly stop: AbortController;
+  readonly done: Promise<void>;
+}
+
+/** Records that change what is watched. */
+const touches =
+  /^(trigger\.(set|removed)|session\.(closed|reopened|archived|moved|arrived|deleted)|content\.erased)$/;
+
+export function makeWatches(
+  context: Context,
+  sources: readonly Source[],
+  trouble: (session: SessionId | null, text: string) => void,
+): Watches {
+  const { store, writer, states } = context;
+  const going = new Map<LogId, Map<string, Going>>();
+  let isOver = false;
+  let position: string | null = null;
+  let beginning: Promise<void> = Promise.resolve();
+  let turn: Promise<void> = Promise.resolve();
+  const patience: Patience = { failed: new Map() };
+  let nextMs = Infinity;
+
+  /** What was set before the feed was read is found by the index; nobody waits for the last of many. */
+  async function begin(): Promise<void> {
+    for (let cursor: string | undefined; ;) {
+      const page = await store.list(
+        { watches: true },
+        { limit: limit.listMax, ...(cursor === undefined ? {} : { cursor }) },
+      );
+      for (const { session } of page.rows) if (!isOver) await inTurn(() => update(session, passingBy));
+      if (page.cursor === null || isOver) return;
+      cursor = page.cursor;
+    }
+  }
+
+  /** One after the other: two at once would both begin the same watch. */
+  function inTurn(work: () => Promise<void>): Promise<void> {
+    const done = turn.then(work);
+    turn = done.catch(() => undefined);
+    return done;
+  }
+
+  /** Reads a state without keeping it at hand, where those of sessions are that run. */
+  async function passingBy(session: SessionId): Promise<State> {
+    const head = await store.head(session);
+    if (head === undefined) throw new SkeinError("not-found", `there is no session ${session}`);
+    return states.at(session, head.seq);
+  }
+
+  async function update(session: SessionId, read = writer.current): Promise<void> {
+    const state = await read(session).catch(() => null);
+    const isAtEnd = state === null || ["closed", "archived", "moved"].includes(state.standing.status);
+    const wanted = isAtEnd ? [] : [...state.standing.triggers.entries()];
+    await sync(
+      session,
+      wanted.map(([name, trigger]) => ({
+        session,
+        name,
+        kind: trigger.kind,
+        setSeq: trigger.seq,
+        lastCause: trigger.lastCause,
+        spec: () => specOf(context, session, trigger),
+        fire: (cause) => fire(context, session, { name, setSeq: trigger.seq }, cause),
+      })),
+    );
+  }
+
+  async function updateTemplates(): Promise<void> {
+    const { refs } = await foldedTemplates(context);
+    await sync(
+      store.workspace,
+      [...refs.values()].map((ref) => ({
+        session: null,
+        name: ref.name,
+        kind: ref.kind,
+        setSeq: ref.seq,
+        lastCause: ref.lastCause,
+        spec: async () => (await withContent(context, ref)).spec,
+        fire: async (cause) => {
+          await fireTemplate(context, await withContent(context, ref), cause);
+          const now = (await foldedTemplates(context)).refs.get(ref.name);
+          return now?.seq === ref.seq ? now.lastCause : undefined;
+        },
+      })),
+    );
+  }
+
+  /** Ends the watches of a log that are wanted no more, and begins those that are new. */
+  async function sync(owner: LogId, wanted: readonly Wanted[]): Promise<void> {
+    const own = going.get(owner) ?? new Map<string, Going>();
+    for (const [name, one] of own) {
+      if (wanted.some((other) => other.name === name && other.setSeq === one.setSeq)) continue;
+      one.stop.abort();
+      own.delete(name);
+    }
+    for (const { session, name, kind, setSeq, lastCause, spec: read, fire: fireFor } of wanted) {
+      const source = sources.find(({ kinds }) => kinds.includes(kind));
+      if (source === undefined || own.has(name)) continue;
+      const spec = await read();
+      if (spec === null || isOver) continue;
+      const stop = new AbortController();
+      const how = {
+        fire: fireFor,
+        trouble: (text: string) => trouble(session, text),
+        signal: stop.signal,
+      };
+      const done = source
+        .watch(context, { session, name, setSeq, spec, lastCause }, how)
+        .catch((error: unknown) => {
+          trouble(session, errorText(error));
+        });
+      own.set(name, { setSeq, stop, done });
+    }
+    if (own.size === 0) going.delete(owner);
+    else going.set(owner, own);
+  }
+
+  /** A trigger of the lost history may have had the name and the position of one that is here. */
+  async function endAll(): Promise<void> {
+    for (const own of going.values()) for (const { stop } of own.values()) stop.abort();
+    going.clear();
+  }
+
+  return {
+    async follow() {
+      const due = await fireDueTemplates(context, patience, (text) => trouble(null, text));
+      nextMs = due ?? Infinity;
+      if (sources.length === 0) return;
+      if (position === null) {
+        position = await store.feedEnd();
+        await inTurn(updateTemplates);
+        beginning = begin().catch((error: unknown) => {
+          position = null;
+          trouble(null, errorText(error));
+        });
+        return;
+      }
+      for (;;) {
+        const page = await store.feed(position, limit.pageRecordsMax);
+        if (page.rolledBackTo !== undefined) {
+          // Triggers may have gone with what was lost: everything is looked at anew.
+          await inTurn(endAll);
+          position = null;
+          return;
+        }
+        const touched = new Set<SessionId>();
+        let templates = false;
+        for (const { session, type } of page.records) {
+          if (!touches.test(type)) continue;
+          if (isWorkspaceId(session)) templates ||= type !== "session.deleted";
+          else touched.add(session);
+        }
+        for (const session of touched) await inTurn(() => update(session));
+        if (templates) await inTurn(updateTemplates);
+        if (page.position === position) return;
+        position = page.position;
+      }
+    },
+    nextMs: () => nextMs,
+    async stop() {
+      isOver = true;
+      await beginning;
+      await turn;
+      const all = [...going.values()].flatMap((own) => [...own.values()]);
+      for (const { stop } of all) stop.abort();
+      await Promise.all(all.map(({ done }) => done));
+    },
+  };
+}

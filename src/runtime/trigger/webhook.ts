@@ -1,0 +1,162 @@
+/** Webhooks: a call by token fires a trigger, once for each delivery, with the body as input. */
+import { SkeinError } from "../../core/error.ts";
+import { isWorkspaceId, quote, type SessionId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import type { State } from "../../core/state.ts";
+import { isFull } from "../../core/decide/message.ts";
+import type { SpecOf } from "../../core/trigger/trigger.ts";
+import type { Context } from "../deps.ts";
+import { causeKey, specOf } from "./fire.ts";
+import { fireTemplate, foldedTemplates, openedFor, withContent, type Template } from "./templates.ts";
+import { isSameText, nameMark, readToken, signatureOf } from "./webhook-token.ts";
+
+export interface WebhookCall {
+  /** Text in UTF-8. */
+  readonly body?: string | Uint8Array;
+  readonly headers?: Readonly<Record<string, string | undefined>>;
+}
+
+/** What a call came to. */
+export interface WebhookAnswer {
+  readonly session: SessionId;
+  /** True: the same delivery was there before, and nothing was written now. */
+  readonly duplicate: boolean;
+}
+
+/** Headers by which callers name a delivery, so that the same one does not count twice. */
+const deliveryHeaders = ["x-skein-delivery", "x-github-delivery", "idempotency-key"];
+const signatureHeaders = ["x-skein-signature", "x-hub-signature-256"];
+
+export async function callWebhook(
+  context: Context,
+  token: string,
+  call: WebhookCall = {},
+): Promise<WebhookAnswer> {
+  const place = readToken(token);
+  if (place === null) throw unknown();
+  const headers = new Map(
+    Object.entries(call.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value ?? ""]),
+  );
+  const bytes = typeof call.body === "string" ? Buffer.from(call.body) : (call.body ?? new Uint8Array());
+  if (isWorkspaceId(place.owner)) {
+    const template = await templateFor(context, place.mark, token);
+    const { text, once, digest, detail } = read(context, template.name, template.spec, { bytes, headers });
+    const opened = await fireTemplate(context, template, { digest, text, detail, ...(once && { once }) });
+    if (opened !== null) return { session: opened, duplicate: false };
+    const before = once === undefined ? undefined : await openedFor(context, template, once);
+    if (before === undefined) throw unknown();
+    return { session: before, duplicate: true };
+  }
+  const session = place.owner;
+  const { name, setSeq, spec } = await triggerFor(context, session, place.mark, token);
+  const { text, once, digest, detail } = read(context, name, spec, { bytes, headers });
+  const build = ({ standing }: State) => {
+    if (isFull(standing.inbox))
+      throw new SkeinError("refused", `the inbox of ${session} is full`, { hint: "try again later" });
+    return { do: "fire", name, setSeq, digest, text, detail } as const;
+  };
+  const key = once === undefined ? undefined : causeKey(context, { name, setSeq }, once);
+  const { duplicate } = await context.writer.change(session, build, { actor: "system", key });
+  return { session, duplicate };
+}
+
+type Hook = SpecOf<"webhook">;
+
+async function triggerFor(
+  context: Context,
+  session: SessionId,
+  mark: string,
+  token: string,
+): Promise<{ readonly name: string; readonly setSeq: number; readonly spec: Hook }> {
+  const { world, writer } = context;
+  const state = await writer.current(session).catch((cause: unknown) => {
+    throw cause instanceof SkeinError && cause.code === "not-found" ? unknown() : cause;
+  });
+  for (const [name, trigger] of state.standing.triggers.entries()) {
+    if (trigger.kind !== "webhook" || nameMark(world, name) !== mark) continue;
+    const spec = await specOf(context, session, trigger);
+    if (isMeant(context, spec, token)) return { name, setSeq: trigger.seq, spec };
+  }
+  throw unknown();
+}
+
+async function templateFor(
+  context: Context,
+  mark: string,
+  token: string,
+): Promise<Template & { readonly spec: Hook }> {
+  // Whatever workspace it names: a template that moved keeps its token.
+  for (const ref of (await foldedTemplates(context)).refs.values()) {
+    if (ref.kind !== "webhook" || nameMark(context.world, ref.name) !== mark) continue;
+    const template = await withContent(context, ref);
+    const { spec } = template;
+    if (isMeant(context, spec, token)) return { ...template, spec };
+  }
+  throw unknown();
+}
+
+const isMeant = ({ world }: Context, spec: { readonly kind: string } | null, token: string): spec is Hook =>
+  spec?.kind === "webhook" && isSameText((spec as Hook).digest ?? "", world.digest("", token));
+
+/** The same for whatever is wrong with a token: nobody learns by it what there is. */
+const unknown = (): SkeinError =>
+  new SkeinError("not-found", "there is no webhook with this token", {
+    hint: 'it was removed or set anew; "skein trigger add" makes another',
+  });
+
+interface Given {
+  readonly bytes: Uint8Array;
+  readonly headers: ReadonlyMap<string, string>;
+}
+
+/** What a call says, once it is known to be from whom it should. */
+function read(
+  { world }: Context,
+  name: string,
+  spec: Hook,
+  { bytes, headers }: Given,
+): { readonly text: string; readonly once?: string; readonly digest: string; readonly detail: object } {
+  if (bytes.length > limit.webhookBytesMax) {
+    throw new SkeinError("invalid", `webhook: the body has ${bytes.length} bytes`, {
+      hint: `at most ${limit.webhookBytesMax}; send where it can be found instead`,
+    });
+  }
+  checkSignature(world, spec, { bytes, headers });
+  const body = decode(bytes);
+  const delivery = deliveryHeaders
+    .map((header) => headers.get(header))
+    .find((id) => id !== undefined && id !== "");
+  const once = delivery === undefined ? undefined : world.digest("", delivery);
+  const digest = world.digest("", once ?? Buffer.from(world.random(32)).toString("hex"));
+  const told = body === "" ? "Nothing was sent with it." : `What was sent with it:\n\n${body}`;
+  return {
+    text: `Trigger "${name}" (webhook) was called. ${told}`,
+    ...(once === undefined ? {} : { once }),
+    digest,
+    detail: { bytes: bytes.length, ...(delivery === undefined ? {} : { delivery: delivery.slice(0, 200) }) },
+  };
+}
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch (cause) {
+    throw new SkeinError("invalid", "webhook: the body is not a text in UTF-8", { cause });
+  }
+}
+
+function checkSignature(world: Context["world"], { signedBy }: Hook, { bytes, headers }: Given): void {
+  if (signedBy === undefined) return;
+  const value = world.secret(signedBy);
+  if (value === undefined || value === "") {
+    throw new SkeinError("unavailable", `webhook: the secret ${quote(signedBy)} is not set here`, {
+      hint: "set it in the environment of the program that takes the call",
+    });
+  }
+  const given = signatureHeaders.map((header) => headers.get(header)).find((one) => one !== undefined);
+  const right = `sha256=${signatureOf(world, value, bytes)}`;
+  if (given !== undefined && isSameText(given.trim().toLowerCase(), right)) return;
+  throw new SkeinError("refused", `webhook: the signature is ${given === undefined ? "missing" : "wrong"}`, {
+    hint: `${signatureHeaders.join(" or ")}: sha256= and the HMAC-SHA256 of the body, hexadecimal`,
+  });
+}

@@ -1,0 +1,68 @@
+/**
+ * Runs of this process: at most one a session. A run goes on when nobody listens any more; only an
+ * interrupt, a cancellation or the end of the engine stops it.
+ */
+import { SkeinError } from "../../core/error.ts";
+import type { SessionId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import { firstError } from "../../core/first-error.ts";
+import { runSession, type Ran, type RunOptions } from "./runner.ts";
+import type { Context } from "../deps.ts";
+
+export interface Runs {
+  /**
+   * Runs the session here. A run that goes on already is joined; what came too late for it gets another.
+   * `within`: with other models or tools than the engine's.
+   */
+  run(session: SessionId, options?: RunOptions, within?: Context): Promise<Ran>;
+  /**
+   * Stops every run before its next step, and resolves when all have given their lease back; one that takes
+   * too long is left to whoever runs the session next.
+   */
+  stop(): Promise<void>;
+}
+
+export function makeRuns(context: () => Context): Runs {
+  const going = new Map<SessionId, { readonly ran: Promise<Ran>; readonly isHeld: boolean }>();
+  const stopping = new AbortController();
+
+  async function run(session: SessionId, options: RunOptions = {}, within = context()): Promise<Ran> {
+    const before = going.get(session);
+    if (before !== undefined) {
+      // Whoever started that one has changed the session already, or is about to.
+      if (options.expectSeq !== undefined)
+        throw new SkeinError("conflict", `${session} is run already`, { hint: "read what is new first" });
+      const ran = await before.ran.catch((error: unknown) => {
+        // It was held to a position that only its own caller named.
+        if (before.isHeld && error instanceof SkeinError && error.code === "conflict") return null;
+        throw error;
+      });
+      if (ran === null) return run(session, options, within);
+      // The run may have looked into the inbox for the last time just before this was asked for.
+      const { standing } = await within.writer.current(session);
+      const waits = standing.inbox.waiting.length > 0 && standing.status === "open";
+      return waits ? run(session, options, within) : ran;
+    }
+    if (stopping.signal.aborted) throw new SkeinError("unavailable", "the engine is closed");
+    const signals = options.signal === undefined ? [] : [options.signal];
+    const signal = AbortSignal.any([stopping.signal, ...signals]);
+    const mine = runSession(within, session, { ...options, signal }).catch((error: unknown) => {
+      // If the store fails, so does giving back the lease: what was wrong first is what is told and judged.
+      throw firstError(error);
+    });
+    going.set(session, { ran: mine, isHeld: options.expectSeq !== undefined });
+    const leave = (): void => void going.delete(session);
+    mine.then(leave, leave);
+    return mine;
+  }
+
+  return {
+    run,
+    async stop() {
+      stopping.abort();
+      const ended = new AbortController();
+      const all = Promise.allSettled([...going.values()].map(({ ran }) => ran)).then(() => ended.abort());
+      await Promise.race([all, context().world.sleep(limit.closeGraceMs, ended.signal)]);
+    },
+  };
+}

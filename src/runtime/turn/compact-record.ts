@@ -1,0 +1,177 @@
+/** Writing compactions down: what is replaced by what, and how many tokens that spares. */
+import type { Cut } from "../../core/compaction/plan.ts";
+import type { FoundItem } from "../../core/compaction/prompt.ts";
+import type { Command } from "../../core/command.ts";
+import type { Counted, Zoned } from "../../core/command/turn.ts";
+import { itemText } from "../../core/context/boundary.ts";
+import { share } from "../../core/context/text.ts";
+import { SkeinError } from "../../core/error.ts";
+import { itemKey } from "../../core/fold/durable.ts";
+import { mayIn } from "../../core/session/lifecycle.ts";
+import { limit } from "../../core/limit.ts";
+import type { State } from "../../core/state.ts";
+import { roughTokens } from "../../core/context/token-count.ts";
+import { readZone } from "../../core/context/zone.ts";
+import type { Survey } from "./compact-survey.ts";
+import { readContent } from "../read/content.ts";
+import { readItems } from "../read/projection.ts";
+import type { StepWorld } from "./step.ts";
+import { settle } from "./broken-call.ts";
+
+/** What stands for a range from now on. Without a model: it was put together by rule. */
+export interface Replacement {
+  readonly strategy: "summarize" | "extract";
+  readonly summary: string;
+  readonly items: readonly FoundItem[];
+  readonly by?: {
+    readonly model: string;
+    readonly requestSeq: number;
+    readonly usage: Counted;
+    readonly costNanoUsd: number | null;
+  };
+}
+
+/** False when nothing was done: it would not be smaller, or the transcript is not what it was. */
+export async function recordSummary(
+  step: StepWorld,
+  survey: Survey,
+  cut: Cut,
+  replacement: Replacement,
+): Promise<boolean> {
+  const { strategy, summary, by } = replacement;
+  const items = strategy === "extract" ? recordable(survey, replacement.items) : [];
+  const tokensBefore = Math.ceil(survey.measured.tokens);
+  const boundary = await boundaryTokens(step, survey, summary, items);
+  const tokensAfter = Math.ceil(survey.frameTokens + boundary + cut.keptTokens);
+  if (tokensAfter >= tokensBefore) return false;
+  let isDone = true;
+  let isHeard = true;
+  await step.drive.change(
+    (state): Command => {
+      const { reserved, status } = state.standing;
+      isHeard = by !== undefined && reserved?.seq === by.requestSeq;
+      const isOver = by !== undefined && !mayIn(status, "compact");
+      if (isOver || !isSame(state, survey.state)) {
+        if (by === undefined) throw overtaken();
+        isDone = false;
+        isHeard = true;
+        const message = "the transcript changed while it was summarized";
+        return { do: "fail", error: "overtaken", retryable: true, message, ...by };
+      }
+      return {
+        do: "compact",
+        fromSeq: 1,
+        toSeq: cut.toSeq,
+        strategy,
+        tokensBefore,
+        tokensAfter,
+        summary,
+        ...paidBy(by, isHeard),
+        ...(items.length === 0 ? {} : { items: items.map((item) => ({ do: "record", ...item }) as const) }),
+        zone: zoneAfter(step, tokensAfter),
+      };
+    },
+    { asked: step.asked },
+  );
+  // The turn was ended meanwhile and the call given up as lost: what it cost is known after all.
+  if (by !== undefined && !isHeard)
+    await settle(step.drive, { do: "fail", error: "overtaken", retryable: false, ...by });
+  return isDone;
+}
+
+/** Who made the summary; and what that cost, unless it is settled by a record of its own. */
+function paidBy(by: Replacement["by"], isHeard: boolean): Partial<Extract<Command, { do: "compact" }>> {
+  if (by === undefined) return {};
+  const { model, usage, costNanoUsd } = by;
+  return isHeard ? { model, usage, costNanoUsd } : { model };
+}
+
+/** Leaves these outputs out, and those that were left out before. */
+export async function recordPrune(
+  step: StepWorld,
+  survey: Survey,
+  plan: { readonly seqs: readonly number[]; readonly gainTokens: number; readonly toSeq: number },
+): Promise<void> {
+  const { context, drive } = step;
+  const { state, boundary, outputs, measured } = survey;
+  const after = boundary?.toSeq ?? 0;
+  const old = state.mind.overlays.filter(({ strategy }) => strategy === "prune");
+  const pruned = new Set(plan.seqs);
+  for (const { seq, fromSeq, toSeq } of old) {
+    const content = (await readContent(context.store, drive.session, seq)) as
+      | { readonly pruned?: readonly number[] }
+      | undefined;
+    // Which ones they were may have been erased; then all of that range was left out.
+    const within = outputs.filter((one) => fromSeq <= one.seq && one.seq <= toSeq);
+    for (const one of content?.pruned ?? within.map((output) => output.seq)) if (one > after) pruned.add(one);
+  }
+  // From 2 on: a summary begins at 1, and what covers all of it would take its place.
+  const fromSeq = Math.max(2, Math.min(after + 1, ...old.map((one) => one.fromSeq)));
+  const toSeq = Math.max(plan.toSeq, ...old.map((one) => one.toSeq));
+  const tokensBefore = Math.ceil(measured.tokens);
+  const tokensAfter = Math.max(0, Math.ceil(measured.tokens - plan.gainTokens));
+  await drive.change(
+    (now): Command => {
+      if (!isSame(now, state)) throw overtaken();
+      const seqs = [...pruned].toSorted((a, b) => a - b);
+      const counts = { tokensBefore, tokensAfter, zone: zoneAfter(step, tokensAfter) };
+      return { do: "compact", strategy: "prune", fromSeq, toSeq, pruned: seqs, ...counts };
+    },
+    { asked: step.asked },
+  );
+}
+
+/** Whether the transcript is what it was: nobody rewound or compacted it meanwhile. */
+function isSame({ mind: a }: State, { mind: b }: State): boolean {
+  const form = ({ lost, overlays }: State["mind"]): string =>
+    JSON.stringify([lost, overlays.map(({ seq }) => seq)]);
+  return form(a) === form(b);
+}
+
+const overtaken = (): SkeinError =>
+  new SkeinError("conflict", "the transcript changed while it was compacted", { hint: "try again" });
+
+/**
+ * Items of an answer that may be recorded. One that was recorded on purpose in the range itself is at least
+ * as new as the prose around it, and stands; an older one may have changed since.
+ */
+function recordable({ state, boundary }: Survey, found: readonly FoundItem[]): readonly FoundItem[] {
+  const { items } = state.mind;
+  let room = limit.itemsMax - items.size;
+  return found.filter(({ kind, key }) => {
+    const known = items.get(itemKey(kind, key));
+    if (known !== undefined) return known.seq <= (boundary?.seq ?? 0);
+    room -= 1;
+    return room >= 0;
+  });
+}
+
+/** The headings around it. */
+const boundaryFrameTokens = 50;
+
+async function boundaryTokens(
+  { context, drive }: StepWorld,
+  { state }: Survey,
+  summary: string,
+  found: readonly FoundItem[],
+): Promise<number> {
+  const { store, tokenizer } = context;
+  const tokens = boundaryFrameTokens + (await tokenizer.count(summary));
+  const index = Math.min(share.indexCharsMax / 4, (state.mind.items.size + found.length) * 10);
+  if (state.mind.items.size + found.length > share.itemsMax) return tokens + index;
+  const anew = new Set(found.map(({ kind, key }) => itemKey(kind, key)));
+  const known = (await readItems(store, drive.session, state)).filter(
+    ({ kind, key }) => !anew.has(itemKey(kind, key)),
+  );
+  const lines = [...known, ...found.map((item) => ({ status: null, ...item }))].map(
+    ({ kind, key, status, value, because }) => `- ${itemText({ kind, key, status }, { value, because })}`,
+  );
+  const shown = lines.join("\n");
+  return tokens + (shown.length > share.itemsCharsMax ? index : roughTokens(shown));
+}
+
+/** Turns and age count from here on. */
+function zoneAfter({ crew }: StepWorld, tokens: number): Zoned {
+  const { windowTokens } = crew.model.facts;
+  return readZone({ tokens, windowTokens, turns: 0, ageMs: 0 }, crew.rules.zones);
+}

@@ -1,0 +1,262 @@
+/**
+ * Summaries by a model. The intent is written down and what it may cost is reserved before the model is
+ * asked; what it did cost is written down with the summary, or with the failure.
+ */
+import { budgetLeft, budgetReason, budgetShort } from "../../core/budget/budget.ts";
+import type { Cut } from "../../core/compaction/plan.ts";
+import { compactionPrompt, readSummary, type FoundItem } from "../../core/compaction/prompt.ts";
+import type { OpenInput } from "../../core/compaction/summary.ts";
+import type { Counted } from "../../core/command/turn.ts";
+import { SkeinError } from "../../core/error.ts";
+import { limit } from "../../core/limit.ts";
+import type { Settings } from "../../core/context/part.ts";
+import { costOf } from "../../core/budget/price.ts";
+import type { Amounts, State } from "../../core/state.ts";
+import { ModelError, type Answer, type Model } from "../../model/port.ts";
+import type { Survey } from "./compact-survey.ts";
+import { nextContext } from "../context/context-reader.ts";
+import { listen } from "./model-stream.ts";
+import { safeText } from "../log/redact.ts";
+import { outputRoom, reservation, type StepWorld } from "./step.ts";
+import { cleanText } from "./tool-output.ts";
+import { nothingStreamed, recordBroken, settle } from "./broken-call.ts";
+import { modelOf } from "../context/model-settings.ts";
+
+/** A model that may be asked, and how. */
+export interface Summarizer {
+  readonly model: Model;
+  readonly settings: Settings;
+  /** The most that a request of it may hold. */
+  readonly windowTokens: number;
+}
+
+/**
+ * The agent's choice first, then the session's own model. A choice that cannot be had is passed over, and so
+ * is one without a price where there is a budget for money.
+ */
+export async function summarizersOf(
+  { context, crew }: StepWorld,
+  { state }: Survey,
+  windowTokens: number,
+): Promise<readonly Summarizer[]> {
+  const own: Summarizer = { model: crew.model, settings: crew.settings, windowTokens };
+  const name = crew.rules.compaction.model;
+  if (name === undefined || name === crew.model.name) return [own];
+  const chosen = await modelOf(context, name).catch(() => null);
+  if (chosen === null) return [own];
+  if (chosen.facts.price === null && state.standing.limits.nanoUsd !== undefined) return [own];
+  const settings = { model: chosen.name, images: chosen.facts.images };
+  return [{ model: chosen, settings, windowTokens: chosen.facts.windowTokens }, own];
+}
+
+/** The longest summary that is asked for. It stands in every context from then on. */
+export const summaryTokens = (windowTokens: number, goneTokens: number): number =>
+  Math.max(100, Math.floor(Math.min(4_000, windowTokens / 8, goneTokens / 2)));
+
+/** What the model has room for besides what it reads: the summary, items, and perhaps its thoughts. */
+const answerTokens = ({ model, windowTokens }: Summarizer): number =>
+  Math.min(model.facts.outputTokensMax, 16_384, Math.floor(windowTokens / 6));
+
+const promptTokens = 1_200;
+
+/** How much of the messages this model can read. */
+export const readableTokens = (summarizer: Summarizer, { frameTokens }: Survey): number =>
+  summarizer.windowTokens -
+  frameTokens -
+  Math.min(promptTokens, Math.floor(summarizer.windowTokens / 6)) -
+  Math.floor(answerTokens(summarizer) / 2);
+
+export interface SummaryOptions {
+  readonly strategy: "summarize" | "extract";
+  readonly reason: "threshold" | "overflow" | "asked";
+  readonly instructions?: string | undefined;
+  readonly inputs: readonly OpenInput[];
+}
+
+export type Summarized =
+  | {
+      readonly kind: "summary";
+      readonly summary: string;
+      readonly items: readonly FoundItem[];
+      readonly requestSeq: number;
+      readonly usage: Counted;
+      readonly costNanoUsd: number | null;
+    }
+  | { readonly kind: "failed"; readonly error: ModelError }
+  /** The session stands still now, or the turn is over: a limit was reached, or somebody interrupted. */
+  | { readonly kind: "stopped" };
+
+/** How often a model is asked that is too busy, or whose answer was lost. */
+const attemptsMax = 3;
+const backoffMs = 500;
+
+/** Asks for a summary of everything up to a cut. A summary that comes back is not written down yet. */
+export async function summarize(
+  step: StepWorld,
+  survey: Survey,
+  cut: Cut,
+  summarizer: Summarizer,
+  options: SummaryOptions,
+): Promise<Summarized> {
+  for (let attempt = 1; ; attempt++) {
+    const summarized = await ask(step, survey, cut, summarizer, options);
+    if (summarized.kind !== "failed") return summarized;
+    const { retryable, retryAfterMs } = summarized.error;
+    const wait = retryAfterMs ?? backoffMs * 2 ** (attempt - 1);
+    if (!retryable || attempt >= attemptsMax || wait > limit.retryAfterMsMax / 10) return summarized;
+    await step.context.world.sleep(wait, step.signal);
+    if (step.signal.aborted) return { kind: "stopped" };
+  }
+}
+
+async function ask(
+  step: StepWorld,
+  survey: Survey,
+  cut: Cut,
+  summarizer: Summarizer,
+  options: SummaryOptions,
+): Promise<Summarized> {
+  const asked = promptFor(survey, summaryTokens(summarizer.windowTokens, cut.goneTokens), options);
+  // What is sent is what the log holds.
+  const prompt = safeText(step.context.world, asked);
+  const answered = await askModel(step, summarizer, { toSeq: cut.toSeq, prompt, reason: options.reason });
+  if (answered.kind !== "words") return answered;
+  const { words, requestSeq, usage, costNanoUsd } = answered;
+  const { summary, items } =
+    options.strategy === "extract" ? readSummary(words) : { summary: words.trim(), items: [] };
+  return { kind: "summary", summary, items, requestSeq, usage, costNanoUsd };
+}
+
+export type Answered =
+  | {
+      readonly kind: "words";
+      readonly words: string;
+      readonly requestSeq: number;
+      readonly usage: Counted;
+      readonly costNanoUsd: number | null;
+    }
+  | Exclude<Summarized, { readonly kind: "summary" }>;
+
+/** Asks a model about the context up to a position. What comes back is not written down yet, and must be. */
+export async function askModel(
+  step: StepWorld,
+  summarizer: Summarizer,
+  asked: { readonly toSeq: number; readonly prompt: string; readonly reason: SummaryOptions["reason"] },
+): Promise<Answered> {
+  const { context, drive } = step;
+  const { model } = summarizer;
+  const request = await makeRequest(step, summarizer, asked);
+  if (request === null) return { kind: "stopped" };
+  let answer: Answer;
+  const { requestSeq, reserved, tokens: inputTokens } = request;
+  const streamed = nothingStreamed(context);
+  try {
+    const { parts, outputTokensMax } = request;
+    // A summary is no answer, and is not to be taken for one.
+    const call = { parts, outputTokensMax, requestSeq: null, signal: step.signal, streamed };
+    answer = await listen(context, drive.session, model, call);
+  } catch (error) {
+    if (!(error instanceof ModelError)) throw error;
+    const broken = { model, requestSeq, error, streamed, reserved, inputTokens, isStep: false };
+    await recordBroken(context, drive, broken);
+    return error.kind === "interrupted" ? { kind: "stopped" } : { kind: "failed", error };
+  }
+  const said = answer.blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
+  const usage = answer.usage ?? {
+    inputTokens: request.tokens,
+    outputTokens: await context.tokenizer.count(said),
+    estimated: true,
+  };
+  const costNanoUsd = costOf(model.facts.price, usage);
+  const words = cleanText(said);
+  if (words.trim() !== "") return { kind: "words", words, requestSeq, usage, costNanoUsd };
+  // It was answered and must be paid, but with nothing that could stand for the range.
+  const error = new ModelError("invalid", `there is no summary in the answer (${answer.finish})`);
+  await failed(step, model, error, { requestSeq, usage, costNanoUsd });
+  return { kind: "failed", error };
+}
+
+function promptFor({ state }: Survey, tokens: number, options: SummaryOptions): string {
+  const { strategy, instructions, inputs } = options;
+  const tasks = [...state.mind.items.values()].filter(({ status }) => status === "open");
+  return compactionPrompt({
+    strategy,
+    words: Math.floor(tokens * 0.6),
+    ...(instructions === undefined ? {} : { instructions }),
+    unanswered: inputs.map(({ text }) => text.replace(/\s+/gu, " ").slice(0, 200).toWellFormed()),
+    tasks: tasks.map(({ key }) => key),
+  });
+}
+
+interface MadeRequest {
+  readonly parts: Awaited<ReturnType<typeof nextContext>>["parts"];
+  readonly outputTokensMax: number;
+  readonly requestSeq: number;
+  readonly tokens: number;
+  readonly reserved: Amounts;
+}
+
+/** Writes down what is about to be asked; null when a limit stands in the way: the session stands still. */
+async function makeRequest(
+  step: StepWorld,
+  summarizer: Summarizer,
+  { toSeq, prompt, reason }: { toSeq: number; prompt: string; reason: SummaryOptions["reason"] },
+): Promise<MadeRequest | null> {
+  const { context, drive } = step;
+  const { model, settings } = summarizer;
+  let made: Omit<MadeRequest, "requestSeq"> | null = null;
+  const change = await drive.change(async (state) => {
+    const rendered = await nextContext(context, drive.session, {
+      state,
+      settings,
+      inputs: [],
+      toSeq,
+      prompt,
+    });
+    const { tokens } = await context.tokenizer.estimate(rendered.parts);
+    const outputTokensMax = outputRoom(model.facts, answerTokens(summarizer), tokens, budgetLeft(state));
+    const reserved = reservation(model.facts, tokens, outputTokensMax);
+    if (reason === "asked") assertAffordable(state, reserved, model);
+    made = { parts: rendered.parts, outputTokensMax, tokens, reserved };
+    return {
+      do: "request",
+      model: model.name,
+      renderer: rendered.renderer,
+      context: rendered.digest,
+      parts: rendered.parts.length,
+      inputs: [],
+      reserved,
+      estimatedTokens: tokens,
+      outputTokensMax,
+      settings,
+      prompt,
+      nowMs: context.world.now(),
+      compactTo: toSeq,
+    };
+  });
+  if (made === null || change.state.standing.reserved === null) return null;
+  return { ...(made as Omit<MadeRequest, "requestSeq">), requestSeq: change.headSeq };
+}
+
+/** Somebody who asks for a summary is told that there is no money for it; the session goes on as it is. */
+function assertAffordable(state: State, reserved: Amounts, model: Model): void {
+  const short = budgetShort(state, reserved);
+  const unpriced = state.standing.limits.nanoUsd !== undefined && reserved.nanoUsd === undefined;
+  if (short === null && !unpriced) return;
+  const message =
+    short === null
+      ? `the price of ${model.name} is not known, so that the budget for money cannot be kept`
+      : budgetReason(short.resource, short.limit, short.used);
+  throw new SkeinError("refused", message, { hint: "give the session more, or prune instead" });
+}
+
+/** Settles a call that was answered with something of no use. */
+export async function failed(
+  { context, drive }: StepWorld,
+  model: Model,
+  { kind: error, message, retryable }: Pick<ModelError, "message" | "retryable"> & { readonly kind: string },
+  paid: { readonly requestSeq?: number; readonly usage: Counted; readonly costNanoUsd: number | null },
+): Promise<void> {
+  const words = safeText(context.world, cleanText(message)).slice(0, limit.reasonCharsMax);
+  await settle(drive, { do: "fail", model: model.name, error, retryable, message: words, ...paid });
+}

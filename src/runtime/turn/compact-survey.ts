@@ -1,0 +1,167 @@
+/** The ground for a compaction: the context, its weight, where a range may end, what is unanswered. */
+import {
+  cutsOf,
+  markTypes,
+  type Cut,
+  type Mark,
+  type ShownOutput,
+  type Weight,
+} from "../../core/compaction/plan.ts";
+import type { OpenInput } from "../../core/compaction/summary.ts";
+import { userBlocks } from "../../core/context/block.ts";
+import { boundaryOf } from "../../core/context/source.ts";
+import { readEvent, type SessionEvent } from "../../core/event.ts";
+import type { SessionId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import type { ResultBlock } from "../../core/context/part.ts";
+import { subtract } from "../../core/range.ts";
+import type { Overlay, State } from "../../core/state.ts";
+import { imageTokens, roughTokens } from "../../core/context/token-count.ts";
+import type { Store } from "../../store/port.ts";
+import { readContent } from "../read/content.ts";
+import { measure, type Measured, type StepWorld } from "./step.ts";
+
+export interface Survey {
+  readonly state: State;
+  readonly measured: Measured;
+  /** What the context begins with; null when nothing was summarized yet. */
+  readonly boundary: Overlay | null;
+  /** Of the messages, in order. */
+  readonly weights: readonly Weight[];
+  readonly cuts: readonly Cut[];
+  readonly outputs: readonly ShownOutput[];
+  /** Tokens of what stands before the messages, of the boundary, and of all messages. */
+  readonly frameTokens: number;
+  readonly boundaryTokens: number;
+  readonly messagesTokens: number;
+  /** Where the turn began whose inputs are not answered; null when all are. */
+  readonly openTurnSeq: number | null;
+}
+
+/** What is read follows the window: the events since the last boundary. */
+export async function surveyOf(step: StepWorld): Promise<Survey> {
+  const { context, drive } = step;
+  const state = await drive.state();
+  const measured = await measure(step, state);
+  const { parts, reasons } = measured.context;
+  const { perPart } = await context.tokenizer.estimate(parts);
+  const scale = measured.estimated === 0 ? 1 : measured.tokens / measured.estimated;
+  const all: Weight[] = perPart.map((tokens, place) => ({
+    tokens: tokens * scale,
+    toSeq: reasons[place]?.toSeq ?? 0,
+  }));
+  const found = parts.findIndex(({ part }) => part === "message");
+  const begin = found === -1 ? parts.length : found;
+  const weights = all.slice(begin);
+  const boundary = boundaryOf({ state });
+  const events = await eventsSince(context.store, drive.session, state, boundary?.toSeq ?? 0);
+  const marks = events.flatMap(markOf);
+  const sum = (some: readonly Weight[]): number => some.reduce((total, { tokens }) => total + tokens, 0);
+  return {
+    state,
+    measured,
+    boundary,
+    weights,
+    cuts: cutsOf(marks, weights),
+    outputs: outputsOf(measured, marks, scale),
+    frameTokens: sum(all.slice(0, begin)),
+    boundaryTokens: boundary === null ? 0 : (weights[0]?.tokens ?? 0),
+    messagesTokens: sum(weights),
+    openTurnSeq: state.standing.turn?.startedSeq ?? unansweredTurn(events),
+  };
+}
+
+async function eventsSince(
+  store: Store,
+  session: SessionId,
+  state: State,
+  afterSeq: number,
+): Promise<SessionEvent[]> {
+  const events: SessionEvent[] = [];
+  for (const [from, toSeq] of subtract([[afterSeq + 1, state.seq]], state.mind.lost)) {
+    for (let fromSeq = from; fromSeq <= toSeq;) {
+      const range = { fromSeq, toSeq, limit: limit.pageRecordsMax, types: markTypes, contents: false };
+      const page = await store.read(session, range);
+      const last = page.at(-1);
+      if (last === undefined) break;
+      for (const record of page) {
+        const { kind, event } = readEvent(record, false);
+        if (kind === "known") events.push(event as SessionEvent);
+      }
+      fromSeq = last.seq + 1;
+    }
+  }
+  return events;
+}
+
+function markOf(event: SessionEvent): Mark[] {
+  const { seq, type } = event;
+  if (type === "model.requested") {
+    return event.body.purpose === "compaction" ? [] : [{ type, seq, attempt: event.body.attempt }];
+  }
+  if (type === "tool.requested") return [{ type, seq, call: event.body.call }];
+  if (type === "tool.settled") return event.body.late === true ? [] : [{ type, seq, call: event.body.call }];
+  const isMark = type === "turn.started" || type === "model.responded" || type === "turn.ended";
+  return isMark ? [{ type, seq }] : [];
+}
+
+/** Where the last turn began, if it ended without an answer and nothing came after it. */
+function unansweredTurn(events: readonly SessionEvent[]): number | null {
+  const ended = events.findLast(({ type }) => type === "turn.ended");
+  if (ended?.type !== "turn.ended") return null;
+  const { outcome } = ended.body;
+  if (outcome === "completed" || outcome === "refused") return null;
+  return events.findLast(({ type }) => type === "turn.started")?.seq ?? null;
+}
+
+/** Outputs that the context shows, each with the position where it was settled. */
+function outputsOf(measured: Measured, marks: readonly Mark[], scale: number): ShownOutput[] {
+  const requested = new Map<string, number>();
+  const settled = new Map<string, number>();
+  for (const { type, seq, call = "" } of marks) {
+    if (type === "tool.requested") requested.set(call, seq);
+    const from = type === "tool.settled" ? requested.get(call) : undefined;
+    if (from !== undefined && !settled.has(`call_${from}`)) settled.set(`call_${from}`, seq);
+  }
+  return measured.context.parts.flatMap((part) => {
+    if (part.part !== "message" || part.role !== "tool") return [];
+    return part.content.flatMap((block) => {
+      const seq = settled.get(block.call);
+      return seq === undefined ? [] : [{ seq, tokens: resultTokens(block) * scale }];
+    });
+  });
+}
+
+const resultTokens = ({ text, images = [] }: ResultBlock): number =>
+  roughTokens(text) + images.length * imageTokens;
+
+/** The inputs up to a position that the turn took up and has not answered. */
+export async function openInputs(
+  { context, drive }: StepWorld,
+  { openTurnSeq, state }: Survey,
+  toSeq: number,
+): Promise<OpenInput[]> {
+  const { store } = context;
+  if (openTurnSeq === null || openTurnSeq > toSeq) return [];
+  const seqs: number[] = [];
+  const types = ["turn.started", "model.requested"];
+  const last = Math.min(toSeq, state.seq);
+  for (let fromSeq = openTurnSeq; fromSeq <= last;) {
+    const range = { fromSeq, toSeq: last, limit: limit.pageRecordsMax, types, contents: false };
+    const page = await store.read(drive.session, range);
+    for (const record of page) {
+      const { inputs = [] } = readEvent(record, false).event.body as { inputs?: [number, number][] };
+      seqs.push(...inputs.map(([seq]) => seq));
+    }
+    const end = page.at(-1);
+    if (end === undefined) break;
+    fromSeq = end.seq + 1;
+  }
+  const inputs: OpenInput[] = [];
+  for (const seq of seqs) {
+    const blocks = userBlocks(await readContent(store, drive.session, seq), false);
+    const said = blocks.map((block) => (block.type === "text" ? block.text : `[${block.type}]`));
+    inputs.push({ seq, text: said.length === 0 ? "[erased]" : said.join("\n") });
+  }
+  return inputs;
+}

@@ -1,0 +1,257 @@
+/**
+ * Compaction, done: a range of the transcript is replaced in the context. The range stays in the log.
+ *
+ * A session over its window can always get out of it. What is tried, in this order, until there is room:
+ * leaving out old outputs when the range is too long to be read at once; summaries by the agent's choice of
+ * model and by the session's own, in several pieces if need be; and when there is no room and no model that
+ * answers, a summary put together by rule, which says so. As a last resort the outputs of the last step are
+ * left out too, and then all of the transcript is replaced, with the inputs that are not answered cut to fit.
+ *
+ * A limit of the budget suspends the session as it does elsewhere, and nothing is compacted. A model that
+ * fails while there is still room leaves the context as it is: the next step tries again.
+ */
+import {
+  isBeyond,
+  isOverfull,
+  planPrune,
+  planRange,
+  weighed,
+  type Cut,
+  type RangePlan,
+} from "../../core/compaction/plan.ts";
+import { plainSummary, withInputs } from "../../core/compaction/summary.ts";
+import { SkeinError } from "../../core/error.ts";
+import { ModelError } from "../../model/port.ts";
+import { recordPrune, recordSummary } from "./compact-record.ts";
+import {
+  failed,
+  readableTokens,
+  summarize,
+  summarizersOf,
+  summaryTokens,
+  type Summarizer,
+} from "./compact-summary.ts";
+import { openInputs, surveyOf, type Survey } from "./compact-survey.ts";
+import { readContent } from "../read/content.ts";
+import { nextContext } from "../context/context-reader.ts";
+import type { Measured, StepWorld } from "./step.ts";
+
+export interface CompactOptions {
+  readonly reason: "threshold" | "overflow" | "asked";
+  /** By default the agent's. */
+  readonly strategy?: "prune" | "summarize" | "extract";
+  /** What the summary is to pay attention to. */
+  readonly instructions?: string;
+}
+
+/**
+ * Where a run tried in vain, in tokens. While there is room, it tries again only once the context has grown:
+ * a model that gives no summary wants to be paid all the same.
+ */
+const inVain = new WeakMap<StepWorld, number>();
+
+/** Whether this context is compacted before it is sent. */
+export function mustCompact(step: StepWorld, { tokens }: Measured): boolean {
+  const { windowTokens } = step.crew.model.facts;
+  if (!isOverfull(tokens, windowTokens, step.crew.rules.compaction)) return false;
+  const tried = inVain.get(step) ?? 0;
+  const hasGrown = tokens < tried || tokens >= tried + windowTokens * gainShare;
+  return hasGrown || isBeyond(tokens, windowTokens);
+}
+
+/** What one call of `compactNow` goes by. */
+interface Task extends CompactOptions {
+  readonly step: StepWorld;
+  readonly strategy: "prune" | "summarize" | "extract";
+  /** What the context must fit into. A provider may say that less fits than the window should hold. */
+  readonly windowTokens: number;
+  readonly summarizers: readonly Summarizer[];
+  /** How much of the range is asked for at once; less after a model found it too long. */
+  fitTokens: number;
+}
+
+/** Of the window, for what came last: it stays as it was said. */
+const keptShare = 0.25;
+/** Of the window: to gain less is not worth a call while there is room. */
+const gainShare = 0.05;
+/** Somebody who asks for it gets it, unless the summary would be as long as what it stands for. */
+const askedGainTokens = 100;
+/** Outputs shorter than this are never left out. */
+const prunedTokensMin = 200;
+/** Each round gets on by a step at least; so many would be a session of many windows. */
+const roundsMax = 100;
+
+/**
+ * Compacts: in a turn between two steps, or while the session stands still. True when the context is smaller
+ * now. False when nothing is left to compact, a model failed while there is room, or a limit was reached.
+ * When somebody asked for it, a model that fails and a limit are errors.
+ */
+export async function compactNow(step: StepWorld, options: CompactOptions): Promise<boolean> {
+  await writeOff(step);
+  const first = await surveyOf(step);
+  const task = await taskOf(step, first, options);
+  const { reason, windowTokens } = task;
+  const whole = reason === "threshold" ? windowTokens : Math.min(windowTokens, first.messagesTokens);
+  let keepTokens = Math.floor(whole * keptShare);
+  let now = first;
+  for (let round = 0; round < roundsMax; round++) {
+    const did = await compactOnce(task, now, keepTokens);
+    if (did === "stopped") return now.measured.tokens < first.measured.tokens;
+    if (did === "nothing") break;
+    if (did === "again") continue;
+    now = await surveyOf(step);
+    if (did === "whole" && !isForced(task, now)) break;
+    if (did === "whole") keepTokens = Math.floor(keepTokens / 4);
+  }
+  if (isForced(task, now) && options.strategy !== "prune") now = await lastResort(task, now);
+  const isSmaller = now.measured.tokens < first.measured.tokens;
+  if (!isSmaller) inVain.set(step, first.measured.tokens);
+  return isSmaller;
+}
+
+async function taskOf(step: StepWorld, first: Survey, options: CompactOptions): Promise<Task> {
+  const { rules, model } = step.crew;
+  const { tokens } = first.measured;
+  const own = model.facts.windowTokens;
+  const windowTokens = options.reason === "overflow" ? Math.min(own, Math.floor(tokens)) : own;
+  const strategy = options.strategy ?? rules.compaction.strategy;
+  const summarizers = await summarizersOf(step, first, windowTokens);
+  return { ...options, step, strategy, windowTokens, summarizers, fitTokens: Infinity };
+}
+
+/** There is no room for an answer: something must go, whatever it takes. */
+const isForced = ({ windowTokens }: Task, { measured }: Survey): boolean =>
+  isBeyond(measured.tokens, windowTokens);
+
+/** A model call that a runner left behind, of a session that is not running now. */
+async function writeOff({ drive }: StepWorld): Promise<void> {
+  const { reserved } = (await drive.state()).standing;
+  if (reserved === null) return;
+  const message = "the runner that asked the model is gone";
+  const fail = { do: "fail", model: reserved.model, error: "crashed", retryable: true } as const;
+  await drive.change({ ...fail, costNanoUsd: null, message });
+}
+
+/**
+ * `whole`: all of the range went that was to go. `piece`: some of it, and there is more. `again`: nothing was
+ * written, but less is asked for next time.
+ */
+type Did = "whole" | "piece" | "again" | "nothing" | "stopped";
+
+async function compactOnce(task: Task, now: Survey, keepTokens: number): Promise<Did> {
+  const { strategy, windowTokens, reason } = task;
+  const forced = isForced(task, now);
+  const least = reason === "asked" ? askedGainTokens : Math.floor(windowTokens * gainShare);
+  const gainTokensMin = forced ? 1 : least;
+  const { boundaryTokens, cuts } = now;
+  const range = { keepTokens, boundaryTokens, gainTokensMin };
+  if (strategy === "prune") {
+    const tail = planRange(cuts, { ...range, gainTokensMin: 1, fitTokens: Infinity });
+    if (tail !== null && (await prune(task, now, tail.cut.toSeq, gainTokensMin))) return "whole";
+    if (!forced || task.reason === "asked") return "nothing";
+  }
+  const readable = Math.max(...task.summarizers.map((one) => readableTokens(one, now)));
+  const fitTokens = Math.min(task.fitTokens, readable);
+  const plan = planRange(cuts, { ...range, fitTokens });
+  if (plan === null || !(await isClosed(task, plan.cut))) return "nothing";
+  if (!plan.isWhole || !plan.fits) {
+    const tail = planRange(cuts, { ...range, fitTokens: Infinity }) ?? plan;
+    const step = pieceOf(task.step);
+    if (await prune({ ...task, step }, now, tail.cut.toSeq, gainTokensMin)) return "piece";
+  }
+  return replace(task, now, plan);
+}
+
+/** A piece does not bear the caller's key: if the rest fails, the same call again is to go on. */
+const pieceOf = (step: StepWorld): StepWorld => (step.asked === true ? { ...step, asked: false } : step);
+
+/** What the state itself says about where the range ends. */
+async function isClosed({ step }: Task, { toSeq }: Cut): Promise<boolean> {
+  const { mind } = await step.context.states.at(step.drive.session, toSeq);
+  return mind.calls.size === 0;
+}
+
+async function prune(task: Task, now: Survey, toSeq: number, gainTokensMin: number): Promise<boolean> {
+  const plan = planPrune(now.outputs, { toSeq, tokensMin: prunedTokensMin, gainTokensMin });
+  if (plan === null) return false;
+  await recordPrune(task.step, now, { ...plan, toSeq });
+  return true;
+}
+
+/** Has the range summarized, by the first model that can. */
+async function replace(task: Task, now: Survey, { cut, fits, isWhole }: RangePlan): Promise<Did> {
+  const { step, reason, instructions } = task;
+  const strategy = task.strategy === "extract" ? "extract" : "summarize";
+  const done = isWhole ? "whole" : "piece";
+  const inputs = await openInputs(step, now, cut.toSeq);
+  const able = task.summarizers.filter((one) => fits && readableTokens(one, now) >= cut.goneTokens);
+  let failure: ModelError | null = null;
+  for (const summarizer of able) {
+    const made = await summarize(step, now, cut, summarizer, { strategy, reason, instructions, inputs });
+    if (made.kind === "stopped") return "stopped";
+    if (made.kind === "failed") {
+      failure = made.error;
+      continue;
+    }
+    const { items, requestSeq, usage, costNanoUsd } = made;
+    const { model } = summarizer;
+    const words = made.summary === "" ? await plainText(task, now, cut) : made.summary;
+    const summary = withInputs(words, inputs, inputChars(task));
+    const by = { model: model.name, requestSeq, usage, costNanoUsd };
+    const whose = isWhole ? step : pieceOf(step);
+    if (await recordSummary(whose, now, cut, { strategy, summary, items, by })) return done;
+    const { standing } = await step.drive.state();
+    failure = new ModelError("invalid", "the summary is as long as what it stands for");
+    await failed(step, model, { kind: "no-gain", message: failure.message, retryable: false }, by);
+    if (standing.reserved === null) return "stopped";
+  }
+  if (failure?.kind === "overflow" && task.fitTokens > 1) {
+    task.fitTokens = Math.min(Math.floor(cut.goneTokens / 2), task.fitTokens - 1);
+    return "again";
+  }
+  if (isForced(task, now)) return (await replacePlainly(task, now, cut)) ? done : "nothing";
+  if (reason === "asked" && failure !== null) {
+    const message = `no summary could be had: ${failure.message}`;
+    throw new SkeinError("unavailable", message, { hint: "try again, or prune instead", cause: failure });
+  }
+  return "nothing";
+}
+
+/** Characters for inputs that are carried along. */
+const inputChars = ({ windowTokens }: Task): number => Math.max(400, Math.floor((windowTokens / 8) * 3));
+
+/** Replaces the range by a summary that no model wrote. */
+async function replacePlainly(task: Task, now: Survey, cut: Cut): Promise<boolean> {
+  const { step } = task;
+  const inputs = await openInputs(step, now, cut.toSeq);
+  const summary = withInputs(await plainText(task, now, cut), inputs, inputChars(task));
+  return recordSummary(step, now, cut, { strategy: "summarize", summary, items: [] });
+}
+
+async function plainText(task: Task, now: Survey, { toSeq, goneTokens }: Cut): Promise<string> {
+  const { context, drive, crew } = task.step;
+  const { state, boundary } = now;
+  const settings = crew.settings;
+  const { parts } = await nextContext(context, drive.session, { state, settings, inputs: [], toSeq });
+  const messages = parts.filter((part) => part.part === "message").slice(boundary === null ? 0 : 1);
+  const content = boundary === null ? null : await readContent(context.store, drive.session, boundary.seq);
+  const earlier = (content as { readonly summary?: string } | null)?.summary ?? null;
+  const most = summaryTokens(task.windowTokens, goneTokens);
+  // How many characters a token has depends on the language.
+  for (let charsMax = most * 4; ; charsMax = Math.floor(charsMax * 0.6)) {
+    const summary = plainSummary(messages, { earlier, charsMax });
+    if (charsMax < 300 || (await context.tokenizer.count(summary)) <= most) return summary;
+  }
+}
+
+/** There is no range left that could go, and still no room: what was kept until now has to go. */
+async function lastResort(task: Task, before: Survey): Promise<Survey> {
+  const { step } = task;
+  const { calls, toSeq } = before.state.mind;
+  if (calls.size > 0 || toSeq <= (before.boundary?.toSeq ?? 0)) return before;
+  const pruned = await prune(task, before, toSeq, 1);
+  const now = pruned ? await surveyOf(step) : before;
+  if (!isForced(task, now)) return now;
+  const cut = weighed({ toSeq, endsTurn: false }, now.weights);
+  return (await replacePlainly(task, now, cut)) ? surveyOf(step) : now;
+}

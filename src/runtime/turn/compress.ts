@@ -1,0 +1,43 @@
+/** Compress: a compaction that somebody asked for, of a session that is not running. */
+import { SkeinError } from "../../core/error.ts";
+import { quote, type SessionId } from "../../core/ids.ts";
+import { compactNow } from "./compact.ts";
+import { gatherCrew } from "./run-context.ts";
+import { takeDrive } from "./drive.ts";
+import { keepLease } from "./lease-keeper.ts";
+import type { Context } from "../deps.ts";
+import { writtenBefore } from "../log/workspace-log.ts";
+import { agentOf } from "../workspace/session-agent.ts";
+
+const strategies = ["prune", "summarize", "extract"] as const;
+export type Strategy = (typeof strategies)[number];
+
+export interface Compressed {
+  /** False when there was nothing to make smaller. */
+  readonly compacted: boolean;
+  readonly seq: number;
+}
+
+export async function compressSession(
+  context: Context,
+  session: SessionId,
+  options: { readonly strategy?: Strategy; readonly instructions?: string },
+): Promise<Compressed> {
+  const { strategy } = options;
+  if (strategy !== undefined && !strategies.includes(strategy)) {
+    throw new SkeinError("invalid", `compress: there is no strategy ${quote(strategy)}`, {
+      hint: `one of ${strategies.join(", ")}`,
+    });
+  }
+  const before = await writtenBefore(context, session);
+  // Unless that says that the transcript had changed under a summary, which came to nothing.
+  if (before !== null && before.type !== "model.failed") return { compacted: true, seq: before.seq };
+  const { actor } = await agentOf(context, session, await context.writer.current(session));
+  await using drive = await takeDrive(context, session, { actor });
+  await using keeper = keepLease(context, drive);
+  const state = await drive.state();
+  await using crew = await gatherCrew(context, session, state, { signal: keeper.signal });
+  const step = { context, drive, crew, signal: keeper.signal, lesson: null, asked: before === null };
+  const compacted = await compactNow(step, { reason: "asked", ...options });
+  return { compacted, seq: (await drive.state()).seq };
+}

@@ -1,0 +1,310 @@
+/**
+ * Driving a session: the lease, and the commands of a turn under it. The turn loop is one driver; another
+ * harness may be another, and keeps its own loop while Skein keeps the log.
+ *
+ *   begin → request → respond → start → settle → request → … → end
+ *
+ * Each call is one append, written only while the lease is in force. When it resolves the records are
+ * durable: so nothing is to be done before `request` or `start` has resolved.
+ */
+import type { Block } from "../../core/catalog/entry.ts";
+import type { Called, Counted, TurnCommand } from "../../core/command/turn.ts";
+import { present } from "../../core/decision.ts";
+import { checkOptions, SkeinError } from "../../core/error.ts";
+import type { SessionId } from "../../core/ids.ts";
+import { checkJson } from "../../core/text/json.ts";
+import { limit } from "../../core/limit.ts";
+import type { Part, Settings } from "../../core/context/part.ts";
+import type { State } from "../../core/state.ts";
+import { nextContext } from "../context/context-reader.ts";
+import { nextTaken, readWaiting, takenOf } from "../read/inbox.ts";
+import { takeLease, type Lease } from "./lease.ts";
+import type { Context } from "../deps.ts";
+import { safeJson, safeText } from "../log/redact.ts";
+import { shapeOutput } from "./tool-output.ts";
+import type { Also } from "../log/workspace-effects.ts";
+import type { Build, Change } from "../log/writer.ts";
+
+export interface DriveOptions {
+  /** Who drives; shown to whoever finds the session taken. */
+  readonly holder?: string;
+  readonly leaseMs?: number;
+}
+
+export interface RequestOptions {
+  /** `provider/model`. */
+  readonly model: string;
+  readonly images?: boolean;
+  readonly temperature?: number;
+  /** What the call may use at most, counted against the budget until it is settled. */
+  readonly reserve?: { readonly tokens?: number; readonly nanoUsd?: number };
+  readonly outputTokensMax?: number;
+}
+
+export interface RespondOptions {
+  readonly finish: "stop" | "tool-calls" | "length" | "refusal" | "content-filter" | "other";
+  readonly usage: Counted;
+  /** In nano-dollars; null when the price is not known. */
+  readonly costNanoUsd: number | null;
+  /** What the model said. A tool-call block has `call`, `tool` and `input`. */
+  readonly blocks: readonly Block[];
+  /** The effect of each tool that was asked for; by default `unsafe`. */
+  readonly effects?: Readonly<Record<string, "read" | "idempotent" | "unsafe">>;
+}
+
+export interface FailOptions {
+  readonly error: string;
+  readonly message?: string;
+  /** The text that the model had streamed. */
+  readonly partial?: string;
+  readonly usage?: Counted;
+  /** In nano-dollars; null, or absent, when it is not known. */
+  readonly costNanoUsd?: number | null;
+  /** The most that the call may have used besides. */
+  readonly unconfirmed?: { readonly tokens?: number; readonly nanoUsd?: number };
+}
+
+/** A call that may run once it is started. */
+export interface DrivenCall {
+  readonly call: string;
+  readonly tool: string;
+  readonly input: unknown;
+  /** The position of the request. */
+  readonly seq: number;
+  /** The same when the call runs again after a crash. */
+  readonly key: string;
+}
+
+export interface Requested {
+  readonly seq: number;
+  readonly parts: readonly Part[];
+  readonly digest: string;
+}
+
+export class Drive implements AsyncDisposable {
+  readonly session: SessionId;
+  readonly lease: Lease;
+  readonly #context: Context;
+  readonly #actor: string;
+
+  constructor(context: Context, lease: Lease, actor: string) {
+    this.#context = context;
+    this.session = lease.session;
+    this.lease = lease;
+    this.#actor = actor;
+  }
+
+  /** The state at the head, with what others wrote in the meantime. */
+  async state(): Promise<State> {
+    const { writer } = this.#context;
+    const state = await writer.current(this.session);
+    writer.assertHistory(this.session, this.lease.history);
+    return state;
+  }
+
+  /** Any command of a turn, for loops that decide on the state themselves. */
+  change(
+    build: Build,
+    options: { readonly actor?: string; readonly also?: Also; readonly asked?: boolean | undefined } = {},
+  ): Promise<Change> {
+    const { writer } = this.#context;
+    return writer.change(this.session, build, {
+      actor: options.actor ?? this.#actor,
+      epoch: this.lease.epoch,
+      history: this.lease.history,
+      also: options.also,
+      asked: options.asked,
+    });
+  }
+
+  /** Begins a turn with the input that waits. Gives its number. */
+  async begin(
+    options: { readonly tools?: { readonly digest: string; readonly definitions: readonly unknown[] } } = {},
+  ): Promise<number> {
+    checkOptions("begin", options, ["tools"]);
+    const { store } = this.#context;
+    const change = await this.change(async (state) => {
+      const waiting = await readWaiting(store, this.session, state);
+      const known = state.standing.tools.at(-1)?.digest === options.tools?.digest;
+      const tools = known ? {} : options;
+      return { do: "begin", inputs: takenOf(waiting), ...tools };
+    });
+    return this.#going(change).lastTurn;
+  }
+
+  /** Writes down what is about to be sent, and gives it. Send it only once this has resolved. */
+  async request(options: RequestOptions): Promise<Requested> {
+    const known = ["model", "images", "temperature", "reserve", "outputTokensMax"];
+    checkOptions("request", options, known);
+    const { model, images = false, temperature, reserve = {}, outputTokensMax = 4_096 } = options;
+    const settings: Settings = { model, images, ...(temperature === undefined ? {} : { temperature }) };
+    const { store, world } = this.#context;
+    let rendered: (Omit<Requested, "seq"> & { readonly renderer: number }) | null = null;
+    const change = await this.change(async (state) => {
+      const takes = await nextTaken(store, this.session, state);
+      rendered = await nextContext(this.#context, this.session, { state, settings, inputs: takes });
+      return {
+        do: "request",
+        model,
+        renderer: rendered.renderer,
+        context: rendered.digest,
+        parts: rendered.parts.length,
+        inputs: takes,
+        reserved: reserve,
+        outputTokensMax,
+        settings,
+        nowMs: world.now(),
+      };
+    });
+    this.#going(change);
+    if (rendered === null) throw new Error("invariant: a request was rendered");
+    const { parts, digest } = rendered as Omit<Requested, "seq">;
+    return { seq: change.firstSeq, parts, digest };
+  }
+
+  /** Writes down the answer, and gives the calls it asks for. */
+  async respond(options: RespondOptions): Promise<readonly DrivenCall[]> {
+    checkOptions("respond", options, ["finish", "usage", "costNanoUsd", "blocks", "effects"]);
+    const { finish, usage, costNanoUsd, effects = {} } = options;
+    if (!Array.isArray(options.blocks) || typeof usage !== "object" || usage === null) {
+      throw new SkeinError("invalid", "respond: blocks and usage are missing", {
+        hint: "give what the model said and the tokens it used",
+      });
+    }
+    const before = await this.state();
+    const said = safeJson(this.#context.world, options.blocks);
+    const { blocks, calls } = takeCalls(said, before, (tool) => effects[tool] ?? "unsafe");
+    const change = await this.change({
+      do: "respond",
+      model: inFlight(before),
+      finish,
+      usage,
+      costNanoUsd,
+      blocks,
+      calls,
+    });
+    return calls.flatMap(({ call, tool, input }) => {
+      const open = change.state.mind.calls.get(call);
+      return open === undefined ? [] : [{ call, tool, input, seq: open.seq, key: this.key(open.seq) }];
+    });
+  }
+
+  /**
+   * The model call came to nothing. Give `usage` and `costNanoUsd` as far as they are known; without them,
+   * all that was reserved stays unconfirmed. `partial` is the text that was streamed before it ended.
+   */
+  async fail(options: FailOptions): Promise<void> {
+    checkOptions("fail", options, ["error", "message", "partial", "usage", "costNanoUsd", "unconfirmed"]);
+    const { costNanoUsd = null, error, usage, unconfirmed } = options;
+    const { world } = this.#context;
+    const said = (text: string | undefined) => (text === undefined ? undefined : safeText(world, text));
+    const [message, partial] = [said(options.message), said(options.partial)];
+    const model = inFlight(await this.state());
+    const known = present({ usage, unconfirmed, message, partial });
+    await this.change({ do: "fail", model, error, retryable: true, costNanoUsd, ...known });
+  }
+
+  /** Writes down that these calls are about to run. Run them only once this has resolved. */
+  async start(...calls: readonly string[]): Promise<void> {
+    const nowMs = this.#context.world.now();
+    this.#going(await this.change({ do: "start", calls, nowMs }));
+  }
+
+  /** The outcome of a call. A long output is kept whole; the model sees its beginning and end. */
+  async settle(
+    call: string,
+    result: {
+      readonly status: "ok" | "error" | "unknown" | "skipped";
+      readonly output?: unknown;
+      readonly ms?: number;
+    },
+  ): Promise<void> {
+    checkOptions("settle", result, ["status", "output", "ms"]);
+    const { status, output = "" } = result;
+    if (typeof output !== "string") checkJson("settle: output", output);
+    const { length } = typeof output === "string" ? output : JSON.stringify(output);
+    const seq = length <= limit.toolOutputCharsMax ? null : (await this.state()).mind.calls.get(call)?.seq;
+    const shaped = typeof seq === "number" ? await shapeOutput(this.#context, output, seq) : {};
+    await this.change({ do: "settle", call, ...result, ...shaped, status });
+  }
+
+  async end(outcome: Extract<TurnCommand, { do: "end" }>["outcome"] = "completed"): Promise<void> {
+    await this.change({ do: "end", outcome });
+  }
+
+  /** The key of the call that was requested at a position. */
+  key(seq: number): string {
+    return this.#context.world.digest("", `${this.session}\n${seq}`);
+  }
+
+  /** A lease that cannot be given back runs out by itself; what was driven has ended all the same. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    try {
+      await this.lease.release();
+    } catch (error) {
+      const outOfReach = error instanceof SkeinError && ["unavailable", "unknown"].includes(error.code);
+      if (!outOfReach) throw error;
+    }
+  }
+
+  /** A limit that was reached suspends the session instead of doing what was asked. */
+  #going({ state }: Change): State["standing"] {
+    const { standing } = state;
+    if (standing.status === "running") return standing;
+    throw new SkeinError(
+      "refused",
+      `the session is ${standing.status} (${standing.why?.by ?? "no reason"})`,
+      {
+        hint: "see what it waits for; give it more, or activate it, and go on",
+      },
+    );
+  }
+}
+
+/** The model of the call in flight. */
+function inFlight({ standing }: State): string {
+  if (standing.reserved !== null) return standing.reserved.model;
+  throw new SkeinError("refused", "no model call is in flight", { hint: "request comes first" });
+}
+
+/**
+ * Takes the arguments of calls out of the blocks, where they would be a second time, and gives each call an
+ * id that no open call has. Providers repeat ids, and some give none.
+ */
+export function takeCalls(
+  blocks: readonly Block[],
+  state: State,
+  effectOf: (tool: string) => Called["effect"],
+): { readonly blocks: Block[]; readonly calls: Called[] } {
+  const calls: Called[] = [];
+  const taken = new Set<string>(state.mind.calls.keys());
+  const kept = blocks.map((block): Block => {
+    if (block.type !== "tool-call") return block;
+    const { input, ...rest } = block;
+    const call = freshId(block.call, taken);
+    taken.add(call);
+    calls.push({ call, tool: block.tool, effect: effectOf(block.tool), input: input ?? {}, verdict: "run" });
+    return { ...rest, call };
+  });
+  return { blocks: kept, calls };
+}
+
+function freshId(wanted: string, taken: ReadonlySet<string>): string {
+  const clean = wanted.replace(/[^A-Za-z0-9_.:-]/g, "-").slice(0, 100) || "call";
+  if (!taken.has(clean)) return clean;
+  for (let number = 2; ; number++) if (!taken.has(`${clean}-${number}`)) return `${clean}-${number}`;
+}
+
+export async function takeDrive(
+  context: Context,
+  session: SessionId,
+  options: DriveOptions & { readonly actor?: string; readonly expectSeq?: number } = {},
+): Promise<Drive> {
+  const { holder = context.holder, leaseMs = context.leaseMs, actor = context.actor, expectSeq } = options;
+  const lease = await takeLease(context, session, {
+    holder,
+    ...(leaseMs === undefined ? {} : { leaseMs }),
+    ...(expectSeq === undefined ? {} : { expectSeq }),
+  });
+  return new Drive(context, lease, actor);
+}

@@ -1,0 +1,51 @@
+/** Writes down what tools make of files: around calls, after an interrupt, and after a crash. */
+import { SkeinError } from "../../core/error.ts";
+import type { OpenCall } from "../../core/state.ts";
+import type { Store } from "../../store/port.ts";
+import type { FileWatch, OuterTool, WatchedCalls } from "../../tool/port.ts";
+import type { Drive } from "./drive.ts";
+import type { World } from "../world.ts";
+import { fileBlobs } from "../log/file-blobs.ts";
+
+interface Place {
+  readonly store: Store;
+  readonly world: World;
+}
+
+/** Looks before the calls run; undefined when nobody keeps versions. */
+export async function watchCalls(
+  place: Place,
+  files: FileWatch | undefined,
+  ready: readonly { readonly tool: OuterTool; readonly input: unknown }[],
+): Promise<WatchedCalls | undefined> {
+  if (files === undefined) return undefined;
+  const calls: { tool: OuterTool; input: unknown }[] = [];
+  for (const { tool, input } of ready) {
+    const checked = await tool.check(input);
+    if (checked.ok) calls.push({ tool, input: checked.value });
+  }
+  return files.begin(calls, { blobs: fileBlobs(place) });
+}
+
+/** What calls had changed when they were told to stop. */
+export async function noteRest(drive: Drive, watched: WatchedCalls, { seq, tool }: OpenCall): Promise<void> {
+  try {
+    await watched.record(async (changed) => {
+      if (changed.length > 0)
+        await drive.change({ do: "note", changed, cause: seq }, { actor: `tool:${tool}` });
+    });
+    await watched.over();
+  } catch (error) {
+    // Whoever has the lease now finds it out, as after a crash.
+    if (!(error instanceof SkeinError)) throw error;
+  }
+}
+
+/** What calls had changed when the process that ran them died. */
+export async function noteLeft(place: Place, drive: Drive, files: FileWatch | undefined): Promise<void> {
+  const changed = (await files?.left(fileBlobs(place))) ?? [];
+  if (changed.length === 0) return;
+  const { mind } = await drive.state();
+  const [started] = [...mind.calls.values()].filter(({ phase }) => phase === "started");
+  await drive.change({ do: "note", changed, ...(started === undefined ? {} : { cause: started.seq }) });
+}

@@ -1,0 +1,94 @@
+/**
+ * A handoff that a model puts into prose. The lists are those of the log; the model writes what stands in
+ * front of them. It is asked as for a summary: the intent is written down and what it may cost is reserved
+ * before, and what it did cost is written down with the handoff, or with the failure.
+ */
+import { SkeinError } from "../../core/error.ts";
+import { handoffPrompt, readProse } from "../../core/handoff/prompt.ts";
+import { quote, type SessionId } from "../../core/ids.ts";
+import type { State } from "../../core/state.ts";
+import { askModel, type Summarizer } from "./compact-summary.ts";
+import { nextContext } from "../context/context-reader.ts";
+import { gatherCrew, type Crew } from "./run-context.ts";
+import { takeDrive } from "./drive.ts";
+import type { Context } from "../deps.ts";
+import { handoffCommand, makeText, type Handoff } from "../branch/handoff.ts";
+import { keepLease } from "./lease-keeper.ts";
+import { safeText } from "../log/redact.ts";
+import { settle } from "./broken-call.ts";
+import type { StepWorld } from "./step.ts";
+import { agentOf } from "../workspace/session-agent.ts";
+import { modelOf } from "../context/model-settings.ts";
+
+/** Where the model had nothing to say, or could not be asked, the log alone must do. */
+export async function proseHandoff(
+  context: Context,
+  session: SessionId,
+  { model, tokensMax }: { readonly model: true | string; readonly tokensMax: number },
+): Promise<Handoff | { readonly failed: string }> {
+  checkModel(model);
+  const { actor } = await agentOf(context, session, await context.writer.current(session));
+  await using drive = await takeDrive(context, session, { actor });
+  await using keeper = keepLease(context, drive);
+  await using crew = await gatherCrew(context, session, await drive.state(), { signal: keeper.signal });
+  const step: StepWorld = { context, drive, crew, signal: keeper.signal, lesson: null };
+  const summarizer = await writerOf(context, crew, model);
+  const state = await drive.state();
+  const plain = await makeText(context, session, state, tokensMax);
+  const prompt = safeText(context.world, handoffPrompt(plain.text));
+  const toSeq = await readableTo(step, summarizer, state, prompt);
+  const asked = await askModel(step, summarizer, { toSeq, prompt, reason: "asked" }).catch(ifRefused);
+  if (asked.kind === "failed") return { failed: asked.error.message };
+  if (asked.kind === "stopped") return { failed: "the model was not asked" };
+  const count = await context.tokenizer.counter();
+  const { requestSeq, usage, costNanoUsd } = asked;
+  const text = readProse(asked.words, plain.text, { tokensMax, count });
+  let made: Handoff = plain;
+  let isHeard = true;
+  const change = await drive.change(
+    async (now) => {
+      made = await makeText(context, session, now, tokensMax, { text, model: summarizer.model.name });
+      isHeard = now.standing.reserved?.seq === requestSeq;
+      return { ...handoffCommand(context, made), ...(isHeard ? { usage, costNanoUsd } : {}) };
+    },
+    { asked: true },
+  );
+  // The turn was ended meanwhile and the call given up as lost: what it cost is known after all.
+  const over = { do: "fail", model: summarizer.model.name, error: "overtaken", retryable: false } as const;
+  if (!isHeard) await settle(drive, { ...over, requestSeq, usage, costNanoUsd });
+  return { ...made, seq: change.headSeq };
+}
+
+function checkModel(model: unknown): void {
+  if (model === true || (typeof model === "string" && model !== "")) return;
+  throw new SkeinError("invalid", `handoff: model is ${quote(model)}`, {
+    hint: 'true for the session\'s own, or a name such as "anthropic/claude-sonnet-4-5"',
+  });
+}
+
+async function writerOf(context: Context, crew: Crew, model: true | string): Promise<Summarizer> {
+  if (model === true || model === crew.model.name)
+    return { model: crew.model, settings: crew.settings, windowTokens: crew.model.facts.windowTokens };
+  const chosen = await modelOf(context, model);
+  const settings = { model: chosen.name, images: chosen.facts.images };
+  return { model: chosen, settings, windowTokens: chosen.facts.windowTokens };
+}
+
+/** All of the context if the model can read it; else only what stands in front of it, and the handoff. */
+async function readableTo(
+  { context, drive }: StepWorld,
+  { settings, windowTokens }: Summarizer,
+  state: State,
+  prompt: string,
+): Promise<number> {
+  const whole = { state, settings, inputs: [], toSeq: state.seq, prompt };
+  const { parts } = await nextContext(context, drive.session, whole);
+  const { tokens } = await context.tokenizer.estimate(parts);
+  return tokens <= windowTokens * 0.85 ? state.seq : 1;
+}
+
+/** No money for it is a reason to do without. */
+function ifRefused(error: unknown): { readonly kind: "failed"; readonly error: Error } {
+  if (error instanceof SkeinError && error.code === "refused") return { kind: "failed", error };
+  throw error;
+}

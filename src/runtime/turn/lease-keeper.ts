@@ -1,0 +1,124 @@
+/**
+ * Keeping the lease, and an ear on the log: the lease is renewed while a run goes on, and what others write
+ * (an interrupt, a cancellation, a new holder) is heard at once, also in the middle of a stream or a tool.
+ */
+import { SkeinError } from "../../core/error.ts";
+import type { State } from "../../core/state.ts";
+import type { Drive } from "./drive.ts";
+import type { Context } from "../deps.ts";
+import { isWithin, momentOf, type Moment } from "../read/lease-status.ts";
+
+export interface Keeper extends AsyncDisposable {
+  /** Aborted by an interrupt, by the end of the turn from outside, and by the loss of the lease. */
+  readonly signal: AbortSignal;
+  /**
+   * Whether the lease has certainly not run out, by this process's own clocks. One that may have run out is
+   * renewed first: after a pause that nobody noticed the session is still ours.
+   */
+  isHeld(): Promise<boolean>;
+  /** Throws `fenced` once the lease is lost. */
+  assertHeld(): void;
+  /** A new signal, if the last one was aborted by an interrupt of a turn that is over. */
+  rearm(state: State): void;
+}
+
+export function keepLease(context: Context, drive: Drive): Keeper {
+  const { store, world, writer } = context;
+  const { leaseMs } = drive.lease;
+  const over = new AbortController();
+  /** It was in force then; null once the run is over. */
+  let heldAt: Moment | null = drive.lease.asked;
+  let lost: SkeinError | null = null;
+  let control = new AbortController();
+  /** The turn that the signal is for; null before the first. */
+  let turnSeq: number | null = null;
+
+  async function renewing(): Promise<void> {
+    while (!over.signal.aborted) {
+      await world.sleep(leaseMs / 3, over.signal);
+      if (over.signal.aborted) return;
+      await renew();
+      if (lost !== null) return;
+    }
+  }
+
+  async function renew(): Promise<void> {
+    const asked = momentOf(world);
+    try {
+      await drive.lease.renew();
+      if (!over.signal.aborted) heldAt = asked;
+    } catch (error) {
+      // A store that does not answer now may answer in time.
+      if (!(error instanceof SkeinError) || error.code !== "fenced") return;
+      lost = error;
+      control.abort(error);
+    }
+  }
+
+  let looking = false;
+  let again = false;
+  async function look(): Promise<void> {
+    again = true;
+    if (looking) return;
+    looking = true;
+    while (again && !over.signal.aborted) {
+      again = false;
+      const state = await writer.current(drive.session).catch(() => null);
+      stopIfSetBack();
+      if (state !== null) heed(state);
+    }
+    looking = false;
+  }
+
+  /** Whoever of this process found it out: nothing of this run belongs to the log that is there now. */
+  function stopIfSetBack(): void {
+    try {
+      writer.assertHistory(drive.session, drive.lease.history);
+    } catch (error) {
+      lost ??= error as SkeinError;
+      control.abort(lost);
+    }
+  }
+
+  function heed({ seq, standing }: State): void {
+    // What was read before the turn began may come in later, and knows nothing of it.
+    if (turnSeq === null || seq < turnSeq) return;
+    const { turn, lease } = standing;
+    if (lease.held && lease.epoch !== drive.lease.epoch) {
+      lost ??= new SkeinError("fenced", `${drive.session} is run by ${lease.holder} now`, {
+        hint: "somebody else took the lease after it had run out",
+      });
+    }
+    const goesOn = turn !== null && turn.startedSeq === turnSeq && !turn.interrupted;
+    if (lost !== null || !goesOn) control.abort(lost ?? new Error("the turn was interrupted"));
+  }
+
+  const unwatch = store.watch(() => void look());
+  const renewal = renewing();
+  return {
+    get signal() {
+      return control.signal;
+    },
+    async isHeld() {
+      const isSure = (): boolean => heldAt !== null && isWithin(world, heldAt, leaseMs);
+      if (lost === null && !isSure() && !over.signal.aborted) await renew();
+      return lost === null && isSure();
+    },
+    assertHeld() {
+      if (lost !== null) throw lost;
+    },
+    rearm(state) {
+      turnSeq = state.standing.turn?.startedSeq ?? null;
+      if (control.signal.aborted && lost === null) control = new AbortController();
+      heed(state);
+    },
+    async [Symbol.asyncDispose]() {
+      over.abort();
+      // What a run that failed has left behind stops too, and begins nothing more.
+      heldAt = null;
+      control.abort(new Error("the run is over"));
+      unwatch();
+      await renewal;
+    },
+  };
+}

@@ -1,0 +1,127 @@
+/**
+ * Leases: the right to run a session. Taking one is an append, so an earlier holder's next append conflicts
+ * whatever the clocks say; time only decides when somebody else may try.
+ */
+import type { AppendRecord } from "../../core/command.ts";
+import { SkeinError } from "../../core/error.ts";
+import type { SessionId } from "../../core/ids.ts";
+import type { State } from "../../core/state.ts";
+import type { Context } from "../deps.ts";
+import { type Moment, momentOf, isFree } from "../read/lease-status.ts";
+import type { Written } from "../log/append-result.ts";
+
+/**
+ * A lease outlives its holder by at most this. Shorter saves recovery time, but a long pause of the process
+ * would then look like its death.
+ */
+const leaseMsDefault = 15_000;
+
+export class Lease implements AsyncDisposable {
+  readonly session: SessionId;
+  readonly holder: string;
+  /** The position of the record that took it; every write under the lease carries it. */
+  readonly epoch: number;
+  /** What else every write under the lease carries: it is of this history of the log alone. */
+  readonly history: number;
+  readonly leaseMs: number;
+  /** Right before it was asked for: it surely lasts `leaseMs` from here. */
+  readonly asked: Moment;
+  /** From here on, by the steady clock, an earlier holder that is still there knows that it has lost it. */
+  readonly aloneFromMs: number;
+  readonly #context: Context;
+  #released = false;
+
+  constructor(
+    context: Context,
+    taken: {
+      readonly session: SessionId;
+      readonly holder: string;
+      readonly epoch: number;
+      readonly history: number;
+      readonly leaseMs: number;
+      readonly asked: Moment;
+      readonly aloneFromMs: number;
+    },
+  ) {
+    this.#context = context;
+    this.session = taken.session;
+    this.holder = taken.holder;
+    this.epoch = taken.epoch;
+    this.history = taken.history;
+    this.leaseMs = taken.leaseMs;
+    this.asked = taken.asked;
+    this.aloneFromMs = taken.aloneFromMs;
+  }
+
+  /** Keeps it for another `leaseMs`. Rejects with `fenced` once somebody else has taken it. */
+  async renew(): Promise<void> {
+    const renewed = await this.#context.store.renew(this.session, this.epoch, this.leaseMs);
+    if (!renewed) throw lostLease(this.session, this.epoch);
+  }
+
+  /** Like the session's `append`, but only while this lease is in force. */
+  async append(records: readonly AppendRecord[], options: { readonly key?: string } = {}): Promise<Written> {
+    const { writer, actor } = this.#context;
+    const change = await writer.change(
+      this.session,
+      { do: "append", records },
+      { actor, epoch: this.epoch, history: this.history, key: options.key },
+    );
+    return { seq: change.firstSeq, headSeq: change.headSeq, duplicate: change.duplicate };
+  }
+
+  /** Gives it back. May be called twice; a lease that was lost already is not an error here. */
+  async release(): Promise<void> {
+    if (this.#released) return;
+    this.#released = true;
+    const { writer, actor } = this.#context;
+    const { epoch, history } = this;
+    // What is held in its place, if anything, is not this one.
+    if (writer.history(this.session) !== history) return;
+    try {
+      await writer.change(
+        this.session,
+        { do: "release", epoch },
+        { actor, epoch, history, lease: "release" },
+      );
+    } catch (error) {
+      if (!(error instanceof SkeinError) || error.code !== "fenced") throw error;
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.release();
+  }
+}
+
+export async function takeLease(
+  context: Context,
+  session: SessionId,
+  options: { readonly holder: string; readonly leaseMs?: number; readonly expectSeq?: number },
+): Promise<Lease> {
+  const { holder, leaseMs = leaseMsDefault, expectSeq } = options;
+  const { store, world, writer, actor } = context;
+  let asked = momentOf(world);
+  let rivalMs = 0;
+  const history = writer.history(session);
+  const build = async ({ standing }: State) => {
+    asked = momentOf(world);
+    const held = (await store.head(session))?.lease ?? null;
+    const before = held !== null && world.isGone?.(held.holder) !== true ? standing.lease : null;
+    rivalMs = before?.held === true ? before.leaseMs : 0;
+    return { do: "take", holder, leaseMs, ranOut: isFree(context, held) } as const;
+  };
+  const { firstSeq: epoch } = await writer.change(session, build, {
+    actor,
+    history,
+    expectSeq,
+    lease: { holder, leaseMs },
+  });
+  const aloneFromMs = momentOf(world).steadyMs + rivalMs;
+  return new Lease(context, { session, holder, leaseMs, asked, aloneFromMs, epoch, history });
+}
+
+const lostLease = (session: SessionId, epoch: number): SkeinError =>
+  new SkeinError("fenced", `the lease of epoch ${epoch} on ${session} is not in force any more`, {
+    hint: "somebody else runs the session now",
+  });

@@ -1,0 +1,130 @@
+/**
+ * Deltas: what is heard of an answer while it is made, for whoever listens in this process. Never stored.
+ * Those that were made here are kept at hand until their answer is whole, so that another process that comes
+ * in the middle of one hears it from its beginning.
+ */
+import type { SessionId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import type { Delta } from "../../model/port.ts";
+
+export type { Delta };
+
+export interface LiveDelta {
+  readonly type: "delta";
+  /** The `model.requested` that is being answered. */
+  readonly requestSeq: number;
+  readonly delta: Delta;
+}
+
+/** A part of an answer that is made here. */
+export interface LivePart {
+  readonly session: SessionId;
+  readonly requestSeq: number;
+  /** How much of the answer comes before it: see `sizeOf`. */
+  readonly after: number;
+  readonly deltas: readonly Delta[];
+}
+
+export interface Live {
+  /** Of an answer that is made here. */
+  publish(session: SessionId, delta: LiveDelta): void;
+  /** The answer is whole, or given up. */
+  end(session: SessionId, requestSeq: number): void;
+  /** Of an answer that is made in another process. */
+  pass(session: SessionId, delta: LiveDelta): void;
+  /** Until the function that comes back is called. */
+  listen(session: SessionId, heard: (delta: LiveDelta) => void): () => void;
+  /** Of all sessions. */
+  listenAll(heard: (session: SessionId, delta: LiveDelta) => void): () => void;
+  /** Of a session, or of all, what is made here; first what there is of it by now. */
+  overhear(session: SessionId | null, heard: (part: LivePart) => void): () => void;
+  /** Told which sessions somebody listens to, as that changes; null stands for all of them. */
+  attend(changed: (session: SessionId | null, isHeard: boolean) => void): () => void;
+}
+
+/** How much a delta is of an answer: characters of a text, or one. */
+export const sizeOf = (delta: Delta): number => (delta.type === "tool-call" ? 1 : delta.text.length);
+
+interface Made {
+  readonly requestSeq: number;
+  size: number;
+  /** Neighbors of one kind are one; null when it is too much to be kept. */
+  deltas: Delta[] | null;
+}
+
+export function makeLive(): Live {
+  const listeners = new Map<SessionId, Set<(delta: LiveDelta) => void>>();
+  const everywhere = new Set<(session: SessionId, delta: LiveDelta) => void>();
+  const made = new Map<SessionId, Made>();
+  const overhearing = new Set<(part: LivePart) => void>();
+  const attending = new Set<Parameters<Live["attend"]>[0]>();
+  const tell = (session: SessionId | null, isHeard: boolean): void => {
+    for (const changed of attending) changed(session, isHeard);
+  };
+
+  function pass(session: SessionId, delta: LiveDelta): void {
+    for (const heard of listeners.get(session) ?? []) heard(delta);
+    for (const heard of everywhere) heard(session, delta);
+  }
+
+  function keep(session: SessionId, { requestSeq, delta }: LiveDelta): void {
+    const before = made.get(session);
+    const now = before?.requestSeq === requestSeq ? before : { requestSeq, size: 0, deltas: [] };
+    made.set(session, now);
+    const part = { session, requestSeq, after: now.size, deltas: [delta] };
+    now.size += sizeOf(delta);
+    if (now.size > limit.liveAnswerCharsMax) now.deltas = null;
+    else if (now.deltas !== null) add(now.deltas, delta);
+    for (const heard of overhearing) heard(part);
+  }
+
+  return {
+    pass,
+    publish(session, delta) {
+      keep(session, delta);
+      pass(session, delta);
+    },
+    end(session, requestSeq) {
+      if (made.get(session)?.requestSeq === requestSeq) made.delete(session);
+    },
+    listen(session, heard) {
+      const set = listeners.get(session) ?? new Set();
+      listeners.set(session, set.add(heard));
+      if (set.size === 1) tell(session, true);
+      return () => {
+        if (!set.delete(heard) || set.size > 0) return;
+        listeners.delete(session);
+        tell(session, false);
+      };
+    },
+    listenAll(heard) {
+      everywhere.add(heard);
+      if (everywhere.size === 1) tell(null, true);
+      return () => {
+        if (everywhere.delete(heard) && everywhere.size === 0) tell(null, false);
+      };
+    },
+    overhear(session, heard) {
+      const wanted = (part: LivePart): void => {
+        if (session === null || part.session === session) heard(part);
+      };
+      for (const [of, { requestSeq, deltas }] of made)
+        if (deltas !== null) wanted({ session: of, requestSeq, after: 0, deltas: [...deltas] });
+      overhearing.add(wanted);
+      return () => void overhearing.delete(wanted);
+    },
+    attend(changed) {
+      attending.add(changed);
+      for (const session of listeners.keys()) changed(session, true);
+      if (everywhere.size > 0) changed(null, true);
+      return () => void attending.delete(changed);
+    },
+  };
+}
+
+function add(deltas: Delta[], delta: Delta): void {
+  const last = deltas.at(-1);
+  if (last !== undefined && last.type !== "tool-call" && last.type === delta.type)
+    deltas[deltas.length - 1] = { ...last, text: last.text + delta.text };
+  else deltas.push(delta);
+}

@@ -1,0 +1,71 @@
+/** Listening to a model: its deltas go to whoever listens here and now, its answer comes back whole. */
+import type { SessionId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import type { Part } from "../../core/context/part.ts";
+import { errorText } from "../../core/first-error.ts";
+import { ModelError, type Answer, type Model } from "../../model/port.ts";
+import { readBlob } from "../read/content.ts";
+import type { Context } from "../deps.ts";
+import { takeNote, type Streamed } from "./broken-call.ts";
+import { momentOf } from "../read/lease-status.ts";
+
+/** Rejects with `ModelError` only. An aborted signal is heard at once, whatever the driver does. */
+export async function listen(
+  context: Context,
+  session: SessionId,
+  model: Model,
+  call: {
+    readonly parts: readonly Part[];
+    readonly outputTokensMax: number;
+    readonly signal: AbortSignal;
+    /** Deltas belong to the request at this position. Null: nobody is to hear them. */
+    readonly requestSeq: number | null;
+    /** Filled with what was heard, for settling the call if it breaks off. */
+    readonly streamed: Streamed;
+  },
+): Promise<Answer> {
+  const { store, world, live } = context;
+  const over = new AbortController();
+  const signal = AbortSignal.any([call.signal, over.signal]);
+  const blob = (hash: string): Promise<Uint8Array> => readBlob(store, hash);
+  const { parts, outputTokensMax, requestSeq, streamed } = call;
+  const done = new AbortController();
+  try {
+    const stream = model.stream({ parts, outputTokensMax, blob, signal });
+    for (;;) {
+      const heard = new AbortController();
+      const quiet = AbortSignal.any([heard.signal, done.signal]);
+      const next = await Promise.race([
+        stream.next(),
+        stopped(call.signal, quiet),
+        world.sleep(limit.modelSilenceMs, quiet).then(() => "silence" as const),
+      ]);
+      heard.abort();
+      if (next === "stop") throw new ModelError("interrupted", "the call was interrupted");
+      if (next === "silence") throw new ModelError("dropped", "the model said nothing for too long");
+      if (next.done === true) return next.value;
+      if (takeNote(streamed, next.value, momentOf(world)) && requestSeq !== null)
+        live.publish(session, { type: "delta", requestSeq, delta: next.value });
+    }
+  } catch (error) {
+    if (error instanceof ModelError) throw error;
+    if (call.signal.aborted)
+      throw new ModelError("interrupted", "the call was interrupted", { cause: error });
+    // A driver that breaks its contract must not take the session with it.
+    const message = errorText(error);
+    throw new ModelError("failed", message, { cause: error });
+  } finally {
+    if (requestSeq !== null) live.end(session, requestSeq);
+    done.abort();
+    over.abort();
+  }
+}
+
+function stopped(signal: AbortSignal, done: AbortSignal): Promise<"stop"> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve("stop");
+    signal.addEventListener("abort", () => resolve("stop"), { once: true, signal: done });
+  });
+}
+
+/** The bytes of a blob that must be there. */

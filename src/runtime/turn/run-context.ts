@@ -1,0 +1,152 @@
+/**
+ * Who works on a session while it runs: its agent, its model, its tools. Made once for a run; nothing is
+ * written while it is made, so that what is missing is an error and leaves no trace.
+ */
+import { agentRules, mayOffer, type AgentDefinition, type AgentRules } from "../../core/workspace/agent.ts";
+import type { SessionId } from "../../core/ids.ts";
+import { Keyed } from "../../core/sorted-map.ts";
+import type { Settings, ToolDefinition } from "../../core/context/part.ts";
+import type { Ruling } from "../../core/tool/permission.ts";
+import { isUnreviewed } from "../../core/govern/review.ts";
+import type { State } from "../../core/state.ts";
+import type { Model } from "../../model/port.ts";
+import type { FileWatch, Tool, Toolbox } from "../../tool/port.ts";
+import { learnNamed, safeJson } from "../log/redact.ts";
+import { assertReviewed } from "../govern/review.ts";
+import type { Context } from "../deps.ts";
+import { judgeCall, readRules, type CallRules } from "../govern/rules.ts";
+import { agentOf, type SessionAgent } from "../workspace/session-agent.ts";
+import { readBindings } from "../read/bindings.ts";
+import { settingsFor, modelOf } from "../context/model-settings.ts";
+
+export interface Crew extends SessionAgent, AsyncDisposable {
+  readonly rules: AgentRules;
+  readonly model: Model;
+  readonly settings: Settings;
+  readonly tools: ReadonlyMap<string, Tool>;
+  /** Keeps versions of files that the tools change; undefined where nobody does. */
+  readonly files: FileWatch | undefined;
+  /** What the model is offered, and its digest. */
+  readonly offer: Offer;
+  /** Takes over tools that changed since, as servers may tell; `tools` and `offer` are then the new ones. */
+  refresh(signal: AbortSignal): Promise<void>;
+}
+
+interface Offer {
+  readonly digest: string;
+  readonly definitions: readonly ToolDefinition[];
+}
+
+export async function gatherCrew(
+  context: Context,
+  session: SessionId,
+  state: State,
+  options: { readonly signal: AbortSignal },
+): Promise<Crew> {
+  const { agent, actor, agentUnknown } = await agentOf(context, session, state);
+  const model = await modelOf(context, state.standing.model ?? agent?.model);
+  const toolbox = await openTools(context, session, state, options.signal);
+  let offered = offeredOf(context, agent, toolbox);
+  return {
+    agent,
+    agentUnknown,
+    actor,
+    model,
+    rules: agentRules(agent),
+    settings: settingsFor(model, agent),
+    files: toolbox.files,
+    get tools() {
+      return offered.tools;
+    },
+    get offer() {
+      return offered.offer;
+    },
+    async refresh(signal) {
+      if ((await toolbox.refresh?.(signal)) === true) offered = offeredOf(context, agent, toolbox);
+    },
+    [Symbol.asyncDispose]: () => toolbox[Symbol.asyncDispose](),
+  };
+}
+
+function offeredOf(
+  { world }: Context,
+  agent: AgentDefinition | null,
+  toolbox: Toolbox,
+): { readonly tools: ReadonlyMap<string, Tool>; readonly offer: Offer } {
+  const offered = toolbox.tools.filter(({ name }) => mayOffer(agent, name));
+  const told = offered.map(({ name, description, input }) => ({ name, description, input }));
+  const definitions = safeJson(world, told);
+  return {
+    tools: new Map(offered.map((tool) => [tool.name, tool])),
+    offer: { definitions, digest: world.digest("", JSON.stringify(definitions)) },
+  };
+}
+
+async function openTools(
+  context: Context,
+  session: SessionId,
+  state: State,
+  signal: AbortSignal,
+): Promise<Toolbox> {
+  if (context.tools === undefined) return { tools: [], [Symbol.asyncDispose]: async () => {} };
+  assertReviewed(session, state);
+  const bound = await readBindings(context, session, state);
+  for (const { secrets } of bound) learnNamed(context.world, secrets);
+  const source = await context.tools();
+  return source.open(bound, { signal, session });
+}
+
+export interface OfferedTool {
+  readonly name: string;
+  readonly description: string;
+  readonly effect: Tool["effect"];
+  readonly rule: "allow" | "ask" | "deny";
+}
+
+/** The tools that a run would offer now. Opens what they need, and closes it again. */
+export async function listTools(context: Context, session: SessionId): Promise<readonly OfferedTool[]> {
+  const state = await context.writer.current(session);
+  const crew = await agentOf(context, session, state);
+  const rules = await rulesOf(context, session, state, crew);
+  // What someone else bound is not opened to be listed: that may start a program of theirs.
+  const isForeign = isUnreviewed(state) || (await context.store.head(session))?.copy === true;
+  const shown = isForeign ? withoutBindings(state) : state;
+  await using toolbox = await openTools(context, session, shown, new AbortController().signal);
+  const offered: OfferedTool[] = [];
+  for (const tool of toolbox.tools) {
+    const { name, description, effect } = tool;
+    if (!mayOffer(crew.agent, name)) continue;
+    const { rule } = judgeTool(rules, tool, { input: {} });
+    offered.push({ name, description, effect, rule });
+  }
+  return offered;
+}
+
+const withoutBindings = (state: State): State => ({
+  ...state,
+  standing: { ...state.standing, bindings: Keyed.empty(), unreviewed: false },
+});
+
+/** What decides on the calls of a session at this state. */
+export async function rulesOf(
+  { store }: Context,
+  session: SessionId,
+  state: State,
+  { agent, agentUnknown }: Pick<Crew, "agent" | "agentUnknown">,
+): Promise<CallRules> {
+  const own = await readRules(store, session, state);
+  return { session: own, agent: agent?.permissions ?? [], agentUnknown };
+}
+
+/** What the rules say of a call of this tool. */
+export const judgeTool = (
+  rules: CallRules,
+  tool: Tool,
+  call: { readonly input: unknown; readonly checked?: unknown },
+): Ruling =>
+  judgeCall(rules, {
+    tool: tool.name,
+    effect: tool.effect,
+    contained: tool.effect !== "session" && tool.contained === true,
+    ...call,
+  });

@@ -1,0 +1,87 @@
+/** What session tools do: each act is one append with the call's result, or a reading and its result. */
+import type { SessionAct } from "../../core/tool/session-action.ts";
+import { SkeinError } from "../../core/error.ts";
+import type { OpenCall } from "../../core/state.ts";
+import type { Drive } from "./drive.ts";
+import { rememberBeside } from "../workspace/memory.ts";
+import { recall } from "../read/recall.ts";
+import { sendMessage } from "../message/send.ts";
+import type { Context } from "../deps.ts";
+import { errorText, shapeOutput } from "./tool-output.ts";
+
+/** Does it, and settles the call: what the session or the store refuses is told to the model. */
+export async function performAct(
+  context: Context,
+  drive: Drive,
+  call: { readonly id: string; readonly open: OpenCall; readonly actor: string },
+  act: SessionAct,
+): Promise<void> {
+  try {
+    await perform(context, drive, call, act);
+  } catch (error) {
+    if (!(error instanceof SkeinError) || !told.includes(error.code)) throw error;
+    await drive.change({ do: "settle", call: call.id, status: "error", output: errorText(error) });
+  }
+}
+
+/** What the model can do something about. All else ends the run. */
+const told: readonly SkeinError["code"][] = ["invalid", "not-found", "refused"];
+
+async function perform(
+  context: Context,
+  drive: Drive,
+  call: { readonly id: string; readonly open: OpenCall; readonly actor: string },
+  act: SessionAct,
+): Promise<void> {
+  const settle = { do: "settle", call: call.id, status: "ok" } as const;
+  switch (act.act) {
+    case "record":
+    case "retract": {
+      const { act: verb, ...rest } = act;
+      const output = `${verb === "record" ? "recorded" : "retracted"} ${act.kind} ${act.key}`;
+      await drive.change({ ...settle, output, act: { do: verb, ...rest } as never });
+      return;
+    }
+    case "remember": {
+      const { act: _, ...asked } = act;
+      const also = rememberBeside(context, asked);
+      const output = `later sessions will know ${act.kind} ${act.key}`;
+      await drive.state();
+      await drive.change({ ...settle, output }, { also });
+      return;
+    }
+    case "scratch":
+      await drive.change({
+        ...settle,
+        output: "done",
+        act: { do: "scratch", key: act.key, value: act.value },
+      });
+      return;
+    case "sleep": {
+      const { forMs, reason } = act;
+      const untilMs = act.untilMs ?? (forMs === undefined ? undefined : context.store.now() + forMs);
+      const until = untilMs === undefined ? {} : { untilMs };
+      const why = reason === undefined ? {} : { reason };
+      const output = "the session sleeps when this turn has ended";
+      await drive.change({ ...settle, output, act: { do: "sleep", ...until, ...why } });
+      return;
+    }
+    case "recall": {
+      const found = await recall(context, drive.session, await drive.state(), act);
+      await drive.change({ ...settle, ...(await shapeOutput(context, found, call.open.seq)) });
+      return;
+    }
+    case "send": {
+      const { act: _, to = null, text: value, ...message } = act;
+      const { epoch, history } = drive.lease;
+      const sender = { id: call.id, epoch, history, actor: call.actor };
+      await sendMessage(context, drive.session, { ...message, to, value }, sender);
+      return;
+    }
+    case "fork":
+      await (await import("../branch/children.ts")).forkChild(context, drive, call, act);
+      return;
+    case "open":
+      await (await import("../branch/children.ts")).openChild(context, drive, call, act);
+  }
+}

@@ -1,0 +1,227 @@
+/**
+ * One step of a turn: the context is rendered, the request written down, the model asked, its answer written
+ * down. What may cost something is reserved before and settled after, so that a crash loses no charge.
+ */
+import { budgetLeft } from "../../core/budget/budget.ts";
+import type { Called, Counted, Taken, Zoned } from "../../core/command/turn.ts";
+import { mayIn } from "../../core/session/lifecycle.ts";
+import { limit } from "../../core/limit.ts";
+import type { Part } from "../../core/context/part.ts";
+import { costOf } from "../../core/budget/price.ts";
+import type { Amounts, State } from "../../core/state.ts";
+import { corrected } from "../../core/context/token-count.ts";
+import { readZone } from "../../core/context/zone.ts";
+import { ModelError, type Answer, type ModelFacts } from "../../model/port.ts";
+import { storeAnswer } from "./store-answer.ts";
+import { nextContext, type Context as Rendered } from "../context/context-reader.ts";
+import { judgeTool, rulesOf, type Crew } from "./run-context.ts";
+import { takeCalls, type Drive } from "./drive.ts";
+import { nextTaken } from "../read/inbox.ts";
+import { listen } from "./model-stream.ts";
+import type { Context } from "../deps.ts";
+import { safeJson } from "../log/redact.ts";
+import { errorText } from "./tool-output.ts";
+import { nothingStreamed, recordBroken } from "./broken-call.ts";
+import { commandOf, findApproval, listApprovals } from "../workspace/approvals.ts";
+import { readBindings } from "../read/bindings.ts";
+
+/** A context and how many tokens it has, as far as that is known before it is sent. */
+export interface Measured {
+  readonly context: Rendered;
+  /** The state it was rendered at, and the inputs that a request then takes up. */
+  readonly atSeq: number;
+  readonly inputs: Taken;
+  readonly estimated: number;
+  readonly tokens: number;
+}
+
+/** What the last call taught about the tokenizer's error. */
+export interface Lesson {
+  readonly estimated: number;
+  readonly actual: number;
+}
+
+export interface StepWorld {
+  readonly context: Context;
+  readonly drive: Drive;
+  readonly crew: Crew;
+  /** Aborted by an interrupt and by the loss of the lease. */
+  signal: AbortSignal;
+  lesson: Lesson | null;
+  /** Whether a compaction is what a caller asked for, and bears the key of that call. */
+  readonly asked?: boolean;
+}
+
+/** What a request at this state would send. */
+export async function measure(step: StepWorld, state: State): Promise<Measured> {
+  const { context, drive, crew } = step;
+  const taken = await nextTaken(context.store, drive.session, state);
+  const rendered = await nextContext(context, drive.session, {
+    state,
+    settings: crew.settings,
+    inputs: taken,
+  });
+  const { tokens: estimated } = await context.tokenizer.estimate(rendered.parts);
+  const { lesson } = step;
+  const tokens = lesson === null ? estimated : corrected(estimated, lesson.estimated, lesson.actual);
+  return { context: rendered, atSeq: state.seq, inputs: taken, estimated, tokens };
+}
+
+/** The most that may come back: by the model, the agent, the window and the budget. */
+export function outputRoom(facts: ModelFacts, agentMax: number, tokens: number, left: Amounts): number {
+  const room = Math.min(facts.outputTokensMax, agentMax, facts.windowTokens - tokens);
+  const byTokens = left.tokens === undefined ? Infinity : left.tokens - tokens;
+  const { price } = facts;
+  const input = costOf(price, { inputTokens: tokens, outputTokens: 0 }) ?? 0;
+  const byMoney =
+    left.nanoUsd === undefined || price === null || price.output === 0
+      ? Infinity
+      : Math.floor((left.nanoUsd - input) / price.output);
+  return Math.max(limit.outputTokensMin, Math.floor(Math.min(room, byTokens, byMoney)));
+}
+
+/** What a call may use, and must be free in the budget before it is made. */
+export function reservation(facts: ModelFacts, tokens: number, outputTokensMax: number): Amounts {
+  const nanoUsd = costOf(facts.price, { inputTokens: tokens, outputTokens: outputTokensMax });
+  return { tokens: tokens + outputTokensMax, ...(nanoUsd === null ? {} : { nanoUsd }) };
+}
+
+export type Asked =
+  | { readonly kind: "answered" }
+  /** The session stands still, or the turn was ended by somebody else. */
+  | { readonly kind: "stopped" }
+  | { readonly kind: "failed"; readonly error: ModelError };
+
+export async function takeStep(step: StepWorld, first: Measured): Promise<Asked> {
+  const { context, drive, crew } = step;
+  const { world } = context;
+  const { facts, name: model } = crew.model;
+  let measured = first;
+  let outputTokensMax = 0;
+  const requested = await drive.change(async (state) => {
+    // Somebody may have written since: what is sent must be what the log says then.
+    if (state.seq !== measured.atSeq) measured = await measure(step, state);
+    const { context: rendered, tokens, inputs } = measured;
+    outputTokensMax = outputRoom(facts, crew.rules.outputTokensMax, tokens, budgetLeft(state));
+    return {
+      do: "request",
+      model,
+      renderer: rendered.renderer,
+      context: rendered.digest,
+      parts: rendered.parts.length,
+      inputs,
+      reserved: reservation(facts, tokens, outputTokensMax),
+      estimatedTokens: tokens,
+      outputTokensMax,
+      settings: crew.settings,
+      nowMs: world.now(),
+    };
+  });
+  if (requested.state.standing.reserved === null) return { kind: "stopped" };
+  const begun = world.now();
+  const parts: readonly Part[] = measured.context.parts;
+  const requestSeq = requested.headSeq;
+  const streamed = nothingStreamed(context);
+  try {
+    const { signal } = step;
+    const call = { parts, outputTokensMax, signal, requestSeq, streamed };
+    const answer = await listen(context, drive.session, crew.model, call);
+    await respond(step, measured, answer, { ms: Math.max(0, world.now() - begun), requestSeq });
+    return { kind: "answered" };
+  } catch (error) {
+    if (!(error instanceof ModelError)) throw error;
+    const reserved = reservation(facts, measured.tokens, outputTokensMax);
+    const inputTokens = measured.tokens;
+    const { model } = crew;
+    const broken = { model, requestSeq, error, streamed, reserved, inputTokens, isStep: true };
+    await recordBroken(context, drive, broken);
+    return { kind: "failed", error };
+  }
+}
+
+async function respond(
+  step: StepWorld,
+  measured: Measured,
+  answer: Answer,
+  { ms, requestSeq }: { readonly ms: number; readonly requestSeq: number },
+): Promise<void> {
+  const { context, drive, crew } = step;
+  const { facts, name: model } = crew.model;
+  const usage = answer.usage ?? (await counted(context, measured, answer));
+  const costNanoUsd = costOf(facts.price, usage);
+  const sent = answer.sent === null ? {} : { sent: context.world.digest("", answer.sent) };
+  if (answer.usage !== null)
+    step.lesson = { estimated: measured.estimated, actual: answer.usage.inputTokens };
+  // Calls are judged by what they will run with.
+  const { blocks: answered, wrong } = storeAnswer(answer, (value) => safeJson(context.world, value));
+  const over = { do: "fail", model, requestSeq, error: "overtaken", retryable: false } as const;
+  await drive.change(async (state) => {
+    const { reserved, status } = state.standing;
+    // The turn was ended while the model was asked: the answer is of no use, but it was paid.
+    if (reserved?.seq !== requestSeq || !mayIn(status, "settle")) return { ...over, usage, costNanoUsd };
+    const { blocks, calls } = takeCalls(answered, state, (tool) => crew.tools.get(tool)?.effect ?? "unsafe");
+    const places = answered.flatMap((block, place) => (block.type === "tool-call" ? [place] : []));
+    const judged: Called[] = [];
+    for (const [number, call] of calls.entries()) {
+      judged.push(await judge(step, state, call, wrong.get(places[number] ?? -1)));
+    }
+    const zone = zoneNow(step, state, usage.inputTokens + usage.outputTokens);
+    const { finish } = answer;
+    return {
+      do: "respond",
+      model,
+      finish,
+      usage,
+      costNanoUsd,
+      blocks,
+      calls: judged,
+      ...sent,
+      ms,
+      zone,
+    };
+  });
+}
+
+/** Whether a call may run: it is known, its arguments are as they should be, and the rules allow it. */
+async function judge(
+  step: StepWorld,
+  state: State,
+  call: Called,
+  unfit: string | undefined,
+): Promise<Called> {
+  const { context, drive, crew } = step;
+  const tool = crew.tools.get(call.tool);
+  const wrong = (reason: string): Called => ({ ...call, verdict: "error", reason });
+  if (tool === undefined) {
+    const names = [...crew.tools.keys()];
+    const there = names.length === 0 ? "there are none" : `there are ${names.slice(0, 50).join(", ")}`;
+    return wrong(`there is no tool ${call.tool}; ${there}`);
+  }
+  if (unfit !== undefined) return wrong(unfit);
+  const checked = await tool.check(call.input);
+  if (!checked.ok) return wrong(errorText(checked.message));
+  const rules = await rulesOf(context, drive.session, state, crew);
+  const { rule, reason } = judgeTool(rules, tool, { input: call.input, checked: checked.value });
+  if (rule === "allow") return call;
+  const why = reason === undefined || reason === null ? "" : `: ${reason}`;
+  if (rule === "deny") return { ...call, verdict: "deny", reason: `not allowed${why}` };
+  const command = commandOf(tool, checked.value, await readBindings(context, drive.session, state));
+  if (command === undefined) return { ...call, verdict: "ask" };
+  // What was allowed for good is written down as approved when it starts, if it still is then.
+  if (findApproval(await listApprovals(context), call.tool, command) !== undefined) return call;
+  return { ...call, verdict: "ask", command };
+}
+
+function zoneNow({ context, crew }: StepWorld, state: State, tokens: number): Zoned {
+  const { windowTokens } = crew.model.facts;
+  const { contextFrom, lastTurn } = state.standing;
+  const turns = lastTurn - contextFrom.turn;
+  const ageMs = Math.max(0, context.world.now() - contextFrom.at);
+  return readZone({ tokens, windowTokens, turns, ageMs }, crew.rules.zones);
+}
+
+/** A provider that does not count is counted for. */
+async function counted(context: Context, measured: Measured, answer: Answer): Promise<Counted> {
+  const outputTokens = await context.tokenizer.count(JSON.stringify(answer.blocks));
+  return { inputTokens: measured.tokens, outputTokens, estimated: true };
+}

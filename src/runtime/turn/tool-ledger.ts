@@ -1,0 +1,271 @@
+/**
+ * The tool ledger: brings every open call to an outcome. A call that has not started is started, which is
+ * written down first. One that a dead runner had started is settled by its declared effect: what only reads
+ * or may be repeated runs again with the same key; what is unsafe is asked about (`probe`), or unknown.
+ */
+import type { CommandOf } from "../../core/command.ts";
+import type { HeldBack } from "../../core/command/turn.ts";
+import { SkeinError } from "../../core/error.ts";
+import type { TreeChange } from "../../core/tool/file-version.ts";
+import type { OpenCall, State } from "../../core/state.ts";
+import type { OuterTool, Tool, WatchedCalls } from "../../tool/port.ts";
+import { performAct } from "./session-actions.ts";
+import { readContent } from "../read/content.ts";
+import { judgeTool, rulesOf, type Crew } from "./run-context.ts";
+import type { Drive } from "./drive.ts";
+import { noteRest, watchCalls } from "./file-changes.ts";
+import type { Context } from "../deps.ts";
+import { pathRules, type CallRules } from "../govern/rules.ts";
+import { errorText, shapeOutput } from "./tool-output.ts";
+import { runTool, type Ran } from "./tool-run.ts";
+import { commandOf, findApproval, listApprovals } from "../workspace/approvals.ts";
+import { momentOf } from "../read/lease-status.ts";
+import { readBindings } from "../read/bindings.ts";
+
+export interface LedgerWorld {
+  readonly context: Context;
+  readonly drive: Drive;
+  readonly crew: Crew;
+  readonly signal: AbortSignal;
+  /** Whether the lease is still certainly ours: asked right before a tool runs. */
+  readonly isHeld: () => Promise<boolean>;
+}
+
+type Ready = Entry & { readonly tool: OuterTool };
+
+interface Entry {
+  readonly id: string;
+  readonly open: OpenCall;
+  readonly input: unknown;
+  readonly tool: Tool | undefined;
+}
+
+/** Resolves when every call has its outcome, or when the session stands still or was interrupted. */
+export async function settleCalls(ledger: LedgerWorld, state: State): Promise<void> {
+  const entries = await readEntries(ledger, state);
+  const asked = entries.filter(({ open }) => open.phase === "asked");
+  if (asked.length > 0) {
+    const on = asked.map(({ open }) => open.seq).slice(0, 100);
+    await ledger.drive.change({ do: "suspend", by: "approval", on, reason: "tool calls wait for approval" });
+    return;
+  }
+  const ready: Ready[] = [];
+  const unsure: Entry[] = [];
+  for (const entry of entries) {
+    if (ledger.signal.aborted) return;
+    const { tool } = entry;
+    if (tool?.effect === "session") {
+      if (!(await isHeldBack(ledger, entry, tool))) await actOn(ledger, entry, tool);
+    } else if (isCutOff(entry) && !(await isUndone(ledger, entry))) unsure.push(entry);
+    else if (tool === undefined) await gone(ledger, entry);
+    else ready.push({ ...entry, tool });
+  }
+  if (ready.length > 0 && !(await runAll(ledger, ready))) return;
+  // Last, since asking about one suspends the session, and nothing more is begun then.
+  const open = (await ledger.drive.state()).mind.calls;
+  for (const { id, open: call } of unsure) if (open.has(id)) await unknown(ledger, id, call);
+}
+
+/** False when the session stands still or was interrupted, and nothing more is to be done. */
+async function runAll(ledger: LedgerWorld, ready: readonly Ready[]): Promise<boolean> {
+  const { drive, context, crew, signal } = ledger;
+  const watched = await watchCalls(context, crew.files, ready);
+  let going: readonly Ready[] = ready;
+  let rules: CallRules | null = null;
+  // Rules may have been set since the calls were requested or approved: those that hold now decide.
+  const started = await drive.change(async (state) => {
+    const denied: HeldBack[] = [];
+    const approved: HeldBack[] = [];
+    const now = await rulesOf(context, drive.session, state, crew);
+    rules = now;
+    for (const entry of ready) {
+      const held = await heldBackBy(ledger, { state, rules: now }, entry, entry.tool);
+      if (held !== null) (held.allow ? approved : denied).push({ call: entry.id, reason: held.reason });
+    }
+    going = ready.filter(({ id }) => !denied.some(({ call }) => call === id));
+    const calls = going.map(({ id }) => id);
+    return { do: "start", calls, nowMs: context.world.now(), denied, approved };
+  });
+  if (started.state.standing.status !== "running") {
+    await watched?.over();
+    return false;
+  }
+  const ended = await Promise.all(going.map((entry) => runEntry(ledger, entry, { watched, rules })));
+  const left = going.find((_, place) => ended[place] === "left");
+  if (left === undefined) await watched?.over();
+  else if (watched !== undefined) await noteRest(drive, watched, left.open);
+  return !signal.aborted;
+}
+
+/**
+ * Why a call may not run by the rules as they are now, or by which saved approval it may; null when it just
+ * may. A call that a person approved, or that had started before a crash, runs unless it is denied. Wrong
+ * arguments are reported when it runs.
+ */
+async function heldBackBy(
+  { context, drive }: LedgerWorld,
+  { state, rules }: { readonly state: State; readonly rules: CallRules },
+  { input, open }: Entry,
+  tool: Tool,
+): Promise<{ readonly allow: boolean; readonly reason: string } | null> {
+  const checked = await tool.check(input);
+  if (!checked.ok) return null;
+  const { rule, reason } = judgeTool(rules, tool, { input, checked: checked.value });
+  if (rule === "deny") return { allow: false, reason: `not allowed${reason === null ? "" : `: ${reason}`}` };
+  if (rule === "allow" || open.phase === "approved" || open.attempts > 0) return null;
+  const command = commandOf(tool, checked.value, await readBindings(context, drive.session, state));
+  const saved = command && findApproval(await listApprovals(context), tool.name, command);
+  if (saved !== undefined) return { allow: true, reason: `always allowed: ${saved.name}` };
+  const late = "not run: a rule set since the request asks for approval of this call; request it again";
+  return { allow: false, reason: late };
+}
+
+/** The same for a session tool, which is settled here if it may not run. */
+async function isHeldBack(ledger: LedgerWorld, entry: Entry, tool: Tool): Promise<boolean> {
+  const { context, drive, crew } = ledger;
+  const state = await drive.state();
+  const rules = await rulesOf(context, drive.session, state, crew);
+  const held = await heldBackBy(ledger, { state, rules }, entry, tool);
+  if (held === null) return false;
+  const denied = [{ call: entry.id, reason: held.reason }];
+  await drive.change({ do: "start", calls: [], nowMs: context.world.now(), denied });
+  return true;
+}
+
+async function readEntries({ context, drive, crew }: LedgerWorld, state: State): Promise<Entry[]> {
+  const entries: Entry[] = [];
+  for (const [id, open] of state.mind.calls.entries()) {
+    const content = (await readContent(context.store, drive.session, open.seq)) as
+      | { input?: unknown }
+      | undefined;
+    entries.push({ id, open, input: content?.input, tool: crew.tools.get(open.tool) });
+  }
+  return entries.toSorted((a, b) => a.open.seq - b.open.seq);
+}
+
+async function actOn(
+  { context, drive, crew }: LedgerWorld,
+  { id, open, input }: Entry,
+  tool: Extract<Tool, { effect: "session" }>,
+): Promise<void> {
+  const checked = await tool.check(input);
+  if (!checked.ok) {
+    await drive.change({ do: "settle", call: id, status: "error", output: errorText(checked.message) });
+    return;
+  }
+  await performAct(context, drive, { id, open, actor: crew.actor }, tool.act(checked.value));
+}
+
+/** The tool is no longer there: unbound since, or of another program. */
+async function gone(ledger: LedgerWorld, { id, open }: Entry): Promise<void> {
+  const output = `the tool ${open.tool} is not there any more`;
+  await ledger.drive.change({ do: "settle", call: id, status: "error", output });
+}
+
+/** Whether a dead runner was in the middle of it. What it was when it was requested counts, not today. */
+const isCutOff = ({ open }: Entry): boolean => open.phase === "started" && open.effect === "unsafe";
+
+/** Whether it certainly did not happen. If it certainly did, it is settled so. */
+async function isUndone(ledger: LedgerWorld, { id, open, tool, input }: Entry): Promise<boolean> {
+  const { context, drive, signal } = ledger;
+  if (tool === undefined || tool.effect === "session") return false;
+  const checked = await tool.check(input);
+  if (!checked.ok) return false;
+  const ask = () => tool.probe?.(drive.key(open.seq), { input: checked.value, signal }).catch(() => null);
+  let probed = await ask();
+  // An earlier holder that is still there may be about to run it: asked again once it must have stopped.
+  const waitMs = drive.lease.aloneFromMs - momentOf(context.world).steadyMs;
+  if (probed?.outcome === "not-done" && waitMs > 0) {
+    await context.world.sleep(waitMs, signal);
+    probed = signal.aborted ? null : await ask();
+  }
+  if (probed?.outcome === "done") {
+    const shaped = await shapeOutput(context, probed.output ?? "it had been done", open.seq);
+    await settleResult(drive, { do: "settle", call: id, ...shaped, status: "ok" });
+  }
+  return probed?.outcome === "not-done";
+}
+
+/** It never runs again by itself: model and person are told that nobody knows. */
+async function unknown({ drive, crew }: LedgerWorld, id: string, { tool }: OpenCall): Promise<void> {
+  const output = `the run of ${tool} was cut off: its effect is not known. Look before repeating it`;
+  const ask = crew.rules.onUnknown === "ask";
+  await drive.change({ do: "settle", call: id, status: "unknown", output, ask });
+}
+
+/** How long a call that was told to stop is waited for before its files are looked at. */
+const stopMs = 500;
+
+/** `left`: nobody wants the result, and whoever ends the turn settles the call. */
+async function runEntry(
+  ledger: LedgerWorld,
+  { id, open, tool, input }: Ready,
+  { watched, rules }: { readonly watched: WatchedCalls | undefined; readonly rules: CallRules | null },
+): Promise<"settled" | "left"> {
+  const { context, drive, signal } = ledger;
+  const { world } = context;
+  const checked = await tool.check(input);
+  if (!checked.ok) {
+    await drive.change({ do: "settle", call: id, status: "error", output: errorText(checked.message) });
+    return "settled";
+  }
+  // A process that was paused longer than its lease may find somebody else at work on this very call.
+  if (!(await ledger.isHeld())) return "left";
+  const begun = world.now();
+  const isPathDenied =
+    rules === null ? undefined : pathRules(rules, { tool: tool.name, input: checked.value });
+  const call = {
+    key: drive.key(open.seq),
+    session: drive.session,
+    seq: open.seq,
+    signal,
+    ...(isPathDenied === undefined ? {} : { isPathDenied }),
+  };
+  let ended: Promise<unknown> = Promise.resolve();
+  const run: OuterTool["run"] = (...given) => (ended = tool.run(...given));
+  const ran: Ran | null = await runTool(
+    context,
+    Object.create(tool, { run: { value: run } }) as OuterTool,
+    checked.value,
+    call,
+  );
+  if (ran === null) {
+    // What it does to files while it stops is its work, too.
+    if (watched !== undefined) await Promise.race([ended.catch(() => undefined), world.sleep(stopMs)]);
+    return "left";
+  }
+  const ms = Math.max(0, world.now() - begun);
+  const ask = ran.status === "unknown" && ledger.crew.rules.onUnknown === "ask" ? { ask: true } : {};
+  // Somebody may have ended the turn meanwhile, and settled the call with it.
+  const settle = async (changed: readonly TreeChange[]) =>
+    settleResult(drive, { do: "settle", call: id, ms, late: true, ...ask, ...ran, ...toldOf(ran, changed) });
+  await (watched === undefined || tool.effect === "read" ? settle([]) : watched.record(settle));
+  return "settled";
+}
+
+/**
+ * Settles a call. A result that no record can hold is replaced by a note: the tool ran, and a call without an
+ * outcome would stop the session at every run.
+ */
+async function settleResult(drive: Drive, result: CommandOf<"settle">): Promise<void> {
+  try {
+    await drive.change(result);
+  } catch (error) {
+    if (!(error instanceof SkeinError) || error.code !== "invalid") throw error;
+    const { blocks: _, detail: __, ...rest } = result;
+    const output = `the tool ran, but its result could not be stored: ${errorText(error)}`;
+    await drive.change({ ...rest, output });
+  }
+}
+
+/** What changed, and in the result's detail why that may not be all. */
+function toldOf(
+  ran: Ran,
+  changed: readonly TreeChange[],
+): { readonly changed?: readonly TreeChange[]; readonly detail?: unknown } {
+  if (changed.length === 0) return {};
+  const unkept = changed.flatMap((one) => one.unkept ?? []);
+  const detail: unknown = "detail" in ran ? ran.detail : {};
+  const isOpen = typeof detail === "object" && detail !== null && !Array.isArray(detail);
+  return { changed, ...(unkept.length > 0 && isOpen ? { detail: { ...detail, unkept } } : {}) };
+}

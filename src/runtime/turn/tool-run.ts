@@ -1,0 +1,86 @@
+/** Running one call of a tool: under its time-out, until it ends or nobody waits for it any more. */
+import { OutcomeUnknown, type OuterTool } from "../../tool/port.ts";
+import type { Store } from "../../store/port.ts";
+import { errorText, shapeOutput, type Shaped } from "./tool-output.ts";
+import type { World } from "../world.ts";
+
+export type Ran =
+  | Shaped
+  /** It was told to stop and did not come back: what it did is not known. */
+  | { readonly status: "unknown"; readonly output: string };
+
+/** How long a tool that was told to stop is waited for, so that it can still say what it did. */
+const graceMs = 2_000;
+
+interface Place {
+  readonly store: Store;
+  readonly world: World;
+}
+
+/**
+ * Resolves to null when the signal was aborted from outside, by an interrupt or a lost lease: then nobody
+ * wants the result.
+ */
+export async function runTool(
+  place: Place,
+  tool: OuterTool,
+  input: unknown,
+  call: {
+    readonly key: string;
+    readonly session: string;
+    readonly seq: number;
+    readonly signal: AbortSignal;
+  },
+): Promise<Ran | null> {
+  const { world } = place;
+  const over = new AbortController();
+  const signal = AbortSignal.any([call.signal, over.signal]);
+  const done = new AbortController();
+  const running = attempt(tool, input, { ...call, signal });
+  const timedOut = world.sleep(tool.timeoutMs, done.signal).then(() => "time" as const);
+  const stopped = aborted(call.signal, done.signal).then(() => "stop" as const);
+  try {
+    const first = await Promise.race([running, timedOut, stopped]);
+    if (first === "stop") return null;
+    if (first !== "time") return await shape(place, tool, first, call.seq);
+    over.abort(new Error(`it took longer than ${tool.timeoutMs} ms`));
+    const late = await Promise.race([running, world.sleep(graceMs, done.signal).then(() => null)]);
+    const said = `it took longer than ${tool.timeoutMs} ms and was stopped`;
+    if (late !== null) return { status: "error", output: "error" in late ? said : `${said}, too late` };
+    return tool.effect === "unsafe"
+      ? { status: "unknown", output: `${said}; whether it took effect is not known` }
+      : { status: "error", output: said };
+  } finally {
+    done.abort();
+  }
+}
+
+type Attempt = { readonly value: unknown } | { readonly error: unknown };
+
+async function attempt(
+  tool: OuterTool,
+  input: unknown,
+  call: Parameters<OuterTool["run"]>[1],
+): Promise<Attempt> {
+  try {
+    return { value: await tool.run(input, call) };
+  } catch (error) {
+    return { error };
+  }
+}
+
+async function shape(place: Place, tool: OuterTool, ended: Attempt, seq: number): Promise<Ran> {
+  if ("error" in ended && ended.error instanceof OutcomeUnknown && tool.effect === "unsafe") {
+    return { status: "unknown", output: errorText(ended.error) };
+  }
+  if ("error" in ended) return { status: "error", output: errorText(ended.error) };
+  return shapeOutput(place, ended.value, seq);
+}
+
+/** Resolves when the signal is aborted; never when `done` comes first. */
+function aborted(signal: AbortSignal, done: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    signal.addEventListener("abort", () => resolve(), { once: true, signal: done });
+  });
+}

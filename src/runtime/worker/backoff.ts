@@ -1,0 +1,169 @@
+/**
+ * Sessions that could not be run: each is left alone for a while, longer each time, so that it neither spins
+ * nor keeps the others from their turn. One that fails again and again is suspended, and says why.
+ */
+import { SkeinError, type ErrorCode } from "../../core/error.ts";
+import type { SessionId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import { dueOf, heldBy } from "../../core/trigger/schedule.ts";
+import type { State } from "../../core/state.ts";
+import { errorText } from "../../core/first-error.ts";
+import type { WorkerRow } from "../../store/port.ts";
+import type { Context } from "../deps.ts";
+import type { Told } from "./worker.ts";
+import { isFree } from "../read/lease-status.ts";
+import { agentOf } from "../workspace/session-agent.ts";
+import { modelOf } from "../context/model-settings.ts";
+
+export interface Trials {
+  /** How many there are. */
+  readonly size: number;
+  /** Until when the session is left alone; 0 when it may be tried. */
+  untilMs(session: SessionId): number;
+  /** When the next of them may be tried. */
+  nextMs(): number;
+  /**
+   * Rejects when it failed before and its model still cannot be had: it is not taken from others for that,
+   * and nothing is written.
+   */
+  check(session: SessionId): Promise<void>;
+  failed(session: SessionId, error: unknown): Promise<void>;
+  /** Leaves it alone for a moment; nothing failed. */
+  pause(session: SessionId): void;
+  passed(session: SessionId): void;
+}
+
+interface Trial {
+  readonly times: number;
+  readonly untilMs: number;
+  /** Where its log ended, and how often in a row it still ended there the next time. */
+  readonly seq: number;
+  readonly calm: number;
+}
+
+const fresh: Trial = { times: 0, untilMs: 0, seq: 0, calm: 0 };
+
+/** Twice as long each time. */
+const firstMs = 1_000;
+const mostMs = 300_000;
+/** Somebody else was quicker: that is how it should be. */
+const overtakenMs = 50;
+const overtaken: readonly ErrorCode[] = ["conflict", "fenced"];
+/** May be well again by itself, or on another worker. */
+const passing: readonly ErrorCode[] = ["unavailable", "unknown"];
+/** What is bound and cannot be opened for such a reason is not there until somebody puts it there. */
+const lasting = ["ENOENT", "ENOTDIR", "EACCES", "EPERM", "EISDIR", "ELOOP"];
+/** How often it is tried before it is suspended. */
+const timesMax = 3;
+const passingTimesMax = 8;
+/** So often nobody has touched it: 7 to 15 seconds after the first try; every worker looks each second. */
+const calmMin = 3;
+
+function mayPass(error: unknown): boolean {
+  if (!(error instanceof SkeinError) || !passing.includes(error.code)) return false;
+  const code = error.cause instanceof Error && "code" in error.cause ? error.cause.code : null;
+  return typeof code !== "string" || !lasting.includes(code);
+}
+
+export function makeTrials(context: Context, worker: string, tell: (told: Told) => void): Trials {
+  const { writer, store } = context;
+  const trials = new Map<SessionId, Trial>();
+
+  /** Those that nobody needs to remember any more. */
+  function forget(): void {
+    for (const [session, { untilMs }] of trials)
+      if (untilMs + 2 * mostMs < store.now()) trials.delete(session);
+  }
+
+  async function modelOfSession(session: SessionId): Promise<string | undefined> {
+    const state = await writer.current(session);
+    const { agent } = await agentOf(context, session, state);
+    return state.standing.model ?? agent?.model;
+  }
+
+  /** Its model cannot be had here, for want of a key or of a provider: only a person can change that. */
+  async function lacksModel(session: SessionId, error: unknown): Promise<boolean> {
+    if (!(error instanceof SkeinError)) return false;
+    return modelOf(context, await modelOfSession(session)).then(
+      () => false,
+      (cause: unknown) => cause instanceof SkeinError,
+    );
+  }
+
+  /** Whether none of them has all places taken, or a limit in the way. */
+  async function haveRoom(workers: readonly WorkerRow[], session: SessionId): Promise<boolean> {
+    const [row] = await store.scheduled([session]);
+    const leased = (await store.leased()).filter(({ lease }) => !isFree(context, lease));
+    const runs = (name: string): number =>
+      leased.filter(({ lease }) => `${lease?.holder}@`.startsWith(`${name}@`)).length;
+    const limits = workers.flatMap((one) => one.limits);
+    const isHeld = row === undefined || row.copy === true || heldBy(row, leased, limits) !== null;
+    return !isHeld && workers.every(({ name, concurrency }) => runs(name) < concurrency);
+  }
+
+  /** Whether it has been tried often enough. */
+  async function isHopeless(session: SessionId, error: unknown, { times, calm }: Trial): Promise<boolean> {
+    const most = mayPass(error) ? passingTimesMax : timesMax;
+    if (!(await lacksModel(session, error))) return times >= most;
+    // Another worker may have the key that is missing here. It would have taken it by now, if it has a place.
+    const others = (await store.workers()).filter(
+      ({ name, untilMs }) => name !== worker && untilMs > store.now(),
+    );
+    if (others.length === 0) return true;
+    return calm < calmMin ? times >= most : haveRoom(others, session);
+  }
+
+  async function suspended(session: SessionId, error: unknown): Promise<boolean> {
+    const text = errorText(error);
+    const build = ({ standing, ...state }: State) => {
+      const stands = dueOf({ standing, ...state }) === 0 && !standing.lease.held;
+      if (!stands) throw new SkeinError("conflict", `${session} changed in the meantime`);
+      const reason = `it could not be run: ${text}`.slice(0, limit.reasonCharsMax);
+      return { do: "suspend", by: "error", reason } as const;
+    };
+    return writer.change(session, build, { actor: "system" }).then(
+      () => true,
+      () => false,
+    );
+  }
+
+  return {
+    get size() {
+      return trials.size;
+    },
+    untilMs(session) {
+      const atMs = trials.get(session)?.untilMs ?? 0;
+      // Further ahead than anything is ever put off: the clock went back.
+      return atMs > store.now() + mostMs ? 0 : atMs;
+    },
+    nextMs() {
+      const times = [...trials.values()].map(({ untilMs }) => untilMs);
+      return Math.min(Infinity, ...times.filter((atMs) => atMs > store.now()));
+    },
+    async check(session) {
+      if ((trials.get(session)?.times ?? 0) > 0) await modelOf(context, await modelOfSession(session));
+    },
+    async failed(session, error) {
+      const code = error instanceof SkeinError ? error.code : null;
+      forget();
+      if (code !== null && overtaken.includes(code)) return this.pause(session);
+      const head = await store.head(session).catch(() => null);
+      if (head === undefined) return void trials.delete(session);
+      const before = trials.get(session) ?? fresh;
+      const times = before.times + 1;
+      const againMs = Math.min(mostMs, firstMs * 2 ** (times - 1));
+      const seq = head?.seq ?? 0;
+      const calm = seq === before.seq ? before.calm + 1 : 0;
+      const trial = { times, untilMs: store.now() + againMs, seq, calm };
+      trials.set(session, trial);
+      const hopeless = await isHopeless(session, error, trial).catch(() => false);
+      const isOver = hopeless && (await suspended(session, error));
+      if (isOver) trials.delete(session);
+      tell({ told: "failed", session, error, againMs: isOver ? null : againMs });
+    },
+    pause(session) {
+      trials.set(session, { ...(trials.get(session) ?? fresh), untilMs: store.now() + overtakenMs });
+    },
+    passed: (session) => void trials.delete(session),
+  };
+}

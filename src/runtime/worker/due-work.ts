@@ -1,0 +1,80 @@
+/** What time brings about: a session wakes, expires or is overdue, a trigger fires, a request is given up. */
+import type { SessionId } from "../../core/ids.ts";
+import { deadlineLabel, deadlineOf, overdueLabel } from "../../core/trigger/deadline.ts";
+import { SkeinError } from "../../core/error.ts";
+import { spanText } from "../../core/govern/policy.ts";
+import { dueOf, expiryOf } from "../../core/trigger/schedule.ts";
+import type { State } from "../../core/state.ts";
+import { giveUp } from "../message/deliver.ts";
+import type { Context } from "../deps.ts";
+import { indexEntryOf } from "../log/session-index.ts";
+import { fireDue, ifOvertaken } from "../trigger/fire.ts";
+
+/**
+ * Does for a session what is due by the clock. Resolves to when it is due next; 0 when there is something to
+ * run. What the index said of it is put right.
+ */
+export async function attend(context: Context, session: SessionId): Promise<number | null> {
+  const { writer, store } = context;
+  const before = await writer.current(session);
+  await wake(context, session, before);
+  if (before.standing.status !== "suspended") await fireDue(context, session, before);
+  await expire(context, session, before);
+  await suspendOverdue(context, session, before);
+  const overdue = [...before.standing.requests.values()].some(({ deadlineMs }) => deadlineMs <= store.now());
+  if (overdue) await giveUp(context, session);
+  const after = await writer.current(session);
+  // Nothing was written, so nothing has put the index right: it may stem from an earlier layout.
+  if (after.seq === before.seq)
+    await store.index(session, await indexEntryOf(store, session, after), after.seq);
+  return dueOf(after);
+}
+
+/** Closes a session that was opened to expire, once nothing was written to it for so long. */
+async function expire({ store, writer }: Context, session: SessionId, before: State): Promise<void> {
+  const isOver = (state: State): boolean => {
+    const expiresMs = expiryOf(state);
+    return expiresMs !== null && expiresMs <= store.now() && dueOf(state) !== 0;
+  };
+  if (!isOver(before)) return;
+  const build = (state: State) => {
+    if (!isOver(state)) throw new SkeinError("conflict", `${session} changed in the meantime`);
+    const idle = spanText(store.now() - state.at);
+    const after = spanText(state.standing.expiresAfterIdleMs ?? 0);
+    const reason = `idle for ${idle}, and it was opened to expire after ${after}`;
+    return { do: "close", outcome: "expired", reason } as const;
+  };
+  await writer.change(session, build, { actor: "system" }).catch(ifOvertaken);
+}
+
+/** Whether its deadline has passed. */
+export function isOverdue(state: State, nowMs: number): boolean {
+  const deadlineMs = deadlineOf(state);
+  return deadlineMs !== null && deadlineMs <= nowMs;
+}
+
+/**
+ * Suspends a session whose deadline has passed, and then takes the deadline away, so that whoever lets it go
+ * on is not stopped again. Whoever dies in between leaves it suspended; at worst it is suspended once more.
+ */
+async function suspendOverdue({ store, writer }: Context, session: SessionId, before: State): Promise<void> {
+  const deadline = before.standing.labels.get(deadlineLabel);
+  if (!isOverdue(before, store.now()) || deadline === undefined) return;
+  const actor = "system";
+  const build = (state: State) => {
+    if (!isOverdue(state, store.now()))
+      throw new SkeinError("conflict", `${session} changed in the meantime`);
+    return { do: "suspend", by: "error", reason: `its deadline has passed: ${deadline}` } as const;
+  };
+  const done = await writer.change(session, build, { actor }).catch(ifOvertaken);
+  if (done === undefined) return;
+  const relabel = { do: "label", set: { [overdueLabel]: deadline }, remove: [deadlineLabel] } as const;
+  await writer.change(session, relabel, { actor }).catch(ifOvertaken);
+}
+
+async function wake({ store, writer }: Context, session: SessionId, { standing }: State): Promise<void> {
+  const untilMs = standing.sleep?.untilMs ?? null;
+  if (standing.status !== "sleeping" || untilMs === null || untilMs > store.now()) return;
+  const text = `The time you slept until has come: ${new Date(untilMs).toISOString()}.`;
+  await writer.change(session, { do: "wake", by: "time", text }, { actor: "system" }).catch(ifOvertaken);
+}

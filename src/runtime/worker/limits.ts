@@ -1,0 +1,22 @@
+/** How many sessions are run at once, and of what: what the worker was told, policies, and agents say. */
+import { limitsOf } from "../../core/govern/policy.ts";
+import type { RunLimit } from "../../core/trigger/schedule.ts";
+import { agentLimits } from "../workspace/agents.ts";
+import type { Context } from "../deps.ts";
+import { workspaceHead } from "../read/known-heads.ts";
+import { followedPolicies } from "../workspace/policies.ts";
+
+/** Gives all that hold now. They are read again when something was written to the workspace's log. */
+export function makeLimits(context: Context, own: readonly RunLimit[]): () => Promise<readonly RunLimit[]> {
+  const { store } = context;
+  let seen = "";
+  let limits: readonly RunLimit[] = own;
+  return async () => {
+    const { seq, hash } = await workspaceHead(store);
+    if (`${seq} ${hash}` === seen) return limits;
+    const policies = limitsOf(await followedPolicies(context));
+    limits = [...own, ...policies, ...(await agentLimits(context))];
+    seen = `${seq} ${hash}`;
+    return limits;
+  };
+}

@@ -1,0 +1,487 @@
+/**
+ * A worker: picks sessions that have something to do, runs them side by side, and does what time brings
+ * about. It keeps nothing that matters: what is due is in the store, the right to run is a lease, and another
+ * worker goes on where this one died. Clocks only decide when something is tried.
+ */
+import { spendOf, type Spend } from "../../core/budget/money.ts";
+import { SkeinError } from "../../core/error.ts";
+import type { SessionId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import {
+  choose,
+  dueOf,
+  givesWay,
+  heldBy,
+  usedUp,
+  workerMs,
+  type RunLimit,
+} from "../../core/trigger/schedule.ts";
+import type { State } from "../../core/state.ts";
+import { errorText } from "../../core/first-error.ts";
+import type { DueRow } from "../../store/port.ts";
+import { deliverAll } from "../message/deliver.ts";
+import { makeHeadLister, type HeadLister } from "../govern/anchor.ts";
+import type { Context } from "../deps.ts";
+import type { Ran } from "../turn/runner.ts";
+import { attend, isOverdue } from "./due-work.ts";
+import { makeLimits } from "./limits.ts";
+import { outcomeOf, reasonOf } from "./run-summary.ts";
+import { makeTrials, type Trials } from "./backoff.ts";
+import { makeWatches, type Watches } from "../trigger/watches.ts";
+import type { Source } from "../trigger/source.ts";
+import { isFree } from "../read/lease-status.ts";
+
+export interface WorkOptions {
+  /** Sessions that are run at once; by default 4. */
+  readonly concurrency?: number;
+  /** At most so many at once of an agent, a model, or a label; counted over all workers. */
+  readonly limits?: readonly RunLimit[];
+  /** Who this worker is, to others; by default the engine's holder. */
+  readonly name?: string;
+  readonly leaseMs?: number;
+  /** It looks after these sessions alone, and at nothing else of the store; asked again at every look. */
+  readonly only?: () => readonly SessionId[];
+  /** Told of what happens, for a log. */
+  readonly tell?: (told: Told) => void;
+}
+
+/** What a worker has to tell. */
+export type Told =
+  | { readonly told: "began"; readonly session: SessionId; readonly by: string | null }
+  | {
+      readonly told: "ended";
+      readonly session: SessionId;
+      readonly ran: Ran;
+      /** How its last turn ended; null when none did in this run. */
+      readonly outcome: string | null;
+      /** What this run cost; what may come on top; and calls of an unknown price. */
+      readonly nanoUsd: number;
+      readonly unconfirmedNanoUsd: number;
+      readonly unpriced: number;
+    }
+  /** It stops before its next step, and goes on when the more urgent one has left a place. */
+  | { readonly told: "yielded"; readonly session: SessionId; readonly to: SessionId }
+  /** It could not be run; null: it was suspended for that, else it is tried again in so many milliseconds. */
+  | {
+      readonly told: "failed";
+      readonly session: SessionId;
+      readonly error: unknown;
+      readonly againMs: number | null;
+    }
+  | { readonly told: "trouble"; readonly session: SessionId | null; readonly text: string };
+
+interface Running {
+  readonly row: DueRow;
+  /** The turn that it was begun for: whoever goes on with another has had its turn. */
+  readonly turn: number;
+  readonly stop: AbortController;
+  readonly done: Promise<void>;
+}
+
+/** What a look found. */
+interface Seen {
+  readonly limits: readonly RunLimit[];
+  /** Run by others. */
+  readonly others: readonly DueRow[];
+  /** Have something to do, and may be taken, in order. */
+  readonly ready: readonly DueRow[];
+  /** Whether there may be more of them. */
+  readonly cut: boolean;
+}
+
+const concurrencyDefault = 4;
+/** However long nothing is due, the store and the clock are looked at as often. */
+const lookMs = 1_000;
+/** How often it makes itself known. */
+const beatMs = workerMs / 3;
+/** Candidates looked at in one go, besides some for each place. */
+const rowsMin = 32;
+/** How often messages to other stores are tried again. */
+const deliverMs = 5_000;
+/** How often a worker looks whether a list of heads is due; the first time so long after it began. */
+const listMs = 60_000;
+/**
+ * After a look that took longer than this it rests for as long, within bounds: many wait, or the store is
+ * busy, perhaps with the looks of many workers.
+ */
+const briefMs = 20;
+const restMsMax = 100;
+
+export class Worker implements AsyncDisposable {
+  readonly name: string;
+  readonly #context: Context;
+  readonly #options: WorkOptions;
+  readonly #concurrency: number;
+  readonly #watches: Watches;
+  readonly #limits: () => Promise<readonly RunLimit[]>;
+  readonly #running = new Map<SessionId, Running>();
+  /** Who stops before its next step, and for whom. */
+  readonly #yielding = new Map<SessionId, SessionId>();
+  readonly #trials: Trials;
+  readonly #over = new AbortController();
+  readonly #sinceMs: number;
+  readonly #unwatch: () => void;
+  readonly #loop: Promise<void>;
+  #news = new AbortController();
+  #nextBeatMs = 0;
+  #beaten = "";
+  #nextDeliveryMs = 0;
+  readonly #heads: HeadLister;
+  #nextListMs: number | null = null;
+
+  constructor(context: Context, options: WorkOptions, sources: readonly Source[]) {
+    this.#context = context;
+    this.#options = options;
+    this.name = options.name ?? context.holder;
+    this.#concurrency = options.concurrency ?? concurrencyDefault;
+    this.#sinceMs = context.store.now();
+    this.#limits = makeLimits(context, options.limits ?? []);
+    this.#trials = makeTrials(context, this.name, (told) => this.#tell(told));
+    this.#heads = makeHeadLister(context);
+    this.#watches = makeWatches(context, sources, (session, text) =>
+      this.#tell({ told: "trouble", session, text }),
+    );
+    // A reason is given, for without one each would be made anew, with where it was made.
+    this.#unwatch = context.store.watch(() => this.#news.abort("appended"));
+    this.#loop = this.#work();
+  }
+
+  /** A name of one's own does not tell which process it is, and so not that it is gone. */
+  #holder(): string {
+    const { self } = this.#context.world;
+    return self === undefined || this.name.startsWith(self) ? this.name : `${this.name}@${self}`;
+  }
+
+  /** Stops before the next steps, gives every lease back, and resolves when all is given back. */
+  async stop(): Promise<void> {
+    this.#over.abort();
+    this.#news.abort();
+    await this.#loop;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+
+  async #work(): Promise<void> {
+    const { world } = this.#context;
+    while (!this.#over.signal.aborted) {
+      this.#news = new AbortController();
+      const beganMs = world.now();
+      let waitMs = lookMs;
+      try {
+        waitMs = await this.#look();
+      } catch (error) {
+        this.#trouble(error);
+      }
+      const tookMs = world.now() - beganMs;
+      if (tookMs > briefMs) await world.sleep(Math.min(tookMs, restMsMax), this.#over.signal);
+      if (!this.#over.signal.aborted) await world.sleep(waitMs, this.#news.signal);
+    }
+    await this.#end();
+  }
+
+  /** One look at what is due. Resolves to how long there is nothing to look at, if nothing is appended. */
+  async #look(): Promise<number> {
+    const { store } = this.#context;
+    const limits = await this.#limits();
+    await this.#beat(limits);
+    const beside =
+      this.#options.only === undefined
+        ? [() => this.#watches.follow(), () => this.#deliver(), () => this.#listHeads()]
+        : [];
+    for (const part of beside) await part().catch((error: unknown) => this.#trouble(error));
+    const nowMs = store.now();
+    // What runs past its deadline is suspended, and stops before its next step.
+    for (const { row } of this.#running.values())
+      if ((row.deadlineMs ?? Infinity) <= nowMs) await this.#attendOne(row.session);
+    const leased = await store.leased();
+    const rows = await this.#due(nowMs);
+    const { ready, attended } = await this.#attend([...this.#left(leased), ...rows], nowMs);
+    const others = leased.filter(({ session, lease }) => !this.#running.has(session) && !this.#isFree(lease));
+    const cut = this.#options.only === undefined && rows.length >= this.#page(nowMs).limit;
+    const seen = { limits, others, ready, cut };
+    const begun = await this.#start(seen);
+    const left = { ...seen, ready: ready.filter(({ session }) => !this.#running.has(session)) };
+    this.#makeWay(left);
+    await this.#takeTurns(left);
+    if (attended || !begun) return 0;
+    const times = [
+      (await store.nextDue(nowMs)) ?? Infinity,
+      this.#trials.nextMs(),
+      ...[...this.#running.values()].flatMap(({ row }) =>
+        (row.deadlineMs ?? 0) > nowMs ? [row.deadlineMs ?? 0] : [],
+      ),
+      this.#watches.nextMs(),
+    ];
+    const waits = times.map((atMs) => atMs - store.now());
+    for (const { due, lease } of others)
+      if (due === 0 && lease !== null) waits.push(lease.untilMs - store.now());
+    return Math.max(0, Math.min(lookMs, ...waits));
+  }
+
+  async #due(nowMs: number): Promise<readonly DueRow[]> {
+    const { store } = this.#context;
+    const { only } = this.#options;
+    if (only === undefined) return store.due(this.#page(nowMs));
+    const rows = await store.scheduled(only());
+    const isOver = (lease: DueRow["lease"]): boolean => lease === null || lease.untilMs <= store.now();
+    return rows.filter(({ due, lease }) => due !== null && due <= nowMs && isOver(lease));
+  }
+
+  #isMine(session: SessionId): boolean {
+    const { only } = this.#options;
+    return only === undefined || only().includes(session);
+  }
+
+  /** Those that cannot be run now lie in front of the others, for they have waited the longest. */
+  #page(nowMs: number): { readonly nowMs: number; readonly limit: number; readonly perAgent: number } {
+    const spare = this.#trials.size + this.#running.size;
+    const limit = rowsMin + 4 * this.#concurrency + spare;
+    return { nowMs, limit, perAgent: limit };
+  }
+
+  /** What the dead of this machine left behind: nobody has to wait until their leases run out. */
+  #left(leased: readonly DueRow[]): DueRow[] {
+    const nowMs = this.#context.store.now();
+    return leased.filter(
+      ({ session, due, lease }) =>
+        due === 0 && lease !== null && lease.untilMs > nowMs && this.#isFree(lease) && this.#isMine(session),
+    );
+  }
+
+  #isFree(lease: DueRow["lease"]): boolean {
+    return isFree(this.#context, lease);
+  }
+
+  /** Does what time brings about, and gives those that have something to run. */
+  async #attend(
+    rows: readonly DueRow[],
+    nowMs: number,
+  ): Promise<{ readonly ready: readonly DueRow[]; readonly attended: boolean }> {
+    const ready: DueRow[] = [];
+    let attended = false;
+    for (const row of rows) {
+      const { session, due } = row;
+      if (this.#running.has(session) || this.#trials.untilMs(session) > nowMs) continue;
+      if (due === 0) ready.push(row);
+      else {
+        attended = true;
+        await this.#attendOne(session);
+      }
+    }
+    return { ready, attended };
+  }
+
+  /** What is still due by the clock after it was attended to is left alone for a while. */
+  async #attendOne(session: SessionId): Promise<void> {
+    try {
+      const dueMs = await attend(this.#context, session);
+      if (dueMs !== null && dueMs !== 0 && dueMs <= this.#context.store.now()) this.#trials.pause(session);
+    } catch (error) {
+      await this.#trials.failed(session, error);
+    }
+  }
+
+  /** Begins to run what may be run. False when something turned out to have nothing to do. */
+  async #start({ limits, others, ready, cut }: Seen): Promise<boolean> {
+    const { store } = this.#context;
+    const going = (): DueRow[] => [...others, ...[...this.#running.values()].map(({ row }) => row)];
+    const free = (): number => this.#concurrency - this.#running.size;
+    let sure = await this.#begin(choose(ready, going(), { limits, most: free() }) as readonly DueRow[]);
+    const full = usedUp(going(), limits);
+    if (free() === 0 || !cut || full.length === 0) return sure;
+    // Those that wait for a limit must not hide others that do not.
+    const rows = await store.due({ ...this.#page(store.now()), except: full });
+    const { ready: more } = await this.#attend(rows, store.now());
+    const chosen = choose(more, going(), { limits, most: free() }) as readonly DueRow[];
+    sure = (await this.#begin(chosen)) && sure;
+    return sure;
+  }
+
+  /** What the index says may stem from an earlier layout: the state decides. */
+  async #begin(chosen: readonly DueRow[]): Promise<boolean> {
+    let sure = true;
+    for (const row of chosen) {
+      if (this.#over.signal.aborted) return true;
+      const { session } = row;
+      try {
+        const state = await this.#context.writer.current(session);
+        if (dueOf(state) === 0 && !isOverdue(state, this.#context.store.now())) this.#run(row, state);
+        else {
+          sure = false;
+          await this.#attendOne(session);
+        }
+      } catch (error) {
+        await this.#trials.failed(session, error);
+      }
+    }
+    return sure;
+  }
+
+  /** The least urgent sessions stop before their next step where more urgent ones wait. */
+  #makeWay({ limits, others, ready }: Seen): void {
+    const spoken = new Set(this.#yielding.values());
+    const waiting = ready.toSorted((a, b) => a.priority - b.priority).slice(0, this.#concurrency);
+    for (const urgent of waiting) {
+      if (spoken.has(urgent.session)) continue;
+      const mine = [...this.#running.values()]
+        .filter(({ stop }) => !stop.signal.aborted)
+        .map(({ row }) => row);
+      const isFull = this.#running.size >= this.#concurrency;
+      const least = givesWay(urgent, mine, others, { limits, isFull });
+      if (least === null) continue;
+      this.#giveWay(least.session, urgent.session);
+    }
+  }
+
+  /** One that always has more to do does not keep its place for ever while others of its priority wait. */
+  async #takeTurns({ limits, others, ready }: Seen): Promise<void> {
+    if (ready.length === 0) return;
+    for (const [session, { row, turn, stop }] of this.#running) {
+      if (stop.signal.aborted) continue;
+      const { standing } = await this.#context.writer.current(session);
+      if (standing.lastTurn <= turn) continue;
+      const rows = [...this.#running.values()].map((one) => one.row);
+      const without = [...rows.filter((one) => one !== row), ...others];
+      const isFull = this.#running.size >= this.#concurrency;
+      const spoken = new Set(this.#yielding.values());
+      const next = ready.find(
+        (one) =>
+          one.priority === row.priority &&
+          !spoken.has(one.session) &&
+          heldBy(one, without, limits) === null &&
+          (isFull || heldBy(one, [...without, row], limits) !== null),
+      );
+      if (next !== undefined) this.#giveWay(session, next.session);
+    }
+  }
+
+  #giveWay(session: SessionId, to: SessionId): void {
+    this.#yielding.set(session, to);
+    this.#running.get(session)?.stop.abort();
+    this.#tell({ told: "yielded", session, to });
+  }
+
+  #run(row: DueRow, before: State): void {
+    const { session } = row;
+    const { standing } = before;
+    const spent = spendOf(before);
+    const turn = standing.turn === null ? standing.lastTurn + 1 : standing.lastTurn;
+    const stop = new AbortController();
+    const { leaseMs } = this.#options;
+    const signal = AbortSignal.any([stop.signal, this.#over.signal]);
+    // Without it, the run is one that somebody else of this process began.
+    let began = false;
+    const admit = async (): Promise<boolean> => {
+      // Somebody else may have done it all since it was looked at.
+      const isDue = dueOf(await this.#context.writer.current(session)) === 0;
+      began = isDue && (await this.#hasRoom(row));
+      if (began) await this.#tellBegan(session);
+      return began;
+    };
+    const holder = this.#holder();
+    const options = { holder, signal, admit, ...(leaseMs === undefined ? {} : { leaseMs }) };
+    const run = async (): Promise<void> => {
+      try {
+        await this.#trials.check(session);
+        const ran = await this.#context.runs.run(session, options);
+        if (!began) return;
+        this.#trials.passed(session);
+        await this.#tellEnded(session, ran, spent);
+      } catch (error) {
+        await this.#trials.failed(session, error);
+      }
+    };
+    const leave = (): void => {
+      this.#running.delete(session);
+      this.#yielding.delete(session);
+      this.#news.abort();
+    };
+    this.#running.set(session, { row, turn, stop, done: run().then(leave, leave) });
+  }
+
+  /** Two workers may have seen the same room: whoever took the lease later gives it back. */
+  async #hasRoom(row: DueRow): Promise<boolean> {
+    const limits = await this.#limits();
+    if (limits.length === 0) return true;
+    const leased = (await this.#context.store.leased()).filter(({ lease }) => !this.#isFree(lease));
+    const mine = leased.find(({ session }) => session === row.session);
+    const before = leased.filter(({ lease }) => (lease?.order ?? 0) < (mine?.lease?.order ?? Infinity));
+    const earlier = before.filter(({ session }) => session !== row.session);
+    return heldBy(mine ?? row, earlier, limits) === null;
+  }
+
+  async #beat(limits: readonly RunLimit[], untilMs?: number): Promise<void> {
+    const { store, world } = this.#context;
+    const nowMs = world.now();
+    const said = JSON.stringify(limits);
+    // A clock that was set back must not keep it silent.
+    const isEarly = nowMs < this.#nextBeatMs && nowMs > this.#nextBeatMs - 2 * beatMs;
+    if (untilMs === undefined && isEarly && said === this.#beaten) return;
+    this.#nextBeatMs = nowMs + beatMs;
+    this.#beaten = said;
+    const worker = { name: this.name, sinceMs: this.#sinceMs, concurrency: this.#concurrency, limits };
+    await store.beat({ ...worker, untilMs: untilMs ?? store.now() + workerMs });
+  }
+
+  async #deliver(): Promise<void> {
+    const nowMs = this.#context.world.now();
+    if (nowMs < this.#nextDeliveryMs && nowMs > this.#nextDeliveryMs - 2 * deliverMs) return;
+    this.#nextDeliveryMs = nowMs + deliverMs;
+    await deliverAll(this.#context);
+  }
+
+  /** The newest list says when the next is due, whichever process made it: no leader is needed. */
+  async #listHeads(): Promise<void> {
+    const nowMs = this.#context.world.now();
+    const dueMs = (this.#nextListMs ??= nowMs + listMs);
+    if (nowMs < dueMs && nowMs > dueMs - 2 * listMs) return;
+    this.#nextListMs = nowMs + listMs;
+    const { cut } = await this.#heads.listIfDue(limit.headsEveryMs);
+    if (cut.length === 0) return;
+    throw new SkeinError("corrupt", `${cut.length} logs no longer hold their listed heads, first ${cut[0]}`, {
+      hint: 'run "skein verify"; a restore that was meant is accepted by "skein anchor accept --reason TEXT"',
+    });
+  }
+
+  async #end(): Promise<void> {
+    this.#unwatch();
+    await this.#watches.stop();
+    const ended = new AbortController();
+    const all = Promise.all([...this.#running.values()].map(({ done }) => done)).then(() => ended.abort());
+    await Promise.race([all, this.#context.world.sleep(limit.closeGraceMs, ended.signal)]);
+    await this.#beat([], 0).catch(() => undefined);
+  }
+
+  async #tellBegan(session: SessionId): Promise<void> {
+    if (this.#options.tell === undefined) return;
+    const by = await reasonOf(this.#context.store, session).catch(() => null);
+    this.#tell({ told: "began", session, by });
+  }
+
+  async #tellEnded(session: SessionId, ran: Ran, spent: Spend): Promise<void> {
+    if (this.#options.tell === undefined) return;
+    const { writer, store } = this.#context;
+    const outcome = await outcomeOf(store, session).catch(() => null);
+    const now = spendOf(await writer.current(session));
+    const cost = {
+      nanoUsd: now.nanoUsd - spent.nanoUsd,
+      unconfirmedNanoUsd: now.unconfirmedNanoUsd - spent.unconfirmedNanoUsd,
+      unpriced: now.unpriced - spent.unpriced,
+    };
+    this.#tell({ told: "ended", session, ran, outcome, ...cost });
+  }
+
+  #trouble(error: unknown): void {
+    this.#tell({ told: "trouble", session: null, text: errorText(error) });
+  }
+
+  #tell(told: Told): void {
+    try {
+      this.#options.tell?.(told);
+    } catch {
+      // What becomes of a remark is no matter for the work.
+    }
+  }
+}

@@ -1,0 +1,187 @@
+/**
+ * Agents of a workspace. Each version is an `agent.defined` in the workspace's log, numbered 1, 2, 3… for
+ * each name without gaps: a version is written only if the log is where it was when the number was chosen.
+ */
+import { agentDigest, checkAgent, isStoredAgent, type AgentDefinition } from "../../core/workspace/agent.ts";
+import type { StoredRecord } from "../../core/chain.ts";
+import { nearest, SkeinError } from "../../core/error.ts";
+import { quote } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import type { RunLimit } from "../../core/trigger/schedule.ts";
+import type { Store } from "../../store/port.ts";
+import { contentOf } from "../read/content.ts";
+import { workspaceHead } from "../read/known-heads.ts";
+import { checkMeant, safeJson } from "../log/redact.ts";
+import { writeOnce, type WorkspaceContext } from "../log/workspace-log.ts";
+
+export interface AgentVersion {
+  readonly name: string;
+  readonly version: number;
+  /** Of the definition; the same definition has the same. */
+  readonly digest: string;
+  readonly at: number;
+  readonly actor: string;
+  readonly definition: AgentDefinition;
+}
+
+export interface AgentSummary {
+  readonly name: string;
+  /** The newest, and so how many there are. */
+  readonly version: number;
+  readonly digest: string;
+  readonly at: number;
+  /** Null when the agent has none, or its text was erased. */
+  readonly description: string | null;
+  readonly model: string | null;
+}
+
+/** Adds a version. The definition that is the newest version already is no new one. */
+export async function addAgent(
+  context: WorkspaceContext,
+  definition: AgentDefinition,
+): Promise<AgentVersion> {
+  const { store, world } = context;
+  const given = checkAgent(definition);
+  // What is said to a model may do without a secret; what the program goes by may not.
+  const { instructions: _, description: __, ...meant } = given;
+  checkMeant(world.redactor, `the definition of agent ${quote(given.name)}`, meant);
+  const checked = safeJson(world, given);
+  const digest = agentDigest(world.digest, checked);
+  let version = 0;
+  const before = await writeOnce(context, async () => {
+    const newest = await newestOf(store, checked.name);
+    version = newest?.version ?? 0;
+    // After a lost answer this is also how the version that was written after all is found.
+    if (newest?.digest === digest && !(await isErased(store, newest))) return [];
+    version += 1;
+    const body = { agent: checked.name, version, digest };
+    return [{ type: "agent.defined", body, content: { definition: checked } }];
+  });
+  const { seq: _seq, ...added } =
+    before === null ? await versionOf(store, checked.name, version) : definedBy(before);
+  return { ...added, definition: checked };
+}
+
+/** The newest version of each agent, by name. */
+export async function listAgents(context: { readonly store: Store }): Promise<AgentSummary[]> {
+  const { store } = context;
+  const newest = new Map<string, Defined>();
+  for await (const defined of definitions(store, { reverse: false })) newest.set(defined.name, defined);
+  const summaries: AgentSummary[] = [];
+  for (const { name, version, digest, at, seq } of newest.values()) {
+    const definition = await definitionAt(store, seq);
+    const { description = null, model = null } = (definition ?? {}) as Partial<AgentDefinition>;
+    summaries.push({ name, version, digest, at, description, model });
+  }
+  return summaries.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** What the newest version of each agent says of how many of its sessions are run at once. */
+export async function agentLimits({ store }: { readonly store: Store }): Promise<RunLimit[]> {
+  const newest = new Map<string, number>();
+  for await (const { name, seq } of definitions(store, { reverse: false })) newest.set(name, seq);
+  const limits: RunLimit[] = [];
+  for (const [agent, seq] of newest) {
+    const { concurrency } = ((await definitionAt(store, seq)) ?? {}) as Partial<AgentDefinition>;
+    if (typeof concurrency === "number") limits.push({ agent, running: concurrency });
+  }
+  return limits;
+}
+
+/** One version, by default the newest. Rejects with `not-found`, or `refused` when its text is gone. */
+export async function showAgent(
+  context: { readonly store: Store },
+  name: string,
+  version?: number,
+): Promise<AgentVersion> {
+  const { store } = context;
+  const known = new Set<string>();
+  let newest = 0;
+  for await (const defined of definitions(store, { reverse: true })) {
+    known.add(defined.name);
+    if (defined.name !== name) continue;
+    newest = Math.max(newest, defined.version);
+    if (version === undefined || defined.version === version) return withDefinition(store, defined);
+  }
+  if (newest > 0) {
+    throw new SkeinError("not-found", `agent ${quote(name)} has no version ${quote(version)}`, {
+      hint: newest === 1 ? "it has version 1" : `it has versions 1 to ${newest}`,
+    });
+  }
+  const near = nearest(name, [...known]);
+  throw new SkeinError("not-found", `there is no agent ${quote(name)}`, {
+    hint: near === undefined ? '"skein agents add FILE" adds one' : `did you mean "${near}"?`,
+  });
+}
+
+interface Defined {
+  readonly name: string;
+  readonly version: number;
+  readonly digest: string;
+  readonly at: number;
+  readonly actor: string;
+  readonly seq: number;
+}
+
+async function versionOf(store: Store, name: string, version: number): Promise<Defined> {
+  for await (const defined of definitions(store, { reverse: true })) {
+    if (defined.name === name && defined.version === version) return defined;
+  }
+  throw new Error("invariant: a version that was added is there");
+}
+
+async function newestOf(store: Store, name: string): Promise<Defined | undefined> {
+  for await (const defined of definitions(store, { reverse: true })) {
+    if (defined.name === name) return defined;
+  }
+  return undefined;
+}
+
+/** What was defined in each store up to a position, without the texts: so that a long log is read once. */
+const known = new WeakMap<Store, { seq: number; times: number; list: Defined[] }>();
+
+/** What was defined, without the texts. */
+async function* definitions(
+  store: Store,
+  { reverse }: { readonly reverse: boolean },
+): AsyncGenerator<Defined> {
+  const { seq: toSeq, times } = await workspaceHead(store);
+  const kept = known.get(store);
+  const before = kept?.times === times ? kept : { seq: 0, list: [] };
+  const list = [...before.list];
+  for (let fromSeq = before.seq + 1; fromSeq <= toSeq;) {
+    const range = { fromSeq, toSeq, limit: limit.pageRecordsMax, types: ["agent.defined"], contents: false };
+    const page = await store.read(store.workspace, range);
+    for (const record of page) list.push(definedBy(record));
+    fromSeq = (page.at(-1)?.seq ?? toSeq) + 1;
+  }
+  if (toSeq > before.seq) known.set(store, { seq: toSeq, times, list });
+  yield* reverse ? list.toReversed() : list;
+}
+
+function definedBy({ body, at, actor, seq }: StoredRecord): Defined {
+  const { agent, version, digest } = JSON.parse(body) as { agent: string; version: number; digest: string };
+  return { name: agent, version, digest, at, actor, seq };
+}
+
+const isErased = async (store: Store, { seq }: Defined): Promise<boolean> =>
+  (await definitionAt(store, seq)) === undefined;
+
+async function definitionAt(store: Store, seq: number): Promise<unknown> {
+  const range = { fromSeq: seq, toSeq: seq, limit: 1, contents: true };
+  const [record] = await store.read(store.workspace, range);
+  const content = record === undefined ? undefined : await contentOf(store, record);
+  return (content as { readonly definition?: unknown } | undefined)?.definition;
+}
+
+async function withDefinition(store: Store, { seq, ...defined }: Defined): Promise<AgentVersion> {
+  const definition = await definitionAt(store, seq);
+  const called = `version ${defined.version} of agent ${quote(defined.name)}`;
+  if (definition === undefined) {
+    throw new SkeinError("refused", `the text of ${called} was erased`, { hint: "add a new version" });
+  }
+  if (isStoredAgent(definition)) return { ...defined, definition };
+  throw new SkeinError("refused", `${called} is not understood by this program`, {
+    hint: "it was written by a newer one; update, or add a new version",
+  });
+}

@@ -1,0 +1,108 @@
+/**
+ * The duty: of the processes of one store one at a time does what is to be done once, such as telling hooks.
+ * It is a lease on the workspace's log: taking it is an append, so two never take it at once, and when
+ * whoever has it dies, another one goes on.
+ */
+import { SkeinError } from "../../core/error.ts";
+import { limit } from "../../core/limit.ts";
+import type { Context } from "../deps.ts";
+import { seal } from "../log/seal.ts";
+import { holds, workspaceHead, type Noted } from "../read/known-heads.ts";
+import { isFree, isWithin, momentOf } from "../read/lease-status.ts";
+
+export interface Duty {
+  /** The record that took it, which is what is written under it: see `isOnDuty`. */
+  readonly taken: Noted;
+  /** Aborted when it is lost, or was given back. */
+  readonly lost: AbortSignal;
+  /** Gives it back. May be called twice. */
+  release(): Promise<void>;
+}
+
+const leaseMsUsual = 15_000;
+const renewals = 3;
+
+/** Null while another process has it, or got it first. */
+export async function takeDuty(
+  context: Context,
+  { name, leaseMs = leaseMsUsual }: { readonly name: string; readonly leaseMs?: number },
+): Promise<Duty | null> {
+  const { store, world, writer } = context;
+  const head = await store.head(store.workspace);
+  // Without a word in the log nobody has set anything to be done.
+  if (head === undefined || !isFree(context, head.lease)) return null;
+  // A process may have several engines: each is another one here.
+  const mark = Buffer.from(world.random(6)).toString("base64url");
+  const holder = `${name}-${mark}@${context.holder}`;
+  const asked = momentOf(world);
+  const { drafts } = seal(world, [{ type: "lease.taken", body: { holder, leaseMs } }], sealing);
+  const expect = { seq: head.seq, hash: head.hash };
+  try {
+    const lease = { holder, leaseMs };
+    const [taken] = await writer.commit([{ session: store.workspace, expect, drafts, lease }]);
+    if (taken === undefined) return null;
+    const record = { seq: taken.firstSeq, hash: taken.hashes[0] ?? "" };
+    return holdDuty(context, record, { leaseMs, asked });
+  } catch (error) {
+    if (error instanceof SkeinError && error.code === "conflict") return null;
+    throw error;
+  }
+}
+
+const sealing = { actor: "system", key: null };
+
+/**
+ * Whether what is written now is written under the lease that this record took. After a rollback of the store
+ * another process may hold a lease with the same epoch.
+ */
+export async function isOnDuty({ store }: Pick<Context, "store">, taken: Noted): Promise<boolean> {
+  if ((await store.head(store.workspace))?.epoch !== taken.seq) return false;
+  return holds(store, store.workspace, taken);
+}
+
+function holdDuty(
+  context: Context,
+  taken: Noted,
+  { leaseMs, asked }: { readonly leaseMs: number; readonly asked: ReturnType<typeof momentOf> },
+): Duty {
+  const { store, world } = context;
+  const { seq: epoch } = taken;
+  const lost = new AbortController();
+  let heldFrom = asked;
+
+  async function keep(): Promise<void> {
+    while (!lost.signal.aborted) {
+      await world.sleep(leaseMs / renewals, lost.signal);
+      if (lost.signal.aborted) return;
+      const from = momentOf(world);
+      try {
+        const isRenewed = await store.renew(store.workspace, epoch, leaseMs);
+        if (!isRenewed || !(await isOnDuty(context, taken))) return lost.abort();
+        heldFrom = from;
+      } catch {
+        // It may be renewed the next time, if it lasts so long.
+        if (!isWithin(world, heldFrom, leaseMs)) return lost.abort();
+      }
+    }
+  }
+
+  async function release(): Promise<void> {
+    if (lost.signal.aborted) return;
+    lost.abort();
+    const { drafts } = seal(world, [{ type: "lease.released", body: { epoch } }], sealing);
+    for (let tries = 0; tries < limit.conflictRetriesMax; tries++) {
+      const { seq, hash } = await workspaceHead(store);
+      if (!(await isOnDuty(context, taken))) return;
+      const part = { session: store.workspace, expect: { seq, hash }, epoch, drafts };
+      try {
+        await context.writer.commit([{ ...part, lease: "release" }]);
+        return;
+      } catch (error) {
+        if (!(error instanceof SkeinError) || error.code !== "conflict") throw error;
+      }
+    }
+  }
+
+  void keep();
+  return { taken, lost: lost.signal, release };
+}

@@ -1,0 +1,156 @@
+/**
+ * Memory follows the sessions that it came from: what goes into the workspace's log with what a session
+ * records and retracts, and what mends it where two programs met.
+ */
+import type { ItemKind } from "../../core/catalog/durable.ts";
+import { SkeinError } from "../../core/error.ts";
+import { itemKey } from "../../core/fold/durable.ts";
+import type { SessionId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import {
+  followedBy,
+  forgottenDraft,
+  isOver,
+  isTooLong,
+  memoryDrafts,
+  memoryId,
+  promotedDraft,
+  type MemoryName,
+  type MemoryOwners,
+  type MemoryRule,
+} from "../../core/memory/memory.ts";
+import type { DraftEvent } from "../../core/decision.ts";
+import type { State } from "../../core/state.ts";
+import type { Store } from "../../store/port.ts";
+import type { AlsoChange, Beside } from "../log/workspace-effects.ts";
+import { readContent } from "../read/content.ts";
+import type { Context } from "../deps.ts";
+import { writeWorkspace } from "../log/workspace-log.ts";
+import { agentOf } from "./session-agent.ts";
+
+/**
+ * What goes into the workspace's log with a change of a session: what its agent's rules promote, and what
+ * follows from its items being replaced or retracted. Of a change with very many items the rest comes right
+ * after it.
+ */
+export function memoryBeside(context: Context, change: AlsoChange): Promise<Beside | null> | null {
+  return change.drafts.some(isOfItem) ? besideItems(context, change) : null;
+}
+
+const isOfItem = ({ type }: DraftEvent): boolean => type === "item.recorded" || type === "item.retracted";
+
+async function besideItems(context: Context, change: AlsoChange): Promise<Beside | null> {
+  const { session, state, drafts } = change;
+  const items = drafts.filter(isOfItem);
+  const rules = await rulesOf(context, session, state);
+  const owners = rules.length === 0 ? noOwners : await ownersOf(context, session, state);
+  const given = { session, firstSeq: state.seq + 1, drafts, rules, owners };
+  const folded = await context.memory.fold().catch(ifDamaged);
+  if (folded === undefined) return null;
+  const { memory, ...head } = folded;
+  const events = memoryDrafts(memory, given);
+  const room = limit.appendRecordsMax - drafts.length;
+  if (events.length > 0 && events.length <= room) return { ...head, events };
+  const named = items.map(({ body }) => body as Named);
+  const after = async (): Promise<void> => {
+    if (events.length > room) await writeRest(context, given);
+    const now = (await context.store.head(context.store.workspace))?.seq ?? 0;
+    if (now !== head.headSeq) await mend(context, session, named);
+  };
+  return { ...head, events: events.slice(0, room), after };
+}
+
+/** The principal behind an actor, if it is a person. */
+export const principalOf = (actor: string): string | null => /^user:(prn_.+)$/.exec(actor)?.[1] ?? null;
+
+/** Whom a session works for: its agent, and the person who opened it. */
+export async function ownersOf(
+  { store }: Context,
+  session: SessionId,
+  { standing }: State,
+): Promise<MemoryOwners> {
+  const [first] = await store.read(session, { fromSeq: 1, toSeq: 1, limit: 1, contents: false });
+  return { agent: standing.agent?.name ?? null, user: first === undefined ? null : principalOf(first.actor) };
+}
+
+/** Damage to the workspace's log keeps no session from going on without memory. */
+export function ifDamaged(error: unknown): undefined {
+  if (!(error instanceof SkeinError) || error.code !== "corrupt") throw error;
+}
+
+const noOwners: MemoryOwners = { agent: null, user: null };
+
+/** What had no room in one append, as many times as it takes. */
+async function writeRest(context: Context, given: Parameters<typeof memoryDrafts>[1]): Promise<void> {
+  for (let left = true; left;) {
+    const written = writeWorkspace(context, async () => {
+      const { memory } = await context.memory.fold();
+      const isOpen = ({ type, body }: DraftEvent): boolean => {
+        if (type !== "memory.promoted") return true;
+        const name = body as Omit<MemoryName, "owner"> & { owner?: string; origin: { seq: number } };
+        const there = memory.get(memoryId({ ...name, owner: name.owner ?? null }))?.origin;
+        return there?.session !== given.session || there.seq < name.origin.seq;
+      };
+      return memoryDrafts(memory, given).filter(isOpen).slice(0, limit.appendRecordsMax);
+    });
+    left = (await written.catch(() => null)) !== null;
+  }
+}
+
+interface Named {
+  readonly kind: ItemKind;
+  readonly key: string;
+}
+
+/**
+ * Two programs may promote an item and replace it at one time. Whoever is done looks again, and lets memory
+ * follow what the session says now.
+ */
+export async function mend(context: Context, session: SessionId, items: readonly Named[]): Promise<void> {
+  const done = writeWorkspace(context, async () => {
+    const { memory } = await context.memory.fold();
+    if (items.every(({ kind, key }) => memory.from(session, kind, key).length === 0)) return [];
+    const state = await context.writer.current(session);
+    const events = [];
+    for (const { kind, key } of items) {
+      const item = state.mind.items.get(itemKey(kind, key));
+      const stale = memory.from(session, kind, key).filter(({ origin }) => origin?.seq !== item?.seq);
+      if (stale.length === 0) continue;
+      const content = item === undefined ? undefined : await readContent(context.store, session, item.seq);
+      const { value, because } = (content ?? {}) as { value?: unknown; because?: string };
+      for (const name of stale) {
+        const gone =
+          item === undefined || isOver(item.status) || value === undefined || isTooLong(key, value);
+        if (gone) events.push(forgottenDraft(name, { by: "rule" }));
+        else {
+          const origin = { session, seq: item.seq };
+          const how = followedBy(name.by, because);
+          events.push(promotedDraft({ ...name, actor: undefined, value, origin, ...how }));
+        }
+      }
+    }
+    return events.slice(0, limit.appendRecordsMax);
+  });
+  // What it comes after is written, whatever becomes of this; the item's next change puts it right.
+  await done.catch(() => undefined);
+}
+
+/** Sessions whose rules are kept at hand. */
+const keptRulesMax = 1_000;
+const keptRules = new WeakMap<Store, Map<string, readonly MemoryRule[]>>();
+
+async function rulesOf(context: Context, session: SessionId, state: State): Promise<readonly MemoryRule[]> {
+  const { agent, fork, labels } = state.standing;
+  // What a replay records again is no news.
+  const isReplay = fork !== null && labels.has("replay");
+  if (agent === null || agent.version === 0 || isReplay) return [];
+  const kept = keptRules.get(context.store) ?? new Map<string, readonly MemoryRule[]>();
+  keptRules.set(context.store, kept);
+  const place = `${session}@${agent.seq}`;
+  const known = kept.get(place);
+  if (known !== undefined) return known;
+  const rules = (await agentOf(context, session, state)).agent?.memory?.promote ?? [];
+  if (kept.size >= keptRulesMax) kept.clear();
+  kept.set(place, rules);
+  return rules;
+}

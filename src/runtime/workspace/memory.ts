@@ -1,0 +1,517 @@
+/**
+ * Memory of a workspace: read from its log, kept at hand for an engine, and brought up to the head whenever
+ * it is asked. What is written goes through the workspace's log; what a session records or retracts takes
+ * its share of it along in the same append. One subject: what a workspace remembers.
+ */
+import { itemKinds, type ItemKind } from "../../core/catalog/durable.ts";
+import { AgentName } from "../../core/catalog/entry.ts";
+import { nearest, SkeinError } from "../../core/error.ts";
+import { itemKey } from "../../core/fold/durable.ts";
+import { checkTexts } from "../../core/option-check.ts";
+import { isPrincipalId, type LogId, quote, type SessionId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import {
+  forgottenDraft,
+  isOver,
+  isTooLong,
+  Memory,
+  memoryId,
+  memoryScopes,
+  memoryTypes,
+  nameIn,
+  ownerIn,
+  promotedDraft,
+  type MemoryBy,
+  type MemoryName,
+  type MemoryRef,
+  type MemoryScope,
+  type Promotion,
+} from "../../core/memory/memory.ts";
+import { Relevance } from "../../core/memory/relevance.ts";
+import type { State } from "../../core/state.ts";
+import type { Store } from "../../store/port.ts";
+import type { Also } from "../log/workspace-effects.ts";
+import { contentOf, readContent } from "../read/content.ts";
+import type { Context } from "../deps.ts";
+import { ifDamaged, mend, ownersOf, principalOf } from "./memory-follow.ts";
+import { workspaceHead } from "../read/known-heads.ts";
+import { writeOnce } from "../log/workspace-log.ts";
+
+/** What is remembered, with its value. */
+export interface MemoryEntry extends MemoryRef {
+  /** Null when it was erased. */
+  readonly value: unknown;
+  readonly because: string | null;
+  readonly erased: boolean;
+}
+
+export interface MemoryReader {
+  /** What is remembered at the head of the workspace's log. */
+  fold(): Promise<{ readonly memory: Memory; readonly headSeq: number; readonly headHash: string }>;
+  /** The same, what it is about, and values that are not long, by id. */
+  index(): Promise<{
+    readonly memory: Memory;
+    readonly relevance: Relevance;
+    readonly values: ReadonlyMap<string, unknown>;
+  }>;
+}
+
+/** Longer values are read when they are carried. */
+const keptValueCharsMax = 2_000;
+
+export function makeMemoryReader(store: Store): MemoryReader {
+  let memory = new Memory();
+  let relevance = new Relevance();
+  let values = new Map<string, unknown>();
+  let [foldedSeq, indexedSeq, times] = [0, 0, 0];
+  let last: Promise<unknown> = Promise.resolve();
+
+  /** One after the other, so that no record is applied twice. */
+  function inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const mine = last.then(work, work);
+    last = mine.catch(() => undefined);
+    return mine;
+  }
+
+  function begin(): void {
+    [memory, relevance] = [new Memory(), new Relevance()];
+    values = new Map<string, unknown>();
+    [foldedSeq, indexedSeq] = [0, 0];
+  }
+
+  async function advance(
+    contents: boolean,
+  ): Promise<{ readonly headSeq: number; readonly headHash: string }> {
+    const head = await workspaceHead(store);
+    if (head.times !== times) begin();
+    ({ times } = head);
+    const headSeq = head.seq;
+    for (let fromSeq = (contents ? indexedSeq : foldedSeq) + 1; fromSeq <= headSeq;) {
+      // Of all types, since memory is most of the log, and a store gives whole pages faster.
+      const range = { fromSeq, toSeq: headSeq, limit: limit.pageRecordsMax, contents };
+      const page = await store.read(store.workspace, range);
+      for (const record of page) {
+        if (!memoryTypes.some((type) => type === record.type)) continue;
+        const body = bodyOf(record);
+        if (record.seq > foldedSeq) memory.apply({ ...record, body });
+        if (contents) note({ ...record, body }, await textOf(store, record));
+      }
+      fromSeq = (page.at(-1)?.seq ?? headSeq) + 1;
+    }
+    foldedSeq = Math.max(foldedSeq, headSeq);
+    if (contents) indexedSeq = Math.max(indexedSeq, headSeq);
+    return { headSeq, headHash: head.hash };
+  }
+
+  function note(record: { readonly seq: number; readonly type: string; readonly body: unknown }, text: Text) {
+    if (record.type === "content.erased") {
+      const { ranges = [] } = record.body as { ranges?: readonly (readonly [number, number])[] };
+      for (const [id, { seq }] of memory.entries())
+        if (ranges.some(([from, to]) => seq >= from && seq <= to)) drop(id);
+      return;
+    }
+    const id = memoryId(record.body as MemoryName);
+    const entry = memory.get(id);
+    // Of what was superseded since, only the last counts.
+    if (entry !== undefined && entry.seq !== record.seq) return;
+    drop(id);
+    if (entry === undefined || text === null) return;
+    relevance.set(id, { key: entry.key, value: text.words, because: text.because });
+    if (text.words.length <= keptValueCharsMax) values.set(id, text.value);
+  }
+
+  function drop(id: string): void {
+    relevance.remove(id);
+    values.delete(id);
+  }
+
+  return {
+    fold: () =>
+      inTurn(async () => {
+        const head = await advance(false);
+        return { ...head, memory };
+      }),
+    index: () =>
+      inTurn(async () => {
+        await advance(true);
+        return { memory, relevance, values };
+      }),
+  };
+}
+
+function bodyOf({ body, seq, session }: { readonly body: string; readonly seq: number; session: string }) {
+  try {
+    return JSON.parse(body) as unknown;
+  } catch (cause) {
+    throw new SkeinError("corrupt", `record ${seq} of ${session} cannot be read: its body is not JSON`, {
+      hint: `run "skein verify ${session}" to see what is damaged`,
+      cause,
+    });
+  }
+}
+
+type Text = { readonly value: unknown; readonly words: string; readonly because: string } | null;
+
+/** Null also for a content that is damaged. */
+async function textOf(store: Store, record: Parameters<typeof contentOf>[1]): Promise<Text> {
+  if (record.type !== "memory.promoted") return null;
+  const content = await contentOf(store, record).catch(ifDamaged);
+  if (content === undefined) return null;
+  const { value, because = "" } = content as { value: unknown; because?: string };
+  return { value, words: typeof value === "string" ? value : JSON.stringify(value), because };
+}
+
+/** The entry with its value as the store has it now. */
+export async function readEntry({ store }: Pick<Context, "store">, entry: MemoryRef): Promise<MemoryEntry> {
+  return withContent(entry, await readContent(store, store.workspace, entry.seq));
+}
+
+function withContent(entry: MemoryRef, content: unknown): MemoryEntry {
+  const { value = null, because = null } = (content ?? {}) as { value?: unknown; because?: string };
+  return { ...entry, value, because, erased: content === undefined };
+}
+
+export interface MemoryOptions {
+  readonly scope?: MemoryScope;
+  /** An agent's name, or a principal. */
+  readonly owner?: string;
+  /** Only what has all these words. */
+  readonly text?: string;
+}
+
+/** What is remembered, the newest first. */
+export async function listMemory(context: Context, options: MemoryOptions): Promise<MemoryEntry[]> {
+  const { store, memory: reader } = context;
+  const { scope, owner, text = "" } = options;
+  checkTexts("memory", { owner, text });
+  if (scope !== undefined) checkScope("memory", scope);
+  const { memory } = await reader.fold();
+  const wanted = [...memory.entries()]
+    .map(([, entry]) => entry)
+    .filter((entry) => (scope ?? entry.scope) === entry.scope && (owner ?? entry.owner) === entry.owner)
+    .toSorted((a, b) => b.seq - a.seq);
+  const contents = await contentsOf(store, wanted);
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  return wanted
+    .map((entry) => withContent(entry, contents.get(entry.seq)))
+    .filter((entry) => {
+      const said = `${entry.key}\n${saidIn(entry.value)}\n${entry.because ?? ""}`.toLowerCase();
+      return words.every((word) => said.includes(word));
+    });
+}
+
+/** As it reads: without the marks by which JSON quotes. */
+function saidIn(value: unknown): string {
+  if (typeof value === "string") return value;
+  if (typeof value !== "object" || value === null) return String(value);
+  return Object.entries(value)
+    .map(([field, one]) => `${Array.isArray(value) ? "" : field} ${saidIn(one)}`)
+    .join("\n");
+}
+
+/** By position; page by page where there are many. */
+async function contentsOf(
+  store: Store,
+  entries: readonly MemoryRef[],
+): Promise<ReadonlyMap<number, unknown>> {
+  const contents = new Map<number, unknown>();
+  if (entries.length <= 20) {
+    for (const { seq } of entries) contents.set(seq, await readContent(store, store.workspace, seq));
+    return contents;
+  }
+  const wanted = new Set(entries.map(({ seq }) => seq));
+  const toSeq = entries[0]?.seq ?? 0;
+  for (let fromSeq = entries.at(-1)?.seq ?? 1; fromSeq <= toSeq;) {
+    const range = { fromSeq, toSeq, limit: limit.pageRecordsMax, types: ["memory.promoted"], contents: true };
+    const page = await store.read(store.workspace, range);
+    for (const record of page)
+      if (wanted.has(record.seq)) contents.set(record.seq, await contentOf(store, record));
+    fromSeq = (page.at(-1)?.seq ?? toSeq) + 1;
+  }
+  return contents;
+}
+
+export interface RememberOptions {
+  readonly scope: MemoryScope;
+  /** An agent's name, or a principal; by default whoever acts. The workspace's scope has none. */
+  readonly owner?: string;
+  readonly kind: ItemKind;
+  readonly key: string;
+  readonly value: unknown;
+  readonly because?: string;
+}
+
+/** Puts into memory what comes from no session. */
+export async function remember(context: Context, options: RememberOptions): Promise<MemoryEntry> {
+  const { value, because } = options;
+  const name = nameOf("remember", context, options);
+  if (name.scope !== "workspace") checkOwner(name.scope, name.owner);
+  if (value === undefined) {
+    throw new SkeinError("invalid", `remember: ${name.kind} ${quote(name.key)} has no value`, {
+      hint: "give one, or forget the entry",
+    });
+  }
+  return promote(context, async () => ({ ...name, value, because, by: "person" }));
+}
+
+/** Writes what is to be remembered, unless it is there already, word for word. */
+async function promote(context: Context, build: () => Promise<Promotion>): Promise<MemoryEntry> {
+  const { store, memory: reader } = context;
+  let id = "";
+  const before = await writeOnce(context, async () => {
+    const promotion = await build();
+    id = memoryId(promotion);
+    const { memory } = await reader.fold();
+    const entry = memory.get(id);
+    checkFits(memory, promotion);
+    // After a lost answer this is also how what was written after all is found.
+    if (entry !== undefined && isSame(await readEntry({ store }, entry), promotion)) return [];
+    return [promotedDraft(promotion)];
+  });
+  if (before !== null) return entryAt(context, nameIn(bodyOf(before)), before.seq);
+  const entry = (await reader.fold()).memory.get(id);
+  if (entry === undefined) {
+    throw new SkeinError("conflict", "it was forgotten in the meantime", { hint: "try again" });
+  }
+  return readEntry(context, entry);
+}
+
+/** What was remembered under a name at a position of the workspace's log, with what is left of its value. */
+async function entryAt(
+  { store }: Pick<Context, "store">,
+  name: MemoryName | null,
+  toSeq: number,
+): Promise<MemoryEntry> {
+  const memory = new Memory();
+  for (let fromSeq = 1; fromSeq <= toSeq;) {
+    const range = {
+      fromSeq,
+      toSeq,
+      limit: limit.pageRecordsMax,
+      types: ["memory.promoted"],
+      contents: false,
+    };
+    const page = await store.read(store.workspace, range);
+    for (const record of page) memory.apply({ ...record, body: bodyOf(record) });
+    fromSeq = (page.at(-1)?.seq ?? toSeq) + 1;
+  }
+  const entry = name === null ? undefined : memory.get(memoryId(name));
+  if (entry === undefined) throw new Error("invariant: what was written about was remembered");
+  return readEntry({ store }, entry);
+}
+
+const isSame = ({ origin, value, because, erased, by }: MemoryEntry, asked: Promotion): boolean =>
+  !erased &&
+  by === asked.by &&
+  origin?.session === asked.origin?.session &&
+  origin?.seq === asked.origin?.seq &&
+  because === (asked.because ?? null) &&
+  JSON.stringify(value) === JSON.stringify(asked.value);
+
+/** Refuses what memory has no room for. */
+function checkFits(memory: Memory, promotion: Promotion): void {
+  const { kind, key, value } = promotion;
+  if (isTooLong(key, value)) {
+    throw new SkeinError("invalid", `${kind} ${quote(key)} is too long to be remembered`, {
+      hint: `a session carries at most ${limit.memoryTokensMax} tokens in all: shorten it`,
+    });
+  }
+  if (memory.get(memoryId(promotion)) !== undefined || memory.size < limit.memoryMax) return;
+  throw new SkeinError("refused", `a workspace remembers at most ${limit.memoryMax} things`, {
+    hint: '"skein memory forget" ends what is needed no more',
+  });
+}
+
+export interface ForgetOptions {
+  readonly scope: MemoryScope;
+  readonly owner?: string;
+  readonly kind: ItemKind;
+  readonly key: string;
+  readonly reason?: string;
+  /** Also takes the contents of all its versions out of the store for good. */
+  readonly erase?: boolean;
+}
+
+/** The entry as it was; when it was also erased, what went and what did not. */
+export interface Forgotten extends MemoryEntry {
+  readonly erasure?: MemoryErasure;
+}
+
+/** Ends it for all sessions that are opened later. Rejects with `not-found` when it is not there. */
+export async function forget(context: Context, options: ForgetOptions): Promise<MemoryEntry> {
+  const name = nameOf("forget", context, options);
+  const id = memoryId(name);
+  let found: MemoryEntry | null = null;
+  const before = await writeOnce(context, async () => {
+    const { memory } = await context.memory.fold();
+    const entry = memory.get(id);
+    // Found before and gone now: after a lost answer it was forgotten by this very call, or by another.
+    if (entry === undefined && found !== null) return [];
+    if (entry === undefined) throw notThere(memory, name);
+    found = await readEntry(context, entry);
+    const { reason } = options;
+    return [forgottenDraft(name, { by: "person", ...(reason === undefined ? {} : { reason }) })];
+  });
+  if (before !== null) return entryAt(context, name, before.seq);
+  if (found === null) throw new Error("invariant: what was forgotten was found");
+  return found;
+}
+
+function notThere(memory: Memory, { scope, owner, kind, key }: MemoryName): SkeinError {
+  const keys = [...memory.entries()].flatMap(([, one]) =>
+    one.scope === scope && one.owner === owner && one.kind === kind ? [one.key] : [],
+  );
+  const near = nearest(key, keys);
+  const whose = scope === "workspace" ? "of the workspace" : `of the ${scope} ${quote(owner ?? "")}`;
+  return new SkeinError("not-found", `the memory ${whose} has no ${kind} ${quote(key)}`, {
+    hint: near === undefined ? '"skein memory list" shows what there is' : `did you mean ${quote(near)}?`,
+  });
+}
+
+function checkScope(where: string, scope: unknown): asserts scope is MemoryScope {
+  if (memoryScopes.some((one) => one === scope)) return;
+  throw new SkeinError("invalid", `${where}: there is no scope ${quote(scope)}`, {
+    hint: `one of ${memoryScopes.join(", ")}`,
+  });
+}
+
+function checkKind(where: string, kind: unknown): asserts kind is ItemKind {
+  if (itemKinds.some((one) => one === kind)) return;
+  throw new SkeinError("invalid", `${where}: there is no kind ${quote(kind)}`, {
+    hint: `one of ${itemKinds.join(", ")}`,
+  });
+}
+
+export function nameOf(
+  where: string,
+  { actor }: Context,
+  given: { readonly scope: unknown; readonly owner?: string; readonly kind: unknown; readonly key: unknown },
+): MemoryName {
+  const { scope, owner, kind, key } = given;
+  checkScope(where, scope);
+  checkKind(where, kind);
+  if (typeof key !== "string" || key === "")
+    throw new SkeinError("invalid", `${where}: ${quote(key)} is no key`, { hint: "give a short name" });
+  if (scope === "workspace") {
+    if (owner === undefined) return { scope, owner: null, kind, key };
+    throw new SkeinError("invalid", `${where}: what the workspace remembers has no owner`, {
+      hint: 'leave it out, or give the scope "agent" or "user"',
+    });
+  }
+  const whose = owner ?? ownerIn(scope, { agent: null, user: principalOf(actor) });
+  if (whose !== null) return { scope, owner: whose, kind, key };
+  throw new SkeinError("invalid", `${where}: whose memory is meant?`, {
+    hint: scope === "agent" ? "give the agent's name as owner" : "give the principal, prn_…, as owner",
+  });
+}
+
+/** Nobody would ever be told what is remembered for somebody who cannot be. */
+function checkOwner(scope: "agent" | "user", owner: unknown): void {
+  const isOne = scope === "agent" ? AgentName.safeParse(owner).success : isPrincipalId(owner);
+  if (isOne) return;
+  const what = scope === "agent" ? "the name of an agent" : "a principal";
+  throw new SkeinError("invalid", `remember: ${quote(owner)} is not ${what}`, {
+    hint:
+      scope === "agent"
+        ? "up to 64 lower-case letters, digits and . _ -, as in the agent's definition"
+        : "a principal is prn_ and 26 characters, as the actor of your events: user:prn_…",
+  });
+}
+
+export interface PromoteOptions {
+  readonly scope: MemoryScope;
+  /** Why it is worth remembering; by default the reason that the item has. */
+  readonly because?: string;
+}
+
+type Asked = PromoteOptions & { readonly kind: ItemKind; readonly key: string };
+
+/** An item of a session, with its value and where it stands, is remembered for later sessions. */
+export async function promoteItem(context: Context, session: SessionId, asked: Asked): Promise<MemoryEntry> {
+  checkScope("promote", asked.scope);
+  checkKind("promote", asked.kind);
+  const build = async (): Promise<Promotion> => {
+    const state = await context.writer.current(session);
+    return promotionOf(context, session, state, { ...asked, by: "person" });
+  };
+  const entry = await promote(context, build);
+  // The session may have gone on while this was written.
+  await mend(context, session, [asked]);
+  return entry;
+}
+
+/** What promoting an item puts into memory. */
+async function promotionOf(
+  context: Context,
+  session: SessionId,
+  state: State,
+  { scope, kind, key, because, by }: Asked & { readonly by: MemoryBy },
+): Promise<Promotion> {
+  const item = state.mind.items.get(itemKey(kind, key));
+  if (item === undefined) {
+    const near = nearest(
+      key,
+      [...state.mind.items.values()].filter((one) => one.kind === kind).map((one) => one.key),
+    );
+    throw new SkeinError("not-found", `there is no ${kind} ${quote(key)} to promote`, {
+      hint: near === undefined ? "record it first" : `did you mean ${quote(near)}?`,
+    });
+  }
+  if (isOver(item.status)) {
+    throw new SkeinError(
+      "refused",
+      `task ${quote(key)} is ${item.status}, and nothing that later sessions need`,
+      {
+        hint: "record it anew if it is open again, or what came of it as a fact",
+      },
+    );
+  }
+  const owners = await ownersOf(context, session, state);
+  const person = by === "person" ? principalOf(context.actor) : null;
+  const owner = scope === "user" ? (person ?? owners.user) : ownerIn(scope, owners);
+  if (owner === null && scope !== "workspace") {
+    throw new SkeinError("refused", `the session has no ${scope} whose memory it could go to`, {
+      hint: 'promote it with the scope "workspace"',
+    });
+  }
+  const content = await readContent(context.store, session, item.seq);
+  if (content === undefined)
+    throw new SkeinError("refused", `the value of ${kind} ${quote(key)} was erased`, {
+      hint: "record it anew",
+    });
+  const { value, because: own } = content as { value: unknown; because?: string };
+  const origin = { session, seq: item.seq };
+  return { scope, owner, kind, key, value, because: because ?? own, origin, by };
+}
+
+/** What goes into the workspace's log when a model has one of its session's items remembered. */
+export const rememberBeside =
+  (context: Context, asked: Asked): Also =>
+  async ({ session, state }) => {
+    const promotion = await promotionOf(context, session, state, { ...asked, by: "tool" });
+    const { memory, ...head } = await context.memory.fold();
+    checkFits(memory, promotion);
+    return { ...head, events: [promotedDraft({ ...promotion, actor: "tool:remember" })] };
+  };
+
+/** What went with an entry that was forgotten for good, and what did not. */
+export interface MemoryErasure {
+  /** Contents of the workspace's log that went, and how long they were in all. */
+  readonly records: number;
+  readonly bytes: number;
+  /** Where else it stands: the item it came from, sessions that carry it, and what was copied from there. */
+  readonly copies: readonly EraseCopy[];
+  /** Whether the files of the store are known to hold nothing of it any more. */
+  readonly scrubbed: boolean;
+}
+
+export interface EraseCopy {
+  /** The log, and the position in it. */
+  readonly session: LogId;
+  readonly seq: number;
+  readonly type: string;
+  readonly bytes: number;
+  readonly why: string;
+  /** It is no copy: the session has it from its parent, in whose log it stands. */
+  readonly shared?: true;
+}

@@ -1,0 +1,149 @@
+/** Policies of a workspace: set and removed by events of its log; the last of each name counts. */
+import type { StoredRecord } from "../../core/chain.ts";
+import { checkOptions, nearest, SkeinError } from "../../core/error.ts";
+import { quote } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import {
+  checkPolicy,
+  checkPolicyName,
+  defaultPolicy,
+  isForEverything,
+  storedPolicy,
+  type NamedPolicy,
+  type Policy,
+} from "../../core/govern/policy.ts";
+import type { Store } from "../../store/port.ts";
+import { contentOf } from "../read/content.ts";
+import { writeOnce, type WorkspaceContext } from "../log/workspace-log.ts";
+
+export interface PolicyEntry {
+  readonly name: string;
+  /** Null when only a newer program understands all of it: then it is not followed. */
+  readonly policy: Policy | null;
+  /** When it was set, and by whom; null for the one that holds in every workspace. */
+  readonly at: number | null;
+  readonly actor: string | null;
+  /** It would in time expire, archive or delete every session there is. */
+  readonly everything: boolean;
+}
+
+export interface SetPolicyOptions {
+  /** Says that the policy is meant for every session there is. */
+  readonly everything?: boolean;
+}
+
+/** Sets a policy, or replaces the one of this name. The same policy again writes nothing. */
+export async function setPolicy(
+  context: WorkspaceContext,
+  name: string,
+  policy: Policy,
+  options: SetPolicyOptions = {},
+): Promise<PolicyEntry> {
+  checkOptions("setPolicy", options, ["everything"]);
+  const checkedName = checkPolicyName(name);
+  const checked = checkPolicy(policy, { where: `policy ${quote(checkedName)}` });
+  if (options.everything !== true) refuseEverything([{ name: checkedName, policy: checked }]);
+  const done = await writeOnce(context, async () => {
+    const all = await ownPolicies(context.store);
+    const before = all.get(checkedName);
+    // After a lost answer this is also how the one that was written after all is found.
+    if (before !== undefined && sameText(before.policy, checked)) return [];
+    if (before === undefined && all.size >= limit.policiesMax) {
+      throw new SkeinError("refused", `a workspace has at most ${limit.policiesMax} policies`, {
+        hint: "remove one first",
+      });
+    }
+    return [{ type: "policy.set", body: { name: checkedName }, content: { policy: checked } }];
+  });
+  const entry =
+    done === null ? (await ownPolicies(context.store)).get(checkedName) : await entryOf(context.store, done);
+  if (entry === undefined) {
+    throw new SkeinError("conflict", `policy ${quote(checkedName)} was removed in the meantime`);
+  }
+  return entry;
+}
+
+/** Takes a policy away. What it did stays done. */
+export async function removePolicy(context: WorkspaceContext, name: string): Promise<void> {
+  const checkedName = checkPolicyName(name);
+  let asked = false;
+  await writeOnce(context, async () => {
+    const all = await ownPolicies(context.store);
+    if (all.has(checkedName)) {
+      asked = true;
+      return [{ type: "policy.set", body: { name: checkedName, removed: true } }];
+    }
+    // After a lost answer: it was removed by this very call.
+    if (asked) return [];
+    throw noPolicy(checkedName, [...all.keys()]);
+  });
+}
+
+/** All that hold, by name; the default among them. */
+export async function listPolicies(context: { readonly store: Store }): Promise<PolicyEntry[]> {
+  const own = await ownPolicies(context.store);
+  const { name, policy } = defaultPolicy;
+  const all = own.has(name)
+    ? [...own.values()]
+    : [...own.values(), { name, policy, at: null, actor: null, everything: false }];
+  return all.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** Those that are followed. */
+export const followedPolicies = async (context: { readonly store: Store }): Promise<NamedPolicy[]> =>
+  (await listPolicies(context)).flatMap(({ name, policy }) => (policy === null ? [] : [{ name, policy }]));
+
+/** Rejects when one is for every session there is, which nobody should get by mistake. */
+export function refuseEverything(policies: readonly NamedPolicy[]): void {
+  const wide = policies.find(({ policy }) => isForEverything(policy));
+  if (wide === undefined) return;
+  const { name, policy } = wide;
+  const does = `policy ${quote(name)} would in time ${policy.do} every session there is`;
+  throw new SkeinError("refused", does, {
+    hint: "say everything: true if that is meant, or let it match an agent, labels or a status",
+  });
+}
+
+function noPolicy(name: string, known: readonly string[]): SkeinError {
+  if (name === defaultPolicy.name) {
+    return new SkeinError("not-found", `the policy ${quote(name)} was never replaced`, {
+      hint: "it packs and deletes nothing; set one of its name to replace it",
+    });
+  }
+  const near = nearest(name, known);
+  return new SkeinError("not-found", `there is no policy ${quote(name)}`, {
+    hint: near === undefined ? '"skein policy" lists what there is' : `did you mean "${near}"?`,
+  });
+}
+
+async function ownPolicies(store: Store): Promise<Map<string, PolicyEntry>> {
+  const found = new Map<string, PolicyEntry>();
+  const toSeq = (await store.head(store.workspace))?.seq ?? 0;
+  for (let fromSeq = 1; fromSeq <= toSeq;) {
+    const range = { fromSeq, toSeq, limit: limit.pageRecordsMax, types: ["policy.set"], contents: true };
+    const page = await store.read(store.workspace, range);
+    for (const record of page) await apply(store, found, record);
+    const last = page.at(-1)?.seq;
+    if (last === undefined) break;
+    fromSeq = last + 1;
+  }
+  return found;
+}
+
+async function apply(store: Store, found: Map<string, PolicyEntry>, record: StoredRecord): Promise<void> {
+  const { name, removed } = JSON.parse(record.body) as { name: string; removed?: boolean };
+  // Erased: there was a policy of this name, and it holds no more.
+  if (removed === true || (await contentOf(store, record)) === undefined) found.delete(name);
+  else found.set(name, await entryOf(store, record));
+}
+
+/** The policy as this record set it. */
+async function entryOf(store: Store, record: StoredRecord): Promise<PolicyEntry> {
+  const { name } = JSON.parse(record.body) as { name: string };
+  const { at, actor } = record;
+  const content = (await contentOf(store, record)) as { readonly policy?: unknown } | undefined;
+  const policy = storedPolicy(content?.policy);
+  return { name, policy, at, actor, everything: policy !== null && isForEverything(policy) };
+}
+
+const sameText = (a: Policy | null, b: Policy): boolean => JSON.stringify(a) === JSON.stringify(b);

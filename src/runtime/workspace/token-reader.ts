@@ -1,0 +1,174 @@
+/**
+ * Which tokens hold, as the workspace's log says. It is kept at hand, so that a request costs no reading, and
+ * looked at again twice a second while anybody asks: what another process revoked holds no longer than that.
+ */
+import { timingSafeEqual } from "node:crypto";
+import { isScope, parseAccessToken, type Scope } from "../../core/workspace/access-token.ts";
+import type { StoredRecord } from "../../core/chain.ts";
+import type { PrincipalId, TokenId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import type { Store } from "../../store/port.ts";
+import { workspaceHead } from "../read/known-heads.ts";
+import type { World } from "../world.ts";
+
+/** What the log says of a token, without its name. */
+export interface TokenRef {
+  readonly id: TokenId;
+  readonly seq: number;
+  readonly hash: string;
+  readonly scopes: readonly Scope[];
+  readonly principal: PrincipalId;
+  readonly issuedAt: number;
+  readonly issuedBy: string;
+  readonly expiresAt: number | null;
+  readonly revokedAt: number | null;
+  readonly revokedBy: string | null;
+}
+
+/** Who comes with a token. */
+export interface TokenHolder {
+  readonly id: TokenId;
+  readonly tenant: string;
+  readonly scopes: readonly Scope[];
+  readonly principal: PrincipalId;
+  /** As records name them: `user:prn_…`. */
+  readonly actor: string;
+  /** Null: never. */
+  readonly expiresAt: number | null;
+}
+
+/** A token without its secret, of which only the hash is kept. */
+export interface HashedToken {
+  readonly tenant: string;
+  readonly id: TokenId;
+  readonly hash: string;
+}
+
+/** Null for whatever cannot be a token. */
+export function hashToken({ digest }: Pick<World, "digest">, text: string | null): HashedToken | null {
+  const token = parseAccessToken(text);
+  return token && { tenant: token.tenant, id: token.id, hash: digest("", token.secret) };
+}
+
+export interface TokenReader {
+  /** Null for every token that does not hold, whatever is wrong with it; else the same for the same one. */
+  check(text: string): Promise<TokenHolder | null>;
+  /** The same for what is known of a token's text. */
+  checkHashed(token: HashedToken): Promise<TokenHolder | null>;
+  /** All there ever were, at the head of the log. */
+  fold(): Promise<ReadonlyMap<string, TokenRef>>;
+}
+
+const tokenTypes = ["token.issued", "token.revoked"] as const;
+
+/** How long what is at hand may be gone by. */
+const freshMs = 500;
+
+export const isExpired = ({ expiresAt }: Pick<TokenRef, "expiresAt">, nowMs: number): boolean =>
+  expiresAt !== null && nowMs >= expiresAt;
+
+export function makeTokenReader(
+  store: Store,
+  world: Pick<World, "now" | "steady" | "digest">,
+  tenant: string,
+): TokenReader {
+  let known = new Map<string, TokenRef>();
+  const holders = new WeakMap<TokenRef, TokenHolder>();
+  let [foldedSeq, times, lookedMs] = [0, 0, -Infinity];
+  let going: Promise<unknown> = Promise.resolve();
+  let waiting: Promise<void> | null = null;
+  const clock = (): number => world.steady?.() ?? world.now();
+
+  /** Begins after it was asked for; whoever asks before it begins shares it. */
+  function look(): Promise<void> {
+    if (waiting !== null) return waiting;
+    const mine = going.then(begin);
+    waiting = mine;
+    going = mine.catch(() => undefined);
+    return mine;
+  }
+
+  async function begin(): Promise<void> {
+    waiting = null;
+    const askedMs = clock();
+    await advance();
+    lookedMs = askedMs;
+  }
+
+  async function advance(): Promise<void> {
+    const head = await workspaceHead(store);
+    if (head.times !== times) [known, foldedSeq] = [new Map<string, TokenRef>(), 0];
+    ({ times } = head);
+    for (let fromSeq = foldedSeq + 1; fromSeq <= head.seq;) {
+      const range = { fromSeq, toSeq: head.seq, limit: limit.pageRecordsMax, contents: false };
+      const page = await store.read(store.workspace, { ...range, types: tokenTypes });
+      for (const record of page) apply(known, record);
+      fromSeq = (page.at(-1)?.seq ?? head.seq) + 1;
+    }
+    foldedSeq = Math.max(foldedSeq, head.seq);
+  }
+
+  function judge({ id, hash }: HashedToken): TokenHolder | null {
+    const ref = known.get(id);
+    const isRight = isSameHash(hash, ref?.hash ?? nobody);
+    if (!isRight || ref === undefined || ref.revokedAt !== null || isExpired(ref, world.now())) return null;
+    const before = holders.get(ref);
+    if (before !== undefined) return before;
+    const { scopes, principal, expiresAt } = ref;
+    const holder = { id, tenant, scopes, principal, actor: `user:${principal}`, expiresAt };
+    holders.set(ref, holder);
+    return holder;
+  }
+
+  async function checkHashed(token: HashedToken): Promise<TokenHolder | null> {
+    if (token.tenant !== tenant) return null;
+    const stale = Math.abs(clock() - lookedMs) >= freshMs;
+    if (stale) await look();
+    const holder = judge(token);
+    if (holder !== null || stale) return holder;
+    // It may have been issued a moment ago, by another process.
+    await look();
+    return judge(token);
+  }
+
+  return {
+    async check(text) {
+      const token = hashToken(world, text);
+      return token === null ? null : checkHashed(token);
+    },
+    checkHashed,
+    async fold() {
+      await look();
+      return known;
+    },
+  };
+}
+
+/** The hash of no secret: compared where there is no token, so that both take as long. */
+const nobody = "0".repeat(64);
+
+const isSameHash = (a: string, b: string): boolean =>
+  a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));
+
+interface Issued {
+  readonly id: TokenId;
+  readonly hash: string;
+  readonly scopes: readonly string[];
+  readonly principal: PrincipalId;
+  readonly expiresAt?: number;
+}
+
+/** The first record of an id counts, and so does the first that revokes it. */
+function apply(known: Map<string, TokenRef>, { type, body, seq, at, actor }: StoredRecord): void {
+  const given = JSON.parse(body) as Issued;
+  const { id, hash, principal, expiresAt = null } = given;
+  const before = known.get(id);
+  if (type === "token.revoked") {
+    if (before?.revokedAt === null) known.set(id, { ...before, revokedAt: at, revokedBy: actor });
+    return;
+  }
+  if (type !== "token.issued" || before !== undefined) return;
+  const scopes = given.scopes.filter(isScope);
+  const issued = { id, seq, hash, scopes, principal, issuedAt: at, issuedBy: actor, expiresAt };
+  known.set(id, { ...issued, revokedAt: null, revokedBy: null });
+}

@@ -1,0 +1,237 @@
+/** Tokens of a workspace: issued and revoked by events of its log, which hold a hash and never the secret. */
+import {
+  accessTokenText,
+  isScope,
+  parseAccessToken,
+  scopes as allScopes,
+  secretBytes,
+  type AccessToken,
+  type Scope,
+} from "../../core/workspace/access-token.ts";
+import { Key } from "../../core/catalog/entry.ts";
+import { checkOptions, nearest, SkeinError } from "../../core/error.ts";
+import { isPrincipalId, isTokenId, makePrincipalId, makeTokenId, quote } from "../../core/ids.ts";
+import type { PrincipalId, TokenId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import { contentOf } from "../read/content.ts";
+import type { Context } from "../deps.ts";
+import { isExpired, type TokenRef } from "./token-reader.ts";
+import { writeWorkspace } from "../log/workspace-log.ts";
+import type { World } from "../world.ts";
+
+export type TokenStatus = "valid" | "expired" | "revoked";
+
+export interface TokenEntry {
+  readonly id: TokenId;
+  /** Null when it was given none, or its name was erased. */
+  readonly name: string | null;
+  readonly scopes: readonly Scope[];
+  /** Who whoever comes with it is taken for. */
+  readonly principal: PrincipalId;
+  readonly status: TokenStatus;
+  readonly issuedAt: number;
+  readonly issuedBy: string;
+  readonly expiresAt: number | null;
+  readonly revokedAt: number | null;
+  readonly revokedBy: string | null;
+}
+
+/** With the token itself, which is shown this once. */
+export interface IssuedToken extends TokenEntry {
+  readonly token: string;
+}
+
+export interface AddTokenOptions {
+  /** What it may be used for. `admin` is all there is. */
+  readonly scopes: readonly Scope[];
+  /** What it is called in lists. */
+  readonly name?: string;
+  /** Who comes with it; by default somebody nobody was before. */
+  readonly principal?: string;
+  /** Milliseconds since 1970. By default it holds until it is revoked. */
+  readonly expiresAt?: number;
+  /** One that was made before, as `newToken` makes them. Issuing it twice is as good as once. */
+  readonly token?: string;
+}
+
+export interface TokensOptions {
+  /** Also those that were revoked or have expired. */
+  readonly all?: boolean;
+}
+
+/** The text of a token that nobody has issued yet. */
+export const newToken = (
+  world: Pick<World, "now" | "random">,
+  tenant: string,
+  id = makeTokenId({ nowMs: world.now(), random: world.random(10) }),
+): string =>
+  accessTokenText({
+    tenant,
+    id,
+    secret: Buffer.from(world.random(secretBytes)).toString("base64url"),
+  });
+
+export async function addToken(context: Context, options: AddTokenOptions): Promise<IssuedToken> {
+  checkOptions("addToken", options, ["scopes", "name", "principal", "expiresAt", "token"]);
+  const { world, tokens } = context;
+  const { name, expiresAt } = options;
+  const scopes = checkScopes(options.scopes);
+  checkName(name);
+  checkExpiry(expiresAt, world.now());
+  const principal = checkPrincipal(context, options.principal);
+  const text = options.token ?? newToken(world, context.tenant, idFor(context));
+  const { id, secret } = checkText(context, text);
+  const hash = world.digest("", secret);
+  await writeWorkspace(context, async () => {
+    const all = await tokens.fold();
+    const before = all.get(id);
+    if (before !== undefined && (before.hash !== hash || before.revokedAt !== null)) {
+      throw new SkeinError("refused", `the token ${id} was issued before, and is shown once`, {
+        hint: "revoke it if it was lost, and issue another one, under another key",
+      });
+    }
+    // After a lost answer this is also how the one that was issued after all is found.
+    if (before !== undefined) return [];
+    checkRoom([...all.values()], world.now());
+    const body = { id, hash, scopes, principal, ...(expiresAt === undefined ? {} : { expiresAt }) };
+    return [{ type: "token.issued", body, ...(name === undefined ? {} : { content: { name } }) }];
+  });
+  const issued = (await tokens.fold()).get(id);
+  if (issued === undefined) throw new Error("invariant: a token that was issued is there");
+  return { ...entryOf(issued, await nameOf(context, issued), world.now()), token: text };
+}
+
+/** What is asked for under a key is issued once, so its id follows from the key. */
+const idFor = ({ newSession }: Context): TokenId | undefined =>
+  newSession === undefined ? undefined : (newSession().replace(/^ses_/, "tok_") as TokenId);
+
+/** The newest first. */
+export async function listTokens(context: Context, options: TokensOptions = {}): Promise<TokenEntry[]> {
+  checkOptions("tokens", options, ["all"]);
+  const nowMs = context.world.now();
+  const entries: TokenEntry[] = [];
+  for (const ref of [...(await context.tokens.fold()).values()].toSorted((a, b) => b.seq - a.seq)) {
+    if (options.all !== true && statusOf(ref, nowMs) !== "valid") continue;
+    entries.push(entryOf(ref, await nameOf(context, ref), nowMs));
+  }
+  return entries;
+}
+
+/** From now on it holds no more; in other processes within a second. Twice is as good as once. */
+export async function revokeToken(
+  context: Context,
+  idOrEnding: string,
+  options: { readonly reason?: string } = {},
+): Promise<TokenEntry> {
+  checkOptions("revokeToken", options, ["reason"]);
+  const { reason } = options;
+  let id: string = "";
+  await writeWorkspace(context, async () => {
+    const found = findToken(await context.tokens.fold(), idOrEnding);
+    id = found.id;
+    if (found.revokedAt !== null) return [];
+    return [
+      { type: "token.revoked", body: { id }, ...(reason === undefined ? {} : { content: { reason } }) },
+    ];
+  });
+  const revoked = (await context.tokens.fold()).get(id);
+  if (revoked === undefined) throw new Error("invariant: a token that was revoked is there");
+  return entryOf(revoked, await nameOf(context, revoked), context.world.now());
+}
+
+function findToken(all: ReadonlyMap<string, TokenRef>, idOrEnding: unknown): TokenRef {
+  const hint = '"skein tokens list" shows what there is';
+  // Whatever was given may be a token: it is not repeated.
+  if (typeof idOrEnding !== "string" || !/^(tok_)?[0-9a-z]{4,26}$/.test(idOrEnding)) {
+    throw new SkeinError("invalid", "that is no id of a token", {
+      hint: "an id is tok_ and 26 characters; an ending of at least 4 will do",
+      field: "token",
+    });
+  }
+  const found = isTokenId(idOrEnding)
+    ? [all.get(idOrEnding)].filter((one) => one !== undefined)
+    : [...all.values()].filter(({ id }) => id.endsWith(idOrEnding));
+  const [first, second] = found;
+  if (first === undefined) {
+    throw new SkeinError("not-found", `there is no token ${quote(idOrEnding)}`, { hint });
+  }
+  if (second === undefined) return first;
+  throw new SkeinError("invalid", `${quote(idOrEnding)} is the ending of more than one token`, { hint });
+}
+
+const statusOf = (ref: TokenRef, nowMs: number): TokenStatus =>
+  ref.revokedAt !== null ? "revoked" : isExpired(ref, nowMs) ? "expired" : "valid";
+
+function entryOf(ref: TokenRef, name: string | null, nowMs: number): TokenEntry {
+  const { id, scopes, principal, issuedAt, issuedBy, expiresAt, revokedAt, revokedBy } = ref;
+  const status = statusOf(ref, nowMs);
+  return { id, name, scopes, principal, status, issuedAt, issuedBy, expiresAt, revokedAt, revokedBy };
+}
+
+async function nameOf({ store }: Context, { seq }: TokenRef): Promise<string | null> {
+  const range = { fromSeq: seq, toSeq: seq, limit: 1, contents: true };
+  const [record] = await store.read(store.workspace, range);
+  const content = record === undefined ? undefined : await contentOf(store, record);
+  return (content as { readonly name?: string } | undefined)?.name ?? null;
+}
+
+function checkScopes(given: unknown): Scope[] {
+  if (!Array.isArray(given) || given.length === 0) {
+    throw new SkeinError("invalid", "addToken: a token without scopes is of no use", {
+      hint: `one or more of ${allScopes.join(", ")}`,
+    });
+  }
+  const wrong: unknown = given.find((scope) => !isScope(scope));
+  if (wrong !== undefined) {
+    const near = typeof wrong === "string" ? nearest(wrong, allScopes) : undefined;
+    throw new SkeinError("invalid", `addToken: there is no scope ${quote(wrong)}`, {
+      hint: near === undefined ? `one or more of ${allScopes.join(", ")}` : `did you mean "${near}"?`,
+    });
+  }
+  return allScopes.filter((scope) => given.includes(scope));
+}
+
+function checkName(name: unknown): void {
+  const checked = Key.optional().safeParse(name);
+  if (checked.success) return;
+  throw new SkeinError("invalid", "addToken: that is no name of a token", {
+    hint: checked.error.issues[0]?.message,
+  });
+}
+
+function checkExpiry(expiresAt: unknown, nowMs: number): void {
+  if (expiresAt === undefined || (Number.isSafeInteger(expiresAt) && (expiresAt as number) > nowMs)) return;
+  throw new SkeinError("invalid", `addToken: expiresAt is ${quote(expiresAt)}, which is not to come`, {
+    hint: "a moment in milliseconds since 1970, such as Date.now() + 86_400_000",
+    field: "expiresAt",
+  });
+}
+
+function checkPrincipal({ world }: Context, given: unknown): PrincipalId {
+  if (given === undefined) return makePrincipalId({ nowMs: world.now(), random: world.random(10) });
+  if (isPrincipalId(given)) return given;
+  throw new SkeinError("invalid", `addToken: ${quote(given)} is no principal`, {
+    hint: "prn_ and 26 characters, as the actor of events: user:prn_…",
+    field: "principal",
+  });
+}
+
+/** Never says what was given. */
+function checkText({ tenant }: Context, text: unknown): AccessToken {
+  const token = parseAccessToken(text);
+  if (token !== null && token.tenant === tenant) return token;
+  throw new SkeinError(
+    "invalid",
+    `addToken: the token that was given is none of the tenant ${quote(tenant)}`,
+    {
+      hint: "leave it out, and one is made",
+    },
+  );
+}
+
+function checkRoom(all: readonly TokenRef[], nowMs: number): void {
+  if (all.filter((ref) => statusOf(ref, nowMs) === "valid").length < limit.tokensMax) return;
+  throw new SkeinError("refused", `a workspace has at most ${limit.tokensMax} tokens that hold`, {
+    hint: "revoke one first",
+  });
+}

@@ -1,0 +1,255 @@
+/**
+ * Hooks: addresses outside that are told of events. Which there are, and how far each was told, are records
+ * of the workspace's log; whoever serves tells them.
+ */
+import { eventTypes, isForeign } from "../../core/catalog.ts";
+import { AgentName, Key, LabelKey, LabelValue } from "../../core/catalog/entry.ts";
+import type { StoredRecord } from "../../core/chain.ts";
+import { checkOptions, nearest, SkeinError } from "../../core/error.ts";
+import { quote, type SessionId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import { contentOf } from "../read/content.ts";
+import { isOnDuty } from "./leader-lease.ts";
+import type { Context } from "../deps.ts";
+import { findSession } from "../read/find.ts";
+import { troubleWith, type HookTrouble } from "./webhook-failures.ts";
+import { checkUrl } from "../../platform/outbound.ts";
+import { workspaceHead, type Noted } from "../read/known-heads.ts";
+import { writeOnce, writeWorkspace } from "../log/workspace-log.ts";
+
+export interface SetHookOptions {
+  /** Types of events, such as `turn.ended`; `turn.*` is all that begin so, and `*` all there are. */
+  readonly events: readonly string[];
+  /** The name of the variable that holds what deliveries are signed with; never its value. */
+  readonly secret: string;
+  /** Only of this session, by its id or an ending; of sessions of this agent; of those with these labels. */
+  readonly session?: string;
+  readonly agent?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
+export interface HookEntry extends HookTrouble {
+  readonly name: string;
+  /** Null when it was erased: then it tells nobody. */
+  readonly url: string | null;
+  readonly events: readonly string[];
+  readonly session: SessionId | null;
+  readonly agent: string | null;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly secret: string;
+  /** Where it stands in the workspace's log: set anew, it is another one. */
+  readonly setSeq: number;
+  readonly setAt: number;
+  readonly setBy: string;
+  /** How many were told, as far as that is written down, and how many were given up. */
+  readonly delivered: number;
+  readonly abandoned: number;
+  /** When that was last written down; null: never. */
+  readonly deliveredAt: number | null;
+  /** The position of the feed to go on from. */
+  readonly position: string;
+}
+
+const types = ["hook.set", "hook.removed", "hook.delivered", "hook.abandoned"] as const;
+
+/** Sets a hook, or replaces the one of this name. It is told of what happens from now on. */
+export async function setHook(
+  context: Context,
+  name: string,
+  url: string,
+  options: SetHookOptions,
+): Promise<HookEntry> {
+  checkOptions("setHook", options, ["events", "secret", "session", "agent", "labels"]);
+  checkName(name);
+  checkUrl(url);
+  const events = checkEvents(options.events);
+  const signedBy = checkSecret(options.secret);
+  const { agent, labels } = checkFilter(options);
+  const { store } = context;
+  let from: string | null = null;
+  const before = await writeOnce(context, async () => {
+    const session = options.session === undefined ? undefined : await findSession(store, options.session);
+    from ??= await store.feedEnd();
+    const filter = { ...(session && { session }), ...(agent && { agent }), ...(labels && { labels }) };
+    const body = { name, events, from, signedBy, ...filter };
+    const all = await listHooks(context);
+    // After a lost answer, what was written after all is known by where it begins.
+    if (all.some((one) => one.name === name && one.position === from && one.url === url)) return [];
+    if (!all.some((one) => one.name === name) && all.length >= limit.hooksMax) {
+      throw new SkeinError("refused", `a workspace has at most ${limit.hooksMax} hooks`, {
+        hint: "remove one first",
+      });
+    }
+    return [{ type: "hook.set", body, content: { url } }];
+  });
+  if (before === null) return hookCalled(context, name);
+  // It goes on from where it is; what was removed or replaced since is not set again.
+  const there = (await listHooks(context)).find(({ setSeq }) => setSeq === before.seq);
+  return there ?? hookCalled(context, name, before.seq);
+}
+
+/** Gives the hook as it was. */
+export async function removeHook(
+  context: Context,
+  name: string,
+  options: { readonly reason?: string } = {},
+): Promise<HookEntry> {
+  checkOptions("removeHook", options, ["reason"]);
+  const { reason } = options;
+  let found: HookEntry | null = null;
+  const before = await writeOnce(context, async () => {
+    const known = (found ??= await hookCalled(context, name));
+    const isThere = (await listHooks(context)).some(({ setSeq }) => setSeq === known.setSeq);
+    if (!isThere) return [];
+    return [
+      { type: "hook.removed", body: { name }, ...(reason === undefined ? {} : { content: { reason } }) },
+    ];
+  });
+  return found ?? hookCalled(context, name, (before?.seq ?? 1) - 1);
+}
+
+/** As it is, or as it was at a position of the workspace's log. */
+export async function hookCalled(context: Context, name: string, toSeq?: number): Promise<HookEntry> {
+  const found = (await listHooks(context, toSeq)).find((one) => one.name === name);
+  if (found !== undefined) return found;
+  throw new SkeinError("not-found", `there is no hook ${quote(name)}`, {
+    hint: '"skein hooks" lists what there is',
+  });
+}
+
+/** By name; as they are, or as they were at a position of the workspace's log. */
+export async function listHooks(context: Context, toSeq?: number): Promise<HookEntry[]> {
+  const { store } = context;
+  const headSeq = toSeq ?? (await workspaceHead(store)).seq;
+  const hooks = new Map<string, HookEntry>();
+  for (let fromSeq = 1; fromSeq <= headSeq;) {
+    const range = { fromSeq, toSeq: headSeq, limit: limit.pageRecordsMax, contents: true };
+    const page = await store.read(store.workspace, { ...range, types });
+    for (const record of page) await apply(context, hooks, record);
+    fromSeq = (page.at(-1)?.seq ?? headSeq) + 1;
+  }
+  return [...hooks.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+interface HookBody {
+  readonly name: string;
+  readonly events: readonly string[];
+  readonly from: string;
+  readonly signedBy: string;
+  readonly session?: SessionId;
+  readonly agent?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly setSeq: number;
+  readonly to: string;
+  readonly count: number;
+}
+
+async function apply({ store }: Context, hooks: Map<string, HookEntry>, record: StoredRecord): Promise<void> {
+  const body = JSON.parse(record.body) as HookBody;
+  const { name } = body;
+  const known = hooks.get(name);
+  if (record.type === "hook.removed") hooks.delete(name);
+  else if (record.type === "hook.set") {
+    const content = (await contentOf(store, record)) as { readonly url?: string } | undefined;
+    const { events, signedBy, session = null, agent = null, labels = {}, from } = body;
+    const filter = { events, session, agent, labels, secret: signedBy };
+    const set = { setSeq: record.seq, setAt: record.at, setBy: record.actor };
+    const told = { delivered: 0, abandoned: 0, deliveredAt: null, position: from };
+    const trouble = troubleWith(store, record.seq);
+    hooks.set(name, { name, url: content?.url ?? null, ...filter, ...set, ...told, ...trouble });
+  } else if (known?.setSeq !== body.setSeq) return;
+  else if (record.type === "hook.abandoned") hooks.set(name, { ...known, abandoned: known.abandoned + 1 });
+  else {
+    const delivered = known.delivered + body.count;
+    hooks.set(name, { ...known, delivered, deliveredAt: record.at, position: body.to });
+  }
+}
+
+/** Writes down how far a hook was told; nothing when it is not there any more, or another one tells it. */
+export async function noteDelivered(
+  context: Context,
+  { name, setSeq }: Pick<HookEntry, "name" | "setSeq">,
+  { to, count, taken }: { readonly to: string; readonly count: number; readonly taken: Noted },
+): Promise<void> {
+  await writeWorkspace({ ...context, actor: "system" }, async () => {
+    if (!(await isOnDuty(context, taken))) return [];
+    const hook = (await listHooks(context)).find((one) => one.setSeq === setSeq);
+    if (hook === undefined || hook.position === to) return [];
+    return [{ type: "hook.delivered", body: { name, setSeq, to, count } }];
+  });
+}
+
+export async function noteAbandoned(
+  context: Context,
+  { name, setSeq }: Pick<HookEntry, "name" | "setSeq">,
+  given: {
+    readonly session: string;
+    readonly seq: number;
+    readonly attempts: number;
+    readonly taken: Noted;
+  },
+): Promise<void> {
+  const { session, seq, attempts, taken } = given;
+  const { store } = context;
+  const body = { name, setSeq, log: session, seq, attempts };
+  let fromSeq: number | null = null;
+  await writeWorkspace({ ...context, actor: "system" }, async (headSeq) => {
+    if (!(await isOnDuty(context, taken))) return [];
+    fromSeq ??= headSeq + 1;
+    // After a lost answer it may be there after all.
+    const range = { fromSeq, toSeq: headSeq, limit: limit.pageRecordsMax, contents: false };
+    const since = headSeq < fromSeq ? [] : await store.read(store.workspace, { ...range, types });
+    const isThere = since.some((record) => record.body === JSON.stringify(body));
+    return isThere ? [] : [{ type: "hook.abandoned", body }];
+  });
+}
+
+function checkName(name: unknown): void {
+  const checked = Key.safeParse(name);
+  if (checked.success) return;
+  throw new SkeinError("invalid", `setHook: ${quote(name)} is no name`, {
+    hint: checked.error.issues[0]?.message,
+  });
+}
+
+function checkEvents(given: unknown): readonly string[] {
+  const hint = 'types of events, such as ["turn.ended", "session.*"]';
+  if (!Array.isArray(given) || given.length === 0 || given.length > 50)
+    throw new SkeinError("invalid", "setHook: events is no list of 1 to 50 types", { hint });
+  const families = new Set(eventTypes.map((type) => type.slice(0, type.indexOf("."))));
+  for (const one of given as readonly unknown[]) {
+    if (typeof one !== "string")
+      throw new SkeinError("invalid", `setHook: ${quote(one)} is no type`, { hint });
+    const isKnown =
+      one === "*" ||
+      eventTypes.some((type) => type === one) ||
+      isForeign(one) ||
+      (one.endsWith(".*") && families.has(one.slice(0, -2)));
+    if (isKnown) continue;
+    const near = nearest(one, eventTypes);
+    throw new SkeinError("invalid", `setHook: there is no event ${quote(one)}`, {
+      hint: near === undefined ? hint : `did you mean "${near}"?`,
+    });
+  }
+  return [...new Set(given as readonly string[])];
+}
+
+function checkSecret(given: unknown): string {
+  if (typeof given === "string" && /^[A-Za-z_][A-Za-z0-9_]{0,127}$/.test(given)) return given;
+  // Whatever was given may be the secret itself: it is not repeated.
+  throw new SkeinError("invalid", "setHook: secret is no name of a variable", {
+    hint: "the name of the variable of the environment that holds it, never the secret itself",
+  });
+}
+
+function checkFilter({ agent, labels }: SetHookOptions): Pick<SetHookOptions, "agent" | "labels"> {
+  if (agent !== undefined && !AgentName.safeParse(agent).success)
+    throw new SkeinError("invalid", `setHook: ${quote(agent)} is no name of an agent`);
+  const wrong = Object.entries(labels ?? {}).find(
+    ([key, value]) => !LabelKey.safeParse(key).success || !LabelValue.safeParse(value).success,
+  );
+  if (wrong !== undefined) throw new SkeinError("invalid", `setHook: ${quote(wrong[0])} is no label`);
+  if (Object.keys(labels ?? {}).length > limit.labelsMax)
+    throw new SkeinError("invalid", `setHook: at most ${limit.labelsMax} labels`);
+  return { ...(agent === undefined ? {} : { agent }), ...(labels === undefined ? {} : { labels }) };
+}

@@ -1,0 +1,196 @@
+/**
+ * Who asks, and what they may do. A token says which tenant it is of, who comes with it, and its scopes; a
+ * page that is logged in has the token in its cookie. Whoever has none that holds is refused alike, before
+ * anything is looked up, so that no answer says whether a thing exists.
+ */
+import { hash } from "node:crypto";
+import { allows, type Scope } from "../../core/workspace/access-token.ts";
+import { limit } from "../../core/limit.ts";
+import { makeProblem, type Problem } from "../../protocol/problem.ts";
+import { Engine } from "../../runtime/engine/engine.ts";
+import { hashToken, type HashedToken, type TokenHolder } from "../../runtime/workspace/token-reader.ts";
+import type { World } from "../../runtime/world.ts";
+import { need } from "../http/invocation.ts";
+import { makeCookies } from "../http/cookie.ts";
+import { makeGate, type Incoming, type Gate, type GateOptions } from "../http/cross-origin.ts";
+import { makeRate } from "./rate-limit.ts";
+
+/** Somebody who is known. */
+export interface Authorized {
+  /** What is done through it is done by the token's principal. */
+  readonly engine: Engine;
+  readonly tenant: string;
+  readonly scopes: readonly Scope[];
+  readonly actor: string;
+  /** The id of their token. */
+  readonly token: string;
+  /** When their token ends; null: never. */
+  readonly expiresAt: number | null;
+  /** Whether the token holds still. For whoever stays long: a stream ends when it does not. */
+  stands(): Promise<boolean>;
+}
+
+export interface AuthorizerOptions extends GateOptions {
+  readonly world: Pick<World, "now" | "steady" | "random">;
+  /** The engine of a tenant; null when there is none. It must not make one because it was asked for. */
+  readonly tenants: (tenant: string) => Promise<Engine | null>;
+  /** 32 bytes that logins are sealed with. By default random: then they end with the server. */
+  readonly cookieKey?: Uint8Array;
+  /** For each token. */
+  readonly rate?: { readonly perSecond: number; readonly burst: number };
+}
+
+export interface Authorizer {
+  readonly gate: Gate;
+  /** A scope of null: any token that holds. */
+  authorize(
+    incoming: Incoming,
+    options: { readonly operation: { readonly scope: Scope | null } },
+  ): Promise<Authorized | Problem>;
+  /** From a token in the header `Authorization` to a cookie. */
+  login(incoming: Incoming): Promise<{ readonly setCookie: string } | Problem>;
+  logout(incoming: Incoming): { readonly setCookie: string } | Problem;
+}
+
+const digest = (_prefix: string, text: string): string => hash("sha256", text, "hex");
+
+export const isProblem = (answer: object): answer is Problem => "code" in answer && "detail" in answer;
+
+/** What goes with a problem in the header of its answer. */
+export function problemHeaders(problem: Problem): Readonly<Record<string, string>> {
+  if (problem.status === 401) return { "www-authenticate": 'Bearer realm="skein"' };
+  const waitMs = problem["retryAfterMs"];
+  if (problem.status !== 429 && problem.status !== 503) return {};
+  return { "retry-after": `${Math.max(1, Math.ceil((typeof waitMs === "number" ? waitMs : 0) / 1_000))}` };
+}
+
+/** The same, whatever is wrong: nobody learns which tokens there are. */
+const unauthorized = (): Problem =>
+  makeProblem("unauthorized", "there is no token with this request, or none that holds", {
+    hint: 'send "Authorization: Bearer skn_…"; "skein tokens add" makes a token',
+  });
+
+const tooOften = (waitMs: number): Problem => ({
+  ...makeProblem("rate-limited", "too many requests in a short time", { hint: `wait for ${waitMs} ms` }),
+  retryAfterMs: waitMs,
+});
+
+const noPage = (): Problem =>
+  makeProblem("forbidden", "a page that is logged in may ask from its own origin only", {
+    hint: "send the header Skein-Client: 1 from a page of this server, or use a token",
+  });
+
+export function makeAuthorizer(options: AuthorizerOptions): Authorizer {
+  const { world, tenants, port } = options;
+  const { perSecond, burst } = options.rate ?? {
+    perSecond: limit.requestsPerSecond,
+    burst: limit.requestBurst,
+  };
+  const clock = (): number => world.steady?.() ?? world.now();
+  const gate = makeGate(options);
+  const key = options.cookieKey ?? world.random(32);
+  const cookies = makeCookies({ port, key, world, holdsMs: limit.loginMs });
+  /** Tokens taken apart before, by the hashes of their texts. Whether they hold is asked each time. */
+  const read = new Map<string, HashedToken>();
+  const actors = new WeakMap<TokenHolder, { readonly of: Engine; readonly engine: Engine }>();
+  const known = makeRate({ perSecond, burst, clock, keysMin: limit.tokensMax * 10 });
+  const strangers = makeRate({
+    perSecond: limit.strangersPerSecond,
+    burst: limit.strangersBurst,
+    clock,
+    keysMin: 10_000,
+  });
+
+  async function holderOf(text: string | null): Promise<{ engine: Engine; holder: TokenHolder } | null> {
+    if (text === null) return null;
+    const name = digest("", text);
+    const token = read.get(name) ?? hashToken({ digest }, text);
+    const engine = token === null ? null : await tenants(token.tenant);
+    if (token === null || engine === null) return null;
+    const holder = await Engine.contextOf(engine).tokens.checkHashed(token);
+    if (holder === null) return null;
+    // Only those that hold, so that no stranger drives them out.
+    if (!read.has(name)) remember(name, token);
+    return { engine, holder };
+  }
+
+  function remember(name: string, token: HashedToken): void {
+    if (read.size >= limit.tokensMax) read.clear();
+    read.set(name, token);
+  }
+
+  /** The engine for whoever comes with a token, kept for as long as that is what is known of it. */
+  function acting(engine: Engine, holder: TokenHolder): Engine {
+    const kept = actors.get(holder);
+    if (kept?.of === engine) return kept.engine;
+    const own = Engine.asking(engine.as(holder.actor), {
+      need: (scope, what) => need(holder, scope, what),
+    });
+    actors.set(holder, { of: engine, engine: own });
+    return own;
+  }
+
+  /** Whoever has no token that holds is slowed down by where they come from; nobody else is, by that. */
+  function refuse(incoming: Incoming): Problem {
+    const waitMs = strangers.take(incoming.socket?.remoteAddress ?? "");
+    return waitMs === 0 ? unauthorized() : tooOften(waitMs);
+  }
+
+  /** A page of somebody else may make a browser send the cookie along, but not the header, nor the origin. */
+  function isMeant(incoming: Incoming): boolean {
+    if (gate.isForeign(incoming)) return false;
+    if (incoming.method === "GET" || incoming.method === "HEAD") return true;
+    return incoming.headers["skein-client"] === "1" && gate.isOwn(incoming);
+  }
+
+  async function authorize(
+    incoming: Incoming,
+    { operation }: { readonly operation: { readonly scope: Scope | null } },
+  ): Promise<Authorized | Problem> {
+    const astray = gate.check(incoming);
+    if (astray !== null) return astray;
+    const byHeader = incoming.headers.authorization !== undefined;
+    const text = byHeader ? bearerIn(incoming) : cookies.open(incoming.headers.cookie);
+    const found = await holderOf(text);
+    if (found === null || text === null) return refuse(incoming);
+    const { engine, holder } = found;
+    const waitMs = known.take(holder.id);
+    if (waitMs > 0) return tooOften(waitMs);
+    if (!byHeader && !isMeant(incoming)) return noPage();
+    const { id: token, scopes, tenant, actor, expiresAt } = holder;
+    if (operation.scope !== null && !allows(scopes, operation.scope)) {
+      return makeProblem("forbidden", `this token has not the scope "${operation.scope}"`, {
+        hint: `it has ${scopes.join(", ")}; "skein tokens add --scope ${operation.scope}" makes another`,
+      });
+    }
+    const stands = async (): Promise<boolean> => (await holderOf(text)) !== null;
+    return { engine: acting(engine, holder), tenant, scopes, actor, token, expiresAt, stands };
+  }
+
+  return {
+    gate,
+    authorize,
+    async login(incoming) {
+      const astray = gate.check(incoming) ?? (isPage(incoming, gate) ? null : noPage());
+      if (astray !== null) return astray;
+      const text = bearerIn(incoming);
+      if (text === null || (await holderOf(text)) === null) return refuse(incoming);
+      const secure = incoming.headers.origin?.startsWith("https:") ?? false;
+      return { setCookie: cookies.seal(text, { secure }) };
+    },
+    logout: (incoming) =>
+      gate.check(incoming) ?? (isPage(incoming, gate) ? { setCookie: cookies.cleared } : noPage()),
+  };
+}
+
+/** Logging somebody in or out is for pages of this server, and for programs that are none. */
+const isPage = (incoming: Incoming, gate: Gate): boolean =>
+  incoming.headers["skein-client"] === "1" &&
+  !gate.isForeign(incoming) &&
+  (incoming.headers.origin === undefined || gate.isOwn(incoming));
+
+/** As nearly everybody spells it, and as one may. What comes back need not be a token. */
+function bearerIn({ headers: { authorization = "" } }: Incoming): string | null {
+  if (authorization.startsWith("Bearer skn_") && authorization.length <= 200) return authorization.slice(7);
+  return /^bearer +(\S{1,200})$/i.exec(authorization)?.[1] ?? null;
+}

@@ -1,0 +1,153 @@
+/**
+ * The token of whoever starts the server: it allows everything, acts as the local user, and is kept in a file
+ * that only they can read. The file is written before the token is issued: a server that dies in between
+ * finds it there, and issues that one.
+ */
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { homedir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { parseAccessToken } from "../../core/workspace/access-token.ts";
+import { SkeinError } from "../../core/error.ts";
+import { joinHosts, splitHosts } from "../../core/text/host-list.ts";
+import { isPrincipalId } from "../../core/ids.ts";
+import { Engine } from "../../runtime/engine/engine.ts";
+import { newToken } from "../../runtime/workspace/tokens.ts";
+import type { World } from "../../runtime/world.ts";
+
+export interface LocalToken {
+  readonly token: string;
+  /** Whether it is another one than the last time. */
+  readonly made: boolean;
+}
+
+export interface LocalTokenOptions {
+  readonly world: Pick<World, "now" | "random">;
+  /** Null: it is kept nowhere, and lasts as long as the store does. */
+  readonly path: string | null;
+}
+
+/** Beside a store in a file; for one elsewhere, with what else programs keep for the user. */
+export function localTokenPath(
+  place: string,
+  env: Readonly<Record<string, string | undefined>>,
+  digest: World["digest"],
+): string | null {
+  if (place === "memory:") return null;
+  if (!/^[a-z][a-z0-9+]+:\/\//.test(place)) return `${resolve(place)}.token`;
+  const { plain, hosts } = splitHosts(place);
+  const url = new URL(plain);
+  url.password = "";
+  const { XDG_STATE_HOME: state = "" } = env;
+  const folder = state.startsWith("/") ? state : join(env["HOME"] ?? homedir(), ".local", "state");
+  return join(folder, "skein", `${digest("", joinHosts(url.href, hosts)).slice(0, 16)}.token`);
+}
+
+/** The page, logged in. What stands behind # stays in the browser. */
+export const loginLink = (origin: string, token: string): string => `${origin}/#token=${token}`;
+
+/** What logins are sealed with: the same after a restart, as long as the local token is. */
+export const cookieKeyFrom = (token: string, digest: World["digest"]): Uint8Array =>
+  Buffer.from(digest("", `skein login\n${token}`), "hex");
+
+/** The token that is kept there, if it holds; else one that is made now. */
+export async function openLocalToken(
+  engine: Engine,
+  { world, path }: LocalTokenOptions,
+): Promise<LocalToken> {
+  const { tenant } = Engine.contextOf(engine);
+  if (path === null) return { token: await issue(engine, newToken(world, tenant)), made: true };
+  for (let tries = 0; tries < 3; tries++) {
+    const kept = readPrivate(path);
+    if (kept !== null) {
+      const { token, isPrivate } = kept;
+      const holds = (await engine.checkToken(token)) !== null;
+      if (isPrivate && holds) return { token, made: false };
+      if (isPrivate && parseAccessToken(token)?.tenant === tenant && !(await wasIssued(engine, token)))
+        return { token: await issue(engine, token), made: true };
+      if (holds) await engine.revokeToken(idOf(token), { reason: "its file could be read by others" });
+      rmSync(path, { force: true });
+    }
+    const made = newToken(world, tenant);
+    // Another server that starts now may have been first: then its token is taken.
+    if (writePrivate(path, made)) return { token: await issue(engine, made), made: true };
+  }
+  throw new SkeinError("conflict", "the file of the token changes while it is read", { hint: path });
+}
+
+const idOf = (token: string): string => parseAccessToken(token)?.id ?? "";
+
+async function wasIssued(engine: Engine, token: string): Promise<boolean> {
+  const id = idOf(token);
+  return (await engine.tokens({ all: true })).some((one) => one.id === id);
+}
+
+async function issue(engine: Engine, token: string): Promise<string> {
+  const principal = Engine.contextOf(engine).actor.replace(/^user:/, "");
+  const whose = isPrincipalId(principal) ? { principal } : {};
+  await engine.addToken({ name: "local login", scopes: ["admin"], token, ...whose });
+  return token;
+}
+
+/** Null when there is no file. A link is not followed: what it points to is somebody else's. */
+function readPrivate(path: string): { readonly token: string; readonly isPrivate: boolean } | null {
+  let file: number;
+  try {
+    file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+    throw unreadable(path, error);
+  }
+  try {
+    const { mode, uid, size } = fstatSync(file);
+    const isMine = uid === (process.getuid?.() ?? uid);
+    const isPrivate = isMine && ((mode & 0o077) === 0 || process.platform === "win32");
+    const token = size > 1_000 ? "" : readFileSync(file, "utf8").trim();
+    // Whatever else it is, it is not ours to remove.
+    if (parseAccessToken(token) === null) throw new Error("it holds no token");
+    return { token, isPrivate };
+  } catch (error) {
+    throw unreadable(path, error);
+  } finally {
+    closeSync(file);
+  }
+}
+
+const unreadable = (path: string, cause: unknown): SkeinError =>
+  new SkeinError("unavailable", `the file of the token cannot be used: ${path}`, {
+    hint: "it must be a file of your own with a token in it; remove it, and another one is made",
+    cause,
+  });
+
+/** Whole or not at all, and durable before it counts. False when there is one already. */
+function writePrivate(path: string, token: string): boolean {
+  const draft = `${path}.${process.pid}`;
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    rmSync(draft, { force: true });
+    const file = openSync(draft, "wx", 0o600);
+    try {
+      writeFileSync(file, `${token}\n`);
+      fsyncSync(file);
+    } finally {
+      closeSync(file);
+    }
+    linkSync(draft, path);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+    throw unreadable(path, error);
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}

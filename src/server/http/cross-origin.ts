@@ -1,0 +1,155 @@
+/**
+ * Where a request may come from. A page of somebody else must not reach this server through the browser of
+ * somebody who is logged in: neither under a name that was made to point here (the host is checked), nor from
+ * its own origin (the origin is checked, and other origins are allowed by name only).
+ */
+import type { IncomingHttpHeaders } from "node:http";
+import { isIP } from "node:net";
+import { SkeinError } from "../../core/error.ts";
+import { quote } from "../../core/ids.ts";
+import { makeProblem, type Problem } from "../../protocol/problem.ts";
+
+/** What is looked at of a request. */
+export interface Incoming {
+  readonly method?: string | undefined;
+  readonly headers: IncomingHttpHeaders;
+  readonly socket?: { readonly remoteAddress?: string | undefined };
+}
+
+export interface GateOptions {
+  /** The address that the server is bound to. */
+  readonly host: string;
+  readonly port: number;
+  /** Other origins that may ask, and under which this server is known itself, such as behind a proxy. */
+  readonly origins?: readonly string[];
+}
+
+export interface Gate {
+  /** Null when the request may go on. */
+  check(incoming: Incoming): Problem | null;
+  /** Whether a page of this very server asks. False when nothing says so. */
+  isOwn(incoming: Incoming): boolean;
+  /** Whether the browser says that another site asks, whatever the origin. */
+  isForeign(incoming: Incoming): boolean;
+  /** What an answer must carry for a page of another origin that is allowed. */
+  corsHeaders(incoming: Incoming): Readonly<Record<string, string>>;
+  /** The answer to a browser that asks beforehand; a problem when it may not. */
+  preflight(
+    incoming: Incoming,
+  ): { readonly status: 204; readonly headers: Readonly<Record<string, string>> } | Problem;
+}
+
+const loopbacks = ["127.0.0.1", "localhost", "[::1]"];
+const wildcards = ["0.0.0.0", "::", ""];
+
+/** Whether only programs of this machine reach an address. */
+export const isLoopback = (host: string): boolean =>
+  host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
+
+/** Everybody on the network reaches another address than a loopback one: it must have been asked for. */
+export function checkBinding(host: string, { named }: { readonly named: boolean }): void {
+  if (isLoopback(host) || named) return;
+  throw new SkeinError("refused", `${quote(host)} can be reached from other machines`, {
+    hint: "give --host if that is meant; whoever comes needs a token, and the way there should be encrypted",
+  });
+}
+
+/** An origin as browsers spell it. */
+export function checkOrigin(given: string): string {
+  const url = URL.canParse(given) ? new URL(given) : null;
+  if (url !== null && /^https?:$/.test(url.protocol) && url.origin === given.replace(/\/$/, ""))
+    return url.origin;
+  throw new SkeinError("invalid", `${quote(given)} is no origin`, {
+    hint: "such as https://skein.example.com, without a path",
+  });
+}
+
+export function makeGate({ host, port, origins: given = [] }: GateOptions): Gate {
+  const origins = new Set(given.map(checkOrigin));
+  const isOpen = wildcards.includes(host);
+  const names = isLoopback(host) || isOpen ? loopbacks : [host.includes(":") ? `[${host}]` : host];
+  const hosts = new Set([
+    ...names.flatMap((name) => [`${name}:${port}`, ...(port === 80 ? [name] : [])]),
+    ...[...origins].map((origin) => new URL(origin).host),
+  ]);
+
+  /** An address in digits cannot have been made to point here, and neither can localhost. */
+  function isKnown(name: string): boolean {
+    if (hosts.has(name)) return true;
+    const [, bare = name] = /^(.*?)(?::\d{1,5})?$/.exec(name) ?? [];
+    return isOpen && (bare === "localhost" || isIP(bare.replace(/^\[(.*)\]$/, "$1")) !== 0);
+  }
+
+  const isSame = ({ headers: { origin, host: name = "" } }: Incoming): boolean =>
+    origin === `http://${name.toLowerCase()}` ||
+    (origin !== undefined && origins.has(origin) && new URL(origin).host === name.toLowerCase());
+
+  const isAllowed = (incoming: Incoming): boolean =>
+    incoming.headers.origin === undefined || isSame(incoming) || origins.has(incoming.headers.origin);
+
+  function check(incoming: Incoming): Problem | null {
+    if (!isKnown((incoming.headers.host ?? "").toLowerCase())) {
+      return makeProblem("misdirected", "this server is not known by the name in the header Host", {
+        hint: "ask under the address that it was started with, or start it with --origin",
+      });
+    }
+    if (isAllowed(incoming)) return null;
+    return makeProblem("forbidden", "pages of this origin may not ask here", {
+      hint: "start the server with --origin to allow one",
+    });
+  }
+
+  function corsHeaders(incoming: Incoming): Readonly<Record<string, string>> {
+    const { origin } = incoming.headers;
+    if (origin === undefined || isSame(incoming) || !origins.has(origin))
+      return origins.size > 0 ? varies : {};
+    return { ...varies, "access-control-allow-origin": origin, "access-control-expose-headers": exposed };
+  }
+
+  return {
+    check,
+    corsHeaders,
+    isOwn: isSame,
+    isForeign: ({ headers }) => !["same-origin", "none", undefined].includes(headers["sec-fetch-site"]),
+    preflight(incoming) {
+      const problem = check(incoming);
+      if (problem !== null) return problem;
+      const cors = corsHeaders(incoming);
+      if (cors["access-control-allow-origin"] === undefined) return { status: 204, headers: cors };
+      const more = { "access-control-allow-methods": methods, "access-control-allow-headers": taken };
+      return { status: 204, headers: { ...cors, ...more, "access-control-max-age": "600" } };
+    },
+  };
+}
+
+const varies = { vary: "Origin" };
+const methods = "GET, HEAD, POST, DELETE";
+const taken = "authorization, content-type, idempotency-key, if-match, last-event-id, skein-client";
+const exposed = "etag, location, retry-after";
+
+/**
+ * What every answer carries. A page may run what this server gives and nothing else, is shown in no frame,
+ * and tells nobody where it came from. `scripts`: hashes of what stands in the page itself.
+ */
+export function safetyHeaders(scripts: readonly string[] = []): Readonly<Record<string, string>> {
+  const policy = [
+    "default-src 'self'",
+    `script-src ${["'self'", ...scripts.map((hash) => `'${hash}'`)].join(" ")}`,
+    "style-src 'self'",
+    "img-src 'self' blob: data:",
+    "connect-src 'self'",
+    "worker-src 'self'",
+    "base-uri 'none'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+    "object-src 'none'",
+  ];
+  return {
+    "content-security-policy": policy.join("; "),
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+  };
+}

@@ -1,0 +1,311 @@
+/** One request to an operation: who asks, with what, what is done, and what comes back. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { SkeinError } from "../../core/error.ts";
+import { isSessionId, isSessionName, quote, type SessionId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import { firstError } from "../../core/first-error.ts";
+import { textInHeader } from "../../protocol/header.ts";
+import type { OperationId } from "../../protocol/operations.ts";
+import { makeProblem } from "../../protocol/problem.ts";
+import { hasGoneOn, type Asked } from "../../runtime/log/request-scope.ts";
+import { Engine } from "../../runtime/engine/engine.ts";
+import { isReused } from "../../runtime/log/same-change.ts";
+import { Session } from "../../runtime/engine/session.ts";
+import type { Arrivals } from "./request-timeout.ts";
+import { isProblem, type Authorized, type Authorizer } from "../auth/authorize.ts";
+import { readBytes, readParams, readText } from "./body.ts";
+import type { Call, Handler } from "./invocation.ts";
+import { engineHandlers } from "./engine-handlers.ts";
+import type { Gather } from "./batch.ts";
+import type { Hub } from "../stream/hub.ts";
+import { reusedProblem, type KeptAnswers } from "./stored-response.ts";
+import { problemOf, ProblemError } from "./problem.ts";
+import type { Relay } from "../stream/relay.ts";
+import { sendBytes, sendJson, sendText, type Headers } from "./reply.ts";
+import type { Route, Target } from "./router.ts";
+import { sessionHandlers } from "./session-handlers.ts";
+import { openSink, problemFrame } from "../stream/sink.ts";
+import { endWithToken } from "../auth/token-expiry.ts";
+import { streamed, streamOpeners, wantsStream, type Streamed, type StreamGiven } from "../stream/streams.ts";
+
+export interface Desk {
+  readonly authorizer: Authorizer;
+  readonly arrivals: Arrivals;
+  readonly kept: KeptAnswers;
+  readonly gather: Gather;
+  hubOf(engine: Engine): Hub;
+  /** Whether callers may name other stores. */
+  readonly otherStores: boolean;
+  readonly privateHooks: boolean;
+  readonly relay: Pick<Relay, "attend" | "answer">;
+  /** Aborted when the server stops. */
+  readonly stopping: AbortSignal;
+  /** Hears of what only a fault of the program, or of the store, explains. */
+  readonly trouble: (error: unknown) => void;
+  /** Hears of each stream that begins and ends. */
+  readonly streaming: (change: 1 | -1, tenant: string) => void;
+}
+
+export interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly target: Target;
+  readonly headers: Headers;
+  /** Told who asks, once that is known. */
+  readonly came: (who: Authorized) => void;
+}
+
+const handlers = { ...engineHandlers, ...sessionHandlers };
+
+/** Resolves when it is answered. Rejects with what is wrong, before anything is sent. */
+export async function answerCall(desk: Desk, exchange: Exchange, route: Route): Promise<void> {
+  const { request, target } = exchange;
+  const { operation, session } = route;
+  const who = await desk.authorizer.authorize(request, { operation });
+  if (isProblem(who)) throw new ProblemError(who);
+  exchange.came(who);
+  desk.relay.attend(who.engine);
+  if (session !== "" && !isSessionName(session)) throw noSession(session);
+  checkAccept(request, route);
+  if (operation.takes === "bytes") desk.arrivals.pace(request);
+  const text = operation.takes === "json" ? await readText(request) : "";
+  const params = readParams(operation, target.query, text);
+  if (operation.method !== "GET") await desk.gather.join();
+  const asked = isPlain(request) ? nothing : await askedOf(desk, who, { route, request, text });
+  if (asked.same === true) desk.kept.check(keptName(who, request), route.session);
+  const engine = Engine.asking(who.engine, asked);
+  const key = keyIn(request);
+  const call: Call = {
+    engine,
+    scopes: who.scopes,
+    id: route.session,
+    session: () => sessionOf(engine, route),
+    otherStores: desk.otherStores,
+    privateHooks: desk.privateHooks,
+    keyed: operation.keyed && key !== undefined ? { key } : {},
+    gone: () => goneSignal(exchange.response),
+    bytes: () => readBytes(request),
+  };
+  try {
+    await perform(desk, exchange, { route, call, params, who, text, asked });
+  } catch (error) {
+    throw askedError(error, asked);
+  }
+}
+
+/** What is told of an error, where it is due to the caller's key or expectation. */
+function askedError(error: unknown, asked: Asked): unknown {
+  if (isReused(error)) return reusedProblem();
+  if (!hasGoneOn(error, asked)) return error;
+  const { message, hint } = error as SkeinError;
+  return new ProblemError(makeProblem("precondition-failed", message, { hint, field: "If-Match" }));
+}
+
+const noSession = (given: string): ProblemError =>
+  new ProblemError(
+    makeProblem("invalid", `not a session id: ${quote(given)}`, {
+      hint: 'a session id is "ses_" and 26 characters; any ending that only one session has will do',
+      field: "id",
+    }),
+  );
+
+interface Performance {
+  readonly asked: Asked;
+  readonly route: Route;
+  readonly call: Call;
+  readonly params: unknown;
+  readonly who: Authorized;
+  readonly text: string;
+}
+
+async function perform(desk: Desk, exchange: Exchange, performance: Performance): Promise<void> {
+  const { request, response, headers } = exchange;
+  const { route, call, params, who, text } = performance;
+  const { id, operation } = route;
+  const isAsked = operation.gives === "stream" || (request.method !== "HEAD" && wantsStream(request, params));
+  if (isStreamed(id) && isAsked) return stream(desk, exchange, { ...performance, id });
+  const handler = handlers[id as keyof typeof handlers] as Handler<OperationId>;
+  if (operation.gives === "bytes") {
+    const chunks = (await handler(call, params as never)) as AsyncIterable<Uint8Array>;
+    const type = operation.call === "records" ? "application/x-ndjson" : "application/octet-stream";
+    return sendBytes(response, chunks, { ...headers, "content-type": type });
+  }
+  const key = keyIn(request);
+  const isKept = key !== undefined && operation.method !== "GET" && !operation.keyed;
+  let value: unknown;
+  if (isKept) {
+    const name = keptName(who, request);
+    const asked = { digest: digestOf(route, call.engine, text), session: route.session };
+    const work = async (): Promise<string> => JSON.stringify((await handler(call, params as never)) ?? null);
+    value = JSON.parse(await desk.kept.once(name, asked, work));
+  } else value = (await handler(call, params as never)) ?? null;
+  if (operation.gives === "nothing") return sendText(response, 204, "", headers);
+  if (isStreamed(id) && wantsStream(request, params)) return headOfStream(response, headers);
+  sendJson(response, JSON.stringify(value), headers, placeHeaders(value as Placed));
+}
+
+/** A stream is there for GET; for HEAD there is what it would begin with, and nothing is opened. */
+const headOfStream = (response: ServerResponse, headers: Headers): void => {
+  const own = { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store" };
+  response.writeHead(200, { ...headers, ...own }).end();
+};
+
+const keptName = ({ tenant, actor }: Authorized, request: IncomingMessage): string =>
+  [tenant, actor, keyIn(request)].join("\n");
+
+/** What is written to is looked up by the write itself; any other session, and endings of ids, beforehand. */
+async function sessionOf(engine: Engine, { operation, session }: Route): Promise<Session> {
+  if (!operation.keyed || !isSessionId(session)) return engine.session(session);
+  return new Session(Engine.contextOf(engine), session);
+}
+
+const isStreamed = (id: OperationId): id is Streamed => streamed.some((one) => one === id);
+
+async function stream(
+  desk: Desk,
+  { request, response, headers }: Exchange,
+  { call, params, who, id, asked }: Performance & { readonly id: Streamed },
+): Promise<void> {
+  const given: StreamGiven = {
+    hub: desk.hubOf(call.engine),
+    lastEventId: lastEventIdIn(request),
+    problemOf: (error) => problemOf(askedError(firstError(error), asked), desk.trouble),
+  };
+  const run = await streamOpeners[id](call, params as never, given);
+  const sink = openSink(response, headers, desk.stopping);
+  const unwatch = endWithToken(who, given.hub, sink.end);
+  desk.streaming(1, who.tenant);
+  try {
+    await run(sink);
+  } catch (error) {
+    sink.write(problemFrame(given.problemOf(error)));
+  } finally {
+    desk.streaming(-1, who.tenant);
+    unwatch();
+    sink.end();
+  }
+}
+
+type Placed = Readonly<Record<"headSeq" | "session" | "seq" | "hash", unknown>> | null;
+
+/** What a change answers tells where the session is now; what was made tells where it is to be found. */
+function placeHeaders(value: Placed): Headers {
+  if (typeof value?.headSeq === "number") return { etag: `"${value.headSeq}"` };
+  if (typeof value?.hash === "string" && typeof value.seq === "number") return { etag: `"${value.seq}"` };
+  const isMade = typeof value?.session === "string" && Object.keys(value).length === 1;
+  return isMade ? { location: `/v1/sessions/${value.session}` } : {};
+}
+
+const nothing: Asked = {};
+
+/** Most callers give neither key nor expectation. */
+const isPlain = ({ headers }: IncomingMessage): boolean =>
+  headers["idempotency-key"] === undefined && headers["if-match"] === undefined;
+
+/** The caller's key and expectation, as the engine takes them. */
+async function askedOf(
+  { kept }: Pick<Desk, "kept">,
+  who: Authorized,
+  { route, request, text }: Pick<Performance, "route" | "text"> & { readonly request: IncomingMessage },
+): Promise<Asked> {
+  const { operation, session } = route;
+  if (operation.method === "GET") return {};
+  const key = keyIn(request);
+  // Where the library takes a key, it is that key; else it stands for all that was asked.
+  const own =
+    key === undefined || operation.keyed
+      ? undefined
+      : digest(who.engine, `${who.actor}\n${digestOf(route, who.engine, text)}\n${key}`);
+  const madeMs = key === undefined ? undefined : timeInKey(key);
+  const same = operation.keyed && key !== undefined;
+  const seq = seqIn(request);
+  if (own !== undefined && key !== undefined && isSessionId(session)) await checkUnused(who, session, key);
+  if (seq === undefined) return { key: own, madeMs, same };
+  if (session === "") {
+    throw new ProblemError(
+      makeProblem("invalid", "If-Match is for changes of one session", { field: "If-Match" }),
+    );
+  }
+  // What this very call has deleted before is not there, and is known by its key.
+  const id = isSessionId(session) ? session : (await who.engine.session(session)).id;
+  const { store, writer } = Engine.contextOf(who.engine);
+  const stored = own ?? key;
+  const expect = { session: id, seq, key: stored };
+  // Whose answer is kept, or under way, gets that one.
+  if (key !== undefined && kept.has(keptName(who, request), digestOf(route, who.engine, text)))
+    return { key: own, madeMs, same, expect };
+  const head = await store.head(id);
+  const isDone = stored !== undefined && (await writer.keyed(id, stored)) !== undefined;
+  if (head !== undefined && head.seq !== seq && !isDone) {
+    throw new ProblemError(
+      makeProblem("precondition-failed", `${id} is at ${head.seq}, not at ${seq}`, {
+        hint: "read what is new and decide again",
+        field: "If-Match",
+      }),
+    );
+  }
+  return { key: own, madeMs, same, expect };
+}
+
+/** A key that a call gave to the library itself stands in the log as it is. */
+async function checkUnused({ engine }: Authorized, session: SessionId, key: string): Promise<void> {
+  if ((await Engine.contextOf(engine).writer.keyed(session, key)) !== undefined) throw reusedProblem();
+}
+
+const digest = (engine: Engine, text: string): string => Engine.contextOf(engine).world.digest("", text);
+const digestOf = ({ id, session }: Route, engine: Engine, text: string): string =>
+  digest(engine, `${id}\n${session}\n${text}`);
+
+/** Of a UUID of version 7: its first 48 bits are milliseconds since 1970. */
+function timeInKey(key: string): number | undefined {
+  const found = /^([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i.exec(key);
+  return found === null ? undefined : Number.parseInt(`${found[1]}${found[2]}`, 16);
+}
+
+function keyIn({ headers }: IncomingMessage): string | undefined {
+  const given = headers["idempotency-key"];
+  if (given === undefined) return undefined;
+  const max = limit.idempotencyKeyCharsMax;
+  const key = typeof given === "string" ? textInHeader(given) : null;
+  if (key !== null && key.length > 0 && key.length <= max) return key;
+  throw new ProblemError(
+    makeProblem("invalid", `an idempotency key has 1 to ${max} characters`, { field: "Idempotency-Key" }),
+  );
+}
+
+/** `"12"`; `*` is no expectation, since a session that is changed is always there. */
+function seqIn({ headers }: IncomingMessage): number | undefined {
+  const text = headers["if-match"];
+  if (text === undefined || text === "*") return undefined;
+  const [, seq] = /^"?(\d{1,15})"?$/.exec(text) ?? [];
+  if (seq !== undefined) return Number(seq);
+  throw new ProblemError(
+    makeProblem("invalid", "If-Match names no position", { field: "If-Match", hint: 'give "12"' }),
+  );
+}
+
+function goneSignal(response: ServerResponse): AbortSignal {
+  const gone = new AbortController();
+  if (response.destroyed) gone.abort();
+  response.once("close", () => gone.abort());
+  return gone.signal;
+}
+
+const lastEventIdIn = ({ headers }: IncomingMessage): string | undefined => {
+  const id = headers["last-event-id"];
+  return Array.isArray(id) ? id[0] : id;
+};
+
+/** Whoever says what they take must take what there is. */
+function checkAccept({ headers: { accept } }: IncomingMessage, { operation }: Route): void {
+  if (accept === undefined || operation.gives === "nothing") return;
+  const types = accept.split(",").map((one) => one.split(";")[0]?.trim().toLowerCase() ?? "");
+  const given =
+    operation.gives === "stream"
+      ? ["text/event-stream", "text/*"]
+      : operation.gives === "bytes"
+        ? ["application/octet-stream", "application/x-ndjson", "application/*"]
+        : ["application/json", "application/*", ...(operation.streams ? ["text/event-stream"] : [])];
+  if (types.some((type) => type === "*/*" || given.includes(type))) return;
+  throw new ProblemError(makeProblem("not-acceptable", `it can be had as ${given[0]}`, { field: "Accept" }));
+}

@@ -1,0 +1,65 @@
+/** From what went wrong in the engine to a problem. What nobody expected is told to the operator only. */
+import { SkeinError } from "../../core/error.ts";
+import { makeProblem, type Problem } from "../../protocol/problem.ts";
+
+/** A problem on its way to whoever answers the request. */
+export class ProblemError extends Error {
+  override readonly name = "ProblemError";
+  readonly problem: Problem;
+
+  constructor(problem: Problem) {
+    super(problem.detail);
+    this.problem = problem;
+  }
+}
+
+/** The part of its message that callers are not told; null when they may read all of it. */
+function whereIn(error: SkeinError): string | null {
+  for (let one: unknown = error; one instanceof SkeinError; one = one.cause)
+    if (one.where !== undefined) return one.where;
+  return null;
+}
+
+/** Without the place of the store: it, and what to do there, is for whoever runs the server. */
+function outward({ code, message }: SkeinError, where: string): Problem {
+  const rest = message.replaceAll(`: ${where}`, "").replaceAll(where, "…");
+  return makeProblem(code, /\w/.test(rest) ? rest : "the store cannot be used now", {
+    hint: "try again later; whoever runs the server finds more in its log",
+  });
+}
+
+const againMs = 60_000;
+const toldMax = 100;
+
+/** In an outage every request meets the same trouble with the store: it is told once a minute. */
+export function tellOnce(tell: (error: unknown) => void, clock: () => number): (error: unknown) => void {
+  const told = new Map<string, number>();
+  return (error) => {
+    if (!(error instanceof SkeinError) || whereIn(error) === null) return tell(error);
+    const nowMs = clock();
+    if (nowMs - (told.get(error.message) ?? -Infinity) < againMs) return;
+    if (told.size >= toldMax) told.clear();
+    told.set(error.message, nowMs);
+    tell(error);
+  };
+}
+
+/** `tell` hears of what only a fault of the program, or of the store, explains. */
+export function problemOf(error: unknown, tell: (error: unknown) => void): Problem {
+  if (error instanceof ProblemError) return error.problem;
+  if (error instanceof SkeinError) {
+    const where = whereIn(error);
+    if (error.code === "corrupt" || where !== null) tell(error);
+    if (where !== null) return outward(error, where);
+    return makeProblem(error.code, error.message, { hint: error.hint, field: error.field });
+  }
+  // Longer than any text can be: whoever asks again is told the same.
+  if (error instanceof RangeError && error.message === "Invalid string length")
+    return makeProblem("refused", "what was asked for is too long to be given at once", {
+      hint: "read it in parts; events come in pages",
+    });
+  tell(error);
+  return makeProblem("unavailable", "the server met something it did not expect; its log says more", {
+    hint: "try again later; with the same Idempotency-Key nothing is done twice",
+  });
+}

@@ -1,0 +1,36 @@
+/** What must hold of the head of every request, whatever it asks for. */
+import type { IncomingMessage } from "node:http";
+import { makeProblem, type Problem } from "../../protocol/problem.ts";
+
+/**
+ * Headers that come once, by the lengths of their names. Of several Node takes the first, or all as one text;
+ * whoever stands before it may have taken another.
+ */
+const single: ReadonlyMap<number, string> = new Map(
+  ["Host", "If-Match", "Authorization", "Idempotency-Key"].map((name) => [name.length, name]),
+);
+
+/** Null when nothing is wrong with it. */
+export function checkHead(request: IncomingMessage): Problem | null {
+  const { headers } = request;
+  const field = headers.host === undefined ? "Host" : twiceIn(request);
+  if (field !== null) return makeProblem("invalid", `a request has one ${field}`, { field });
+  const encoding = headers["transfer-encoding"];
+  if (encoding === undefined || encoding.trim().toLowerCase() === "chunked") return null;
+  return makeProblem("invalid", "the body is encoded in a way that is not taken", {
+    hint: "send it as it is, or chunked",
+    field: "Transfer-Encoding",
+  });
+}
+
+function twiceIn({ rawHeaders }: IncomingMessage): string | null {
+  let seen = "";
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const given = rawHeaders[at] ?? "";
+    const name = single.get(given.length);
+    if (name === undefined || name.toLowerCase() !== given.toLowerCase()) continue;
+    if (seen.includes(name)) return name;
+    seen += name;
+  }
+  return null;
+}

@@ -1,0 +1,91 @@
+/** From the address of a request to the operation it asks for, by the table of operations. */
+import { limit } from "../../core/limit.ts";
+import type { Operation } from "../../protocol/operation.ts";
+import { operationIds, operationOf, type OperationId } from "../../protocol/operations.ts";
+import { makeProblem, type Problem } from "../../protocol/problem.ts";
+
+export interface Route {
+  readonly id: OperationId;
+  readonly operation: Operation;
+  /** What stands where the path says `{id}`; empty when it does not. */
+  readonly session: string;
+}
+
+export interface Target {
+  readonly path: string;
+  readonly query: URLSearchParams;
+}
+
+interface Method {
+  readonly id: OperationId;
+  readonly operation: Operation;
+}
+
+/** By path, as the table spells it. */
+const routes: ReadonlyMap<string, ReadonlyMap<string, Method>> = makeRoutes();
+/** What stands before `{id}` in a path. */
+const before = "/v1/sessions/";
+
+function makeRoutes(): Map<string, Map<string, Method>> {
+  const made = new Map<string, Map<string, Method>>();
+  for (const id of operationIds) {
+    const operation = operationOf(id);
+    const methods = made.get(operation.path) ?? new Map<string, Method>();
+    made.set(operation.path, methods.set(operation.method, { id, operation }));
+    // Of what GET gives, the header alone: node:http leaves the body out.
+    if (operation.method === "GET") methods.set("HEAD", { id, operation });
+  }
+  return made;
+}
+
+/** Nobody changes it. */
+const noQuery = new URLSearchParams();
+
+/** Path and query of a request, as they came: nothing is normalized, so that nothing has two spellings. */
+export function parseTarget(target: string): Target | Problem {
+  if (target.length > limit.requestTargetCharsMax) {
+    return makeProblem("too-long", `an address has at most ${limit.requestTargetCharsMax} characters`);
+  }
+  if (!target.startsWith("/")) return makeProblem("invalid", "the address of a request is a path");
+  const mark = target.indexOf("?");
+  const path = mark === -1 ? target : target.slice(0, mark);
+  if (path.length > limit.requestPathCharsMax) {
+    return makeProblem("too-long", `a path has at most ${limit.requestPathCharsMax} characters`);
+  }
+  if (mark === -1) return { path, query: noQuery };
+  const query = target.slice(mark + 1);
+  for (const pair of query.includes("%") ? query.split("&") : []) {
+    if (decoded(pair) !== null) continue;
+    const field = decoded(pair.split("=")[0] ?? "") ?? "";
+    return makeProblem("invalid", "the query is not rightly encoded", { field, hint: "as UTF-8, with %" });
+  }
+  return { path, query: new URLSearchParams(query) };
+}
+
+export function findRoute(method: string, path: string): Route | Problem {
+  const end = path.indexOf("/", before.length);
+  const given = path.startsWith(before) ? path.slice(before.length, end === -1 ? undefined : end) : "";
+  const session = given === "" ? "" : decoded(given);
+  if (session === null) {
+    return makeProblem("invalid", "the session in the path is not rightly encoded", { field: "id" });
+  }
+  const methods = routes.get(given === "" ? path : `${before}{id}${end === -1 ? "" : path.slice(end)}`);
+  if (methods === undefined) {
+    return makeProblem("no-route", "there is nothing at this address", {
+      hint: "/openapi.json lists what there is",
+    });
+  }
+  const found = methods.get(method);
+  if (found !== undefined) return { ...found, session };
+  const allow = [...methods.keys()].join(", ");
+  return { ...makeProblem("wrong-method", `this address takes ${allow}`), allow };
+}
+
+function decoded(piece: string): string | null {
+  if (!piece.includes("%")) return piece;
+  try {
+    return decodeURIComponent(piece);
+  } catch {
+    return null;
+  }
+}

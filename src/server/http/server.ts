@@ -1,0 +1,415 @@
+/**
+ * The server: the whole engine over HTTP. Plain node:http and the table of operations; what it is given
+ * decides whose engines it opens and who may come in.
+ */
+import {
+  createServer,
+  STATUS_CODES,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from "node:http";
+import { once } from "node:events";
+import type { AddressInfo, Socket } from "node:net";
+import { withoutTokens } from "../../core/workspace/access-token.ts";
+import { SkeinError } from "../../core/error.ts";
+import { limit } from "../../core/limit.ts";
+import { firstError } from "../../core/first-error.ts";
+import type { OperationId } from "../../protocol/operations.ts";
+import { describeApi } from "../../protocol/openapi.ts";
+import { mePath, type Me } from "../../protocol/me.ts";
+import { makeProblem, type Problem, type ProblemCode } from "../../protocol/problem.ts";
+import type { Context } from "../../runtime/deps.ts";
+import { Engine } from "../../runtime/engine/engine.ts";
+import type { World } from "../../runtime/world.ts";
+import { answerCall, type Desk } from "./operation-request.ts";
+import { makeArrivals, type Arrivals } from "./request-timeout.ts";
+import { isProblem, type Authorized, type Authorizer } from "../auth/authorize.ts";
+import { isVisit, makePageSender, pageFileAt, type PageFiles } from "./console-files.ts";
+import { cookieName } from "./cookie.ts";
+import { makeGather } from "./batch.ts";
+import { checkHead } from "./request-head.ts";
+import { makeHub, type Hub } from "../stream/hub.ts";
+import { makeKeptAnswers } from "./stored-response.ts";
+import { safetyHeaders } from "./cross-origin.ts";
+import { hooksPath } from "./webhooks-in.ts";
+import { apiPage } from "./api-page.ts";
+import { problemOf, ProblemError, tellOnce } from "./problem.ts";
+import { checkRelayAddress, makeRelay, relayAddress } from "../stream/relay.ts";
+import { relayPath } from "../stream/relay-proof.ts";
+import { sendJson, sendProblem, sendText, type Headers } from "./reply.ts";
+import { findRoute, parseTarget, type Target } from "./router.ts";
+
+/** One request that was answered. Never a token, never a body. */
+export interface Told {
+  readonly method: string;
+  readonly path: string;
+  readonly operation: OperationId | null;
+  readonly status: number;
+  readonly ms: number;
+  readonly tenant: string | null;
+  readonly actor: string | null;
+}
+
+/** Something else at an address of its own: webhooks, metrics. True when it has answered. */
+export type Beside = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  asked: { readonly target: Target; readonly headers: Headers; readonly authorizer: Authorizer },
+) => Promise<boolean>;
+
+export interface ServeOptions {
+  /** By default 127.0.0.1, and a port that the system gives. */
+  readonly host?: string;
+  readonly port?: number;
+  readonly world: Pick<World, "now" | "steady" | "sleep" | "defer" | "random">;
+  /** Of the program, for /openapi.json. */
+  readonly version: string;
+  /** Who may come in; made once the port is known. */
+  readonly authorizer: (bound: { readonly host: string; readonly port: number }) => Authorizer;
+  /** Whose sessions are run here, also before anybody asks for them: other servers hear what they say. */
+  readonly engines?: readonly Engine[];
+  /** Where other servers of the store reach this one; by default where it listens. */
+  readonly relayAddress?: string;
+  /**
+   * Whether callers may name other stores: to send a message there, or to move sessions. They are opened as
+   * the user that the server runs as. By default not.
+   */
+  readonly otherStores?: boolean;
+  /** Whether hooks may be at addresses of this machine and of private networks. By default not. */
+  readonly privateHooks?: boolean;
+  /** The files of the console. Without them `/` is the page of the API, which is always at `/api`. */
+  readonly page?: PageFiles;
+  /** Whether requests can be served now, for /readyz. By default yes. */
+  readonly isReady?: () => Promise<boolean>;
+  readonly besides?: readonly Beside[];
+  readonly tell?: (told: Told) => void;
+  /** Hears of each stream that begins and ends. */
+  readonly streaming?: (change: 1 | -1, tenant: string) => void;
+  /** Hears of what only a fault of the program, or of the store, explains. */
+  readonly trouble?: (error: unknown) => void;
+}
+
+export interface Serving extends AsyncDisposable {
+  readonly host: string;
+  readonly port: number;
+  /** `http://127.0.0.1:8700` */
+  readonly url: string;
+  /** Ends streams, answers what is under way, and closes. Engines stay open. May be called twice. */
+  stop(): Promise<void>;
+}
+
+/** How long requests under way are waited for when the server stops. */
+const stopGraceMs = 5_000;
+const stopLookMs = 10;
+/** How often it is looked who takes too long. */
+const lookMs = 1_000;
+
+export async function serve(options: ServeOptions): Promise<Serving> {
+  const { host = "127.0.0.1", world } = options;
+  const stopping = new AbortController();
+  const server = createServer({
+    maxHeaderSize: limit.requestHeaderBytesMax,
+    // How long a body may take depends on what it is: arrival.ts.
+    requestTimeout: 0,
+    headersTimeout: limit.requestMs,
+    connectionsCheckingInterval: lookMs,
+    keepAliveTimeout: 65_000,
+    // One that is missing is refused below, as a problem.
+    requireHostHeader: false,
+  });
+  server.maxConnections = limit.connectionsMax;
+  server.on("clientError", refuseRaw);
+  server.listen({ host, port: options.port ?? 0 });
+  await listening(server, host, options.port);
+  const { port } = server.address() as AddressInfo;
+  const name = host.includes(":") ? `[${host}]` : host;
+  const url = `http://${name}:${port}`;
+  const hubs = makeHubs(options.trouble ?? ignore);
+  const { relayAddress: given } = options;
+  const authorizer = orClosed(server, () => options.authorizer({ host, port }));
+  const usual = relayAddress({ host, url });
+  const address = orClosed(server, () => (given === undefined ? usual : checkRelayAddress(given)));
+  const relay = makeRelay({
+    address,
+    hubOf: hubs.of,
+    stopping: stopping.signal,
+    random: world.random,
+  });
+  for (const engine of options.engines ?? []) relay.attend(engine);
+  const arrivals = makeArrivals(() => world.steady?.() ?? world.now());
+  void lookOn(arrivals, world, stopping.signal);
+  const desk: Desk = {
+    authorizer,
+    arrivals,
+    kept: makeKeptAnswers(),
+    gather: makeGather(world.defer),
+    hubOf: hubs.of,
+    otherStores: options.otherStores ?? false,
+    privateHooks: options.privateHooks ?? false,
+    relay,
+    stopping: stopping.signal,
+    trouble: tellOnce(options.trouble ?? ignore, () => world.steady?.() ?? world.now()),
+    streaming: options.streaming ?? ignore,
+  };
+  const listener = makeListener(desk, { ...options, port });
+  server.on("request", listener);
+  // What else somebody expects is no reason to be refused.
+  server.on("checkExpectation", listener);
+  let stopped: Promise<void> | null = null;
+
+  async function stop(): Promise<void> {
+    stopping.abort();
+    const unrelayed = relay.stop();
+    hubs.stop();
+    const closed = new AbortController();
+    server.close(() => closed.abort());
+    // Connections become idle one by one, as what is under way on them ends.
+    for (let waitedMs = 0; !closed.signal.aborted; waitedMs += stopLookMs) {
+      if (waitedMs < stopGraceMs) server.closeIdleConnections();
+      else server.closeAllConnections();
+      await world.sleep(stopLookMs);
+    }
+    await unrelayed;
+  }
+
+  const stopOnce = (): Promise<void> => (stopped ??= stop());
+  return {
+    host,
+    port,
+    url,
+    stop: stopOnce,
+    [Symbol.asyncDispose]: stopOnce,
+  };
+}
+
+const ignore = (): void => undefined;
+
+/** A server that cannot be had does not keep listening: that would keep the process alive. */
+function orClosed<T>(server: Server, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    server.close();
+    throw error;
+  }
+}
+
+async function listening(server: Server, host: string, port: number | undefined): Promise<void> {
+  try {
+    await once(server, "listening");
+  } catch (error) {
+    const { code } = error as { readonly code?: string };
+    const why = code === "EADDRINUSE" ? "something else listens there already" : (error as Error).message;
+    throw new SkeinError("unavailable", `the server cannot listen at ${host}:${port ?? 0}: ${why}`, {
+      hint: code === "EADDRINUSE" ? "give another port, or 0 for any that is free" : undefined,
+      cause: error,
+    });
+  }
+}
+
+/** One for each store, made when the first stream of it begins. */
+function makeHubs(trouble: (error: unknown) => void) {
+  const hubs = new Map<Context["store"], Hub>();
+  let isOver = false;
+  return {
+    of(engine: Engine): Hub {
+      const { store } = Engine.contextOf(engine);
+      const hub = hubs.get(store) ?? makeHub(engine, trouble);
+      hubs.set(store, hub);
+      // A request may still come in over a connection that was open.
+      if (isOver) hub.stop();
+      return hub;
+    },
+    stop(): void {
+      isOver = true;
+      for (const hub of hubs.values()) hub.stop();
+      hubs.clear();
+    },
+  };
+}
+
+const rawDetails: Partial<Record<ProblemCode, string>> = {
+  "header-too-large": `the headers of a request have at most ${limit.requestHeaderBytesMax} bytes`,
+  "timed-out": `no whole head of a request came within ${limit.requestMs / 1_000} seconds`,
+};
+
+/** What could not even be read as a request. */
+function refuseRaw(error: Error & { readonly code?: string }, socket: Socket): void {
+  const codes: Readonly<Record<string, ProblemCode>> = {
+    HPE_HEADER_OVERFLOW: "header-too-large",
+    ERR_HTTP_REQUEST_TIMEOUT: "timed-out",
+  };
+  if (error.code === "ECONNRESET" || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const code = codes[error.code ?? ""] ?? "invalid";
+  const problem = makeProblem(code, rawDetails[code] ?? "this is no request that can be read");
+  const text = JSON.stringify(problem);
+  const head = [
+    `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status] ?? ""}`,
+    "content-type: application/problem+json",
+    `content-length: ${Buffer.byteLength(text)}`,
+    "connection: close",
+  ];
+  socket.end(`${head.join("\r\n")}\r\n\r\n${text}`);
+}
+
+/** Keeps looking until the server stops: then connections are closed, whatever comes. */
+async function lookOn(
+  arrivals: Pick<Arrivals, "look">,
+  { sleep }: Pick<World, "sleep">,
+  stopping: AbortSignal,
+): Promise<void> {
+  while (!stopping.aborted) {
+    await sleep(lookMs, stopping);
+    arrivals.look();
+  }
+}
+
+function makeListener(desk: Desk, { port, ...options }: ServeOptions & { readonly port: number }) {
+  const safe = safetyHeaders();
+  const description = JSON.stringify(describeApi({ version: options.version, cookie: cookieName(port) }));
+  const sendPageFile = makePageSender();
+  const { gate } = desk.authorizer;
+  const clock = (): number => options.world.steady?.() ?? options.world.now();
+
+  async function plain(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { target, headers }: { readonly target: Target; readonly headers: Headers },
+  ): Promise<boolean> {
+    const { path } = target;
+    if (request.method === "OPTIONS") {
+      const flight = gate.preflight(request);
+      if (isProblem(flight)) throw new ProblemError(flight);
+      const allow = request.headers.origin === undefined ? { allow: allowedAt(path) } : {};
+      sendText(response, flight.status, "", { ...headers, ...flight.headers, ...allow });
+      return true;
+    }
+    if (path === mePath) return me(request, response, headers);
+    if (loginPaths.includes(path)) return logged(request, response, { path, headers });
+    const file = apiPage.get(path);
+    const isOther = file !== undefined || readPaths.includes(path);
+    const shown = !isOther && isVisit(request, path) ? "/" : path;
+    const page = options.page && (pageFileAt(options.page, path) ?? pageFileAt(options.page, shown));
+    if (page === undefined && !isOther) return false;
+    checkReads(request);
+    if (page !== undefined) await sendPageFile(request, response, { file: page, headers });
+    else if (file !== undefined)
+      sendText(response, 200, file.text, { ...headers, "content-type": file.type });
+    else if (path === "/openapi.json") sendJson(response, description, headers);
+    else await health(response, path, headers);
+    return true;
+  }
+
+  /** The methods that an address takes. */
+  function allowedAt(path: string): string {
+    if (loginPaths.includes(path)) return "POST, OPTIONS";
+    const isFile = apiPage.has(path) || (options.page && pageFileAt(options.page, path)) !== undefined;
+    if (isFile || path === mePath || readPaths.includes(path)) return "GET, HEAD, OPTIONS";
+    const found = findRoute("OPTIONS", path) as Problem;
+    if (found.code !== "wrong-method") throw new ProblemError(found);
+    return `${String(found["allow"])}, OPTIONS`;
+  }
+
+  async function me(request: IncomingMessage, response: ServerResponse, headers: Headers): Promise<boolean> {
+    checkReads(request);
+    const who = await desk.authorizer.authorize(request, { operation: { scope: null } });
+    if (isProblem(who)) throw new ProblemError(who);
+    const { actor, tenant, scopes, expiresAt } = who;
+    const { version } = options;
+    const answered: Me = { actor, tenant, scopes: [...scopes], expiresAt, version };
+    sendJson(response, JSON.stringify(answered), headers);
+    return true;
+  }
+
+  async function health(response: ServerResponse, path: string, headers: Headers): Promise<void> {
+    const isReady = path === "/healthz" || ((await options.isReady?.()) ?? true);
+    const isUp = isReady && !desk.stopping.aborted;
+    if (!isUp) throw new ProblemError(makeProblem("unavailable", "not ready yet, or not any more"));
+    sendJson(response, JSON.stringify({ status: "ok" }), headers);
+  }
+
+  async function logged(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { path, headers }: { readonly path: string; readonly headers: Headers },
+  ): Promise<boolean> {
+    if (request.method !== "POST")
+      throw new ProblemError({ ...makeProblem("wrong-method", "this address takes POST"), allow: "POST" });
+    const { login, logout } = desk.authorizer;
+    const done = path === "/v1/login" ? await login(request) : logout(request);
+    if (isProblem(done)) throw new ProblemError(done);
+    sendText(response, 204, "", { ...headers, "set-cookie": done.setCookie });
+    return true;
+  }
+
+  async function answer(
+    request: IncomingMessage,
+    response: ServerResponse,
+    told: Mutable<Told>,
+  ): Promise<void> {
+    const astray = checkHead(request) ?? gate.check(request);
+    const headers = { ...safe, ...gate.corsHeaders(request) };
+    const target = parseTarget(request.url ?? "/");
+    if (isProblem(target)) throw new ProblemError(target);
+    if (options.tell !== undefined) told.path = shownPath(target.path);
+    // Those who watch over a machine, and other servers, ask by whatever name they have for it.
+    const isByAnyName = target.path === "/healthz" || target.path === relayPath;
+    if (astray !== null && (!isByAnyName || astray.code === "invalid")) throw new ProblemError(astray);
+    if (desk.relay.answer(request, response, { target, headers })) return;
+    for (const beside of options.besides ?? [])
+      if (await beside(request, response, { target, headers, authorizer: desk.authorizer })) return;
+    if (await plain(request, response, { target, headers })) return;
+    const route = findRoute(request.method ?? "GET", target.path);
+    if (isProblem(route)) throw new ProblemError(route);
+    told.operation = route.id;
+    const came = ({ tenant, actor }: Authorized): void => {
+      [told.tenant, told.actor] = [tenant, actor];
+    };
+    await answerCall(desk, { request, response, target, headers, came }, route);
+  }
+
+  return (request: IncomingMessage, response: ServerResponse): void => {
+    const startedMs = clock();
+    const told: Mutable<Told> = { ...nobody, method: request.method ?? "" };
+    desk.arrivals.begin(request, (problem) => {
+      if (response.headersSent) return void request.socket.destroy();
+      const headers = { ...safe, ...gate.corsHeaders(request), connection: "close" };
+      return sendProblem(request, response, problem, headers);
+    });
+    request.on("error", ignore);
+    response.on("error", ignore);
+    answer(request, response, told)
+      .catch((error: unknown) => {
+        // Nobody waits for an answer to a request that was broken off.
+        if (request.destroyed && !request.complete) return response.destroy();
+        const problem = problemOf(firstError(error), desk.trouble);
+        const headers = { ...safe, ...gate.corsHeaders(request) };
+        if (response.headersSent) return response.destroy();
+        return sendProblem(request, response, problem, headers);
+      })
+      .catch(desk.trouble)
+      .finally(() => {
+        desk.arrivals.end(request);
+        options.tell?.({ ...told, status: response.statusCode, ms: clock() - startedMs });
+      });
+  };
+}
+
+function checkReads({ method }: IncomingMessage): void {
+  if (method === "GET" || method === "HEAD") return;
+  throw new ProblemError({ ...makeProblem("wrong-method", "this address takes GET"), allow: "GET, HEAD" });
+}
+
+const loginPaths: readonly string[] = ["/v1/login", "/v1/logout"];
+const readPaths: readonly string[] = ["/openapi.json", "/healthz", "/readyz"];
+
+/** The tokens of webhooks stand in the path. */
+const shownPath = (path: string): string =>
+  withoutTokens(path.startsWith(hooksPath) ? `${hooksPath}…` : path);
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+const nobody: Told = { method: "", path: "", operation: null, status: 0, ms: 0, tenant: null, actor: null };

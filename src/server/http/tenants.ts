@@ -1,0 +1,94 @@
+/**
+ * The engines of tenants: each is opened when somebody comes with a token of it, and closed again when nobody
+ * did for long. A tenant that is not there is not made by asking for it.
+ */
+import { SkeinError } from "../../core/error.ts";
+import { limit } from "../../core/limit.ts";
+import { Engine } from "../../runtime/engine/engine.ts";
+import type { World } from "../../runtime/world.ts";
+
+export interface TenantsOptions {
+  /** Null when there is no such tenant. */
+  readonly open: (tenant: string) => Promise<Engine | null>;
+  readonly world: Pick<World, "now" | "steady">;
+  /** Whether it does something that nobody waits for, and must stay open. By default never. */
+  readonly isBusy?: (engine: Engine) => boolean;
+  readonly idleMs?: number;
+  readonly openMax?: number;
+}
+
+export interface Tenants extends AsyncDisposable {
+  /** Asking for it keeps it open. */
+  engineOf(tenant: string): Promise<Engine | null>;
+  /** Closes all of them; what is asked for later is not there. */
+  close(): Promise<void>;
+}
+
+interface Open {
+  readonly engine: Promise<Engine | null>;
+  usedMs: number;
+}
+
+/** The one tenant of a store that has no others. Whoever opened its engine closes it. */
+export function oneTenant(engine: Engine): (tenant: string) => Promise<Engine | null> {
+  const { tenant: own } = Engine.contextOf(engine);
+  return async (tenant) => (tenant === own ? engine : null);
+}
+
+export function makeTenants(options: TenantsOptions): Tenants {
+  const {
+    world,
+    isBusy = () => false,
+    idleMs = limit.tenantIdleMs,
+    openMax = limit.tenantsOpenMax,
+  } = options;
+  const all = new Map<string, Open>();
+  let closed = false;
+  const clock = (): number => world.steady?.() ?? world.now();
+
+  /** One that is closed now and asked for again is opened anew, beside it. */
+  async function leave(tenant: string, { engine }: Open): Promise<void> {
+    all.delete(tenant);
+    await (await engine)?.close();
+  }
+
+  /** The one that was not asked for for longest comes first. */
+  async function tidy(nowMs: number): Promise<void> {
+    for (const [tenant, open] of all) {
+      const isIdle = nowMs - open.usedMs >= idleMs;
+      if (!isIdle && all.size <= openMax) return;
+      const engine = await open.engine;
+      if (all.get(tenant) === open && engine !== null && !isBusy(engine)) await leave(tenant, open);
+    }
+  }
+
+  async function begin(tenant: string): Promise<Open> {
+    const open = { engine: options.open(tenant), usedMs: clock() };
+    all.set(tenant, open);
+    const forget = (): void => void (all.get(tenant) === open && all.delete(tenant));
+    await open.engine.then((engine) => (engine === null ? forget() : undefined), forget);
+    return open;
+  }
+
+  async function close(): Promise<void> {
+    closed = true;
+    await Promise.all([...all].map(([tenant, open]) => leave(tenant, open).catch(() => undefined)));
+  }
+
+  return {
+    async engineOf(tenant) {
+      if (closed) throw new SkeinError("unavailable", "the server is closing");
+      const known = all.get(tenant);
+      const open = known ?? (await begin(tenant));
+      open.usedMs = clock();
+      if (all.get(tenant) === open) {
+        all.delete(tenant);
+        all.set(tenant, open);
+      }
+      if (known === undefined) void tidy(clock()).catch(() => undefined);
+      return open.engine;
+    },
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}

@@ -1,0 +1,95 @@
+/**
+ * Reads on in the feed for as long as the server runs: for those who tell the outside what happens. It goes
+ * no faster than whoever hears it, and what goes wrong is tried again.
+ */
+import type { StoredRecord } from "../../core/chain.ts";
+import { SkeinError } from "../../core/error.ts";
+import { Engine } from "../../runtime/engine/engine.ts";
+
+export interface Following {
+  /** Resolves when nothing is under way any more. May be called twice. */
+  stop(): Promise<void>;
+}
+
+export interface FollowOptions {
+  /** A position of the feed; null is its beginning, and without one it begins with what comes from now on. */
+  readonly after?: string | null;
+  /** Told of each page in order, of the next one after it is done; one that fails is told of again. */
+  readonly heard: (
+    page: { readonly records: readonly StoredRecord[]; readonly position: string },
+    signal: AbortSignal,
+  ) => Promise<void> | void;
+  /** How long it rests once it has caught up, so that more is read at once; by default not at all. */
+  readonly restMs?: number;
+  /**
+   * Called when the store was rolled back, with the position that is gone on from: what comes after it is
+   * told again. `common` is null when no common position is known; then the result says where to go on.
+   */
+  readonly rolledBack?: (common: string | null) => Promise<string | null> | string | null;
+  /** Called now and then while there is nothing new. */
+  readonly idle?: () => Promise<void> | void;
+  readonly trouble: (error: unknown) => void;
+}
+
+const pageRecords = 200;
+const againMsMin = 250;
+const againMsMax = 30_000;
+/** A store may forget to tell of what other processes wrote; then it is found by looking. */
+const lookMs = 1_000;
+
+const rolledBack = (): SkeinError =>
+  new SkeinError("corrupt", "feed: the store was rolled back: it lost events that it had acknowledged", {
+    hint: "a fail-over or a restored backup lost them; see docs/operating.md",
+  });
+
+/** Begins at once; what is written after it came back is heard. */
+export async function followFeed(engine: Engine, options: FollowOptions): Promise<Following> {
+  const { store, world } = Engine.contextOf(engine);
+  const over = new AbortController();
+  let position = options.after === undefined ? await store.feedEnd() : options.after;
+  let news = new AbortController();
+  const unwatch = store.watch(() => news.abort());
+
+  async function readOn(): Promise<void> {
+    for (let againMs = againMsMin; !over.signal.aborted;) {
+      const seen = new AbortController();
+      news = seen;
+      try {
+        const page = await store.feed(position, pageRecords);
+        if (page.rolledBackTo !== undefined) {
+          options.trouble(rolledBack());
+          const { rolledBackTo: common } = page;
+          position =
+            options.rolledBack === undefined
+              ? (common ?? (await store.feedEnd()))
+              : await options.rolledBack(common);
+          continue;
+        }
+        if (page.records.length > 0) await options.heard(page, over.signal);
+        if (over.signal.aborted) return;
+        ({ position } = page);
+        againMs = againMsMin;
+        if (page.records.length >= pageRecords) continue;
+        if (options.restMs !== undefined) await world.sleep(options.restMs, over.signal);
+        if (page.records.length > 0) continue;
+        await options.idle?.();
+        await world.sleep(lookMs, seen.signal);
+      } catch (error) {
+        if (over.signal.aborted) return;
+        options.trouble(error);
+        await world.sleep(againMs, over.signal);
+        againMs = Math.min(againMs * 2, againMsMax);
+      }
+    }
+  }
+
+  const reading = readOn();
+  return {
+    async stop() {
+      over.abort();
+      news.abort();
+      unwatch();
+      await reading;
+    },
+  };
+}

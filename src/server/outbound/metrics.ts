@@ -1,0 +1,242 @@
+/**
+ * Figures of a running server in the text form of Prometheus, at `/metrics`. Whoever reads them needs a token
+ * with the scope `operate`. What the store must count is counted at most every few seconds, however often
+ * they are asked for.
+ */
+import { limit } from "../../core/limit.ts";
+import { statuses, type Status } from "../../core/session/lifecycle.ts";
+import { makeProblem } from "../../protocol/problem.ts";
+import { Engine } from "../../runtime/engine/engine.ts";
+import type { World } from "../../runtime/world.ts";
+import { isProblem } from "../auth/authorize.ts";
+import { followFeed, type Following } from "./feed-follow.ts";
+import { makeHistogram, type Histogram, type Labels } from "./histogram.ts";
+import type { Beside, Told } from "../http/server.ts";
+import { costFigures, costMetrics, type Figure } from "./cost-metrics.ts";
+import { makeCostMeter, type CostMeter } from "./cost-meter.ts";
+import { ProblemError } from "../http/problem.ts";
+import { sendText } from "../http/reply.ts";
+
+const metricsPath = "/metrics";
+const mediaType = "text/plain; version=0.0.4; charset=utf-8";
+
+/** Seconds. */
+const latencyBounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+const countedMs = 5_000;
+/** Events are counted so often, and not one by one. */
+const restMs = 1_000;
+/** Sessions of one status are counted up to this: a larger figure would cost a reading of all of them. */
+const countedMax = 10_000;
+/** What is over is not counted: it only grows. */
+const countedStatuses: readonly Status[] = statuses.filter(
+  (status) => !["closed", "archived", "moved"].includes(status),
+);
+
+export interface Metrics {
+  readonly beside: Beside;
+  /** Of each request that was answered. */
+  told(told: Told): void;
+  streaming(change: 1 | -1, tenant: string): void;
+  /** Follows what happens in a store, so that it can be counted. */
+  follow(engine: Engine, trouble: (error: unknown) => void): Promise<Following>;
+}
+
+/** What is known of one tenant; nobody sees another's. */
+interface Seen {
+  readonly requests: Map<string, { readonly labels: Labels; count: number }>;
+  readonly latency: Histogram;
+  readonly events: Map<string, number>;
+  readonly cost: CostMeter;
+  streams: number;
+  /** From when the last event was written to when it was read here. */
+  lagMs: number;
+  counted: { readonly atMs: number; readonly lines: Promise<readonly string[]> } | null;
+}
+
+const nothingSeen = (): Seen => ({
+  requests: new Map(),
+  latency: makeHistogram(latencyBounds),
+  events: new Map(),
+  cost: makeCostMeter(),
+  streams: 0,
+  lagMs: 0,
+  counted: null,
+});
+
+export function makeMetrics(world: Pick<World, "now" | "steady">): Metrics {
+  const tenants = new Map<string, Seen>();
+  const startedMs = world.now();
+  const clock = (): number => world.steady?.() ?? world.now();
+
+  /** Requests of those who did not get in are nobody's, and are not shown. */
+  function seenOf(tenant: string): Seen {
+    const seen = tenants.get(tenant) ?? nothingSeen();
+    tenants.set(tenant, seen);
+    return seen;
+  }
+
+  function told({ operation, status, ms, tenant }: Told): void {
+    const { requests, latency } = seenOf(tenant ?? "");
+    const labels = { operation: operation ?? "none", status: `${Math.floor(status / 100)}xx` };
+    const name = `${labels.operation} ${labels.status}`;
+    const known = requests.get(name) ?? { labels, count: 0 };
+    known.count += 1;
+    requests.set(name, known);
+    latency.record({ operation: labels.operation }, ms / 1_000);
+  }
+
+  /** Those who ask at once, or soon after one another, share one reading of the store. */
+  function storeLines(engine: Engine, seen: Seen): Promise<readonly string[]> {
+    const { counted } = seen;
+    if (counted !== null && clock() - counted.atMs < countedMs) return counted.lines;
+    const lines = countStore(engine);
+    seen.counted = { atMs: clock(), lines };
+    lines.catch(() => (seen.counted = null));
+    return lines;
+  }
+
+  return {
+    told,
+    streaming: (change, tenant) => void (seenOf(tenant).streams += change),
+    follow(engine, trouble) {
+      const { store, tenant } = Engine.contextOf(engine);
+      const seen = seenOf(tenant);
+      return followFeed(engine, {
+        trouble,
+        restMs,
+        async heard({ records }) {
+          await seen.cost.read(store, records);
+          for (const { type } of records) seen.events.set(type, (seen.events.get(type) ?? 0) + 1);
+          const last = records.at(-1);
+          if (last !== undefined) seen.lagMs = Math.max(0, store.now() - last.at);
+        },
+      });
+    },
+    async beside(request, response, { target, headers, authorizer }) {
+      if (target.path !== metricsPath) return false;
+      if (request.method !== "GET" && request.method !== "HEAD")
+        throw new ProblemError({
+          ...makeProblem("wrong-method", "this address takes GET"),
+          allow: "GET, HEAD",
+        });
+      const who = await authorizer.authorize(request, { operation: { scope: "operate" } });
+      if (isProblem(who)) throw new ProblemError(who);
+      const seen = seenOf(who.tenant);
+      const lines = [...ownLines(seen, startedMs), ...(await storeLines(who.engine, seen))];
+      const text = `${lines.join("\n")}\n`;
+      sendText(response, 200, text, { ...headers, "content-type": mediaType, "cache-control": "no-store" });
+      return true;
+    },
+  };
+}
+
+function ownLines(seen: Seen, startedMs: number): readonly string[] {
+  const events = [...seen.events].map(([type, count]) => ({ labels: { type }, count }));
+  const requests = [...seen.requests.values()];
+  return [
+    ...metric("skein_requests_total", "counter", "Requests that were answered.", requests),
+    ...histogramLines("skein_request_seconds", "How long requests took.", seen.latency),
+    ...metric("skein_streams_open", "gauge", "Streams that are open now.", one(seen.streams)),
+    ...metric("skein_events_total", "counter", "Events that were appended since the start.", events),
+    ...metric(
+      "skein_feed_lag_seconds",
+      "gauge",
+      "From writing to reading an event.",
+      one(seen.lagMs / 1_000),
+    ),
+    ...metric("skein_start_time_seconds", "gauge", "When the server started.", one(startedMs / 1_000)),
+    ...costLines(seen.cost),
+  ];
+}
+
+function costLines(meter: CostMeter): readonly string[] {
+  const figures = costFigures(meter.models());
+  return costMetrics.flatMap(({ key, prometheus, help, isMonotonic }) =>
+    metric(prometheus, isMonotonic ? "counter" : "gauge", help, figures[key]),
+  );
+}
+
+/** What the store of whoever asks holds. */
+async function countStore(engine: Engine): Promise<readonly string[]> {
+  const { store } = Engine.contextOf(engine);
+  const nowMs = store.now();
+  const stats = await store.stats();
+  const due = await store.due({ nowMs, limit: countedMax, perAgent: countedMax });
+  const leased = await store.leased();
+  const workers = (await store.workers()).filter(({ untilMs }) => untilMs > nowMs);
+  const sessions: Figure[] = [];
+  for (const status of countedStatuses)
+    sessions.push({ labels: { status }, count: await countSessions(engine, status) });
+  const slots = workers.reduce((sum, { concurrency }) => sum + concurrency, 0);
+  return [
+    ...metric("skein_sessions", "gauge", `Sessions by status, counted up to ${countedMax}.`, sessions),
+    ...metric(
+      "skein_sessions_stored",
+      "gauge",
+      "Sessions of the store, whatever their status.",
+      one(stats.sessions),
+    ),
+    ...metric("skein_sessions_due", "gauge", "Sessions that wait for a worker.", one(due.length)),
+    ...metric("skein_sessions_leased", "gauge", "Sessions that somebody runs now.", one(leased.length)),
+    ...metric("skein_workers", "gauge", "Workers that were heard of lately.", one(workers.length)),
+    ...metric("skein_worker_slots", "gauge", "Sessions that they run at most at once.", one(slots)),
+    ...metric("skein_store_records", "gauge", "Records of the store.", one(stats.records)),
+    ...metric(
+      "skein_store_bytes",
+      "gauge",
+      "What the store takes.",
+      stats.bytes === null ? [] : one(stats.bytes),
+    ),
+    ...metric("skein_store_blob_bytes", "gauge", "What blobs take of it.", one(stats.blobBytes)),
+  ];
+}
+
+async function countSessions(engine: Engine, status: Status): Promise<number> {
+  const { store } = Engine.contextOf(engine);
+  let count = 0;
+  for (let cursor: string | null = ""; cursor !== null && count < countedMax;) {
+    const asked = { limit: limit.listMax, ...(cursor === "" ? {} : { cursor }) };
+    const page: { readonly rows: readonly unknown[]; readonly cursor: string | null } = await store.list(
+      { status: [status] },
+      asked,
+    );
+    count += page.rows.length;
+    ({ cursor } = page);
+  }
+  return Math.min(count, countedMax);
+}
+
+const one = (count: number): Figure[] => [{ labels: {}, count }];
+
+function metric(name: string, type: string, help: string, figures: readonly Figure[]): string[] {
+  return [
+    `# HELP ${name} ${help}`,
+    `# TYPE ${name} ${type}`,
+    ...figures.map(({ labels, count }) => `${name}${labelText(labels)} ${count}`),
+  ];
+}
+
+function histogramLines(name: string, help: string, histogram: Histogram): string[] {
+  const lines = histogram.series().flatMap(({ labels, counts, sum, count }) => {
+    let below = 0;
+    const buckets = histogram.bounds.map((bound, place) => {
+      below += counts[place] ?? 0;
+      return `${name}_bucket${labelText({ ...labels, le: `${bound}` })} ${below}`;
+    });
+    return [
+      ...buckets,
+      `${name}_bucket${labelText({ ...labels, le: "+Inf" })} ${count}`,
+      `${name}_sum${labelText(labels)} ${sum}`,
+      `${name}_count${labelText(labels)} ${count}`,
+    ];
+  });
+  return [`# HELP ${name} ${help}`, `# TYPE ${name} histogram`, ...lines];
+}
+
+function labelText(labels: Labels): string {
+  const pairs = Object.entries(labels).map(([name, value]) => `${name}="${escaped(`${value}`)}"`);
+  return pairs.length === 0 ? "" : `{${pairs.join(",")}}`;
+}
+
+const escaped = (value: string): string =>
+  value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n");

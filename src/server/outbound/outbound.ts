@@ -1,0 +1,74 @@
+/** What a server has beside the operations: figures, request log, telemetry and webhooks, made together. */
+import { Engine } from "../../runtime/engine/engine.ts";
+import type { World } from "../../runtime/world.ts";
+import type { Following } from "./feed-follow.ts";
+import type { ServeOptions } from "../http/server.ts";
+import { makeRequestLog, type LogForm } from "./request-log.ts";
+import { makeMetrics } from "./metrics.ts";
+import { makeOtlp, type OtlpOptions } from "./otlp.ts";
+import { makeTelemetry } from "./telemetry.ts";
+import { makeWebhooksIn } from "../http/webhooks-in.ts";
+import { openWebhooksOut } from "./webhooks-out.ts";
+
+export interface OutwardOptions {
+  readonly world: World;
+  readonly version: string;
+  readonly log: LogForm;
+  /** Takes one line of the request log. */
+  readonly write: (line: string) => void;
+  readonly tenants: (tenant: string) => Promise<Engine | null>;
+  readonly trouble: (error: unknown) => void;
+  /** Whether hooks may be at addresses of this machine and of private networks. */
+  readonly allowPrivate: boolean;
+  /** Null: nothing is sent to a collector. */
+  readonly otlp: (Pick<OtlpOptions, "endpoint" | "headers"> & { readonly serviceName: string }) | null;
+}
+
+export interface Outward {
+  readonly serve: Required<Pick<ServeOptions, "besides" | "tell" | "streaming" | "isReady" | "privateHooks">>;
+  /** Sends what is left, and ends. */
+  stop(): Promise<void>;
+}
+
+/** How long the store may take to answer before the server is said not to be ready. */
+const readyMs = 3_000;
+
+/** `engine` is the one whose events are counted and traced. */
+export async function openOutward(engine: Engine, options: OutwardOptions): Promise<Outward> {
+  const { world, version, trouble, tenants } = options;
+  const { store, tenant } = Engine.contextOf(engine);
+  const metrics = makeMetrics(world);
+  const log = makeRequestLog({ form: options.log, now: world.now, write: options.write });
+  const following: Following[] = [await metrics.follow(engine, trouble)];
+  const sent = options.otlp;
+  const service = { name: sent?.serviceName ?? "skein", version };
+  const otlp = sent === null ? null : makeOtlp({ ...sent, service, world, trouble });
+  const telemetry = otlp === null ? null : makeTelemetry(otlp);
+  if (telemetry !== null) following.push(await telemetry.follow(engine, trouble));
+  const outbound = { allowPrivate: options.allowPrivate };
+  following.push(await openWebhooksOut(engine, { outbound, trouble }));
+  return {
+    serve: {
+      privateHooks: options.allowPrivate,
+      besides: [metrics.beside, makeWebhooksIn({ world, tenants, tenant })],
+      tell(told) {
+        metrics.told(told);
+        log(told);
+        telemetry?.told(told);
+      },
+      streaming: metrics.streaming,
+      isReady: async () => {
+        const over = new AbortController();
+        const answered = store.head(store.workspace).then(() => true);
+        answered.catch(() => undefined);
+        // A store that is not reached may be waited for long: whoever watches wants to know now.
+        const late = world.sleep(readyMs, over.signal).then(() => false);
+        return Promise.race([answered, late]).finally(() => over.abort());
+      },
+    },
+    async stop() {
+      await Promise.all(following.map((one) => one.stop()));
+      await otlp?.stop();
+    },
+  };
+}

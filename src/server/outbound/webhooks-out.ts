@@ -1,0 +1,344 @@
+/**
+ * Webhooks that go out: tells each hook of the events it wants, in the order of the feed, one by one. What is
+ * not taken is tried again for a day, and then given up in the log. How far each hook was told is written to
+ * the log every so often: after a crash some is told again, under the same delivery id, and nothing is left
+ * out.
+ */
+import type { StoredRecord } from "../../core/chain.ts";
+import { SkeinError } from "../../core/error.ts";
+import { isSessionId, quote } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import { takeDuty, type Duty } from "../../runtime/workspace/leader-lease.ts";
+import type { Context } from "../../runtime/deps.ts";
+import { Engine } from "../../runtime/engine/engine.ts";
+import { forgetTrouble, noteTrouble, noteWell } from "../../runtime/workspace/webhook-failures.ts";
+import { listHooks, noteAbandoned, noteDelivered, type HookEntry } from "../../runtime/workspace/webhooks.ts";
+import { post, type Outbound, type Posted } from "../../platform/outbound.ts";
+import { signatureOf } from "../../runtime/trigger/webhook-token.ts";
+import { isLast, lastOf, parsePlace, placeText, type FeedPlace } from "../stream/feed-cursor.ts";
+import { followFeed, type Following } from "./feed-follow.ts";
+
+export interface WebhooksOutOptions {
+  readonly outbound: Pick<Outbound, "allowPrivate" | "resolve">;
+  readonly trouble: (error: unknown) => void;
+  /** The first pause before it is tried again; each is twice the one before. */
+  readonly againMs?: number;
+  /** How long at least between two records of how far a hook was told. */
+  readonly noteMs?: number;
+  /** How long others wait for a server that is not heard of, before they tell in its stead. */
+  readonly leaseMs?: number;
+}
+
+const againMsMin = 1_000;
+const againMsMax = 900_000;
+const noteMsUsual = 60_000;
+/** Hooks that are set are seen so soon. */
+const restMs = 250;
+/** How often it is looked whether whoever tells them is gone, and how often without a reason. */
+const lookMs = 1_000;
+const idleMs = 60_000;
+/** How long a call under way is waited for when the server stops. */
+const graceMs = 2_000;
+/** So much of the feed may have to be read again after a restart. */
+const passedMax = 10_000;
+const pageRecords = 200;
+
+/** What is written down names the record that took the lease: nothing is, once another server has it. */
+type OnDuty = WebhooksOutOptions & Pick<Duty, "taken">;
+
+/**
+ * Begins at once; hooks that are set later are told, too. Of the servers of one store one tells them, and
+ * when it is gone, another.
+ */
+export async function openWebhooksOut(engine: Engine, options: WebhooksOutOptions): Promise<Following> {
+  const context = Engine.contextOf(engine);
+  const { world } = context;
+  const { trouble } = options;
+  const over = new AbortController();
+  let news = new AbortController();
+  // Before the hooks are read, so that none is missed.
+  const watching = await followFeed(engine, {
+    trouble,
+    restMs,
+    heard({ records }) {
+      if (records.some(isNews)) news.abort();
+    },
+    async rolledBack(common) {
+      // Hooks may have gone with what was lost.
+      news.abort();
+      return common ?? (await context.store.feedEnd());
+    },
+  });
+  /** Until something is heard, and for no longer than that. */
+  const rest = (ms: number, ...more: readonly AbortSignal[]): Promise<void> =>
+    world.sleep(ms, AbortSignal.any([over.signal, news.signal, ...more]));
+
+  async function going(): Promise<void> {
+    while (!over.signal.aborted) {
+      news = new AbortController();
+      const isWanted = await listHooks(context).then(
+        (hooks) => hooks.some(({ url }) => url !== null),
+        trouble,
+      );
+      if (isWanted === true) await tellOnDuty().catch(trouble);
+      await rest(isWanted === false ? idleMs : lookMs);
+    }
+  }
+
+  /** Tells all hooks for as long as it has the duty; does nothing while somebody else has it. */
+  async function tellOnDuty(): Promise<void> {
+    const leaseMs = options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs };
+    const duty = await takeDuty(context, { name: "hooks", ...leaseMs });
+    if (duty === null) return;
+    const running = new Map<string, Following>();
+    try {
+      while (!over.signal.aborted && !duty.lost.aborted) {
+        news = new AbortController();
+        const isNone = await attend(running, duty).then(() => running.size === 0, trouble);
+        if (isNone === true) return;
+        await rest(isNone === undefined ? lookMs : idleMs, duty.lost);
+      }
+    } finally {
+      await Promise.all([...running.values()].map((following) => following.stop()));
+      await duty.release();
+    }
+  }
+
+  /** Begins to tell those that were set, and ends for those that were removed. */
+  async function attend(running: Map<string, Following>, duty: Duty): Promise<void> {
+    const hooks = await listHooks(context);
+    const known = new Set(hooks.map(identityOf));
+    for (const [identity, following] of running) {
+      if (known.has(identity)) continue;
+      running.delete(identity);
+      await following.stop();
+    }
+    for (const hook of hooks) {
+      const identity = identityOf(hook);
+      if (over.signal.aborted || running.has(identity) || hook.url === null) continue;
+      running.set(identity, await tellOn(engine, hook, { ...options, taken: duty.taken }));
+    }
+  }
+
+  const gone = going();
+  return {
+    async stop() {
+      over.abort();
+      await watching.stop();
+      await gone;
+    },
+  };
+}
+
+/** After a rollback of the store another hook may have been set at the same position. */
+const identityOf = ({ setSeq, setAt, name, url, events, secret }: HookEntry): string =>
+  JSON.stringify([setSeq, setAt, name, url, events, secret]);
+
+/** Hooks come and go, and so do those who tell them. */
+const isNews = ({ type, session }: StoredRecord): boolean =>
+  type === "hook.set" || type === "hook.removed" || (type === "lease.released" && !isSessionId(session));
+
+/** Tells one hook, until it is stopped. */
+async function tellOn(engine: Engine, hook: HookEntry, options: OnDuty): Promise<Following> {
+  const { trouble, taken, noteMs = noteMsUsual } = options;
+  const context = Engine.contextOf(engine);
+  const clock = (): number => context.world.steady?.() ?? context.world.now();
+  let [told, passed, notedMs] = [0, 0, -Infinity];
+  let place = parsePlace(hook.position);
+  noteWell(context.store, hook.setSeq);
+
+  async function note(): Promise<void> {
+    const count = told;
+    [told, passed, notedMs] = [0, 0, clock()];
+    await noteDelivered(context, hook, { to: placeText(place), count, taken });
+  }
+
+  const isDue = (): boolean => told > 0 && clock() - notedMs >= noteMs;
+
+  const following = await followFeed(engine, {
+    after: place.after,
+    trouble,
+    async heard({ records, position }, signal) {
+      for (const record of after(records, place)) {
+        if (signal.aborted) return;
+        if (await isWanted(context, hook, record)) {
+          const became = await tellUntil(context, { hook, record, options, signal });
+          if (became === "broken off") return;
+          if (became === "told") told += 1;
+        }
+        place = { after: place.after, last: lastOf(record) };
+      }
+      place = { after: position, last: null };
+      passed += records.length;
+      if (isDue() || passed >= passedMax) await note();
+    },
+    async rolledBack(common) {
+      const start = common ?? (await startOf(context, hook));
+      // Where it was set may be lost as well: then it is told of everything.
+      place = { after: start === place.after ? null : start, last: null };
+      return place.after;
+    },
+    idle: () => (isDue() ? note() : undefined),
+  });
+  return {
+    async stop() {
+      await following.stop();
+      forgetTrouble(context.store, hook.setSeq);
+      // If this cannot be written, it is told again after the next start.
+      if (told > 0) await note().catch(trouble);
+    },
+  };
+}
+
+/** The position of the feed at which a hook was set; null when that is not known. */
+async function startOf({ store }: Context, { setSeq }: HookEntry): Promise<string | null> {
+  const range = { fromSeq: setSeq, toSeq: setSeq, limit: 1, contents: false };
+  const [record] = await store.read(store.workspace, range);
+  return record?.type === "hook.set" ? (JSON.parse(record.body) as { from: string }).from : null;
+}
+
+/** What of a page comes after a place in it. */
+const after = (records: readonly StoredRecord[], { last }: FeedPlace): readonly StoredRecord[] =>
+  last === null ? records : records.slice(records.findIndex((record) => isLast(record, last)) + 1);
+
+async function isWanted({ store }: Context, hook: HookEntry, record: StoredRecord): Promise<boolean> {
+  const { type, session } = record;
+  // Of what is said about tokens and hooks nobody outside is told, unless it was asked for by name.
+  const isInner =
+    type.startsWith("hook.") ||
+    type.startsWith("token.") ||
+    (type.startsWith("lease.") && !isSessionId(session));
+  const isNamed = hook.events.some(
+    (one) =>
+      one === type ||
+      (!isInner && (one === "*" || (one.endsWith(".*") && type.startsWith(one.slice(0, -1))))),
+  );
+  if (!isNamed || (hook.session !== null && hook.session !== session)) return false;
+  const labels = Object.entries(hook.labels);
+  if (hook.agent === null && labels.length === 0) return true;
+  if (!isSessionId(session)) return false;
+  const [row] = await store.scheduled([session]);
+  if (row === undefined || row.copy === true) return false;
+  return (
+    (hook.agent === null || row.agent === hook.agent) &&
+    labels.every(([key, value]) => row.labels[key] === value)
+  );
+}
+
+export interface HookWaiting {
+  /** Events that the hook is still to be told of, as far as it is written down which it was told. */
+  readonly waiting: number;
+  /** When the first of them was written; null: there is none. */
+  readonly waitingSince: number | null;
+}
+
+/**
+ * What a hook waits for, as any process can tell: the wanted ones of the next 10,000 events after the last
+ * that is written down as told.
+ */
+export async function waitingFor(context: Context, hook: HookEntry): Promise<HookWaiting> {
+  let place = parsePlace(hook.position);
+  let waiting = 0;
+  let waitingSince: number | null = null;
+  for (let read = 0; read < passedMax && hook.url !== null;) {
+    const { records, position, rolledBackTo } = await context.store.feed(place.after, pageRecords);
+    if (records.length === 0) break;
+    if (rolledBackTo !== undefined) place = { after: rolledBackTo, last: null };
+    for (const record of after(records, place)) {
+      if (!(await isWanted(context, hook, record))) continue;
+      waiting += 1;
+      waitingSince ??= record.at;
+    }
+    place = { after: position, last: null };
+    read += records.length;
+  }
+  return { waiting, waitingSince };
+}
+
+interface Telling {
+  readonly hook: HookEntry;
+  readonly record: StoredRecord;
+  readonly options: OnDuty;
+  readonly signal: AbortSignal;
+}
+
+async function tellUntil(context: Context, telling: Telling): Promise<"told" | "given up" | "broken off"> {
+  const { hook, record, options, signal } = telling;
+  const { world, store } = context;
+  const cut = new AbortController();
+  const soon = (): void => void world.sleep(graceMs, cut.signal).then(() => cut.abort());
+  signal.addEventListener("abort", soon, { once: true });
+  try {
+    for (let attempts = 1, againMs = options.againMs ?? againMsMin; ; attempts++) {
+      const given = { hook, options, event: eventOf(record), signal: cut.signal };
+      const wrong = await tellHook(context, given).then(whyNot, asError);
+      if (wrong === null) {
+        if (attempts > 1) noteWell(store, hook.setSeq);
+        return "told";
+      }
+      if (signal.aborted) return "broken off";
+      const nextTryAt = store.now() + againMs;
+      noteTrouble(store, hook.setSeq, { error: wrong, failures: attempts, nextTryAt });
+      if (attempts === 1)
+        options.trouble(new SkeinError("unavailable", `hook ${quote(hook.name)}: ${wrong.message}`));
+      if (store.now() - record.at >= limit.hookRetryMs) {
+        const { taken } = options;
+        await noteAbandoned(context, hook, { session: record.session, seq: record.seq, attempts, taken });
+        return "given up";
+      }
+      await world.sleep(againMs, signal);
+      if (signal.aborted) return "broken off";
+      againMs = Math.min(againMs * 2, againMsMax);
+    }
+  } finally {
+    signal.removeEventListener("abort", soon);
+    cut.abort();
+  }
+}
+
+const whyNot = ({ status }: Posted): Error | null =>
+  status >= 200 && status < 300 ? null : new Error(`the answer was ${status}`);
+const asError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));
+
+/** What is told of an event: all but what was said. */
+function eventOf({ session, seq, at, type, v, actor, turn, cause, hash, body }: StoredRecord): object {
+  return { session, seq, at, type, v, actor, turn, cause, hash, body: JSON.parse(body) as unknown };
+}
+
+/** One call, whatever comes of it. Without an event it is a trial. */
+export async function tellHook(
+  { world, store }: Context,
+  given: {
+    readonly hook: HookEntry;
+    readonly event?: object;
+    readonly options: Pick<WebhooksOutOptions, "outbound">;
+    readonly signal?: AbortSignal;
+  },
+): Promise<Posted> {
+  const { hook, signal } = given;
+  const secret = world.secret(hook.secret);
+  if (secret === undefined || secret === "") {
+    throw new SkeinError("unavailable", `the secret ${quote(hook.secret)} is not set here`, {
+      hint: "set it in the environment of the server",
+    });
+  }
+  if (hook.url === null) throw new SkeinError("refused", "its address was erased", { hint: "set it anew" });
+  const event = (given.event ?? { type: "trial" }) as Partial<StoredRecord> & { readonly type: string };
+  // After a rollback of the store another event may have this position: the hash tells them apart.
+  const delivery =
+    event.session === undefined ? "trial" : `${event.session}@${event.seq}.${event.hash?.slice(0, 16)}`;
+  const body = JSON.stringify({ delivery, hook: hook.name, event });
+  const t = Math.floor(store.now() / 1_000);
+  const signature = signatureOf(world, secret, Buffer.from(`${t}.${body}`));
+  return post({ ...given.options.outbound, world }, hook.url, {
+    body,
+    headers: {
+      "content-type": "application/json",
+      "user-agent": "skein",
+      "skein-delivery": delivery,
+      "skein-event": event.type,
+      "skein-signature": `t=${t},v1=${signature}`,
+    },
+    ...(signal === undefined ? {} : { signal }),
+  });
+}

@@ -1,0 +1,46 @@
+/**
+ * Ids of events in the stream of a session: the position, and the first digits of the hash, "12.9f86d081…".
+ * A reader that comes back with one is not given the events of another history. 0.4 gave out the position
+ * alone, which is still accepted.
+ */
+import { makeProblem } from "../../protocol/problem.ts";
+import { Engine } from "../../runtime/engine/engine.ts";
+import type { Noted } from "../../runtime/read/known-heads.ts";
+import type { Session } from "../../runtime/engine/session.ts";
+import { ProblemError } from "../http/problem.ts";
+
+const form = /^(\d{1,15})(?:\.([0-9a-f]{16}))?$/;
+
+/** The last event that a reader has, as its log holds it; undefined when there is none. */
+export async function positionIn(
+  { engine, session }: { readonly engine: Engine; readonly session: Session },
+  text: string | undefined,
+  field: string,
+): Promise<Noted | undefined> {
+  if (text === undefined || text === "") return undefined;
+  const [, digits, hash = ""] = form.exec(text) ?? [];
+  if (digits === undefined) {
+    const hint = "give the id of an event, as it was received";
+    throw new ProblemError(makeProblem("invalid", "that is no position of a session", { field, hint }));
+  }
+  const seq = Number(digits);
+  if (seq === 0) return undefined;
+  const { store } = Engine.contextOf(engine);
+  const head = (await session.head()).seq;
+  const [record] = await store.read(session.id, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
+  if (record?.hash.startsWith(hash) === true) return { seq, hash: record.hash };
+  if (hash !== "") throw new ProblemError(otherHistory(session, seq, field));
+  throw new ProblemError(
+    makeProblem("invalid", `${session.id} is at ${head}: there is no event ${seq}`, {
+      field,
+      hint: `the store may have been set back; go on after ${head}, or read all of it again`,
+    }),
+  );
+}
+
+/** Nothing is suspended for it: whoever may read could claim anything. */
+const otherHistory = ({ id }: Session, seq: number, field: string): ReturnType<typeof makeProblem> =>
+  makeProblem("corrupt", `${id} was set back: the store lost event ${seq}, or holds another in its place`, {
+    field,
+    hint: `a fail-over or a restored backup lost it. To see what is left: skein log ${id}`,
+  });

@@ -1,0 +1,212 @@
+/**
+ * Places in the feed that stand for single events. A store gives a position for each page; a place is the
+ * position before the page, and the last event of it that was given out, with the first digits of its hash:
+ * after a rollback of the store another event may have its number. Whoever goes on reads the page again and
+ * leaves out what comes up to that event. Where the event is gone meanwhile, some are given twice, and none
+ * is left out.
+ */
+import { SkeinError } from "../../core/error.ts";
+import { isSessionId, isWorkspaceId, type LogId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import { originIn } from "../../core/branch/origin.ts";
+import { Engine } from "../../runtime/engine/engine.ts";
+import type { Event, FeedEvents } from "../../runtime/read/event-reader.ts";
+import { eventFrame, SharedFrame } from "./sink.ts";
+
+export interface FeedPlace {
+  /** The store's own; null is the beginning. */
+  readonly after: string | null;
+  /** The last event after that position that was given out; null when none was. */
+  readonly last: LastGiven | null;
+}
+
+interface LastGiven {
+  readonly session: LogId;
+  readonly seq: number;
+  /** The first digits of its hash; empty in places that 0.4 gave out. */
+  readonly hash: string;
+}
+
+const mark = "~";
+const hashDigits = 8;
+
+export const lastOf = ({ session, seq, hash }: LastGiven): LastGiven => ({
+  session,
+  seq,
+  hash: hash.slice(0, hashDigits),
+});
+
+export const isLast = (event: LastGiven, last: LastGiven): boolean =>
+  event.session === last.session && event.seq === last.seq && event.hash.startsWith(last.hash);
+
+export function placeText({ after, last }: FeedPlace): string {
+  if (last === null) return after ?? "";
+  const { session, seq, hash } = last;
+  return [after ?? "", session, seq, ...(hash === "" ? [] : [hash])].join(mark);
+}
+
+export function parsePlace(text: string | undefined): FeedPlace {
+  if (text === undefined || text === "") return { after: null, last: null };
+  const [after = "", session, seq, hash = "", more] = text.split(mark);
+  const position = after === "" ? null : after;
+  if (session === undefined) return { after: position, last: null };
+  const isLog = isSessionId(session) || isWorkspaceId(session);
+  const isSeq = seq !== undefined && /^[1-9]\d{0,14}$/.test(seq);
+  if (isLog && isSeq && /^([0-9a-f]{8})?$/.test(hash) && more === undefined)
+    return { after: position, last: { session, seq: Number(seq), hash } };
+  throw new SkeinError("invalid", "after: that is no position of the feed", {
+    hint: "give the position, or the id of an event, as it was received",
+    field: "after",
+  });
+}
+
+export interface Resumed {
+  readonly place: FeedPlace;
+  /** The store was rolled back since the place was given out: what comes after the place comes again. */
+  readonly rolledBack: boolean;
+}
+
+/** Where a reader goes on. Throws when it is no place of the feed, or one whose history is not known. */
+export async function resumePlace(engine: Engine, text: string, field = "after"): Promise<Resumed> {
+  try {
+    return await findPlace(engine, text);
+  } catch (error) {
+    if (!(error instanceof SkeinError) || error.code !== "invalid") throw error;
+    throw new SkeinError("invalid", error.message, { hint: error.hint, field, cause: error });
+  }
+}
+
+async function findPlace(engine: Engine, text: string): Promise<Resumed> {
+  const place = parsePlace(text);
+  const { after, last } = place;
+  const { store } = Engine.contextOf(engine);
+  const { rolledBackTo } = await store.feed(after, 1);
+  if (rolledBackTo !== undefined) {
+    if (rolledBackTo === null && !isNamed(after)) throw await pastEnd(engine, after);
+    return { place: { after: rolledBackTo, last: null }, rolledBack: true };
+  }
+  if (last === null || (await isThere(engine, last))) return { place, rolledBack: false };
+  if (last.hash === "") throw await pastHead(engine, last);
+  return { place: { after, last: null }, rolledBack: true };
+}
+
+/** Whether a position names a record. Of those that 0.4 gave out nobody knows where histories part. */
+const isNamed = (position: string | null): boolean => position?.includes("!") === true;
+
+async function pastEnd(engine: Engine, after: string | null): Promise<SkeinError> {
+  const end = await Engine.contextOf(engine).store.feedEnd();
+  return new SkeinError("invalid", `after: the feed ends at ${end}, and has no position ${after}`, {
+    hint: setBack,
+  });
+}
+
+async function pastHead(engine: Engine, { session, seq }: LastGiven): Promise<SkeinError> {
+  const head = (await Engine.contextOf(engine).store.head(session))?.seq;
+  return new SkeinError("invalid", `after: ${session} is at ${head}, and has no event ${seq}`, {
+    hint: setBack,
+  });
+}
+
+const setBack = "the store may have been set back; read the feed again from the beginning";
+
+/** Of a deleted session nothing is there, and nothing comes again. */
+async function isThere(engine: Engine, { session, seq, hash }: LastGiven): Promise<boolean> {
+  const { store } = Engine.contextOf(engine);
+  if ((await store.head(session)) === undefined) return true;
+  const [record] = await store.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
+  return record?.hash.startsWith(hash) === true;
+}
+
+/** An event of the feed with its own place, written out when the first reader is given it. */
+export class FeedEntry {
+  readonly event: Event;
+  readonly place: string;
+  #frame: SharedFrame | null = null;
+
+  constructor(event: Event, after: string | null) {
+    this.event = event;
+    this.place = placeText({ after, last: lastOf(event) });
+  }
+
+  get frame(): SharedFrame {
+    this.#frame ??= new SharedFrame(eventFrame(this.event, this.place));
+    return this.#frame;
+  }
+}
+
+export interface FeedStep {
+  /** What is new. */
+  readonly entries: readonly FeedEntry[];
+  /** Where to go on. */
+  readonly next: FeedPlace;
+  /** Whether there may be more right now. */
+  readonly more: boolean;
+  /** Present when the store was rolled back: where the entries start. */
+  readonly rolledBackTo?: string | null;
+}
+
+/** One page on from a place. */
+export async function stepFeed(engine: Engine, place: FeedPlace, count: number): Promise<FeedStep> {
+  const { after, last } = place;
+  // The event that was given out last must be met again.
+  const most = last === null ? count : limit.pageRecordsMax;
+  const page: FeedEvents = await engine.feed({ ...(after === null ? {} : { after }), limit: most });
+  const { rolledBackTo } = page;
+  const known = last === null ? -1 : page.events.findIndex((event) => isLast(event, last));
+  const start = rolledBackTo === undefined ? after : rolledBackTo;
+  const entries = page.events.slice(known + 1).map((event) => new FeedEntry(event, start));
+  return {
+    entries,
+    next: { after: page.position, last: null },
+    more: page.events.length > 0,
+    ...(rolledBackTo === undefined ? {} : { rolledBackTo }),
+  };
+}
+
+const pageUsual = 100;
+
+/** A page of the feed as JSON. */
+export async function readFeed(
+  engine: Engine,
+  params: { readonly after?: string; readonly limit?: number; readonly family?: string },
+): Promise<unknown> {
+  const count = Math.min(params.limit ?? pageUsual, limit.pageRecordsMax);
+  const family = params.family === undefined ? null : await familyOf(engine, params.family);
+  const { place, rolledBack } = await resumePlace(engine, params.after ?? "");
+  const { entries, next } = await stepFeed(engine, place, count);
+  const wanted = entries.map(({ event }) => event).filter((event) => family?.has(event) ?? true);
+  const page = { events: wanted, position: placeText(next) };
+  return rolledBack ? { ...page, rolledBackTo: place.after } : page;
+}
+
+export interface Family {
+  /** Whether an event is of the family, or says that one was deleted. A new relative becomes part of it. */
+  has(event: Event): boolean;
+  includes(session: string): boolean;
+}
+
+/** A session and its relatives (runtime/read/family.ts), now and later. */
+export async function familyOf(engine: Engine, idOrEnding: string): Promise<Family> {
+  const { nodes } = await engine.lineage(idOrEnding);
+  const members = new Set<string>(nodes.map(({ session }) => session));
+  return {
+    includes: (session) => members.has(session),
+    has(event) {
+      if (members.has(originIdOf(event))) members.add(event.session);
+      return members.has(event.type === "session.deleted" ? sessionIn(event.body) : event.session);
+    },
+  };
+}
+
+/** Empty: it is not the first record of a session, or a person opened that one. */
+function originIdOf({ type, body }: Event): string {
+  if (type === "session.forked") return textIn(body, "parent");
+  return type === "session.opened" ? (originIn(body)?.session ?? "") : "";
+}
+
+const sessionIn = (body: unknown): string => textIn(body, "session");
+
+function textIn(body: unknown, name: string): string {
+  const value = (body as Readonly<Record<string, unknown>> | null)?.[name];
+  return typeof value === "string" ? value : "";
+}

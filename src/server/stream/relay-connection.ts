@@ -1,0 +1,118 @@
+/**
+ * One connection to another server of the same store, which gives the deltas that are made there. It goes
+ * where the store says and nowhere else: redirects are not followed, and nobody's token is handed on.
+ */
+import { request as requestPlain, type IncomingMessage } from "node:http";
+import { request as requestSecure } from "node:https";
+import { isSessionId, type SessionId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import type { Context } from "../../runtime/deps.ts";
+import type { Delta, LivePart } from "../../runtime/turn/live.ts";
+import type { World } from "../../runtime/world.ts";
+import { proofHeader, proofOf, relayPath, type RelayAsked } from "./relay-proof.ts";
+
+/** Another server, as it says in the store. */
+export type Server = Awaited<ReturnType<Context["store"]["servers"]>>[number];
+
+export interface RelayConnection {
+  /** Of the server it goes to. */
+  readonly secret: string;
+  /** Whether the other one took it. */
+  readonly wasOpen: boolean;
+  /** Resolves when it has ended, whatever ended it. */
+  readonly over: Promise<void>;
+  stop(): void;
+}
+
+export interface RelayConnectionOptions {
+  readonly world: Pick<World, "hashBytes">;
+  readonly server: Server;
+  readonly asked: RelayAsked;
+  /** By the store's clock. */
+  readonly atMs: number;
+  readonly heard: (part: LivePart) => void;
+}
+
+/** One that was silent for longer has gone. */
+const silenceMs = 3 * limit.streamBeatMs;
+/** A part is an answer at most, each character of which may be spelled with six. */
+const frameCharsMax = 8 * limit.liveAnswerCharsMax;
+
+export function connectRelay(options: RelayConnectionOptions): RelayConnection {
+  const { world, server, asked, atMs, heard } = options;
+  const { promise: over, resolve } = Promise.withResolvers<void>();
+  let wasOpen = false;
+  const url = addressOf(server.address, asked);
+  if (url === null) {
+    resolve();
+    return { secret: server.secret, wasOpen, over, stop: () => undefined };
+  }
+  const headers = {
+    accept: "text/event-stream",
+    "user-agent": "skein",
+    [proofHeader]: proofOf(world, server.secret, asked, atMs),
+  };
+  const given = { headers, agent: false, timeout: silenceMs, maxHeaderSize: limit.requestHeaderBytesMax };
+  const call = (url.protocol === "https:" ? requestSecure : requestPlain)(url, given);
+  call.on("error", () => undefined);
+  call.on("timeout", () => call.destroy());
+  call.on("close", () => resolve());
+  call.on("response", (response) => {
+    wasOpen = response.statusCode === 200;
+    if (wasOpen) readParts(response, heard);
+    else call.destroy();
+  });
+  call.end();
+  return {
+    secret: server.secret,
+    get wasOpen() {
+      return wasOpen;
+    },
+    over,
+    stop: () => call.destroy(),
+  };
+}
+
+/** Null when what stands in the store is no address. */
+function addressOf(address: string, { session }: RelayAsked): URL | null {
+  const url = URL.parse(`${address.replace(/\/$/, "")}${relayPath}`);
+  if (url === null || !/^https?:$/.test(url.protocol)) return null;
+  if (session !== null) url.searchParams.set("session", session);
+  return url;
+}
+
+function readParts(response: IncomingMessage, heard: (part: LivePart) => void): void {
+  let text = "";
+  response.setEncoding("utf8");
+  response.on("error", () => undefined);
+  response.on("data", (chunk: string) => {
+    text += chunk;
+    for (let end = text.indexOf("\n\n"); end !== -1; end = text.indexOf("\n\n")) {
+      const frame = text.slice(0, end);
+      text = text.slice(end + 2);
+      const part = frame.startsWith("data: ") ? parsePart(frame.slice(6)) : null;
+      if (part !== null) heard(part);
+    }
+    if (text.length > frameCharsMax) response.destroy();
+  });
+}
+
+/** Null for what is none. */
+export function parsePart(text: string): LivePart | null {
+  try {
+    const { session = "" as SessionId, requestSeq, after, deltas } = JSON.parse(text) as Partial<LivePart>;
+    if (!isSessionId(session) || !isCount(requestSeq) || !isCount(after)) return null;
+    if (!Array.isArray(deltas) || !deltas.every(isDelta)) return null;
+    return { session, requestSeq, after, deltas };
+  } catch {
+    return null;
+  }
+}
+
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
+
+function isDelta(value: unknown): value is Delta {
+  const { type, text, tool } = (value ?? {}) as Readonly<Record<string, unknown>>;
+  if (type === "tool-call") return typeof tool === "string";
+  return (type === "text" || type === "reasoning") && typeof text === "string";
+}

@@ -1,0 +1,194 @@
+/**
+ * Deltas of answers that are made in other processes, fetched from the servers there for those who listen
+ * here. Who runs a session is known by its lease, and where that is from what servers say in the store. Where
+ * nothing is said, or the way there is cut, finished messages come by the log all the same.
+ */
+import type { SessionId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import { Engine } from "../../runtime/engine/engine.ts";
+import type { Event } from "../../runtime/read/event-reader.ts";
+import { sizeOf, type LivePart } from "../../runtime/turn/live.ts";
+import type { Hub } from "./hub.ts";
+import { isLoopback } from "../http/cross-origin.ts";
+import { connectRelay, type RelayConnection, type Server } from "./relay-connection.ts";
+
+export interface Fetching {
+  stop(): void;
+}
+
+const againMsMin = 250;
+const againMsMax = 5_000;
+/** Who runs a session is heard of in its log; only so often is it looked for without that. */
+const lookAgainMs = 60_000;
+/** How often it is looked which servers there are, for those who listen to all. */
+const lookMs = 1_000;
+
+/** Whether a lease is held by this process: a worker has a name or a number besides. */
+export const isHeldBy = (holder: string, server: string): boolean =>
+  holder === server || holder.endsWith(`@${server}`) || holder.startsWith(`${server}+`);
+
+/** Whether the server listens on the loopback of another machine: that address leads elsewhere here. */
+export function isOutOfReach({ holder, address }: Pick<Server, "holder" | "address">, own: string): boolean {
+  const host = URL.parse(address)?.hostname.replace(/^\[(.*)\]$/, "$1") ?? "";
+  const [there, here] = [machineOf(holder), machineOf(own)];
+  if (!isLoopback(host) || there === null || here === null) return false;
+  const isOtherBoot = there.boot !== undefined && here.boot !== undefined && there.boot !== here.boot;
+  return there.host !== here.host || isOtherBoot;
+}
+
+/** Host name and boot id, as far as the holder names them; see process-identity.ts. */
+function machineOf(holder: string): { readonly host: string; readonly boot: string | undefined } | null {
+  const [, host, boot] = /^(.+):\d+(?:\/\d+(?:\/([0-9a-f]+))?|\/~[0-9a-f]+)?$/.exec(holder) ?? [];
+  return host === undefined ? null : { host, boot };
+}
+
+export function makeFetching(engine: Engine, hub: Hub): Fetching {
+  const context = Engine.contextOf(engine);
+  const { live } = context;
+  const parts = makeParts(context);
+  const following = new Map<SessionId | null, { stop(): void }>();
+  const attended = live.attend((session, isHeard) => {
+    if (!isHeard) {
+      following.get(session)?.stop();
+      following.delete(session);
+    } else if (!following.has(session) && following.size < limit.relaysMax) {
+      const given = { engine, hub, heard: parts };
+      following.set(session, session === null ? followAll(given) : followOne(given, session));
+    }
+  });
+  return {
+    stop() {
+      attended();
+      for (const one of following.values()) one.stop();
+      following.clear();
+    },
+  };
+}
+
+interface Given {
+  readonly engine: Engine;
+  readonly hub: Hub;
+  readonly heard: (part: LivePart) => void;
+}
+
+/** One session, wherever it is run. */
+function followOne({ engine, hub, heard }: Given, session: SessionId): { stop(): void } {
+  const { store, world, holder: own, tenant } = Engine.contextOf(engine);
+  const over = new AbortController();
+  let news = new AbortController();
+  let connection: RelayConnection | null = null;
+  const look = (): void => news.abort();
+  const unlisten = hub.listen(session, {
+    heard: ({ type }: Event) => {
+      if (type === "lease.taken" || (type === "model.requested" && connection === null)) look();
+    },
+    behind: look,
+  });
+
+  /** The server of the process that runs it; null when it runs here, nowhere, or where nobody serves. */
+  async function server(): Promise<Server | null> {
+    const lease = (await store.head(session))?.lease ?? null;
+    if (lease === null || lease.untilMs <= store.now() || isHeldBy(lease.holder, own)) return null;
+    const found = (await store.servers()).find(({ holder }) => isHeldBy(lease.holder, holder)) ?? null;
+    return found === null || isOutOfReach(found, own) ? null : found;
+  }
+
+  async function going(): Promise<void> {
+    for (let againMs = againMsMin; !over.signal.aborted;) {
+      news = new AbortController();
+      const found = await server().catch(() => null);
+      const isSame = found !== null && connection !== null && connection.secret === found.secret;
+      if (!isSame) {
+        connection?.stop();
+        connection =
+          found === null || over.signal.aborted
+            ? null
+            : connectRelay({ world, server: found, asked: { tenant, session }, atMs: store.now(), heard });
+      }
+      const open = connection;
+      const waited = new AbortController();
+      const changed = AbortSignal.any([over.signal, news.signal, waited.signal]);
+      const rest = world.sleep(lookAgainMs, changed).then(() => false);
+      const isCut = await (open === null ? rest : Promise.race([open.over.then(() => true), rest]));
+      waited.abort();
+      if (!isCut) continue;
+      againMs = open?.wasOpen === true ? againMsMin : Math.min(againMs * 2, againMsMax);
+      connection = null;
+      await world.sleep(againMs, AbortSignal.any([over.signal, news.signal]));
+    }
+    connection?.stop();
+  }
+
+  void going();
+  return {
+    stop() {
+      over.abort();
+      unlisten();
+    },
+  };
+}
+
+/** All sessions of all other servers. */
+function followAll({ engine, heard }: Given): { stop(): void } {
+  const { store, world, holder: own, tenant } = Engine.contextOf(engine);
+  const over = new AbortController();
+  const open = new Map<string, RelayConnection>();
+
+  async function look(): Promise<void> {
+    const servers = (await store.servers()).filter(
+      (server) => server.holder !== own && !isOutOfReach(server, own),
+    );
+    const secrets = new Set(servers.map(({ secret }) => secret));
+    for (const [secret, connection] of open) if (!secrets.has(secret)) connection.stop();
+    for (const server of servers) {
+      if (open.has(server.secret) || over.signal.aborted || open.size >= limit.relaysMax) continue;
+      const asked = { tenant, session: null };
+      const connection = connectRelay({ world, server, asked, atMs: store.now(), heard });
+      open.set(server.secret, connection);
+      void connection.over.then(() => open.delete(server.secret));
+    }
+  }
+
+  async function looking(): Promise<void> {
+    while (!over.signal.aborted) {
+      await look().catch(() => undefined);
+      await world.sleep(lookMs, over.signal);
+    }
+    for (const connection of open.values()) connection.stop();
+  }
+
+  void looking();
+  return { stop: () => over.abort() };
+}
+
+/**
+ * Tells those who listen of each part once, though it may come twice, and not at all of what follows a part
+ * that is missing: half of an answer would be taken for all of it.
+ */
+export function makeParts({
+  live,
+}: Pick<ReturnType<typeof Engine.contextOf>, "live">): (part: LivePart) => void {
+  const sizes = new Map<SessionId, { readonly requestSeq: number; readonly size: number }>();
+  return ({ session, requestSeq, after, deltas }) => {
+    const known = sizes.get(session);
+    if (known !== undefined && known.requestSeq > requestSeq) return;
+    let size = known?.requestSeq === requestSeq ? known.size : 0;
+    if (after > size) return;
+    let at = after;
+    for (const delta of deltas) {
+      const skip = Math.max(0, size - at);
+      const count = sizeOf(delta);
+      at += count;
+      if (skip >= count) continue;
+      size = at;
+      const rest = delta.type === "tool-call" ? delta : { ...delta, text: delta.text.slice(skip) };
+      live.pass(session, { type: "delta", requestSeq, delta: rest });
+    }
+    sizes.delete(session);
+    sizes.set(session, { requestSeq, size });
+    for (const oldest of sizes.keys()) {
+      if (sizes.size <= limit.relaysMax) break;
+      sizes.delete(oldest);
+    }
+  };
+}

@@ -1,0 +1,48 @@
+/**
+ * How one server shows another that both have the same store: it signs what it asks for with the secret that
+ * the other has announced there. It holds for a moment only, and for this one session.
+ */
+import type { SessionId } from "../../core/ids.ts";
+import type { World } from "../../runtime/world.ts";
+import { isSameText, signatureOf } from "../../runtime/trigger/webhook-token.ts";
+
+export const relayPath = "/v1/relay";
+export const proofHeader = "skein-relay";
+
+/** What is asked for: the deltas of a session, or of all sessions of the tenant. */
+export interface RelayAsked {
+  readonly tenant: string;
+  readonly session: SessionId | null;
+}
+
+/** Both go by the store's clock. */
+const holdsMs = 60_000;
+
+const textOf = ({ tenant, session }: RelayAsked, atMs: number): Uint8Array =>
+  Buffer.from(["skein relay", tenant, session ?? "*", atMs].join("\n"));
+
+export const proofOf = (
+  world: Pick<World, "hashBytes">,
+  secret: string,
+  asked: RelayAsked,
+  atMs: number,
+): string => `tenant=${asked.tenant},t=${atMs},v1=${signatureOf(world, secret, textOf(asked, atMs))}`;
+
+/** The tenant that a proof names; null when it is none. */
+export function tenantIn(proof: unknown): string | null {
+  if (typeof proof !== "string" || proof.length > 300) return null;
+  return pattern.exec(proof)?.[1] ?? null;
+}
+
+const pattern = /^tenant=([^,]{1,100}),t=(\d{1,15}),v1=([0-9a-f]{64})$/;
+
+export function isProof(
+  world: Pick<World, "hashBytes">,
+  proof: string,
+  given: { readonly secret: string; readonly asked: RelayAsked; readonly nowMs: number },
+): boolean {
+  const [, tenant, t = "", signature = ""] = pattern.exec(proof) ?? [];
+  const { secret, asked, nowMs } = given;
+  if (tenant !== asked.tenant || Math.abs(nowMs - Number(t)) > holdsMs) return false;
+  return isSameText(signatureOf(world, secret, textOf(asked, Number(t))), signature);
+}

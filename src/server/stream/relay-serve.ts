@@ -1,0 +1,92 @@
+/**
+ * Deltas of answers that are made here, given to other servers that have the same store. Where this one is
+ * reached it says in the store, with a secret that is as old as the process.
+ */
+import type { ServerResponse } from "node:http";
+import { isSessionId } from "../../core/ids.ts";
+import { Engine } from "../../runtime/engine/engine.ts";
+import type { LivePart } from "../../runtime/turn/live.ts";
+import type { World } from "../../runtime/world.ts";
+import type { Hub } from "./hub.ts";
+import { isProof } from "./relay-proof.ts";
+import type { Headers } from "../http/reply.ts";
+import type { Target } from "../http/router.ts";
+import { beatFrame, openSink } from "./sink.ts";
+
+export interface Giving {
+  /** Answers another server, until either of them ends it. False when it does not show that it is one. */
+  give(response: ServerResponse, asked: GivingAsked): boolean;
+  /** Takes back what it said in the store. */
+  stop(): Promise<void>;
+}
+
+export interface GivingOptions {
+  /** Where others reach this server. */
+  readonly address: string;
+  /** Called when the store takes nothing any more. */
+  readonly gone: () => void;
+  readonly random: World["random"];
+}
+
+export interface GivingAsked {
+  readonly target: Target;
+  readonly headers: Headers;
+  readonly stopping: AbortSignal;
+  readonly proof: string;
+}
+
+const secretBytes = 32;
+const announceMs = 5_000;
+/** A store that does not take it so often is closed, or as good as that. */
+const failuresMax = 12;
+/** A server that is not heard of for so long is not asked any more. */
+const holdsMs = 20_000;
+
+export function makeGiving(engine: Engine, hub: Hub, { address, gone, random }: GivingOptions): Giving {
+  const { store, world, live, tenant, holder } = Engine.contextOf(engine);
+  const secret = Buffer.from(random(secretBytes)).toString("base64url");
+  const over = new AbortController();
+  const announce = (untilMs: number): Promise<void> => store.announce({ holder, address, secret, untilMs });
+  const announced = announcing();
+
+  async function announcing(): Promise<void> {
+    for (let failures = 0; failures < failuresMax && !over.signal.aborted;) {
+      // Where that cannot be said, others hear finished messages, and whoever writes is told what is wrong.
+      const isSaid = await announce(store.now() + holdsMs).then(
+        () => true,
+        () => false,
+      );
+      failures = isSaid ? 0 : failures + 1;
+      await world.sleep(announceMs, over.signal);
+    }
+    if (!over.signal.aborted) gone();
+  }
+
+  return {
+    give(response, { target, headers, stopping, proof }) {
+      const session = target.query.get("session");
+      if (session !== null && !isSessionId(session)) return false;
+      const asked = { tenant, session };
+      if (!isProof(world, proof, { secret, asked, nowMs: store.now() })) return false;
+      const sink = openSink(response, headers, stopping);
+      // One that is slow misses a part, sees that by where the next one begins, and leaves the rest out.
+      const heard = (part: LivePart): void => {
+        if (!sink.isFull) sink.write(`data: ${JSON.stringify(part)}\n\n`);
+      };
+      const stops = [live.overhear(session, heard), hub.beat(() => sink.write(beatFrame))];
+      const end = (): void => {
+        for (const stop of stops) stop();
+        sink.end();
+      };
+      sink.signal.addEventListener("abort", end, { once: true });
+      over.signal.addEventListener("abort", sink.end, { once: true, signal: sink.signal });
+      if (sink.signal.aborted || over.signal.aborted) end();
+      return true;
+    },
+    async stop() {
+      over.abort();
+      await announced;
+      await announce(0).catch(() => undefined);
+    },
+  };
+}

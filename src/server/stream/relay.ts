@@ -1,0 +1,111 @@
+/**
+ * Relaying deltas between servers of one store: what is made here is given to the others, and what is made
+ * there is fetched for those who listen here.
+ */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { SkeinError } from "../../core/error.ts";
+import { quote } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import { makeProblem } from "../../protocol/problem.ts";
+import type { Context } from "../../runtime/deps.ts";
+import { Engine } from "../../runtime/engine/engine.ts";
+import type { World } from "../../runtime/world.ts";
+import type { Hub } from "./hub.ts";
+import { ProblemError } from "../http/problem.ts";
+import { makeFetching, type Fetching } from "./relay-fetch.ts";
+import { makeGiving, type Giving } from "./relay-serve.ts";
+import { proofHeader, relayPath, tenantIn } from "./relay-proof.ts";
+import type { Headers } from "../http/reply.ts";
+import type { Target } from "../http/router.ts";
+
+export interface RelayOptions {
+  /** Where others reach this server; null: nowhere, and it gives nothing. */
+  readonly address: string | null;
+  readonly hubOf: (engine: Engine) => Hub;
+  readonly stopping: AbortSignal;
+  readonly random: World["random"];
+}
+
+export interface Relay {
+  /** From now on its deltas are given and fetched. To be called as often as one likes. */
+  attend(engine: Engine): void;
+  /** True when it has answered. */
+  answer(
+    request: IncomingMessage,
+    response: ServerResponse,
+    asked: { readonly target: Target; readonly headers: Headers },
+  ): boolean;
+  stop(): Promise<void>;
+}
+
+interface Attended {
+  readonly tenant: string;
+  readonly giving: Giving | null;
+  readonly fetching: Fetching;
+}
+
+const wildcards = ["0.0.0.0", "::", ""];
+
+/** By default where it listens; whoever listens everywhere does not know under which name it is reached. */
+export function relayAddress(bound: { readonly host: string; readonly url: string }): string | null {
+  return wildcards.includes(bound.host) ? null : bound.url;
+}
+
+/** An address as it is given by hand. */
+export function checkRelayAddress(given: string): string {
+  const url = given.length <= limit.hookUrlCharsMax ? URL.parse(given) : null;
+  const isFine = url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "";
+  if (isFine && url.search === "" && url.hash === "") return url.href.replace(/\/$/, "");
+  throw new SkeinError("invalid", `${quote(given)} is no address of a server`, {
+    hint: "such as http://10.0.0.5:7717",
+  });
+}
+
+export function makeRelay({ address, hubOf, stopping, random }: RelayOptions): Relay {
+  const attended = new Map<Context["store"], Attended>();
+  let isOver = false;
+
+  async function leave(store: Context["store"]): Promise<void> {
+    const found = attended.get(store);
+    attended.delete(store);
+    found?.fetching.stop();
+    await found?.giving?.stop();
+  }
+
+  return {
+    attend(engine) {
+      const { store, tenant } = Engine.contextOf(engine);
+      if (isOver || attended.has(store)) return;
+      const hub = hubOf(engine);
+      const gone = (): void => void leave(store);
+      const giving = address === null ? null : makeGiving(engine, hub, { address, gone, random });
+      attended.set(store, { tenant, giving, fetching: makeFetching(engine, hub) });
+    },
+    answer(request, response, { target, headers }) {
+      if (target.path !== relayPath) return false;
+      if (request.method !== "GET")
+        throw new ProblemError({ ...makeProblem("wrong-method", "this address takes GET"), allow: "GET" });
+      const proof = String(request.headers[proofHeader] ?? "");
+      const tenant = tenantIn(proof);
+      // A tenant that was closed and is opened again has two, of which one knows the secret.
+      const isGiven = [...attended.values()].some(
+        (one) =>
+          one.tenant === tenant && one.giving?.give(response, { target, headers, stopping, proof }) === true,
+      );
+      if (!isGiven) throw strange();
+      return true;
+    },
+    async stop() {
+      isOver = true;
+      await Promise.all([...attended.keys()].map(leave));
+    },
+  };
+}
+
+/** The same answer whatever is wrong: nobody learns which tenants there are. */
+const strange = (): ProblemError =>
+  new ProblemError(
+    makeProblem("unauthorized", "this is for servers that have the same store", {
+      hint: `they come with the header ${proofHeader}`,
+    }),
+  );

@@ -1,0 +1,170 @@
+/**
+ * One session as a stream: every event once and in order, from a position on, and deltas as they are heard.
+ * It reads pages of the log until it has caught up; from there on it is handed what comes in. A reader that
+ * is slow is not buffered for: it goes on reading pages when it has room again.
+ */
+import { SkeinError } from "../../core/error.ts";
+import { limit } from "../../core/limit.ts";
+import { Engine } from "../../runtime/engine/engine.ts";
+import { readEventsPage, type Event } from "../../runtime/read/event-reader.ts";
+import type { LiveDelta } from "../../runtime/turn/live.ts";
+import { isStill, type Noted } from "../../runtime/read/known-heads.ts";
+import type { Session } from "../../runtime/engine/session.ts";
+import type { Hub } from "./hub.ts";
+import { beatFrame, eventFrame, eventId, type SharedFrame, type Sink } from "./sink.ts";
+
+export interface SessionStreamOptions {
+  readonly fromSeq: number;
+  /** The record that the reader has last; the stream fails when the log does not hold it. */
+  readonly last?: Noted | undefined;
+  readonly toSeq?: number | undefined;
+  readonly types?: readonly string[] | undefined;
+  /** At most so many events. */
+  readonly count?: number | undefined;
+  /** False: it ends with what there is now. */
+  readonly follow?: boolean | undefined;
+  readonly deltas?: boolean | undefined;
+  /** Settles when the stream is to end, with the last position that belongs to it. */
+  readonly endsAt?: Promise<number> | undefined;
+}
+
+const pageRecords = 100;
+
+/** Resolves when the stream is over, or nobody reads any more. */
+export async function streamSession(
+  { engine, hub, session, sink }: { engine: Engine; hub: Hub; session: Session; sink: Sink },
+  options: SessionStreamOptions,
+): Promise<void> {
+  const { types, follow = true, deltas = true } = options;
+  const wants = types === undefined ? null : new Set(types);
+  let atSeq = options.fromSeq - 1;
+  let endSeq = options.toSeq ?? Infinity;
+  let left = options.count ?? Infinity;
+  /** Whether it has all there was, so that it may be handed what comes in. */
+  let live = false;
+  let dirty = false;
+  /** How many are read at once: as many as the reader has taken, and more as long as it takes them all. */
+  let atOnce = 1;
+  let woken = Promise.withResolvers<void>();
+  const early = makeEarly();
+  /** What is heard of an answer after it was told whole comes too late. */
+  let answeredSeq = 0;
+  /** The newest record that was met: the log must still hold it whenever something is read. */
+  let met: Noted | null = options.last ?? null;
+  const { live: heardHere, store, writer } = Engine.contextOf(engine);
+
+  const wake = (): void => woken.resolve();
+  const look = (): void => {
+    dirty = true;
+    live = false;
+    wake();
+  };
+  const isOver = (): boolean => sink.signal.aborted || atSeq >= endSeq || left <= 0;
+
+  function give(event: Event, frame: SharedFrame | null): void {
+    atSeq = event.seq;
+    if (wants === null || wants.has(event.type)) {
+      if (frame === null) sink.write(eventFrame(event, eventId(event)));
+      else sink.share(frame);
+      left -= 1;
+    }
+    if (event.type === "model.responded" || event.type === "model.failed") answeredSeq = event.seq;
+    for (const delta of early.upTo(atSeq)) if (delta.requestSeq > answeredSeq) sink.write(deltaFrame(delta));
+  }
+
+  function heard(event: Event, frame: SharedFrame): void {
+    const isKnown = event.seq < atSeq ? met === null : event.hash === met?.hash;
+    if (event.seq <= atSeq && isKnown) return;
+    // One at a position that was given out already: the log may be of another history.
+    if (!live || event.seq !== atSeq + 1 || sink.isFull) return look();
+    met = { seq: event.seq, hash: event.hash };
+    give(event, frame);
+    if (isOver()) wake();
+  }
+
+  async function catchUp(): Promise<void> {
+    for (;;) {
+      await sink.drained();
+      if (isOver()) return;
+      const head = await store.head(session.id);
+      if (head === undefined) throw new SkeinError("not-found", `there is no session ${session.id}`);
+      const toSeq = Math.min(head.seq, endSeq);
+      const range = { fromSeq: atSeq + 1, toSeq, limit: atOnce, ...(types === undefined ? {} : { types }) };
+      const page =
+        atSeq < toSeq ? await readEventsPage(store, session.id, range) : { events: [], next: null };
+      // After the page was read: another server may have taken over while it was waited for.
+      if (met !== null && !(await isStill(store, head, met))) throw await writer.setBack(session.id, met);
+      met = { seq: head.seq, hash: head.hash };
+      if (atSeq >= toSeq) return;
+      let read = 0;
+      let isSlow = false;
+      for (const event of page.events) {
+        read += 1;
+        give(event, null);
+        if (isOver()) return;
+        // The rest of the page would wait in memory: it is read again when there is room.
+        isSlow = sink.isFull;
+        if (isSlow) break;
+      }
+      // What is not wanted was passed over.
+      if (!isSlow && page.next === null) atSeq = Math.max(atSeq, toSeq);
+      atOnce = isSlow ? read : Math.min(atOnce * 2, pageRecords);
+    }
+  }
+
+  function hear(delta: LiveDelta): void {
+    if (delta.requestSeq <= answeredSeq) return;
+    if (sink.isFull) early.lose(delta);
+    else if (delta.requestSeq > atSeq) early.keep(delta);
+    else if (!early.hasLost(delta)) sink.write(deltaFrame(delta));
+  }
+
+  const stops = [
+    hub.beat(() => {
+      if (!sink.isFull) sink.write(beatFrame);
+    }),
+    ...(follow ? [hub.listen(session.id, { heard, behind: look })] : []),
+    ...(follow && deltas ? [heardHere.listen(session.id, hear)] : []),
+  ];
+  sink.signal.addEventListener("abort", wake, { once: true });
+  const finishing = options.endsAt?.then((seq) => (endSeq = Math.min(endSeq, seq)));
+  finishing?.then(wake, wake);
+  try {
+    for (;;) {
+      dirty = false;
+      woken = Promise.withResolvers();
+      await catchUp();
+      if (isOver() || !follow) return;
+      if (dirty) continue;
+      live = true;
+      await woken.promise;
+      live = false;
+    }
+  } finally {
+    for (const stop of stops) stop();
+    sink.signal.removeEventListener("abort", wake);
+  }
+}
+
+const deltaFrame = (delta: LiveDelta): string => `event: delta\ndata: ${JSON.stringify(delta)}\n\n`;
+
+/** Deltas that came before the request they belong to, and which answers are not heard to the end. */
+function makeEarly() {
+  const waiting: LiveDelta[] = [];
+  let lostSeq = 0;
+  return {
+    keep(delta: LiveDelta): void {
+      if (delta.requestSeq === lostSeq) return;
+      if (waiting.length < limit.waitingDeltasMax) waiting.push(delta);
+      else this.lose(delta);
+    },
+    /** Half of an answer would be taken for all of it: the rest of it is not told either. */
+    lose(delta: LiveDelta): void {
+      lostSeq = delta.requestSeq;
+    },
+    hasLost: (delta: LiveDelta): boolean => delta.requestSeq === lostSeq,
+    *upTo(seq: number): Generator<LiveDelta> {
+      while (waiting[0] !== undefined && waiting[0].requestSeq <= seq) yield waiting.shift() as LiveDelta;
+    },
+  };
+}

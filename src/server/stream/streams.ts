@@ -1,0 +1,162 @@
+/** The operations that give a stream of server-sent events. Breaking one off cancels nothing. */
+import type { IncomingMessage } from "node:http";
+import type { OperationId, ParamsOf } from "../../protocol/operations.ts";
+import type { Problem } from "../../protocol/problem.ts";
+import { makeProblem } from "../../protocol/problem.ts";
+import { runOrWait } from "../../runtime/turn/ask.ts";
+import { Engine } from "../../runtime/engine/engine.ts";
+import { stillWaiting } from "../../runtime/options.ts";
+import type { Ran } from "../../runtime/turn/runner.ts";
+import type { Session } from "../../runtime/engine/session.ts";
+import type { Noted } from "../../runtime/read/known-heads.ts";
+import { need, type Call } from "../http/invocation.ts";
+import { positionIn } from "./event-id.ts";
+import { familyOf, resumePlace } from "./feed-cursor.ts";
+import { streamFeed } from "./feed-stream.ts";
+import type { Hub } from "./hub.ts";
+import { ProblemError } from "../http/problem.ts";
+import { streamSession } from "./session-stream.ts";
+import { problemFrame, type Sink } from "./sink.ts";
+import { agentOf } from "../../runtime/workspace/session-agent.ts";
+import { modelOf } from "../../runtime/context/model-settings.ts";
+
+/** What is needed before a stream begins is done, and refused, here; the rest is what comes back. */
+type Opener<K extends OperationId> = (
+  call: Call,
+  params: ParamsOf<K>,
+  given: StreamGiven,
+) => Promise<(sink: Sink) => Promise<void>>;
+
+export interface StreamGiven {
+  readonly hub: Hub;
+  /** The id of the last event that the reader has. */
+  readonly lastEventId: string | undefined;
+  readonly problemOf: (error: unknown) => Problem;
+}
+
+export const streamed = ["session.events", "session.ask", "session.watch", "engine.feed"] as const;
+export type Streamed = (typeof streamed)[number];
+
+export const streamOpeners: { readonly [K in Streamed]: Opener<K> } = {
+  "session.events": openEvents,
+  "engine.feed": openFeed,
+  "session.ask": openAsk,
+  "session.watch": openWatch,
+};
+
+/** Whether a stream is asked for, where a page can be had too. */
+export const wantsStream = (request: IncomingMessage, params: unknown): boolean =>
+  (request.headers.accept ?? "").includes("text/event-stream") ||
+  (params as { readonly follow?: boolean }).follow === true;
+
+async function openEvents(
+  call: Call,
+  params: ParamsOf<"session.events">,
+  { hub, lastEventId }: StreamGiven,
+): Promise<(sink: Sink) => Promise<void>> {
+  const { since, until } = params;
+  if (params.reverse === true || until !== undefined) {
+    const field = until === undefined ? "reverse" : "until";
+    throw new ProblemError(
+      makeProblem("invalid", `a stream goes on: ${field} has no place in it`, {
+        field,
+        hint: "ask for pages",
+      }),
+    );
+  }
+  const { engine } = call;
+  const session = await call.session();
+  const { store } = Engine.contextOf(engine);
+  const first = since === undefined ? 1 : await store.seqAt(session.id, since);
+  const last =
+    (await positionIn({ engine, session }, lastEventId, "Last-Event-ID")) ??
+    (await positionIn({ engine, session }, params.after, "after"));
+  const fromSeq = Math.max(params.fromSeq ?? 1, first, (last?.seq ?? 0) + 1);
+  const { toSeq, types, follow, deltas, limit: count } = params;
+  return async (sink) => {
+    const range = { fromSeq, toSeq, types, count };
+    await streamSession({ engine, hub, session, sink }, { ...range, last, follow, deltas });
+    // Without a last word it could as well have been cut.
+    sink.write(endFrame);
+  };
+}
+
+const endFrame = "event: end\ndata: {}\n\n";
+
+async function openFeed(
+  { engine }: Call,
+  params: ParamsOf<"engine.feed">,
+  { hub, lastEventId }: StreamGiven,
+): Promise<(sink: Sink) => Promise<void>> {
+  const family = params.family === undefined ? null : await familyOf(engine, params.family);
+  const isLast = lastEventId !== undefined && lastEventId !== "";
+  const after = isLast ? lastEventId : params.after;
+  const resumed =
+    after === undefined ? undefined : await resumePlace(engine, after, isLast ? "Last-Event-ID" : "after");
+  return async (sink) => {
+    await streamFeed({ engine, hub, sink }, { resumed, family, follow: params.follow });
+    sink.write(endFrame);
+  };
+}
+
+async function openAsk(
+  call: Call,
+  { input, ...rest }: ParamsOf<"session.ask">,
+  given: StreamGiven,
+): Promise<(sink: Sink) => Promise<void>> {
+  const { engine } = call;
+  const context = Engine.contextOf(engine);
+  const session = await call.session();
+  const last = await positionIn({ engine, session }, given.lastEventId, "Last-Event-ID");
+  // Whatever is missing for a run is said before anything is written.
+  const state = await context.writer.current(session.id);
+  const { agent } = await agentOf(context, session.id, state);
+  await modelOf(context, state.standing.model ?? agent?.model);
+  const { seq } = await session.input(input, { ...rest, ...call.keyed });
+  const running = runOrWait(context, session.id, {});
+  return streamRun({ engine, session, fromSeq: Math.max(seq, (last?.seq ?? 0) + 1), last, running }, given);
+}
+
+async function openWatch(
+  call: Call,
+  _params: ParamsOf<"session.watch">,
+  given: StreamGiven,
+): Promise<(sink: Sink) => Promise<void>> {
+  need(call, "read", "watching");
+  const { engine } = call;
+  const session = await call.session();
+  // Whoever comes again goes on after what they have, and not with what is new.
+  const last = await positionIn({ engine, session }, given.lastEventId, "Last-Event-ID");
+  const seq = last?.seq ?? (await session.head()).seq;
+  const running = session.run();
+  return streamRun({ engine, session, fromSeq: seq + 1, last, running }, given);
+}
+
+interface Running {
+  readonly engine: Engine;
+  readonly session: Session;
+  readonly fromSeq: number;
+  readonly last: Noted | undefined;
+  readonly running: Promise<Ran>;
+}
+
+/** All that was written up to the end of the run, and then why it ended. */
+function streamRun(
+  { engine, session, fromSeq, last, running }: Running,
+  { hub, problemOf }: StreamGiven,
+): (sink: Sink) => Promise<void> {
+  const ended = running.then(
+    (ran) => `event: ran\ndata: ${JSON.stringify(ran)}\n\n`,
+    async (error: unknown) => {
+      const waits = (await session.fold()).standing.inbox.waiting.length > 0;
+      return problemFrame(problemOf(stillWaiting(error, waits)));
+    },
+  );
+  ended.catch(() => null);
+  const endsAt = ended.then(async () => (await session.head()).seq);
+  endsAt.catch(() => null);
+  return async (sink) => {
+    await streamSession({ engine, hub, session, sink }, { fromSeq, last, endsAt });
+    if (!sink.signal.aborted) sink.write(await ended);
+  };
+}

@@ -1,0 +1,50 @@
+/** Erasing in the memory driver: contents and salts go, and with them words and blobs. */
+import { SkeinError } from "../../core/error.ts";
+import { limit } from "../../core/limit.ts";
+import type { Entry, Logs } from "./log.ts";
+import { headSeqOf, livingLog, recordsOf } from "./log.ts";
+import type { Part } from "../port.ts";
+
+/** The entries whose contents the parts take away: of what is there before they are written. */
+export function entriesToErase(logs: Logs, parts: readonly Part[]): readonly Entry[] {
+  const doomed = new Set(parts.flatMap((part) => recordsToErase(logs, part)));
+  return doomed.size === 0 ? [] : logs.journal.filter(({ record }) => doomed.has(record));
+}
+
+/** A fork that is about to begin reads what its parent has up to the fork point. */
+function recordsToErase(logs: Logs, { session, parent, erase = [] }: Part) {
+  const log = livingLog(logs, session) ?? (parent && livingLog(logs, parent.session));
+  if (log === undefined) return [];
+  const headSeq = log.id === session ? headSeqOf(log) : (parent?.seq ?? 0);
+  return erase
+    .flatMap(([fromSeq, toSeq]) => [...recordsOf(log, { fromSeq, toSeq: Math.min(toSeq, headSeq) })])
+    .filter(({ content }) => content !== null);
+}
+
+export function refuseTooMany(entries: readonly Entry[]): void {
+  if (entries.length <= limit.eraseRecordsMax) return;
+  throw new SkeinError("invalid", `at most ${limit.eraseRecordsMax} contents are erased with one append`, {
+    hint: "erase a part of them, then the next",
+  });
+}
+
+/** Gives back the hashes of the blobs that these records refer to no more. */
+export function eraseEntries(logs: Logs, entries: readonly Entry[]): readonly string[] {
+  if (entries.length === 0) return [];
+  const doomed = new Set(entries);
+  logs.journal = logs.journal.map((entry) => {
+    if (!doomed.has(entry)) return entry;
+    const { log, record } = entry;
+    const bare = Object.freeze({ ...record, salt: null, content: null });
+    log.records[record.seq - log.firstSeq] = bare;
+    log.words.delete(record.seq);
+    return { ...entry, record: bare, blobs: [] };
+  });
+  return entries.flatMap(({ blobs }) => blobs);
+}
+
+/** Where projections stand: a position of the feed, and how often something was erased by then. */
+export function splitPlace(place: string): readonly [position: string, erasures: string] {
+  const position = place.replace(/~\d+$/, "");
+  return [position, place.slice(position.length)];
+}

@@ -1,0 +1,397 @@
+/** The memory driver's logs: appending, forks by reference, reading across them, freeing deleted ones. */
+import type { Digest, StoredRecord } from "../../core/chain.ts";
+import { genesisHash, link } from "../../core/chain.ts";
+import { SkeinError } from "../../core/error.ts";
+import type { LogId } from "../../core/ids.ts";
+import { isSessionId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import { notAPosition, type FeedSource } from "../feed-position.ts";
+import { agrees } from "../judge.ts";
+import type { Appended, Draft, Head, IndexEntry, Outcome, Part } from "../port.ts";
+import type { ReadRange, Snapshot } from "../port.ts";
+
+export interface Log {
+  readonly id: LogId;
+  /** Positions before it are the parent's. */
+  readonly firstSeq: number;
+  /** As it was named when the fork was made. */
+  readonly parent: Head["parent"];
+  /** The log in which the fork point was written: the parent or an ancestor of it. Reads go this way. */
+  readonly base: Log | null;
+  /** Those that have this log as their base. */
+  readonly sharers: Set<Log>;
+  /** How many ancestors it has. */
+  readonly depth: number;
+  readonly records: StoredRecord[];
+  readonly seqOfKey: Map<string, number>;
+  readonly snapshots: Map<number, Snapshot>;
+  /** What the projections know: the words of each record's content. */
+  readonly words: Map<number, readonly string[]>;
+  index: IndexEntry | null;
+  /** Since when it is due; see `DueRow`. */
+  sinceMs: number;
+  epoch: number;
+  lease: Head["lease"];
+  /** The place in the journal of the record that took the lease. */
+  leaseOrder: number;
+  /** Deleted, or only a prefix. It stays in the books for as long as forks share its records. */
+  dropped: boolean;
+  /** Never lived here: what there is of it came with a fork. */
+  held: boolean;
+  /** Lives elsewhere, and can only be read. */
+  copy: boolean;
+  /** Here nothing is gained by packing; it is only noted how far it went. */
+  packedTo: number;
+}
+
+export interface Logs {
+  readonly all: Map<LogId, Log>;
+  /** Ids of deleted sessions of which nothing is left. They are never used again. */
+  readonly gone: Set<LogId>;
+  /** Every record of every log in the order in which they were written. */
+  journal: Entry[];
+  /** Of the last entry ever made; positions are not used again either. */
+  position: number;
+}
+
+export interface Entry {
+  readonly position: number;
+  readonly log: Log;
+  readonly record: StoredRecord;
+  readonly blobs: readonly string[];
+}
+
+export const newLogs = (): Logs => ({ all: new Map(), gone: new Set(), journal: [], position: 0 });
+
+export function livingLog(logs: Logs, id: LogId): Log | undefined {
+  const log = logs.all.get(id);
+  return log?.dropped === true ? undefined : log;
+}
+
+export const headSeqOf = (log: Log): number => log.firstSeq + log.records.length - 1;
+
+/** Looks at all parts first and writes only when none is refused: so there is nothing to undo. */
+export function appendParts(
+  logs: Logs,
+  { digest, now, beforeWrite }: { digest: Digest; now: number; beforeWrite: () => void },
+  parts: readonly Part[],
+): Outcome {
+  checkParts(parts);
+  for (const part of parts) {
+    const refusal = refusalOf(logs, part);
+    if (refusal) return refusal;
+  }
+  checkBeginnings(logs, parts);
+  beforeWrite();
+  return { kind: "ok", parts: parts.map((part) => writePart({ logs, digest, now }, part)) };
+}
+
+/** What cannot be right whatever the store holds. */
+function checkParts(parts: readonly Part[]): void {
+  const count = parts.reduce((sum, part) => sum + part.drafts.length, 0);
+  refuseIf(parts.length === 0, "an append needs at least one part");
+  refuseIf(parts.length > limit.appendLogsMax, `an append takes at most ${limit.appendLogsMax} logs`);
+  refuseIf(count > limit.appendRecordsMax, `an append takes at most ${limit.appendRecordsMax} records`);
+  refuseIf(new Set(parts.map((part) => part.session)).size < parts.length, "one log twice in one append");
+  for (const part of parts) (part.drop ? checkDrop : checkDrafts)(part);
+}
+
+function checkDrop(part: Part): void {
+  const { drafts, parent, index, lease, expect, erase } = part;
+  refuseIf(!isSessionId(part.session), "only sessions are deleted");
+  refuseIf(
+    drafts.length > 0 || expect === "absent",
+    "a deletion takes a session that is there, and no drafts",
+  );
+  refuseIf(Boolean(parent ?? index ?? lease ?? erase), "a deletion takes no parent, index, lease or ranges");
+}
+
+function checkDrafts({ session, expect, drafts, parent, index, erase = [] }: Part): void {
+  const keys = drafts.flatMap((draft) => draft.key ?? []);
+  refuseIf(drafts.length === 0, "a part without drafts");
+  refuseIf(new Set(keys).size < keys.length, "one key twice in one append");
+  refuseIf(index !== undefined && !isSessionId(session), "only sessions are in the index");
+  refuseIf(erase.length > limit.eraseRecordsMax, `at most ${limit.eraseRecordsMax} ranges to erase`);
+  for (const [fromSeq, toSeq] of erase) {
+    const isRange = Number.isSafeInteger(fromSeq) && Number.isSafeInteger(toSeq) && fromSeq >= 1;
+    refuseIf(!isRange || toSeq < fromSeq, "a range to erase goes from a position to one not before it");
+  }
+  if (!parent) return;
+  refuseIf(expect !== "absent" || !isSessionId(session), 'a fork is a new session: it expects "absent"');
+  refuseIf(!Number.isSafeInteger(parent.seq) || parent.seq < 1, "a fork point is a position, from 1");
+}
+
+function refuseIf(wrong: boolean, message: string): void {
+  if (wrong) throw new SkeinError("invalid", message);
+}
+
+function refusalOf(logs: Logs, part: Part): Outcome | null {
+  const { session, expect, drafts } = part;
+  const log = livingLog(logs, session);
+  for (const { key } of drafts) {
+    const seq = key === null ? undefined : log?.seqOfKey.get(key);
+    if (key !== null && seq !== undefined) return { kind: "duplicate", session, key, seq };
+  }
+  const epoch = log?.epoch ?? 0;
+  if (part.epoch !== undefined && part.epoch !== epoch) return { kind: "fenced", session, epoch };
+  const headSeq = headSeqIn(logs, session);
+  const deleted = logs.gone.has(session) || logs.all.get(session)?.dropped === true;
+  if (deleted || !agrees(headSeq, log?.records.at(-1)?.hash, expect) || (part.drop && !log))
+    return { kind: "conflict", session, headSeq };
+  return null;
+}
+
+/** What a new log needs. A fork may be one of what an earlier part of the same append writes. */
+function checkBeginnings(logs: Logs, parts: readonly Part[]): void {
+  const after = new Map<LogId, { readonly seq: number; readonly depth: number }>();
+  const standing = (id: LogId): { readonly seq: number; readonly depth: number } =>
+    after.get(id) ?? { seq: headSeqIn(logs, id), depth: livingLog(logs, id)?.depth ?? 0 };
+  for (const { session, index, parent, drafts, drop } of parts) {
+    const before = standing(session);
+    const begins = before.seq === 0 && isSessionId(session);
+    refuseIf(begins && !index, "a session's first append says what the index shows");
+    const from = parent && standing(parent.session);
+    if (parent && from && from.seq < parent.seq) {
+      throw new SkeinError(
+        "not-found",
+        `there is no position ${parent.seq} in ${parent.session} to fork from`,
+      );
+    }
+    const depth = from ? from.depth + 1 : before.depth;
+    if (depth > limit.forkDepthMax) {
+      throw new SkeinError("refused", `forks are at most ${limit.forkDepthMax} deep`);
+    }
+    after.set(session, { seq: drop ? 0 : (parent?.seq ?? before.seq) + drafts.length, depth });
+  }
+}
+
+function headSeqIn(logs: Logs, id: LogId): number {
+  const log = livingLog(logs, id);
+  return log ? headSeqOf(log) : 0;
+}
+
+interface Write {
+  readonly logs: Logs;
+  readonly digest: Digest;
+  readonly now: number;
+}
+
+function writePart(write: Write, part: Part): Appended {
+  const log = write.logs.all.get(part.session) ?? beginPart(write.logs, part);
+  const firstSeq = headSeqOf(log) + 1;
+  const last = recordAt(log, firstSeq - 1);
+  const at = Math.max(write.now, last?.at ?? 0);
+  if (part.drop) dropLog(log);
+  for (const draft of part.drafts) writeDraft(write, log, at, draft);
+  if (part.index) setIndex(log, part.index, write.now);
+  if (part.lease === "release") {
+    log.epoch = 0;
+    log.lease = null;
+    if (log.index?.due === 0) log.sinceMs = write.now;
+  } else if (part.lease) {
+    log.epoch = firstSeq;
+    log.lease = { holder: part.lease.holder, untilMs: write.now + part.lease.leaseMs };
+    log.leaseOrder = write.logs.position - part.drafts.length + 1;
+  }
+  const hashes = part.drop ? [] : log.records.slice(firstSeq - log.firstSeq).map((record) => record.hash);
+  return { session: log.id, firstSeq, headSeq: firstSeq + part.drafts.length - 1, at, hashes };
+}
+
+function writeDraft(write: Write, log: Log, at: number, draft: Draft): void {
+  const seq = headSeqOf(log) + 1;
+  const { type, v, actor, turn, cause, key, body, content } = draft;
+  const contentHash = content?.hash ?? null;
+  const contentBytes = content?.bytes ?? null;
+  const fields = { session: log.id, seq, at, type, v, actor, turn, cause, key, contentHash, contentBytes };
+  const before = recordAt(log, seq - 1)?.hash ?? genesisHash;
+  const hash = link(write.digest, before, fields, draft.bodyHash);
+  const kept = { salt: content?.salt ?? null, content: content?.text ?? null };
+  const record: StoredRecord = Object.freeze({ ...fields, body, hash, ...kept });
+  log.records.push(record);
+  if (key !== null) log.seqOfKey.set(key, seq);
+  write.logs.position += 1;
+  write.logs.journal.push({ position: write.logs.position, log, record, blobs: draft.blobs });
+}
+
+function beginPart(logs: Logs, part: Part): Log {
+  const { session, parent = null } = part;
+  const from = parent ? logs.all.get(parent.session) : undefined;
+  return beginLog(logs, session, parent, parent && from ? ownerOf(from, parent.seq) : null, from?.depth);
+}
+
+export function beginLog(
+  logs: Logs,
+  id: LogId,
+  parent: Head["parent"],
+  base: Log | null,
+  parentDepth = base?.depth,
+): Log {
+  const log: Log = {
+    id,
+    firstSeq: (parent?.seq ?? 0) + 1,
+    parent: parent && { ...parent },
+    base,
+    sharers: new Set(),
+    depth: parentDepth === undefined ? 0 : parentDepth + 1,
+    records: [],
+    seqOfKey: new Map(),
+    snapshots: new Map(),
+    words: new Map(),
+    index: null,
+    sinceMs: 0,
+    epoch: 0,
+    lease: null,
+    leaseOrder: 0,
+    dropped: false,
+    held: false,
+    copy: false,
+    packedTo: parent?.seq ?? 0,
+  };
+  base?.sharers.add(log);
+  logs.all.set(log.id, log);
+  return log;
+}
+
+/** The log of the lineage in which this position was written. */
+function ownerOf(log: Log, seq: number): Log | null {
+  let owner: Log | null = log;
+  while (owner && seq < owner.firstSeq) owner = owner.base;
+  return owner;
+}
+
+function recordAt(log: Log, seq: number): StoredRecord | undefined {
+  const owner = ownerOf(log, seq);
+  return owner?.records[seq - owner.firstSeq];
+}
+
+/** A copy, which says nothing of an outbox that is empty. */
+export function setIndex(log: Log, entry: IndexEntry, now: number): void {
+  const wasDue = log.index?.due === 0;
+  log.index = indexOf(entry);
+  if (entry.due !== 0) log.sinceMs = entry.due ?? 0;
+  else if (!wasDue) log.sinceMs = now;
+}
+
+export function indexOf({ outbox = 0, ...entry }: IndexEntry): IndexEntry {
+  const own = { ...entry, labels: { ...entry.labels } };
+  return outbox > 0 ? { ...own, outbox } : own;
+}
+
+/** The records stay for the forks; `sweepLogs` gives back what no fork shares. */
+function dropLog(log: Log): void {
+  log.dropped = true;
+  log.index = null;
+  log.epoch = 0;
+  log.lease = null;
+  log.seqOfKey.clear();
+  log.words.clear();
+}
+
+export function headOf(log: Log): Head {
+  const { id: session, epoch, parent } = log;
+  const last = recordAt(log, headSeqOf(log));
+  if (!last) throw new SkeinError("corrupt", `${session} has no record at its head`);
+  const { seq, hash, at } = last;
+  const head = { session, seq, hash, at, epoch, lease: log.lease && { ...log.lease }, parent };
+  return log.copy ? { ...head, copy: true } : head;
+}
+
+export function readLog(log: Log, range: ReadRange): readonly StoredRecord[] {
+  const types = range.types && new Set(range.types);
+  const wanted = recordsOf(log, range)
+    .filter((record) => types?.has(record.type) ?? true)
+    .map((record) => (range.contents ? record : { ...record, salt: null, content: null }));
+  return pageOf(wanted, range.limit, (record) => record);
+}
+
+export function seqAtOf(log: Log, at: number): number {
+  const found = recordsOf(log, { fromSeq: 1, toSeq: headSeqOf(log) }).find((record) => record.at >= at);
+  return found?.seq ?? headSeqOf(log) + 1;
+}
+
+/** Walks up the lineage for the stretches that hold the range, then along them. A loop: lineages are long. */
+export function* recordsOf(
+  log: Log,
+  { fromSeq, toSeq, reverse = false }: Pick<ReadRange, "fromSeq" | "toSeq" | "reverse">,
+): Generator<StoredRecord> {
+  const stretches: (readonly StoredRecord[])[] = [];
+  let lastSeq = Math.min(toSeq, headSeqOf(log));
+  for (let owner: Log | null = log; owner && lastSeq >= fromSeq; owner = owner.base) {
+    const start = Math.max(fromSeq, owner.firstSeq) - owner.firstSeq;
+    stretches.push(owner.records.slice(start, Math.max(start, lastSeq + 1 - owner.firstSeq)));
+    lastSeq = Math.min(lastSeq, owner.firstSeq - 1);
+  }
+  if (!reverse) stretches.reverse();
+  for (const stretch of stretches) yield* reverse ? stretch.toReversed() : stretch;
+}
+
+/** As many as were asked for and a page may hold, and one in any case. */
+export function pageOf<T>(
+  items: Iterable<T>,
+  count: number,
+  recordOf: (item: T) => StoredRecord,
+): readonly T[] {
+  const page: T[] = [];
+  let bytes = 0;
+  for (const item of items) {
+    const { body, content, contentBytes } = recordOf(item);
+    bytes += Buffer.byteLength(body) + (content === null ? 0 : (contentBytes ?? 0));
+    if (page.length > 0 && bytes > limit.pageBytesMax) break;
+    page.push(item);
+    if (page.length >= Math.min(count, limit.pageRecordsMax)) break;
+  }
+  return page;
+}
+
+/** The position before the first record. */
+const beginning = "0";
+
+export const feedSource = (logs: Logs): FeedSource => ({
+  async page(place, count) {
+    const from = place === null ? 0 : positionIn(place);
+    const start = logs.journal.findLastIndex((entry) => entry.position <= from) + 1;
+    const living = logs.journal.slice(start).filter((entry) => !entry.log.dropped);
+    const page = pageOf(living, count, (entry) => entry.record);
+    const last = page.at(-1);
+    const records = page.map((entry) => entry.record);
+    return {
+      records,
+      place: last?.position.toString() ?? place ?? beginning,
+      hash: last?.record.hash ?? null,
+    };
+  },
+  end: async () => String(logs.position),
+  async hashAt(place) {
+    const position = positionIn(place);
+    if (position > logs.position) return "absent";
+    const found = logs.journal.find((entry) => entry.position === position);
+    return found === undefined ? "unknown" : { hash: found.record.hash };
+  },
+  distance: (place) => BigInt(positionIn(place)),
+  recordBefore: async (distance) =>
+    logs.journal.findLast((entry) => entry.position <= Number(distance))?.position.toString() ?? null,
+});
+
+function positionIn(place: string): number {
+  if (/^\d{1,15}$/.test(place)) return Number(place);
+  throw notAPosition(place);
+}
+
+/** Frees deleted logs, and what lies behind the last fork point of those still shared; the youngest first. */
+/** Gives back the blobs that no record refers to any more. */
+export function sweepLogs(logs: Logs): readonly string[] {
+  // No log is older than its base, so whoever shares has been freed, or not, before it comes to the base.
+  for (const log of [...logs.all.values()].filter(({ dropped }) => dropped).toReversed()) {
+    const sharedSeq = [...log.sharers].reduce((most, sharer) => Math.max(most, sharer.firstSeq - 1), 0);
+    log.records.length = Math.max(0, Math.min(log.records.length, sharedSeq + 1 - log.firstSeq));
+    for (const seq of log.snapshots.keys()) if (seq > sharedSeq) log.snapshots.delete(seq);
+    if (log.sharers.size > 0) continue;
+    logs.all.delete(log.id);
+    if (!log.held) logs.gone.add(log.id);
+    log.base?.sharers.delete(log);
+  }
+  const before = logs.journal;
+  logs.journal = before.filter(({ log, record }) => record.seq <= headSeqOf(log));
+  const referred = new Set(logs.journal.flatMap(({ blobs }) => blobs));
+  return before.flatMap(({ blobs }) => blobs).filter((hash) => !referred.has(hash));
+}

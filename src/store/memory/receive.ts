@@ -1,0 +1,234 @@
+/** The memory driver's receptions: logs that are put whole, unseen until they are finished. */
+import type { Digest, StoredRecord } from "../../core/chain.ts";
+import { bodyHashOf, genesisHash, link } from "../../core/chain.ts";
+import { SkeinError } from "../../core/error.ts";
+import type { LogId, SessionId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import type { Finished, ReadRange, Received, ReceivedRecord, Reception } from "../port.ts";
+import type { Log, Logs } from "./log.ts";
+import { beginLog, pageOf, setIndex } from "./log.ts";
+
+/** What was put of a log and is not finished. */
+export interface Receiving {
+  readonly reception: Reception;
+  readonly records: ReceivedRecord[];
+}
+
+export type Receptions = Map<LogId, Receiving>;
+
+export function receive(logs: Logs, receptions: Receptions, reception: Reception): Received {
+  const { session } = reception;
+  const log = logs.all.get(session);
+  if (!receptions.has(session) && !log) {
+    if (reception.parent && reception.base) {
+      const point = lastUpTo(logs, receptions, reception.base, reception.parent.seq);
+      if (point?.seq !== reception.parent.seq) {
+        throw new SkeinError("not-found", `there is no position ${reception.parent.seq} to go on from`);
+      }
+    }
+    receptions.set(session, { reception, records: [] });
+  }
+  const { seq, hash } = lastUpTo(logs, receptions, session, Infinity) ?? { seq: 0, hash: genesisHash };
+  return { seq, hash, there: whatIs(log) };
+}
+
+const whatIs = (log: Log | undefined): Received["there"] => {
+  if (!log) return "nothing";
+  if (log.dropped) return "prefix";
+  return log.copy ? "copy" : "own";
+};
+
+export function put(
+  logs: Logs,
+  receptions: Receptions,
+  { session, records, digest }: { session: SessionId; records: readonly ReceivedRecord[]; digest: Digest },
+): void {
+  const log = logs.all.get(session);
+  const known = receptions.get(session);
+  if (!known && !log) throw new SkeinError("conflict", `${session} is not being received`);
+  const reception = known?.reception ?? { session, parent: log?.parent ?? null, base: null };
+  const receiving: Receiving = { reception, records: [...(known?.records ?? [])] };
+  const keys = new Set([...(log?.records ?? []), ...receiving.records].map(({ key }) => key));
+  let last = lastUpTo(logs, receptions, session, Infinity) ?? { seq: 0, hash: genesisHash };
+  for (const record of records) {
+    if (record.seq <= last.seq) {
+      if (lastUpTo(logs, receptions, session, record.seq)?.hash === record.hash) continue;
+      throw otherHistory(session, record.seq);
+    }
+    checkNext(session, digest, last, record);
+    if (record.key !== null && keys.has(record.key)) {
+      throw new SkeinError("corrupt", `record ${record.seq} of ${session} has a key that is used already`);
+    }
+    keys.add(record.key);
+    receiving.records.push({ ...record });
+    last = record;
+  }
+  if (receiving.records.length > 0) receptions.set(session, receiving);
+}
+
+function checkNext(
+  session: SessionId,
+  digest: Digest,
+  last: { readonly seq: number; readonly hash: string },
+  record: ReceivedRecord,
+): void {
+  if (record.seq !== last.seq + 1) {
+    throw new SkeinError("conflict", `record ${record.seq} of ${session} cannot follow ${last.seq}`, {
+      hint: "somebody else receives it too; begin again",
+    });
+  }
+  const linked = link(digest, last.hash, record, bodyHashOf(digest, record.body)) === record.hash;
+  if (linked && record.session === session) return;
+  throw new SkeinError("corrupt", `record ${record.seq} of ${session} does not match the chain`);
+}
+
+const otherHistory = (session: SessionId, seq: number): SkeinError =>
+  new SkeinError("conflict", `${session} has another record ${seq} here`, {
+    hint: "it went on in two places; fork one of them instead",
+  });
+
+/** Looks at all of them first, so that there is nothing to undo. */
+export function finish(logs: Logs, receptions: Receptions, list: readonly Finished[]): void {
+  for (const { session, seq, hash, as, index } of list) {
+    const last = lastUpTo(logs, receptions, session, Infinity);
+    const at = receptions.has(session) ? last : lastUpTo(logs, receptions, session, seq);
+    if (!at || at.seq !== seq || at.hash !== hash) {
+      throw new SkeinError("conflict", `${session} does not end at ${seq} with that record`, {
+        hint: "somebody else receives it too; begin again",
+      });
+    }
+    const log = logs.all.get(session);
+    if (as !== "prefix" && (logs.gone.has(session) || (log?.dropped === true && !log.held))) {
+      throw new SkeinError("refused", `${session} was deleted here`);
+    }
+    if (as !== "prefix" && !index) throw new SkeinError("invalid", `${session} has no index entry`);
+  }
+  for (const one of list) finishOne(logs, receptions, one);
+}
+
+function finishOne(logs: Logs, receptions: Receptions, { session, as, index }: Finished): void {
+  const received = receptions.get(session);
+  const there = logs.all.get(session);
+  const wasSeen = there !== undefined && !there.dropped;
+  const log = there ?? newLog(logs, receptions, received?.reception);
+  const fresh = received?.records ?? [];
+  for (const { blobs, ...record } of fresh) {
+    const kept: StoredRecord = Object.freeze(record);
+    log.records.push(kept);
+    if (kept.key !== null) log.seqOfKey.set(kept.key, kept.seq);
+    logs.position += 1;
+    logs.journal.push({ position: logs.position, log, record: kept, blobs });
+  }
+  receptions.delete(session);
+  if (as === "prefix" && !wasSeen) {
+    // What is left of a deleted session stays that of a deleted one.
+    log.held = there === undefined || there.held;
+    log.dropped = true;
+    return;
+  }
+  if (wasSeen && fresh.length === 0 && !(as === "own" && log.copy)) return;
+  if (!wasSeen) seenNow(logs, log);
+  [log.dropped, log.held, log.copy] = [false, false, as !== "own"];
+  if (index) setIndex(log, index, log.records.at(-1)?.at ?? 0);
+  if (fresh.length > 0 || !wasSeen) [log.epoch, log.lease] = [0, null];
+}
+
+/** What was unseen so far comes last in the feed, for its readers may be past the place where it lay. */
+function seenNow(logs: Logs, log: Log): void {
+  const own = logs.journal.filter((entry) => entry.log === log);
+  logs.journal = logs.journal.filter((entry) => entry.log !== log);
+  for (const entry of own) {
+    logs.position += 1;
+    logs.journal.push({ ...entry, position: logs.position });
+    if (entry.record.key !== null) log.seqOfKey.set(entry.record.key, entry.record.seq);
+  }
+}
+
+/** Makes a prefix of what a fork shares of a log that is still being received; the rest stays as it is. */
+function keepShared(logs: Logs, receptions: Receptions, base: SessionId, seq: number): void {
+  const received = receptions.get(base);
+  const shared = received?.records.filter((record) => record.seq <= seq) ?? [];
+  const there = logs.all.get(base);
+  if (received === undefined || shared.length === 0 || there?.dropped === false) return;
+  receptions.set(base, { ...received, records: shared });
+  finishOne(logs, receptions, { session: base, seq, hash: shared.at(-1)?.hash ?? "", as: "prefix" });
+  const rest = received.records.slice(shared.length);
+  if (rest.length > 0) receptions.set(base, { ...received, records: rest });
+}
+
+function newLog(logs: Logs, receptions: Receptions, reception: Reception | undefined): Log {
+  if (!reception) throw new SkeinError("conflict", "the log is not being received");
+  const { session, parent, base } = reception;
+  if (base !== null) keepShared(logs, receptions, base, parent?.seq ?? 0);
+  const from = base === null ? null : (logs.all.get(base) ?? null);
+  if ((from?.depth ?? 0) >= limit.forkDepthMax) {
+    throw new SkeinError("refused", `forks are at most ${limit.forkDepthMax} deep`);
+  }
+  return beginLog(logs, session, parent, from);
+}
+
+/** The blobs that nothing refers to any more. */
+export function discard(receptions: Receptions, session: SessionId): readonly string[] {
+  const blobs = receptions.get(session)?.records.flatMap((record) => record.blobs) ?? [];
+  receptions.delete(session);
+  return blobs;
+}
+
+/** The page that a read of what is received gives. */
+export function readReceived(
+  logs: Logs,
+  receptions: Receptions,
+  session: LogId,
+  range: ReadRange,
+): readonly StoredRecord[] {
+  const types = range.types && new Set(range.types);
+  const records = everyRecord(logs, receptions, session, range.toSeq).filter(
+    ({ seq, type }) => seq >= range.fromSeq && (types?.has(type) ?? true),
+  );
+  if (range.reverse) records.reverse();
+  const shown = records.map(
+    ({ blobs: _, ...record }: StoredRecord & { readonly blobs?: readonly string[] }) =>
+      range.contents ? record : { ...record, salt: null, content: null },
+  );
+  return pageOf(shown, range.limit, (record) => record);
+}
+
+const lastUpTo = (
+  logs: Logs,
+  receptions: Receptions,
+  session: LogId,
+  toSeq: number,
+): StoredRecord | undefined => everyRecord(logs, receptions, session, toSeq).at(-1);
+
+/** All of a log's records up to a position, those it shares included, whether it is seen or not. */
+function everyRecord(logs: Logs, receptions: Receptions, session: LogId, toSeq: number): StoredRecord[] {
+  const stretches: (readonly StoredRecord[])[] = [];
+  let upTo = toSeq;
+  for (let id: LogId | null = session; id !== null;) {
+    const log = logs.all.get(id);
+    const receiving = receptions.get(id);
+    const end = upTo;
+    stretches.push(
+      [...(log?.records ?? []), ...(receiving?.records ?? [])].filter((record) => record.seq <= end),
+    );
+    const parent = log ? log.parent : (receiving?.reception.parent ?? null);
+    upTo = Math.min(upTo, parent?.seq ?? 0);
+    id = log ? (log.base?.id ?? null) : (receiving?.reception.base ?? null);
+  }
+  return stretches.toReversed().flat();
+}
+
+/** While more of a log is received, and where it is only a copy, nothing is appended. */
+export function refuseReceived(logs: Logs, receptions: Receptions, session: LogId): void {
+  const log = logs.all.get(session);
+  if (log?.copy === true && !log.dropped) {
+    throw new SkeinError("refused", `${session} is a copy of a session that lives elsewhere`, {
+      hint: "fork it to go on from it here",
+    });
+  }
+  const receiving = receptions.get(session);
+  if (receiving === undefined || (log !== undefined && receiving.records.length === 0)) return;
+  throw new SkeinError("refused", `${session} is being received`, {
+    hint: "finish what brings it here, or discard it",
+  });
+}

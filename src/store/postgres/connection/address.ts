@@ -1,0 +1,137 @@
+/** Addresses of stores in PostgreSQL: postgres://user:password@host:port/database?tenant=acme&pooler=… */
+import { nearest, SkeinError } from "../../../core/error.ts";
+import { joinHosts, splitHosts } from "../../../core/text/host-list.ts";
+import { quote } from "../../../core/ids.ts";
+import type { HostPort } from "./host-ring.ts";
+
+export interface Address {
+  /** For the library, without what only Skein knows. */
+  readonly url: string;
+  /** As it may be shown: without the password. */
+  readonly shown: string;
+  readonly tenant: string | undefined;
+  /** Where there are several; else none, and the library takes the one from the URL. */
+  readonly hosts: readonly HostPort[];
+  /** Connections at most. */
+  readonly connections: number;
+  /** The server is reached through a pooler that gives each transaction another connection. */
+  readonly pooled: boolean;
+}
+
+const connectionsUsual = 10;
+const connectionsMax = 200;
+const portMax = 65_535;
+/** What stands in keys, lists and addresses. */
+const tenantName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
+
+/** What an address may say behind its `?`; `sslmode` is the library's own. */
+const parameters = ["tenant", "connections", "pooler", "sslmode", "target_session_attrs"];
+/** What a store needs of a host; of several, the one that takes writes is used in any case. */
+const sessionAttrs = ["read-write", "primary", "any"];
+
+export const isPostgresAddress = (place: string): boolean => /^postgres(ql)?:\/\//i.test(place);
+
+/** Without its password, for messages. What is no address is not shown at all. */
+export function shownAddress(place: string): string {
+  const { plain, hosts } = splitHosts(place);
+  const url = URL.canParse(plain) ? new URL(plain) : null;
+  if (url === null) return "postgres://…";
+  url.password = "";
+  return joinHosts(url.href, hosts);
+}
+
+/** The same with its tenant named, if one is given. */
+export function addressWith(place: string, tenant: string | undefined): string {
+  const { plain, hosts } = splitHosts(place);
+  if (tenant === undefined || !URL.canParse(plain)) return place;
+  const url = new URL(plain);
+  url.searchParams.set("tenant", tenant);
+  return joinHosts(url.href, hosts);
+}
+
+/** Whose store it is, by what the address says; `default` when it says nothing. */
+export function tenantAt(place: string): string {
+  const { plain } = splitHosts(place);
+  const url = isPostgresAddress(place) && URL.canParse(plain) ? new URL(plain) : null;
+  return url?.searchParams.get("tenant") ?? "default";
+}
+
+export function parseAddress(place: string): Address {
+  const { plain, hosts } = splitHosts(place);
+  const url = URL.canParse(plain) ? new URL(plain) : null;
+  const wrong = (message: string, hint: string): SkeinError => new SkeinError("invalid", message, { hint });
+  const port = /^[^/]*\/\/(?:[^/?#]*@)?[^/?#@]*:(\d+)(?:[/?#]|$)/.exec(plain)?.[1];
+  if (port !== undefined && (Number(port) < 1 || Number(port) > portMax)) {
+    throw wrong("the address of the store has a port that cannot be", `from 1 to ${portMax}`);
+  }
+  if (url === null || url.pathname.length < 2) {
+    throw wrong("the address of the store is not complete", "postgres://user:password@host:5432/database");
+  }
+  // What follows may be a part of the password: it is not shown.
+  if (place.includes("#")) {
+    throw wrong("the address of the store has a #, which ends it", "in a password, write # as %23");
+  }
+  if (![url.username, url.password, url.hostname, url.pathname].every(isEncoded)) {
+    throw wrong(
+      "the address of the store has a % that stands for nothing",
+      "write % as %25, or give the password in PGPASSWORD",
+    );
+  }
+  const shown = shownAddress(place);
+  for (const name of url.searchParams.keys()) {
+    if (url.searchParams.getAll(name).length > 1) {
+      throw wrong(`the address says ${quote(name)} more than once: ${shown}`, "say it once");
+    }
+    if (parameters.includes(name)) continue;
+    const near = nearest(name, parameters);
+    const hint = near === undefined ? `it may say ${parameters.join(", ")}` : `did you mean "${near}"?`;
+    throw wrong(`the address says ${quote(name)}, which nobody knows: ${shown}`, hint);
+  }
+  const tenant = url.searchParams.get("tenant") ?? undefined;
+  if (tenant !== undefined) checkTenant(tenant);
+  const asked = url.searchParams.get("connections") ?? String(connectionsUsual);
+  const connections = /^\d{1,4}$/.test(asked) ? Number(asked) : 0;
+  if (connections < 1 || connections > connectionsMax) {
+    throw wrong(`connections=${quote(asked)} cannot be: ${shown}`, `from 1 to ${connectionsMax}`);
+  }
+  const pooler = url.searchParams.get("pooler");
+  if (pooler !== null && pooler !== "transaction" && pooler !== "session") {
+    throw wrong(`pooler=${quote(pooler)} is not known: ${shown}`, '"transaction" or "session"');
+  }
+  const attrs = url.searchParams.get("target_session_attrs");
+  if (attrs !== null && !sessionAttrs.includes(attrs)) {
+    throw wrong(`target_session_attrs=${quote(attrs)} is not supported: ${shown}`, sessionAttrs.join(", "));
+  }
+  for (const name of ["tenant", "connections", "pooler", "target_session_attrs"])
+    url.searchParams.delete(name);
+  const list = hosts === null ? [] : hosts.split(",").map((one) => hostIn(one, shown));
+  return { url: url.href, shown, tenant, hosts: list, connections, pooled: pooler === "transaction" };
+}
+
+/** One of several: a name, an address, or an IPv6 address in brackets; with a port or without. */
+function hostIn(text: string, shown: string): HostPort {
+  const [, name = "", digits = "5432"] = /^(\[[0-9A-Fa-f:.]+\]|[^:[\]\s]+)(?::(\d{1,5}))?$/.exec(text) ?? [];
+  const port = Number(digits);
+  if (name === "" || port < 1 || port > portMax) {
+    throw new SkeinError("invalid", `the address of the store has no host ${quote(text)}: ${shown}`, {
+      hint: "postgres://user:password@host1:5432,host2:5432/database",
+    });
+  }
+  return { host: decodeURIComponent(name.replace(/^\[(.*)\]$/, "$1")), port };
+}
+
+function isEncoded(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export function checkTenant(tenant: string): void {
+  if (tenantName.test(tenant)) return;
+  throw new SkeinError("invalid", `${quote(tenant)} cannot be the name of a tenant`, {
+    hint: "letters, digits, points, hyphens and underscores; at most 63",
+  });
+}

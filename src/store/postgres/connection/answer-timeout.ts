@@ -1,0 +1,84 @@
+/**
+ * How long an answer is waited for. The library may wait for ever for one that was lost on the way, or whose
+ * connection is gone; here one timer ticks for all that are waited for, since a timer for each would be felt.
+ */
+import type { StoreWorld } from "../../port.ts";
+import { Lost } from "./errors.ts";
+
+export interface Patience {
+  /** Rejects with `Lost` when there is no answer for about so long, or the connection was lost. */
+  wait<T>(answer: Promise<T>, asked: Asked): Promise<T>;
+  /** What was asked of this connection is not answered any more. */
+  lose(connection: object, why: unknown): void;
+}
+
+export interface Asked {
+  readonly connection: object;
+  readonly text: string;
+  readonly waitMs: number;
+}
+
+const tickMs = 1_000;
+
+interface Waiting {
+  /** Where it stands among all; -1: no more. */
+  place: number;
+  ticksLeft: number;
+  readonly connection: object;
+  readonly text: string;
+  readonly giveUp: (error: unknown) => void;
+}
+
+export function makePatience(world: StoreWorld): Patience {
+  // Not a set: what was waited for would stay in its dead tables, with all that was sent.
+  const all: Waiting[] = [];
+  let isTicking = false;
+
+  /** By ticks and not by the clock, which may jump or stand still. */
+  async function tick(): Promise<void> {
+    isTicking = true;
+    while (all.length > 0) {
+      await world.sleep(tickMs);
+      for (const one of all.slice()) {
+        one.ticksLeft -= 1;
+        if (one.ticksLeft < 0) one.giveUp(new Lost(`no answer to ${one.text.slice(0, 80)}`));
+      }
+    }
+    isTicking = false;
+  }
+
+  /** The last takes its place. */
+  function leave(one: Waiting): void {
+    const { place } = one;
+    const last = place === -1 ? undefined : all.pop();
+    if (last === undefined) return;
+    if (last !== one) all[place] = last;
+    last.place = place;
+    one.place = -1;
+  }
+
+  function wait<T>(answer: Promise<T>, { connection, text, waitMs }: Asked): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const take = (value: T): void => {
+        leave(one);
+        resolve(value);
+      };
+      const giveUp = (error: unknown): void => {
+        leave(one);
+        reject(error);
+      };
+      const ticksLeft = Math.ceil(waitMs / tickMs);
+      const one: Waiting = { place: all.length, ticksLeft, connection, text, giveUp };
+      all.push(one);
+      if (!isTicking) void tick();
+      answer.then(take, giveUp);
+    });
+  }
+
+  return {
+    wait,
+    lose(connection, why) {
+      for (const one of all.filter((other) => other.connection === connection)) one.giveUp(why);
+    },
+  };
+}

@@ -1,0 +1,302 @@
+/**
+ * The way to PostgreSQL: a pool of connections, statements and transactions on it, and what is done when it
+ * breaks. A statement that only reads, or may be done twice, is tried again for as long as an outage may
+ * last; any other says that its outcome is lost, and nobody guesses.
+ */
+import { SkeinError } from "../../../core/error.ts";
+import type { StoreWorld } from "../../port.ts";
+import type { Address } from "./address.ts";
+import { makeClockOffset } from "./clock-offset.ts";
+import { listenTo, type Hearing } from "./listen.ts";
+import { makeHostRing } from "./host-ring.ts";
+import { makePool } from "./pool.ts";
+import { failure, openSingle, type Single } from "./single-connection.ts";
+import { makePatience } from "./answer-timeout.ts";
+import { usualSettings } from "./settings.ts";
+import { asSkeinError, isServerAnswer, Lost, TooLong, troubleOf } from "./errors.ts";
+
+/** Arrays are given as texts, see literal.ts. */
+export type Value = string | number | boolean | Uint8Array | null;
+
+export type Row = Readonly<Record<string, unknown>>;
+
+/** Runs one statement; `T` is what its rows are, by the names of the columns. */
+export type Statement = <T extends Row = Row>(
+  sql: string,
+  values?: readonly Value[],
+  options?: StatementOptions,
+) => Promise<readonly T[] & { readonly count: number }>;
+
+export interface StatementOptions {
+  /** `false` for a text that will not come again: the server keeps nothing of it. */
+  readonly prepare?: false;
+  /** Of the answer, as it comes in. A longer one is not taken in to its end: it rejects with `TooLong`. */
+  readonly bytesMax?: number;
+}
+
+export interface Database {
+  /** A statement that may be done twice without harm, on its own: tried again after any outage. */
+  readonly run: Statement;
+  /** A statement on its own that appends. Rejects with `Lost` when it may have been done. */
+  readonly once: Statement;
+  /**
+   * A transaction under READ COMMITTED. Statements that do not wait for one another are sent together. It is
+   * begun again while it fails for reasons that pass: a deadlock, a server that is not there. When the answer
+   * to COMMIT is lost: again, if it may be done twice; else it rejects with `Lost`.
+   */
+  transaction<T>(
+    work: (statement: Statement) => Promise<T>,
+    options?: { readonly twice?: boolean },
+  ): Promise<T>;
+  /** Notices on the channel, until it is ended or lost; null where the way to the server has none. */
+  listen(channel: string, hearing: Hearing): Promise<(() => Promise<void>) | null>;
+  /** For skein.clock: null is the database's clock. */
+  readonly given: () => number | null;
+  /** The store's clock, as well as it is known here. */
+  readonly now: () => number;
+  /** The world's clock, for `heardClock`. */
+  readonly localNow: () => number;
+  /** Tells what the store's clock said in an answer to what was asked at `askedAt` by the world's clock. */
+  readonly heardClock: (nowMs: number, askedAt: number) => void;
+  /** Nothing was heard of the store's clock for long: `now` may have drifted. */
+  readonly isClockOld: () => boolean;
+  readonly shown: string;
+  readonly pooled: boolean;
+  /** The store is open: what the server refuses from now on is its own trouble, and no wrong address. */
+  opened(): void;
+  close(): Promise<void>;
+}
+
+/**
+ * How long nobody here gets an answer until callers are told, from the first try that failed: whoever comes
+ * later does not wait as long again. As long as anybody is answered, it is no outage.
+ */
+const outageMs = 30_000;
+/** So often something is tried that fails again and again while others are answered. */
+const triesMax = 60;
+/** The same before the server was ever reached: then the address is as likely to be wrong. */
+const firstOutageMs = 3_000;
+/** Between tries; it doubles up to the second. */
+const pauseMs = [20, 1_000] as const;
+/** Without an answer for so long, a connection counts as lost. */
+const answerMs = 120_000;
+/** The same, as long as there never was an answer: something else may listen there. */
+const firstAnswerMs = 8_000;
+/** So often it is looked how long an answer has become: a server nearby sends some megabytes meanwhile. */
+const lookMs = 10;
+
+export interface DatabaseOptions {
+  readonly address: Address;
+  readonly world: StoreWorld;
+  /** `world` is for tests that set the clock. */
+  readonly clock: "database" | "world";
+  /** What each connection is set to, beyond what all are. */
+  readonly settings?: Readonly<Record<string, string | number>>;
+}
+
+export function openDatabase({ address, world, clock, settings = {} }: DatabaseOptions): Database {
+  const patience = makePatience(world);
+  const hosts = address.hosts.length === 0 ? null : makeHostRing(address.hosts);
+  const open = (): Single =>
+    openSingle(address.url, world, {
+      hosts,
+      idle_timeout: 300,
+      max_lifetime: null,
+      fetch_types: false,
+      onnotice: () => undefined,
+      onlost: (single) => patience.lose(single, outcomeOf(single, new Lost("the connection is gone"))),
+      types: {
+        bigint: { to: 20, from: [20], parse: wholeNumber, serialize: String },
+        // Dates and times are given as the server writes them.
+        date: { to: 1184, from: [1082, 1114, 1184], parse: String, serialize: String },
+      },
+      connection: { application_name: "skein", ...(address.pooled ? {} : { ...usualSettings, ...settings }) },
+    });
+  const pool = makePool({ most: address.connections, follows: !address.pooled }, open);
+  const clocks = makeClockOffset(world);
+  let closed = false;
+  let reached = false;
+  /** Whether this server tells of those it lets in, as all do that are known. */
+  let isToldOf = false;
+  let isOpen = false;
+  /** When the server last answered anybody here, by the world's clock. */
+  let answeredAt = 0;
+  /** When the first try began that has failed since then; null when none has. */
+  let failingSince: number | null = null;
+
+  /**
+   * What an error on this connection means for the statement that was sent on it. Once the server has let
+   * the connection in, the error's code says nothing: the system reports a network that went away
+   * (EHOSTUNREACH, ENETUNREACH, even ECONNREFUSED) with the codes of a connection that was never made. So
+   * whatever is not the server's own answer is a lost one.
+   */
+  const outcomeOf = (single: Single, error: unknown): unknown => {
+    if (single.isLetIn) {
+      const isKnown = isServerAnswer(error) || error instanceof Lost || error instanceof TooLong;
+      return isKnown ? error : new Lost("the connection broke", { cause: error });
+    }
+    return isToldOf && troubleOf(error) === "lost"
+      ? Object.assign(failure("CONNECT_TIMEOUT", "the server lets nobody in"), { cause: error })
+      : error;
+  };
+
+  const ask =
+    (single: Single): Statement =>
+    async (text, values = [], { prepare = !address.pooled, bytesMax } = {}) => {
+      // The library would connect again, and what belongs together would not be done together.
+      if (single.isGone) throw new Lost("the connection is gone");
+      const over = new AbortController();
+      if (bytesMax !== undefined) void endIfLonger(single, bytesMax, over.signal);
+      try {
+        const waitMs = reached ? answerMs : firstAnswerMs;
+        const asked = { connection: single, text, waitMs };
+        const query = single.sql.unsafe(text, values as never[], { prepare });
+        const rows = await patience.wait(query, asked);
+        letGo(query);
+        isToldOf ||= single.isLetIn;
+        reached = true;
+        answeredAt = world.now();
+        failingSince = null;
+        return rows as never;
+      } catch (error) {
+        const outcome = outcomeOf(single, error);
+        const trouble = troubleOf(outcome);
+        if (trouble === "lost" || trouble === "away") void single.end().catch(() => undefined);
+        throw outcome;
+      } finally {
+        over.abort();
+      }
+    };
+
+  /** The library holds an answer, or an error, until it is whole, and has no way to leave the rest of it. */
+  async function endIfLonger(single: Single, bytesMax: number, over: AbortSignal): Promise<void> {
+    const before = single.bytes;
+    while (!over.aborted && single.bytes - before <= bytesMax) await world.sleep(lookMs, over);
+    if (over.aborted) return;
+    patience.lose(single, new TooLong("the answer is too long"));
+    await single.end().catch(() => undefined);
+  }
+
+  const alone =
+    (use: "append" | "single"): Statement =>
+    async (text, values, how) => {
+      const taken = pool.take(use);
+      const single = taken instanceof Promise ? await taken : taken;
+      try {
+        return (await ask(single)(text, values, how)) as never;
+      } finally {
+        pool.release(single, use);
+      }
+    };
+  const [append, read] = [alone("append"), alone("single")];
+
+  function checkOpen(): void {
+    if (closed) throw new SkeinError("unavailable", "the store is closed", { hint: "open it again" });
+  }
+
+  /** Tries until it goes well, fails for good, or the outage has lasted too long. */
+  async function persist<T>(work: () => Promise<T>, passes: (error: unknown) => boolean): Promise<T> {
+    const beganAt = world.now();
+    const isOutage = (triedAt: number): boolean => {
+      if (!reached) return world.now() - beganAt >= firstOutageMs;
+      failingSince ??= Math.max(triedAt, answeredAt);
+      return world.now() - failingSince >= outageMs;
+    };
+    let waitMs: number = pauseMs[0];
+    for (let tries = 1; ; tries++) {
+      checkOpen();
+      const triedAt = world.now();
+      try {
+        return await work();
+      } catch (error) {
+        if (closed) checkOpen();
+        if (error instanceof Lost && !passes(error)) throw error;
+        if (!passes(error) || tries >= triesMax || isOutage(triedAt))
+          throw asSkeinError(address.shown, error, { isOpen });
+        await world.sleep(waitMs);
+        waitMs = Math.min(waitMs * 2, pauseMs[1]);
+      }
+    }
+  }
+
+  const passesIf = (twice: boolean) => (error: unknown) => {
+    const trouble = troubleOf(error);
+    return trouble === "lost" ? twice : trouble !== null;
+  };
+
+  async function transact<T>(work: (statement: Statement) => Promise<T>): Promise<T> {
+    const single = await pool.take("alone");
+    const statement = ask(single);
+    let failed: { readonly first: unknown } | null = null;
+    let over = false;
+    let committing = false;
+    /** What is left of it when it has ended must not be done in another's. */
+    const within: Statement = async (text, values, how) => {
+      if (over) throw new Lost("the transaction is over");
+      try {
+        return (await statement(text, values, how)) as never;
+      } catch (error) {
+        failed ??= { first: error };
+        throw error;
+      }
+    };
+    try {
+      await statement("BEGIN");
+      const result = await work(within);
+      // A transaction in which anything failed is rolled back by COMMIT, without a word.
+      if (failed !== null) throw (failed as { readonly first: unknown }).first;
+      over = true;
+      committing = true;
+      await statement("COMMIT");
+      return result;
+    } catch (error) {
+      over = true;
+      const isLost = troubleOf(error) === "lost";
+      if (isLost && committing) throw new Lost("the answer to COMMIT was lost", { cause: error });
+      await (single.isGone ? null : statement("ROLLBACK").catch(() => single.end()));
+      // Before COMMIT was sent, a lost connection means that nothing was written.
+      throw isLost ? Object.assign(new Error("busy", { cause: error }), { code: "40001" }) : error;
+    } finally {
+      pool.release(single, "alone");
+    }
+  }
+
+  return {
+    run: (text, values, how) => persist(() => read(text, values, how), passesIf(true)) as never,
+    once: (text, values, how) =>
+      persist(() => append(text, values, how).catch(orLost), passesIf(false)) as never,
+    transaction: (work, { twice = false } = {}) => persist(() => transact(work), passesIf(twice)),
+    listen: async (channel, hearing) => (address.pooled ? null : listenTo(address, world, channel, hearing)),
+    given: () => (clock === "world" ? world.now() : null),
+    now: () => world.now() + clocks.offsetMs(),
+    localNow: () => world.now(),
+    heardClock: (nowMs, askedAt) => void (clock === "database" && clocks.heard(nowMs, askedAt)),
+    isClockOld: () => clock === "database" && clocks.isOld(),
+    shown: address.shown,
+    pooled: address.pooled,
+    opened: () => void (isOpen = true),
+    async close() {
+      if (closed) return;
+      closed = true;
+      await pool.close();
+    },
+  };
+}
+
+function orLost(error: unknown): never {
+  throw troubleOf(error) === "lost" ? new Lost("the answer was lost", { cause: error }) : error;
+}
+
+/**
+ * The library keeps closures on each query, which the engine puts among old objects at once: what was sent
+ * would stay until those are looked through.
+ */
+function letGo(query: object): void {
+  Object.assign(query, { args: null, parameters: null });
+}
+
+/** What no number holds exactly, which only a query of a user can give, stays a text. */
+function wholeNumber(text: string): number {
+  const value = Number(text);
+  return Number.isSafeInteger(value) ? value : (text as unknown as number);
+}

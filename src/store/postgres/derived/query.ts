@@ -1,0 +1,178 @@
+/** Read-only SQL over the documented views, in a transaction that can neither write nor last long. */
+import { SkeinError } from "../../../core/error.ts";
+import { rowBytes, saidOf, tooMuch, type Answer } from "../../sql/query-result.ts";
+import type { Store } from "../../port.ts";
+import type { Row, Statement } from "../connection/connection.ts";
+import type { Driver } from "../driver.ts";
+import { arrayOf } from "../connection/array-literal.ts";
+import { readQuery, type QueryText } from "./query-text.ts";
+import { TooLong } from "../connection/errors.ts";
+import { viewNames } from "./views.ts";
+
+/** So many at once; the other connections are for the work of sessions. */
+const atOnce = 2;
+
+const hint = `one SELECT over the views ${viewNames.join(", ")}; see docs/views.md`;
+
+const invalid = (message: string, advice = hint): SkeinError =>
+  new SkeinError("invalid", `the query failed: ${message}`, { hint: advice });
+
+const tooMany = (bytesMax: number): SkeinError => {
+  const { error, hint: advice } = tooMuch(bytesMax);
+  return invalid(error, advice);
+};
+
+const endedError = (cause?: unknown): SkeinError =>
+  new SkeinError("unavailable", "the query was ended before it had an answer", { cause });
+
+export function makeQuery(driver: Driver): Pick<Store, "query"> {
+  const { database, tenant } = driver;
+  const turn = makeTurns(atOnce);
+  return {
+    async query(sql, { limit, bytesMax, timeoutMs, signal }) {
+      const query = readQuery(sql);
+      if (typeof query === "string") throw invalid(query);
+      const work = async (run: Statement): Promise<Answer> => {
+        const [row] = await run<{ pid: number }>(settings, [String(tenant), String(timeoutMs)]);
+        await checkNames(run, query);
+        const ended = endedBy(driver, row?.pid ?? 0, signal);
+        try {
+          return await answer(run, query.text, { limit, bytesMax });
+        } catch (error) {
+          if (signal?.aborted === true) throw endedError(error);
+          throw error instanceof TooLong ? tooMany(bytesMax) : asQueryError(error, timeoutMs);
+        } finally {
+          await ended();
+        }
+      };
+      return turn(async () => {
+        if (signal?.aborted === true) throw endedError();
+        return await database.transaction(work, { twice: true });
+      });
+    },
+  };
+}
+
+/** It may come between two statements, and is not heard then. */
+const cancelEveryMs = 100;
+
+/**
+ * Ends what a process of the server works on, once the signal is aborted. To be called when that is over, by
+ * itself or not; resolves when nothing will be ended any more: it would be somebody else's.
+ */
+function endedBy({ database, world }: Driver, pid: number, signal: AbortSignal | undefined) {
+  const over = new AbortController();
+  let ending: Promise<void> | null = null;
+  const end = async (): Promise<void> => {
+    while (!over.signal.aborted) {
+      await database.run("SELECT pg_cancel_backend($1)", [pid]).catch(() => undefined);
+      await world.sleep(cancelEveryMs, over.signal);
+    }
+  };
+  const abort = (): void => void (ending ??= end());
+  signal?.addEventListener("abort", abort, { once: true });
+  if (signal?.aborted === true) abort();
+  return async (): Promise<void> => {
+    signal?.removeEventListener("abort", abort);
+    over.abort();
+    await ending;
+  };
+}
+
+/** For this transaction alone. */
+const settings = `SELECT pg_backend_pid() AS pid, set_config('transaction_read_only', 'on', true),
+  set_config('search_path', 'skein_views, pg_catalog, pg_temp', true),
+  set_config('standard_conforming_strings', 'on', true), set_config('TimeZone', 'UTC', true),
+  set_config('skein.tenant', $1, true), set_config('statement_timeout', $2, true)`;
+
+const known = `SELECT nspname::text AS name FROM pg_namespace WHERE nspname = ANY ($1::text[])
+  UNION ALL
+  SELECT proname::text FROM pg_proc
+  WHERE proname = ANY ($2::text[]) AND pronamespace = 'pg_catalog'::regnamespace`;
+
+async function checkNames(run: Statement, { owners, called }: QueryText): Promise<void> {
+  if (owners.length + called.length === 0) return;
+  const [found] = await run<{ name: string }>(known, [arrayOf(owners), arrayOf(called)]);
+  if (found !== undefined) throw invalid(`${found.name} is not open to queries`);
+}
+
+interface Column {
+  readonly name: string;
+  /** The number PostgreSQL has for it. */
+  readonly type: number;
+}
+
+/**
+ * Numbers come as text, and each value with its length. So much comes only of what gives too much, as a
+ * single value or an error that repeats it may: that is not waited for.
+ */
+const wireFactor = 4;
+
+async function answer(
+  run: Statement,
+  text: string,
+  { limit, bytesMax }: { readonly limit: number; readonly bytesMax: number },
+): Promise<Answer> {
+  // A parameter makes it one statement by protocol, whatever the text may hold.
+  const ask = (names: string) =>
+    run(`SELECT * FROM (${text}\n) AS answer ${names} LIMIT $1::bigint`, [limit + 1], {
+      prepare: false,
+      bytesMax: bytesMax * wireFactor,
+    });
+  let rows = await ask("");
+  const { columns } = rows as unknown as { readonly columns: readonly Column[] };
+  const names = columns.map(({ name }) => name);
+  if (names.length === 0) throw invalid("it gives no rows");
+  const places = names.map((_, place) => `c${place}`);
+  // Columns of one name are one field of a row.
+  const distinct = new Set(names).size === names.length;
+  if (!distinct) rows = await ask(`(${places.join(", ")})`);
+  if (rows.length > limit) throw invalid(`more than ${limit} rows`, "add a LIMIT");
+  const fields = distinct ? names : places;
+  let bytes = 0;
+  const plainRow = (row: Row): readonly unknown[] => {
+    const plain = fields.map((field, place) => plainOf(row[field] ?? null, columns[place]?.type ?? 0));
+    bytes += rowBytes(plain);
+    if (bytes > bytesMax) throw tooMany(bytesMax);
+    return plain;
+  };
+  return { columns: names, rows: rows.map(plainRow) };
+}
+
+const numericType = 1700;
+
+/** Numbers as numbers, JSON as text, bytes in hexadecimal. */
+function plainOf(value: unknown, type: number): unknown {
+  if (type === numericType && value !== null) return Number(value);
+  if (value instanceof Uint8Array) return Buffer.from(value).toString("hex");
+  return typeof value === "object" && value !== null ? JSON.stringify(value) : value;
+}
+
+/** What the query itself did wrong; trouble of the server or the way to it is passed on. */
+function asQueryError(error: unknown, timeoutMs: number): unknown {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  if (code === "57014") {
+    return new SkeinError("refused", `the query took longer than ${timeoutMs} ms and was ended`, {
+      hint: "narrow it down: name a session, a type or a time",
+    });
+  }
+  const own = /^(?:0A|21|22|25|2F|34|38|39|42|44|54|P0)/.test(code);
+  return own && error instanceof Error ? invalid(saidOf(error.message)) : error;
+}
+
+/** Lets so many work at once, and the others wait in a row. */
+function makeTurns(most: number): <T>(work: () => Promise<T>) => Promise<T> {
+  let running = 0;
+  const waiting: (() => void)[] = [];
+  return async (work) => {
+    if (running >= most) await new Promise<void>((resolve) => waiting.push(resolve));
+    else running++;
+    try {
+      return await work();
+    } finally {
+      const next = waiting.shift();
+      if (next === undefined) running--;
+      else next();
+    }
+  };
+}

@@ -1,0 +1,206 @@
+/**
+ * The queue of appends: those that come in one turn of the event loop, or while others are under way, go
+ * together. No log is in two batches at once, so that appends to it are carried out in the order they came.
+ */
+import { SkeinError } from "../../../core/error.ts";
+import type { LogId } from "../../../core/ids.ts";
+import type { Outcome, Part } from "../../port.ts";
+import { partsFlaw } from "../../judge.ts";
+import { appendJudged, type Judged } from "./append-judged.ts";
+import { appendKnown, knownHead } from "./append-known.ts";
+import type { Driver } from "../driver.ts";
+import { makeEstimates } from "../derived/estimate.ts";
+import type { Heads, KnownHead } from "./heads.ts";
+import { isUnique, Lost } from "../connection/errors.ts";
+
+/** Batches under way at once; more would only wait for one another. */
+const batchesMax = 4;
+/**
+ * When so many wait or are under way, a batch is half of them: while the server works on one, the other is
+ * put together or taken apart here.
+ */
+const halvedMin = 32;
+const batchAppendsMax = 128;
+const batchRecordsMax = 1_000;
+/** How often an append is judged again when a row was there that could not be seen before. */
+const againMax = 5;
+
+interface Pending {
+  readonly parts: readonly Part[];
+  readonly resolve: (outcome: Outcome) => void;
+  readonly reject: (error: unknown) => void;
+  /** It was not where it was left: it is judged in a transaction. */
+  judge: boolean;
+  /** When its batch was put together: the head that it needs, if it needs no more. */
+  head: KnownHead | null;
+}
+
+export interface Appender {
+  append(parts: readonly Part[]): Promise<Outcome>;
+  /** Resolves when nothing is under way. */
+  idle(): Promise<void>;
+}
+
+export function makeAppender(driver: Driver, heads: Heads): Appender {
+  const { world, database, changed } = driver;
+  const estimates = makeEstimates(driver);
+  let waiting: Pending[] = [];
+  const busy = new Set<LogId>();
+  const resting: (() => void)[] = [];
+  let batches = 0;
+  /** Appends in them. */
+  let underWay = 0;
+  let planned = false;
+  /** Appends in the batch that ended last. */
+  let lastSize = 0;
+
+  /** After this turn of the event loop: whoever was just answered may come again, and goes along. */
+  function plan(): void {
+    if (planned) return;
+    planned = true;
+    // One that comes alone, as the one before it did, need not wait for others.
+    if (batches === 0 && waiting.length === 1 && lastSize <= 1) queueMicrotask(pump);
+    else world.defer(pump);
+  }
+
+  /** Starts as many batches as there is room for. */
+  function pump(): void {
+    planned = false;
+    while (batches < batchesMax && waiting.length > 0) {
+      const batch = take();
+      if (batch.length === 0) break;
+      batches += 1;
+      underWay += batch.length;
+      const sessions = batch.flatMap(({ parts }) => parts.map(({ session }) => session));
+      for (const session of sessions) busy.add(session);
+      void carryOut(batch).finally(() => {
+        for (const session of sessions) busy.delete(session);
+        batches -= 1;
+        underWay -= batch.length;
+        lastSize = batch.length;
+        if (waiting.length > 0) plan();
+        else tellResting();
+      });
+    }
+    tellResting();
+  }
+
+  function tellResting(): void {
+    if (batches === 0 && waiting.length === 0) for (const resolve of resting.splice(0)) resolve();
+  }
+
+  /** The next batch: the first append that can go, and all others of its kind that can go with it. */
+  function take(): readonly Pending[] {
+    const taken: Pending[] = [];
+    const left: Pending[] = [];
+    const held = new Set(busy);
+    const isClockOld = database.isClockOld();
+    const all = waiting.length + underWay;
+    const most = all < halvedMin ? batchAppendsMax : Math.min(batchAppendsMax, Math.ceil(all / 2));
+    let records = 0;
+    let kind: string | null = null;
+    for (const pending of waiting) {
+      const { parts } = pending;
+      const free = parts.every(({ session }) => !held.has(session));
+      for (const { session } of parts) held.add(session);
+      const count = parts.reduce((sum, { drafts }) => sum + drafts.length, 0);
+      const isFull = taken.length >= most || (taken.length > 0 && records + count > batchRecordsMax);
+      if (!free || isFull) {
+        left.push(pending);
+        continue;
+      }
+      pending.head = pending.judge || isClockOld ? null : knownHead(heads, parts);
+      const own = pending.head === null ? kindOf(parts) : "known";
+      const fits = kind === null || (kind === own && own !== "alone");
+      kind ??= own;
+      if (fits) records += count;
+      (fits ? taken : left).push(pending);
+    }
+    waiting = left;
+    return taken;
+  }
+
+  async function carryOut(batch: readonly Pending[]): Promise<void> {
+    const known = batch.flatMap((pending) => {
+      const { head, parts } = pending;
+      const [part] = parts;
+      return part !== undefined && head !== null ? [{ pending, part, head }] : [];
+    });
+    if (known.length < batch.length) return judge(batch);
+    try {
+      const outcomes = await appendKnown(driver, heads, known);
+      for (const [place, { pending }] of known.entries()) {
+        const outcome = outcomes[place] ?? null;
+        if (outcome !== null) pending.resolve(outcome);
+        else again(pending);
+      }
+      changed();
+    } catch (error) {
+      for (const { part } of known) heads.delete(part.session);
+      if (isUnique(error)) for (const { pending } of known) again(pending);
+      else answerLost(batch, error);
+    }
+  }
+
+  /** It comes first, since it has waited longest. */
+  function again(pending: Pending): void {
+    pending.judge = true;
+    waiting.unshift(pending);
+  }
+
+  async function judge(batch: readonly Pending[], tries = 1): Promise<void> {
+    let judged: readonly Judged[];
+    try {
+      judged = await appendJudged(
+        driver,
+        heads,
+        batch.map(({ parts }) => parts),
+      );
+    } catch (error) {
+      // Another was first with a log or a key that was not there when it was looked for.
+      if (isUnique(error) && tries < againMax) return judge(batch, tries + 1);
+      return answerLost(batch, error);
+    }
+    for (const [place, pending] of batch.entries()) {
+      const outcome = judged[place];
+      if (outcome === undefined || outcome instanceof SkeinError) pending.reject(outcome);
+      else pending.resolve(outcome);
+    }
+    changed();
+    estimates.grown(batch.length);
+  }
+
+  function answerLost(batch: readonly Pending[], error: unknown): void {
+    for (const pending of batch) {
+      if (error instanceof Lost) pending.resolve({ kind: "unknown", cause: error });
+      else pending.reject(error);
+    }
+  }
+
+  return {
+    append(parts) {
+      const wrong = partsFlaw(parts);
+      if (wrong !== null) return Promise.reject(new SkeinError("invalid", wrong));
+      return new Promise((resolve, reject) => {
+        waiting.push({ parts, resolve, reject, judge: false, head: null });
+        plan();
+      });
+    },
+    idle: () =>
+      batches === 0 && waiting.length === 0
+        ? Promise.resolve()
+        : new Promise((resolve) => void resting.push(resolve)),
+  };
+}
+
+/** What may throw for reasons of its own goes alone, so that it fails nobody else. */
+const kindOf = (parts: readonly Part[]): "alone" | "judged" =>
+  parts.some(
+    ({ parent, drop, erase, drafts }) =>
+      parent !== undefined ||
+      drop !== undefined ||
+      erase !== undefined ||
+      drafts.some(({ blobs }) => blobs.length > 0),
+  )
+    ? "alone"
+    : "judged";

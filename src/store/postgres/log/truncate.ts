@@ -1,0 +1,193 @@
+/**
+ * Deleting a log's own records from its end, in small steps, with all that lies beside them: keys, places in
+ * the feed, search, snapshots, and blobs that only they refer to. For what was deleted, and for what was
+ * received and is given back.
+ */
+import { loseUnreferred } from "../blob.ts";
+import type { Row, Statement } from "../connection/connection.ts";
+import { lockRecords } from "./erase.ts";
+import { arrayOf } from "../connection/array-literal.ts";
+
+/** Records that go in one transaction; a few milliseconds. */
+const rowsAtOnce = 500;
+
+export interface Cut {
+  readonly log: number;
+  /** The log's last record, whether it is seen or was only put. */
+  readonly lastSeq: number;
+  /** What stays at least: all up to here. */
+  readonly keepSeq: number;
+}
+
+/** Where a log ends after a step; as far as was asked for, when `seq` is what was to stay. */
+export interface Shortened {
+  readonly log: number;
+  readonly seq: number;
+}
+
+interface Segment extends Row {
+  readonly log: number;
+  readonly from_seq: number;
+  readonly to_seq: number;
+}
+
+const lastSegments = `
+SELECT DISTINCT ON (s.log) s.log, s.from_seq, s.to_seq FROM skein.segments s
+WHERE s.tenant = $1 AND s.log = ANY ($2::bigint[]) ORDER BY s.log, s.to_seq DESC`;
+
+/**
+ * One step for several logs, within a transaction that holds their heads. Logs of which nothing went are left
+ * out of the answer. The caller sets the heads: see `setEnds`.
+ */
+export async function cutSome(
+  statement: Statement,
+  tenant: number,
+  cuts: readonly Cut[],
+): Promise<readonly Shortened[]> {
+  const logs = cuts.map(({ log }) => log);
+  await lockRecords(statement, logs);
+  const found = await statement<Segment>(lastSegments, [tenant, arrayOf(logs)]);
+  const segments = new Map(found.map((row) => [row.log, row]));
+  const ends: Shortened[] = [];
+  const packed: Shortened[] = [];
+  let left = rowsAtOnce;
+  for (const { log, lastSeq, keepSeq } of cuts) {
+    if (lastSeq <= keepSeq || left <= 0) continue;
+    const segment = segments.get(log);
+    if (segment !== undefined && segment.to_seq >= lastSeq) {
+      const one = { log, seq: Math.max(keepSeq, segment.from_seq - 1) };
+      packed.push(one);
+      ends.push(one);
+      left -= rowsAtOnce / 4;
+      continue;
+    }
+    const seq = Math.max(keepSeq, segment?.to_seq ?? 0, lastSeq - left);
+    left -= lastSeq - seq;
+    ends.push({ log, seq });
+  }
+  if (ends.length === 0) return [];
+  const where = [tenant, ...endArrays(ends)];
+  if (packed.length > 0) await cutPacked(statement, [tenant, ...endArrays(packed)]);
+  const [, refs] = await Promise.all([
+    statement(deleteRows, where),
+    statement<{ blob: number }>(dropRefs, where),
+    statement(deleteAbove("texts"), where),
+    statement(deleteAbove("snapshots"), where),
+    statement(deletePlaces, where),
+    statement(shortenPlaces, where),
+  ]);
+  const blobs = [...new Set(refs.map(({ blob }) => blob))];
+  if (blobs.length > 0) await loseUnreferred(statement, tenant, blobs);
+  return ends;
+}
+
+const endArrays = (ends: readonly Shortened[]): string[] => [
+  arrayOf(ends.map(({ log }) => log)),
+  arrayOf(ends.map(({ seq }) => seq)),
+];
+
+const given = "unnest($2::bigint[], $3::bigint[]) g (log, seq)";
+
+const deleteRows = `
+WITH gone AS (
+  DELETE FROM skein.events e USING ${given} WHERE e.tenant = $1 AND e.log = g.log AND e.seq > g.seq
+  RETURNING e.log, e.key, CASE WHEN e.content IS NULL THEN 0 ELSE coalesce(e.content_bytes, 0) END AS bytes
+), keys AS (
+  DELETE FROM skein.keys k USING gone WHERE k.tenant = $1 AND k.log = gone.log AND k.key = gone.key
+)
+UPDATE skein.heads h SET bytes = greatest(0, h.bytes - s.bytes)
+FROM (SELECT log, sum(bytes) AS bytes FROM gone GROUP BY log) s WHERE h.tenant = $1 AND h.log = s.log`;
+
+const dropRefs = `
+DELETE FROM skein.blob_refs r USING ${given}
+WHERE r.tenant = $1 AND r.log = g.log AND r.seq > g.seq RETURNING r.blob`;
+
+const deleteAbove = (table: "texts" | "snapshots"): string =>
+  `DELETE FROM skein.${table} t USING ${given} WHERE t.tenant = $1 AND t.log = g.log AND t.seq > g.seq`;
+
+const deletePlaces = `
+DELETE FROM skein.places p USING ${given} WHERE p.tenant = $1 AND p.log = g.log AND p.from_seq > g.seq`;
+
+/** Some of what came into the feed together may stay. */
+const shortenPlaces = `
+UPDATE skein.places p SET to_seq = g.seq FROM ${given}
+WHERE p.tenant = $1 AND p.log = g.log AND p.from_seq <= g.seq AND p.to_seq > g.seq`;
+
+/** Of the last segment of each of these logs goes what lies beyond a position; nothing may be left of it. */
+async function cutPacked(statement: Statement, where: readonly (string | number)[]): Promise<void> {
+  await statement(forgetPackedKeys, where);
+  await Promise.all([statement(deleteSegments, where), statement(shortenSegments, where)]);
+}
+
+const forgetPackedKeys = `
+WITH gone AS (
+  SELECT s.log, u.key, CASE WHEN u.content IS NULL THEN 0 ELSE coalesce(u.length, 0) END AS bytes
+  FROM ${given} JOIN skein.segments s ON s.log = g.log AND s.to_seq > g.seq
+  CROSS JOIN LATERAL unnest(s.keys, s.contents, s.content_lengths) WITH ORDINALITY
+    u (key, content, length, place)
+  WHERE s.tenant = $1 AND s.from_seq + u.place - 1 > g.seq
+), keys AS (
+  DELETE FROM skein.keys k USING gone WHERE k.tenant = $1 AND k.log = gone.log AND k.key = gone.key
+)
+UPDATE skein.heads h SET bytes = greatest(0, h.bytes - s.bytes)
+FROM (SELECT log, sum(bytes) AS bytes FROM gone GROUP BY log) s WHERE h.tenant = $1 AND h.log = s.log`;
+
+const deleteSegments = `
+DELETE FROM skein.segments s USING ${given} WHERE s.tenant = $1 AND s.log = g.log AND s.from_seq > g.seq`;
+
+const shortened = [
+  "ats",
+  "vs",
+  "types",
+  "actors",
+  "turns",
+  "causes",
+  "keys",
+  "bodies",
+  "content_hashes",
+  "content_lengths",
+  "hashes",
+  "salts",
+  "contents",
+]
+  .map((column) => `${column} = s.${column}[1 : g.seq - s.from_seq + 1]`)
+  .join(", ");
+
+const shortenSegments = `
+UPDATE skein.segments s SET to_seq = g.seq, ${shortened}, content_bytes = (
+  SELECT coalesce(sum(u.length) FILTER (WHERE u.content IS NOT NULL), 0)
+  FROM unnest(s.contents[1 : g.seq - s.from_seq + 1], s.content_lengths[1 : g.seq - s.from_seq + 1])
+    u (content, length)
+)
+FROM ${given} WHERE s.tenant = $1 AND s.log = g.log AND s.from_seq <= g.seq AND s.to_seq > g.seq`;
+
+/**
+ * The record at a position of a log's own, or at the point where it begins: in the log it was forked from, or
+ * nowhere. For `g (log, seq)`; gives `hash` and `at`.
+ */
+export const endOf = `
+LATERAL (
+  SELECT coalesce(p.hash, b.hash, decode(repeat('00', 32), 'hex')) AS hash, coalesce(p.at, b.at, 0) AS at
+  FROM skein.logs l
+  LEFT JOIN LATERAL skein.point(l.id, g.seq) p ON g.seq > l.fork_seq
+  LEFT JOIN LATERAL skein.point(l.base, g.seq) b ON g.seq = l.fork_seq
+  WHERE l.id = g.log
+) e`;
+
+const setSeen = `
+UPDATE skein.heads h SET seq = g.seq, hash = e.hash, at = e.at FROM ${given} CROSS JOIN ${endOf}
+WHERE h.tenant = $1 AND h.log = g.log`;
+
+const setPut = `
+UPDATE skein.heads h SET put_seq = g.seq, put_hash = e.hash FROM ${given} CROSS JOIN ${endOf}
+WHERE h.tenant = $1 AND h.log = g.log`;
+
+/** The heads of logs that were cut short: what is seen ends there, or what was put. */
+export async function setEnds(
+  statement: Statement,
+  tenant: number,
+  ends: readonly Shortened[],
+  what: "seen" | "put",
+): Promise<void> {
+  await statement(what === "seen" ? setSeen : setPut, [tenant, ...endArrays(ends)]);
+}

@@ -1,0 +1,154 @@
+/** Making received logs what they are to be, all or none: a handful of statements for however many logs. */
+import { genesisHash } from "../../../core/chain.ts";
+import { SkeinError } from "../../../core/error.ts";
+import type { Finished } from "../../port.ts";
+import type { Statement } from "../connection/connection.ts";
+import { endOf } from "../log/truncate.ts";
+import { state, type Driver } from "../driver.ts";
+import { setIndex } from "../log/index-entry.ts";
+import { lastOf, linesOf, type Line } from "../log/locked-logs.ts";
+import { arrayOf } from "../connection/array-literal.ts";
+
+/** A log that is to be finished, as it lies here. */
+interface Ready {
+  readonly one: Finished;
+  readonly line: Line;
+}
+
+/** Within a transaction. */
+export async function finish(driver: Driver, statement: Statement, logs: readonly Finished[]): Promise<void> {
+  if (logs.length === 0) {
+    await statement("SELECT 1");
+    return;
+  }
+  const { tenant } = driver;
+  const sessions = logs.map(({ session }) => session);
+  const lines = await linesOf(statement, tenant, sessions, "write");
+  const points = await pointsOf(statement, tenant, logs);
+  const ready = logs.map((one) => ({ one, line: checkEnd(one, lines.get(one.session), points) }));
+  const prefixes = ready.filter(({ one, line }) => one.as === "prefix" && line.state !== state.seen);
+  const seen = ready.filter((each) => !prefixes.includes(each) && isChanged(each));
+  await Promise.all([
+    prefixes.length > 0 ? statement(setPrefix, [tenant, ...endArrays(prefixes)]) : null,
+    seen.length > 0 ? arrive(driver, statement, seen) : null,
+  ]);
+}
+
+interface Point {
+  /** Of the log's record at the position that it is said to end at. */
+  readonly hash: string | null;
+  /** The record is there that the log goes on from. */
+  readonly rooted: boolean;
+}
+
+const findPoints = `
+SELECT g.session, encode(e.hash, 'hex') AS hash,
+  l.base IS NULL OR EXISTS (SELECT 1 FROM skein.point(l.base, l.fork_seq)) AS rooted
+FROM unnest($2::text[], $3::bigint[]) a (session, seq)
+JOIN skein.heads h ON h.tenant = $1 AND h.session = a.session
+JOIN skein.logs l ON l.id = h.log
+CROSS JOIN LATERAL (SELECT a.session, h.log, a.seq) g (session, log, seq)
+CROSS JOIN ${endOf}`;
+
+async function pointsOf(
+  statement: Statement,
+  tenant: number,
+  logs: readonly Finished[],
+): Promise<ReadonlyMap<string, Point>> {
+  const rows = await statement<Point & { session: string } & Record<string, unknown>>(findPoints, [
+    tenant,
+    arrayOf(logs.map(({ session }) => session)),
+    arrayOf(logs.map(({ seq }) => seq)),
+  ]);
+  return new Map(rows.map((row) => [row.session, row]));
+}
+
+/** More of it was put than is seen, or nothing of it is seen yet. */
+const isOpen = (line: Line): boolean => line.state === state.receiving || line.put_seq !== null;
+
+function checkEnd(
+  { session, seq, hash, as, index }: Finished,
+  line: Line | undefined,
+  points: ReadonlyMap<string, Point>,
+): Line {
+  const point = points.get(session);
+  const end = line === undefined ? undefined : isOpen(line) ? lastOf(line) : endAt(line, seq, point);
+  if (line === undefined || end?.seq !== seq || end.hash !== hash || point?.rooted !== true) {
+    throw new SkeinError("conflict", `${session} does not end at ${seq} with that record`, {
+      hint: "somebody else receives it too; begin again",
+    });
+  }
+  if (as !== "prefix" && line.state === state.deleted) {
+    throw new SkeinError("refused", `${session} was deleted here`);
+  }
+  if (as !== "prefix" && index === undefined) {
+    throw new SkeinError("invalid", `${session} has no index entry`);
+  }
+  return line;
+}
+
+/** What is here already may have gone on since. */
+const endAt = (line: Line, seq: number, point: Point | undefined) =>
+  seq < line.fork_seq || seq > line.seq ? undefined : { seq, hash: point?.hash ?? genesisHash };
+
+/** What is seen already changes only when more of it came, or when a copy becomes a session of its own. */
+const isChanged = ({ one, line }: Ready): boolean =>
+  line.state !== state.seen || line.put_seq !== null || (one.as === "own" && line.copy);
+
+const endArrays = (list: readonly Ready[]): string[] => [
+  arrayOf(list.map(({ line }) => line.log)),
+  arrayOf(list.map(({ line }) => lastOf(line).seq)),
+];
+
+const setPrefix = `
+UPDATE skein.heads h
+SET state = CASE h.state WHEN ${state.deleted} THEN ${state.deleted} ELSE ${state.prefix} END,
+  seq = g.seq, hash = e.hash, at = e.at, put_seq = NULL, put_hash = NULL
+FROM unnest($2::bigint[], $3::bigint[]) g (log, seq) CROSS JOIN ${endOf}
+WHERE h.tenant = $1 AND h.log = g.log`;
+
+/** A place in the feed for what is seen from now on, behind what was seen before. */
+const addPlaces = `
+INSERT INTO skein.places (tenant, xid, log, from_seq, to_seq)
+SELECT $1, skein.place_after(g.log, g.first - 1), g.*
+FROM unnest($2::bigint[], $3::bigint[], $4::bigint[]) g (log, first, last) WHERE g.first <= g.last`;
+
+const setSeen = `
+WITH seen AS (
+  UPDATE skein.heads h SET state = ${state.seen}, copy = g.copy, seq = g.seq, hash = e.hash, at = e.at,
+    active_at = e.at, put_seq = NULL, put_hash = NULL, epoch = 0, holder = NULL, until_ms = NULL,
+    lease_order = NULL
+  FROM unnest($2::bigint[], $3::bigint[], $4::boolean[], $5::boolean[]) g (log, seq, copy, fresh)
+  CROSS JOIN ${endOf}
+  WHERE h.tenant = $1 AND h.log = g.log RETURNING h.log, h.at, g.fresh
+)
+UPDATE skein.logs l SET listed = true, active_at = seen.at, put_at = NULL,
+  origin = CASE WHEN seen.fresh THEN skein.origin_of(l.id) ELSE l.origin END,
+  opened_at = CASE WHEN seen.fresh
+    THEN coalesce((SELECT p.at FROM skein.point(l.id, l.fork_seq + 1) p), l.opened_at) ELSE l.opened_at END
+FROM seen WHERE l.tenant = $1 AND l.id = seen.log`;
+
+async function arrive(
+  { tenant, database }: Driver,
+  statement: Statement,
+  list: readonly Ready[],
+): Promise<void> {
+  const isFresh = ({ line }: Ready): boolean => line.state !== state.seen;
+  // What a copy holds already has its place.
+  const placed = list.filter((each) => isFresh(each) || each.line.put_seq !== null);
+  const firstOf = (each: Ready): number => (isFresh(each) ? each.line.fork_seq : each.line.seq) + 1;
+  const [logs, seqs] = endArrays(placed);
+  await Promise.all([
+    statement(addPlaces, [tenant, logs ?? "{}", arrayOf(placed.map(firstOf)), seqs ?? "{}"]),
+    statement(setSeen, [
+      tenant,
+      ...endArrays(list),
+      arrayOf(list.map(({ one }) => one.as !== "own")),
+      arrayOf(list.map(isFresh)),
+    ]),
+  ]);
+  const indexed = list.flatMap(({ one, line }) =>
+    one.index === undefined ? [] : [{ log: line.log, entry: one.index }],
+  );
+  await setIndex(statement, tenant, indexed, database.given());
+}

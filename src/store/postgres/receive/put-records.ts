@@ -1,0 +1,201 @@
+/**
+ * Records of logs that are being received. What is put of several logs at one time goes into one transaction,
+ * a handful of statements for however many of them.
+ */
+import { bodyHashOf, link } from "../../../core/chain.ts";
+import { SkeinError } from "../../../core/error.ts";
+import type { SessionId } from "../../../core/ids.ts";
+import type { ReceivedRecord, Store } from "../../port.ts";
+import { referBlobs } from "../blob.ts";
+import type { Statement } from "../connection/connection.ts";
+import type { Driver } from "../driver.ts";
+import { gather } from "../log/batch.ts";
+import { lastOf, linesOf, type Last, type Line } from "../log/locked-logs.ts";
+import { arrayOf } from "../connection/array-literal.ts";
+import { fieldArrays, fieldColumns, fieldParameters, fieldValues, formOf, inForms } from "../log/records.ts";
+import { isUnique } from "../connection/errors.ts";
+
+/** One call. */
+interface Given {
+  readonly session: SessionId;
+  readonly records: readonly ReceivedRecord[];
+}
+
+/** What is new of it, as it is written. */
+interface Fresh {
+  readonly line: Line;
+  readonly records: readonly ReceivedRecord[];
+}
+
+/** What one transaction carries at most, counted in characters of bodies and contents. */
+const charsMax = 8_388_608;
+
+export function gatherPuts(driver: Driver): Store["put"] {
+  const put = gather<Given, null>(driver.world, {
+    work: (list) =>
+      driver.database.transaction((statement) => putAll(driver, statement, list), { twice: true }),
+    name: ({ session }) => session,
+    weight: ({ records }) => charsOf(records),
+    weightMax: charsMax,
+  });
+  return async (session, records) => {
+    await put({ session, records });
+  };
+}
+
+const charsOf = (records: readonly ReceivedRecord[]): number =>
+  records.reduce((sum, { body, content }) => sum + body.length + (content?.length ?? 0), 0);
+
+async function putAll(
+  driver: Driver,
+  statement: Statement,
+  list: readonly Given[],
+): Promise<readonly (SkeinError | null)[]> {
+  const sessions = list.map(({ session }) => session);
+  const lines = await linesOf(statement, driver.tenant, sessions, "write");
+  const ready: Fresh[] = [];
+  const answers: (SkeinError | null)[] = [];
+  for (const given of list) {
+    try {
+      const { line, fresh, passed } = judge(driver, given, lines.get(given.session));
+      if (passed.length > 0) await checkSame(statement, line, passed);
+      if (fresh.length > 0) ready.push({ line, records: fresh });
+      answers.push(null);
+    } catch (error) {
+      if (!(error instanceof SkeinError)) throw error;
+      answers.push(error);
+    }
+  }
+  if (ready.length > 0) await insert(driver, statement, ready);
+  return answers;
+}
+
+/** Which records are new, and which are said to be here. */
+function judge(driver: Driver, { session, records }: Given, line: Line | undefined) {
+  if (line === undefined) {
+    throw new SkeinError("conflict", `${session} is not being received`, { hint: "begin again" });
+  }
+  const start = lastOf(line);
+  let last: Last = start;
+  const passed: ReceivedRecord[] = [];
+  const fresh: ReceivedRecord[] = [];
+  for (const record of records) {
+    if (record.seq > last.seq) {
+      checkNext(driver, session, last, record);
+      fresh.push(record);
+      last = record;
+    } else if (record.seq <= start.seq) passed.push(record);
+    else if (fresh[record.seq - start.seq - 1]?.hash !== record.hash) throw another(session, record.seq);
+  }
+  return { line, fresh, passed };
+}
+
+const another = (session: SessionId, seq: number): SkeinError =>
+  new SkeinError("conflict", `${session} has another record ${seq} here`, {
+    hint: "it went on in two places; fork one of them instead",
+  });
+
+function checkNext({ world }: Driver, session: SessionId, last: Last, record: ReceivedRecord): void {
+  const { seq, body, hash } = record;
+  if (seq !== last.seq + 1) {
+    throw new SkeinError("conflict", `record ${seq} of ${session} cannot follow ${last.seq}`, {
+      hint: "somebody else receives it too; begin again",
+    });
+  }
+  const linked = link(world.digest, last.hash, record, bodyHashOf(world.digest, body)) === hash;
+  if (linked && record.session === session) return;
+  throw new SkeinError("corrupt", `record ${seq} of ${session} does not match the chain`);
+}
+
+async function checkSame(
+  statement: Statement,
+  { session, log }: Line,
+  records: readonly ReceivedRecord[],
+): Promise<void> {
+  const rows = await statement<{ seq: number; hash: string }>(
+    `SELECT g.seq, encode(p.hash, 'hex') AS hash FROM unnest($2::bigint[]) g (seq)
+     CROSS JOIN LATERAL skein.point($1, g.seq) p`,
+    [log, arrayOf(records.map(({ seq }) => seq))],
+  );
+  const hashes = new Map(rows.map(({ seq, hash }) => [seq, hash]));
+  const other = records.find(({ seq, hash }) => hashes.get(seq) !== hash);
+  if (other !== undefined) throw another(session, other.seq);
+}
+
+const insertEvents = inForms(
+  (form) => `
+INSERT INTO skein.events (tenant, log, seq, at, ${fieldColumns})
+SELECT $1, d.log, d.seq, d.at, ${fieldValues}
+FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], ${fieldArrays(5, form)})
+  d (log, seq, at, ${fieldColumns})`,
+);
+
+const insertKeys = `
+INSERT INTO skein.keys (tenant, log, seq, key)
+SELECT $1, g.log, g.seq, decode(g.key, 'hex')
+FROM unnest($2::bigint[], $3::bigint[], $4::text[]) g (log, seq, key)`;
+
+const moveHeads = `
+UPDATE skein.heads h SET put_seq = g.seq, put_hash = decode(g.hash, 'hex'), bytes = h.bytes + g.bytes
+FROM unnest($2::bigint[], $3::bigint[], $4::text[], $5::bigint[]) g (log, seq, hash, bytes)
+WHERE h.tenant = $1 AND h.log = g.log`;
+const touch = `
+UPDATE skein.logs SET put_at = skein.clock($3) WHERE tenant = $1 AND id = ANY ($2::bigint[])`;
+
+interface Row {
+  readonly log: number;
+  readonly record: ReceivedRecord;
+}
+
+async function insert(
+  { tenant, database }: Driver,
+  statement: Statement,
+  list: readonly Fresh[],
+): Promise<void> {
+  const rows = list.flatMap(({ line: { log }, records }) => records.map((record): Row => ({ log, record })));
+  const keyed = rows.filter(({ record }) => record.key !== null);
+  const records = rows.map(({ record }) => record);
+  const form = formOf(records);
+  const sent: Promise<unknown>[] = [
+    statement(insertEvents[form], [
+      tenant,
+      arrayOf(rows.map(({ log }) => log)),
+      arrayOf(records.map(({ seq }) => seq)),
+      arrayOf(records.map(({ at }) => at)),
+      ...fieldParameters(records, form),
+    ]),
+  ];
+  if (keyed.length > 0) {
+    const logs = arrayOf(keyed.map(({ log }) => log));
+    const keys = [
+      arrayOf(keyed.map(({ record }) => record.seq)),
+      arrayOf(keyed.map(({ record }) => record.key)),
+    ];
+    sent.push(statement(insertKeys, [tenant, logs, ...keys]));
+  }
+  const logs = arrayOf(list.map(({ line }) => line.log));
+  const ends = list.map(({ records }) => records.at(-1) ?? { seq: 0, hash: "" });
+  sent.push(
+    statement(moveHeads, [
+      tenant,
+      logs,
+      arrayOf(ends.map(({ seq }) => seq)),
+      arrayOf(ends.map(({ hash }) => hash)),
+      arrayOf(list.map(({ records }) => records.reduce((sum, one) => sum + bytesOf(one), 0))),
+    ]),
+    statement(touch, [tenant, logs, database.given()]),
+  );
+  try {
+    await Promise.all(sent);
+  } catch (error) {
+    if (!isUnique(error)) throw error;
+    // Their positions are free, so it is a key.
+    const of = list.length === 1 ? ` of ${list[0]?.line.session}` : "";
+    throw new SkeinError("corrupt", `a record${of} has a key that is used already`, { cause: error });
+  }
+  const refs = rows.flatMap(({ log, record: { seq, blobs } }) => blobs.map((hash) => ({ log, seq, hash })));
+  if (refs.length > 0) await referBlobs(statement, tenant, refs);
+}
+
+const bytesOf = ({ content, contentBytes }: ReceivedRecord): number =>
+  content === null ? 0 : (contentBytes ?? 0);

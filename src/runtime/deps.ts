@@ -1,4 +1,4 @@
-/** What the handles of one engine share. */
+/** The dependencies that the handles of one engine share. ("Context" means only what a model is sent.) */
 import type { Binding } from "../core/command.ts";
 import type { Wake } from "../core/trigger/trigger.ts";
 import type { TriggerSetting } from "../core/command/trigger.ts";
@@ -27,18 +27,18 @@ export type OpenStore = (place: string, options?: { readonly create?: boolean })
  */
 export interface LateCalls {
   readonly prepareWake: (
-    deps: Context,
+    deps: Deps,
     wake: readonly Wake[],
     bindings: readonly Binding[],
   ) => Promise<readonly TriggerSetting[]>;
   readonly proseHandoff: (
-    deps: Context,
+    deps: Deps,
     session: SessionId,
     wanted: { readonly model: true | string; readonly tokensMax: number },
   ) => Promise<Handoff | { readonly failed: string }>;
 }
 
-export interface Context {
+export interface Deps {
   readonly late: LateCalls;
   readonly store: Store;
   readonly world: World;

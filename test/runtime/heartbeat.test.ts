@@ -10,7 +10,7 @@ import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import fc from "fast-check";
 import { openEngine, type Session } from "../../src/index.ts";
-import type { Context } from "../../src/runtime/deps.ts";
+import type { Deps } from "../../src/runtime/deps.ts";
 import { fetchChecked, isPublic } from "../../src/runtime/trigger/address.ts";
 import { everySpread } from "../../src/runtime/trigger/staggered-timer.ts";
 import { realWorld } from "../../src/runtime/world.ts";
@@ -201,7 +201,7 @@ test("many checks are spread over their interval, and each runs once in it", asy
       if (signal?.aborted !== true) nowMs += ms;
     },
   };
-  const context = { world: clock } as unknown as Context;
+  const context = { world: clock } as unknown as Deps;
   const over = new AbortController();
   const runs = new Map<string, number[]>();
   const all = Array.from({ length: 1_000 }, (_, place) => {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { emptyState, type State } from "../../src/core/state.ts";
 import type { Drive } from "../../src/runtime/turn/drive.ts";
-import type { Context } from "../../src/runtime/deps.ts";
+import type { Deps } from "../../src/runtime/deps.ts";
 import { keepLease } from "../../src/runtime/turn/lease-keeper.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import { momentOf } from "../../src/runtime/read/lease-status.ts";
@@ -37,7 +37,7 @@ function kept() {
     assertHistory: () => undefined,
   };
   const lease = { leaseMs: 60_000, asked: momentOf(world), epoch, history: 0, renew: async () => undefined };
-  const context = { store, world, writer } as unknown as Context;
+  const context = { store, world, writer } as unknown as Deps;
   const keeper = keepLease(context, { session: "ses_x", lease } as unknown as Drive);
   return { keeper, reads, written: () => changed() };
 }
@@ -81,7 +81,7 @@ test("after a renewal that is answered late the lease counts from the question",
   };
   const lease = { leaseMs: 15_000, asked: momentOf(still), epoch, history: 0, renew };
   const writer = { current: () => new Promise(() => undefined), assertHistory: () => undefined };
-  const context = { store: { watch: () => () => undefined }, world: still, writer } as unknown as Context;
+  const context = { store: { watch: () => () => undefined }, world: still, writer } as unknown as Deps;
   await using keeper = keepLease(context, { session: "ses_x", lease } as unknown as Drive);
   now = 16_000;
   assert.equal(await keeper.isHeld(), true, "asked at 16 s, answered at 26 s, valid until 31 s");

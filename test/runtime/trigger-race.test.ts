@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { makeSessionId, makeWorkspaceId, type SessionId } from "../../src/core/ids.ts";
-import type { Context } from "../../src/runtime/deps.ts";
+import type { Deps } from "../../src/runtime/deps.ts";
 import { Engine } from "../../src/runtime/engine/engine.ts";
 import { makeMemoryReader } from "../../src/runtime/workspace/memory.ts";
 import { makeStateReader } from "../../src/runtime/read/state-reader.ts";
@@ -33,7 +33,7 @@ function hesitant(store: Store, scheduler: fc.Scheduler): Store {
 }
 
 /** What one worker of several has. */
-function contextOf(store: Store, world: MadeWorld): Context {
+function depsOf(store: Store, world: MadeWorld): Deps {
   const states = makeStateReader(store);
   const writer = makeWriter(store, world, states, { tenant: "default" });
   const known = {
@@ -45,7 +45,7 @@ function contextOf(store: Store, world: MadeWorld): Context {
     holder: "a",
     memory: makeMemoryReader(store),
   };
-  return known as unknown as Context;
+  return known as unknown as Deps;
 }
 
 interface Fired {
@@ -84,7 +84,7 @@ test("times and changes that several workers notice at once fire once", async ()
         const tick = { name: "tick", setSeq: triggers.get("tick")?.seq ?? 0 };
         world.pass(25_000);
         const workers = Array.from({ length: race.workers }, () =>
-          contextOf(hesitant(store, race.scheduler), world),
+          depsOf(hesitant(store, race.scheduler), world),
         );
         const all = times(race.workers, async (worker) => {
           const context = workers[worker];
@@ -114,7 +114,7 @@ test("a template opens one session for each time and each occurrence, whoever no
       await engine.trigger("news", { kind: "every", everyMs: 10_000 }, { open, missed: "all" });
       world.pass(25_000);
       const all = times(race.workers, async () => {
-        const context = contextOf(hesitant(store, race.scheduler), world);
+        const context = depsOf(hesitant(store, race.scheduler), world);
         await fireDueTemplates(context, { failed: new Map() }, assert.fail);
         const [template] = await listTemplates(context);
         if (template === undefined) return;
@@ -143,13 +143,13 @@ test("a template opens one session also when the store's answers are lost or lat
         plan: ({ op, count }) => (op === "append" ? (plan[count - 1] ?? "pass") : "pass"),
         delay: async () => new Promise((resolve) => void setImmediate(resolve)),
       });
-      const context = contextOf(faulty, quick);
+      const context = depsOf(faulty, quick);
       const [template] = await listTemplates(context);
       assert.ok(template !== undefined);
       const cause = { digest: world.digest("", "x"), once: "x", text: "called" };
       const opened = await fireTemplate(context, template, cause);
       await faulty.settled();
-      assert.equal(await fireTemplate(contextOf(store, world), template, cause), null);
+      assert.equal(await fireTemplate(depsOf(store, world), template, cause), null);
       assert.deepEqual(
         (await firedIn(store, store.workspace)).map((one) => one.opened),
         [opened],
@@ -167,7 +167,7 @@ test("a trigger that is gone fires no more, also for who noticed its cause befor
   const { world, store, engine } = setUp();
   const session = await engine.open({ objective: "Race" });
   await session.trigger("tick", { kind: "every", everyMs: 10_000 });
-  const context = contextOf(store, world);
+  const context = depsOf(store, world);
   const state = await context.writer.current(session.id);
   world.pass(10_000);
   await session.untrigger("tick");

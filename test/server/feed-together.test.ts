@@ -219,7 +219,7 @@ function gatedPlace(otherwise: Partial<Store> = {}): Place & { hold(): () => voi
 
 test("a delta that is heard while a reading is under way waits for the next one", async () => {
   await using place = gatedPlace();
-  const { live } = Engine.contextOf(place.engine);
+  const { live } = Engine.depsOf(place.engine);
   const session = await place.engine.open({ objective: "Late" });
   const reader = read(place);
   await settled();
@@ -238,7 +238,7 @@ test("a delta that is heard while a reading is under way waits for the next one"
 
 test("a reading that began before something was written is not shared after it", async () => {
   await using place = gatedPlace();
-  const { live } = Engine.contextOf(place.engine);
+  const { live } = Engine.depsOf(place.engine);
   const session = await place.engine.open({ objective: "Told" });
   const other = await place.engine.open({ objective: "Beside" });
   const everybody = read(place);
@@ -260,7 +260,7 @@ test("a reading that began before something was written is not shared after it",
 test("a reading that began before a delta was heard is not shared after it", async () => {
   // As when another process writes: deltas come, and the notice of what was written is late.
   await using place = gatedPlace({ watch: () => () => undefined });
-  const { live } = Engine.contextOf(place.engine);
+  const { live } = Engine.depsOf(place.engine);
   const session = await place.engine.open({ objective: "Elsewhere" });
   const other = await place.engine.open({ objective: "Beside" });
   const everybody = read(place);

@@ -91,7 +91,7 @@ test("a run that named no position is not refused for one that somebody else nam
   await using place = inMemory();
   const session = await place.engine.open({ objective: "Run" });
   await session.record("fact", "k", 1);
-  const { runs } = Engine.contextOf(place.engine);
+  const { runs } = Engine.depsOf(place.engine);
   const held = runs.run(session.id, { expectSeq: 1 });
   const plain = runs.run(session.id);
   await assert.rejects(held, { code: "conflict" });

@@ -132,7 +132,7 @@ suite("behind a server with two tenants", () => {
   const statuses = async (): Promise<unknown> =>
     Promise.all(
       [...engines.values()].map(async (engine) => {
-        const { store } = Engine.contextOf(engine);
+        const { store } = Engine.depsOf(engine);
         return [await store.head(store.workspace), (await engine.sessions()).rows];
       }),
     );

@@ -152,7 +152,7 @@ test("so many sessions are followed elsewhere and no more; those that nobody hea
     beat: () => () => undefined,
     stop: () => undefined,
   };
-  const { live } = Engine.contextOf(place.engine);
+  const { live } = Engine.depsOf(place.engine);
   const fetching = makeFetching(place.engine, hub);
   const idOf = (number: number): SessionId =>
     makeSessionId({ nowMs: 1, random: Uint8Array.from([number >> 8, number & 255, 0, 0, 0, 0, 0, 0, 0, 0]) });

@@ -59,7 +59,7 @@ async function oneOf(
   more: Partial<ServeOptions> = {},
 ): Promise<One> {
   const engine = await engineOf(open, holder, model);
-  const { store, world } = Engine.contextOf(engine);
+  const { store, world } = Engine.depsOf(engine);
   const { token } = await engine.addToken({ scopes: ["admin"] });
   const server = await serve({
     world,

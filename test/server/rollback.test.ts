@@ -193,15 +193,15 @@ test("a client is told of a rollback while it follows", async () => {
 
 test("a lease of the lost history is not taken for one of the same number", async () => {
   await using place = await fallible(world);
-  const contextOf = () => Engine.contextOf(new Engine({ store: place.store, world }));
-  const one = contextOf();
+  const depsOf = () => Engine.depsOf(new Engine({ store: place.store, world }));
+  const one = depsOf();
   // Something has to be in the workspace's log.
   const hook = { events: ["*"], secret: "ROLLBACK_SECRET" };
   await new Engine({ store: place.store, world }).setHook("ops", "http://192.0.2.1/", hook);
   await place.save();
   const before = await takeDuty(one, { name: "hooks" });
   await place.fallBack();
-  const two = contextOf();
+  const two = depsOf();
   const after = await takeDuty(two, { name: "hooks" });
   assert.ok(before !== null && after !== null);
   assert.equal(before.taken.seq, after.taken.seq);

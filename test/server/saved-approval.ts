@@ -4,7 +4,7 @@ import { writeWorkspace } from "../../src/runtime/log/workspace-log.ts";
 
 export async function saveApproval({ engine }: { readonly engine: Engine }): Promise<void> {
   const command = { text: "npm test", directory: "/work", binding: { kind: "shell", name: "shell" } };
-  await writeWorkspace(Engine.contextOf(engine), async () => [
+  await writeWorkspace(Engine.depsOf(engine), async () => [
     { type: "approval.saved", body: { name: "approval-1", tool: "shell" }, content: { command } },
   ]);
 }

@@ -42,7 +42,7 @@ test("an event that is told of while the stream still reads is given once, and i
   };
   let appended = 0;
   let isAppending = false;
-  const { store } = Engine.contextOf(engine);
+  const { store } = Engine.depsOf(engine);
   const headOf = store.head.bind(store);
   /** Right after the stream has looked where the log ends, one more is appended, and told of. */
   const head: Store["head"] = async (log) => {

@@ -16,7 +16,7 @@ function someTenants(options: { readonly openMax?: number } = {}) {
     world,
     idleMs: 1_000,
     ...options,
-    isBusy: (engine) => busy.has(Engine.contextOf(engine).tenant),
+    isBusy: (engine) => busy.has(Engine.depsOf(engine).tenant),
     async open(tenant) {
       if (!"abcd".includes(tenant)) return null;
       told.push(`open ${tenant}`);

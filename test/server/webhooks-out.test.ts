@@ -167,7 +167,7 @@ test("hooks say what goes wrong just now and when they are tried again, where th
 test("any process finds what a hook waits for, by what is written down", async () => {
   await using place = await receiver((count) => (count === 2 ? 503 : 200));
   await using engine = engineOn();
-  const context = Engine.contextOf(engine);
+  const context = Engine.depsOf(engine);
   const waits = async () => {
     const [hook] = await engine.hooks();
     return waitingFor(context, hook!);

@@ -53,7 +53,7 @@ export const anchor = verb({
         throw new SkeinError("invalid", "anchor: --reason is required", { hint: usage });
       const opened = await engine();
       const lost = options.anchor === undefined ? null : await readAnchor(options.anchor);
-      if (lost !== null) checkAnchor(Engine.contextOf(opened).store, lost);
+      if (lost !== null) checkAnchor(Engine.depsOf(opened).store, lost);
       const named = lost === null ? {} : { anchor: { seq: lost.seq, hash: lost.hash } };
       const accepted = await opened.acceptAnchor({ reason, ...named });
       const { logs } = accepted;
@@ -92,7 +92,7 @@ export const anchor = verb({
 async function checkReplaced(engine: Engine, to: string): Promise<void> {
   if (to === git || !existsSync(to)) return;
   const before = await readAnchor(to);
-  const { store } = Engine.contextOf(engine);
+  const { store } = Engine.depsOf(engine);
   checkAnchor(store, before);
   const problems = await anchorProblems(store, await readHeads(store, null), before);
   if (problems.length === 0) return;

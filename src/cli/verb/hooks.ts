@@ -111,7 +111,7 @@ async function add({ out, engine, options: given }: Here, name: string, url: str
 }
 
 async function tryOut({ out, engine, options: given }: Here, name: string): Promise<void> {
-  const context = Engine.contextOf(await engine());
+  const context = Engine.depsOf(await engine());
   const hook = await hookCalled(context, name);
   const outbound = { allowPrivate: given["allow-private"] };
   const { status, ms } = await tellHook(context, { hook, options: { outbound } });
@@ -127,7 +127,7 @@ async function list({ out, engine, nowMs }: Here): Promise<void> {
   const opened = await engine();
   const found: (HookEntry & HookWaiting)[] = [];
   for (const hook of await opened.hooks())
-    found.push({ ...hook, ...(await waitingFor(Engine.contextOf(opened), hook)) });
+    found.push({ ...hook, ...(await waitingFor(Engine.depsOf(opened), hook)) });
   if (out.json) {
     for (const one of found) await out.emit(one);
     return;

@@ -78,7 +78,7 @@ async function verifyAll(
   try {
     const opened = await engine();
     const anchor = from === undefined ? null : await readAnchor(from);
-    if (anchor !== null) checkAnchor(Engine.contextOf(opened).store, anchor);
+    if (anchor !== null) checkAnchor(Engine.depsOf(opened).store, anchor);
     return await opened.verify({
       ...(anchor === null ? {} : { anchor: { seq: anchor.seq, hash: anchor.hash } }),
       progress: ({ records, sessions }) =>

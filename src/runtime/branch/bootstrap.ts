@@ -17,7 +17,7 @@ import type { Wake } from "../../core/trigger/trigger.ts";
 import { showAgent } from "../workspace/agents.ts";
 import { checkBound, safeText } from "../log/redact.ts";
 import { carriedFor } from "./memory-selection.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { findSession } from "../read/find.ts";
 import { initialFilesOf, listCarryOver, type CarryOver } from "./carry-over.ts";
 import { carryOn, takenNames, takeOver, type TakenOver } from "./predecessor.ts";
@@ -32,36 +32,36 @@ interface Prepared {
   readonly carriedOver: CarryOver | null;
 }
 
-export const prepareOpening = async (context: Context, options: OpenOptions): Promise<Opening> =>
-  (await prepareCarried(context, options)).opening;
+export const prepareOpening = async (deps: Deps, options: OpenOptions): Promise<Opening> =>
+  (await prepareCarried(deps, options)).opening;
 
 /** The same, with the list of what comes along from the session whose work is carried on. */
-export async function prepareCarried(context: Context, options: OpenOptions): Promise<Prepared> {
+export async function prepareCarried(deps: Deps, options: OpenOptions): Promise<Prepared> {
   const { files = [], wake = [], after, ...rest } = options;
-  const carried = options.from === undefined ? null : await carryOn(context, options.from, options.objective);
+  const carried = options.from === undefined ? null : await carryOn(deps, options.from, options.objective);
   const { objective = options.objective ?? "", from, handoff, taken } = carried ?? {};
-  const before = carried === null ? null : await carriedBefore(context, carried, options);
+  const before = carried === null ? null : await carriedBefore(deps, carried, options);
   // Without another name it is the agent as the earlier session had it.
   const same = taken !== undefined && options.agent === undefined;
-  const pinned = same ? (taken.pin ?? null) : await pinOf(context, options.agent);
+  const pinned = same ? (taken.pin ?? null) : await pinOf(deps, options.agent);
   const definition = pinned?.definition as AgentDefinition | undefined;
-  for (const binding of options.bind ?? []) checkBound(context.world, binding);
+  for (const binding of options.bind ?? []) checkBound(deps.world, binding);
   const own = [...(same ? [] : (definition?.bind ?? [])), ...(taken?.bind ?? []), ...(options.bind ?? [])];
   const bind = taken === undefined ? own.map(absolute) : lastOfName(own.map(absolute));
   const documents = [
     // In front, since what comes after may be cut when there is too much of it.
     ...(handoff === undefined ? [] : [handoff]),
-    ...(await instructionFiles(context, bind)),
+    ...(await instructionFiles(deps, bind)),
     ...(before?.files ?? []),
-    ...(await initialFiles(context, files)),
+    ...(await initialFiles(deps, files)),
   ];
-  const grant = grantsFor(context, options.grant ?? [], { taken, definition, same });
+  const grant = grantsFor(deps, options.grant ?? [], { taken, definition, same });
   const agent = pinned?.agent ?? options.agent ?? taken?.agent;
   const model = options.model ?? (same ? taken.model : (definition?.model ?? taken?.model));
   const limits = before?.limits ?? undefined;
   const budget = options.budget ?? (limits === undefined ? definition?.budget : undefined);
   const whose = { objective, agent: agent ?? null, definition };
-  const remembered = options.memory === false ? null : await carriedFor(context, whose);
+  const remembered = options.memory === false ? null : await carriedFor(deps, whose);
   const opening: Opening = {
     ...(taken === undefined ? {} : described(taken)),
     ...rest,
@@ -72,7 +72,7 @@ export async function prepareCarried(context: Context, options: OpenOptions): Pr
     ...(pinned === null ? {} : { pin: pinned }),
     ...(documents.length === 0 ? {} : { documents: distinct(documents) }),
     ...(remembered === null ? {} : { carried: remembered }),
-    ...(await awaited(context, wake, after, bind)),
+    ...(await awaited(deps, wake, after, bind)),
   };
   return { opening, carriedOver: before?.carriedOver ?? null };
 }
@@ -83,7 +83,7 @@ export async function prepareCarried(context: Context, options: OpenOptions): Pr
  * read where the handoff was written, so that a call that is sent again gets the same answer.
  */
 async function carriedBefore(
-  { store, states }: Context,
+  { store, states }: Deps,
   { from, handoff: { path = "" } }: { readonly from: SessionId; readonly handoff: Pick<Loaded, "path"> },
   { budget }: OpenOptions,
 ): Promise<{ files: readonly Loaded[]; limits: Amounts | null; carriedOver: CarryOver }> {
@@ -100,19 +100,19 @@ async function carriedBefore(
 
 /** The list of a session that a call with the same key opened before. */
 export async function carriedAgain(
-  context: Context,
+  deps: Deps,
   next: SessionId,
   options: OpenOptions,
 ): Promise<CarryOver | null> {
   if (options.from === undefined) return null;
-  const { store, states } = context;
+  const { store, states } = deps;
   const { mind } = await states.at(next, (await headOf({ store }, next)).seq);
   const loaded = [...mind.documents.values()].find(({ kind }) => kind === "handoff");
   const content = loaded === undefined ? undefined : await readContent(store, next, loaded.seq);
   const handoff = (content ?? {}) as Pick<Loaded, "path">;
   const from = await findSession(store, options.from);
   if (handoff.path?.startsWith(`${from}@`) !== true) return null;
-  return (await carriedBefore(context, { from, handoff }, options)).carriedOver;
+  return (await carriedBefore(deps, { from, handoff }, options)).carriedOver;
 }
 
 const triggersStay =
@@ -123,7 +123,7 @@ const triggersStay =
  * agent denied and asked about, since it takes over the bindings that those rules were for.
  */
 function grantsFor(
-  { need }: Context,
+  { need }: Deps,
   set: readonly Permission[],
   from: {
     readonly taken: TakenOver | undefined;
@@ -145,19 +145,19 @@ function grantsFor(
 
 /** What wakes it; with `after` it sleeps from the beginning, until the sessions that it names have ended. */
 async function awaited(
-  context: Context,
+  deps: Deps,
   wake: readonly Wake[],
   after: OpenOptions["after"],
   bind: readonly Binding[],
 ): Promise<Pick<Opening, "triggers" | "sleeps">> {
-  const ends = after === undefined ? [] : [await endsOf(context, after)];
+  const ends = after === undefined ? [] : [await endsOf(deps, after)];
   const all = [...ends, ...wake];
   if (all.length === 0) return {};
-  const triggers = await context.late.prepareWake(context, all, bind);
+  const triggers = await deps.late.prepareWake(deps, all, bind);
   return ends.length === 0 ? { triggers } : { triggers, sleeps: ["after"] };
 }
 
-async function endsOf({ store }: Context, after: NonNullable<OpenOptions["after"]>): Promise<Wake> {
+async function endsOf({ store }: Deps, after: NonNullable<OpenOptions["after"]>): Promise<Wake> {
   const isNamed = typeof after === "object" && after !== null && "sessions" in after;
   const { sessions, give } = isNamed ? after : { sessions: after };
   if (!Array.isArray(sessions) || sessions.length === 0) {
@@ -182,13 +182,13 @@ const lastOfName = (bind: readonly Binding[]): Binding[] => [
  * `name` pins the newest version, `name@2` the second. A name that nobody defined stays a bare name: the
  * session then runs without instructions of an agent.
  */
-async function pinOf(context: Context, agent: string | undefined): Promise<Pin | null> {
+async function pinOf(deps: Deps, agent: string | undefined): Promise<Pin | null> {
   if (agent === undefined) return null;
   const [, name = agent, version] = /^(.*)@(\d{1,9})$/.exec(agent) ?? [];
   const found =
     version === undefined
-      ? await showAgent(context, name).catch(ifMissing)
-      : await showAgent(context, name, Number(version));
+      ? await showAgent(deps, name).catch(ifMissing)
+      : await showAgent(deps, name, Number(version));
   if (found === null) return null;
   const { definition, digest } = found;
   return { agent: name, version: found.version, digest, definition };
@@ -206,12 +206,12 @@ export function absolute(binding: Binding): Binding {
  * AGENTS.md of each bound directory and of those above it, up to the root of the repository that it is in;
  * outside a repository of the directory alone. The outermost first, so that the nearest has the last word.
  */
-export async function instructionFiles(context: Context, bind: readonly Binding[]): Promise<Loaded[]> {
+export async function instructionFiles(deps: Deps, bind: readonly Binding[]): Promise<Loaded[]> {
   const documents: Loaded[] = [];
   for (const { kind, path } of bind) {
     if (kind !== "directory" || path === undefined) continue;
     for (const folder of (await foldersUp(path)).toReversed()) {
-      const loaded = await load(context, "agents-md", join(folder, "AGENTS.md")).catch(ifMissing);
+      const loaded = await load(deps, "agents-md", join(folder, "AGENTS.md")).catch(ifMissing);
       if (loaded !== null) documents.push(loaded);
     }
   }
@@ -233,13 +233,13 @@ const exists = (path: string): Promise<boolean> =>
     () => false,
   );
 
-async function initialFiles(context: Context, files: readonly string[]): Promise<Loaded[]> {
+async function initialFiles(deps: Deps, files: readonly string[]): Promise<Loaded[]> {
   const documents: Loaded[] = [];
-  for (const file of files) documents.push(await load(context, "file", resolve(file)));
+  for (const file of files) documents.push(await load(deps, "file", resolve(file)));
   return documents;
 }
 
-async function load({ world }: Context, kind: Loaded["kind"], path: string): Promise<Loaded> {
+async function load({ world }: Deps, kind: Loaded["kind"], path: string): Promise<Loaded> {
   // Closing a file of an open database would drop the locks that this process holds on it.
   if (await exists(`${path.replace(/-(?:wal|shm)$/, "")}-shm`)) {
     throw new SkeinError("invalid", `${quote(path)} belongs to a database that is open`, {

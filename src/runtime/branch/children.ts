@@ -15,7 +15,7 @@ import { instructionFiles } from "./bootstrap.ts";
 import { carriedFor, carriedForFork } from "./memory-selection.ts";
 import { present } from "../../core/decision.ts";
 import { askInstead, strictRules } from "../govern/rules.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { forkCommand } from "./fork.ts";
 import { takeOver } from "./predecessor.ts";
 import { agentOf } from "../workspace/session-agent.ts";
@@ -35,17 +35,17 @@ interface ParentRun {
  * append: there is never a child that nobody knows of, nor a wait for one that is not there.
  */
 export async function openChild(
-  context: Context,
+  deps: Deps,
   drive: ParentRun,
   call: { readonly id: string; readonly open: OpenCall; readonly actor: string },
   { wait = false, budget, ...asked }: Open,
 ): Promise<void> {
-  const { world, writer, store } = context;
+  const { world, writer, store } = deps;
   const parent = drive.session;
   const child = makeSessionId({ nowMs: world.now(), random: world.random(10) });
   const before = await drive.state();
   const depth = depthBelow(before);
-  const opening = await openingOf(context, parent, before, asked);
+  const opening = await openingOf(deps, parent, before, asked);
   let got: Amounts = {};
   const settle = (state: State): Command => {
     if (wait) mayWait(state);
@@ -77,22 +77,22 @@ export async function openChild(
  * input, so that a worker runs it; it is paid, ends and is waited for as one that is opened.
  */
 export async function forkChild(
-  context: Context,
+  deps: Deps,
   drive: ParentRun,
   call: { readonly id: string; readonly open: OpenCall; readonly actor: string },
   { objective, name, budget, wait = false }: Extract<SessionAct, { act: "fork" }>,
 ): Promise<void> {
-  const { world, writer } = context;
+  const { world, writer } = deps;
   const child = makeSessionId({ nowMs: world.now(), random: world.random(10) });
   const state = await drive.state();
   if (wait) mayWait(state);
   const amounts = allotment(state, budget);
   const depth = depthBelow(state);
-  const { command, from, parent } = await forkCommand(context, drive.session, state.seq, {
+  const { command, from, parent } = await forkCommand(deps, drive.session, state.seq, {
     objective,
     ...(name === undefined ? {} : { name }),
   });
-  const carried = await carriedForFork(context, drive.session, from, objective);
+  const carried = await carriedForFork(deps, drive.session, from, objective);
   const act = { do: "allot", to: child, amounts, ...(wait ? { wait: endOf(child) } : {}) } as const;
   const output = wait ? { session: child, waits: "until it has ended" } : { session: child };
   const born = { by: "session", depth, closesWhenDone: true, got: amounts } as const;
@@ -145,14 +145,14 @@ const forkToldFirst = (parent: SessionId, objective: string): string =>
  * it has instructions, model and rules, and the rules of the parent's agent that forbid or ask hold as well.
  */
 async function openingOf(
-  context: Context,
+  deps: Deps,
   parent: SessionId,
   state: State,
   { objective, agent: named, name }: Pick<Open, "objective" | "agent" | "name">,
 ): Promise<Omit<CommandOf<"open">, "do" | "workspace">> {
-  const taken = await takeOver(context.store, parent, state);
-  const { agent: own } = await agentOf(context, parent, state);
-  const other = named === undefined || named === taken.agent ? null : await showAgent(context, named);
+  const taken = await takeOver(deps.store, parent, state);
+  const { agent: own } = await agentOf(deps, parent, state);
+  const other = named === undefined || named === taken.agent ? null : await showAgent(deps, named);
   const pin =
     other === null
       ? taken.pin
@@ -166,8 +166,8 @@ async function openingOf(
     other === null
       ? []
       : [...strictRules(own, taken.grant, "parent"), ...askInstead(other.definition, own, taken.grant)];
-  const documents = await instructionFiles(context, bind);
-  const carried = await carriedFor(context, { objective, agent: agent ?? null, definition });
+  const documents = await instructionFiles(deps, bind);
+  const carried = await carriedFor(deps, { objective, agent: agent ?? null, definition });
   return {
     objective,
     bind,
@@ -189,18 +189,18 @@ export interface CancelledTree {
  * own. The session itself comes last: cut off in between, it goes on where it was when called again.
  */
 export async function cancelTree(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   end: (session: SessionId) => Promise<void>,
 ): Promise<CancelledTree> {
   const cancelled: SessionId[] = [];
   const seen = new Set<SessionId>();
   const down = async (one: SessionId): Promise<void> => {
-    for (const child of await childrenOf(context, one)) {
+    for (const child of await childrenOf(deps, one)) {
       if (seen.has(child)) continue;
       seen.add(child);
       await down(child);
-      if (!(await isLiving(context, child))) continue;
+      if (!(await isLiving(deps, child))) continue;
       await end(child).catch(ifOver);
       cancelled.push(child);
       // What it opened while it was waited for.
@@ -215,7 +215,7 @@ export async function cancelTree(
   return { cancelled };
 }
 
-async function isLiving({ store, writer }: Context, session: SessionId): Promise<boolean> {
+async function isLiving({ store, writer }: Deps, session: SessionId): Promise<boolean> {
   const head = await store.head(session);
   if (head === undefined || head.copy === true) return false;
   return mayIn((await writer.current(session)).standing.status, "cancel");

@@ -26,7 +26,7 @@ import { workedUntil } from "../log/child-refund.ts";
 import { decideSealed, type Sealed } from "../log/seal.ts";
 import { indexEntry } from "../log/session-index.ts";
 import { objectiveFor, takenNames, takeOver } from "./predecessor.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { assertReviewed } from "../govern/review.ts";
 
 export interface ClearOptions {
@@ -44,31 +44,27 @@ export interface Cleared {
 
 type Opening = CommandOf<"open">;
 
-export async function clearSession(
-  context: Context,
-  session: SessionId,
-  options: ClearOptions,
-): Promise<Cleared> {
-  const { writer } = context;
+export async function clearSession(deps: Deps, session: SessionId, options: ClearOptions): Promise<Cleared> {
+  const { writer } = deps;
   // Left out, it is the same as before; empty, it would be none.
   if (options.objective !== undefined) checkObjective("clear", options.objective);
   for (let tries = 0; tries < limit.unknownRetriesMax; tries++) {
-    const before = await madeBefore(context);
+    const before = await madeBefore(deps);
     if (before !== null)
-      return { next: before, carriedOver: await carriedAgain(context, session, options.handoff === true) };
+      return { next: before, carriedOver: await carriedAgain(deps, session, options.handoff === true) };
     // Written down before the rest, so that it is there whatever becomes of it.
     assertReviewed(session, await writer.current(session));
-    const handoff = options.handoff === true ? await handoffDocument(context, session) : null;
+    const handoff = options.handoff === true ? await handoffDocument(deps, session) : null;
     const state = await writer.current(session);
     const reason = options.reason ?? (handoff === null ? "cleared" : "handed off");
-    const next = newSessionId(context);
-    const over = await handover(context, session, state);
-    const { part, carriedOver } = await opening(context, state, next, session, {
+    const next = newSessionId(deps);
+    const over = await handover(deps, session, state);
+    const { part, carriedOver } = await opening(deps, state, next, session, {
       ...options,
       handoff,
       over,
     });
-    const parts = [await closing(context, session, state, { reason, over }), part];
+    const parts = [await closing(deps, session, state, { reason, over }), part];
     try {
       await writer.commit(parts);
       writer.forget(session);
@@ -86,21 +82,21 @@ interface Handover {
   readonly budget: BudgetHandover | null;
 }
 
-async function handover(context: Context, session: SessionId, state: State): Promise<Handover> {
-  const { store } = context;
+async function handover(deps: Deps, session: SessionId, state: State): Promise<Handover> {
+  const { store } = deps;
   return {
     triggers: await triggersToMove(store, session, state),
-    budget: handOverBudget(state, await workedUntil(context, state)),
+    budget: handOverBudget(state, await workedUntil(deps, state)),
   };
 }
 
 async function closing(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   state: State,
   { reason, over }: { readonly reason: string; readonly over: Handover },
 ): Promise<Part> {
-  const { store, world, actor, once } = context;
+  const { store, world, actor, once } = deps;
   const facts = { actor, digest: world.digest, program: store.program };
   const triggers = over.triggers.settings.map(({ name }) => name);
   const limits = over.budget === null ? {} : { limits: over.budget.kept };
@@ -112,24 +108,24 @@ async function closing(
 }
 
 async function opening(
-  context: Context,
+  deps: Deps,
   state: State,
   next: SessionId,
   session: SessionId,
   options: Omit<ClearOptions, "handoff"> & { readonly handoff: Loaded | null; readonly over: Handover },
 ): Promise<{ readonly part: Part; readonly carriedOver: CarryOver }> {
-  const { store, world, actor } = context;
+  const { store, world, actor } = deps;
   const { pin, bind, ...rest } = await takeOver(store, session, state);
   const { triggers, budget } = options.over;
   const { files } = await initialFilesOf(store, session, state);
   const documents = [
     ...(options.handoff === null ? [] : [options.handoff]),
-    ...(await instructionFiles(context, bind)),
+    ...(await instructionFiles(deps, bind)),
     ...files,
   ];
   const objective = await objectiveFor(store, session, state, options.objective);
   const whose = { objective, agent: rest.agent ?? null, definition: pin?.definition };
-  const carried = await carriedFor(context, whose);
+  const carried = await carriedFor(deps, whose);
   const command: Command = {
     do: "open",
     workspace: store.workspace,
@@ -150,13 +146,13 @@ async function opening(
   const { drafts, events, blobs } = sealed;
   for (const { hash, bytes } of blobs) await store.putBlob(hash, [bytes]);
   const index = await indexEntry(store, next, emptyState, events);
-  const carriedOver = await listCleared(context, session, state, options.handoff !== null);
+  const carriedOver = await listCleared(deps, session, state, options.handoff !== null);
   return { part: { session: next, expect: "absent", drafts, index }, carriedOver };
 }
 
 /** The same list for the same state, so that a call that is sent again gets the same answer. */
 async function listCleared(
-  { store }: Context,
+  { store }: Deps,
   session: SessionId,
   state: State,
   handoff: boolean,
@@ -170,15 +166,11 @@ async function listCleared(
 }
 
 /** Null when the call had no key, or what it wrote is gone. */
-async function carriedAgain(
-  context: Context,
-  session: SessionId,
-  handoff: boolean,
-): Promise<CarryOver | null> {
-  const { store, states, once } = context;
+async function carriedAgain(deps: Deps, session: SessionId, handoff: boolean): Promise<CarryOver | null> {
+  const { store, states, once } = deps;
   const closedSeq = once === undefined ? undefined : await store.keyed(session, once);
   if (closedSeq === undefined) return null;
-  return listCleared(context, session, await states.at(session, closedSeq - 1), handoff);
+  return listCleared(deps, session, await states.at(session, closedSeq - 1), handoff);
 }
 
 const paidBy = ({ standing: { payer } }: State, { limits, got }: BudgetHandover): Partial<Opening> => ({

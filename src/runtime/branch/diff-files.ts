@@ -3,7 +3,7 @@ import { isSameVersion, touchedIn, type FileVersion, type Touched } from "../../
 import type { SessionId } from "../../core/ids.ts";
 import { unifiedDiff } from "../../core/text/text-diff.ts";
 import { readChanges, type Unkept } from "../read/file-versions.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { fileBlobs } from "../log/file-blobs.ts";
 
 export interface FileDiff {
@@ -32,14 +32,9 @@ interface Side {
 }
 
 /** Both are one log up to `commonSeq`: what neither touched since is the same. */
-export async function diffFiles(
-  context: Context,
-  from: Side,
-  to: Side,
-  commonSeq: number,
-): Promise<FilesDiff> {
+export async function diffFiles(deps: Deps, from: Side, to: Side, commonSeq: number): Promise<FilesDiff> {
   const read = ({ session, seq }: Side) =>
-    readChanges(context.store, session, { fromSeq: commonSeq + 1, toSeq: seq });
+    readChanges(deps.store, session, { fromSeq: commonSeq + 1, toSeq: seq });
   const changes = [await read(from), await read(to)] as const;
   const keyOf = (name: string, path: string): string => `${name}\n${path}`;
   const [was, is] = [touchedIn(changes[0], keyOf), touchedIn(changes[1], keyOf)];
@@ -51,7 +46,7 @@ export async function diffFiles(
     const after = b === undefined ? (a?.first ?? null) : b.last;
     if (isSameVersion(before, after)) continue;
     const change = before === null ? "added" : after === null ? "removed" : "changed";
-    files.push({ name, path, change, from: before, to: after, ...(await textDiff(context, before, after)) });
+    files.push({ name, path, change, from: before, to: after, ...(await textDiff(deps, before, after)) });
   }
   const unkeptOf = ({ session }: Side, list: (typeof changes)[number]) =>
     list.flatMap(({ seq, unkept }) => (unkept === undefined ? [] : [{ session, seq, why: unkept }]));
@@ -59,20 +54,20 @@ export async function diffFiles(
 }
 
 async function textDiff(
-  context: Context,
+  deps: Deps,
   from: FileVersion | null,
   to: FileVersion | null,
 ): Promise<{ readonly text?: readonly string[] }> {
-  const [before, after] = [await textOf(context, from), await textOf(context, to)];
+  const [before, after] = [await textOf(deps, from), await textOf(deps, to)];
   if (before === undefined || after === undefined) return {};
   return { text: unifiedDiff(before, after) };
 }
 
 /** Nothing is the empty text; what is no text, or is not there any more, is undefined. */
-async function textOf(context: Context, version: FileVersion | null): Promise<string | undefined> {
+async function textOf(deps: Deps, version: FileVersion | null): Promise<string | undefined> {
   if (version === null || version.kind === "directory") return "";
   if (version.blob === undefined || (version.bytes ?? 0) > textBytesMax) return undefined;
-  const bytes = await fileBlobs(context).get(version.blob);
+  const bytes = await fileBlobs(deps).get(version.blob);
   if (bytes === undefined || bytes.includes(0)) return undefined;
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);

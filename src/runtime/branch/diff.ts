@@ -23,7 +23,7 @@ import { showContext, type RenderedContext } from "../context/context-view.ts";
 import { diffFiles, type FilesDiff } from "./diff-files.ts";
 import { findSession } from "../read/find.ts";
 import { headOf, resolvePlace } from "../read/position.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { viewState, type StateView } from "../read/state-view.ts";
 
 /** A position or a checkpoint of the session itself; or another session, now or at a place of its own. */
@@ -89,18 +89,17 @@ interface Side {
 }
 
 export async function diffPlaces(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   places: { readonly from: DiffPlace; readonly to: DiffPlace | undefined },
   options: DiffOptions,
 ): Promise<Diff> {
   const only = aspectsOf(options);
-  const from = await sideAt(context, session, places.from);
-  const to = await sideAt(context, session, places.to ?? { session });
+  const from = await sideAt(deps, session, places.from);
+  const to = await sideAt(deps, session, places.to ?? { session });
   const commonSeq = sharedSeq(from.chain, to.chain);
   const isAsked = (aspect: DiffAspect): boolean => only.includes(aspect);
-  const views =
-    isAsked("state") || isAsked("items") ? [await view(context, from), await view(context, to)] : [];
+  const views = isAsked("state") || isAsked("items") ? [await view(deps, from), await view(deps, to)] : [];
   const [was, is] = views;
   return {
     from: placeOf(from),
@@ -108,9 +107,9 @@ export async function diffPlaces(
     common: commonSeq === 0 ? null : commonOf(from, to, commonSeq),
     ...(isAsked("state") && was && is ? { state: diffFields(fieldsOf(was), fieldsOf(is)) } : {}),
     ...(isAsked("items") && was && is ? { items: diffItems(was.items, is.items) } : {}),
-    ...(isAsked("transcript") ? { transcript: await diffTranscript(context, from, to, commonSeq) } : {}),
-    ...(isAsked("context") ? { context: await diffContext(context, from, to) } : {}),
-    ...(isAsked("files") ? { files: await diffFiles(context, placeOf(from), placeOf(to), commonSeq) } : {}),
+    ...(isAsked("transcript") ? { transcript: await diffTranscript(deps, from, to, commonSeq) } : {}),
+    ...(isAsked("context") ? { deps: await diffContext(deps, from, to) } : {}),
+    ...(isAsked("files") ? { files: await diffFiles(deps, placeOf(from), placeOf(to), commonSeq) } : {}),
   };
 }
 
@@ -131,20 +130,17 @@ function aspectsOf(options: DiffOptions): readonly DiffAspect[] {
   });
 }
 
-async function sideAt(context: Context, own: SessionId, place: DiffPlace): Promise<Side> {
+async function sideAt(deps: Deps, own: SessionId, place: DiffPlace): Promise<Side> {
   const given = typeof place === "object" ? place : { session: own, at: place };
   checkOptions("diff", given, ["session", "at"]);
-  const session = given.session === own ? own : await findSession(context.store, given.session);
+  const session = given.session === own ? own : await findSession(deps.store, given.session);
   const seq =
-    given.at === undefined
-      ? (await headOf(context, session)).seq
-      : await resolvePlace(context, session, given.at);
-  const state = await context.states.at(session, seq);
-  return { session, state, chain: await ancestry(context, session, seq) };
+    given.at === undefined ? (await headOf(deps, session)).seq : await resolvePlace(deps, session, given.at);
+  const state = await deps.states.at(session, seq);
+  return { session, state, chain: await ancestry(deps, session, seq) };
 }
 
-const view = (context: Context, { session, state }: Side): Promise<StateView> =>
-  viewState(context, session, state);
+const view = (deps: Deps, { session, state }: Side): Promise<StateView> => viewState(deps, session, state);
 
 /** What of a state can differ and means something. Lists of named things become fields of that name. */
 function fieldsOf(state: StateView): object {
@@ -179,14 +175,14 @@ function fieldsOf(state: StateView): object {
 
 /** Positions up to the common one are the same records; after it each has its own. */
 async function diffTranscript(
-  context: Context,
+  deps: Deps,
   from: Side,
   to: Side,
   commonSeq: number,
 ): Promise<NonNullable<Diff["transcript"]>> {
   const [was, is] = [transcriptRanges(from.state.mind), transcriptRanges(to.state.mind)];
-  const removed = await readSaid(context, from.session, subtract(was, clip(is, commonSeq)));
-  const added = await readSaid(context, to.session, subtract(is, clip(was, commonSeq)));
+  const removed = await readSaid(deps, from.session, subtract(was, clip(is, commonSeq)));
+  const added = await readSaid(deps, to.session, subtract(is, clip(was, commonSeq)));
   const most = limit.diffSaidMax;
   return {
     removed: removed.slice(0, most),
@@ -225,7 +221,7 @@ function blocksText({ blocks }: Fields): string {
 const saidCharsMax = 4_000;
 
 /** At most one more than is shown, so that it is known whether there is more. */
-async function readSaid({ store }: Context, session: SessionId, ranges: Ranges): Promise<readonly Said[]> {
+async function readSaid({ store }: Deps, session: SessionId, ranges: Ranges): Promise<readonly Said[]> {
   const said: Said[] = [];
   const types = Object.keys(words);
   for (const [first, toSeq] of ranges) {
@@ -248,11 +244,11 @@ async function readSaid({ store }: Context, session: SessionId, ranges: Ranges):
   return said;
 }
 
-async function diffContext(context: Context, from: Side, to: Side): Promise<NonNullable<Diff["context"]>> {
-  const was = await showContext(context, from.session, { atSeq: from.state.seq });
-  const is = await showContext(context, to.session, { atSeq: to.state.seq });
+async function diffContext(deps: Deps, from: Side, to: Side): Promise<NonNullable<Diff["context"]>> {
+  const was = await showContext(deps, from.session, { atSeq: from.state.seq });
+  const is = await showContext(deps, to.session, { atSeq: to.state.seq });
   const digestsOf = ({ parts }: RenderedContext): readonly string[] =>
-    parts.map((part) => context.world.digest("", JSON.stringify(part)));
+    parts.map((part) => deps.world.digest("", JSON.stringify(part)));
   const [before, after] = [digestsOf(was), digestsOf(is)];
   const { shared, removed, added } = diffLists(before, after);
   const shown =

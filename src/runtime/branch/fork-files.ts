@@ -14,37 +14,37 @@ import { assertReviewed } from "../govern/review.ts";
 import { fileConflict, filesOf, putsOf, readChanges } from "../read/file-versions.ts";
 import type { ForkPlan } from "./fork.ts";
 import { headOf } from "../read/position.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { readBindings } from "../read/bindings.ts";
 import { fileBlobs } from "../log/file-blobs.ts";
 
 /** Copies the files of the fork point, and gives the plan of a fork that is bound to them. */
 export async function withFiles(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   plan: ForkPlan,
   directory: string,
 ): Promise<ForkPlan> {
   const { command, from, parent } = plan;
-  assertReviewed(session, await context.writer.current(session));
+  assertReviewed(session, await deps.writer.current(session));
   const to = resolve(directory);
   if ((await lstat(to).catch(() => undefined)) !== undefined)
     throw new SkeinError("conflict", `${to} is there already`, { hint: "give the path of a new directory" });
   const gone = new Set(command.unbind);
-  const bound = (await readBindings(context, session, from)).filter(({ name }) => !gone.has(name));
-  const files = await filesOf(context, bound);
+  const bound = (await readBindings(deps, session, from)).filter(({ name }) => !gone.has(name));
+  const files = await filesOf(deps, bound);
   if (files.trees.length === 0)
     throw new SkeinError("refused", "nothing is bound for writing, so there are no files to take along", {
       hint: "fork without files, or bind a directory with mode write first",
     });
-  const { seq: toSeq } = await headOf(context, session);
-  const changes = await readChanges(context.store, session, { fromSeq: parent.seq + 1, toSeq });
+  const { seq: toSeq } = await headOf(deps, session);
+  const changes = await readChanges(deps.store, session, { fromSeq: parent.seq + 1, toSeq });
   const { puts } = putsOf(files, changes);
   const places = placesFor(files.trees, to);
   try {
     for (const [tree, place] of places) {
       const own = puts.filter((put) => put.tree === tree);
-      const conflicts = await files.copy(tree, place, own, fileBlobs(context));
+      const conflicts = await files.copy(tree, place, own, fileBlobs(deps));
       if (conflicts.length > 0) throw fileConflict(conflicts);
     }
     return { ...plan, command: { ...command, bind: await rebound(bound, places) } };

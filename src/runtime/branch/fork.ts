@@ -8,7 +8,7 @@ import { rulesForFork } from "../../core/tool/permission-order.ts";
 import type { State } from "../../core/state.ts";
 import { madeBefore, newSessionId } from "../log/request-scope.ts";
 import { carriedForFork } from "./memory-selection.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { erasedBefore } from "../govern/erase-fork.ts";
 import { readRules } from "../govern/rules.ts";
 
@@ -28,37 +28,37 @@ export interface ForkPlace {
 
 /** Makes a fork of its own. */
 export async function forkSession(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   seq: number,
   { files, ...options }: ForkOptions & { readonly files: string | undefined },
 ): Promise<SessionId> {
-  const { writer, actor } = context;
-  const before = await madeBefore(context);
+  const { writer, actor } = deps;
+  const before = await madeBefore(deps);
   if (before !== null) return before;
-  const plain = await forkCommand(context, session, seq, options);
+  const plain = await forkCommand(deps, session, seq, options);
   if (files !== undefined && (typeof files !== "string" || files === "" || files.includes("\0")))
     throw new SkeinError("invalid", "fork: files is no path", { hint: "give the path of a new directory" });
   const plan =
     files === undefined
       ? plain
-      : await (await import("./fork-files.ts")).withFiles(context, session, plain, files);
+      : await (await import("./fork-files.ts")).withFiles(deps, session, plain, files);
   const { objective, memory } = options;
-  const carried = memory === false ? null : await carriedForFork(context, session, plan.from, objective);
+  const carried = memory === false ? null : await carriedForFork(deps, session, plan.from, objective);
   const command = carried === null ? plan.command : { ...plan.command, carried };
-  const id = newSessionId(context);
+  const id = newSessionId(deps);
   await writer.begin(id, { ...plan, command }, { actor });
   return id;
 }
 
 /** A fork never has more rights than its parent has now. */
 export async function forkCommand(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   seq: number,
   options: ForkOptions,
 ): Promise<ForkPlan> {
-  const { store, states, writer } = context;
+  const { store, states, writer } = deps;
   const from = await states.at(session, seq);
   const [record] = await store.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
   const now = await writer.current(session);

@@ -10,35 +10,35 @@ import { limit } from "../../core/limit.ts";
 import { includes } from "../../core/range.ts";
 import type { ItemRef, State } from "../../core/state.ts";
 import { readContent } from "../read/content.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { carriedOn, earlierMax } from "../read/family.ts";
 
 /** The oldest first. */
 export async function inheritedBy(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   state: State,
   seen: ReadonlySet<string> = new Set(),
 ): Promise<Inherited[]> {
   const inherited: Inherited[] = [];
   for (const { kind, seq } of state.mind.documents.values()) {
-    if (kind === "handoff") inherited.push(...(await handedOver(context, { session, seq }, seen)));
+    if (kind === "handoff") inherited.push(...(await handedOver(deps, { session, seq }, seen)));
   }
   if (inherited.length === 0) return [];
-  return unsettled(inherited, state, await retractedIn(context, session, state));
+  return unsettled(inherited, state, await retractedIn(deps, session, state));
 }
 
 /** By the session that wrote a handoff, if it is still there; else by what the handoff says. */
 async function handedOver(
-  context: Context,
+  deps: Deps,
   loaded: { readonly session: SessionId; readonly seq: number },
   seen: ReadonlySet<string>,
 ): Promise<Inherited[]> {
-  const { store, states } = context;
+  const { store, states } = deps;
   const content = await readContent(store, loaded.session, loaded.seq);
   const { path = "", text = "" } = (content ?? {}) as { readonly path?: string; readonly text?: string };
   const [from = "", position] = path.split("@");
-  const earlier = isSessionId(from) ? from : await carriedOn(context, loaded.session);
+  const earlier = isSessionId(from) ? from : await carriedOn(deps, loaded.session);
   if (earlier === null || seen.has(earlier)) return [];
   const head = await store.head(earlier);
   const seq = position === undefined ? (head?.seq ?? 0) : Number(position);
@@ -49,12 +49,12 @@ async function handedOver(
     const value = await readContent(store, earlier, at);
     items.push({ kind, key, session: earlier, seq: at, content: value });
   }
-  return [...(await inheritedBy(context, earlier, state, new Set([...seen, earlier]))), ...items];
+  return [...(await inheritedBy(deps, earlier, state, new Set([...seen, earlier]))), ...items];
 }
 
 /** What was recorded and retracted again, of the last records. */
 async function retractedIn(
-  { store }: Context,
+  { store }: Deps,
   session: SessionId,
   { seq: toSeq, mind }: State,
 ): Promise<Pick<ItemRef, "kind" | "key">[]> {

@@ -22,7 +22,7 @@ import { mayIn } from "../../core/session/lifecycle.ts";
 import { subtract } from "../../core/range.ts";
 import type { State } from "../../core/state.ts";
 import { contentOf, inflate, readContent } from "../read/content.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { inheritedBy } from "./handoff-inherit.ts";
 import { readWaiting } from "../read/inbox.ts";
 import { safeText } from "../log/redact.ts";
@@ -53,36 +53,36 @@ export interface Handoff {
 }
 
 export async function handoffSession(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   options: HandoffOptions,
   { asked = false }: { readonly asked?: boolean } = {},
 ): Promise<Handoff> {
   const tokensMax = checkHandoff(options);
-  const before = asked ? await writtenBefore(context, session) : null;
-  const first = before?.type === "handoff.written" ? await handoffIn(context, before) : null;
+  const before = asked ? await writtenBefore(deps, session) : null;
+  const first = before?.type === "handoff.written" ? await handoffIn(deps, before) : null;
   if (first !== null) return first;
-  const state = await stateNow(context, session);
-  const last = await lastHandoff(context, session, state);
+  const state = await stateNow(deps, session);
+  const last = await lastHandoff(deps, session, state);
   const isWanted = last !== null && last.tokens <= tokensMax && isBy(last, options.model);
   if (isWanted) return last;
-  const write = options.write ?? (await isWritable(context, session, state));
-  if (!write) return makeText(context, session, state, tokensMax);
+  const write = options.write ?? (await isWritable(deps, session, state));
+  if (!write) return makeText(deps, session, state, tokensMax);
   const { model } = options;
-  if (model === undefined) return writeDown(context, session, { tokensMax, asked });
-  const made = await inProse(context, session, state, { model, tokensMax });
+  if (model === undefined) return writeDown(deps, session, { tokensMax, asked });
+  const made = await inProse(deps, session, state, { model, tokensMax });
   if ("text" in made) return made;
-  return { ...(await writeDown(context, session, { tokensMax, asked })), failed: made.failed };
+  return { ...(await writeDown(deps, session, { tokensMax, asked })), failed: made.failed };
 }
 
 async function inProse(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   { standing: { status } }: State,
   wanted: { readonly model: true | string; readonly tokensMax: number },
 ): Promise<Handoff | { readonly failed: string }> {
   if (!mayIn(status, "take")) return { failed: `a session that is ${status} asks no model` };
-  return context.late.proseHandoff(context, session, wanted);
+  return deps.late.proseHandoff(deps, session, wanted);
 }
 
 /** Any is good enough for whoever wants none in particular. */
@@ -102,21 +102,21 @@ export function checkHandoff(options: HandoffOptions): number {
 }
 
 /** A session that lives elsewhere, or that only a newer program may write to, keeps its log as it is. */
-async function isWritable({ store }: Context, session: SessionId, state: State): Promise<boolean> {
+async function isWritable({ store }: Deps, session: SessionId, state: State): Promise<boolean> {
   if (!mayIn(state.standing.status, "describe") || state.standing.newer !== null) return false;
   return (await store.head(session))?.copy !== true;
 }
 
 async function writeDown(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   { tokensMax, asked }: { readonly tokensMax: number; readonly asked: boolean },
 ): Promise<Handoff> {
-  const { writer, actor } = context;
+  const { writer, actor } = deps;
   let made: Handoff | null = null;
   const build = async (state: State): Promise<CommandOf<"handoff">> => {
-    made = await makeText(context, session, state, tokensMax);
-    return handoffCommand(context, made);
+    made = await makeText(deps, session, state, tokensMax);
+    return handoffCommand(deps, made);
   };
   const { firstSeq } = await writer.change(session, build, { actor, asked });
   // The build has run, or the change would have thrown.
@@ -124,7 +124,7 @@ async function writeDown(
 }
 
 export const handoffCommand = (
-  { world }: Context,
+  { world }: Deps,
   { text, toSeq, tokens, model }: Handoff,
 ): CommandOf<"handoff"> => ({
   do: "handoff",
@@ -137,23 +137,23 @@ export const handoffCommand = (
 
 /** The handoff of a state: nothing but the log goes into it. */
 export async function makeText(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   state: State,
   tokensMax: number,
   prose?: Manner["prose"],
 ): Promise<Handoff> {
-  const source = await gatherHandoff(context, session, state);
-  const count = await context.tokenizer.counter();
+  const source = await gatherHandoff(deps, session, state);
+  const count = await deps.tokenizer.counter();
   const { text: written } = writeHandoff(source, { tokensMax, count, prose });
   // What is given back is what the log holds.
-  const text = safeText(context.world, written);
+  const text = safeText(deps.world, written);
   return { text, tokens: count(text), seq: null, toSeq: state.seq, model: prose?.model ?? null };
 }
 
 /** The last one, if it still tells how things are. */
-async function lastHandoff(context: Context, session: SessionId, state: State): Promise<Handoff | null> {
-  const { store } = context;
+async function lastHandoff(deps: Deps, session: SessionId, state: State): Promise<Handoff | null> {
+  const { store } = deps;
   const { handoff } = state.standing;
   if (handoff === null) return null;
   for (let fromSeq = handoff.seq + 1; fromSeq <= state.seq;) {
@@ -170,11 +170,11 @@ async function lastHandoff(context: Context, session: SessionId, state: State): 
     limit: 1,
     contents: true,
   });
-  return record === undefined ? null : handoffIn(context, record);
+  return record === undefined ? null : handoffIn(deps, record);
 }
 
 /** Null when its text was erased. */
-async function handoffIn({ store, tokenizer }: Context, record: StoredRecord): Promise<Handoff | null> {
+async function handoffIn({ store, tokenizer }: Deps, record: StoredRecord): Promise<Handoff | null> {
   const content = await contentOf(store, record);
   if (content === undefined) return null;
   const { text } = content as { readonly text: string };
@@ -187,12 +187,12 @@ async function handoffIn({ store, tokenizer }: Context, record: StoredRecord): P
 /** Records of changed files that are read; one may name many. */
 const changesMax = 300;
 
-async function gatherHandoff(context: Context, session: SessionId, state: State): Promise<HandoffSource> {
-  const { store } = context;
+async function gatherHandoff(deps: Deps, session: SessionId, state: State): Promise<HandoffSource> {
+  const { store } = deps;
   const fromSeq = Math.max(1, state.seq - scanRecordsMax + 1);
-  const events = await scan(context, session, { fromSeq, toSeq: state.seq });
+  const events = await scan(deps, session, { fromSeq, toSeq: state.seq });
   const waiting = (await readWaiting(store, session, state)).map(({ seq }) => seq);
-  const answerSeq = await lastAnswer(context, session, state);
+  const answerSeq = await lastAnswer(deps, session, state);
   const contents = new Map<number, unknown>();
   for (const seq of wantedSeqs({ state, events, waiting, answerSeq, fromSeq })) {
     const content = contents.has(seq) ? undefined : await readContent(store, session, seq);
@@ -203,18 +203,18 @@ async function gatherHandoff(context: Context, session: SessionId, state: State)
     at: new Date(state.at).toISOString(),
     contents,
     events,
-    changes: await readFileChanges(context, session, events),
+    changes: await readFileChanges(deps, session, events),
     fromSeq,
     waiting,
     answerSeq,
-    carriesOn: await carriedOn(context, session),
-    inherited: await inheritedBy(context, session, state),
+    carriesOn: await carriedOn(deps, session),
+    inherited: await inheritedBy(deps, session, state),
   };
 }
 
 /** Without their contents: most of them are not shown. */
 async function scan(
-  { store }: Context,
+  { store }: Deps,
   session: SessionId,
   range: { readonly fromSeq: number; readonly toSeq: number },
 ): Promise<HandoffEvent[]> {
@@ -239,7 +239,7 @@ async function scan(
 }
 
 async function readFileChanges(
-  { store }: Context,
+  { store }: Deps,
   session: SessionId,
   events: readonly HandoffEvent[],
 ): Promise<RecordedChange[]> {
@@ -256,7 +256,7 @@ async function readFileChanges(
 }
 
 /** The last answer that was not rewound away; null when there is none in reach. */
-async function lastAnswer({ store }: Context, session: SessionId, { mind }: State): Promise<number | null> {
+async function lastAnswer({ store }: Deps, session: SessionId, { mind }: State): Promise<number | null> {
   const fromSeq = Math.max(1, mind.toSeq - scanRecordsMax + 1);
   const ranges = mind.toSeq === 0 ? [] : subtract([[fromSeq, mind.toSeq]], mind.lost);
   for (const [from, to] of ranges.toReversed()) {
@@ -268,9 +268,9 @@ async function lastAnswer({ store }: Context, session: SessionId, { mind }: Stat
 }
 
 /** The handoff of a session as a document that the next one starts with. */
-export async function handoffDocument(context: Context, session: SessionId): Promise<Loaded> {
-  const { text, seq, toSeq } = await handoffSession(context, session, {});
+export async function handoffDocument(deps: Deps, session: SessionId): Promise<Loaded> {
+  const { text, seq, toSeq } = await handoffSession(deps, session, {});
   const bytes = new TextEncoder().encode(text);
-  const digest = context.world.hashBytes(bytes);
+  const digest = deps.world.hashBytes(bytes);
   return { kind: "handoff", path: `${session}@${seq ?? toSeq}`, text, digest, bytes: bytes.length };
 }

@@ -11,7 +11,7 @@ import { carryDefaults, memoryLine, rankMemory, type Carried } from "../../core/
 import type { State } from "../../core/state.ts";
 import { roughTokens } from "../../core/context/token-count.ts";
 import { readContent } from "../read/content.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { readEntry } from "../workspace/memory.ts";
 import { ifDamaged, principalOf } from "../workspace/memory-follow.ts";
 import { agentOf } from "../workspace/session-agent.ts";
@@ -35,8 +35,8 @@ const frameTokens = 10;
 const roughShare = 0.4;
 
 /** Null: nothing is relevant, or nothing is to be carried. */
-export async function carriedFor(context: Context, asked: CarryAsked): Promise<CarriedMemory | null> {
-  const { memory: reader, actor } = context;
+export async function carriedFor(deps: Deps, asked: CarryAsked): Promise<CarriedMemory | null> {
+  const { memory: reader, actor } = deps;
   const carry = carryOf(asked.definition);
   if (carry === null) return null;
   const indexed = await reader.index().catch(ifDamaged);
@@ -51,7 +51,7 @@ export async function carriedFor(context: Context, asked: CarryAsked): Promise<C
   for (const { entry, why, isRelevant } of ranked) {
     if (misfits >= misfitsMax) break;
     const id = memoryId(entry);
-    const value = values.has(id) ? values.get(id) : await readValue(context, entry);
+    const value = values.has(id) ? values.get(id) : await readValue(deps, entry);
     if (value === undefined) continue;
     const { scope, kind, key, origin } = entry;
     const item: Carried = { scope, kind, key, value, why, ...(origin === null ? {} : { origin }) };
@@ -59,7 +59,7 @@ export async function carriedFor(context: Context, asked: CarryAsked): Promise<C
     let tokens = await count(lineOf(item));
     const room = isRelevant ? carry.tokensMax : carry.tokensMax * preferencesShare;
     if (count === roughTokens && used + tokens > room * roughShare) {
-      count = (text) => context.tokenizer.count(text);
+      count = (text) => deps.tokenizer.count(text);
       used = frameTokens;
       for (const one of items) used += await count(lineOf(one));
       tokens = await count(lineOf(item));
@@ -77,8 +77,8 @@ export async function carriedFor(context: Context, asked: CarryAsked): Promise<C
 
 const lineOf = (item: Carried): string => `${memoryLine(item)}\n`;
 
-async function readValue(context: Context, entry: MemoryRef): Promise<unknown> {
-  const { value, erased } = await readEntry(context, entry);
+async function readValue(deps: Deps, entry: MemoryRef): Promise<unknown> {
+  const { value, erased } = await readEntry(deps, entry);
   return erased ? undefined : value;
 }
 
@@ -95,20 +95,20 @@ function carryOf(definition: unknown): Carry | null {
 
 /** What a fork with an objective of its own carries besides what it takes over. */
 export async function carriedForFork(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   state: State,
   objective: string | undefined,
 ): Promise<CarriedMemory | null> {
   if (objective === undefined) return null;
-  const { agent } = await agentOf(context, session, state);
+  const { agent } = await agentOf(deps, session, state);
   const name = state.standing.agent?.name ?? null;
-  const known = await alreadyCarried(context, session, state);
-  return carriedFor(context, { objective, agent: name, definition: agent, known });
+  const known = await alreadyCarried(deps, session, state);
+  return carriedFor(deps, { objective, agent: name, definition: agent, known });
 }
 
 async function alreadyCarried(
-  { store }: Context,
+  { store }: Deps,
   session: SessionId,
   { mind }: State,
 ): Promise<ReadonlySet<string>> {

@@ -9,7 +9,7 @@ import { emptyState, type ItemRef, type State } from "../../core/state.ts";
 import { SkeinError } from "../../core/error.ts";
 import { ancestry, knownSeq, ownerOf, sharedSeq, type Ancestor } from "../read/ancestry.ts";
 import { contentOf, readContent } from "../read/content.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { headOf, positionIn } from "../read/position.ts";
 
 /** One of the two sessions, as it was read. */
@@ -31,29 +31,29 @@ export interface Plan extends Merged {
 
 /** As it is, as somebody knows it already, or as it was at a position. */
 export async function readParty(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   { state, toSeq }: { readonly state?: State; readonly toSeq?: number } = {},
 ): Promise<Party> {
-  const head = await headOf(context, session);
-  const seq = toSeq === undefined ? head.seq : await positionIn(context, session, toSeq);
-  const known = state ?? (await context.states.at(session, seq));
-  const hash = seq === head.seq ? head.hash : await hashAt(context, session, seq);
-  return { session, state: known, hash, chain: await ancestry(context, session, known.seq) };
+  const head = await headOf(deps, session);
+  const seq = toSeq === undefined ? head.seq : await positionIn(deps, session, toSeq);
+  const known = state ?? (await deps.states.at(session, seq));
+  const hash = seq === head.seq ? head.hash : await hashAt(deps, session, seq);
+  return { session, state: known, hash, chain: await ancestry(deps, session, known.seq) };
 }
 
-async function hashAt({ store }: Context, session: SessionId, seq: number): Promise<string> {
+async function hashAt({ store }: Deps, session: SessionId, seq: number): Promise<string> {
   const [record] = await store.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
   if (record === undefined) throw new SkeinError("corrupt", `record ${seq} of ${session} is missing`);
   return record.hash;
 }
 
-export async function planMerge(context: Context, ours: Party, theirs: Party): Promise<Plan> {
+export async function planMerge(deps: Deps, ours: Party, theirs: Party): Promise<Plan> {
   const sinceSeq = knownSeq(ours.chain, theirs.chain, ours.state.mind.bases);
-  const since = await stateAt(context, theirs.session, sinceSeq);
-  const found = await commonGround(context, ours, theirs, since);
+  const since = await stateAt(deps, theirs.session, sinceSeq);
+  const found = await commonGround(deps, ours, theirs, since);
   const { state: base, log } = found;
-  const reader = itemReader(context);
+  const reader = itemReader(deps);
   const [before, here, there] = [new Map(), new Map(), new Map()] as Map<string, MergeItem>[];
   const names = new Set([...base.mind.items.keys(), ...theirs.state.mind.items.keys()]);
   for (const name of names) {
@@ -75,7 +75,7 @@ export async function planMerge(context: Context, ours: Party, theirs: Party): P
   };
 }
 
-const stateAt = async ({ states }: Context, session: SessionId, seq: number): Promise<State> =>
+const stateAt = async ({ states }: Deps, session: SessionId, seq: number): Promise<State> =>
   seq === 0 ? emptyState : states.at(session, seq);
 
 /**
@@ -83,7 +83,7 @@ const stateAt = async ({ states }: Context, session: SessionId, seq: number): Pr
  * learned of it, if that was later. Two that merged one another at once have no single base: then the first.
  */
 async function commonGround(
-  context: Context,
+  deps: Deps,
   ours: Party,
   theirs: Party,
   since: State,
@@ -92,7 +92,7 @@ async function commonGround(
   const backSeq = knownSeq(theirs.chain, ours.chain, theirs.state.mind.bases);
   if (backSeq <= sharedSeq(ours.chain, theirs.chain)) return first;
   if (knownSeq(theirs.chain, ours.chain, since.mind.bases) >= backSeq) return first;
-  const back = await stateAt(context, ours.session, backSeq);
+  const back = await stateAt(deps, ours.session, backSeq);
   const isLater = knownSeq(ours.chain, theirs.chain, back.mind.bases) >= since.seq;
   return isLater ? { state: back, log: ours.session } : first;
 }
@@ -113,7 +113,7 @@ function hasSpoken(ours: Party, since: State, now: State): boolean {
 }
 
 /** Reads an item once, though two sessions share it. */
-function itemReader({ store }: Context): (log: SessionId, ref: ItemRef) => Promise<MergeItem> {
+function itemReader({ store }: Deps): (log: SessionId, ref: ItemRef) => Promise<MergeItem> {
   const seen = new Map<string, MergeItem>();
   return async (log, { kind, key, status, seq, hash }) => {
     const known = hash === null ? undefined : seen.get(hash);
@@ -132,7 +132,7 @@ function itemReader({ store }: Context): (log: SessionId, ref: ItemRef) => Promi
 
 /** Who retracted an item, when and why; null when it went with a rewind. */
 export async function findRetraction(
-  { store }: Context,
+  { store }: Deps,
   { session, state }: Party,
   item: { readonly kind: string; readonly key: string },
 ): Promise<{
@@ -170,7 +170,7 @@ const lookBackSeqs = 2_000;
 
 /** What the other session's model said last, the newest last. */
 export async function lastAnswers(
-  { store }: Context,
+  { store }: Deps,
   { session, state }: Party,
   sinceSeq: number,
 ): Promise<readonly string[]> {
@@ -193,7 +193,7 @@ export async function lastAnswers(
 }
 
 /** Whether what was asked for was no step of a turn but a summary. */
-async function isAside(store: Context["store"], session: SessionId, cause: number | null): Promise<boolean> {
+async function isAside(store: Deps["store"], session: SessionId, cause: number | null): Promise<boolean> {
   if (cause === null) return false;
   const [record] = await store.read(session, { fromSeq: cause, toSeq: cause, limit: 1, contents: false });
   return record !== undefined && (JSON.parse(record.body) as { purpose?: string }).purpose === "compaction";

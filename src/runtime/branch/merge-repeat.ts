@@ -5,18 +5,18 @@
 import type { EventOf } from "../../core/event.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { contentOf } from "../read/content.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import type { MergeReport } from "./merge.ts";
 import { writtenBefore } from "../log/workspace-log.ts";
 
 /** Null when it was not done before, or broken off: then the rest of it is done now. */
 export async function mergedBefore(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   from: SessionId,
 ): Promise<MergeReport | null> {
-  const { store } = context;
-  const first = await writtenBefore(context, session);
+  const { store } = deps;
+  const first = await writtenBefore(deps, session);
   if (first === null) return null;
   const toSeq = (await store.head(session))?.seq ?? 0;
   const range = { fromSeq: first.seq, toSeq, limit: 1, types: ["session.merged"], contents: true };

@@ -18,7 +18,7 @@ import { findSession } from "../read/find.ts";
 import { findRetraction, lastAnswers, planMerge, readParty, type Party, type Plan } from "./merge-plan.ts";
 import { mergedBefore } from "./merge-repeat.ts";
 import { parseResolution, type MergeAnswer } from "./merge-answer.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 
 /** What one session has of an item that both have changed, or what both had before. */
 export interface MergeSide {
@@ -86,30 +86,30 @@ export interface MergeReport {
 }
 
 export async function mergeSession(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   options: MergeOptions,
 ): Promise<MergeReport> {
   checkMerge(options);
-  const from = await findSession(context.store, options.from);
+  const from = await findSession(deps.store, options.from);
   if (from === session) {
     throw new SkeinError("invalid", "a session cannot be merged with itself", {
       hint: "name the session that it comes from",
     });
   }
-  const before = await mergedBefore(context, session, from);
+  const before = await mergedBefore(deps, session, from);
   if (before !== null) return before;
   const { toSeq } = options;
-  const theirs = await readParty(context, from, toSeq === undefined ? {} : { toSeq });
+  const theirs = await readParty(deps, from, toSeq === undefined ? {} : { toSeq });
   const work: Work = { options, theirs, answers: new Map(), taken: [], settled: new Map() };
   for (let tries = 0; tries < limit.conflictRetriesMax; tries++) {
-    const ours = await readParty(context, session, { state: await context.writer.current(session) });
+    const ours = await readParty(deps, session, { state: await deps.writer.current(session) });
     if (options.dryRun !== true) checkStatus(ours);
-    const plan = await planMerge(context, ours, theirs);
-    const answered = await settleConflicts(context, work, ours, plan);
-    const report = await reportOf(context, work, plan, answered);
+    const plan = await planMerge(deps, ours, theirs);
+    const answered = await settleConflicts(deps, work, ours, plan);
+    const report = await reportOf(deps, work, plan, answered);
     if (options.dryRun === true || !report.ok || report.range === null) return report;
-    const written = await write(context, work, ours, report);
+    const written = await write(deps, work, ours, report);
     if (written !== null) return { ...report, written };
   }
   throw new SkeinError("conflict", `${session} changes too fast to be merged into`, {
@@ -152,9 +152,9 @@ function checkStatus({ session, state }: Party): void {
   });
 }
 
-async function settleConflicts(context: Context, work: Work, ours: Party, plan: Plan): Promise<Answered> {
+async function settleConflicts(deps: Deps, work: Work, ours: Party, plan: Plan): Promise<Answered> {
   const shown: MergeConflict[] = [];
-  for (const triple of plan.conflicts) shown.push(await showConflict(context, ours, work.theirs, triple));
+  for (const triple of plan.conflicts) shown.push(await showConflict(deps, ours, work.theirs, triple));
   const { resolve: given = {} } = work.options;
   if (typeof given !== "function") checkNames(given, shown);
   const settled: Settled[] = [];
@@ -210,20 +210,15 @@ function checkNames(given: Readonly<Record<string, MergeAnswer>>, conflicts: rea
   });
 }
 
-async function showConflict(
-  context: Context,
-  ours: Party,
-  theirs: Party,
-  triple: Triple,
-): Promise<MergeConflict> {
+async function showConflict(deps: Deps, ours: Party, theirs: Party, triple: Triple): Promise<MergeConflict> {
   const { name, kind, key, base } = triple;
   return {
     name,
     kind,
     key,
     base: base && sideOf(base),
-    ours: triple.ours === null ? await goneSide(context, ours, triple) : sideOf(triple.ours),
-    theirs: triple.theirs === null ? await goneSide(context, theirs, triple) : sideOf(triple.theirs),
+    ours: triple.ours === null ? await goneSide(deps, ours, triple) : sideOf(triple.ours),
+    theirs: triple.theirs === null ? await goneSide(deps, theirs, triple) : sideOf(triple.theirs),
   };
 }
 
@@ -237,14 +232,14 @@ const sideOf = ({ value, status, actor, at, because, seq, erased }: MergeItem): 
   gone: erased ? "erased" : null,
 });
 
-async function goneSide(context: Context, party: Party, item: Triple): Promise<MergeSide> {
-  const found = await findRetraction(context, party, item);
+async function goneSide(deps: Deps, party: Party, item: Triple): Promise<MergeSide> {
+  const found = await findRetraction(deps, party, item);
   const nobody = { actor: null, at: null, because: null, seq: null };
   return { value: null, status: null, ...(found ?? nobody), gone: found === null ? "rewound" : "retracted" };
 }
 
 async function reportOf(
-  context: Context,
+  deps: Deps,
   work: Work,
   plan: Plan,
   { settled, open }: Answered,
@@ -261,10 +256,10 @@ async function reportOf(
     : mergeSummary({
         from,
         ...range,
-        objective: await objectiveOf(context, theirs),
+        objective: await objectiveOf(deps, theirs),
         taken,
         settled,
-        answers: plan.isSaid ? await lastAnswers(context, theirs, plan.sinceSeq) : [],
+        answers: plan.isSaid ? await lastAnswers(deps, theirs, plan.sinceSeq) : [],
         words: options.summary,
       });
   return {
@@ -282,7 +277,7 @@ async function reportOf(
   };
 }
 
-async function objectiveOf({ store }: Context, { session, state }: Party): Promise<string | null> {
+async function objectiveOf({ store }: Deps, { session, state }: Party): Promise<string | null> {
   const { objective } = state.standing;
   const content = objective === null ? undefined : await readContent(store, session, objective.seq);
   const told = (content as { objective?: unknown } | undefined)?.objective;
@@ -294,7 +289,7 @@ async function objectiveOf({ store }: Context, { session, state }: Party): Promi
  * off in between, the same merge again does the rest. Null when this session changed meanwhile.
  */
 async function write(
-  { writer, actor }: Context,
+  { writer, actor }: Deps,
   work: Work,
   { session, state }: Party,
   report: MergeReport,

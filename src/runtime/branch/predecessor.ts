@@ -7,7 +7,7 @@ import type { Ref, State } from "../../core/state.ts";
 import type { Store } from "../../store/port.ts";
 import type { Taken } from "./carry-over.ts";
 import { contentOf, readContent } from "../read/content.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { findSession } from "../read/find.ts";
 import { assertReviewed } from "../govern/review.ts";
 import { readRules } from "../govern/rules.ts";
@@ -104,15 +104,15 @@ export interface CarriedOn {
  * that tells how things are: should the new session not come about, the next attempt finds it.
  */
 export async function carryOn(
-  context: Context,
+  deps: Deps,
   idOrEnding: string,
   objective: string | undefined,
 ): Promise<CarriedOn> {
-  const { store } = context;
+  const { store } = deps;
   const from = await findSession(store, idOrEnding);
-  const state = await stateNow(context, from);
+  const state = await stateNow(deps, from);
   assertReviewed(from, state);
   const told = await objectiveFor(store, from, state, objective);
   const taken = await takeOver(store, from, state);
-  return { from, objective: told, taken, handoff: await handoffDocument(context, from) };
+  return { from, objective: told, taken, handoff: await handoffDocument(deps, from) };
 }

@@ -15,7 +15,7 @@ import { changedBefore } from "../log/request-scope.ts";
 import { assertReviewed } from "../govern/review.ts";
 import { fileConflict, filesOf, putsOf, readChanges, type Unkept } from "../read/file-versions.ts";
 import { headOf } from "../read/position.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { isFree } from "../read/lease-status.ts";
 import { readBindings } from "../read/bindings.ts";
 import type { Written } from "../log/append-result.ts";
@@ -45,22 +45,22 @@ export interface Rewound extends Written {
 const triesMax = 5;
 
 export async function rewindFiles(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   toSeq: number,
   options: Omit<RewindOptions, "files">,
 ): Promise<Rewound> {
-  const { writer, actor } = context;
+  const { writer, actor } = deps;
   // Files that were changed since the first time are not put back by the second.
-  const before = await changedBefore(context, session);
+  const before = await changedBefore(deps, session);
   if (before !== null) {
     const { firstSeq: seq, headSeq, duplicate } = before;
     return { seq, headSeq, duplicate, files: { restored: [], unkept: [] } };
   }
-  const earlier = await context.states.at(session, toSeq);
+  const earlier = await deps.states.at(session, toSeq);
   for (let tries = 1; ; tries++) {
-    const head = await restingHead(context, session);
-    const { puts, changed, unkept } = await putBack(context, session, { toSeq, headSeq: head });
+    const head = await restingHead(deps, session);
+    const { puts, changed, unkept } = await putBack(deps, session, { toSeq, headSeq: head });
     try {
       const command = { do: "rewind", earlier, ...options, changed } as const;
       const { firstSeq, ...done } = await writer.change(session, command, { actor, expectSeq: head });
@@ -74,21 +74,21 @@ export async function rewindFiles(
 }
 
 /** The last position of a session that can be rewound, and that nobody runs. */
-async function restingHead(context: Context, session: SessionId): Promise<number> {
-  const { status } = (await context.writer.current(session)).standing;
+async function restingHead(deps: Deps, session: SessionId): Promise<number> {
+  const { status } = (await deps.writer.current(session)).standing;
   if (!mayIn(status, "rewind"))
     throw new SkeinError("refused", `a session that is ${status} cannot be rewound`, {
       hint: wayOut[status],
     });
-  const { seq, lease } = await headOf(context, session);
-  if (isFree(context, lease)) return seq;
+  const { seq, lease } = await headOf(deps, session);
+  if (isFree(deps, lease)) return seq;
   throw new SkeinError("conflict", `the session is run by ${lease?.holder ?? "somebody"}`, {
     hint: "files are put back only while nobody changes them: wait, or interrupt it",
   });
 }
 
 async function putBack(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   { toSeq, headSeq }: { readonly toSeq: number; readonly headSeq: number },
 ): Promise<{
@@ -96,11 +96,11 @@ async function putBack(
   readonly changed: readonly TreeChange[];
   readonly unkept: readonly Unkept[];
 }> {
-  const state = await context.writer.current(session);
+  const state = await deps.writer.current(session);
   assertReviewed(session, state);
-  const changes = await readChanges(context.store, session, { fromSeq: toSeq + 1, toSeq: headSeq });
-  const bound = await readBindings(context, session, state);
-  const files = await filesOf(context, bound);
+  const changes = await readChanges(deps.store, session, { fromSeq: toSeq + 1, toSeq: headSeq });
+  const bound = await readBindings(deps, session, state);
+  const files = await filesOf(deps, bound);
   const { puts, unbound, unkept } = putsOf(files, changes);
   if (unbound.length > 0) {
     const names = unbound.map((name) => JSON.stringify(name)).join(", ");
@@ -108,7 +108,7 @@ async function putBack(
       hint: "bind it again with mode write, or rewind without files",
     });
   }
-  const conflicts = await files.restore(puts, fileBlobs(context));
+  const conflicts = await files.restore(puts, fileBlobs(deps));
   if (conflicts.length > 0) throw fileConflict(conflicts);
   // What the session itself had put back before was only held against what is there.
   const moved = puts.filter(({ expect, to }) => !isSameVersion(expect, to));

@@ -48,19 +48,19 @@ export interface ContextOptions {
 
 /** What was sent by the request at a position, or what the next one after it would send. */
 export async function readContext(
-  context: ContextWorld,
+  deps: ContextWorld,
   session: SessionId,
   options: ContextOptions,
 ): Promise<Context> {
   const { atSeq, uncompacted = false, whole = false } = options;
-  await freshen(context, session);
-  const event = await readOne(context, session, atSeq);
-  if (event?.type === "model.requested") return rebuild(context, session, event, { uncompacted, whole });
-  const state = await context.states.at(session, atSeq);
-  return nextContext(context, session, {
+  await freshen(deps, session);
+  const event = await readOne(deps, session, atSeq);
+  if (event?.type === "model.requested") return rebuild(deps, session, event, { uncompacted, whole });
+  const state = await deps.states.at(session, atSeq);
+  return nextContext(deps, session, {
     state,
-    settings: options.settings ?? (await lastSettings(context, session, state)),
-    inputs: await nextTaken(context.store, session, state),
+    settings: options.settings ?? (await lastSettings(deps, session, state)),
+    inputs: await nextTaken(deps.store, session, state),
     uncompacted,
     whole,
     ...(options.renderer === undefined ? {} : { renderer: options.renderer }),
@@ -83,7 +83,7 @@ export interface NextOptions {
 
 /** What a request right after a state would send. Its digest is the one that the request must record. */
 export async function nextContext(
-  context: ContextWorld,
+  deps: ContextWorld,
   session: SessionId,
   options: NextOptions,
 ): Promise<Context> {
@@ -96,25 +96,25 @@ export async function nextContext(
     });
   }
   const taken = inputs.map(([seq]) => seq);
-  await freshen(context, session);
-  const source = await gather(context, session, { state, settings, taken, uncompacted, whole, toSeq });
+  await freshen(deps, session);
+  const source = await gather(deps, session, { state, settings, taken, uncompacted, whole, toSeq });
   const asked = options.prompt === undefined ? {} : { prompt: options.prompt };
   const { parts, reasons } = render({ ...source, ...asked });
-  const digest = contextDigest(context.world.digest, parts);
+  const digest = contextDigest(deps.world.digest, parts);
   const { model } = settings;
   const made = { parts, reasons, digest, renderer, model, settings, state, inputs };
   return { ...made, requestSeq: null, matches: null };
 }
 
 async function rebuild(
-  context: ContextWorld,
+  deps: ContextWorld,
   session: SessionId,
   { seq, body, content }: EventOf<"model.requested">,
   { uncompacted, whole }: Pick<Wanted, "uncompacted" | "whole">,
 ): Promise<Context> {
   const settings = (content?.settings as Settings | undefined) ?? { model: body.model, images: false };
-  const next = await nextContext(context, session, {
-    state: await context.states.at(session, seq - 1),
+  const next = await nextContext(deps, session, {
+    state: await deps.states.at(session, seq - 1),
     settings,
     inputs: body.inputs,
     renderer: body.renderer,
@@ -150,7 +150,7 @@ interface Wanted {
   readonly toSeq: number;
 }
 
-async function gather(context: ContextWorld, session: SessionId, wanted: Wanted): Promise<ContextSource> {
+async function gather(deps: ContextWorld, session: SessionId, wanted: Wanted): Promise<ContextSource> {
   const { state, settings, taken, uncompacted, whole, toSeq } = wanted;
   const { mind, standing } = state;
   const boundary = boundaryOf(wanted);
@@ -158,13 +158,13 @@ async function gather(context: ContextWorld, session: SessionId, wanted: Wanted)
   const add = whole ? makeWhole(session) : () => undefined;
   const fetch = async (seqs: readonly number[]): Promise<void> => {
     for (const seq of new Set(seqs)) {
-      const event = events.get(seq) ?? (await readOne(context, session, seq));
+      const event = events.get(seq) ?? (await readOne(deps, session, seq));
       if (event === undefined) continue;
       add(event);
       events.set(seq, event);
     }
   };
-  const objectiveSeq = await objectiveAt(context, session, state, boundary);
+  const objectiveSeq = await objectiveAt(deps, session, state, boundary);
   const prunes = mind.overlays.filter(({ strategy }) => strategy === "prune");
   await fetch([
     1,
@@ -181,7 +181,7 @@ async function gather(context: ContextWorld, session: SessionId, wanted: Wanted)
   const fromSeq = (boundary?.toSeq ?? 0) + 1;
   const key = JSON.stringify([fromSeq, prunes.map(({ seq }) => seq), uncompacted, mind.lost]);
   const window = { fromSeq, toSeq, key, lost: mind.lost, add };
-  for (const event of await readWindow(context, session, window, isPruned)) {
+  for (const event of await readWindow(deps, session, window, isPruned)) {
     if (isInput(event)) events.set(event.seq, event);
     else transcript.push(event);
   }

@@ -6,7 +6,7 @@ import type { Part, Settings } from "../../core/context/part.ts";
 import { estimateError } from "../../core/context/token-count.ts";
 import { zoneTokens, type ZoneTokens } from "../../core/context/zone.ts";
 import { readContext } from "./context-reader.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { agentOf } from "../workspace/session-agent.ts";
 import { modelOf, settingsFor } from "./model-settings.ts";
 
@@ -33,28 +33,28 @@ export interface RenderedContext {
 }
 
 export async function showContext(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   options: { readonly atSeq: number; readonly uncompacted?: boolean },
 ): Promise<RenderedContext> {
-  const settings = await nextSettings(context, session);
-  const read = await readContext(context, session, { ...options, ...settings, whole: true });
-  const { tokens, perPart } = await context.tokenizer.estimate(read.parts);
+  const settings = await nextSettings(deps, session);
+  const read = await readContext(deps, session, { ...options, ...settings, whole: true });
+  const { tokens, perPart } = await deps.tokenizer.estimate(read.parts);
   const { parts, reasons, digest, renderer, model, requestSeq, matches } = read;
   const counted = reasons.map((reason, place) => ({ ...reason, tokens: perPart[place] ?? 0 }));
-  const windowTokens = await modelOf(context, model).then(
+  const windowTokens = await modelOf(deps, model).then(
     ({ facts }) => facts.windowTokens,
     () => null,
   );
   const shown = { parts, reasons: counted, digest, renderer, model, requestSeq, matches, tokens };
-  const { agent } = await agentOf(context, session, read.state);
+  const { agent } = await agentOf(deps, session, read.state);
   const zones = zoneTokens(windowTokens, agentRules(agent).zones);
-  return { ...shown, ...(await compareCounts(context, session, requestSeq)), windowTokens, zones };
+  return { ...shown, ...(await compareCounts(deps, session, requestSeq)), windowTokens, zones };
 }
 
 /** The provider's own count beside what was estimated before the request. */
 async function compareCounts(
-  { store }: Context,
+  { store }: Deps,
   session: SessionId,
   requestSeq: number | null,
 ): Promise<Pick<RenderedContext, "countedTokens" | "estimateError">> {
@@ -73,9 +73,9 @@ async function compareCounts(
 }
 
 /** How the next request would ask; nothing when the model cannot be had, then as the last request did. */
-async function nextSettings(context: Context, session: SessionId): Promise<{ readonly settings?: Settings }> {
-  const state = await context.writer.current(session);
-  const { agent } = await agentOf(context, session, state);
-  const model = await modelOf(context, state.standing.model ?? agent?.model).catch(() => null);
+async function nextSettings(deps: Deps, session: SessionId): Promise<{ readonly settings?: Settings }> {
+  const state = await deps.writer.current(session);
+  const { agent } = await agentOf(deps, session, state);
+  const model = await modelOf(deps, state.standing.model ?? agent?.model).catch(() => null);
   return model === null ? {} : { settings: settingsFor(model, agent) };
 }

@@ -3,7 +3,7 @@ import type { AgentDefinition } from "../../core/workspace/agent.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { Settings } from "../../core/context/part.ts";
 import type { Model } from "../../model/port.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 
 /** How the model is asked. */
 export function settingsFor({ name, facts }: Model, agent: AgentDefinition | null): Settings {
@@ -16,12 +16,12 @@ export function settingsFor({ name, facts }: Model, agent: AgentDefinition | nul
   };
 }
 
-export async function modelOf(context: Context, name: string | undefined): Promise<Model> {
-  if (context.models === undefined) {
+export async function modelOf(deps: Deps, name: string | undefined): Promise<Model> {
+  if (deps.models === undefined) {
     throw new SkeinError("unavailable", "this engine was opened without models", {
       hint: "give openEngine the option models",
     });
   }
-  const models = await context.models();
+  const models = await deps.models();
   return models.model(name ?? models.byDefault);
 }

@@ -7,7 +7,7 @@ import { limit } from "../../core/limit.ts";
 import { statuses, type Status } from "../../core/session/lifecycle.ts";
 import type { TriggerSpec } from "../../core/trigger/trigger.ts";
 import type { Page, StoreStats, WorkerRow } from "../../store/port.ts";
-import { askedContext, madeBefore, newSessionId, type Asked } from "../log/request-scope.ts";
+import { requestDeps, madeBefore, newSessionId, type Asked } from "../log/request-scope.ts";
 import {
   addAgent,
   listAgents,
@@ -42,10 +42,10 @@ import type {
   RememberOptions,
 } from "../workspace/memory.ts";
 import { queryLine } from "../read/query-queue.ts";
-import { makeContext, type EngineOptions } from "./make-deps.ts";
+import { makeDeps, type EngineOptions } from "./make-deps.ts";
 import { checkOpen } from "../options.ts";
 import { keepBytes } from "../log/redact.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { checkActor } from "../log/seal.ts";
 import { Session } from "./session.ts";
 import { standingRows, type StandingRow } from "../read/session-list.ts";
@@ -77,35 +77,35 @@ export interface SessionsOptions {
 }
 
 export class Engine implements AsyncDisposable {
-  readonly #context: Context;
+  readonly #deps: Deps;
   readonly #workers: Set<Worker>;
   #closed: Promise<void> | null = null;
 
   /** `shared`: what another engine has open already; it closes that, and this one never does. */
-  constructor(options: EngineOptions, shared?: { readonly context: Context; readonly workers: Set<Worker> }) {
-    this.#context = shared?.context ?? makeContext(options);
+  constructor(options: EngineOptions, shared?: { readonly deps: Deps; readonly workers: Set<Worker> }) {
+    this.#deps = shared?.deps ?? makeDeps(options);
     this.#workers = shared?.workers ?? new Set();
     if (shared !== undefined) this.#closed = Promise.resolve();
   }
 
   /** The same engine for somebody else: what is done through it, this actor did. Closing it does nothing. */
   as(actor: string): Engine {
-    const context = { ...this.#context, actor: checkActor(actor) };
-    const { store, world } = context;
-    return new Engine({ store, world }, { context, workers: this.#workers });
+    const deps = { ...this.#deps, actor: checkActor(actor) };
+    const { store, world } = deps;
+    return new Engine({ store, world }, { deps, workers: this.#workers });
   }
 
   /** What its handles share: for the server, in the same process. */
-  static contextOf(engine: Engine): Context {
-    return engine.#context;
+  static depsOf(engine: Engine): Deps {
+    return engine.#deps;
   }
 
   /** The same engine for one call from outside: with the caller's key, and held to where a session is. */
   static asking(engine: Engine, asked: Asked): Engine {
-    const context = askedContext(engine.#context, asked);
-    if (context === engine.#context) return engine;
-    const { store, world } = context;
-    return new Engine({ store, world }, { context, workers: engine.#workers });
+    const deps = requestDeps(engine.#deps, asked);
+    if (deps === engine.#deps) return engine;
+    const { store, world } = deps;
+    return new Engine({ store, world }, { deps, workers: engine.#workers });
   }
 
   /** Opens a session: one objective, and what it starts with; or with `from`, what another leaves it. */
@@ -113,19 +113,19 @@ export class Engine implements AsyncDisposable {
     options: OpenOptions & ({ readonly objective: string } | { readonly from: string }),
   ): Promise<Session> {
     checkOpen(options);
-    const { writer, actor, store } = this.#context;
-    const before = await madeBefore(this.#context);
+    const { writer, actor, store } = this.#deps;
+    const before = await madeBefore(this.#deps);
     if (before !== null)
-      return new Session(this.#context, before, await carriedAgain(this.#context, before, options));
-    const { opening, carriedOver } = await prepareCarried(this.#context, options);
-    const id = newSessionId(this.#context);
+      return new Session(this.#deps, before, await carriedAgain(this.#deps, before, options));
+    const { opening, carriedOver } = await prepareCarried(this.#deps, options);
+    const id = newSessionId(this.#deps);
     await writer.begin(id, { command: { do: "open", workspace: store.workspace, ...opening } }, { actor });
-    return new Session(this.#context, id, carriedOver);
+    return new Session(this.#deps, id, carriedOver);
   }
 
   /** A handle on a session that exists. An id may be given by any ending that only one session has. */
   async session(idOrEnding: string): Promise<Session> {
-    return new Session(this.#context, await this.#find(idOrEnding));
+    return new Session(this.#deps, await this.#find(idOrEnding));
   }
 
   /** Sessions and how they stand, the most recently active first, in pages. */
@@ -144,42 +144,42 @@ export class Engine implements AsyncDisposable {
       });
     }
     const filter = wanted === undefined ? rest : { ...rest, status: wanted };
-    const { store, world } = this.#context;
+    const { store, world } = this.#deps;
     const page = await store.list(filter, cursor === undefined ? { limit: count } : { limit: count, cursor });
     return { ...page, rows: await standingRows(store, page.rows, world.now()) };
   }
 
   /** The family of a session: what was forked from what, and what was merged. */
   async lineage(idOrEnding: string): Promise<Lineage> {
-    return (await import("../read/lineage.ts")).readLineage(this.#context, await this.#find(idOrEnding));
+    return (await import("../read/lineage.ts")).readLineage(this.#deps, await this.#find(idOrEnding));
   }
 
   /** Adds a version of an agent. The definition that is its newest version already is no new one. */
   addAgent(definition: AgentDefinition): Promise<AgentVersion> {
-    return addAgent(this.#context, definition);
+    return addAgent(this.#deps, definition);
   }
 
   /** The newest version of every agent of the workspace, by name. */
   agents(): Promise<AgentSummary[]> {
-    return listAgents(this.#context);
+    return listAgents(this.#deps);
   }
 
   /** An agent by its name, with its definition; the newest version, or an earlier one. */
   async agent(name: string, options: { readonly version?: number } = {}): Promise<AgentVersion> {
     checkOptions("agent", options, ["version"]);
-    return showAgent(this.#context, name, options.version);
+    return showAgent(this.#deps, name, options.version);
   }
 
   /** What is remembered, the newest first: all of it, or of one scope or owner, or what has these words. */
   async memory(options: MemoryOptions = {}): Promise<MemoryEntry[]> {
     checkOptions("memory", options, ["scope", "owner", "text"]);
-    return listMemory(this.#context, options);
+    return listMemory(this.#deps, options);
   }
 
   /** Puts into memory what comes from no session: a preference, a rule of the house. */
   async remember(options: RememberOptions): Promise<MemoryEntry> {
     checkOptions("remember", options, ["scope", "owner", "kind", "key", "value", "because"]);
-    return remember(this.#context, options);
+    return remember(this.#deps, options);
   }
 
   /**
@@ -188,14 +188,14 @@ export class Engine implements AsyncDisposable {
    */
   async forget(options: ForgetOptions): Promise<Forgotten> {
     checkOptions("forget", options, ["scope", "owner", "kind", "key", "reason", "erase"]);
-    if (options.erase !== true) return forget(this.#context, options);
-    return (await import("../govern/erase-memory.ts")).forgetForGood(this.#context, options);
+    if (options.erase !== true) return forget(this.#deps, options);
+    return (await import("../govern/erase-memory.ts")).forgetForGood(this.#deps, options);
   }
 
   /** Events of all logs: at least once, in order within each. `position` is where to go on. */
   async feed(options: { readonly after?: string; readonly limit?: number } = {}): Promise<FeedEvents> {
     checkOptions("feed", options, ["after", "limit"]);
-    const { store } = this.#context;
+    const { store } = this.#deps;
     return readFeedPage(store, options.after ?? null, Math.min(options.limit ?? 100, limit.pageRecordsMax));
   }
 
@@ -206,7 +206,7 @@ export class Engine implements AsyncDisposable {
   ): Promise<Hit[]> {
     checkOptions("search", options, ["session", "limit", "progress"]);
     if (typeof text !== "string") throw new SkeinError("invalid", `search: ${quote(text)} is no text`);
-    const { store, states } = this.#context;
+    const { store, states } = this.#deps;
     const only = options.session === undefined ? undefined : await this.#find(options.session);
     return search(store, states, text, {
       ...(only === undefined ? {} : { session: only }),
@@ -224,7 +224,7 @@ export class Engine implements AsyncDisposable {
     if (typeof sql !== "string" || sql.trim() === "" || sql.length > limit.queryCharsMax) {
       throw new SkeinError("invalid", `a query is a text of 1 to ${limit.queryCharsMax} characters`);
     }
-    const { store, states, actor } = this.#context;
+    const { store, states, actor } = this.#deps;
     const { progress, signal } = options;
     await catchUp(store, states, progress);
     const { queryRowsMax, queryBytesMax: bytesMax, queryMs: timeoutMs } = limit;
@@ -234,7 +234,7 @@ export class Engine implements AsyncDisposable {
 
   async #familyOf(session: SessionId): Promise<readonly SessionId[]> {
     const { readFamily } = await import("../read/family.ts");
-    return (await readFamily(this.#context, session)).relatives.map((relative) => relative.session);
+    return (await readFamily(this.#deps, session)).relatives.map((relative) => relative.session);
   }
 
   /** What model calls have cost, by group, the most expensive first; by day, the latest first. */
@@ -253,17 +253,17 @@ export class Engine implements AsyncDisposable {
   async verify(options: VerifyAllOptions = {}): Promise<VerifyAllReport> {
     checkOptions("verify", options, ["progress", "anchor"]);
     const { verifyAll } = await import("../govern/verify-all.ts");
-    return verifyAll(this.#context, options);
+    return verifyAll(this.#deps, options);
   }
 
   /** Lists the heads of all logs in the workspace's log, and gives the root to be kept elsewhere. */
   async anchor(options: AnchorOptions = {}): Promise<Anchor> {
-    return (await import("../govern/anchor.ts")).makeAnchor(this.#context, options);
+    return (await import("../govern/anchor.ts")).makeAnchor(this.#deps, options);
   }
 
   /** Accepts the logs as they are, after a restore that was meant: verify reports them no more. */
   async acceptAnchor(options: AcceptOptions): Promise<Accepted> {
-    return (await import("../govern/anchor.ts")).acceptHeads(this.#context, options);
+    return (await import("../govern/anchor.ts")).acceptHeads(this.#deps, options);
   }
 
   /** Finds secrets that got in earlier, in one session or all logs. Never gives a value. */
@@ -271,24 +271,24 @@ export class Engine implements AsyncDisposable {
     const { checkScan, scan } = await import("../govern/scan.ts");
     checkScan(options);
     const { session, progress } = options;
-    const logs = session === undefined ? everyLog(this.#context.store) : only(await this.#find(session));
-    return scan(this.#context, logs, { whole: session !== undefined, progress });
+    const logs = session === undefined ? everyLog(this.#deps.store) : only(await this.#find(session));
+    return scan(this.#deps, logs, { whole: session !== undefined, progress });
   }
 
   /** A session as a bundle, made as it is read. With `move` it leaves: nothing more is written to it here. */
   async *export(idOrEnding: string, options: ExportOptions = {}): AsyncGenerator<Uint8Array> {
     const { exportBundle } = await import("../transfer/bundle.ts");
-    yield* exportBundle(this.#context, await this.#find(idOrEnding), options);
+    yield* exportBundle(this.#deps, await this.#find(idOrEnding), options);
   }
 
   /** Takes in a bundle. Nothing of it is seen before all of it was verified. Twice is as good as once. */
   async import(source: AsyncIterable<Uint8Array>, options: ImportOptions = {}): Promise<ImportReport> {
-    return (await import("../transfer/import.ts")).importBundle(this.#context, source, options);
+    return (await import("../transfer/import.ts")).importBundle(this.#deps, source, options);
   }
 
   /** Moves every session to another store, with what the workspace knows. Doing it again goes on with it. */
   async migrate(options: MigrateAllOptions): Promise<MigrateAllReport> {
-    return (await import("../transfer/move-all.ts")).migrateAll(this.#context, options);
+    return (await import("../transfer/move-all.ts")).migrateAll(this.#deps, options);
   }
 
   /** What a person sends: an input with a topic, held to the contract that the session has for it. */
@@ -298,98 +298,93 @@ export class Engine implements AsyncDisposable {
     options: { readonly topic?: string; readonly key?: string } = {},
   ): Promise<Written> {
     checkOptions("send", options, ["topic", "key"]);
-    return (await import("../message/send.ts")).sendInput(
-      this.#context,
-      await this.#find(to),
-      message,
-      options,
-    );
+    return (await import("../message/send.ts")).sendInput(this.#deps, await this.#find(to), message, options);
   }
 
   /** Goes on with messages to other stores that wait, and gives up requests whose time is over. */
   async deliver(options: { readonly progress?: DeliverProgress } = {}): Promise<DeliverReport> {
     checkOptions("deliver", options, ["progress"]);
-    return (await import("../message/deliver.ts")).deliverAll(this.#context, options.progress);
+    return (await import("../message/deliver.ts")).deliverAll(this.#deps, options.progress);
   }
 
   /** Forgets everything derived and makes it again from the logs. */
   async rebuild(options: { readonly progress?: Progress } = {}): Promise<RebuildReport> {
     checkOptions("rebuild", options, ["progress"]);
-    return rebuild(this.#context, everyLog(this.#context.store), options.progress);
+    return rebuild(this.#deps, everyLog(this.#deps.store), options.progress);
   }
 
   /** Deletes a session for good. Forks keep what they share with it. */
   async delete(idOrEnding: string, options: { readonly reason?: string } = {}): Promise<void> {
     checkOptions("delete", options, ["reason"]);
-    const { store, once } = this.#context;
-    if ((await writtenBefore(this.#context)) === null)
-      await dropSessions(this.#context, [{ ...options, session: await this.#find(idOrEnding) }], once);
+    const { store, once } = this.#deps;
+    if ((await writtenBefore(this.#deps)) === null)
+      await dropSessions(this.#deps, [{ ...options, session: await this.#find(idOrEnding) }], once);
     await store.sweep();
   }
 
   /** Does what policies say is due, beside whatever else goes on; with `dryRun`, says what that would be. */
   async retain(options: RetainOptions = {}): Promise<RetainReport> {
-    return (await import("../govern/retain.ts")).retain(this.#context, options);
+    return (await import("../govern/retain.ts")).retain(this.#deps, options);
   }
 
   /** Sets a policy of the workspace, or replaces the one of this name. `retain` follows it. */
   async setPolicy(name: string, policy: Policy, options: SetPolicyOptions = {}): Promise<PolicyEntry> {
-    return (await import("../workspace/policies.ts")).setPolicy(this.#context, name, policy, options);
+    return (await import("../workspace/policies.ts")).setPolicy(this.#deps, name, policy, options);
   }
 
   /** Takes a policy away. What it did stays done. */
   async removePolicy(name: string): Promise<void> {
-    return (await import("../workspace/policies.ts")).removePolicy(this.#context, name);
+    return (await import("../workspace/policies.ts")).removePolicy(this.#deps, name);
   }
 
   /** Commands that are always allowed, in every session of the workspace. */
   async approvals(): Promise<Approval[]> {
-    return (await import("../workspace/approvals.ts")).listApprovals(this.#context);
+    return (await import("../workspace/approvals.ts")).listApprovals(this.#deps);
   }
 
   /** Ends a saved approval: the command is asked about again. */
   async revokeApproval(name: string): Promise<void> {
-    return (await import("../workspace/approvals.ts")).revokeApproval(this.#context, name);
+    return (await import("../workspace/approvals.ts")).revokeApproval(this.#deps, name);
   }
 
   /** The policies of the workspace, by name; the default is among them unless it was replaced. */
   async policies(): Promise<PolicyEntry[]> {
-    return (await import("../workspace/policies.ts")).listPolicies(this.#context);
+    return (await import("../workspace/policies.ts")).listPolicies(this.#deps);
   }
 
   /** Issues a token, by which programs come in over the network. It is shown this once. */
   async addToken(options: AddTokenOptions): Promise<IssuedToken> {
-    return (await import("../workspace/tokens.ts")).addToken(this.#context, options);
+    return (await import("../workspace/tokens.ts")).addToken(this.#deps, options);
   }
 
   /** The tokens that hold, the newest first; with `all`, also those that were revoked or have expired. */
   async tokens(options: TokensOptions = {}): Promise<TokenEntry[]> {
-    return (await import("../workspace/tokens.ts")).listTokens(this.#context, options);
+    return (await import("../workspace/tokens.ts")).listTokens(this.#deps, options);
   }
 
   /** Ends a token: here at once, in other processes within a second. */
   async revokeToken(idOrEnding: string, options: { readonly reason?: string } = {}): Promise<TokenEntry> {
-    return (await import("../workspace/tokens.ts")).revokeToken(this.#context, idOrEnding, options);
+    return (await import("../workspace/tokens.ts")).revokeToken(this.#deps, idOrEnding, options);
   }
 
   /** Sets a hook: an address that is told of events from now on. One of this name is replaced. */
   async setHook(name: string, url: string, options: SetHookOptions): Promise<HookEntry> {
-    return (await import("../workspace/webhooks.ts")).setHook(this.#context, name, url, options);
+    return (await import("../workspace/webhooks.ts")).setHook(this.#deps, name, url, options);
   }
 
   /** The hooks of the workspace by name, and how far each was told. */
   async hooks(): Promise<HookEntry[]> {
-    return (await import("../workspace/webhooks.ts")).listHooks(this.#context);
+    return (await import("../workspace/webhooks.ts")).listHooks(this.#deps);
   }
 
   /** Takes a hook away, and gives it as it was. */
   async removeHook(name: string, options: { readonly reason?: string } = {}): Promise<HookEntry> {
-    return (await import("../workspace/webhooks.ts")).removeHook(this.#context, name, options);
+    return (await import("../workspace/webhooks.ts")).removeHook(this.#deps, name, options);
   }
 
   /** Who comes with a token; null for every one that does not hold, whatever is wrong with it. */
   checkToken(token: string): Promise<TokenHolder | null> {
-    return this.#context.tokens.check(token);
+    return this.#deps.tokens.check(token);
   }
 
   /**
@@ -399,24 +394,24 @@ export class Engine implements AsyncDisposable {
    */
   async putBlob(bytes: Uint8Array | AsyncIterable<Uint8Array>): Promise<string> {
     if (typeof bytes === "object" && bytes !== null && Symbol.asyncIterator in bytes) {
-      return (await import("../log/blob-upload.ts")).keepStream(this.#context, bytes);
+      return (await import("../log/blob-upload.ts")).keepStream(this.#deps, bytes);
     }
     if (!(bytes instanceof Uint8Array) || bytes.length > limit.blobBytesMax) {
       throw new SkeinError("invalid", `putBlob: not bytes, or more than ${limit.blobBytesMax} of them`);
     }
-    return keepBytes(this.#context, bytes, { begins: true });
+    return keepBytes(this.#deps, bytes, { begins: true });
   }
 
   /** The bytes that were kept under a hash: an image or file of an input, or a content that was too large. */
   async blob(hash: string): Promise<Uint8Array> {
-    return readBlob(this.#context.store, hash);
+    return readBlob(this.#deps.store, hash);
   }
 
   /** Works: runs sessions that have something to do, side by side, and does what time brings about. */
   async work(options: WorkOptions = {}): Promise<Worker> {
     checkOptions("work", options, ["concurrency", "limits", "name", "leaseMs", "only", "tell"]);
     const { startWork } = await import("../worker/start-work.ts");
-    const worker = startWork(this.#context, options);
+    const worker = startWork(this.#deps, options);
     this.#workers.add(worker);
     return worker;
   }
@@ -432,50 +427,50 @@ export class Engine implements AsyncDisposable {
   ): Promise<Template & { readonly token?: string }> {
     checkOptions("trigger", options, ["open", "missed"]);
     const { setTemplate } = await import("../trigger/templates.ts");
-    const { template, token } = await setTemplate(this.#context, name, spec, options);
+    const { template, token } = await setTemplate(this.#deps, name, spec, options);
     return { ...template, ...(token === null ? {} : { token }) };
   }
 
   /** Takes a template away. The sessions that it opened go on. */
   async untrigger(name: string): Promise<void> {
-    return (await import("../trigger/templates.ts")).removeTemplate(this.#context, name);
+    return (await import("../trigger/templates.ts")).removeTemplate(this.#deps, name);
   }
 
   /** The templates of the workspace, by name. */
   async triggers(): Promise<Template[]> {
-    return (await import("../trigger/templates.ts")).listTemplates(this.#context);
+    return (await import("../trigger/templates.ts")).listTemplates(this.#deps);
   }
 
   /** Fires a template by hand, and gives the session that it opened. */
   async fire(name: string, options: { readonly text?: string } = {}): Promise<Session> {
     checkOptions("fire", options, ["text"]);
     const { fireTemplateNow } = await import("../trigger/templates.ts");
-    return new Session(this.#context, await fireTemplateNow(this.#context, name, options.text));
+    return new Session(this.#deps, await fireTemplateNow(this.#deps, name, options.text));
   }
 
   /** A call of a webhook by its token: fires its trigger, once for each delivery, with the body as input. */
   async webhook(token: string, call: WebhookCall = {}): Promise<WebhookAnswer> {
     checkOptions("webhook", call, ["body", "headers"]);
-    return (await import("../trigger/webhook.ts")).callWebhook(this.#context, token, call);
+    return (await import("../trigger/webhook.ts")).callWebhook(this.#deps, token, call);
   }
 
   /** Runs a plan: one session for each ticket, each begun when those before it are done. */
   async runTickets(plan: Plan, options: TicketsOptions = {}): Promise<readonly TicketRow[]> {
-    return (await import("../tickets/tickets.ts")).runTickets(this.#context, plan, options);
+    return (await import("../tickets/tickets.ts")).runTickets(this.#deps, plan, options);
   }
 
   /** How the tickets of a plan stand. */
   async tickets(plan: Plan): Promise<TicketRow[]> {
-    return (await import("../tickets/tickets.ts")).listTickets(this.#context, plan);
+    return (await import("../tickets/tickets.ts")).listTickets(this.#deps, plan);
   }
 
   /** Workers of this store that were heard of lately, in this process or in others. */
   workers(): Promise<readonly WorkerRow[]> {
-    return this.#context.store.workers();
+    return this.#deps.store.workers();
   }
 
   stats(): Promise<StoreStats> {
-    return this.#context.store.stats();
+    return this.#deps.store.stats();
   }
 
   /** Ends what is under way here and closes the store. Sessions go on living in it. May be called twice. */
@@ -485,7 +480,7 @@ export class Engine implements AsyncDisposable {
   }
 
   async #close(): Promise<void> {
-    const { runs, states, store } = this.#context;
+    const { runs, states, store } = this.#deps;
     await Promise.all([...this.#workers].map((worker) => worker.stop()));
     await runs.stop();
     await states.settled();
@@ -497,7 +492,7 @@ export class Engine implements AsyncDisposable {
   }
 
   #find(idOrEnding: string): Promise<SessionId> {
-    return findSession(this.#context.store, idOrEnding);
+    return findSession(this.#deps.store, idOrEnding);
   }
 }
 

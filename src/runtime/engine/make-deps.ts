@@ -5,7 +5,7 @@ import type { Store } from "../../store/port.ts";
 import type { ToolSource } from "../../tool/port.ts";
 import type { Also } from "../log/workspace-effects.ts";
 import type { Signer } from "../transfer/bundle.ts";
-import type { Context, LateCalls, OpenStore } from "../deps.ts";
+import type { Deps, LateCalls, OpenStore } from "../deps.ts";
 import { makeLive } from "../turn/live.ts";
 import { makeMemoryReader } from "../workspace/memory.ts";
 import { memoryBeside } from "../workspace/memory-follow.ts";
@@ -46,15 +46,15 @@ const late: LateCalls = {
   proseHandoff: async (...given) => (await import("../turn/handoff-prose.ts")).proseHandoff(...given),
 };
 
-export function makeContext({ store, tenant = "default", actor, ...options }: EngineOptions): Context {
+export function makeDeps({ store, tenant = "default", actor, ...options }: EngineOptions): Deps {
   const world = { ...options.world, redactor: openRedactor(options.secrets, options.world.redactor) };
   const states = makeStateReader(store);
-  const always: Also = (change) => memoryBeside(context, change);
+  const always: Also = (change) => memoryBeside(deps, change);
   const cache = makeEventCache();
   const forget = (log: LogId): void => cache.forget(log as SessionId);
   const writer = makeWriter(store, world, states, { tenant, always, forget });
   const local = `user:${principalFor(world.digest, store.workspace, "local")}`;
-  const context: Context = {
+  const deps: Deps = {
     late,
     store,
     world,
@@ -74,7 +74,7 @@ export function makeContext({ store, tenant = "default", actor, ...options }: En
     memory: makeMemoryReader(store),
     tokens: makeTokenReader(store, world, tenant),
     live: makeLive(),
-    runs: makeRuns(() => context),
+    runs: makeRuns(() => deps),
   };
-  return context;
+  return deps;
 }

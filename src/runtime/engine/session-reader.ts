@@ -5,7 +5,7 @@ import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { State } from "../../core/state.ts";
 import type { Head } from "../../store/port.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { showContext, type RenderedContext } from "../context/context-view.ts";
 import { listTools, type OfferedTool } from "../turn/run-context.ts";
 import type { Diff, DiffOptions, DiffPlace } from "../branch/diff.ts";
@@ -20,23 +20,23 @@ import { makeReadSaid } from "../read/event-cache.ts";
 
 export class SessionReader {
   readonly id: SessionId;
-  readonly #context: Context;
+  readonly #deps: Deps;
 
-  constructor(context: Context, id: SessionId) {
-    this.#context = context;
+  constructor(deps: Deps, id: SessionId) {
+    this.#deps = deps;
     this.id = id;
   }
 
   /** The state now, or at an earlier position, with its contents. */
   async state(options: { readonly atSeq?: number } = {}): Promise<StateView> {
     checkOptions("state", options, ["atSeq"]);
-    return viewState(this.#context, this.id, await this.fold(options));
+    return viewState(this.#deps, this.id, await this.fold(options));
   }
 
   /** The state as the log gives it: names and positions, no contents. */
   async fold(options: { readonly atSeq?: number } = {}): Promise<State> {
     checkOptions("fold", options, ["atSeq"]);
-    const { states } = this.#context;
+    const { states } = this.#deps;
     const head = await this.#head();
     return states.at(this.id, await this.#position(options.atSeq ?? head.seq));
   }
@@ -44,12 +44,12 @@ export class SessionReader {
   /** The durable tier, with values. */
   async items(options: { readonly atSeq?: number } = {}): Promise<Item[]> {
     const state = await this.fold(options);
-    return readItems(this.#context.store, this.id, state, await makeReadSaid(this.#context, this.id));
+    return readItems(this.#deps.store, this.id, state, await makeReadSaid(this.#deps, this.id));
   }
 
   /** Events by position or time, to the end or on and on. */
   events(options: EventsOptions = {}): AsyncGenerator<Event> {
-    const { store, writer } = this.#context;
+    const { store, writer } = this.#deps;
     return readEvents(store, this.id, options, writer.setBack);
   }
 
@@ -61,7 +61,7 @@ export class SessionReader {
     const { seq: toSeq } = await this.#head();
     for (let fromSeq = 1; fromSeq <= toSeq;) {
       const range = { fromSeq, toSeq, limit: limit.pageRecordsMax, contents: true };
-      const page = await this.#context.store.read(this.id, range);
+      const page = await this.#deps.store.read(this.id, range);
       yield* page;
       const last = page.at(-1);
       if (last === undefined) {
@@ -81,22 +81,22 @@ export class SessionReader {
 
   async verify(options: VerifyOptions = {}): Promise<VerifyReport> {
     checkOptions("verify", options, ["head", "own"]);
-    return verifyLog(this.#context.store, this.#context.world, this.id, options);
+    return verifyLog(this.#deps.store, this.#deps.world, this.id, options);
   }
 
   /** The family of this session: what was forked from what, and what was merged. */
   async lineage(): Promise<Lineage> {
-    return (await import("../read/lineage.ts")).readLineage(this.#context, this.id);
+    return (await import("../read/lineage.ts")).readLineage(this.#deps, this.id);
   }
 
   /** What differs between two positions of it, or from another session; by default to how it is now. */
   async diff(from: DiffPlace, to?: DiffPlace, options: DiffOptions = {}): Promise<Diff> {
-    return (await import("../branch/diff.ts")).diffPlaces(this.#context, this.id, { from, to }, options);
+    return (await import("../branch/diff.ts")).diffPlaces(this.#deps, this.id, { from, to }, options);
   }
 
   /** Computes every hash of the log again; or runs again from a position, in a fork, and compares. */
   async replay<O extends ReplayOptions = ReplayOptions>(options?: O): Promise<Replayed<O>> {
-    return (await import("../replay/replay.ts")).replaySession(this.#context, this.id, options);
+    return (await import("../replay/replay.ts")).replaySession(this.#deps, this.id, options);
   }
 
   /** What the model was sent by the request at a position, or would be sent next after it. */
@@ -104,7 +104,7 @@ export class SessionReader {
     options: { readonly atSeq?: number; readonly uncompacted?: boolean } = {},
   ): Promise<RenderedContext> {
     checkOptions("context", options, ["atSeq", "uncompacted"]);
-    return showContext(this.#context, this.id, {
+    return showContext(this.#deps, this.id, {
       ...options,
       atSeq: await this.#position(options.atSeq ?? (await this.#head()).seq),
     });
@@ -112,14 +112,14 @@ export class SessionReader {
 
   /** What the model is offered, and what becomes of calls by the rules that name no arguments. */
   tools(): Promise<readonly OfferedTool[]> {
-    return listTools(this.#context, this.id);
+    return listTools(this.#deps, this.id);
   }
 
   #head(): Promise<Head> {
-    return headOf(this.#context, this.id);
+    return headOf(this.#deps, this.id);
   }
 
   #position(seq: number): Promise<number> {
-    return positionIn(this.#context, this.id, seq);
+    return positionIn(this.#deps, this.id, seq);
   }
 }

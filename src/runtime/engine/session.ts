@@ -20,7 +20,7 @@ import type { ClearOptions } from "../branch/clear.ts";
 import type { Compressed, Strategy } from "../turn/compress.ts";
 import { type Contract, declareContract, readContracts } from "../message/contract.ts";
 import { takeDrive, type Drive, type DriveOptions } from "../turn/drive.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import type { EraseOptions, EraseReport } from "../govern/erase.ts";
 import { forkSession, type ForkPlace } from "../branch/fork.ts";
 import { guardedGrant } from "../govern/rules.ts";
@@ -61,14 +61,14 @@ interface Because {
 }
 
 export class Session extends SessionReader {
-  readonly #context: Context;
+  readonly #deps: Deps;
 
   /** Of a handle that `open` with `from`, or `clear`, gave: what came along and what did not. */
   readonly carriedOver: CarryOver | null;
 
-  constructor(context: Context, id: SessionId, carriedOver: CarryOver | null = null) {
-    super(context, id);
-    this.#context = context;
+  constructor(deps: Deps, id: SessionId, carriedOver: CarryOver | null = null) {
+    super(deps, id);
+    this.#deps = deps;
     this.carriedOver = carriedOver;
   }
 
@@ -81,7 +81,7 @@ export class Session extends SessionReader {
     if (options.expect !== undefined && !Number.isInteger(options.expect.seq)) {
       throw new SkeinError("invalid", "append: expect names no position", { hint: "give { seq: 12 }" });
     }
-    const { writer, actor } = this.#context;
+    const { writer, actor } = this.#deps;
     const { key, expect } = options;
     const command: Command = { do: "append", records: recordsOf(records) };
     return written(await writer.change(this.id, command, { actor, key, expectSeq: expect?.seq }));
@@ -110,7 +110,7 @@ export class Session extends SessionReader {
   async promote(kind: ItemKind, key: string, options: PromoteOptions): Promise<MemoryEntry> {
     checkNamed("promote", kind, key);
     checkOptions("promote", options, ["scope", "because"]);
-    return promoteItem(this.#context, this.id, { kind, key, ...options });
+    return promoteItem(this.#deps, this.id, { kind, key, ...options });
   }
 
   /** Working memory that rewinds with the session. Without a value the key is removed. */
@@ -140,7 +140,7 @@ export class Session extends SessionReader {
     checkOptions("fork", options, ["atSeq", "objective", "name", "budget", "labels", "files", "memory"]);
     const { atSeq, files, ...rest } = options;
     const seq = await this.#position(atSeq ?? (await this.#head()).seq);
-    return new Session(this.#context, await forkSession(this.#context, this.id, seq, { ...rest, files }));
+    return new Session(this.#deps, await forkSession(this.#deps, this.id, seq, { ...rest, files }));
   }
 
   /**
@@ -152,10 +152,10 @@ export class Session extends SessionReader {
     const toSeq = await this.#resolve(place);
     const { files = false, ...rest } = options;
     if (!files) {
-      const earlier = await this.#context.states.at(this.id, toSeq);
+      const earlier = await this.#deps.states.at(this.id, toSeq);
       return written(await this.#change({ do: "rewind", earlier, ...rest }));
     }
-    return (await import("../branch/rewind-files.ts")).rewindFiles(this.#context, this.id, toSeq, rest);
+    return (await import("../branch/rewind-files.ts")).rewindFiles(this.#deps, this.id, toSeq, rest);
   }
 
   /**
@@ -166,13 +166,13 @@ export class Session extends SessionReader {
   async clear(options: ClearOptions = {}): Promise<Session> {
     checkOptions("clear", options, ["objective", "name", "reason", "handoff"]);
     const { clearSession } = await import("../branch/clear.ts");
-    const { next, carriedOver } = await clearSession(this.#context, this.id, options);
-    return new Session(this.#context, next, carriedOver);
+    const { next, carriedOver } = await clearSession(this.#deps, this.id, options);
+    return new Session(this.#deps, next, carriedOver);
   }
 
   /** Brings in what another session learned. Conflicts are values; until all are resolved nothing changes. */
   async merge(options: MergeOptions): Promise<MergeReport> {
-    return (await import("../branch/merge.ts")).mergeSession(this.#context, this.id, options);
+    return (await import("../branch/merge.ts")).mergeSession(this.#deps, this.id, options);
   }
 
   /** Judges the session, or a position of it. Of each name the last score counts. */
@@ -200,12 +200,12 @@ export class Session extends SessionReader {
    * Forks lose what they share with it. Done again after a crash, it finishes.
    */
   async erase(options: EraseOptions = {}): Promise<EraseReport> {
-    return (await import("../govern/erase.ts")).eraseSession(this.#context, this.id, options);
+    return (await import("../govern/erase.ts")).eraseSession(this.#deps, this.id, options);
   }
 
   /** Goes on with another model, or in another store. Done again after a crash, it finishes. */
   async migrate(options: MigrateOptions): Promise<MigrateReport> {
-    return (await import("../transfer/migrate.ts")).migrateSession(this.#context, this.id, options);
+    return (await import("../transfer/migrate.ts")).migrateSession(this.#deps, this.id, options);
   }
 
   async rename(name: string): Promise<Written> {
@@ -242,7 +242,7 @@ export class Session extends SessionReader {
     checkOptions("interrupt", options, ["reason"]);
     const build = async (): Promise<Command> => {
       const lease = (await this.#head()).lease;
-      return { do: "interrupt", idle: isFree(this.#context, lease), ...options };
+      return { do: "interrupt", idle: isFree(this.#deps, lease), ...options };
     };
     return written(await this.#change(build));
   }
@@ -254,14 +254,14 @@ export class Session extends SessionReader {
     const { tree = false, ...rest } = options;
     if (!tree) return this.#simple("cancel", rest);
     const { cancelTree } = await import("../branch/children.ts");
-    const { writer, actor } = this.#context;
+    const { writer, actor } = this.#deps;
     let own: Written | null = null;
     const end = async (session: SessionId): Promise<void> => {
       const asked = session === this.id;
       const change = await writer.change(session, { do: "cancel", ...rest }, { actor, asked });
       if (session === this.id) own = written(change);
     };
-    const done = await cancelTree(this.#context, this.id, end);
+    const done = await cancelTree(this.#deps, this.id, end);
     return { ...(own as unknown as Written), ...done };
   }
   async reopen(options: Reason = {}): Promise<Written> {
@@ -270,7 +270,7 @@ export class Session extends SessionReader {
   /** Makes a closed session read-only and packs all of it. */
   async archive(options: Reason = {}): Promise<Written> {
     const done = await this.#simple("archive", options);
-    await this.#context.store.pack(this.id, done.headSeq);
+    await this.#deps.store.pack(this.id, done.headSeq);
     return done;
   }
 
@@ -304,7 +304,7 @@ export class Session extends SessionReader {
 
   async bind(binding: Binding): Promise<Written> {
     checkBinding(binding);
-    checkBound(this.#context.world, binding);
+    checkBound(this.#deps.world, binding);
     return written(await this.#change({ do: "bind", ...absolute(binding) }));
   }
 
@@ -314,7 +314,7 @@ export class Session extends SessionReader {
 
   async grant(permission: Permission): Promise<Written> {
     checkOptions("grant", permission, ["tool", "effect", "rule", "name", "pattern", "reason"]);
-    return written(await this.#change(guardedGrant(this.#context, this.id, permission)));
+    return written(await this.#change(guardedGrant(this.#deps, this.id, permission)));
   }
 
   async budget(limits: Budget, options: Reason = {}): Promise<Written> {
@@ -342,7 +342,7 @@ export class Session extends SessionReader {
     const { seq } = await this.input(input, rest);
     const stop = signal === undefined ? {} : { signal };
     try {
-      return yield* followRun(this.#context, this.id, seq, { wait: true, ...stop });
+      return yield* followRun(this.#deps, this.id, seq, { wait: true, ...stop });
     } catch (error) {
       throw stillWaiting(error, (await this.fold()).standing.inbox.waiting.length > 0);
     }
@@ -351,27 +351,27 @@ export class Session extends SessionReader {
   /** Runs the session until it is idle or stands still. Rejects with `conflict` if somebody else runs it. */
   run(options: RunOptions = {}): Promise<Ran> {
     checkOptions("run", options, ["holder", "leaseMs", "signal"]);
-    return this.#context.runs.run(this.id, options);
+    return this.#deps.runs.run(this.id, options);
   }
 
   /** Like `run`, and tells what happens from now on. */
   async *watch(options: RunOptions = {}): AsyncGenerator<Heard, Ran> {
     checkOptions("watch", options, ["holder", "leaseMs", "signal"]);
     const { seq } = await this.#head();
-    return yield* followRun(this.#context, this.id, seq + 1, options);
+    return yield* followRun(this.#deps, this.id, seq + 1, options);
   }
 
   /** Takes the lease and gives the commands of a turn, for a loop of your own. */
   drive(options: DriveOptions = {}): Promise<Drive> {
     checkOptions("drive", options, ["holder", "leaseMs"]);
-    return takeDrive(this.#context, this.id, options);
+    return takeDrive(this.#deps, this.id, options);
   }
 
   /** Answers what the session waits for: tool calls that want approval, or an outcome that is unknown. */
   async answer(options: AnswerOptions): Promise<Written> {
     checkAnswer(options);
     const { answerChange } = await import("../govern/remember-answer.ts");
-    const { build, also } = await answerChange(this.#context, this.id, options);
+    const { build, also } = await answerChange(this.#deps, this.id, options);
     return written(await this.#change(build, { also }));
   }
 
@@ -381,12 +381,12 @@ export class Session extends SessionReader {
   ): Promise<Compressed> {
     checkOptions("compress", options, ["strategy", "instructions"]);
     const { compressSession } = await import("../turn/compress.ts");
-    return compressSession(this.#context, this.id, options);
+    return compressSession(this.#deps, this.id, options);
   }
 
   /** The document for the next session. One since which nothing was said is given again as it is. */
   async handoff(options: HandoffOptions = {}): Promise<Handoff> {
-    return (await import("../branch/handoff.ts")).handoffSession(this.#context, this.id, options, {
+    return (await import("../branch/handoff.ts")).handoffSession(this.#deps, this.id, options, {
       asked: true,
     });
   }
@@ -396,17 +396,17 @@ export class Session extends SessionReader {
    * reply goes to whoever asked; then the receiver may be null.
    */
   async send(to: string | null, message: unknown, options: SendOptions = {}): Promise<Sent> {
-    return sendMessage(this.#context, this.id, { ...options, to, value: message });
+    return sendMessage(this.#deps, this.id, { ...options, to, value: message });
   }
 
   /** Declares what messages on a topic must look like, by a JSON Schema. `true` takes anything again. */
   async contract(topic: string, schema: unknown): Promise<Written> {
-    return written(await declareContract(this.#context, this.id, topic, schema));
+    return written(await declareContract(this.#deps, this.id, topic, schema));
   }
 
   /** What it has declared, by topic. */
   async contracts(): Promise<Contract[]> {
-    return readContracts(this.#context.store, this.id, await this.fold());
+    return readContracts(this.#deps.store, this.id, await this.fold());
   }
 
   /**
@@ -420,20 +420,20 @@ export class Session extends SessionReader {
   ): Promise<Written & { readonly token?: string }> {
     checkOptions("trigger", options, ["missed"]);
     const { setTrigger } = await import("../trigger/triggers.ts");
-    const { change, token } = await setTrigger(this.#context, this.id, name, spec, options);
+    const { change, token } = await setTrigger(this.#deps, this.id, name, spec, options);
     return { ...written(change), ...(token === null ? {} : { token }) };
   }
 
   /** What wakes it, by name. */
   async triggers(): Promise<Trigger[]> {
-    return (await import("../trigger/triggers.ts")).listTriggers(this.#context, this.id);
+    return (await import("../trigger/triggers.ts")).listTriggers(this.#deps, this.id);
   }
 
   /** Fires a trigger by hand: the session is told, and woken if it sleeps. */
   async fire(name: string, options: { readonly text?: string } = {}): Promise<Written> {
     checkOptions("fire", options, ["text"]);
     const { fireNow } = await import("../trigger/fire.ts");
-    return written(await fireNow(this.#context, this.id, name, options.text));
+    return written(await fireNow(this.#deps, this.id, name, options.text));
   }
 
   async untrigger(name: string): Promise<Written> {
@@ -443,15 +443,15 @@ export class Session extends SessionReader {
   /** Takes the right to run the session; refused while somebody else holds it. */
   async lease(options: { readonly holder: string; readonly leaseMs?: number }): Promise<Lease> {
     checkOptions("lease", options, ["holder", "leaseMs"]);
-    return takeLease(this.#context, this.id, options);
+    return takeLease(this.#deps, this.id, options);
   }
 
   /** Whatever is missing for a run is said before anything is written. */
   async #ready(): Promise<void> {
-    const { writer } = this.#context;
+    const { writer } = this.#deps;
     const state = await writer.current(this.id);
-    const { agent } = await agentOf(this.#context, this.id, state);
-    await modelOf(this.#context, state.standing.model ?? agent?.model);
+    const { agent } = await agentOf(this.#deps, this.id, state);
+    await modelOf(this.#deps, state.standing.model ?? agent?.model);
   }
 
   async #simple(verb: SimpleVerb, options: Reason): Promise<Written> {
@@ -460,20 +460,20 @@ export class Session extends SessionReader {
   }
 
   #change(build: Build, options: Partial<ChangeOptions> = {}): Promise<Change> {
-    const { writer, actor } = this.#context;
+    const { writer, actor } = this.#deps;
     return writer.change(this.id, build, { actor, ...options });
   }
 
   #head(): Promise<Head> {
-    return headOf(this.#context, this.id);
+    return headOf(this.#deps, this.id);
   }
 
   #position(seq: number): Promise<number> {
-    return positionIn(this.#context, this.id, seq);
+    return positionIn(this.#deps, this.id, seq);
   }
 
   #resolve(place: string | number): Promise<number> {
-    return resolvePlace(this.#context, this.id, place);
+    return resolvePlace(this.#deps, this.id, place);
   }
 }
 

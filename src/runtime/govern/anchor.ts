@@ -9,7 +9,7 @@ import { anchorText, chainRoot, merkleOf, sortHeads, type ListedHead } from "../
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { SessionRow } from "../../store/port.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { holds } from "../read/known-heads.ts";
 import { post } from "../../platform/outbound.ts";
 import { writeOnce } from "../log/workspace-log.ts";
@@ -39,12 +39,12 @@ export interface AnchorOptions {
 }
 
 /** Lists the heads as they are now, and gives the anchor for them. */
-export async function makeAnchor(context: Context, options: AnchorOptions = {}): Promise<Anchor> {
+export async function makeAnchor(deps: Deps, options: AnchorOptions = {}): Promise<Anchor> {
   checkOptions("anchor", options, ["url", "allowPrivate"]);
-  await listHeads(context, { whenOlderMs: 0 });
-  const anchor = await newestAnchor(context);
+  await listHeads(deps, { whenOlderMs: 0 });
+  const anchor = await newestAnchor(deps);
   if (options.url === undefined) return anchor;
-  const outbound = { world: context.world, allowPrivate: options.allowPrivate === true };
+  const outbound = { world: deps.world, allowPrivate: options.allowPrivate === true };
   const body = JSON.stringify(anchor);
   const { status } = await post(outbound, options.url, {
     body,
@@ -56,7 +56,7 @@ export async function makeAnchor(context: Context, options: AnchorOptions = {}):
   });
 }
 
-async function newestAnchor({ store }: Context): Promise<Anchor> {
+async function newestAnchor({ store }: Deps): Promise<Anchor> {
   const { last } = await readHeads(store, null);
   if (last === null) throw new SkeinError("conflict", "anchor: the list of heads is gone again");
   const { seq, hash, at, body } = last;
@@ -86,16 +86,16 @@ export interface HeadsListed {
  * list is written only to the workspace log that it was made from, so one of them is first.
  */
 export async function listHeads(
-  context: Context,
+  deps: Deps,
   { whenOlderMs }: { readonly whenOlderMs: number },
 ): Promise<HeadsListed> {
-  const { store } = context;
+  const { store } = deps;
   let done: HeadsListed = { listed: null, cut: [] };
   const build = async (headSeq: number): Promise<readonly DraftEvent[]> => {
     done = { listed: null, cut: [] };
     const lists = await readHeads(store, null);
     if (lists.last !== null && store.now() - lists.last.at < whenOlderMs) return [];
-    const { changed, cut } = await changedSince(context, lists);
+    const { changed, cut } = await changedSince(deps, lists);
     done = { listed: null, cut };
     const isCurrent = lists.last !== null && changed.length === 0;
     // An anchor by hand covers all of the workspace's own log, too.
@@ -103,9 +103,9 @@ export async function listHeads(
     const isFull = lists.last === null || lists.added + changed.length > Math.max(fullMin, lists.heads.size);
     const heads = isFull ? joined(lists, changed) : changed;
     done = { listed: heads.length, cut };
-    return drafts(context, heads, { full: isFull, before: rootBefore(lists) });
+    return drafts(deps, heads, { full: isFull, before: rootBefore(lists) });
   };
-  await writeOnce({ ...context, actor: "system" }, build);
+  await writeOnce({ ...deps, actor: "system" }, build);
   return done;
 }
 
@@ -114,14 +114,14 @@ export interface HeadLister {
   listIfDue(whenOlderMs: number): Promise<HeadsListed>;
 }
 
-export function makeHeadLister(context: Context): HeadLister {
-  const { store } = context;
+export function makeHeadLister(deps: Deps): HeadLister {
+  const { store } = deps;
   let newest: { readonly seq: number; readonly at: number } | null = null;
   return {
     async listIfDue(whenOlderMs) {
       newest = (await newestList(store, newest?.seq ?? 1)) ?? newest;
       const isDue = newest === null || store.now() - newest.at >= whenOlderMs;
-      return isDue ? listHeads(context, { whenOlderMs }) : { listed: null, cut: [] };
+      return isDue ? listHeads(deps, { whenOlderMs }) : { listed: null, cut: [] };
     },
   };
 }
@@ -133,16 +133,16 @@ const overlapMs = 600_000;
 
 /** Logs whose head is another than listed; of those that are cut, the listed one stays. */
 async function changedSince(
-  context: Context,
+  deps: Deps,
   { heads, last, added }: HeadLists,
 ): Promise<{ readonly changed: readonly ListedHead[]; readonly cut: readonly string[] }> {
-  const { store } = context;
+  const { store } = deps;
   const changed: ListedHead[] = [];
   const cut: string[] = [];
   // Before all logs are listed anew, all of them are looked at: clocks may have hidden some.
   const isWhole = last === null || added >= Math.max(fullMin, heads.size) / 2;
   const since = isWhole ? {} : { activeSince: Math.max(0, last.at - overlapMs) };
-  for await (const { session, headSeq } of everyRow(context, since)) {
+  for await (const { session, headSeq } of everyRow(deps, since)) {
     const known = heads.get(session);
     if (known?.seq === headSeq) continue;
     const head = await store.head(session);
@@ -155,7 +155,7 @@ async function changedSince(
 }
 
 async function* everyRow(
-  { store }: Context,
+  { store }: Deps,
   filter: { readonly activeSince?: number },
 ): AsyncGenerator<Pick<SessionRow, "session" | "headSeq"> & { readonly session: SessionId }> {
   for (let cursor: string | undefined; ;) {
@@ -182,7 +182,7 @@ const headsPerRecord = 5_000;
 
 /** The records of one list. All of them are one append. */
 function drafts(
-  { store, world, signer }: Context,
+  { store, world, signer }: Deps,
   heads: readonly ListedHead[],
   { full, before }: { readonly full: boolean; readonly before: string },
 ): readonly DraftEvent[] {
@@ -221,7 +221,7 @@ export interface Accepted {
 }
 
 /** Accepts the logs as they are now, after a restore that was meant. All of them are listed anew. */
-export async function acceptHeads(context: Context, options: AcceptOptions): Promise<Accepted> {
+export async function acceptHeads(deps: Deps, options: AcceptOptions): Promise<Accepted> {
   checkOptions("acceptAnchor", options, ["reason", "anchor"]);
   const { reason, anchor } = options;
   if (typeof reason !== "string" || reason.trim() === "" || reason.length > limit.reasonCharsMax) {
@@ -230,13 +230,13 @@ export async function acceptHeads(context: Context, options: AcceptOptions): Pro
       field: "reason",
     });
   }
-  const { store } = context;
+  const { store } = deps;
   let logs: readonly string[] = [];
-  await writeOnce(context, async () => {
+  await writeOnce(deps, async () => {
     const lists = await readHeads(store, null);
     const heads = new Map<string, ListedHead>();
     const missing: string[] = [];
-    for await (const { session } of everyRow(context, {})) {
+    for await (const { session } of everyRow(deps, {})) {
       const head = await store.head(session);
       if (head !== undefined) heads.set(session, { log: session, seq: head.seq, hash: head.hash });
     }
@@ -247,8 +247,8 @@ export async function acceptHeads(context: Context, options: AcceptOptions): Pro
     const body = { count: missing.length, ...named };
     return [
       { type: "heads.accepted", body, content: { reason } },
-      ...drafts(context, [...heads.values()], { full: true, before: rootBefore(lists) }),
+      ...drafts(deps, [...heads.values()], { full: true, before: rootBefore(lists) }),
     ];
   });
-  return { logs, anchor: await newestAnchor(context) };
+  return { logs, anchor: await newestAnchor(deps) };
 }

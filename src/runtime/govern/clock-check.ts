@@ -2,14 +2,14 @@
 import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
 import { spanText } from "../../core/govern/policy.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 
 /**
  * Refuses while the clocks differ by more than `limit.clockSkewMsMax`: one of them is wrong, and nothing
  * tells which. By a wrong clock a session that was just closed is years old.
  */
 export async function checkClocks(
-  { store, world }: Pick<Context, "store" | "world">,
+  { store, world }: Pick<Deps, "store" | "world">,
   call: string,
 ): Promise<void> {
   const askedMs = world.now();

@@ -7,7 +7,7 @@ import type { StoredRecord } from "../../core/chain.ts";
 import { isSessionId, isWorkspaceId, type LogId, type SessionId } from "../../core/ids.ts";
 import * as range from "../../core/range.ts";
 import type { Range, Ranges } from "../../core/range.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { contentOf, readContent } from "../read/content.ts";
 import type { Family } from "./erase-family.ts";
 import { pages, type Gone } from "./erase-survey.ts";
@@ -61,14 +61,14 @@ const provenance = [
 ];
 
 export async function findCopies(
-  context: Context,
+  deps: Deps,
   family: Family,
   erased: readonly Gone[],
   options: CopyOptions,
 ): Promise<{ readonly found: readonly Found[]; readonly kept: readonly EraseKept[] }> {
   const { finds } = options;
   if (erased.length === 0 && finds === undefined) return { found: [], kept: [] };
-  const { candidates, handoffs, kept } = await readCandidates(context, family, options);
+  const { candidates, handoffs, kept } = await readCandidates(deps, family, options);
   const loss = new Loss(family);
   for (const [owner, ranges] of byOwner(erased)) loss.add(owner, ranges);
   for (const { message } of erased) loss.addMessage(message);
@@ -85,7 +85,7 @@ export async function findCopies(
       loss.addMessage(message);
     }
   }
-  return { found: await stillThere(context, found), kept };
+  return { found: await stillThere(deps, found), kept };
 }
 
 /** What is lost so far, under every name that it can be reached by. */
@@ -173,18 +173,18 @@ interface Candidates {
 }
 
 async function readCandidates(
-  context: Context,
+  deps: Deps,
   family: Family,
   { finds, findsInBody, progress }: CopyOptions,
 ): Promise<Candidates> {
-  const { store } = context;
+  const { store } = deps;
   const candidates: Candidate[] = [];
   const handoffs = new Map<string, number>();
   const kept: EraseKept[] = [];
   let records = 0;
   let sessions = 0;
   const only = finds === undefined ? { types: provenance, contents: false } : { contents: true };
-  for await (const [session, ranges] of ownRanges(context, family)) {
+  for await (const [session, ranges] of ownRanges(deps, family)) {
     let from: string | null = null;
     for (const each of ranges) {
       for await (const page of pages(store, session, each, only)) {
@@ -196,7 +196,7 @@ async function readCandidates(
           if (record.type === "session.opened") from = body.from ?? null;
           if (record.type === "handoff.written" && body.digest !== undefined)
             handoffs.set(body.digest, body.toSeq ?? record.seq - 1);
-          const candidate = await candidateOf(context, session, record, { body, from, finds });
+          const candidate = await candidateOf(deps, session, record, { body, from, finds });
           if (candidate !== null) candidates.push(candidate);
         }
         records += page.length;
@@ -210,7 +210,7 @@ async function readCandidates(
 
 /** Every log, with its own positions. What is left of a deleted one is read with the first of its forks. */
 export async function* ownRanges(
-  { store }: Context,
+  { store }: Deps,
   family: Family,
 ): AsyncGenerator<readonly [LogId, readonly Range[]]> {
   const seen = new Map<LogId, Ranges>();
@@ -244,7 +244,7 @@ interface Body {
 }
 
 async function candidateOf(
-  { store }: Context,
+  { store }: Deps,
   via: LogId,
   record: StoredRecord,
   {
@@ -289,7 +289,7 @@ const originOf = (
 });
 
 /** Items that came along say where they are from in the content. */
-async function origins(store: Context["store"], via: LogId, record: StoredRecord): Promise<Candidate["of"]> {
+async function origins(store: Deps["store"], via: LogId, record: StoredRecord): Promise<Candidate["of"]> {
   const range1 = { fromSeq: record.seq, toSeq: record.seq, limit: 1, contents: true };
   const [whole] = record.content === null ? await store.read(via, range1) : [record];
   const content = whole === undefined ? undefined : await contentOf(store, whole);
@@ -301,7 +301,7 @@ async function origins(store: Context["store"], via: LogId, record: StoredRecord
 
 /** What a session that carries on the work of another has of it: what it is for, bindings, rules. */
 async function takenOver(
-  store: Context["store"],
+  store: Deps["store"],
   via: LogId,
   { seq, type }: StoredRecord,
   from: string,
@@ -329,10 +329,7 @@ const sharesField = (
   Object.entries(ours).some(([name, value]) => JSON.stringify(value) === JSON.stringify(theirs[name]));
 
 /** Without those that were erased before. */
-async function stillThere(
-  { store }: Context,
-  found: ReadonlyMap<Candidate, string>,
-): Promise<readonly Found[]> {
+async function stillThere({ store }: Deps, found: ReadonlyMap<Candidate, string>): Promise<readonly Found[]> {
   const copies: Found[] = [];
   for (const [{ via, record }, why] of found) {
     const { seq, type, contentBytes } = record;

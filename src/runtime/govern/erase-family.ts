@@ -7,7 +7,7 @@ import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { Range } from "../../core/range.ts";
 import { ancestry, type Ancestor } from "../read/ancestry.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 
 /** A stretch of a log as it is read, and in whose own log it stands. */
 export interface Stretch {
@@ -26,7 +26,7 @@ export interface Family {
   stretches(session: SessionId): Promise<readonly Stretch[]>;
 }
 
-type Logs = Pick<Context, "store" | "states">;
+type Logs = Pick<Deps, "store" | "states">;
 
 export async function readFamily(logs: Logs): Promise<Family> {
   const { store } = logs;

@@ -9,7 +9,7 @@ import { memoryId, nameIn, type MemoryName } from "../../core/memory/memory.ts";
 import * as range from "../../core/range.ts";
 import type { Ranges } from "../../core/range.ts";
 import { contentOf, readContent } from "../read/content.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { findCopies, ownRanges } from "./erase-copies.ts";
 import { readFamily } from "./erase-family.ts";
 import { scrubIfDue } from "./erase-scrub.ts";
@@ -18,12 +18,12 @@ import { eraseTarget } from "./erase-write.ts";
 import { type EraseCopy, forget, type ForgetOptions, type Forgotten, nameOf } from "../workspace/memory.ts";
 import { writtenBefore } from "../log/workspace-log.ts";
 
-export async function forgetForGood(context: Context, options: ForgetOptions): Promise<Forgotten> {
-  const name = nameOf("forget", context, options);
-  const done = await writtenBefore(context);
+export async function forgetForGood(deps: Deps, options: ForgetOptions): Promise<Forgotten> {
+  const name = nameOf("forget", deps, options);
+  const done = await writtenBefore(deps);
   // Asked again under its key, it finishes; what was remembered since is something else.
-  const { seqs, origins } = await versionsOf(context, name, done?.seq);
-  const found = await forget(context, options).catch((error: unknown) => {
+  const { seqs, origins } = await versionsOf(deps, name, done?.seq);
+  const found = await forget(deps, options).catch((error: unknown) => {
     const isForgotten = error instanceof SkeinError && error.code === "not-found" && seqs.length > 0;
     if (!isForgotten) throw error;
     return null;
@@ -33,11 +33,11 @@ export async function forgetForGood(context: Context, options: ForgetOptions): P
     (all, seq) => range.add(all, [seq, seq]),
     [] as Ranges,
   );
-  const { store } = context;
+  const { store } = deps;
   const gone = await survey(store, store.workspace, ranges);
-  const copies = await copiesOf(context, name, origins);
+  const copies = await copiesOf(deps, name, origins);
   const target = { session: store.workspace, survey: gone, sharers: new Map() };
-  await eraseTarget(context, target, options.reason, () => undefined);
+  await eraseTarget(deps, target, options.reason, () => undefined);
   const scrubbed = await scrubIfDue(store);
   const erasure = { records: gone.doomed.length, bytes: bytesOf(gone.doomed), copies, scrubbed };
   if (found !== null) return { ...found, value: null, because: null, erased: true, erasure };
@@ -56,7 +56,7 @@ interface Versions {
 }
 
 /** Where an entry stands, and stood. What a rule forgot has the reason that the session retracted it for. */
-async function versionsOf({ store }: Context, name: MemoryName, toSeq?: number): Promise<Versions> {
+async function versionsOf({ store }: Deps, name: MemoryName, toSeq?: number): Promise<Versions> {
   const headSeq = toSeq ?? (await store.head(store.workspace))?.seq ?? 0;
   const types = ["memory.promoted", "memory.forgotten"];
   const id = memoryId(name);
@@ -77,18 +77,18 @@ async function versionsOf({ store }: Context, name: MemoryName, toSeq?: number):
 
 /** The items that it came from, sessions that carry it, and what was copied from either. */
 async function copiesOf(
-  context: Context,
+  deps: Deps,
   name: MemoryName,
   origins: Versions["origins"],
 ): Promise<readonly EraseCopy[]> {
-  const family = await readFamily(context);
+  const family = await readFamily(deps);
   const first: EraseCopy[] = [];
   for (const { session, seq } of origins) {
-    const one = isSessionId(session) ? await itemAt(context, session, seq) : null;
+    const one = isSessionId(session) ? await itemAt(deps, session, seq) : null;
     if (one !== null) first.push(one);
   }
-  const { store } = context;
-  for await (const [session, ranges] of ownRanges(context, family)) {
+  const { store } = deps;
+  for await (const [session, ranges] of ownRanges(deps, family)) {
     for (const each of ranges) {
       for await (const page of pages(store, session, each, { types: ["memory.carried"] })) {
         for (const record of page) {
@@ -105,7 +105,7 @@ async function copiesOf(
   const sources = first.map(({ session, seq, type, bytes }): Gone => {
     return { seq, type, bytes, owner: session, message: null };
   });
-  const { found: more } = await findCopies(context, family, sources, {
+  const { found: more } = await findCopies(deps, family, sources, {
     finds: undefined,
     progress: undefined,
   });
@@ -118,7 +118,7 @@ async function copiesOf(
   ];
 }
 
-async function itemAt({ store }: Context, session: LogId, seq: number): Promise<EraseCopy | null> {
+async function itemAt({ store }: Deps, session: LogId, seq: number): Promise<EraseCopy | null> {
   if ((await store.head(session)) === undefined) return null;
   const [record] = await store.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
   if (record === undefined || (await readContent(store, session, seq)) === undefined) return null;

@@ -10,7 +10,7 @@ import { mayIn } from "../../core/session/lifecycle.ts";
 import * as range from "../../core/range.ts";
 import type { Ranges } from "../../core/range.ts";
 import type { Store } from "../../store/port.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { workspaceHead } from "../read/known-heads.ts";
 import { seal } from "../log/seal.ts";
 import { batchesOf, bytesOf, joinNeighbours, shareOf, type Batch, type Survey } from "./erase-survey.ts";
@@ -30,13 +30,13 @@ export interface Done {
 type Share = { readonly ranges: Ranges; readonly records: number; readonly bytes: number };
 
 export async function eraseTarget(
-  context: Context,
+  deps: Deps,
   { session, survey, sharers }: Target,
   reason: string | undefined,
   done: Done,
 ): Promise<void> {
   for (const batch of batchesOf(survey.doomed)) {
-    if (isWorkspaceId(session)) await eraseOfWorkspace(context, batch, reason);
+    if (isWorkspaceId(session)) await eraseOfWorkspace(deps, batch, reason);
     else {
       const members: Member[] = [
         { ...memberOf(session, shareOf(batch, Infinity), reason), erase: batch.ranges },
@@ -44,12 +44,11 @@ export async function eraseTarget(
       for (const [sharer, toSeq] of sharers) {
         if (members.length === limit.appendLogsMax) break;
         const share = shareOf(batch, toSeq);
-        if (share !== null && (await canBeTold(context, sharer)))
-          members.push(memberOf(sharer, share, reason));
+        if (share !== null && (await canBeTold(deps, sharer))) members.push(memberOf(sharer, share, reason));
       }
-      await context.writer.together(members, { actor: context.actor });
+      await deps.writer.together(members, { actor: deps.actor });
     }
-    context.cache.forget();
+    deps.cache.forget();
     done(batch.doomed.length);
   }
 }
@@ -61,7 +60,7 @@ function memberOf(session: SessionId, share: Share | null, reason: string | unde
 }
 
 /** Not a copy, and not a session that was moved away: nothing can be written to those. */
-async function canBeTold({ store, writer }: Context, session: SessionId): Promise<boolean> {
+async function canBeTold({ store, writer }: Deps, session: SessionId): Promise<boolean> {
   const head = await store.head(session);
   if (head === undefined || head.copy === true) return false;
   const { standing } = await writer.current(session);
@@ -69,8 +68,8 @@ async function canBeTold({ store, writer }: Context, session: SessionId): Promis
 }
 
 /** The log of the workspace has no state to decide on. */
-async function eraseOfWorkspace(context: Context, batch: Batch, reason: string | undefined): Promise<void> {
-  const { store, world, writer, actor } = context;
+async function eraseOfWorkspace(deps: Deps, batch: Batch, reason: string | undefined): Promise<void> {
+  const { store, world, writer, actor } = deps;
   const share = shareOf(batch, Infinity);
   if (share === null) return;
   const content = reason === undefined ? {} : { content: { reason } };
@@ -109,7 +108,7 @@ async function isGone(store: Store, { doomed }: Batch): Promise<boolean> {
  * many that an append does not take them all.
  */
 export async function tellSharers(
-  context: Context,
+  deps: Deps,
   { session, survey }: Target,
   sharers: ReadonlyMap<SessionId, number>,
   reason: string | undefined,
@@ -117,12 +116,12 @@ export async function tellSharers(
   if (isWorkspaceId(session)) return;
   const gone = [...survey.gone, ...survey.doomed].toSorted((a, b) => a.seq - b.seq);
   for (const [sharer, toSeq] of new Map([[session, Infinity], ...sharers])) {
-    if (!gone.some(({ seq }) => seq <= toSeq) || !(await canBeTold(context, sharer))) continue;
-    const { standing } = await context.writer.current(sharer);
+    if (!gone.some(({ seq }) => seq <= toSeq) || !(await canBeTold(deps, sharer))) continue;
+    const { standing } = await deps.writer.current(sharer);
     const untold = gone.filter(({ seq }) => seq <= toSeq && !range.includes(standing.erased.ranges, seq));
     for (const { ranges, doomed } of batchesOf(joinNeighbours(untold))) {
       const share = { ranges, records: doomed.length, bytes: bytesOf(doomed) };
-      await context.writer.together([memberOf(sharer, share, reason)], { actor: context.actor });
+      await deps.writer.together([memberOf(sharer, share, reason)], { actor: deps.actor });
     }
   }
 }

@@ -10,7 +10,7 @@ import { limit } from "../../core/limit.ts";
 import * as range from "../../core/range.ts";
 import type { Range, Ranges } from "../../core/range.ts";
 import { readContent } from "../read/content.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { findCopies, type EraseKept, type Found } from "./erase-copies.ts";
 import { readFamily, type Family, type Stretch } from "./erase-family.ts";
 import { scrubIfDue } from "./erase-scrub.ts";
@@ -77,13 +77,13 @@ interface Plan {
 }
 
 export async function eraseSession(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   options: EraseOptions = {},
 ): Promise<EraseReport> {
   checkErase(options);
   const { dryRun = false, copies: withCopies = false, reason } = options;
-  const plan = await planErasure(context, session, options);
+  const plan = await planErasure(deps, session, options);
   const { survey: found } = plan.own;
   const { doomed } = found;
   const report = {
@@ -105,11 +105,11 @@ export async function eraseSession(
     records += more;
     options.progress?.({ records, sessions: 0 });
   };
-  for (const target of targets) await eraseTarget(context, target, reason, done);
-  const family = await readFamily(context);
+  for (const target of targets) await eraseTarget(deps, target, reason, done);
+  const family = await readFamily(deps);
   for (const target of targets)
-    await tellSharers(context, target, await sharersOf(family, target.session), reason);
-  return { ...report, scrubbed: await scrubIfDue(context.store) };
+    await tellSharers(deps, target, await sharersOf(family, target.session), reason);
+  return { ...report, scrubbed: await scrubIfDue(deps.store) };
 }
 
 function checkErase(options: EraseOptions): void {
@@ -141,12 +141,12 @@ function checkErase(options: EraseOptions): void {
   });
 }
 
-async function planErasure(context: Context, session: SessionId, options: EraseOptions): Promise<Plan> {
-  const { store } = context;
-  await checkHere(context, session);
-  const family = await readFamily(context);
+async function planErasure(deps: Deps, session: SessionId, options: EraseOptions): Promise<Plan> {
+  const { store } = deps;
+  await checkHere(deps, session);
+  const family = await readFamily(deps);
   const stretches = await family.stretches(session);
-  const ranges = await wantedRanges(context, session, stretches, options);
+  const ranges = await wantedRanges(deps, session, stretches, options);
   const finds = options.match === undefined ? undefined : makeFinder(store, options.match);
   // Who erased what and why is to stay, unless it is asked for by name.
   const isAll = options.ranges === undefined && finds === undefined;
@@ -156,20 +156,20 @@ async function planErasure(context: Context, session: SessionId, options: EraseO
   const sources = finds === undefined ? [...own.gone, ...own.doomed] : own.doomed;
   const findsInBody = options.match === undefined ? undefined : makeBodyFinder(options.match);
   const looking = { finds, findsInBody, progress: options.progress };
-  const { found, kept } = await findCopies(context, family, sources, looking);
+  const { found, kept } = await findCopies(deps, family, sources, looking);
   const target: Target = { session, survey: own, sharers: await family.sharers(session) };
-  const others = options.copies === true ? await targetsOf(context, family, found) : [];
+  const others = options.copies === true ? await targetsOf(deps, family, found) : [];
   // What was copied within the session itself is one with the rest of it.
   const inside = others.find((one) => one.session === session);
   const whole = inside === undefined ? target : { ...target, survey: joined(target, inside) };
   const elsewhere = others.filter((one) => one !== inside);
-  await checkTargets(context, [whole, ...elsewhere]);
+  await checkTargets(deps, [whole, ...elsewhere]);
   return {
     own: whole,
     others: elsewhere,
     copies: found.map(({ copy }) => asShared(copy, session, stretches)),
-    forks: (await sharesOf(context, [whole, ...elsewhere])).filter((one) => one.session !== session),
-    kept: finds === undefined ? await namedAfter(context, session, own) : kept,
+    forks: (await sharesOf(deps, [whole, ...elsewhere])).filter((one) => one.session !== session),
+    kept: finds === undefined ? await namedAfter(deps, session, own) : kept,
   };
 }
 
@@ -186,7 +186,7 @@ function asShared(copy: EraseCopy, session: SessionId, stretches: readonly Stret
 
 /** Bindings that are to go, and have their path or address as their name too. */
 async function namedAfter(
-  { store }: Context,
+  { store }: Deps,
   session: SessionId,
   { doomed }: Survey,
 ): Promise<readonly EraseKept[]> {
@@ -203,9 +203,9 @@ async function namedAfter(
 }
 
 /** A copy says nothing that is not said elsewhere, and a session that was moved is not ours to change. */
-async function checkHere(context: Context, session: SessionId): Promise<void> {
-  const { store, writer } = context;
-  const head = await headOf(context, session);
+async function checkHere(deps: Deps, session: SessionId): Promise<void> {
+  const { store, writer } = deps;
+  const head = await headOf(deps, session);
   if (head.copy === true) {
     throw new SkeinError("refused", `${session} is a copy of a session that lives elsewhere`, {
       hint: "delete the copy here, and erase where the session lives",
@@ -220,7 +220,7 @@ async function checkHere(context: Context, session: SessionId): Promise<void> {
 
 /** What may be erased through a session: its own log, and what is left of ancestors that are no more. */
 async function wantedRanges(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   stretches: readonly Stretch[],
   { ranges, match }: EraseOptions,
@@ -249,13 +249,13 @@ async function wantedRanges(
   for (const { range: each, owner, present } of stretches) {
     if (owner === session || !present) continue;
     const theirs = range.subtract([each], range.subtract([each], wanted))[0];
-    if (theirs !== undefined) throw await ofParent(context, session, owner, theirs);
+    if (theirs !== undefined) throw await ofParent(deps, session, owner, theirs);
   }
   return wanted;
 }
 
 async function ofParent(
-  { store }: Context,
+  { store }: Deps,
   session: SessionId,
   owner: SessionId,
   [fromSeq, toSeq]: Range,
@@ -273,13 +273,13 @@ const sharersOf = async (family: Family, session: LogId): Promise<ReadonlyMap<Se
   isWorkspaceId(session) ? new Map() : family.sharers(session);
 
 /** The logs that hold copies, each with what is to go of it. */
-async function targetsOf(context: Context, family: Family, found: readonly Found[]): Promise<Target[]> {
+async function targetsOf(deps: Deps, family: Family, found: readonly Found[]): Promise<Target[]> {
   const byLog = new Map<LogId, number[]>();
   for (const { copy } of found) byLog.set(copy.session, [...(byLog.get(copy.session) ?? []), copy.seq]);
   const targets: Target[] = [];
   for (const [session, seqs] of byLog) {
     const ranges = seqs.reduce((all, seq) => range.add(all, [seq, seq]), [] as Ranges);
-    const each = await survey(context.store, session, ranges);
+    const each = await survey(deps.store, session, ranges);
     targets.push({ session, survey: each, sharers: await sharersOf(family, session) });
   }
   return targets;
@@ -292,8 +292,8 @@ function joined({ survey: { doomed, gone } }: Target, inside: Target): Survey {
 }
 
 /** Refuses all of it while somebody who would lose something is under a hold, or cannot be written to. */
-async function checkTargets(context: Context, targets: readonly Target[]): Promise<void> {
-  const { store, writer } = context;
+async function checkTargets(deps: Deps, targets: readonly Target[]): Promise<void> {
+  const { store, writer } = deps;
   for (const { session, survey: found, sharers } of targets) {
     const first = found.doomed[0]?.seq ?? Infinity;
     if (isWorkspaceId(session) || first === Infinity) continue;
@@ -322,14 +322,14 @@ async function checkTargets(context: Context, targets: readonly Target[]): Promi
   }
 }
 
-async function sharesOf(context: Context, targets: readonly Target[]): Promise<EraseShare[]> {
+async function sharesOf(deps: Deps, targets: readonly Target[]): Promise<EraseShare[]> {
   const shares = new Map<SessionId, EraseShare>();
   for (const { survey: found, sharers } of targets) {
     for (const [session, toSeq] of sharers) {
       const lost = found.doomed.filter(({ seq }) => seq <= toSeq);
       if (lost.length === 0) continue;
       const before = shares.get(session) ?? { records: 0, bytes: 0 };
-      const elsewhere = await livesElsewhere(context, session);
+      const elsewhere = await livesElsewhere(deps, session);
       shares.set(session, {
         session,
         records: before.records + lost.length,
@@ -341,7 +341,7 @@ async function sharesOf(context: Context, targets: readonly Target[]): Promise<E
   return [...shares.values()];
 }
 
-async function livesElsewhere({ store, writer }: Context, session: SessionId): Promise<boolean> {
+async function livesElsewhere({ store, writer }: Deps, session: SessionId): Promise<boolean> {
   if ((await store.head(session))?.copy === true) return true;
   return (await writer.current(session)).standing.status === "moved";
 }

@@ -3,7 +3,7 @@ import { SkeinError } from "../../core/error.ts";
 import { isWorkspaceId, type LogId, type SessionId } from "../../core/ids.ts";
 import { catchUp, type Progress } from "../read/projection.ts";
 import { indexEntryOf } from "../log/session-index.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 
 export interface RebuildReport {
   readonly sessions: number;
@@ -14,11 +14,11 @@ export interface RebuildReport {
 }
 
 export async function rebuild(
-  context: Context,
+  deps: Deps,
   logs: AsyncIterable<LogId>,
   progress: Progress | undefined,
 ): Promise<RebuildReport> {
-  const { store, states } = context;
+  const { store, states } = deps;
   await store.clearDerived();
   const unreadable: LogId[] = [];
   let records = 0;
@@ -27,7 +27,7 @@ export async function rebuild(
     const head = await store.head(session);
     if (head === undefined || isWorkspaceId(session)) continue;
     try {
-      await rebuildSession(context, session, head.seq);
+      await rebuildSession(deps, session, head.seq);
       records += head.seq - (head.parent?.seq ?? 0);
       sessions++;
     } catch (error) {
@@ -42,11 +42,7 @@ export async function rebuild(
 }
 
 /** Folding from the start writes the snapshots on the way; forks find those of their parents. */
-async function rebuildSession(
-  { store, states }: Context,
-  session: SessionId,
-  headSeq: number,
-): Promise<void> {
+async function rebuildSession({ store, states }: Deps, session: SessionId, headSeq: number): Promise<void> {
   let state = await states.at(session, headSeq);
   while (!(await store.index(session, await indexEntryOf(store, session, state), state.seq))) {
     const moved = await store.head(session);

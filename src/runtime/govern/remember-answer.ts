@@ -7,7 +7,7 @@ import { levelOf } from "../../core/tool/permission.ts";
 import type { State } from "../../core/state.ts";
 import type { Also } from "../log/workspace-effects.ts";
 import { readContent } from "../read/content.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { readRules } from "./rules.ts";
 import { inputRecord, type AnswerOptions } from "../options.ts";
 import { saveBeside } from "../workspace/approvals.ts";
@@ -22,7 +22,7 @@ interface AskedCall {
 
 /** What the answer writes: a rule of the session in the same append, or a saved approval beside it. */
 export async function answerChange(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   { text, remember, ...rest }: AnswerOptions,
 ): Promise<{ readonly build: (state: State) => Command | Promise<Command>; readonly also?: Also }> {
@@ -32,18 +32,17 @@ export async function answerChange(
   };
   const command = { do: "answer", ...answer } as const;
   if (remember === undefined) return { build: () => command };
-  context.need?.("operate", "an approval that is remembered");
+  deps.need?.("operate", "an approval that is remembered");
   if (remember === "session") {
     const build = async (state: State): Promise<Command> => {
-      return { ...command, grant: await allowTools(context, session, state, askedCalls(state, answer)) };
+      return { ...command, grant: await allowTools(deps, session, state, askedCalls(state, answer)) };
     };
     return { build };
   }
-  const asked = askedCalls(await context.writer.current(session), answer);
+  const asked = askedCalls(await deps.writer.current(session), answer);
   const commands = [];
-  for (const one of asked)
-    commands.push({ tool: one.tool, command: await exactCommand(context, session, one) });
-  return { build: () => command, also: saveBeside(context, commands) };
+  for (const one of asked) commands.push({ tool: one.tool, command: await exactCommand(deps, session, one) });
+  return { build: () => command, also: saveBeside(deps, commands) };
 }
 
 const askedCalls = ({ mind }: State, { calls }: Answer): AskedCall[] =>
@@ -53,7 +52,7 @@ const askedCalls = ({ mind }: State, { calls }: Answer): AskedCall[] =>
 
 /** A rule of the session that asks about every call of the tool is replaced; any other one stays. */
 async function allowTools(
-  { store }: Context,
+  { store }: Deps,
   session: SessionId,
   state: State,
   asked: readonly AskedCall[],
@@ -69,7 +68,7 @@ async function allowTools(
 
 /** As it was written down with the request, so that what is saved is what the person was shown. */
 async function exactCommand(
-  { store }: Context,
+  { store }: Deps,
   session: SessionId,
   { tool, seq }: AskedCall,
 ): Promise<SavedCommand> {

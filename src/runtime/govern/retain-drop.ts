@@ -7,7 +7,7 @@ import { SkeinError } from "../../core/error.ts";
 import { quote, type SessionId } from "../../core/ids.ts";
 import type { State } from "../../core/state.ts";
 import type { Part } from "../../store/port.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { expectAt } from "../read/known-heads.ts";
 import { paybackOf } from "../log/child-refund.ts";
 import { headOf } from "../read/position.ts";
@@ -22,11 +22,11 @@ export interface Dropped {
 
 /** All of them or none, under this key of a record. Rejects with `conflict` when one changed in between. */
 export async function dropSessions(
-  context: Context,
+  deps: Deps,
   dropped: readonly Dropped[],
   key: string | null = null,
 ): Promise<void> {
-  const { store, world, writer, actor } = context;
+  const { store, world, writer, actor } = deps;
   const events: DraftEvent[] = [];
   const parts: Part[] = [];
   const doomed = new Set(dropped.map(({ session }) => session));
@@ -40,7 +40,7 @@ export async function dropSessions(
     const body = { session, headSeq: seq, headHash: head.hash };
     events.push({ type: "session.deleted", body, ...(reason === undefined ? {} : { content: { reason } }) });
     parts.push({ session, expect: expectAt(state), drafts: [], drop: true });
-    parts.push(...(await givenBack(context, state, doomed)));
+    parts.push(...(await givenBack(deps, state, doomed)));
   }
   const twice = parts.find(({ session }, place) => parts.findIndex((one) => one.session === session) < place);
   if (twice !== undefined && dropped.length > 1)
@@ -53,7 +53,7 @@ export async function dropSessions(
 
 /** A session that goes while it lives gives back what it has left, if whoever paid stays. */
 async function givenBack(
-  { store, world, writer, actor }: Context,
+  { store, world, writer, actor }: Deps,
   state: State,
   doomed: ReadonlySet<SessionId>,
 ): Promise<Part[]> {

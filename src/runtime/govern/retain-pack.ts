@@ -5,7 +5,7 @@ import type { Status } from "../../core/session/lifecycle.ts";
 import { compactedTo, packersFor, packRecordsMin, spanText } from "../../core/govern/policy.ts";
 import type { Candidate, NamedPolicy } from "../../core/govern/policy.ts";
 import type { Packed, Store } from "../../store/port.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { recordBytes } from "../read/state-reader.ts";
 
 export interface PackPlan {
@@ -21,13 +21,13 @@ const over: readonly Status[] = ["closed", "archived", "moved"];
 
 /** Null when nothing is due, or so little that it is not worth it. */
 export async function planPacking(
-  context: Pick<Context, "store" | "states">,
+  deps: Pick<Deps, "store" | "states">,
   policies: readonly NamedPolicy[],
   session: LogId,
   candidate: Candidate & { readonly headSeq: number },
   nowMs: number,
 ): Promise<PackPlan | null> {
-  const { store, states } = context;
+  const { store, states } = deps;
   const { status, headSeq, activeAt } = candidate;
   const packers = packersFor(policies, candidate);
   if (status === "running" || (packers.length === 0 && status !== "archived")) return null;

@@ -11,7 +11,7 @@ import { candidateOf, dueFor, isFor, obstacle } from "../../core/govern/policy.t
 import type { Action, Candidate, Due, NamedPolicy } from "../../core/govern/policy.ts";
 import type { State } from "../../core/state.ts";
 import type { Packed, Page, SessionRow } from "../../store/port.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { checkClocks } from "./clock-check.ts";
 import { followedPolicies, refuseEverything } from "../workspace/policies.ts";
 import { dropSessions, type Dropped } from "./retain-drop.ts";
@@ -71,7 +71,7 @@ export interface RetainReport {
 }
 
 interface Pass {
-  readonly context: Context;
+  readonly deps: Deps;
   readonly policies: readonly NamedPolicy[];
   readonly dryRun: boolean;
   readonly signal: AbortSignal | undefined;
@@ -82,17 +82,17 @@ interface Pass {
   readonly kept: RetainKept[];
 }
 
-export async function retain(context: Context, options: RetainOptions = {}): Promise<RetainReport> {
+export async function retain(deps: Deps, options: RetainOptions = {}): Promise<RetainReport> {
   checkOptions("retain", options, ["dryRun", "everything", "progress", "signal"]);
   const { dryRun = false, everything = false, progress, signal } = options;
   checkFlags("retain", { dryRun, everything });
-  const { store } = context;
-  await checkClocks(context, "retain");
-  const policies = await followedPolicies(context);
+  const { store } = deps;
+  await checkClocks(deps, "retain");
+  const policies = await followedPolicies(deps);
   if (!dryRun && !everything) refuseEverything(policies);
   const isStopped = (): boolean => signal?.aborted === true;
   const pace = { records: groupRecords.least };
-  const pass: Pass = { context, policies, dryRun, signal, isStopped, pace, done: [], kept: [] };
+  const pass: Pass = { deps, policies, dryRun, signal, isStopped, pace, done: [], kept: [] };
   const bytesBefore = await store.bytes();
   const places = new Map<LogId, number>();
   for await (const group of groups(pass)) {
@@ -108,7 +108,7 @@ export async function retain(context: Context, options: RetainOptions = {}): Pro
   }
   await packWorkspace(pass);
   const stopped = isStopped();
-  const swept = dryRun || stopped ? false : await giveBack(context);
+  const swept = dryRun || stopped ? false : await giveBack(deps);
   const { kept } = pass;
   const place = ({ session }: Retained): number => places.get(session) ?? Infinity;
   const done = pass.done.toSorted((a, b) => place(a) - place(b));
@@ -126,7 +126,7 @@ const groupRecords = { least: 16, most: 512 };
 const groupSessionsMax = 32;
 
 /** All sessions, the most recently active first; what is written to meanwhile has its turn the next time. */
-async function* groups({ context: { store }, pace }: Pass): AsyncGenerator<readonly SessionRow[]> {
+async function* groups({ deps: { store }, pace }: Pass): AsyncGenerator<readonly SessionRow[]> {
   let group: SessionRow[] = [];
   let records = 0;
   for (let cursor: string | null = ""; cursor !== null;) {
@@ -149,8 +149,8 @@ async function* groups({ context: { store }, pace }: Pass): AsyncGenerator<reado
 }
 
 /** Nobody is kept waiting for long: a rest is as long as the work before it. */
-async function withRest({ context, pace, signal }: Pass, work: () => Promise<void>): Promise<void> {
-  const { world } = context;
+async function withRest({ deps, pace, signal }: Pass, work: () => Promise<void>): Promise<void> {
+  const { world } = deps;
   const startedMs = world.now();
   await work();
   const tookMs = world.now() - startedMs;
@@ -170,13 +170,13 @@ interface Deed {
 
 /** What is to be done about a session; in a dry run, it is told and nothing remains to be done. */
 async function survey(pass: Pass, row: SessionRow): Promise<Deed[]> {
-  const { context, policies, dryRun } = pass;
-  const { world, store } = context;
+  const { deps, policies, dryRun } = pass;
+  const { world, store } = deps;
   await new Promise<void>((resolve) => world.defer(resolve));
   try {
     const due = await dueNow(pass, row);
     const isOver = due !== null && due.do !== "expire";
-    const plan = isOver ? null : await planPacking(context, policies, row.session, row, store.now());
+    const plan = isOver ? null : await planPacking(deps, policies, row.session, row, store.now());
     if (due === null && plan === null) return [];
     if (!dryRun) return [{ row, due, plan }];
     if (due !== null) await note(pass, row, due);
@@ -200,23 +200,22 @@ function passOver({ kept }: Pass, { row, due }: Deed, error: unknown): void {
 }
 
 async function dueNow(pass: Pass, row: SessionRow): Promise<Due | null> {
-  const { context, policies, kept } = pass;
-  const { store, states } = context;
+  const { deps, policies, kept } = pass;
+  const { store, states } = deps;
   const { session } = row;
-  const due = dueFor(policies, await withOwnWish(context, row), store.now());
+  const due = dueFor(policies, await withOwnWish(deps, row), store.now());
   if (due === null) return null;
   const { standing } = await states.at(session, row.headSeq);
   const lease = (await store.head(session))?.lease ?? null;
   const why =
-    obstacle(due.do, standing, store.now()) ??
-    (isFree(context, lease) ? null : `it is run by ${lease?.holder}`);
+    obstacle(due.do, standing, store.now()) ?? (isFree(deps, lease) ? null : `it is run by ${lease?.holder}`);
   if (why === null) return due;
   kept.push({ session, do: due.do, policy: due.policy, why });
   return null;
 }
 
 /** What the session itself was opened with: it stands in its first record, and a fork has none of its own. */
-async function withOwnWish({ store }: Context, row: SessionRow): Promise<Candidate> {
+async function withOwnWish({ store }: Deps, row: SessionRow): Promise<Candidate> {
   if (row.parent !== null || row.copy === true || !isFor({ do: "expire" }, row)) return row;
   const [first] = await store.read(row.session, { fromSeq: 1, toSeq: 1, limit: 1, contents: false });
   const { expiresAfterIdleMs = null } = JSON.parse(first?.body ?? "{}") as { expiresAfterIdleMs?: number };
@@ -224,7 +223,7 @@ async function withOwnWish({ store }: Context, row: SessionRow): Promise<Candida
 }
 
 async function note(pass: Pass, row: SessionRow, due: Due): Promise<void> {
-  const { store } = pass.context;
+  const { store } = pass.deps;
   const { session, headSeq, parent } = row;
   const none = { records: 0, bytesBefore: 0 };
   const from = due.do === "archive" ? await store.packedTo(session) : (parent?.seq ?? 0);
@@ -243,7 +242,7 @@ async function perform(pass: Pass, deeds: readonly Deed[]): Promise<void> {
   });
   const all = await Promise.allSettled([...work, dropAll(pass, doomed)]);
   // Whoever works on sessions here is to find their states at hand, not those that were passed through.
-  for (const { row } of deeds) pass.context.writer.forget(row.session);
+  for (const { row } of deeds) pass.deps.writer.forget(row.session);
   for (const [place, one] of all.entries()) {
     const deed = deeds[place];
     if (one.status === "fulfilled") continue;
@@ -253,8 +252,8 @@ async function perform(pass: Pass, deeds: readonly Deed[]): Promise<void> {
 }
 
 /** On the state that the change is decided on: what is due is due still. */
-function check({ context, policies }: Pass, row: SessionRow, due: Due, state: State): void {
-  const nowMs = context.store.now();
+function check({ deps, policies }: Pass, row: SessionRow, due: Due, state: State): void {
+  const nowMs = deps.store.now();
   const candidate = { ...candidateOf(state), ...(row.copy === true ? { copy: true as const } : {}) };
   const now = dueFor(policies, candidate, nowMs);
   if (now?.do === due.do && obstacle(due.do, state.standing, nowMs) === null) return;
@@ -266,8 +265,8 @@ const reasonOf = ({ policy, because }: Due): string =>
 
 /** Expires or archives. */
 async function close(pass: Pass, row: SessionRow, due: Due): Promise<void> {
-  const { context, signal } = pass;
-  const { store, writer, actor } = context;
+  const { deps, signal } = pass;
+  const { store, writer, actor } = deps;
   const { session } = row;
   const reason = reasonOf(due);
   const build = (state: State): Command => {
@@ -292,24 +291,24 @@ async function dropAll(pass: Pass, deeds: readonly Deed[]): Promise<void> {
 }
 
 async function drop(pass: Pass, deeds: readonly Deed[]): Promise<void> {
-  const { context, done } = pass;
+  const { deps, done } = pass;
   const dropped: Dropped[] = [];
   const told: Retained[] = [];
   for (const { row, due } of deeds) {
     if (due === null) continue;
     const { session, headSeq, parent } = row;
-    const found = await weigh(context.store, session, (parent?.seq ?? 0) + 1, headSeq);
+    const found = await weigh(deps.store, session, (parent?.seq ?? 0) + 1, headSeq);
     dropped.push({ session, reason: reasonOf(due), check: (state) => check(pass, row, due, state) });
     told.push({ session, ...due, ...found, bytesAfter: 0 });
   }
-  await dropSessions(context, dropped);
+  await dropSessions(deps, dropped);
   done.push(...told);
 }
 
 /** The workspace's own log is packed by policies that are for every session. */
 async function packWorkspace(pass: Pass): Promise<void> {
-  const { context, policies } = pass;
-  const { store } = context;
+  const { deps, policies } = pass;
+  const { store } = deps;
   const head = await store.head(store.workspace);
   if (head === undefined || pass.isStopped()) return;
   const candidate = {
@@ -320,7 +319,7 @@ async function packWorkspace(pass: Pass): Promise<void> {
     headSeq: head.seq,
   } as const;
   const wide = policies.filter(({ policy: { match } }) => match === undefined);
-  const plan = await planPacking(context, wide, store.workspace, candidate, store.now());
+  const plan = await planPacking(deps, wide, store.workspace, candidate, store.now());
   if (plan !== null) await packed(pass, store.workspace, plan);
 }
 
@@ -329,8 +328,8 @@ async function packed(
   session: LogId,
   { fromSeq, toSeq, policy, because }: PackPlan,
 ): Promise<void> {
-  const { context, dryRun, signal, done } = pass;
-  const { store } = context;
+  const { deps, dryRun, signal, done } = pass;
+  const { store } = deps;
   const found = dryRun
     ? await weigh(store, session, fromSeq, toSeq)
     : await store.pack(session, toSeq, signal);
@@ -340,7 +339,7 @@ async function packed(
 }
 
 /** False when somebody else stood in the way: then it is still due. */
-async function giveBack({ store }: Context): Promise<boolean> {
+async function giveBack({ store }: Deps): Promise<boolean> {
   await store.sweep();
   try {
     await store.scrub();

@@ -10,7 +10,7 @@ import { limit } from "../../core/limit.ts";
 import { marker, type Redactor } from "../../core/secret/redactor.ts";
 import type { Store } from "../../store/port.ts";
 import { contentOf } from "../read/content.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import type { Progress } from "../read/projection.ts";
 import { secretInBytes, textIn, vocabulary } from "../log/redact.ts";
 
@@ -49,12 +49,12 @@ const findingsMax = 10_000;
 const aroundChars = 24;
 
 export async function scan(
-  context: Context,
+  deps: Deps,
   logs: AsyncIterable<LogId>,
   options: { readonly whole: boolean; readonly progress?: Progress | undefined },
 ): Promise<ScanReport> {
-  const { store, world } = context;
-  const placeOf = makePlacer(context);
+  const { store, world } = deps;
+  const placeOf = makePlacer(deps);
   const { redactor } = world;
   if (redactor === undefined) throw new Error("invariant: an engine has a redactor");
   const counts = { sessions: 0, records: 0, more: 0 };
@@ -91,7 +91,7 @@ export async function scan(
 function makePlacer({
   store,
   writer,
-}: Context): (session: LogId, seq: number) => Promise<Pick<ScanFinding, "owner" | "elsewhere">> {
+}: Deps): (session: LogId, seq: number) => Promise<Pick<ScanFinding, "owner" | "elsewhere">> {
   const known = new Map<LogId, boolean>();
   const livesElsewhere = async (owner: LogId): Promise<boolean> =>
     !isWorkspaceId(owner) &&

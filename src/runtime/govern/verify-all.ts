@@ -2,7 +2,7 @@
 import { SkeinError } from "../../core/error.ts";
 import { isLogId, quote, type LogId } from "../../core/ids.ts";
 import type { Store } from "../../store/port.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { holds } from "../read/known-heads.ts";
 import type { Progress } from "../read/projection.ts";
 import { everyLog } from "../read/every-log.ts";
@@ -31,7 +31,7 @@ export interface VerifyAllReport extends VerifyReport {
 }
 
 export async function verifyAll(
-  { store, world }: Pick<Context, "store" | "world">,
+  { store, world }: Pick<Deps, "store" | "world">,
   { progress, anchor }: VerifyAllOptions,
 ): Promise<VerifyAllReport> {
   let report = emptyReport();

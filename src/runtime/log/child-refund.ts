@@ -11,12 +11,12 @@ import { limit } from "../../core/limit.ts";
 import { mayIn } from "../../core/session/lifecycle.ts";
 import type { Amounts, State } from "../../core/state.ts";
 import type { Part } from "../../store/port.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { expectAt } from "../read/known-heads.ts";
 import type { Sealed } from "./seal.ts";
 import { isFree } from "../read/lease-status.ts";
 
-type Place = Pick<Context, "store" | "world">;
+type Place = Pick<Deps, "store" | "world">;
 type Current = (session: SessionId) => Promise<State>;
 
 export interface Payback {

@@ -1,10 +1,10 @@
 /** File versions of a store, kept as blobs. */
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import type { FileBlobs } from "../../tool/port.ts";
 import { chunksOf, secretIn } from "./redact.ts";
 
 /** The store's blobs, for file versions. */
-export function fileBlobs({ store, world }: Pick<Context, "store" | "world">): FileBlobs {
+export function fileBlobs({ store, world }: Pick<Deps, "store" | "world">): FileBlobs {
   return {
     async put(bytes) {
       const secret = secretIn(world, bytes);

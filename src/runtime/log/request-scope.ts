@@ -5,7 +5,7 @@
  */
 import { SkeinError } from "../../core/error.ts";
 import { makeSessionId, type LogId, type SessionId } from "../../core/ids.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { isReused, isSameChange, reusedKey } from "./same-change.ts";
 import { recordKey } from "./seal.ts";
 import type { Build, Change, Writer } from "./writer.ts";
@@ -31,29 +31,29 @@ interface Expected {
   readonly key?: string | undefined;
 }
 
-/** The same engine's context, for this one call. */
-export function askedContext(outer: Context, { key, madeMs, expect, same, need }: Asked): Context {
-  const context = need === undefined ? outer : { ...outer, need };
-  if (key === undefined && expect === undefined && same !== true) return context;
-  const parts = askedParts(context, { key, expect, same });
-  if (key === undefined) return { ...context, ...parts };
-  const newSession = (): SessionId => derivedId(context, key, madeMs ?? 0);
-  return { ...context, ...parts, newSession, once: recordKey(context.world, context.tenant, key) };
+/** The engine's dependencies for one call: with its idempotency key, expected position and rights. */
+export function requestDeps(outer: Deps, { key, madeMs, expect, same, need }: Asked): Deps {
+  const deps = need === undefined ? outer : { ...outer, need };
+  if (key === undefined && expect === undefined && same !== true) return deps;
+  const parts = askedParts(deps, { key, expect, same });
+  if (key === undefined) return { ...deps, ...parts };
+  const newSession = (): SessionId => derivedId(deps, key, madeMs ?? 0);
+  return { ...deps, ...parts, newSession, once: recordKey(deps.world, deps.tenant, key) };
 }
 
 /** The id of the session that is made here: one of its own, or the one that follows from the caller's key. */
-export const newSessionId = ({ world, newSession }: Context): SessionId =>
+export const newSessionId = ({ world, newSession }: Deps): SessionId =>
   newSession?.() ?? makeSessionId({ nowMs: world.now(), random: world.random(10) });
 
 /** The session that a call with the same key has made before; null when there is none. */
-export async function madeBefore({ store, newSession }: Context): Promise<SessionId | null> {
+export async function madeBefore({ store, newSession }: Deps): Promise<SessionId | null> {
   const id = newSession?.();
   return id !== undefined && (await store.head(id)) !== undefined ? id : null;
 }
 
 /** What a call with the same key has changed in a session before; null when it has not. */
 export async function changedBefore(
-  { store, writer, once }: Pick<Context, "store" | "writer" | "once">,
+  { store, writer, once }: Pick<Deps, "store" | "writer" | "once">,
   session: SessionId,
 ): Promise<Change | null> {
   const firstSeq = once === undefined ? undefined : await store.keyed(session, once);
@@ -63,7 +63,7 @@ export async function changedBefore(
 }
 
 /** The same for the same key, whenever it is asked for. */
-function derivedId({ world, store, tenant }: Context, key: string, nowMs: number): SessionId {
+function derivedId({ world, store, tenant }: Deps, key: string, nowMs: number): SessionId {
   const hex = world.digest("", `${tenant}\n${store.workspace}\nasked\n${key}`);
   const random = Uint8Array.from({ length: 10 }, (_, place) =>
     Number.parseInt(hex.slice(place * 2, place * 2 + 2), 16),
@@ -71,8 +71,8 @@ function derivedId({ world, store, tenant }: Context, key: string, nowMs: number
   return makeSessionId({ nowMs, random });
 }
 
-function askedParts(context: Context, { key, expect, same }: Asked): Pick<Context, "writer" | "runs"> {
-  const { writer, runs } = context;
+function askedParts(deps: Deps, { key, expect, same }: Asked): Pick<Deps, "writer" | "runs"> {
+  const { writer, runs } = deps;
   let done = false;
   let isNamed = false;
   const after = async <T>(work: Promise<T>, bearsKey = true): Promise<T> => {
@@ -106,7 +106,7 @@ function askedParts(context: Context, { key, expect, same }: Asked): Pick<Contex
         const { actor } = options;
         const change = await first;
         const { firstSeq } = change;
-        if (!change.duplicate || (await isSameChange(context, session, { build, actor, firstSeq })))
+        if (!change.duplicate || (await isSameChange(deps, session, { build, actor, firstSeq })))
           return change;
         throw reusedKey();
       }

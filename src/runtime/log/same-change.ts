@@ -9,11 +9,11 @@ import { readEvent, type EventOf } from "../../core/event.ts";
 import type { SessionId } from "../../core/ids.ts";
 import type { Draft } from "../../store/port.ts";
 import { contentOf } from "../read/content.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { decideSealed } from "./seal.ts";
 import type { Build } from "./writer.ts";
 
-type Known = Pick<Context, "store" | "world" | "states">;
+type Known = Pick<Deps, "store" | "world" | "states">;
 
 const reused = "this Idempotency-Key was used for something else";
 
@@ -75,7 +75,7 @@ export interface MessageAgain {
 
 /** The same for a message that stands at a position. */
 export async function isSameMessage(
-  { store, world, actor }: Pick<Context, "store" | "world" | "actor">,
+  { store, world, actor }: Pick<Deps, "store" | "world" | "actor">,
   { session, seq }: { readonly session: SessionId; readonly seq: number },
   given: MessageAgain,
 ): Promise<boolean> {

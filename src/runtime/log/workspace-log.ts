@@ -15,7 +15,7 @@ import { seal } from "./seal.ts";
 import type { World } from "../world.ts";
 import type { Writer } from "./writer.ts";
 
-export interface WorkspaceContext {
+export interface WorkspaceDeps {
   readonly store: Store;
   readonly world: World;
   readonly writer: Pick<Writer, "commit">;
@@ -31,7 +31,7 @@ type BuildEvents = (headSeq: number) => Promise<readonly DraftEvent[]>;
  * or had nothing to write.
  */
 export async function writtenBefore(
-  { store, once }: Pick<WorkspaceContext, "store" | "once">,
+  { store, once }: Pick<WorkspaceDeps, "store" | "once">,
   log: LogId = store.workspace,
 ): Promise<StoredRecord | null> {
   const seq = once === undefined ? undefined : await store.keyed(log, once);
@@ -44,19 +44,19 @@ export async function writtenBefore(
  * Writes what a call from outside asks for, unless it was written under its key before: then nothing is
  * decided, and what was written is given, for the answer to be made from. Null otherwise.
  */
-export async function writeOnce(context: WorkspaceContext, build: BuildEvents): Promise<StoredRecord | null> {
+export async function writeOnce(deps: WorkspaceDeps, build: BuildEvents): Promise<StoredRecord | null> {
   let before: StoredRecord | null = null;
   const unlessDone: BuildEvents = async (headSeq) => {
-    before = await writtenBefore(context);
+    before = await writtenBefore(deps);
     return before === null ? build(headSeq) : [];
   };
-  await writeWorkspace(context, unlessDone, context.once);
+  await writeWorkspace(deps, unlessDone, deps.once);
   return before;
 }
 
 /** Null when there is nothing to write, as `build` says by giving no events. */
 export async function writeWorkspace(
-  { store, world, writer, actor }: WorkspaceContext,
+  { store, world, writer, actor }: WorkspaceDeps,
   build: BuildEvents,
   key: string | null = null,
 ): Promise<Appended | null> {

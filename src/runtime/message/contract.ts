@@ -12,7 +12,7 @@ import type { Ref, State } from "../../core/state.ts";
 import { errorText } from "../../core/first-error.ts";
 import type { Store } from "../../store/port.ts";
 import { readContent } from "../read/content.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { inTime } from "./run-with-timeout.ts";
 import { formats, referred, wrongsOf, type Plain, type Wrong } from "./schema.ts";
 import type { Change } from "../log/writer.ts";
@@ -26,7 +26,7 @@ export interface Contract {
 }
 
 export async function declareContract(
-  { world, writer, actor }: Context,
+  { world, writer, actor }: Deps,
   session: SessionId,
   topic: string,
   schema: unknown,

@@ -12,7 +12,7 @@ import { limit } from "../../core/limit.ts";
 import type { State } from "../../core/state.ts";
 import type { Store } from "../../store/port.ts";
 import { contentOf } from "../read/content.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { hasReceived, momentText, receiving, type Letter } from "./envelope.ts";
 import { makeStateReader } from "../read/state-reader.ts";
 import { makeWriter, type Writer } from "../log/writer.ts";
@@ -49,7 +49,7 @@ export interface Stores extends AsyncDisposable {
   at(place: string): Promise<There>;
 }
 
-export function otherStores({ openStore, world }: Context): Stores {
+export function otherStores({ openStore, world }: Deps): Stores {
   const opened = new Map<string, Promise<There>>();
   const open = async (place: string): Promise<There> => {
     if (openStore === undefined) throw new SkeinError("unavailable", "this engine cannot open other stores");
@@ -69,13 +69,11 @@ export function otherStores({ openStore, world }: Context): Stores {
 }
 
 /** Goes on with every message of this store that waits, and gives up requests whose time is over. */
-export async function deliverAll(context: Context, progress?: DeliverProgress): Promise<DeliverReport> {
-  await using stores = otherStores(context);
+export async function deliverAll(deps: Deps, progress?: DeliverProgress): Promise<DeliverReport> {
+  await using stores = otherStores(deps);
   let report: DeliverReport = { sessions: 0, delivered: 0, refused: 0, overdue: 0, waiting: [] };
-  for (const session of await sendersOf(context.store)) {
-    const done = await deliverFrom(context, session, stores).catch((error: unknown) =>
-      failed(session, error),
-    );
+  for (const session of await sendersOf(deps.store)) {
+    const done = await deliverFrom(deps, session, stores).catch((error: unknown) => failed(session, error));
     report = {
       sessions: report.sessions + 1,
       delivered: report.delivered + done.delivered,
@@ -114,13 +112,13 @@ type Delivered = Omit<DeliverReport, "sessions">;
 
 /** What one session has to be delivered: all of it, or to one receiver only. */
 export async function deliverFrom(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   stores: Stores,
   only?: SessionId,
 ): Promise<Delivered> {
-  const overdue = await giveUp(context, session);
-  const { standing } = await context.writer.current(session);
+  const overdue = await giveUp(deps, session);
+  const { standing } = await deps.writer.current(session);
   // Where its messages go was said by someone whom nobody here trusts yet.
   if (standing.unreviewed) return { delivered: 0, refused: 0, overdue, waiting: [] };
   const pairs = new Map<string, { readonly seq: number; readonly number: number }[]>();
@@ -132,7 +130,7 @@ export async function deliverFrom(
   for (const [to, unsorted] of pairs) {
     const queue = unsorted.toSorted((a, b) => a.number - b.number);
     for (const [place, { seq }] of queue.entries()) {
-      const became = await hand(context, session, seq, stores);
+      const became = await hand(deps, session, seq, stores);
       if (became.kind === "waits") {
         waiting.push({ session, to, count: queue.length - place, reason: became.reason });
         break;
@@ -150,18 +148,18 @@ type Became =
   | { readonly kind: "refused"; readonly error: string; readonly reason: string };
 
 /** Hands one message over, and writes down in the sender's log what became of it. */
-async function hand(context: Context, session: SessionId, seq: number, stores: Stores): Promise<Became> {
-  const { letter, place } = await letterAt(context.store, session, seq);
+async function hand(deps: Deps, session: SessionId, seq: number, stores: Stores): Promise<Became> {
+  const { letter, place } = await letterAt(deps.store, session, seq);
   const became: Became =
     letter === null || place === undefined
       ? { kind: "refused", error: "erased", reason: "its text was erased before it was delivered" }
-      : await offer(context, letter, stores, place);
+      : await offer(deps, letter, stores, place);
   if (became.kind === "waits") return became;
-  const { message, to } = await sentAt(context.store, session, seq);
+  const { message, to } = await sentAt(deps.store, session, seq);
   const told =
     became.kind === "arrived" ? "" : `Your message ${message} to ${to} was not accepted: ${became.reason}`;
   await settle(
-    context,
+    deps,
     session,
     became.kind === "arrived"
       ? { do: "deliver", message }
@@ -174,7 +172,7 @@ const cut = (reason: string): string => reason.slice(0, limit.reasonCharsMax);
 
 /** Whoever else delivers may have been first, and the session may have moved away meanwhile. */
 async function settle(
-  { writer }: Context,
+  { writer }: Deps,
   session: SessionId,
   command: Parameters<Writer["change"]>[1],
 ): Promise<boolean> {
@@ -188,7 +186,7 @@ async function settle(
 }
 
 /** Writes it to the receiver's log, unless it is there. */
-async function offer(context: Context, letter: Letter, stores: Stores, place: string): Promise<Became> {
+async function offer(deps: Deps, letter: Letter, stores: Stores, place: string): Promise<Became> {
   const { from, to, number } = letter;
   let there: There;
   try {
@@ -200,7 +198,7 @@ async function offer(context: Context, letter: Letter, stores: Stores, place: st
   try {
     // What is known of it may be old: nobody is refused for what has changed since.
     await there.writer.current(to);
-    const build = (state: State) => receiving(there.store, state, letter, context.place);
+    const build = (state: State) => receiving(there.store, state, letter, deps.place);
     await there.writer.change(to, build, { actor: `session:${from}`, asked: false });
     return { kind: "arrived" };
   } catch (error) {
@@ -226,16 +224,16 @@ function mayPass({ code }: SkeinError, state: State | null, { deadlineMs }: Lett
 }
 
 /** Gives up requests of a session that had no reply in time, and tells it. Gives how many. */
-export async function giveUp(context: Context, session: SessionId): Promise<number> {
-  const nowMs = context.store.now();
-  const { standing } = await context.writer.current(session);
+export async function giveUp(deps: Deps, session: SessionId): Promise<number> {
+  const nowMs = deps.store.now();
+  const { standing } = await deps.writer.current(session);
   const late = [...standing.requests.entries()].filter(([, { deadlineMs }]) => deadlineMs < nowMs);
   let count = 0;
   for (const [message, { to, deadlineMs }] of late) {
     const until = momentText(deadlineMs);
     const text = `Your request ${message} to ${to} had no reply by ${until}, so it was given up.`;
     const given = { do: "refuse", message, error: "deadline", reason: `no reply by ${until}`, text } as const;
-    if (await settle(context, session, given)) count++;
+    if (await settle(deps, session, given)) count++;
   }
   return count;
 }

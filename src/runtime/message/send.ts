@@ -15,7 +15,7 @@ import type { Store } from "../../store/port.ts";
 import { readContent } from "../read/content.ts";
 import { checkTopic, holdTo } from "./contract.ts";
 import { deliverFrom, otherStores, type Stores, type There } from "./deliver.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { findSession } from "../read/find.ts";
 import { checkLivesHere, momentText, receiving, type Letter } from "./envelope.ts";
 import { makeLine, type InLine } from "../log/keyed-mutex.ts";
@@ -61,49 +61,49 @@ interface Outgoing extends Omit<SendOptions, "withinMs" | "at"> {
 }
 
 /** Of each engine, by its writer. */
-const lines = new WeakMap<Context["writer"], InLine>();
+const lines = new WeakMap<Deps["writer"], InLine>();
 
 /**
  * `to` may be left out of a reply. Messages of a pair go in the order of the calls, also when nobody waits
  * for one before sending the next.
  */
 export async function sendMessage(
-  context: Context,
+  deps: Deps,
   from: SessionId,
   { to, value, ...options }: SendOptions & { readonly to: string | null; readonly value: unknown },
   call?: Calling,
 ): Promise<Sent> {
   checkSend(options);
   const text = textOf(value);
-  const inLine = lines.get(context.writer) ?? makeLine();
-  lines.set(context.writer, inLine);
+  const inLine = lines.get(deps.writer) ?? makeLine();
+  lines.set(deps.writer, inLine);
   return inLine([`${from} ${to ?? options.replyTo}`], () =>
-    sendText(context, from, { to, text, ...options }, call),
+    sendText(deps, from, { to, text, ...options }, call),
   );
 }
 
 async function sendText(
-  context: Context,
+  deps: Deps,
   from: SessionId,
   { to, text, ...options }: SendOptions & { readonly to: string | null; readonly text: string },
   call: Calling | undefined,
 ): Promise<Sent> {
   const { topic, replyTo, key } = options;
-  const before = key === undefined ? null : await sentWith(context, from, key);
+  const before = key === undefined ? null : await sentWith(deps, from, key);
   if (before !== null) return before;
-  const deadlineMs = deadlineOf(options, context.store.now());
+  const deadlineMs = deadlineOf(options, deps.store.now());
   const about = {
     ...(topic === undefined ? {} : { topic }),
     ...(replyTo === undefined ? {} : { replyTo }),
     ...(deadlineMs === undefined ? {} : { deadlineMs }),
     ...(key === undefined ? {} : { key }),
   };
-  const addressed = await address(context, from, to, options);
+  const addressed = await address(deps, from, to, options);
   const outgoing: Outgoing = { ...addressed, text, ...about };
-  await using stores = otherStores(context);
+  await using stores = otherStores(deps);
   const { place } = addressed;
-  if (place === undefined) return await sendHere(context, from, outgoing, stores, call);
-  return await sendAway(context, from, { ...outgoing, place }, stores, call);
+  if (place === undefined) return await sendHere(deps, from, outgoing, stores, call);
+  return await sendAway(deps, from, { ...outgoing, place }, stores, call);
 }
 
 const known = ["topic", "replyTo", "withinMs", "deadlineMs", "at", "key"];
@@ -145,17 +145,17 @@ function deadlineOf({ withinMs, deadlineMs }: SendOptions, nowMs: number): numbe
 
 /** Whom it goes to, and in which store. */
 async function address(
-  context: Context,
+  deps: Deps,
   from: SessionId,
   to: string | null,
   { replyTo, at }: SendOptions,
 ): Promise<{ readonly to: string; readonly place?: string }> {
   const place = at === undefined ? undefined : placeOf(at);
-  if (replyTo !== undefined) return addressOfReply(context, from, to, replyTo, place);
+  if (replyTo !== undefined) return addressOfReply(deps, from, to, replyTo, place);
   if (to === null) {
     throw new SkeinError("invalid", "send: there is no receiver", { hint: "only a reply goes by itself" });
   }
-  if (place === undefined) return { to: await findSession(context.store, to) };
+  if (place === undefined) return { to: await findSession(deps.store, to) };
   return { to, place };
 }
 
@@ -163,7 +163,7 @@ async function address(
 const placeOf = (at: string): string => (/^[a-z][a-z0-9+]+:\/\//.test(at) ? at : resolve(at));
 
 async function addressOfReply(
-  { store, writer }: Context,
+  { store, writer }: Deps,
   from: SessionId,
   to: string | null,
   replyTo: string,
@@ -193,23 +193,23 @@ async function addressOfReply(
   return { to: request.from, place: content.place };
 }
 
-async function livesHere(store: Store, writer: Context["writer"], session: SessionId): Promise<boolean> {
+async function livesHere(store: Store, writer: Deps["writer"], session: SessionId): Promise<boolean> {
   const head = await store.head(session);
   if (head === undefined || head.copy === true) return false;
   return (await writer.current(session)).standing.status !== "moved";
 }
 
 async function sendHere(
-  context: Context,
+  deps: Deps,
   from: SessionId,
   { to: id, text, key, ...about }: Outgoing,
   stores: Stores,
   call: Calling | undefined,
 ): Promise<Sent> {
-  const { store, writer, actor } = context;
+  const { store, writer, actor } = deps;
   const to = parseSessionId(id);
-  await deliverBefore(context, from, to, stores);
-  const message = newMessage(context);
+  await deliverBefore(deps, from, to, stores);
+  const message = newMessage(deps);
   const inCall = call === undefined ? {} : { call: call.id, output: { message, to } };
   let number = 0;
   const build = (state: State) => {
@@ -228,65 +228,54 @@ async function sendHere(
     return { message, to, seq: sent?.firstSeq ?? 0, delivered: true };
   } catch (error) {
     // Somebody with the same key may have been first.
-    const first = key === undefined ? null : await sentWith(context, from, key);
+    const first = key === undefined ? null : await sentWith(deps, from, key);
     if (first !== null) return first;
     throw error;
   }
 }
 
-const newMessage = ({ world }: Context): string =>
+const newMessage = ({ world }: Deps): string =>
   makeSessionId({ nowMs: world.now(), random: world.random(10) }).replace("ses_", "msg_");
 
 /** What was sent to it before and still waits goes first. */
-async function deliverBefore(
-  context: Context,
-  from: SessionId,
-  to: SessionId,
-  stores: Stores,
-): Promise<void> {
-  const { outbox } = (await context.writer.current(from)).standing;
-  if ([...outbox.values()].some((one) => one.to === to)) await deliverFrom(context, from, stores, to);
+async function deliverBefore(deps: Deps, from: SessionId, to: SessionId, stores: Stores): Promise<void> {
+  const { outbox } = (await deps.writer.current(from)).standing;
+  if ([...outbox.values()].some((one) => one.to === to)) await deliverFrom(deps, from, stores, to);
 }
 
 async function sendAway(
-  context: Context,
+  deps: Deps,
   from: SessionId,
   { to: idOrEnding, text, place, key, ...about }: Outgoing & { readonly place: string },
   stores: Stores,
   call: Calling | undefined,
 ): Promise<Sent> {
   const there = await reached(stores, place);
-  if (there?.store.workspace === context.store.workspace) {
-    const to = await findSession(context.store, idOrEnding);
-    return sendHere(
-      context,
-      from,
-      { to, text, ...(key === undefined ? {} : { key }), ...about },
-      stores,
-      call,
-    );
+  if (there?.store.workspace === deps.store.workspace) {
+    const to = await findSession(deps.store, idOrEnding);
+    return sendHere(deps, from, { to, text, ...(key === undefined ? {} : { key }), ...about }, stores, call);
   }
   const to = there === null ? parseSessionId(idOrEnding) : await findSession(there.store, idOrEnding);
   if (there !== null) {
-    await deliverBefore(context, from, to, stores);
-    await look(context, there, { message: "", from, to, number: Infinity, text, ...about });
+    await deliverBefore(deps, from, to, stores);
+    await look(deps, there, { message: "", from, to, number: Infinity, text, ...about });
   }
-  const message = newMessage(context);
+  const message = newMessage(deps);
   const inCall = call === undefined ? {} : { call: call.id, output: { message, to } };
-  const { firstSeq, duplicate } = await context.writer.change(
+  const { firstSeq, duplicate } = await deps.writer.change(
     from,
     { do: "send", to, message, text, place, ...about, ...inCall },
-    { actor: call?.actor ?? context.actor, epoch: call?.epoch, history: call?.history, key },
+    { actor: call?.actor ?? deps.actor, epoch: call?.epoch, history: call?.history, key },
   );
-  const first = duplicate && key !== undefined ? await sentWith(context, from, key) : null;
+  const first = duplicate && key !== undefined ? await sentWith(deps, from, key) : null;
   if (first !== null) return first;
-  const { waiting } = await deliverFrom(context, from, stores, to);
+  const { waiting } = await deliverFrom(deps, from, stores, to);
   const sent = { message, to, seq: firstSeq };
-  return { ...sent, ...(await becameOf(context, from, sent, waiting[0]?.reason)) };
+  return { ...sent, ...(await becameOf(deps, from, sent, waiting[0]?.reason)) };
 }
 
 async function becameOf(
-  { store, writer }: Context,
+  { store, writer }: Deps,
   from: SessionId,
   { message, seq: fromSeq }: Pick<Sent, "message" | "seq">,
   reason: string | undefined,
@@ -316,10 +305,10 @@ async function reached(stores: Stores, place: string): Promise<There | null> {
 const isForever = ({ message }: SkeinError): boolean => message.includes("this engine cannot");
 
 /** What the receiver would refuse now is refused before anything is written. */
-async function look(context: Context, { store, writer }: There, letter: Letter): Promise<void> {
+async function look(deps: Deps, { store, writer }: There, letter: Letter): Promise<void> {
   const state = await writer.current(letter.to);
-  const command = await receiving(store, state, letter, context.place);
-  const facts = { actor: context.actor, digest: context.world.digest, program: store.program };
+  const command = await receiving(store, state, letter, deps.place);
+  const facts = { actor: deps.actor, digest: deps.world.digest, program: store.program };
   const decision = decide(state, command, facts);
   if (decision.ok) return;
   const { code, message, hint } = decision.refusal;
@@ -327,8 +316,8 @@ async function look(context: Context, { store, writer }: There, letter: Letter):
 }
 
 /** The message that was sent with this key before. */
-async function sentWith(context: Context, from: SessionId, key: string): Promise<Sent | null> {
-  const { store, writer } = context;
+async function sentWith(deps: Deps, from: SessionId, key: string): Promise<Sent | null> {
+  const { store, writer } = deps;
   const seq = await writer.keyed(from, key);
   if (seq === undefined) return null;
   const [record] = await store.read(from, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
@@ -339,12 +328,12 @@ async function sentWith(context: Context, from: SessionId, key: string): Promise
   }
   const { message, to } = (readEvent(record, false).event as EventOf<"message.sent">).body;
   const sent = { message, to: to as SessionId, seq };
-  return { ...sent, ...(await becameOf(context, from, sent, undefined)) };
+  return { ...sent, ...(await becameOf(deps, from, sent, undefined)) };
 }
 
 /** What a person sends: an input with a topic, held to the contract for it. */
 export async function sendInput(
-  { store, writer, actor }: Context,
+  { store, writer, actor }: Deps,
   session: SessionId,
   value: unknown,
   { topic, key }: { readonly topic?: string; readonly key?: string },

@@ -3,11 +3,11 @@ import type { SessionId } from "../../core/ids.ts";
 import type { State } from "../../core/state.ts";
 import type { Bound } from "../../tool/port.ts";
 import { readContent } from "./content.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 
 /** The bindings as the log has them; one whose content was erased cannot be used until it is bound again. */
 export async function readBindings(
-  { store }: Context,
+  { store }: Deps,
   session: SessionId,
   { standing }: State,
 ): Promise<readonly Bound[]> {

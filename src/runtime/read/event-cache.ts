@@ -12,12 +12,12 @@ import type { StateReader } from "./state-reader.ts";
  * Reads records one by one, and knows those that were read lately: whoever looks at one position after the
  * other is shown the same items again and again. Of one reading they hold no more than can be shown at once.
  */
-export async function makeReadSaid(context: ContextWorld, session: SessionId): Promise<ReadSaid> {
-  await freshen(context, session);
+export async function makeReadSaid(deps: ContextWorld, session: SessionId): Promise<ReadSaid> {
+  await freshen(deps, session);
   const add = makeWhole(session);
   return async (seq) => {
-    const event = await readOne(context, session, seq);
-    if (event === undefined) return readSaid(context.store, session, seq);
+    const event = await readOne(deps, session, seq);
+    if (event === undefined) return readSaid(deps.store, session, seq);
     add(event);
     return event;
   };

@@ -10,7 +10,7 @@ import { ancestry } from "./ancestry.ts";
 import { headOf } from "./position.ts";
 import type { StateReader } from "./state-reader.ts";
 import { limit } from "../../core/limit.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 
 export type Relation = "fork" | "child" | "successor";
 
@@ -131,7 +131,7 @@ async function linksFrom(store: Store, session: SessionId): Promise<readonly Lin
 }
 
 /** The session whose work another carries on; null when it began by itself. */
-export async function carriedOn({ store }: Context, session: SessionId): Promise<SessionId | null> {
+export async function carriedOn({ store }: Deps, session: SessionId): Promise<SessionId | null> {
   const [record] = await store.read(session, { fromSeq: 1, toSeq: 1, limit: 1, contents: false });
   const body = record?.type === "session.opened" ? (JSON.parse(record.body) as { from?: SessionId }) : {};
   return body.from ?? null;
@@ -141,7 +141,7 @@ export async function carriedOn({ store }: Context, session: SessionId): Promise
 export const earlierMax = 100;
 
 /** The sessions that a session opened or forked itself, whatever became of them. */
-export async function childrenOf({ store }: Context, session: SessionId): Promise<readonly SessionId[]> {
+export async function childrenOf({ store }: Deps, session: SessionId): Promise<readonly SessionId[]> {
   const head = await store.head(session);
   const children = new Set<SessionId>();
   const toSeq = head?.seq ?? 0;

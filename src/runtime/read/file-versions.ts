@@ -6,7 +6,7 @@ import type { SessionId } from "../../core/ids.ts";
 import type { Store } from "../../store/port.ts";
 import type { Bound, BoundFiles, FileConflict, FilePut, FileTree } from "../../tool/port.ts";
 import { inflate } from "./content.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 
 /** Calls of which it is not known what they changed, so that it cannot be put back. */
 export interface Unkept {
@@ -37,8 +37,8 @@ export async function readChanges(
   return changes;
 }
 
-export async function filesOf(context: Context, bound: readonly Bound[]): Promise<BoundFiles> {
-  const source = await context.tools?.();
+export async function filesOf(deps: Deps, bound: readonly Bound[]): Promise<BoundFiles> {
+  const source = await deps.tools?.();
   if (source?.files !== undefined) return source.files(bound);
   throw new SkeinError("unavailable", "this engine was opened without tools, and knows no files", {
     hint: "give openEngine the option tools",

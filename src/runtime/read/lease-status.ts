@@ -1,5 +1,5 @@
 /** Whether a lease still holds, by the clock and by the process that took it. */
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import type { World } from "../world.ts";
 
 /**
@@ -27,7 +27,7 @@ export function isWithin(world: Pick<World, "now" | "steady">, since: Moment, ms
  * process of this machine that is no more.
  */
 export function isFree(
-  { store, world }: Pick<Context, "store" | "world">,
+  { store, world }: Pick<Deps, "store" | "world">,
   lease: { readonly holder: string; readonly untilMs: number } | null,
 ): boolean {
   return lease === null || lease.untilMs <= store.now() || world.isGone?.(lease.holder) === true;

@@ -7,7 +7,7 @@ import { limit } from "../../core/limit.ts";
 import type { Status } from "../../core/session/lifecycle.ts";
 import { emptyState, type Ref, type State } from "../../core/state.ts";
 import { readContent } from "./content.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { readFamily, type Relation, type Relative } from "./family.ts";
 
 export interface LineageNode {
@@ -43,21 +43,21 @@ export interface Lineage {
   readonly left: number;
 }
 
-export async function readLineage(context: Context, session: SessionId): Promise<Lineage> {
-  const { relatives, left } = await readFamily(context, session, limit.lineageMax);
+export async function readLineage(deps: Deps, session: SessionId): Promise<Lineage> {
+  const { relatives, left } = await readFamily(deps, session, limit.lineageMax);
   const nodes: LineageNode[] = [];
-  for (const relative of relatives) nodes.push(await nodeOf(context, relative));
+  for (const relative of relatives) nodes.push(await nodeOf(deps, relative));
   return { session, nodes, left };
 }
 
-async function nodeOf(context: Context, relative: Relative): Promise<LineageNode> {
-  const { store, states } = context;
+async function nodeOf(deps: Deps, relative: Relative): Promise<LineageNode> {
+  const { store, states } = deps;
   const { via: _, ...place } = relative;
   const head = await store.head(place.session);
-  if (head === undefined) return absentNode(context, relative);
+  if (head === undefined) return absentNode(deps, relative);
   const state = await states.at(place.session, head.seq);
   const { standing } = state;
-  const fork = await atFork(context, relative, state);
+  const fork = await atFork(deps, relative, state);
   const text = async (ref: Ref | null, field: "name" | "objective"): Promise<string | null> => {
     const content = ref === null ? undefined : await readContent(store, place.session, ref.seq);
     const value = (content as Record<string, unknown> | undefined)?.[field];
@@ -73,13 +73,13 @@ async function nodeOf(context: Context, relative: Relative): Promise<LineageNode
     openedAt: standing.openedAt,
     ...(head.copy === true ? { copy: true as const } : {}),
     activeAt: state.at,
-    merged: await mergesIn(context, place.session, state, fork),
+    merged: await mergesIn(deps, place.session, state, fork),
   };
 }
 
 /** The last merge of each session that the mind still holds and a fork did not begin with. */
 async function mergesIn(
-  { store }: Context,
+  { store }: Deps,
   session: SessionId,
   { mind, seq: headSeq }: State,
   fork: State,
@@ -103,7 +103,7 @@ async function mergesIn(
 
 /** What a fork took over was merged before it; without merges nobody needs to look. */
 const atFork = async (
-  { states }: Context,
+  { states }: Deps,
   { session, parent, relation }: Relative,
   state: State,
 ): Promise<State> =>
@@ -112,7 +112,7 @@ const atFork = async (
     : states.at(session, parent.seq);
 
 /** What a descendant still knows of it. */
-async function absentNode({ states }: Context, { via, ...place }: Relative): Promise<LineageNode> {
+async function absentNode({ states }: Deps, { via, ...place }: Relative): Promise<LineageNode> {
   const { parent, relation } = place;
   const first = parent === null || relation !== "fork" ? 1 : parent.seq + 1;
   const { standing } = via === null || via === place.session ? emptyState : await states.at(via, first);

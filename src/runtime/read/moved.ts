@@ -7,10 +7,10 @@ import { wayOut } from "../../core/session/lifecycle.ts";
 import type { State } from "../../core/state.ts";
 import type { Store } from "../../store/port.ts";
 import { readContent } from "./content.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 
 /** How a session was moved away that is not here any more; null when it is here. */
-export async function movedBy({ store, writer }: Context, session: SessionId): Promise<Moved | null> {
+export async function movedBy({ store, writer }: Deps, session: SessionId): Promise<Moved | null> {
   return movedIn(store, session, await writer.current(session));
 }
 

@@ -8,7 +8,7 @@ import { storedTrigger } from "../../core/trigger/trigger.ts";
 import { isWholeOutput, readBlob, readContent } from "./content.ts";
 import { readEvents, type Event } from "./event-reader.ts";
 import { readItems, search } from "./projection.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { findSession } from "./find.ts";
 import { stateNow } from "./state-now.ts";
 import { carriedOn, childrenOf, earlierMax } from "./family.ts";
@@ -20,37 +20,37 @@ const eventsMax = 100;
 
 /** Of the session itself, or of one whose work it carries on: its handoff has pointers that lead there. */
 export async function recall(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   state: State,
   { session: other, ...wanted }: Recall,
 ): Promise<unknown> {
-  if (other === undefined) return recallOf(context, session, state, wanted);
-  const earlier = await earlierSession(context, session, other);
-  return recallOf(context, earlier, await stateNow(context, earlier), wanted);
+  if (other === undefined) return recallOf(deps, session, state, wanted);
+  const earlier = await earlierSession(deps, session, other);
+  return recallOf(deps, earlier, await stateNow(deps, earlier), wanted);
 }
 
-async function earlierSession(context: Context, session: SessionId, ending: string): Promise<SessionId> {
-  let from = await carriedOn(context, session);
+async function earlierSession(deps: Deps, session: SessionId, ending: string): Promise<SessionId> {
+  let from = await carriedOn(deps, session);
   for (let steps = 0; from !== null && steps < earlierMax; steps++) {
-    if (from.endsWith(ending)) return findSession(context.store, from);
-    if ((await context.store.head(from)) === undefined) break;
-    from = await carriedOn(context, from);
+    if (from.endsWith(ending)) return findSession(deps.store, from);
+    if ((await deps.store.head(from)) === undefined) break;
+    from = await carriedOn(deps, from);
   }
-  const told = (await heardOf(context, session)).find((one) => one.endsWith(ending));
-  if (told !== undefined) return findSession(context.store, told);
+  const told = (await heardOf(deps, session)).find((one) => one.endsWith(ending));
+  if (told !== undefined) return findSession(deps.store, told);
   throw new SkeinError("not-found", `this session does not carry on the work of ${quote(ending)}`, {
     hint: "give the session of a pointer, as the handoff at the beginning has it",
   });
 }
 
 /** Sessions whose ends it waits for or was told of: the ones it opened itself, and those of its triggers. */
-async function heardOf(context: Context, session: SessionId): Promise<readonly SessionId[]> {
-  const { standing } = await stateNow(context, session);
-  const found = [...(await childrenOf(context, session))];
+async function heardOf(deps: Deps, session: SessionId): Promise<readonly SessionId[]> {
+  const { standing } = await stateNow(deps, session);
+  const found = [...(await childrenOf(deps, session))];
   for (const { kind, seq } of standing.triggers.values()) {
     if (kind !== "session") continue;
-    const content = (await readContent(context.store, session, seq)) as { spec?: unknown } | undefined;
+    const content = (await readContent(deps.store, session, seq)) as { spec?: unknown } | undefined;
     const spec = storedTrigger(content?.spec);
     if (spec?.kind === "session") found.push(...(spec.sessions as readonly SessionId[]));
   }
@@ -58,14 +58,14 @@ async function heardOf(context: Context, session: SessionId): Promise<readonly S
 }
 
 async function recallOf(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   state: State,
   { fromSeq, toSeq, text, kind, key, fromChar }: Omit<Recall, "session">,
 ): Promise<unknown> {
-  const { store, states } = context;
+  const { store, states } = deps;
   if (fromSeq !== undefined && fromChar !== undefined) {
-    return output(context, session, state, { seq: fromSeq, fromChar });
+    return output(deps, session, state, { seq: fromSeq, fromChar });
   }
   if (text !== undefined) {
     const hits = await search(store, states, text, { session, limit: 20 });
@@ -94,12 +94,12 @@ const brief = ({ seq, at, type, actor, content, erased }: Event): unknown => ({
 
 /** A stretch of the output of the call that was requested at a position. */
 async function output(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   state: State,
   { seq, fromChar }: { readonly seq: number; readonly fromChar: number },
 ): Promise<unknown> {
-  const { store } = context;
+  const { store } = deps;
   const types = ["tool.settled"];
   for (let from = seq; from <= state.seq;) {
     const page = await store.read(session, {
@@ -110,7 +110,7 @@ async function output(
       contents: false,
     });
     const found = page.find((record) => record.cause === seq || record.seq === seq);
-    if (found !== undefined) return stretch(context, session, found.seq, fromChar);
+    if (found !== undefined) return stretch(deps, session, found.seq, fromChar);
     const last = page.at(-1);
     if (last === undefined) break;
     from = last.seq + 1;
@@ -118,13 +118,8 @@ async function output(
   throw new SkeinError("not-found", `no tool call was requested at ${seq}`);
 }
 
-async function stretch(
-  context: Context,
-  session: SessionId,
-  seq: number,
-  fromChar: number,
-): Promise<unknown> {
-  const content = (await readContent(context.store, session, seq)) as
+async function stretch(deps: Deps, session: SessionId, seq: number, fromChar: number): Promise<unknown> {
+  const content = (await readContent(deps.store, session, seq)) as
     | { output?: unknown; blocks?: readonly { type: string; blob?: string; mediaType?: string }[] }
     | undefined;
   if (content === undefined) throw new SkeinError("not-found", "that output was erased");
@@ -132,7 +127,7 @@ async function stretch(
   const text =
     whole?.blob === undefined
       ? asText(content.output)
-      : (await readBlob(context.store, whole.blob)).toString("utf8");
+      : (await readBlob(deps.store, whole.blob)).toString("utf8");
   const most = Math.floor(limit.toolOutputCharsMax * 0.9);
   const part = text.slice(fromChar, fromChar + most).toWellFormed();
   const next = fromChar + most;

@@ -19,7 +19,7 @@ import {
   type Used,
 } from "../../core/state.ts";
 import { sideBySide } from "./content.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { type Item, readItems, type ReadSaid } from "./projection.ts";
 import { makeReadSaid } from "./event-cache.ts";
 
@@ -102,10 +102,10 @@ interface Waited {
   readonly deadlineMs: number;
 }
 
-export async function viewState(context: Context, session: SessionId, state: State): Promise<StateView> {
-  const { store, world } = context;
+export async function viewState(deps: Deps, session: SessionId, state: State): Promise<StateView> {
+  const { store, world } = deps;
   const { mind, standing, seq, at } = state;
-  const read = await makeReadSaid(context, session);
+  const read = await makeReadSaid(deps, session);
   const field = async (ref: Ref | null, part: string): Promise<string | null> => {
     const content = ref === null ? undefined : (await read(ref.seq))?.content;
     const value = (content as Record<string, unknown> | undefined)?.[part];

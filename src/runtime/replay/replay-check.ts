@@ -12,7 +12,7 @@ import { emptyState, mindForm, mindHash, type Mind, type State } from "../../cor
 import { rendererNow } from "../../core/context/context.ts";
 import { readContext, type Context as Rendered } from "../context/context-reader.ts";
 import { headOf } from "../read/position.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { makeEventCache } from "../read/event-cache.ts";
 
 export interface ReplayMismatch {
@@ -43,7 +43,7 @@ export interface CheckOptions {
 }
 
 interface Check {
-  readonly context: Context;
+  readonly deps: Deps;
   readonly session: SessionId;
   readonly report: {
     turns: number;
@@ -56,18 +56,18 @@ interface Check {
 }
 
 export async function recompute(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   { progress, signal }: CheckOptions = {},
 ): Promise<ReplayCheck> {
-  const { seq: toSeq } = await headOf(context, session);
+  const { seq: toSeq } = await headOf(deps, session);
   const report = { turns: 0, requests: 0, mismatches: [], left: [] };
-  const check: Check = { context, session, report, cache: makeEventCache() };
-  const recalled = await rewindTargets(context, session, toSeq);
+  const check: Check = { deps, session, report, cache: makeEventCache() };
+  const recalled = await rewindTargets(deps, session, toSeq);
   let state = emptyState;
   while (state.seq < toSeq) {
     const range = { fromSeq: state.seq + 1, toSeq, limit: limit.pageRecordsMax, contents: false };
-    const page = await context.store.read(session, range);
+    const page = await deps.store.read(session, range);
     for (const record of page) {
       signal?.throwIfAborted();
       const read = readEvent(record, false);
@@ -87,7 +87,7 @@ export async function recompute(
 
 /** Only the minds that a rewind goes back to are kept on the way. */
 async function rewindTargets(
-  { store }: Context,
+  { store }: Deps,
   session: SessionId,
   toSeq: number,
 ): Promise<Map<number, Mind | null>> {
@@ -110,11 +110,11 @@ function mindAt(recalled: ReadonlyMap<number, Mind | null>, session: SessionId, 
   return mind;
 }
 
-function checkMind({ context, report }: Check, state: State, event: EventWith<"turn.ended">): void {
+function checkMind({ deps, report }: Check, state: State, event: EventWith<"turn.ended">): void {
   const { seq, body } = event;
   if (body.mindForm !== mindForm) return void report.left.push({ seq, why: "newer" });
   report.turns += 1;
-  const found = mindHash(context.world.digest, state.mind);
+  const found = mindHash(deps.world.digest, state.mind);
   if (found !== body.mindHash) report.mismatches.push({ seq, what: "mind", recorded: body.mindHash, found });
 }
 
@@ -125,9 +125,9 @@ async function checkContext(
   before: State,
   { seq, body }: EventWith<"model.requested">,
 ): Promise<void> {
-  const { context, session, report, cache } = check;
+  const { deps, session, report, cache } = check;
   if (body.renderer > rendererNow) return void report.left.push({ seq, why: "newer" });
-  const { store, world, states } = context;
+  const { store, world, states } = deps;
   const at: typeof states.at = async (log, where) => (where === before.seq ? before : states.at(log, where));
   const rendered = await readContext({ store, world, states: { at }, cache }, session, { atSeq: seq });
   if (rendered.matches !== true && (await isErased(check, rendered, seq)))
@@ -138,7 +138,7 @@ async function checkContext(
 }
 
 /** Whether something that the context shows, or how it was asked for, is gone for good. */
-async function isErased({ context, session }: Check, rendered: Rendered, seq: number): Promise<boolean> {
+async function isErased({ deps, session }: Check, rendered: Rendered, seq: number): Promise<boolean> {
   const { mind, standing } = rendered.state;
   const items = mind.overlays.flatMap((overlay) => [overlay, ...overlay.items.values()]);
   const kept = [...standing.tools, ...items].map((ref) => ref.seq);
@@ -150,7 +150,7 @@ async function isErased({ context, session }: Check, rendered: Rendered, seq: nu
   for (const [first, toSeq] of ranges) {
     for (let fromSeq = Math.max(1, first); fromSeq <= toSeq;) {
       const range = { fromSeq, toSeq, limit: limit.pageRecordsMax, contents: true };
-      const page = await context.store.read(session, range);
+      const page = await deps.store.read(session, range);
       if (page.some((record) => record.contentHash !== null && record.content === null)) return true;
       ranges.push(...page.flatMap(takenBy));
       fromSeq = (page.at(-1)?.seq ?? toSeq) + 1;

@@ -27,7 +27,7 @@ import { resolvePlace } from "../read/position.ts";
 import { makeRecording, notRecorded, recordedSource, type Recording } from "./replay-tools.ts";
 import { scoreRuns, type ReplayScorer } from "./replay-score.ts";
 import { readTurns, type TakenInput, type TakenTurn } from "./replay-turn.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { assertReviewed } from "../govern/review.ts";
 import { agentOf } from "../workspace/session-agent.ts";
 import { modelOf } from "../context/model-settings.ts";
@@ -44,31 +44,25 @@ export interface RerunOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-export async function rerun(
-  context: Context,
-  session: SessionId,
-  options: RerunOptions,
-): Promise<ReplayReport> {
-  const again = await madeBefore(context);
+export async function rerun(deps: Deps, session: SessionId, options: RerunOptions): Promise<ReplayReport> {
+  const again = await madeBefore(deps);
   if (again !== null) {
     throw new SkeinError("conflict", `this was asked for before, and is run again in ${again}`, {
       hint: "look there; to run it once more, ask under another key",
     });
   }
-  const head = await context.writer.current(session);
+  const head = await deps.writer.current(session);
   assertReviewed(session, head);
-  const { from, turns } = await turnsFrom(context, session, head, options.from);
-  const before = await context.states.at(session, from);
-  const { agent } = await agentOf(context, session, before);
+  const { from, turns } = await turnsFrom(deps, session, head, options.from);
+  const before = await deps.states.at(session, from);
+  const { agent } = await agentOf(deps, session, before);
   // Whatever is missing is said before anything is written.
-  const settings = await settingsOf(context, session, turns, options.model);
-  for (const name of new Set(settings.map(({ model }) => model)))
-    await modelOf(context, name ?? agent?.model);
-  const pin =
-    options.instructions === undefined ? null : pinWith(context, before, agent, options.instructions);
-  const fork = await forkFor(context, session, from, { ...options, pin });
+  const settings = await settingsOf(deps, session, turns, options.model);
+  for (const name of new Set(settings.map(({ model }) => model))) await modelOf(deps, name ?? agent?.model);
+  const pin = options.instructions === undefined ? null : pinWith(deps, before, agent, options.instructions);
+  const fork = await forkFor(deps, session, from, { ...options, pin });
   const live = options.tools === "live";
-  const replay = makeReplay(context, { session, fork, turns, settings, live });
+  const replay = makeReplay(deps, { session, fork, turns, settings, live });
   const stopped = await askAgain(replay, options);
   const { instructions = null, score } = options;
   return reportOf(replay, { head, from, stopped, instructions, score });
@@ -79,19 +73,19 @@ export async function rerun(
  * was there when it began: so the fork leaves right before it, and not in the middle of its preparation.
  */
 async function turnsFrom(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   head: State,
   place: number | string,
 ): Promise<{ readonly from: number; readonly turns: readonly TakenTurn[] }> {
-  const seq = await resolvePlace(context, session, place);
+  const seq = await resolvePlace(deps, session, place);
   if (includes(head.mind.lost, seq)) {
     throw new SkeinError("refused", `position ${seq} of ${session} was rewound away`, {
       hint: "fork the session at the end of that stretch, and replay the fork",
     });
   }
-  const { turn } = (await context.states.at(session, seq)).standing;
-  const turns = await readTurns(context, session, turn === null ? seq : turn.startedSeq - 1, head);
+  const { turn } = (await deps.states.at(session, seq)).standing;
+  const turns = await readTurns(deps, session, turn === null ? seq : turn.startedSeq - 1, head);
   const [first] = turns;
   if (first !== undefined) return { from: first.startedSeq - 1, turns };
   throw new SkeinError("refused", `nothing was asked in ${session} after ${seq}`, {
@@ -108,7 +102,7 @@ interface TurnSettings {
 }
 
 async function settingsOf(
-  { states, store }: Context,
+  { states, store }: Deps,
   session: SessionId,
   turns: readonly TakenTurn[],
   model: string | undefined,
@@ -127,7 +121,7 @@ async function settingsOf(
 
 /** The agent with other instructions. The workspace knows no such version, so it has a name of its own. */
 function pinWith(
-  { world }: Context,
+  { world }: Deps,
   { standing }: State,
   agent: AgentDefinition | null,
   instructions: string,
@@ -138,26 +132,26 @@ function pinWith(
 }
 
 async function forkFor(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   from: number,
   { name, budget, pin }: Pick<RerunOptions, "name" | "budget"> & { readonly pin: Pin | null },
 ): Promise<SessionId> {
-  const { writer, actor } = context;
-  const plan = await forkCommand(context, session, from, {
+  const { writer, actor } = deps;
+  const plan = await forkCommand(deps, session, from, {
     name: (name ?? `replay of ${session.slice(-8)} from ${from}`).slice(0, limit.nameCharsMax),
     labels: { replay: `${session}@${from}` },
     ...(budget === undefined ? {} : { budget }),
   });
   const command = pin === null ? plan.command : { ...plan.command, pin };
-  const id = newSessionId(context);
+  const id = newSessionId(deps);
   await writer.begin(id, { ...plan, command }, { actor });
   return id;
 }
 
 interface Replay {
   /** With the tools of the recording, and a model that is told when a step is over. */
-  readonly context: Context;
+  readonly deps: Deps;
   readonly session: SessionId;
   readonly fork: SessionId;
   readonly turns: readonly TakenTurn[];
@@ -169,29 +163,29 @@ interface Replay {
 }
 
 function makeReplay(
-  outer: Context,
+  outer: Deps,
   given: Pick<Replay, "session" | "fork" | "turns" | "settings"> & { readonly live: boolean },
 ): Replay {
   const { live, ...rest } = given;
   const recording = makeRecording(given.turns.flatMap(({ calls }) => calls));
   const now: Replay["now"] = { definitions: [], steered: [] };
   const tools = recordedSource({
-    context: outer,
+    deps: outer,
     original: given.session,
     recording,
     live,
     definitions: () => now.definitions,
   });
-  const context: Context = {
+  const deps: Deps = {
     ...outer,
     tools: async () => tools,
     models: async () => steering(await modelsOf(outer), () => steer(replay)),
   };
-  const replay: Replay = { ...rest, recording, now, context };
+  const replay: Replay = { ...rest, recording, now, deps };
   return replay;
 }
 
-async function modelsOf({ models }: Context): Promise<Models> {
+async function modelsOf({ models }: Deps): Promise<Models> {
   if (models === undefined) throw new SkeinError("unavailable", "this engine was opened without models");
   return models();
 }
@@ -213,8 +207,8 @@ const steering = (models: Models, answered: () => Promise<void>): Models => ({
 
 /** What came into the original while a turn went on comes in after as many steps. */
 async function steer(replay: Replay): Promise<void> {
-  const { now, context, fork } = replay;
-  const { turn } = (await context.writer.current(fork)).standing;
+  const { now, deps, fork } = replay;
+  const { turn } = (await deps.writer.current(fork)).standing;
   const due = now.steered.filter(({ afterSteps }) => afterSteps <= (turn?.steps ?? 0));
   now.steered = now.steered.filter((one) => !due.includes(one));
   for (const { input } of due) await give(replay, input, "steer");
@@ -252,14 +246,14 @@ const goOn: TakenInput = {
   blocks: [{ type: "text", text: "(Go on.)" }],
 };
 
-async function goOnWith({ context, fork }: Replay, model: string | undefined): Promise<void> {
-  const { standing } = await context.writer.current(fork);
+async function goOnWith({ deps, fork }: Replay, model: string | undefined): Promise<void> {
+  const { standing } = await deps.writer.current(fork);
   if (model === undefined || standing.model === model) return;
-  await changeModel(context, fork, model);
+  await changeModel(deps, fork, model);
 }
 
-async function give({ context, fork }: Replay, input: TakenInput, mode?: "steer"): Promise<void> {
-  const { writer, actor } = context;
+async function give({ deps, fork }: Replay, input: TakenInput, mode?: "steer"): Promise<void> {
+  const { writer, actor } = deps;
   if (input.type === "message.received") {
     const { from, message, number, topic } = input.body;
     const about = topic === undefined ? {} : { topic };
@@ -276,15 +270,15 @@ async function give({ context, fork }: Replay, input: TakenInput, mode?: "steer"
 
 /** Null when the fork is idle again. */
 async function runTurn(replay: Replay, signal: AbortSignal | undefined): Promise<ReplayReport["stopped"]> {
-  const { context, fork } = replay;
+  const { deps, fork } = replay;
   const interrupt = (idle: boolean): Promise<unknown> =>
-    context.writer.change(fork, { do: "interrupt", idle }, { actor: context.actor }).catch(() => null);
+    deps.writer.change(fork, { do: "interrupt", idle }, { actor: deps.actor }).catch(() => null);
   const stop = (): void => void interrupt(false);
   signal?.addEventListener("abort", stop, { once: true });
   try {
     for (;;) {
-      const ran = await context.runs.run(fork, signal === undefined ? {} : { signal }, context);
-      const { standing } = await context.writer.current(fork);
+      const ran = await deps.runs.run(fork, signal === undefined ? {} : { signal }, deps);
+      const { standing } = await deps.writer.current(fork);
       const asked = ran.status === "suspended" && ran.by === "approval" && signal?.aborted !== true;
       if (asked && (await answerAsked(replay))) continue;
       // A turn that is left open would go on with tools that are no recording.
@@ -292,7 +286,7 @@ async function runTurn(replay: Replay, signal: AbortSignal | undefined): Promise
       if (signal?.aborted === true) return broken;
       if (ran.status === "open") return null;
       const { why } = standing;
-      const content = why === null ? undefined : await readContent(context.store, fork, why.seq);
+      const content = why === null ? undefined : await readContent(deps.store, fork, why.seq);
       const { reason = null } = (content ?? {}) as { readonly reason?: string };
       return { by: ran.by ?? ran.status, reason };
     }
@@ -304,8 +298,8 @@ async function runTurn(replay: Replay, signal: AbortSignal | undefined): Promise
 const broken = { by: "signal", reason: "it was broken off" } as const;
 
 /** Nobody is asked twice: what was allowed in the original is answered by it, and all else is denied. */
-async function answerAsked({ context, fork, recording }: Replay): Promise<boolean> {
-  const { store, writer, actor } = context;
+async function answerAsked({ deps, fork, recording }: Replay): Promise<boolean> {
+  const { store, writer, actor } = deps;
   const { mind } = await writer.current(fork);
   const asked = [...mind.calls.entries()].filter(([, { phase }]) => phase === "asked");
   for (const [call, { seq, tool }] of asked) {
@@ -326,18 +320,18 @@ async function reportOf(
     readonly score: ReplayScorer | undefined;
   },
 ): Promise<ReplayReport> {
-  const { context, session, fork, recording } = replay;
+  const { deps, session, fork, recording } = replay;
   const { head, score, ...rest } = run;
-  const ended = await context.writer.current(fork);
+  const ended = await deps.writer.current(fork);
   const original = replay.turns.map(shown);
-  const replayed = (await readTurns(context, fork, run.from, ended)).map(shown);
+  const replayed = (await readTurns(deps, fork, run.from, ended)).map(shown);
   const pairs = pairTurns(original, replayed);
   const was = { side: "original", session, state: head, turns: original } as const;
   const is = { side: "replay", session: fork, state: ended, turns: replayed } as const;
-  const judged = score === undefined ? null : await scoreRuns(context, score, was, is);
-  const now = await context.writer.current(fork);
+  const judged = score === undefined ? null : await scoreRuns(deps, score, was, is);
+  const now = await deps.writer.current(fork);
   const places = { from: { session, at: head.seq }, to: { session: fork, at: now.seq } };
-  const { items = [] } = await diffPlaces(context, fork, places, { only: ["items"] });
+  const { items = [] } = await diffPlaces(deps, fork, places, { only: ["items"] });
   const scoresOf = ({ standing }: State): Map<string, number> =>
     new Map([...standing.scores.entries()].map(([name, { value }]) => [name, value]));
   const same =

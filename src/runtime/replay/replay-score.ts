@@ -5,7 +5,7 @@ import type { ReplayTurn } from "../../core/turn/run-comparison.ts";
 import type { State } from "../../core/state.ts";
 import { errorText } from "../../core/first-error.ts";
 import { readItems, type Item } from "../read/projection.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 
 /** What a scoring function is shown of one of the two runs. */
 export interface ReplayRun {
@@ -34,23 +34,23 @@ interface Judged {
 
 /** Judges the fork and records it there; then the original, where nothing is recorded. */
 export async function scoreRuns(
-  context: Context,
+  deps: Deps,
   score: ReplayScorer,
   original: Judged,
   replay: Judged,
 ): Promise<{ readonly original: ReadonlyMap<string, number> }> {
   const fork = replay.session;
-  for (const [name, given] of await ask(context, score, replay, fork)) {
-    await context.writer.change(fork, { do: "score", name, ...given }, { actor: context.actor });
+  for (const [name, given] of await ask(deps, score, replay, fork)) {
+    await deps.writer.change(fork, { do: "score", name, ...given }, { actor: deps.actor });
   }
-  const told = await ask(context, score, original, fork);
+  const told = await ask(deps, score, original, fork);
   return { original: new Map(told.map(([name, { value }]) => [name, value])) };
 }
 
 type Given = { readonly value: number; readonly because?: string; readonly seq?: number };
 
 async function ask(
-  { store }: Context,
+  { store }: Deps,
   score: ReplayScorer,
   { side, session, state, turns }: Judged,
   fork: SessionId,

@@ -10,7 +10,7 @@ import type { OuterTool, SessionTool, Tool, ToolCall, ToolSource } from "../../t
 import { ToolOutput } from "../../tool/port.ts";
 import { isWholeOutput, readBlob, readContent } from "../read/content.ts";
 import type { TakenCall } from "./replay-turn.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import type { SessionId } from "../../core/ids.ts";
 
 export interface Recording {
@@ -51,7 +51,7 @@ export function makeRecording(calls: readonly TakenCall[]): Recording {
 const ownActs: readonly string[] = ["record", "retract", "scratch", "recall"];
 
 export interface ReplayTools {
-  readonly context: Context;
+  readonly deps: Deps;
   /** Whose results are given. */
   readonly original: SessionId;
   readonly recording: Recording;
@@ -62,10 +62,10 @@ export interface ReplayTools {
 
 /** Offers exactly what the original offered, whatever can be had now. */
 export function recordedSource(replay: ReplayTools): ToolSource {
-  const { context, live } = replay;
+  const { deps, live } = replay;
   return {
     async open(bound, options) {
-      const source = await context.tools?.();
+      const source = await deps.tools?.();
       // Without bindings nothing is opened: no server is started, no file is looked at.
       const real = await source?.open(live ? bound : [], options);
       const there = new Map((real?.tools ?? []).map((tool) => [tool.name, tool]));
@@ -121,30 +121,30 @@ export const notRecorded = "not recorded in the original; in a replay it is not 
 
 const failure = (text: string): ToolOutput => new ToolOutput(text, { isError: true });
 
-async function recordedOutput({ context, original }: ReplayTools, call: TakenCall): Promise<unknown> {
+async function recordedOutput({ deps, original }: ReplayTools, call: TakenCall): Promise<unknown> {
   const { status, settledSeq } = call;
   if (settledSeq === null) return failure("it had no outcome in the original");
-  const content = (await readContent(context.store, original, settledSeq)) as
+  const content = (await readContent(deps.store, original, settledSeq)) as
     | { readonly output?: unknown; readonly blocks?: readonly Block[]; readonly detail?: unknown }
     | undefined;
   if (status === "skipped") return failure("it was skipped in the original");
   if (status === "unknown") return failure("its outcome was never known in the original");
   if (content === undefined) return failure("what it gave back in the original was erased");
   const { output, blocks = [], detail } = content;
-  const text = await wholeText(context, output, blocks);
+  const text = await wholeText(deps, output, blocks);
   if (status === "ok" && blocks.every(({ type }) => type !== "image") && detail === undefined) return text;
   const images: { readonly bytes: Uint8Array; readonly mediaType: string }[] = [];
   for (const block of blocks) {
     if (block.type !== "image") continue;
-    images.push({ bytes: await readBlob(context.store, block.blob), mediaType: block.mediaType });
+    images.push({ bytes: await readBlob(deps.store, block.blob), mediaType: block.mediaType });
   }
   const told = typeof text === "string" ? text : JSON.stringify(text);
   return new ToolOutput(told, { images, detail, isError: status === "error" });
 }
 
 /** A long output is kept whole beside what was shown of it. */
-async function wholeText(context: Context, output: unknown, blocks: readonly Block[]): Promise<unknown> {
+async function wholeText(deps: Deps, output: unknown, blocks: readonly Block[]): Promise<unknown> {
   const whole = blocks.find(isWholeOutput);
   if (whole?.type !== "file") return output ?? null;
-  return (await readBlob(context.store, whole.blob)).toString("utf8");
+  return (await readBlob(deps.store, whole.blob)).toString("utf8");
 }

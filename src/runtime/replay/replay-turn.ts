@@ -7,7 +7,7 @@ import { includes } from "../../core/range.ts";
 import type { ReplayCall, ReplayTurn, ReplayUsage } from "../../core/turn/run-comparison.ts";
 import type { OpenCall, State } from "../../core/state.ts";
 import { inflate, readContent } from "../read/content.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 
 /** An input of the original, to be given again. */
 export type TakenInput =
@@ -62,12 +62,12 @@ type Told = Extract<SessionEvent, { readonly type: (typeof types)[number] }>;
 
 /** The turns that began after a position and are part of the mind at the end. */
 export async function readTurns(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   afterSeq: number,
   { seq: toSeq, mind }: State,
 ): Promise<TakenTurn[]> {
-  const { store } = context;
+  const { store } = deps;
   const turns: Going[] = [];
   for (let fromSeq = afterSeq + 1; fromSeq <= toSeq;) {
     const range = { fromSeq, toSeq, limit: limit.pageRecordsMax, types, contents: true };
@@ -78,7 +78,7 @@ export async function readTurns(
       const event = { ...read.event, content: await inflate(store, read.event.content) } as Told;
       if (event.type === "turn.started") turns.push(begin(event));
       const turn = turns.at(-1);
-      if (turn !== undefined) await note(context, session, turn, event);
+      if (turn !== undefined) await note(deps, session, turn, event);
     }
     fromSeq = (page.at(-1)?.seq ?? toSeq) + 1;
   }
@@ -102,14 +102,14 @@ const begin = ({ seq, turn }: EventOf<"turn.started">): Going => ({
   steered: [],
 });
 
-async function note(context: Context, session: SessionId, turn: Going, event: Told): Promise<void> {
+async function note(deps: Deps, session: SessionId, turn: Going, event: Told): Promise<void> {
   switch (event.type) {
     case "turn.started":
-      return takeUp(context, session, turn, event.body.inputs);
+      return takeUp(deps, session, turn, event.body.inputs);
     case "model.requested":
       if (event.body.purpose === "compaction") return;
       if (event.body.attempt <= 1) turn.steps += 1;
-      return takeUp(context, session, turn, event.body.inputs);
+      return takeUp(deps, session, turn, event.body.inputs);
     case "model.responded": {
       const said = textOf(event.content?.blocks ?? []);
       turn.answer = [turn.answer, said].filter((text) => text !== "").join("\n\n");
@@ -164,13 +164,13 @@ function spend(
 }
 
 async function takeUp(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   turn: Going,
   taken: readonly (readonly [seq: number, input: number])[],
 ): Promise<void> {
   for (const [seq] of taken) {
-    const input = await readInput(context, session, seq);
+    const input = await readInput(deps, session, seq);
     turn.inputs.push(input.type === "input.received" ? textOf(input.blocks) : input.text);
     // Before the first request all is taken up together.
     if (turn.steps <= 1) turn.begun.push(input);
@@ -178,7 +178,7 @@ async function takeUp(
   }
 }
 
-async function readInput({ store }: Context, session: SessionId, seq: number): Promise<TakenInput> {
+async function readInput({ store }: Deps, session: SessionId, seq: number): Promise<TakenInput> {
   const [record] = await store.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
   const content = (await readContent(store, session, seq)) as { blocks?: readonly Block[] } | undefined;
   const blocks = content?.blocks ?? [{ type: "text", text: "[erased]" } as const];

@@ -9,7 +9,7 @@ import type { ReplayReport } from "../../core/turn/run-comparison.ts";
 import { checkBudget } from "../options.ts";
 import { recompute, type ReplayCheck } from "./replay-check.ts";
 import type { ReplayScorer } from "./replay-score.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 
 export interface ReplayOptions {
   /**
@@ -51,7 +51,7 @@ export type Replayed<O extends ReplayOptions> = O extends { readonly from: numbe
   : ReplayCheck;
 
 export async function replaySession<O extends ReplayOptions>(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   options?: O,
 ): Promise<Replayed<O>> {
@@ -63,10 +63,10 @@ export async function replaySession<O extends ReplayOptions>(
     (done: number, of: number): void =>
       tell?.({ what, done, of });
   if (from === undefined)
-    return (await recompute(context, session, { progress: progress("records"), signal })) as Replayed<O>;
+    return (await recompute(deps, session, { progress: progress("records"), signal })) as Replayed<O>;
   const { rerun } = await import("./replay-run.ts");
   const run = { ...rest, from, progress: progress("turns"), signal };
-  return (await rerun(context, session, run)) as Replayed<O>;
+  return (await rerun(deps, session, run)) as Replayed<O>;
 }
 
 const forRuns = ["model", "instructions", "tools", "name", "budget", "score"] as const;

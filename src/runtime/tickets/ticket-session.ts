@@ -11,7 +11,7 @@ import { makeSessionId, type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { Ticket } from "../../core/ticket.ts";
 import { instructionFiles, prepareOpening } from "../branch/bootstrap.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { handoffDocument } from "../branch/handoff.ts";
 import { inTurn, makeWorktree, type Repository, type Worktree } from "./git-worktree.ts";
 import { textMark, type TicketRow } from "./ticket-status.ts";
@@ -30,7 +30,7 @@ export interface Manner {
 }
 
 /** The same for every process that begins this ticket for the so-manieth time. */
-function sessionIdOf({ world, store }: Context, plan: string, ticket: string, attempt: number): SessionId {
+function sessionIdOf({ world, store }: Deps, plan: string, ticket: string, attempt: number): SessionId {
   const hex = world.digest("", `${store.workspace}\nticket\n${plan}\n${ticket}\n${attempt}`);
   const random = Uint8Array.from({ length: 10 }, (_, place) =>
     Number.parseInt(hex.slice(place * 2, place * 2 + 2), 16),
@@ -40,16 +40,16 @@ function sessionIdOf({ world, store }: Context, plan: string, ticket: string, at
 
 /** Opens the session of a ticket. `before` are the rows of the tickets that it comes after. */
 export async function beginTicket(
-  context: Context,
+  deps: Deps,
   ticket: Ticket,
   manner: Manner,
   { last, before }: { readonly last: TicketRow; readonly before: readonly TicketRow[] },
 ): Promise<SessionId> {
-  const worktree = await worktreeOf(context, ticket, manner, { last, before });
+  const worktree = await worktreeOf(deps, ticket, manner, { last, before });
   if (typeof worktree === "string") return worktree;
   const agent = ticket.agent ?? manner.agent;
   const budget = ticket.budget ?? manner.budget;
-  const opening = await prepareOpening(context, {
+  const opening = await prepareOpening(deps, {
     objective: ticket.title,
     name: `${ticket.id}: ${ticket.title}`.slice(0, limit.nameCharsMax),
     ...(ticket.text === "" ? {} : { instructions: ticket.text }),
@@ -60,15 +60,12 @@ export async function beginTicket(
   });
   const definition = opening.pin?.definition as AgentDefinition | undefined;
   const bind = bindingsOf(definition?.bind ?? [], manner, worktree);
-  const documents = [
-    ...(await handoffsOf(context, [...before, last])),
-    ...(await instructionFiles(context, bind)),
-  ];
+  const documents = [...(await handoffsOf(deps, [...before, last])), ...(await instructionFiles(deps, bind))];
   const { bind: _, documents: __, ...rest } = opening;
-  const { workspace } = context.store;
+  const { workspace } = deps.store;
   for (let attempt = last.attempt + 1; ; attempt++) {
-    const id = sessionIdOf(context, manner.plan, ticket.id, attempt);
-    const labels = labelsOf(context, ticket, manner.plan, { attempt, branch: worktree?.branch });
+    const id = sessionIdOf(deps, manner.plan, ticket.id, attempt);
+    const labels = labelsOf(deps, ticket, manner.plan, { attempt, branch: worktree?.branch });
     const command = {
       do: "open",
       workspace,
@@ -78,25 +75,21 @@ export async function beginTicket(
       ...(documents.length === 0 ? {} : { documents }),
     } as const;
     try {
-      await context.writer.begin(id, { command }, { actor: context.actor });
+      await deps.writer.begin(id, { command }, { actor: deps.actor });
       return id;
     } catch (error) {
       if (!(error instanceof SkeinError) || error.code !== "conflict") throw error;
       // Somebody else who runs the plan was quicker; or it was deleted, and its id is not used again.
-      if ((await context.store.head(id)) !== undefined) return id;
+      if ((await deps.store.head(id)) !== undefined) return id;
     }
   }
 }
 
 /** The first input, once: until it is there nothing runs. */
-export async function tellTicket(
-  context: Context,
-  session: SessionId,
-  { title, text }: Ticket,
-): Promise<void> {
+export async function tellTicket(deps: Deps, session: SessionId, { title, text }: Ticket): Promise<void> {
   const said = text === "" ? title : text.length <= repeatedCharsMax ? text : `${title}\n\n${pointed}`;
   const command = { do: "append", records: [{ type: "input.received", text: said }] } as const;
-  await context.writer.change(session, command, { actor: context.actor, key: "ticket" });
+  await deps.writer.change(session, command, { actor: deps.actor, key: "ticket" });
 }
 
 /** A longer text stands in the instructions alone. */
@@ -105,16 +98,16 @@ const pointed = "Your instructions say what is to be done.";
 
 /** Where somebody else has begun the ticket in the meantime, its session: the worktree is that one's. */
 async function worktreeOf(
-  context: Context,
+  deps: Deps,
   { id, after }: Ticket,
   { plan, repository }: Manner,
   { last, before }: { readonly last: TicketRow; readonly before: readonly TicketRow[] },
 ): Promise<Worktree | SessionId | null> {
   if (repository === null) return null;
-  const { world, store } = context;
+  const { world, store } = deps;
   const branches = after.flatMap((one) => before.find(({ ticket }) => ticket === one)?.branch ?? []);
   return inTurn(world, repository, async () => {
-    const session = sessionIdOf(context, plan, id, last.attempt + 1);
+    const session = sessionIdOf(deps, plan, id, last.attempt + 1);
     if ((await store.head(session)) !== undefined) return session;
     return makeWorktree(world, repository, { plan, id, after: branches, isBegun: last.attempt > 0 });
   });
@@ -131,7 +124,7 @@ function constraintsOf({ id }: Ticket, { plan }: Manner, worktree: Worktree | nu
 }
 
 const labelsOf = (
-  context: Context,
+  deps: Deps,
   ticket: Ticket,
   plan: string,
   { attempt, branch }: { readonly attempt: number; readonly branch: string | undefined },
@@ -139,16 +132,15 @@ const labelsOf = (
   ...ticket.labels,
   plan,
   ticket: ticket.id,
-  text: textMark(context, ticket),
+  text: textMark(deps, ticket),
   ...(attempt === 1 ? {} : { attempt: String(attempt) }),
   ...(branch === undefined ? {} : { branch }),
 });
 
 /** What the tickets before it leave, and what an earlier try at it left. */
-async function handoffsOf(context: Context, rows: readonly TicketRow[]): Promise<Loaded[]> {
+async function handoffsOf(deps: Deps, rows: readonly TicketRow[]): Promise<Loaded[]> {
   const documents: Loaded[] = [];
-  for (const { session } of rows)
-    if (session !== null) documents.push(await handoffDocument(context, session));
+  for (const { session } of rows) if (session !== null) documents.push(await handoffDocument(deps, session));
   return documents;
 }
 

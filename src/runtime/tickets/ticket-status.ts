@@ -6,7 +6,7 @@ import { limit } from "../../core/limit.ts";
 import type { State } from "../../core/state.ts";
 import { ticketForm, type Plan, type Ticket } from "../../core/ticket.ts";
 import { readContent } from "../read/content.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { isFree } from "../read/lease-status.ts";
 
 /**
@@ -55,7 +55,7 @@ interface Begun {
 }
 
 /** The last session of each ticket of a plan. */
-async function begunOf({ store }: Context, plan: string): Promise<Map<string, Begun>> {
+async function begunOf({ store }: Deps, plan: string): Promise<Map<string, Begun>> {
   const found = new Map<string, Begun>();
   for (let cursor: string | undefined; ;) {
     const more = cursor === undefined ? {} : { cursor };
@@ -77,7 +77,7 @@ async function begunOf({ store }: Context, plan: string): Promise<Map<string, Be
 }
 
 /** A short mark of what the ticket says. */
-export const textMark = ({ world }: Context, ticket: Ticket): string =>
+export const textMark = ({ world }: Deps, ticket: Ticket): string =>
   world.digest("", ticketForm(ticket)).slice(0, 12);
 
 /** What whoever runs a plan knows besides. */
@@ -95,16 +95,16 @@ export interface Trouble {
 
 /** How all tickets stand, in the order of the plan. */
 export async function standingsOf(
-  context: Context,
+  deps: Deps,
   plan: Plan,
   known: Known = { troubles: new Map(), over: new Map() },
 ): Promise<readonly Standing[]> {
-  const begun = await begunOf(context, plan.name);
+  const begun = await begunOf(deps, plan.name);
   const found = new Map<string, Standing>();
   for (const ticket of plan.tickets) {
     const one = begun.get(ticket.id);
     const trouble = known.troubles.get(ticket.id);
-    const base = one === undefined ? unopened(ticket, trouble) : await opened(context, ticket, one, known);
+    const base = one === undefined ? unopened(ticket, trouble) : await opened(deps, ticket, one, known);
     if (base === null) continue;
     const { row } = base;
     const isStuck = trouble !== undefined && row.status !== "done" && row.status !== "failed";
@@ -124,15 +124,10 @@ function unopened(ticket: Ticket, trouble: Trouble | undefined): Standing | null
   return trouble === undefined ? null : { row: { ...row, ...trouble }, due: null, seq: 0 };
 }
 
-async function opened(
-  context: Context,
-  ticket: Ticket,
-  begun: Begun,
-  { over: ended }: Known,
-): Promise<Standing> {
+async function opened(deps: Deps, ticket: Ticket, begun: Begun, { over: ended }: Known): Promise<Standing> {
   const before = ended.get(begun.session);
   if (before !== undefined) return before;
-  const now = await standingOf(context, ticket, begun);
+  const now = await standingOf(deps, ticket, begun);
   if (now.row.status === "done" || now.row.status === "failed") ended.set(begun.session, now);
   return now;
 }
@@ -183,14 +178,14 @@ function notBegun(ticket: Ticket, others: Others): TicketRow {
   return { ...row, status: "waiting", why: `after ${named.join(", ")}` };
 }
 
-async function standingOf(context: Context, ticket: Ticket, begun: Begun): Promise<Standing> {
+async function standingOf(deps: Deps, ticket: Ticket, begun: Begun): Promise<Standing> {
   const { session, attempt, branch, text } = begun;
-  const state = await context.writer.current(session);
+  const state = await deps.writer.current(session);
   const { wallMs } = state.standing.used;
   const { nanoUsd, unconfirmedNanoUsd, unpriced } = spendOf(state);
-  const stands = await readStanding(context, session, state);
+  const stands = await readStanding(deps, session, state);
   const { status, why } = stands;
-  const changed = text !== null && text !== textMark(context, ticket);
+  const changed = text !== null && text !== textMark(deps, ticket);
   const { id, title, after } = ticket;
   const own = { ticket: id, title, status, why, after, session, attempt, branch, wallMs, changed };
   const row = { ...own, nanoUsd, unconfirmedNanoUsd, unpriced };
@@ -209,23 +204,23 @@ const stands = (status: TicketStatus, why: string | null = null, due: Due = null
   due,
 });
 
-async function readStanding(context: Context, session: SessionId, state: State): Promise<Stands> {
+async function readStanding(deps: Deps, session: SessionId, state: State): Promise<Stands> {
   const { status, why, newer, sleep, inbox, lastTurn } = state.standing;
   if (newer !== null) return stands("blocked", "a newer Skein wrote to it");
   if (status === "moved") return stands("blocked", "it lives elsewhere now");
-  if (status === "closed" || status === "archived") return over(context, session, state);
+  if (status === "closed" || status === "archived") return over(deps, session, state);
   if (status === "suspended") {
-    const reason = await reasonAt(context, session, why?.seq ?? 0);
+    const reason = await reasonAt(deps, session, why?.seq ?? 0);
     const by = why?.by ?? "person";
     return stands("blocked", reason === null ? by : `${by}: ${reason}`);
   }
   if (dueOf(state) === 0) return stands("running");
   // Whoever ran it has not given it back yet.
-  if (state.standing.lease.held && !isFree(context, (await context.store.head(session))?.lease ?? null))
+  if (state.standing.lease.held && !isFree(deps, (await deps.store.head(session))?.lease ?? null))
     return stands("running");
   if (status === "sleeping") return asleep(sleep?.untilMs ?? null, dueOf(state));
   if (lastTurn === 0 && inbox.received === 0) return stands("running", null, "tell");
-  return ended(await lastBody(context, session, "turn.ended"));
+  return ended(await lastBody(deps, session, "turn.ended"));
 }
 
 /** A time will come by itself; anything else, somebody has to bring about. */
@@ -244,11 +239,11 @@ function ended(body: Outcome | null): Stands {
   return stands("blocked", `${what}: it waits for an input`);
 }
 
-async function over(context: Context, session: SessionId, { standing }: State): Promise<Stands> {
-  const body = await lastBody(context, session, "session.closed");
+async function over(deps: Deps, session: SessionId, { standing }: State): Promise<Stands> {
+  const body = await lastBody(deps, session, "session.closed");
   const outcome = body?.outcome ?? standing.why?.by ?? "failed";
   if (outcome === "completed") return stands("done");
-  const reason = await reasonAt(context, session, body?.seq ?? 0);
+  const reason = await reasonAt(deps, session, body?.seq ?? 0);
   return stands(
     "failed",
     reason === null ? outcome : outcome === "failed" ? reason : `${outcome}: ${reason}`,
@@ -261,7 +256,7 @@ interface Outcome {
 }
 
 /** What the last record of a type says, and its position. */
-async function lastBody({ store }: Context, session: SessionId, type: string): Promise<Outcome | null> {
+async function lastBody({ store }: Deps, session: SessionId, type: string): Promise<Outcome | null> {
   const toSeq = (await store.head(session))?.seq ?? 0;
   const range = { fromSeq: 1, toSeq, reverse: true, limit: 1, types: [type], contents: false };
   const [record] = await store.read(session, range);
@@ -269,7 +264,7 @@ async function lastBody({ store }: Context, session: SessionId, type: string): P
   return { ...(JSON.parse(record.body) as { readonly outcome?: string }), seq: record.seq };
 }
 
-async function reasonAt({ store }: Context, session: SessionId, seq: number): Promise<string | null> {
+async function reasonAt({ store }: Deps, session: SessionId, seq: number): Promise<string | null> {
   if (seq === 0) return null;
   const content = (await readContent(store, session, seq)) as { readonly reason?: unknown } | undefined;
   return typeof content?.reason === "string" ? content.reason : null;

@@ -14,7 +14,7 @@ import type { State } from "../../core/state.ts";
 import { errorText } from "../../core/first-error.ts";
 import { agentHint, checkPlan, isAgentWord, type Plan, type Ticket } from "../../core/ticket.ts";
 import { showAgent } from "../workspace/agents.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { handoffSession } from "../branch/handoff.ts";
 import { checkBinding, checkBudget } from "../options.ts";
 import { checkBound } from "../log/redact.ts";
@@ -62,23 +62,23 @@ const lookMs = 1_000;
 const restMs = 25;
 
 /** How the tickets of a plan stand. */
-export async function listTickets(context: Context, plan: Plan): Promise<TicketRow[]> {
-  return (await standingsOf(context, checkPlan(plan))).map(({ row }) => row);
+export async function listTickets(deps: Deps, plan: Plan): Promise<TicketRow[]> {
+  return (await standingsOf(deps, checkPlan(plan))).map(({ row }) => row);
 }
 
 /** Runs a plan until nothing more can be done for it, and gives how the tickets stand then. */
 export async function runTickets(
-  context: Context,
+  deps: Deps,
   plan: Plan,
   options: TicketsOptions = {},
 ): Promise<readonly TicketRow[]> {
-  const manner = await mannerOf(context, plan, options);
-  if (options.dryRun === true) return listTickets(context, plan);
-  return new PlanRun(context, plan, manner, options).run();
+  const manner = await mannerOf(deps, plan, options);
+  if (options.dryRun === true) return listTickets(deps, plan);
+  return new PlanRun(deps, plan, manner, options).run();
 }
 
 /** Whatever is missing is said before anything is made. */
-async function mannerOf(context: Context, plan: Plan, options: TicketsOptions): Promise<Manner> {
+async function mannerOf(deps: Deps, plan: Plan, options: TicketsOptions): Promise<Manner> {
   checkOptions("tickets", options, [...known, "retry", "dryRun", "signal", "tell", "note"]);
   checkPlan(plan);
   const { agent, model, parallel = 1, bind = [], budget, worktrees = false, base } = options;
@@ -96,7 +96,7 @@ async function mannerOf(context: Context, plan: Plan, options: TicketsOptions): 
   if (budget !== undefined) checkBudget(budget);
   for (const binding of bind) {
     checkBinding(binding);
-    checkBound(context.world, binding);
+    checkBound(deps.world, binding);
   }
   if (base !== undefined && !worktrees) {
     throw new SkeinError("invalid", "tickets: a base is for worktrees", { hint: "ask for worktrees, too" });
@@ -104,10 +104,10 @@ async function mannerOf(context: Context, plan: Plan, options: TicketsOptions): 
   const directory = await folderAt(options.directory ?? ".");
   const left = plan.tickets.filter(({ done }) => done !== true);
   for (const name of new Set(left.map((ticket) => ticket.agent ?? agent))) {
-    const own = name === undefined ? undefined : await modelNamed(context, name);
-    await modelOf(context, model ?? own);
+    const own = name === undefined ? undefined : await modelNamed(deps, name);
+    await modelOf(deps, model ?? own);
   }
-  const repository = worktrees ? await repositoryOf(context.world, directory, base) : null;
+  const repository = worktrees ? await repositoryOf(deps.world, directory, base) : null;
   return { plan: plan.name, agent, model, budget, bind, directory, repository };
 }
 
@@ -119,9 +119,9 @@ async function folderAt(path: string): Promise<string> {
 }
 
 /** An agent that nobody defined has no model of its own; a version that is not there is a mistake. */
-async function modelNamed(context: Context, agent: string): Promise<string | undefined> {
+async function modelNamed(deps: Deps, agent: string): Promise<string | undefined> {
   const [, name = agent, version] = /^(.*)@(\d{1,9})$/.exec(agent) ?? [];
-  const found = showAgent(context, name, version === undefined ? undefined : Number(version));
+  const found = showAgent(deps, name, version === undefined ? undefined : Number(version));
   if (version !== undefined) return (await found).definition.model;
   return found.then(
     ({ definition }) => definition.model,
@@ -133,7 +133,7 @@ async function modelNamed(context: Context, agent: string): Promise<string | und
 }
 
 class PlanRun {
-  readonly #context: Context;
+  readonly #deps: Deps;
   readonly #plan: Plan;
   readonly #manner: Manner;
   readonly #options: TicketsOptions;
@@ -149,8 +149,8 @@ class PlanRun {
   readonly #placed = new Set<SessionId>();
   #going: readonly SessionId[] = [];
 
-  constructor(context: Context, plan: Plan, manner: Manner, options: TicketsOptions) {
-    this.#context = context;
+  constructor(deps: Deps, plan: Plan, manner: Manner, options: TicketsOptions) {
+    this.#deps = deps;
     this.#plan = plan;
     this.#manner = manner;
     this.#options = options;
@@ -159,12 +159,12 @@ class PlanRun {
   }
 
   async run(): Promise<readonly TicketRow[]> {
-    const { store } = this.#context;
+    const { store } = this.#deps;
     if (this.#options.retry === true) await this.#retry();
     let news = new AbortController();
     const unwatch = store.watch(() => news.abort());
     const stopped = this.#options.signal ?? new AbortController().signal;
-    const worker = startWork(this.#context, {
+    const worker = startWork(this.#deps, {
       concurrency: this.#parallel,
       only: () => this.#going,
       tell: (told) => this.#note(told),
@@ -181,8 +181,8 @@ class PlanRun {
         const standings = await this.#look();
         if (!stopped.aborted && (await this.#act(standings))) continue;
         if (stopped.aborted || standings.every(({ row }) => row.status !== "running")) break;
-        await this.#context.world.sleep(restMs);
-        await this.#context.world.sleep(lookMs, news.signal);
+        await this.#deps.world.sleep(restMs);
+        await this.#deps.world.sleep(lookMs, news.signal);
       }
     } finally {
       unwatch();
@@ -193,8 +193,8 @@ class PlanRun {
   }
 
   async #look(): Promise<readonly Standing[]> {
-    let found = await standingsOf(this.#context, this.#plan, this.#known);
-    if (await this.#place(found)) found = await standingsOf(this.#context, this.#plan, this.#known);
+    let found = await standingsOf(this.#deps, this.#plan, this.#known);
+    if (await this.#place(found)) found = await standingsOf(this.#deps, this.#plan, this.#known);
     const standings = found.map((one) => {
       const isAgain = one.row.status === "failed" && this.#again.has(one.row.ticket);
       return isAgain ? { ...one, row: { ...one.row, status: "ready" as const, why: "once more" } } : one;
@@ -209,7 +209,7 @@ class PlanRun {
   /** Sessions that are about to run get their worktrees back. True when one cannot. */
   async #place(standings: readonly Standing[]): Promise<boolean> {
     const { repository, plan } = this.#manner;
-    const { world } = this.#context;
+    const { world } = this.#deps;
     const before = this.#troubles.size;
     for (const { row } of standings) {
       const { session, branch, ticket: id } = row;
@@ -251,7 +251,7 @@ class PlanRun {
     const ticket = this.#ticket(row);
     const before = rows.filter(({ ticket: id }) => ticket.after.includes(id));
     this.#again.delete(row.ticket);
-    const session = await beginTicket(this.#context, ticket, this.#manner, { last: row, before });
+    const session = await beginTicket(this.#deps, ticket, this.#manner, { last: row, before });
     if (this.#begun.get(row.ticket) === session) {
       throw new SkeinError("refused", `${session} is of this ticket, and does not have its labels`, {
         hint: `skein label ${session} plan=${this.#plan.name} ticket=${row.ticket}`,
@@ -259,16 +259,16 @@ class PlanRun {
     }
     this.#begun.set(row.ticket, session);
     this.#placed.add(session);
-    await tellTicket(this.#context, session, ticket);
+    await tellTicket(this.#deps, session, ticket);
   }
 
   /** A session that has come to rest: told what to do if it was not yet, or ended. */
   async #rest({ row, due, seq }: Standing): Promise<void> {
     const { session } = row;
     if (session === null) return;
-    if (due === "tell") return tellTicket(this.#context, session, this.#ticket(row));
+    if (due === "tell") return tellTicket(this.#deps, session, this.#ticket(row));
     await this.#commit(row);
-    await handoffSession(this.#context, session, {});
+    await handoffSession(this.#deps, session, {});
     await this.#close(session, seq, due === "fail" ? (row.why ?? "it failed") : null);
   }
 
@@ -276,14 +276,14 @@ class PlanRun {
     const { repository, plan } = this.#manner;
     if (repository === null || branch === null || this.#options.commit === false) return;
     const directory = worktreeDirectory(repository.top, plan, ticket);
-    const { world } = this.#context;
+    const { world } = this.#deps;
     // Of two that find something to commit, the second would be told that there is nothing.
     await inTurn(world, repository, () => commitAll(world, directory, `ticket ${ticket}: ${title}`));
   }
 
   /** Unless something was said to it in the meantime: then it goes on. */
   async #close(session: SessionId, seq: number, failure: string | null): Promise<void> {
-    const { writer, actor } = this.#context;
+    const { writer, actor } = this.#deps;
     const build = ({ standing }: State) => {
       const { status, inbox } = standing;
       if (status !== "open" || inbox.waiting.length > 0)
@@ -305,9 +305,9 @@ class PlanRun {
   }
 
   async #retry(): Promise<void> {
-    const { writer, actor } = this.#context;
+    const { writer, actor } = this.#deps;
     const again = { do: "activate", reason: "the plan is run again" } as const;
-    for (const { row } of await standingsOf(this.#context, this.#plan)) {
+    for (const { row } of await standingsOf(this.#deps, this.#plan)) {
       if (row.session === null) continue;
       if (row.status === "failed") this.#again.add(row.ticket);
       const { status, why } = (await writer.current(row.session)).standing;

@@ -18,7 +18,7 @@ import { makeFrameWriter, type FrameWriter } from "./bundle-frame.ts";
 import { blobIn, blobsHere, blobsOf, blobText, checkedChunks } from "./move-blob.ts";
 import { familyOf, lineageOf, pagesOf, type Travelling } from "./move-lineage.ts";
 import { moveAway } from "./move-step.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { byBundle, movedBy, wayTo } from "../read/moved.ts";
 
 /** Signs texts with an Ed25519 key. Both are base64url, the key as its 32 bytes. */
@@ -41,16 +41,16 @@ export interface ExportOptions {
 const frameBytes = 524_288;
 
 export async function* exportBundle(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   options: ExportOptions = {},
 ): AsyncGenerator<Uint8Array> {
   checkOptions("export", options, ["withForks", "move", "to", "sign"]);
   checkExport(options);
-  const { store, world } = context;
+  const { store, world } = deps;
   // A session that moves is read once before: one that cannot travel must not be moved away first.
   if (options.move === true) await checkContents(store, await lineageOf(store, session));
-  const move = options.move === true ? await moveOut(context, session, options.to) : null;
+  const move = options.move === true ? await moveOut(deps, session, options.to) : null;
   const logs = await (options.withForks === true ? familyOf : lineageOf)(store, session);
   const manifest: BundleManifest = {
     format: "skein-bundle",
@@ -121,14 +121,14 @@ function checkExport({ move = false, withForks = false, to }: ExportOptions): vo
 }
 
 /** The name of the move. One that was begun is gone on with, so that a lost bundle can be made again. */
-async function moveOut(context: Context, session: SessionId, to: string | undefined): Promise<string> {
-  const moved = await movedBy(context, session);
+async function moveOut(deps: Deps, session: SessionId, to: string | undefined): Promise<string> {
+  const moved = await movedBy(deps, session);
   if (moved === null) {
     const target = to === undefined ? {} : { to };
-    return moveAway(context, session, { ...target, where: byBundle });
+    return moveAway(deps, session, { ...target, where: byBundle });
   }
   if (moved.to === to) return moved.move;
-  const way = await wayTo(context.store, session, await context.writer.current(session));
+  const way = await wayTo(deps.store, session, await deps.writer.current(session));
   throw new SkeinError("refused", `${session} was moved already`, {
     hint: `${way}; without move, a copy of it can be exported here`,
   });

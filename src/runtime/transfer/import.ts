@@ -29,7 +29,7 @@ import { makeReceiver, type Receiver } from "./move-receive.ts";
 import { watchedChunks } from "../log/redact.ts";
 import { arriveHere } from "./move-step.ts";
 import { reviewOf, type SessionReview } from "../govern/review.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { byBundle } from "../read/moved.ts";
 
 export interface ImportOptions {
@@ -64,16 +64,16 @@ export interface ImportReport {
 }
 
 export async function importBundle(
-  context: Context,
+  deps: Deps,
   source: AsyncIterable<Uint8Array>,
   options: ImportOptions = {},
 ): Promise<ImportReport> {
   checkOptions("import", options, ["signedBy", "trusted"]);
-  const { store, world } = context;
+  const { store, world } = deps;
   const receiver = makeReceiver(store, world);
   const blobs = new Set<string>();
   try {
-    const { manifest, trailer } = await readAll(context, receiver, readFrames(source), blobs);
+    const { manifest, trailer } = await readAll(deps, receiver, readFrames(source), blobs);
     const signedBy = signerOf(manifest, trailer);
     if (options.signedBy !== undefined && (signedBy === null || !options.signedBy.includes(signedBy))) {
       throw new SkeinError("refused", "the bundle is not signed by a key that is trusted", {
@@ -84,12 +84,12 @@ export async function importBundle(
     const known = [...(options.signedBy ?? []), ...(options.trusted ?? [])];
     const trusted = signedBy !== null && known.includes(signedBy);
     const told = { signedBy, trusted, blobs: blobs.size, warnings };
-    const report = await settle(context, receiver, manifest, told);
+    const report = await settle(deps, receiver, manifest, told);
     // What only records refer to that are erased here has no business here.
     for (const hash of blobs) await store.dropBlob(hash);
     return report;
   } catch (error) {
-    await giveBack(context, receiver, blobs);
+    await giveBack(deps, receiver, blobs);
     throw ofBundle(error);
   }
 }
@@ -104,7 +104,7 @@ function ofBundle(error: unknown): unknown {
 }
 
 async function readAll(
-  context: Context,
+  deps: Deps,
   receiver: Receiver,
   frames: AsyncGenerator<Frame, undefined>,
   blobs: Set<string>,
@@ -123,12 +123,12 @@ async function readAll(
     switch (frame.kind) {
       case frameKinds.blob:
         if (log === null) throw bundleFlaw("a blob stands behind all records");
-        await takeBlob(context, frame, frames, { came, blobs, session: log.session });
+        await takeBlob(deps, frame, frames, { came, blobs, session: log.session });
         break;
       case frameKinds.records:
         for (const record of recordsOf(frame)) {
           if (log === null) throw bundleFlaw("it has more records than its manifest says");
-          checkSecrets(context, log.session, record);
+          checkSecrets(deps, log.session, record);
           missing.see(log, record);
           await receiver.add(record);
           records++;
@@ -200,7 +200,7 @@ async function lastOf(
 }
 
 /** The hash of a record is over its words: a secret cannot be taken out of it, so it does not come in. */
-function checkSecrets({ world }: Context, session: SessionId, record: StoredRecord): void {
+function checkSecrets({ world }: Deps, session: SessionId, record: StoredRecord): void {
   const { body, content, seq } = record;
   const name = world.redactor?.registeredIn(`${body}\n${content ?? ""}`) ?? null;
   if (name !== null) throw holdsSecret(`record ${session}@${seq}`, name);
@@ -215,7 +215,7 @@ const hashBytes = 32;
 
 /** The chunks of one blob stand together. They are hashed on the way in, also when it is here already. */
 async function takeBlob(
-  { store, world }: Context,
+  { store, world }: Deps,
   first: Frame,
   frames: AsyncGenerator<Frame, undefined>,
   {
@@ -286,7 +286,7 @@ function isBase64url(text: string, length: number): boolean {
 
 /** Everything is right: it is seen from now on, and a session that was moved goes on here. */
 async function settle(
-  context: Context,
+  deps: Deps,
   receiver: Receiver,
   manifest: ParsedManifest,
   told: {
@@ -296,14 +296,14 @@ async function settle(
     readonly warnings: readonly string[];
   },
 ): Promise<ImportReport> {
-  const { store, writer, actor } = context;
+  const { store, writer, actor } = deps;
   const { move, logs } = manifest;
   const main = logs.find(({ session }) => session === manifest.session);
   if (main === undefined) throw new Error("invariant: the manifest has its session");
   const { session } = main;
   // Folding all of them shows that each can be read.
   for (const log of logs) await receiver.state(log.session).catch(unreadable(log.session));
-  const moved = move === null ? null : await checkMove(context, receiver, main, move);
+  const moved = move === null ? null : await checkMove(deps, receiver, main, move);
   const untrusted = !told.trusted;
   await receiver.finish((log) => {
     if (log.kind === "prefix") return "prefix";
@@ -351,7 +351,7 @@ const unreadable = (session: SessionId) => (error: unknown) => {
 
 /** A move ends with the record that says so, and leads here if it says where to. */
 async function checkMove(
-  { store }: Context,
+  { store }: Deps,
   receiver: Receiver,
   { session, toSeq }: BundleLog,
   move: string,
@@ -369,7 +369,7 @@ async function checkMove(
   });
 }
 
-async function giveBack({ store }: Context, receiver: Receiver, blobs: ReadonlySet<string>): Promise<void> {
+async function giveBack({ store }: Deps, receiver: Receiver, blobs: ReadonlySet<string>): Promise<void> {
   try {
     await receiver.discard();
     for (const hash of blobs) await store.dropBlob(hash);

@@ -4,7 +4,7 @@ import { quote, type SessionId } from "../../core/ids.ts";
 import type { Store } from "../../store/port.ts";
 import { changeModel, type ModelReport } from "./move-model.ts";
 import { moveSession, type MoveReport } from "./move.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { shownPlace } from "../read/moved.ts";
 
 /** One of them. */
@@ -18,7 +18,7 @@ export interface MigrateOptions {
 export type MigrateReport = MoveReport | ModelReport;
 
 export async function migrateSession(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   options: MigrateOptions,
 ): Promise<MigrateReport> {
@@ -30,16 +30,16 @@ export async function migrateSession(
       field: "model",
     });
   }
-  if (model !== undefined) return changeModel(context, session, model);
-  if (typeof to === "string") return moveToPlace(context, session, to);
+  if (model !== undefined) return changeModel(deps, session, model);
+  if (typeof to === "string") return moveToPlace(deps, session, to);
   if (typeof to === "object" && typeof to.append === "function") {
-    return moveSession(context, session, to, to.workspace);
+    return moveSession(deps, session, to, to.workspace);
   }
   throw new SkeinError("invalid", `migrate: ${quote(to)} is neither a place nor a store`);
 }
 
-async function moveToPlace(context: Context, session: SessionId, place: string): Promise<MoveReport> {
-  if (context.openStore === undefined) {
+async function moveToPlace(deps: Deps, session: SessionId, place: string): Promise<MoveReport> {
+  if (deps.openStore === undefined) {
     throw new SkeinError("unavailable", "this engine cannot open other stores", {
       hint: "give it an open store instead of a place",
     });
@@ -53,9 +53,9 @@ async function moveToPlace(context: Context, session: SessionId, place: string):
       },
     );
   }
-  const store = await context.openStore(place);
+  const store = await deps.openStore(place);
   try {
-    return await moveSession(context, session, store, shownPlace(place));
+    return await moveSession(deps, session, store, shownPlace(place));
   } finally {
     await store.close();
   }

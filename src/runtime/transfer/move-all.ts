@@ -7,7 +7,7 @@ import { isSessionId, quote, type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { Moved } from "../../core/command/move.ts";
 import type { Page, SessionRow, Store } from "../../store/port.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { moveGroup, type Fate, type Leaving, type Moving } from "./move-group.ts";
 import { lineageOf, type Travelling } from "./move-lineage.ts";
 import { deletedIn } from "./move-receive.ts";
@@ -65,35 +65,35 @@ export interface MigrateAllReport {
   readonly stopped: boolean;
 }
 
-export async function migrateAll(context: Context, options: MigrateAllOptions): Promise<MigrateAllReport> {
+export async function migrateAll(deps: Deps, options: MigrateAllOptions): Promise<MigrateAllReport> {
   checkOptions("migrate", options, ["to", "dryRun", "waitMs", "progress", "signal"]);
   const { to, dryRun = false } = options;
   if (typeof to === "object" && typeof to.append === "function") {
-    return dryRun ? surveyAll(context, to) : moveAll(context, { to, where: to.workspace }, options);
+    return dryRun ? surveyAll(deps, to) : moveAll(deps, { to, where: to.workspace }, options);
   }
   if (typeof to !== "string" || to === "" || to === "memory:") {
     throw new SkeinError("invalid", `migrate: ${quote(to)} is neither a store nor a place that stays`, {
       hint: "give the path of a file, or a URL",
     });
   }
-  if (context.openStore === undefined) {
+  if (deps.openStore === undefined) {
     throw new SkeinError("unavailable", "this engine cannot open other stores", {
       hint: "give it an open store instead of a place",
     });
   }
-  const store = await context.openStore(to, { create: !dryRun }).catch((error: unknown) => {
+  const store = await deps.openStore(to, { create: !dryRun }).catch((error: unknown) => {
     if (dryRun && error instanceof SkeinError && error.code === "not-found") return null;
     throw error;
   });
   try {
-    if (dryRun || store === null) return await surveyAll(context, store);
-    return await moveAll(context, { to: store, where: shownPlace(to) }, options);
+    if (dryRun || store === null) return await surveyAll(deps, store);
+    return await moveAll(deps, { to: store, where: shownPlace(to) }, options);
   } finally {
     await store?.close();
   }
 }
 
-const checkOther = ({ store }: Context, to: Store): void => {
+const checkOther = ({ store }: Deps, to: Store): void => {
   if (to !== store && to.workspace !== store.workspace) return;
   throw new SkeinError("refused", "the sessions are in that store already", { hint: "give another one" });
 };
@@ -102,12 +102,12 @@ const checkOther = ({ store }: Context, to: Store): void => {
 type Found = Leaving | { readonly session: SessionId; readonly stands: "gone" | "before" | "elsewhere" };
 
 /** From where it goes, and where to; null: a store that is yet to be made. */
-interface Looking extends Pick<Moving, "context" | "deleted"> {
+interface Looking extends Pick<Moving, "deps" | "deleted"> {
   readonly to: Store | null;
 }
 
 /** How it stands with a session, seen from both stores. */
-async function look({ context: { store }, to, deleted }: Looking, session: SessionId): Promise<Found> {
+async function look({ deps: { store }, to, deleted }: Looking, session: SessionId): Promise<Found> {
   const head = await store.head(session);
   if (head === undefined) return { session, stands: "gone" };
   const range = { fromSeq: head.seq, toSeq: head.seq, limit: 1, contents: false };
@@ -143,7 +143,7 @@ const lookedAtOnce = 64;
 
 /** All sessions, so that a fork mostly comes after what it was forked from. */
 async function* lookAtAll(looking: Looking): AsyncGenerator<Found> {
-  for await (const page of logPages(looking.context.store)) {
+  for await (const page of logPages(looking.deps.store)) {
     const sessions = page.filter((log) => isSessionId(log));
     for (let from = 0; from < sessions.length; from += lookedAtOnce) {
       const some = sessions.slice(from, from + lookedAtOnce);
@@ -157,24 +157,24 @@ const ownRecords = ({ lineage }: Leaving): number => {
   return own === undefined ? 0 : own.toSeq - own.fromSeq + 1;
 };
 
-async function surveyAll(context: Context, to: Store | null): Promise<MigrateAllReport> {
-  if (to !== null) checkOther(context, to);
-  const startedMs = context.world.now();
+async function surveyAll(deps: Deps, to: Store | null): Promise<MigrateAllReport> {
+  if (to !== null) checkOther(deps, to);
+  const startedMs = deps.world.now();
   const deleted = to === null ? new Set<string>() : await deletedIn(to);
   const tally = makeTally();
   let records = 0;
-  for await (const found of lookAtAll({ context, to, deleted })) {
+  for await (const found of lookAtAll({ deps, to, deleted })) {
     if (!isLeaving(found)) {
       tally.found(found.stands);
       continue;
     }
     const { session, head, stands } = found;
-    const why = stands === "here" ? await hindrance(context, session, head.lease) : null;
+    const why = stands === "here" ? await hindrance(deps, session, head.lease) : null;
     const became = why !== null ? "left" : stands === "copy" ? "copied" : "moved";
     tally.fate({ session, became, ...(why === null ? {} : { why }) });
     if (why === null) records += ownRecords(found);
   }
-  const ms = context.world.now() - startedMs;
+  const ms = deps.world.now() - startedMs;
   const workspace = to?.workspace ?? null;
   const sum = { records, blobs: 0, verified: 0, carried: nothingCarried, ms, stopped: false };
   return { dryRun: true, workspace, ...tally.sum(), ...sum };
@@ -182,12 +182,12 @@ async function surveyAll(context: Context, to: Store | null): Promise<MigrateAll
 
 /** Why a session would be left. */
 async function hindrance(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   lease: { readonly holder: string; readonly untilMs: number } | null,
 ): Promise<string | null> {
-  if (lease !== null && !isFree(context, lease)) return `the session is run by ${lease.holder}`;
-  const { standing } = await context.writer.current(session);
+  if (lease !== null && !isFree(deps, lease)) return `the session is run by ${lease.holder}`;
+  const { standing } = await deps.writer.current(session);
   return standing.status === "running" ? "a turn is in progress" : null;
 }
 
@@ -213,17 +213,17 @@ function makeTally() {
 type Tally = ReturnType<typeof makeTally>;
 
 async function moveAll(
-  context: Context,
+  deps: Deps,
   { to, where }: { readonly to: Store; readonly where: string },
   { waitMs = 0, progress, signal }: MigrateAllOptions,
 ): Promise<MigrateAllReport> {
-  checkOther(context, to);
-  const { world } = context;
+  checkOther(deps, to);
+  const { world } = deps;
   const startedMs = world.now();
   const writer = makeWriter(to, world, makeStateReader(to), { tenant: "default" });
   const sent = { records: 0, blobs: 0, verified: 0 };
-  const moving: Moving = { context, to, where, writer, deleted: await deletedIn(to), sent };
-  const all = await countAll(context);
+  const moving: Moving = { deps, to, where, writer, deleted: await deletedIn(to), sent };
+  const all = await countAll(deps);
   const tally = makeTally();
   const tell = (): void => {
     const [sessions, records] = [tally.done, sent.verified];
@@ -245,9 +245,7 @@ async function moveAll(
 }
 
 /** How much there is to do, by the index. */
-async function countAll({
-  store,
-}: Context): Promise<{ readonly sessions: number; readonly records: number }> {
+async function countAll({ store }: Deps): Promise<{ readonly sessions: number; readonly records: number }> {
   let [sessions, records] = [0, 0];
   for (let cursor: string | null = ""; cursor !== null;) {
     const page: Page<SessionRow> = await store.list(
@@ -337,7 +335,7 @@ async function retry(
   sessions: readonly SessionId[],
   { untilMs, tell, signal }: Manner & { readonly untilMs: number },
 ): Promise<void> {
-  const { world } = moving.context;
+  const { world } = moving.deps;
   for (let left = sessions; left.length > 0;) {
     const next: SessionId[] = [];
     if (signal?.aborted === true) return;

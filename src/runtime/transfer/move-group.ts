@@ -11,7 +11,7 @@ import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { snapshotForm, snapshotText, type State } from "../../core/state.ts";
 import type { Finished, Head, Part, Store } from "../../store/port.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { copyBlobs } from "./move-blob.ts";
 import type { Travelling } from "./move-lineage.ts";
 import { makeReceiver, type Receiver } from "./move-receive.ts";
@@ -24,7 +24,7 @@ import { isFree } from "../read/lease-status.ts";
 
 /** What a whole move is done with. */
 export interface Moving {
-  readonly context: Context;
+  readonly deps: Deps;
   readonly to: Store;
   /** What the log says of the other store. */
   readonly where: string;
@@ -158,18 +158,18 @@ async function sendPrefixes(moving: Moving, group: readonly Leaving[]): Promise<
 }
 
 async function sendPrefix(moving: Moving, log: Travelling): Promise<readonly Finished[]> {
-  const { context, to, deleted, sent } = moving;
-  const receiver = makeReceiver(to, context.world, deleted);
+  const { deps, to, deleted, sent } = moving;
+  const receiver = makeReceiver(to, deps.world, deleted);
   await sendPages(moving, receiver, log, await meet(moving, receiver, log));
   await receiver.end();
   sent.records += receiver.put.records;
-  await checkSame(moving, context.store, log);
+  await checkSame(moving, deps.store, log);
   return receiver.finished(() => "prefix");
 }
 
 /** The position up to which both have the same. */
 async function meet(
-  { context: { store } }: Moving,
+  { deps: { store } }: Moving,
   receiver: Receiver,
   log: Travelling,
   { ahead }: { readonly ahead: boolean } = { ahead: true },
@@ -193,7 +193,7 @@ async function sendPages(
   log: Travelling,
   afterSeq: number,
 ): Promise<void> {
-  const { store } = moving.context;
+  const { store } = moving.deps;
   for (let next = Math.max(log.fromSeq, afterSeq + 1); next <= log.toSeq;) {
     const range = { fromSeq: next, toSeq: log.toSeq, limit: pageRecords, contents: true };
     const page = await store.read(log.via, range);
@@ -213,7 +213,7 @@ const missing = (session: SessionId, seq: number): SkeinError =>
   });
 
 async function sendRecords(
-  { context: { store }, to, sent }: Moving,
+  { deps: { store }, to, sent }: Moving,
   receiver: Receiver,
   records: readonly StoredRecord[],
 ): Promise<void> {
@@ -225,8 +225,8 @@ async function sendRecords(
 
 /** Fences it off, if that was not done before, and puts all of it there. */
 async function sendOne(moving: Moving, leaving: Leaving): Promise<Parcel> {
-  const { context, to, sent } = moving;
-  const { store, world } = context;
+  const { deps, to, sent } = moving;
+  const { store, world } = deps;
   const { session, stands, head } = leaving;
   const log = leaving.lineage.at(-1);
   if (log === undefined) throw new Error("invariant: a session has a log of its own");
@@ -235,7 +235,7 @@ async function sendOne(moving: Moving, leaving: Leaving): Promise<Parcel> {
   const isWhole = page.at(-1)?.seq === log.toSeq;
   const own = isWhole ? [...page] : [];
   const view = isWhole ? viewOf(store, own) : store;
-  let state = await (isWhole ? makeStateReader(view) : context.states).at(session, head.seq);
+  let state = await (isWhole ? makeStateReader(view) : deps.states).at(session, head.seq);
   if (stands === "here") decideMove(moving, leaving, state);
   const receiver = makeReceiver(to, world, moving.deleted);
   const meetsSeq = await meet(moving, receiver, log, { ahead: stands !== "here" });
@@ -298,10 +298,10 @@ interface Fenced {
 }
 
 /** Throws when the session cannot leave now: it is run, or stands in the middle of a turn. */
-function decideMove({ context, to, where }: Moving, { head }: Leaving, state: State) {
-  const { store, world, actor } = context;
+function decideMove({ deps, to, where }: Moving, { head }: Leaving, state: State) {
+  const { store, world, actor } = deps;
   const move = `mov_${world.salt()}`;
-  const held = !isFree(context, head.lease);
+  const held = !isFree(deps, head.lease);
   const command = { do: "move", move, to: to.workspace, where, held } as const;
   const facts = { actor, digest: world.digest, program: store.program };
   const sealed = decideSealed(world, state, command, { facts, key: null });
@@ -322,7 +322,7 @@ async function fence(
   const index = await indexEntry(view, session, state, events);
   const expect = { seq: head.seq, hash: head.hash };
   const part: Part = { session, expect, drafts: [draft], lease: "release", index };
-  const [appended] = await moving.context.writer.commit([part]);
+  const [appended] = await moving.deps.writer.commit([part]);
   if (appended === undefined) throw new SkeinError("corrupt", "the store acknowledged nothing");
   const { headSeq: seq, at, hashes } = appended;
   const { text: content = null, salt = null } = draft.content ?? {};
@@ -350,10 +350,10 @@ async function checkSame({ to, sent }: Moving, view: Store, log: Travelling): Pr
 
 /** Appends `session.arrived` there; harmless when somebody else was first with the same. */
 async function arrive(moving: Moving, { leaving, view, state, move, finished }: Parcel): Promise<void> {
-  const { context, to, writer } = moving;
+  const { deps, to, writer } = moving;
   const { session } = leaving;
   if (move === null) return;
-  const { world, actor, store } = context;
+  const { world, actor, store } = deps;
   const moved = { move, to: to.workspace };
   const command = { do: "arrive", moved, workspace: to.workspace, where: store.workspace } as const;
   const facts = { actor, digest: world.digest, program: to.program };

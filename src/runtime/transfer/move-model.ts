@@ -17,7 +17,7 @@ import { readContext } from "../context/context-reader.ts";
 import { gatherCrew, type Crew } from "../turn/run-context.ts";
 import { takeDrive } from "../turn/drive.ts";
 import { keepLease } from "../turn/lease-keeper.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { writtenBefore } from "../log/workspace-log.ts";
 import { agentOf } from "../workspace/session-agent.ts";
 import { modelOf } from "../context/model-settings.ts";
@@ -35,32 +35,32 @@ export interface ModelReport {
   readonly compacted: boolean;
 }
 
-export async function changeModel(context: Context, session: SessionId, name: string): Promise<ModelReport> {
-  const { writer, actor } = context;
-  const before = await writtenBefore(context, session);
-  if (before?.type === "session.migrated") return reportIn(context, session, before);
+export async function changeModel(deps: Deps, session: SessionId, name: string): Promise<ModelReport> {
+  const { writer, actor } = deps;
+  const before = await writtenBefore(deps, session);
+  if (before?.type === "session.migrated") return reportIn(deps, session, before);
   const state = await writer.current(session);
   const { status } = state.standing;
   if (!mayIn(status, "migrate")) {
     throw new SkeinError("refused", `a session that is ${status} cannot be migrated`, {
-      hint: status === "moved" ? await wayTo(context.store, session, state) : wayOut[status],
+      hint: status === "moved" ? await wayTo(deps.store, session, state) : wayOut[status],
     });
   }
-  const { agent } = await agentOf(context, session, state);
-  const to = await modelOf(context, name);
-  const from = await modelOf(context, state.standing.model ?? agent?.model).catch(() => null);
+  const { agent } = await agentOf(deps, session, state);
+  const to = await modelOf(deps, name);
+  const from = await modelOf(deps, state.standing.model ?? agent?.model).catch(() => null);
   if (from?.name === to.name && state.standing.model === to.name) {
     throw new SkeinError("refused", `the session goes on with ${to.name} already`);
   }
-  const compacted = await fit(context, session, { agent, from: from ?? to, to });
+  const compacted = await fit(deps, session, { agent, from: from ?? to, to });
   const now = await writer.current(session);
-  const left = leftBehind(await partsFor(context, session, now, from ?? to), to, from?.name);
+  const left = leftBehind(await partsFor(deps, session, now, from ?? to), to, from?.name);
   const { firstSeq } = await writer.change(session, { do: "migrate", model: to.name, left }, { actor });
   return { session, seq: firstSeq, from: state.standing.model, to: to.name, left, compacted };
 }
 
 /** What was told of a migration that was asked for again; that the context was made smaller is not known. */
-async function reportIn({ store }: Context, session: SessionId, record: StoredRecord): Promise<ModelReport> {
+async function reportIn({ store }: Deps, session: SessionId, record: StoredRecord): Promise<ModelReport> {
   const { from = null, to } = JSON.parse(record.body) as { readonly from?: string; readonly to: string };
   const content = (await contentOf(store, record)) as { readonly left?: readonly string[] } | undefined;
   return { session, seq: record.seq, from, to, left: content?.left ?? [], compacted: false };
@@ -74,18 +74,18 @@ interface Change {
 }
 
 /** Compacts what would not fit. True when the context is smaller now. */
-async function fit(context: Context, session: SessionId, { agent, from, to }: Change): Promise<boolean> {
+async function fit(deps: Deps, session: SessionId, { agent, from, to }: Change): Promise<boolean> {
   const { windowTokens } = to.facts;
-  const state = await context.writer.current(session);
+  const state = await deps.writer.current(session);
   const { compaction } = agentRules(agent);
-  const { tokens } = await context.tokenizer.estimate(await partsFor(context, session, state, to));
+  const { tokens } = await deps.tokenizer.estimate(await partsFor(deps, session, state, to));
   if (!isOverfull(tokens, windowTokens, compaction)) return false;
-  const { actor } = await agentOf(context, session, state);
-  await using drive = await takeDrive(context, session, { actor });
-  await using keeper = keepLease(context, drive);
+  const { actor } = await agentOf(deps, session, state);
+  await using drive = await takeDrive(deps, session, { actor });
+  await using keeper = keepLease(deps, drive);
   const named: State = { ...state, standing: { ...state.standing, model: from.name } };
-  await using crew = await gatherCrew(context, session, named, { signal: keeper.signal });
-  const step = { context, drive, crew: inWindow(crew, windowTokens), signal: keeper.signal, lesson: null };
+  await using crew = await gatherCrew(deps, session, named, { signal: keeper.signal });
+  const step = { deps, drive, crew: inWindow(crew, windowTokens), signal: keeper.signal, lesson: null };
   return await compactNow(step, { reason: "threshold" });
 }
 
@@ -97,13 +97,13 @@ function inWindow(crew: Crew, windowTokens: number): Crew {
 }
 
 async function partsFor(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   { seq }: State,
   { name: model, facts }: Model,
 ): Promise<readonly Part[]> {
   const settings = { model, images: facts.images };
-  return (await readContext(context, session, { atSeq: seq, settings })).parts;
+  return (await readContext(deps, session, { atSeq: seq, settings })).parts;
 }
 
 /** What of the context as it was cannot be shown to the next model. */

@@ -3,23 +3,23 @@ import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
 import type { State } from "../../core/state.ts";
 import type { Store } from "../../store/port.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import type { Writer } from "../log/writer.ts";
 import { isFree } from "../read/lease-status.ts";
 import { movedIn } from "../read/moved.ts";
 
 /** Appends `session.moved`: whoever runs the session is fenced by it. Gives the name of the move. */
 export async function moveAway(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   { to, where }: { readonly to?: string; readonly where: string },
 ): Promise<string> {
-  const { store, world, writer, actor } = context;
+  const { store, world, writer, actor } = deps;
   const move = `mov_${world.salt()}`;
   const target = to === undefined ? {} : { to };
   const build = async () => {
     const lease = (await store.head(session))?.lease ?? null;
-    return { do: "move", move, where, held: !isFree(context, lease), ...target } as const;
+    return { do: "move", move, where, held: !isFree(deps, lease), ...target } as const;
   };
   await writer.change(session, build, { actor, lease: "release", asked: true });
   return move;

@@ -63,7 +63,7 @@ interface Keyed {
 
 /** Everything that is not there yet. Doing it again carries what is new. */
 export async function carryWorkspace(moving: Moving): Promise<CarriedCounts> {
-  const { context, to } = moving;
+  const { deps, to } = moving;
   const counts = { ...nothingCarried };
   await fenceTemplates(moving);
   for (let tries = 0; tries < limit.conflictRetriesMax; tries++) {
@@ -75,7 +75,7 @@ export async function carryWorkspace(moving: Moving): Promise<CarriedCounts> {
       if (counted !== undefined) counts[counted]++;
     }
     if (written === list.length) return counts;
-    await context.world.sleep(10);
+    await deps.world.sleep(10);
   }
   throw new SkeinError("conflict", `the workspace ${to.workspace} changes too fast to be written to`, {
     hint: "try again later",
@@ -87,7 +87,7 @@ const batchRecords = 200;
 
 /** How many were written before somebody else wrote there, or an answer was lost: then it is looked again. */
 async function writeThere(
-  { context: { world, actor }, to, writer }: Moving,
+  { deps: { world, actor }, to, writer }: Moving,
   list: readonly Keyed[],
   headSeq: number,
 ): Promise<number> {
@@ -115,7 +115,7 @@ async function writeThere(
 }
 
 /** The key that a record has in other workspaces: its own, or one that names its place. */
-const keyOf = ({ world }: Moving["context"], workspace: string, { seq, key }: StoredRecord): string =>
+const keyOf = ({ world }: Moving["deps"], workspace: string, { seq, key }: StoredRecord): string =>
   key ?? world.digest("", `carried\n${workspace}\n${seq}`).slice(0, 32);
 
 /** What the other workspace has. */
@@ -128,13 +128,13 @@ interface There {
   readonly templates: ReadonlyMap<string, TemplateRef>;
 }
 
-async function lookThere({ context, to }: Moving): Promise<There> {
+async function lookThere({ deps, to }: Moving): Promise<There> {
   const keys = new Set<string>();
   const agents = new Map<string, string[]>();
   let headSeq = 0;
   for await (const record of recordsOf(to, {})) {
     headSeq = record.seq;
-    keys.add(keyOf(context, to.workspace, record));
+    keys.add(keyOf(deps, to.workspace, record));
     if (record.type !== "agent.defined") continue;
     const { agent, digest } = JSON.parse(record.body) as { agent: string; digest: string };
     agents.set(agent, [...(agents.get(agent) ?? []), digest]);
@@ -153,11 +153,11 @@ async function* recordsOf(store: Store, { contents = false } = {}): AsyncGenerat
 
 /** What this workspace knows and the other does not. */
 async function knowledge(moving: Moving, there: There): Promise<Keyed[]> {
-  const { context } = moving;
-  const { store } = context;
+  const { deps } = moving;
+  const { store } = deps;
   const list: Keyed[] = [];
   for await (const record of recordsOf(store, { contents: true })) {
-    const key = keyOf(context, store.workspace, record);
+    const key = keyOf(deps, store.workspace, record);
     if (stays.has(record.type) || there.keys.has(key)) continue;
     const event = await carried(moving, there, record);
     if (event !== null) list.push({ key, event: { ...event, actor: record.actor } });
@@ -167,7 +167,7 @@ async function knowledge(moving: Moving, there: There): Promise<Keyed[]> {
 
 /** The record as it is written there; null when it has nothing to say there. */
 async function carried(moving: Moving, there: There, record: StoredRecord): Promise<DraftEvent | null> {
-  const { store } = moving.context;
+  const { store } = moving.deps;
   const { kind, event } = readEvent(record, true);
   const { type } = event;
   if (kind !== "known" || entryOf(type) === undefined) {
@@ -205,7 +205,7 @@ function forgotten(body: unknown): DraftEvent | null {
 }
 
 /** Whoever is at home in a store by its file is so in the other one. */
-function owned({ context: { store, world }, to }: Moving, event: DraftEvent | null): DraftEvent | null {
+function owned({ deps: { store, world }, to }: Moving, event: DraftEvent | null): DraftEvent | null {
   const { owner } = (event?.body ?? {}) as { owner?: string };
   if (event === null || owner !== principalFor(world.digest, store.workspace, "local")) return event;
   const whose = principalFor(world.digest, to.workspace, "local");
@@ -213,24 +213,24 @@ function owned({ context: { store, world }, to }: Moving, event: DraftEvent | nu
 }
 
 /** Takes the templates away here, so that none fires in two places. One whose name is taken there stays. */
-async function fenceTemplates({ context, to }: Moving): Promise<void> {
+async function fenceTemplates({ deps, to }: Moving): Promise<void> {
   const taken = (await foldedTemplates({ store: to })).refs;
-  await writeWorkspace(context, async () => {
-    const { refs } = await foldedTemplates(context);
+  await writeWorkspace(deps, async () => {
+    const { refs } = await foldedTemplates(deps);
     const going = [...refs.keys()].filter((name) => !taken.has(name));
     return going.map((name): DraftEvent => ({ type: "trigger.removed", body: { name, to: to.workspace } }));
   });
 }
 
 /** Templates that left for the other workspace, and are not set there. */
-async function templates({ context, to }: Moving, there: There): Promise<Keyed[]> {
-  const { store } = context;
+async function templates({ deps, to }: Moving, there: There): Promise<Keyed[]> {
+  const { store } = deps;
   const refs = new Map<string, TemplateRef>();
   const list: Keyed[] = [];
   for await (const record of recordsOf(store)) {
     const body = JSON.parse(record.body) as { name?: string; to?: string };
     const ref = record.type === "trigger.removed" && body.to === to.workspace && refs.get(body.name ?? "");
-    const key = keyOf(context, store.workspace, record);
+    const key = keyOf(deps, store.workspace, record);
     if (ref && !there.keys.has(key)) {
       const event = await set(store, ref);
       if (event !== null) list.push({ key, event });

@@ -14,7 +14,7 @@ import { copyBlobs } from "./move-blob.ts";
 import { lineageOf, pagesOf } from "./move-lineage.ts";
 import { makeReceiver, type Receiver } from "./move-receive.ts";
 import { arriveHere, moveAway } from "./move-step.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { makeStateReader } from "../read/state-reader.ts";
 import type { World } from "../world.ts";
 import { makeWriter } from "../log/writer.ts";
@@ -36,16 +36,16 @@ export interface MoveReport {
 
 /** To a store that stays open. `where` is what the log says of it. */
 export async function moveSession(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   to: Store,
   where: string,
 ): Promise<MoveReport> {
-  const { store, world, actor } = context;
+  const { store, world, actor } = deps;
   if (to === store || to.workspace === store.workspace) {
     throw new SkeinError("refused", `${session} is in that store already`, { hint: "give another one" });
   }
-  const begun = await movedBy(context, session);
+  const begun = await movedBy(deps, session);
   const counts = { records: 0, blobs: 0 };
   const copying: Copying = { from: store, to, world, counts };
   // Most of it is there before the session stands still; and a store that cannot be written says so here.
@@ -53,10 +53,10 @@ export async function moveSession(
     await checkOwn(store, session);
     await copyAll(copying, session, { ahead: "refused" }).catch(async (error: unknown) => {
       // Somebody else may have moved it there in the meantime, and it went on.
-      if ((await movedBy(context, session))?.to !== to.workspace) throw error;
+      if ((await movedBy(deps, session))?.to !== to.workspace) throw error;
     });
   }
-  const move = await moveTo(context, session, to, where);
+  const move = await moveTo(deps, session, to, where);
   const receiver = await copyAll(copying, session, { ahead: "allowed" });
   await receiver.finish(({ kind }) => (kind === "session" ? "own" : "prefix"));
   const writer = makeWriter(to, world, makeStateReader(to), { tenant: "default" });
@@ -85,18 +85,18 @@ async function checkOwn(store: Store, session: SessionId): Promise<void> {
 }
 
 /** The name of the move, which is begun here or was begun before by whoever wanted the same. */
-async function moveTo(context: Context, session: SessionId, to: Store, where: string): Promise<string> {
-  const before = await movedBy(context, session);
+async function moveTo(deps: Deps, session: SessionId, to: Store, where: string): Promise<string> {
+  const before = await movedBy(deps, session);
   if (before === null) {
     try {
-      return await moveAway(context, session, { to: to.workspace, where });
+      return await moveAway(deps, session, { to: to.workspace, where });
     } catch (error) {
-      if ((await movedBy(context, session)) === null) throw error;
-      return moveTo(context, session, to, where);
+      if ((await movedBy(deps, session)) === null) throw error;
+      return moveTo(deps, session, to, where);
     }
   }
   if (before.to === to.workspace) return before.move;
-  const gone = await whereTo(context.store, session, await context.writer.current(session));
+  const gone = await whereTo(deps.store, session, await deps.writer.current(session));
   throw new SkeinError("conflict", `${session} was moved already, to ${gone ?? "another store"}`, {
     hint: "work on it there, or finish that move: doing the same again goes on with it",
   });

@@ -5,7 +5,7 @@ import { quote } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { SpecOf } from "../../core/trigger/trigger.ts";
 import { ReadOnly, ToolOutput, type Bound } from "../../tool/port.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { learnNamed } from "../log/redact.ts";
 import { fetchChecked } from "./address.ts";
 import { cut } from "./ended-sessions.ts";
@@ -44,7 +44,7 @@ export function checkQuery(spec: QuerySpec): QuerySpec {
 
 /** Runs the check once. Rejects with a `SkeinError` when it gives no result. */
 export async function runCheck(
-  context: Context,
+  deps: Deps,
   spec: QuerySpec,
   bound: readonly Bound[],
   signal: AbortSignal,
@@ -52,15 +52,15 @@ export async function runCheck(
   const over = new AbortController();
   const ends = AbortSignal.any([signal, over.signal]);
   const late = new AbortController();
-  void context.world.sleep(limit.checkMs, ends).then(() => late.abort());
+  void deps.world.sleep(limit.checkMs, ends).then(() => late.abort());
   try {
     const stop = AbortSignal.any([ends, late.signal]);
-    const done = checkOnce(context, spec, bound, stop);
+    const done = checkOnce(deps, spec, bound, stop);
     const [kind, status, output] = await done.catch((error: unknown) => {
       if (!late.signal.aborted || signal.aborted) throw error;
       throw new SkeinError("unavailable", `it took longer than ${limit.checkMs / 1_000} s`);
     });
-    const digest = context.world.digest("", JSON.stringify([kind, status, output]));
+    const digest = deps.world.digest("", JSON.stringify([kind, status, output]));
     const first = kind === "query" ? "" : `${kind} ${status}\n`;
     return { digest, text: `${first}${cut(output, shownChars)}`.trimEnd() };
   } finally {
@@ -72,12 +72,12 @@ const shownChars = 2_000;
 type Given = readonly [kind: "exit code" | "status" | "query", status: number, output: string];
 
 async function checkOnce(
-  context: Context,
+  deps: Deps,
   { command, url, binding, sql = "" }: QuerySpec,
   bound: readonly Bound[],
   signal: AbortSignal,
 ): Promise<Given> {
-  for (const { secrets } of bound) learnNamed(context.world, secrets);
+  for (const { secrets } of bound) learnNamed(deps.world, secrets);
   if (command !== undefined) {
     const shell = bound.find(({ kind, name }) => kind === "shell" && (binding ?? name) === name);
     if (shell?.sandbox === true) {
@@ -85,7 +85,7 @@ async function checkOnce(
         hint: "bind a shell without a sandbox under another name, and name that one",
       });
     }
-    if (shell !== undefined) return runCommand(context, command, shell, signal);
+    if (shell !== undefined) return runCommand(deps, command, shell, signal);
     throw new SkeinError("invalid", "a command is checked only in a shell that is bound", {
       hint: binding === undefined ? "bind a shell first" : `no shell is bound as "${binding}"`,
     });
@@ -95,7 +95,7 @@ async function checkOnce(
     return ["status", status, body];
   }
   const database = bound.find(({ kind, name }) => kind === "database" && name === binding);
-  if (database !== undefined) return ["query", 0, await runQuery(context, sql, database, signal)];
+  if (database !== undefined) return ["query", 0, await runQuery(deps, sql, database, signal)];
   throw new SkeinError("invalid", `no database is bound as "${binding}"`, { hint: "bind it first" });
 }
 
@@ -113,7 +113,7 @@ const lifeline =
   'exec 3<&0 </dev/null; { read -r _ <&3; kill -KILL 0; } >/dev/null 2>&1 & exec 3<&-; exec "$@"';
 
 async function runCommand(
-  { world }: Context,
+  { world }: Deps,
   command: readonly string[],
   { path, options, secrets = [], name }: Bound,
   signal: AbortSignal,
@@ -184,12 +184,7 @@ async function collect(stream: AsyncIterable<Uint8Array>, stop: () => void): Pro
 const rowsMax = 1_000;
 
 /** For reading only, whatever the binding allows. */
-async function runQuery(
-  { tools }: Context,
-  sql: string,
-  database: Bound,
-  signal: AbortSignal,
-): Promise<string> {
+async function runQuery({ tools }: Deps, sql: string, database: Bound, signal: AbortSignal): Promise<string> {
   if (tools === undefined) throw new SkeinError("unavailable", "this engine was opened without tools");
   const source = await tools();
   await using toolbox = await source.open([{ ...database, mode: "read" }], { signal });

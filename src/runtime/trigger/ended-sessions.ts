@@ -4,7 +4,7 @@ import { limit } from "../../core/limit.ts";
 import type { Ref, State } from "../../core/state.ts";
 import type { SpecOf } from "../../core/trigger/trigger.ts";
 import { readContent } from "../read/content.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { handoffSession } from "../branch/handoff.ts";
 import { stateNow } from "../read/state-now.ts";
 
@@ -18,7 +18,7 @@ export interface Ended {
 const endings = ["session.closed", "session.reopened", "session.forked"];
 
 /** How a session ended; null while it goes on. */
-export async function endedOf({ store }: Pick<Context, "store">, session: SessionId): Promise<Ended | null> {
+export async function endedOf({ store }: Pick<Deps, "store">, session: SessionId): Promise<Ended | null> {
   const head = await store.head(session);
   if (head === undefined) return { session, seq: 0, outcome: "deleted" };
   const range = { fromSeq: 1, toSeq: head.seq, reverse: true, limit: 1, contents: false };
@@ -35,21 +35,21 @@ const handoffTokens = 1_000;
 
 /** What is told of those that ended: nothing but what the logs say, so that all workers tell the same. */
 export async function tellEnded(
-  context: Context,
+  deps: Deps,
   name: string,
   spec: SpecOf<"session">,
   ended: readonly Ended[],
 ): Promise<string> {
   const most = Math.max(500, Math.min(charsMax, Math.floor(allCharsMax / ended.length)));
   const texts: string[] = [];
-  for (const one of ended) texts.push(await tellOne(context, one, spec.give ?? "handoff", most));
+  for (const one of ended) texts.push(await tellOne(deps, one, spec.give ?? "handoff", most));
   const what = ended.length === 1 ? "the session" : `all ${ended.length} sessions`;
   const have = ended.length === 1 ? "has" : "have";
   return [`Trigger "${name}": ${what} that you waited for ${have} ended.`, ...texts].join("\n\n");
 }
 
 async function tellOne(
-  context: Context,
+  deps: Deps,
   { session, seq, outcome }: Ended,
   give: NonNullable<SpecOf<"session">["give"]>,
   most: number,
@@ -58,22 +58,22 @@ async function tellOne(
   const pointer = `[${session.slice(-8)}@${seq}]`;
   const head = `## ${session}: ${outcome} ${pointer}`;
   if (give === "nothing") return head;
-  const state = await stateNow(context, session);
-  const objective = await textOf(context, session, state.standing.objective, "objective");
+  const state = await stateNow(deps, session);
+  const objective = await textOf(deps, session, state.standing.objective, "objective");
   const about = objective === null ? "" : `\n\nObjective: ${cut(objective, 300)}`;
   const text =
     give === "facts"
-      ? await tellItems(context, session, state)
-      : (await handoffSession(context, session, { write: false, tokensMax: handoffTokens })).text;
+      ? await tellItems(deps, session, state)
+      : (await handoffSession(deps, session, { write: false, tokensMax: handoffTokens })).text;
   return `${head}${give === "facts" ? about : ""}\n\n${cut(text, most)}`;
 }
 
-async function tellItems(context: Context, session: SessionId, { mind }: State): Promise<string> {
+async function tellItems(deps: Deps, session: SessionId, { mind }: State): Promise<string> {
   const lines: string[] = [];
   let chars = 0;
   for (const { kind, key, seq } of mind.items.values()) {
     if (kind !== "fact" && kind !== "decision") continue;
-    const line = await tellItem(context, session, { kind, key, seq });
+    const line = await tellItem(deps, session, { kind, key, seq });
     chars += line.length;
     lines.push(`- ${line}`);
     if (chars > charsMax) break;
@@ -83,7 +83,7 @@ async function tellItems(context: Context, session: SessionId, { mind }: State):
 
 /** An item in a line: `fact base-rate: 4.1 (because …) [4x8kz1@12]`. */
 export async function tellItem(
-  { store }: Pick<Context, "store">,
+  { store }: Pick<Deps, "store">,
   session: SessionId,
   { kind, key, seq }: { readonly kind: string; readonly key: string; readonly seq: number },
 ): Promise<string> {
@@ -99,7 +99,7 @@ export async function tellItem(
 }
 
 async function textOf(
-  { store }: Context,
+  { store }: Deps,
   session: SessionId,
   ref: Ref | null,
   field: string,

@@ -5,14 +5,14 @@ import { quote, type SessionId } from "../../core/ids.ts";
 import { storedTrigger, type TriggerSpec } from "../../core/trigger/trigger.ts";
 import type { State, TriggerRef } from "../../core/state.ts";
 import { readContent } from "../read/content.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import type { Change } from "../log/writer.ts";
 import type { Cause } from "./source.ts";
 import { isTimeSpec, momentIn, nextTime, timesBetween, type TimeSpec } from "./times.ts";
 
 /** What a trigger of a session says; null when it was erased, or a newer program wrote it. */
 export async function specOf(
-  { store }: Pick<Context, "store">,
+  { store }: Pick<Deps, "store">,
   session: SessionId,
   { seq }: TriggerRef,
 ): Promise<TriggerSpec | null> {
@@ -25,7 +25,7 @@ export async function specOf(
  * when it is gone or the session takes nothing any more.
  */
 export async function fire(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   trigger: { readonly name: string; readonly setSeq: number },
   cause: Cause,
@@ -43,20 +43,20 @@ export async function fire(
     ...(count === undefined ? {} : { count }),
     ...(last === undefined ? {} : { last }),
   };
-  const key = once === undefined ? undefined : causeKey(context, trigger, once);
+  const key = once === undefined ? undefined : causeKey(deps, trigger, once);
   try {
-    await context.writer.change(session, command, { actor: "system", key });
+    await deps.writer.change(session, command, { actor: "system", key });
   } catch (error) {
     if (!(error instanceof SkeinError) || !["conflict", "not-found", "refused"].includes(error.code))
       throw error;
     if (error.code !== "conflict") return undefined;
   }
-  return (await context.writer.current(session)).standing.triggers.get(name)?.lastCause;
+  return (await deps.writer.current(session)).standing.triggers.get(name)?.lastCause;
 }
 
 /** The key under which an occurrence is written, so that it fires once. */
 export const causeKey = (
-  { world }: Pick<Context, "world">,
+  { world }: Pick<Deps, "world">,
   { name, setSeq }: { readonly name: string; readonly setSeq: number },
   once: string,
 ): string => `trigger/${world.digest("", JSON.stringify([name, setSeq, once]))}`;
@@ -65,19 +65,19 @@ export const causeKey = (
 const graceMs = 60_000;
 
 /** Fires what is due of the triggers that go by time, by what each says of times that were missed. */
-export async function fireDue(context: Context, session: SessionId, state: State): Promise<void> {
+export async function fireDue(deps: Deps, session: SessionId, state: State): Promise<void> {
   for (const [name, trigger] of state.standing.triggers.entries()) {
     const dueMs = trigger.nextMs;
-    if (dueMs === null || dueMs > context.store.now()) continue;
-    const spec = await specOf(context, session, trigger);
+    if (dueMs === null || dueMs > deps.store.now()) continue;
+    const spec = await specOf(deps, session, trigger);
     if (spec === null || !isTimeSpec(spec))
-      await passOver(context, session, name, trigger, { count: 1, nextMs: null });
-    else await fireTimes(context, session, { name, trigger, spec, dueMs });
+      await passOver(deps, session, name, trigger, { count: 1, nextMs: null });
+    else await fireTimes(deps, session, { name, trigger, spec, dueMs });
   }
 }
 
 async function fireTimes(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   due: {
     readonly name: string;
@@ -87,10 +87,10 @@ async function fireTimes(
   },
 ): Promise<void> {
   const { name, trigger, spec, dueMs } = due;
-  const nowMs = context.store.now();
+  const nowMs = deps.store.now();
   const decided = timesToFire(spec, trigger.missed, dueMs, nowMs);
-  if (decided.skip) await passOver(context, session, name, trigger, decided);
-  else await fireTime(context, session, due, decided);
+  if (decided.skip) await passOver(deps, session, name, trigger, decided);
+  else await fireTime(deps, session, due, decided);
 }
 
 /** What becomes of the times from `dueMs` until now: which is fired for, or that they are passed over. */
@@ -112,7 +112,7 @@ export function timesToFire(
 }
 
 async function fireTime(
-  { writer, world }: Context,
+  { writer, world }: Deps,
   session: SessionId,
   {
     name,
@@ -147,7 +147,7 @@ export function timeText(
 }
 
 async function passOver(
-  { writer }: Context,
+  { writer }: Deps,
   session: SessionId,
   name: string,
   { seq: setSeq, nextMs: dueMs }: TriggerRef,
@@ -166,12 +166,12 @@ export function ifOvertaken(error: unknown): void {
 
 /** Fires a trigger by hand. What it watches, and its time, stay as they are. */
 export async function fireNow(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   name: string,
   text = `Trigger "${name}" was fired by hand.`,
 ): Promise<Change> {
-  const { world, writer, actor } = context;
+  const { world, writer, actor } = deps;
   const build = ({ standing }: State): CommandOf<"fire"> => {
     const trigger = standing.triggers.get(name);
     if (trigger === undefined) {

@@ -4,7 +4,7 @@
  */
 import type { LogId, SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 
 /** One who waits for news of some sessions. */
 export interface News {
@@ -34,16 +34,12 @@ interface Follower {
   readonly begun: Promise<void>;
 }
 
-const followers = new WeakMap<Context, Follower>();
+const followers = new WeakMap<Deps, Follower>();
 
 /** Listens until the signal is aborted. When it resolves, nothing that happens from now on is missed. */
-export async function listen(
-  context: Context,
-  sessions: readonly SessionId[],
-  signal: AbortSignal,
-): Promise<News> {
-  const follower = followers.get(context) ?? follow(context);
-  followers.set(context, follower);
+export async function listen(deps: Deps, sessions: readonly SessionId[], signal: AbortSignal): Promise<News> {
+  const follower = followers.get(deps) ?? follow(deps);
+  followers.set(deps, follower);
   const listener: Listener = { touched: new Set(), wake: () => undefined };
   for (const session of sessions) {
     const there = follower.listeners.get(session) ?? new Set();
@@ -57,7 +53,7 @@ export async function listen(
     }
     listener.wake();
     if (follower.listeners.size > 0) return;
-    if (followers.get(context) === follower) followers.delete(context);
+    if (followers.get(deps) === follower) followers.delete(deps);
     follower.over.abort();
   };
   if (signal.aborted) leave();
@@ -80,8 +76,8 @@ export async function listen(
   };
 }
 
-function follow(context: Context): Follower {
-  const { store, world } = context;
+function follow(deps: Deps): Follower {
+  const { store, world } = deps;
   const listeners: Follower["listeners"] = new Map();
   const over = new AbortController();
   const { signal } = over;

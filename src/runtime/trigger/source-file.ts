@@ -6,7 +6,7 @@ import { globMatcher, isLeftOpen } from "../../core/text/glob.ts";
 import { quote } from "../../core/ids.ts";
 import type { SpecOf } from "../../core/trigger/trigger.ts";
 import { readContent } from "../read/content.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import type { World } from "../world.ts";
 import { watchLevel, type Sight, type Subject, type Watched } from "./watch-hub.ts";
 import type { Source, Watch } from "./source.ts";
@@ -33,14 +33,14 @@ export const fileSource: Source = {
     checkGlob(ready);
     return { spec: ready, digest: (await lookOnce(world, ready)).digest };
   },
-  watch(context, watch, how) {
+  watch(deps, watch, how) {
     const spec = watch.spec as SpecOf<"file">;
-    return watchFiles(context, spec, { debounceMs: spec.debounceMs ?? fileDebounceMs, watch, how });
+    return watchFiles(deps, spec, { debounceMs: spec.debounceMs ?? fileDebounceMs, watch, how });
   },
 };
 
 export function watchFiles(
-  context: Context,
+  deps: Deps,
   scope: FileScope,
   {
     debounceMs,
@@ -53,8 +53,8 @@ export function watchFiles(
   },
 ): Promise<void> {
   const { path, glob = "" } = scope;
-  const make = (notice: () => void): Subject => fileSubject(context, scope, notice);
-  return watchLevel(context, { key: `file ${path}\n${glob}`, debounceMs, make }, watch, how);
+  const make = (notice: () => void): Subject => fileSubject(deps, scope, notice);
+  return watchLevel(deps, { key: `file ${path}\n${glob}`, debounceMs, make }, watch, how);
 }
 
 /** How the files are, by one look; rejects for what cannot be watched. */
@@ -133,9 +133,9 @@ function shareTree(world: World, { root, options }: Shape): { readonly tree: Tre
 /** How many listings are kept in mind, to tell what changed since. */
 const listingsMax = 4;
 
-function fileSubject(context: Context, scope: FileScope, notice: () => void): Subject {
+function fileSubject(deps: Deps, scope: FileScope, notice: () => void): Subject {
   const shape = shapeOf(scope);
-  const shared = shareTree(context.world, shape);
+  const shared = shareTree(deps.world, shape);
   const { tree } = shared;
   const listings = new Map<string, Listing>();
   const unlisten = tree.listen((path, isNamed) => {
@@ -145,7 +145,7 @@ function fileSubject(context: Context, scope: FileScope, notice: () => void): Su
   return {
     async look(): Promise<Sight> {
       const listing = await tree.list(shape.matches);
-      const digest = digestOf(context.world, listing);
+      const digest = digestOf(deps.world, listing);
       listings.delete(digest);
       listings.set(digest, listing);
       const [oldest] = listings.keys();
@@ -155,7 +155,7 @@ function fileSubject(context: Context, scope: FileScope, notice: () => void): Su
         ...(tree.trouble === null ? {} : { trouble: tree.trouble }),
         async tell(watch, was) {
           const before =
-            was === null ? undefined : (listings.get(was) ?? (await keptListing(context, watch, was)));
+            was === null ? undefined : (listings.get(was) ?? (await keptListing(deps, watch, was)));
           return toldOf(watch.name, scope.path, before, listing);
         },
       };
@@ -178,7 +178,7 @@ interface Kept {
 
 /** How the files were when the trigger fired for this digest, if that was kept. */
 async function keptListing(
-  { store }: Context,
+  { store }: Deps,
   { session, name }: Watched,
   digest: string,
 ): Promise<Listing | undefined> {
@@ -190,7 +190,7 @@ async function keptListing(
 }
 
 async function lastFired(
-  store: Context["store"],
+  store: Deps["store"],
   session: SessionId,
   name: string,
   digest: string,

@@ -56,12 +56,12 @@ export const gitSource: Source = {
     const named = name === undefined ? {} : { ref: name };
     return { spec: { ...given, path: repository.top, ...named }, digest: digestOf(id) };
   },
-  watch(context, watch, how) {
+  watch(deps, watch, how) {
     const spec = watch.spec as SpecOf<"git">;
     const { path, ref = "HEAD", paths = [] } = spec;
     const key = `git ${JSON.stringify([path, ref, paths])}`;
-    const make = (notice: () => void): Subject => gitSubject(context.world, spec, notice);
-    return watchLevel(context, { key, debounceMs: gitDebounceMs, make }, watch, how);
+    const make = (notice: () => void): Subject => gitSubject(deps.world, spec, notice);
+    return watchLevel(deps, { key, debounceMs: gitDebounceMs, make }, watch, how);
   },
 };
 

@@ -8,7 +8,7 @@ import { limit } from "../../core/limit.ts";
 import { errorText } from "../../core/first-error.ts";
 import type { Bound } from "../../tool/port.ts";
 import { prepareOpening } from "../branch/bootstrap.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { checkAddress } from "./address.ts";
 import { checkName, checkQuery, runCheck, type QuerySpec } from "./check.ts";
 import { everySpread } from "./staggered-timer.ts";
@@ -19,29 +19,27 @@ import { stateNow } from "../read/state-now.ts";
 export const querySource: Source = {
   kinds: ["query"],
   /** How it is now is what later results are held against. */
-  async prepare(context, { spec: given, bindings }) {
+  async prepare(deps, { spec: given, bindings }) {
     const spec = checkQuery(given as QuerySpec);
     if (spec.url !== undefined) checkAddress(spec.url);
     const signal = new AbortController().signal;
-    const { digest } = await runCheck(context, spec, bindings.map(boundAs), signal).catch(
-      (error: unknown) => {
-        if (error instanceof SkeinError && error.code === "invalid") throw error;
-        const hint = error instanceof SkeinError ? error.hint : undefined;
-        throw new SkeinError("invalid", `the check fails: ${wordsOf(error)}`, { hint, cause: error });
-      },
-    );
+    const { digest } = await runCheck(deps, spec, bindings.map(boundAs), signal).catch((error: unknown) => {
+      if (error instanceof SkeinError && error.code === "invalid") throw error;
+      const hint = error instanceof SkeinError ? error.hint : undefined;
+      throw new SkeinError("invalid", `the check fails: ${wordsOf(error)}`, { hint, cause: error });
+    });
     return { spec, digest };
   },
-  async watch(context, watch, { fire, trouble, signal }) {
+  async watch(deps, watch, { fire, trouble, signal }) {
     const spec = watch.spec as QuerySpec;
     const over = new AbortController();
     const ends = AbortSignal.any([signal, over.signal]);
-    const bindings = bindingsFor(context, watch);
+    const bindings = bindingsFor(deps, watch);
     let { lastCause: was } = watch;
     let isTold = false;
     const look = async (): Promise<void> => {
       try {
-        const { digest, text: output } = await runCheck(context, spec, await bindings(), ends);
+        const { digest, text: output } = await runCheck(deps, spec, await bindings(), ends);
         isTold = false;
         if (digest === was) return;
         const text = `Trigger "${watch.name}": the ${checkName(spec)} gives another result.\n\n${output}`;
@@ -55,7 +53,7 @@ export const querySource: Source = {
       }
     };
     const key = `${watch.session ?? "template"}/${watch.name}`;
-    await everySpread(context, { key, everyMs: spec.everyMs, signal: ends }, look);
+    await everySpread(deps, { key, everyMs: spec.everyMs, signal: ends }, look);
   },
 };
 
@@ -68,19 +66,19 @@ const boundAs = (binding: Binding): Bound => ({
 });
 
 /** A session's as they are at the time of each check; a template's as it was set. */
-function bindingsFor(context: Context, { session, name }: Watch): () => Promise<readonly Bound[]> {
-  if (session !== null) return async () => readBindings(context, session, await stateNow(context, session));
+function bindingsFor(deps: Deps, { session, name }: Watch): () => Promise<readonly Bound[]> {
+  if (session !== null) return async () => readBindings(deps, session, await stateNow(deps, session));
   let made: Promise<readonly Bound[]> | null = null;
   return () => {
-    made ??= ofTemplate(context, name);
+    made ??= ofTemplate(deps, name);
     return made;
   };
 }
 
-async function ofTemplate(context: Context, name: string): Promise<readonly Bound[]> {
+async function ofTemplate(deps: Deps, name: string): Promise<readonly Bound[]> {
   const { foldedTemplates, withContent } = await import("./templates.ts");
-  const ref = (await foldedTemplates(context)).refs.get(name);
-  const open = ref === undefined ? null : (await withContent(context, ref)).open;
-  const { bind = [] } = open === null ? {} : await prepareOpening(context, open);
+  const ref = (await foldedTemplates(deps)).refs.get(name);
+  const open = ref === undefined ? null : (await withContent(deps, ref)).open;
+  const { bind = [] } = open === null ? {} : await prepareOpening(deps, open);
   return bind.map(boundAs);
 }

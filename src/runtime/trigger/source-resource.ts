@@ -29,14 +29,14 @@ export const resourceSource: Source = {
       : await lookOnce(world, { path });
     return { spec: { ...given, path }, digest };
   },
-  async watch(context, watch, how) {
+  async watch(deps, watch, how) {
     const { path, debounceMs = fileDebounceMs, binding } = watch.spec as SpecOf<"resource">;
     if (path === undefined)
       return how.trouble(`trigger "${watch.name}": it is not known where ${binding} is`);
-    if (!path.startsWith(databaseMark)) return watchFiles(context, { path }, { debounceMs, watch, how });
+    if (!path.startsWith(databaseMark)) return watchFiles(deps, { path }, { debounceMs, watch, how });
     const make = (notice: () => void): Subject =>
-      databaseSubject(context.world, path.slice(databaseMark.length), notice);
-    await watchLevel(context, { key: path, debounceMs, make }, watch, how);
+      databaseSubject(deps.world, path.slice(databaseMark.length), notice);
+    await watchLevel(deps, { key: path, debounceMs, make }, watch, how);
   },
 };
 

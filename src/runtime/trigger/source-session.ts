@@ -8,7 +8,7 @@ import { limit } from "../../core/limit.ts";
 import type { State } from "../../core/state.ts";
 import { errorText } from "../../core/first-error.ts";
 import type { SpecOf, TriggerSpec } from "../../core/trigger/trigger.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { contentOf } from "../read/content.ts";
 import { endedOf, tellEnded, tellItem, type Ended } from "./ended-sessions.ts";
 import { specOf } from "./fire.ts";
@@ -20,33 +20,33 @@ type SessionSpec = SpecOf<"session">;
 
 export const sessionSource: Source = {
   kinds: ["session"],
-  async prepare(context, { session, spec: given }) {
+  async prepare(deps, { session, spec: given }) {
     const spec = given as SessionSpec;
     const { sessions, on, item } = checkSpec(spec);
     const heads: Record<string, number> = {};
-    for (const one of new Set(sessions)) heads[one] = await headSeq(context, session, one as SessionId);
-    if (session !== null && on === "end") await refuseCircle(context, session, sessions as SessionId[]);
+    for (const one of new Set(sessions)) heads[one] = await headSeq(deps, session, one as SessionId);
+    if (session !== null && on === "end") await refuseCircle(deps, session, sessions as SessionId[]);
     const { since: _, ...plain } = { ...spec, sessions: Object.keys(heads) };
     return { spec: item === undefined ? plain : { ...plain, since: heads }, digest: null };
   },
-  async watch(context, watch, { fire, trouble, signal }) {
+  async watch(deps, watch, { fire, trouble, signal }) {
     const spec = watch.spec as SessionSpec;
     const sessions = spec.sessions as readonly SessionId[];
-    const news = await listen(context, sessions, signal);
-    const how = { context, watch, spec, fire, seen: new Seen() };
+    const news = await listen(deps, sessions, signal);
+    const how = { deps, watch, spec, fire, seen: new Seen() };
     const look = spec.on === "item" ? lookAtItems : spec.all === true ? lookAtAll : lookAtEach;
     news.again(sessions);
     for (let told = false, begun = false; !signal.aborted; await news.next()) {
       const touched = news.take();
       try {
-        if (!begun) await how.seen.read(context, watch);
+        if (!begun) await how.seen.read(deps, watch);
         begun = true;
         if (await look(how, touched)) return;
         told = false;
       } catch (error) {
         if (!told) trouble(`trigger "${watch.name}": ${errorText(error)}`);
         told = true;
-        await context.world.sleep(retryMs, signal);
+        await deps.world.sleep(retryMs, signal);
         news.again(touched);
       }
     }
@@ -56,7 +56,7 @@ export const sessionSource: Source = {
 const retryMs = 2_000;
 
 interface Look {
-  readonly context: Context;
+  readonly deps: Deps;
   readonly watch: Watch;
   readonly spec: SessionSpec;
   readonly fire: (cause: Cause) => Promise<string | null | undefined>;
@@ -68,7 +68,7 @@ class Seen {
   readonly #last = new Map<string, number>();
   #count = 0;
 
-  async read({ store }: Context, { session, name, setSeq }: Watch): Promise<void> {
+  async read({ store }: Deps, { session, name, setSeq }: Watch): Promise<void> {
     const log: LogId = session ?? store.workspace;
     const toSeq = (await store.head(log))?.seq ?? 0;
     for (let fromSeq = setSeq + 1; fromSeq <= toSeq;) {
@@ -102,28 +102,28 @@ class Seen {
 type Looking = (look: Look, touched: readonly SessionId[]) => Promise<boolean>;
 
 /** Once, when the last of them has ended. */
-const lookAtAll: Looking = async ({ context, watch, spec, fire, seen }) => {
+const lookAtAll: Looking = async ({ deps, watch, spec, fire, seen }) => {
   if (seen.any) return true;
   const ended: Ended[] = [];
   for (const session of spec.sessions as readonly SessionId[]) {
-    const one = await endedOf(context, session);
+    const one = await endedOf(deps, session);
     if (one === null) return false;
     ended.push(one);
   }
-  const cause = await endCause(context, watch, spec, { once: "all", ended });
+  const cause = await endCause(deps, watch, spec, { once: "all", ended });
   await fire({ ...cause, last: true });
   return true;
 };
 
 /** Once for each end of each: a session that is opened again may end again. */
-const lookAtEach: Looking = async ({ context, watch, spec, fire, seen }, touched) => {
+const lookAtEach: Looking = async ({ deps, watch, spec, fire, seen }, touched) => {
   for (const session of touched) {
-    const one = await endedOf(context, session);
+    const one = await endedOf(deps, session);
     const last = seen.last(session);
     // One that is deleted after its end was told does not end once more.
     if (one === null || (last !== undefined && one.seq <= last)) continue;
     const once = `${session}@${one.seq}`;
-    const cause = await endCause(context, watch, spec, { once, ended: [one] });
+    const cause = await endCause(deps, watch, spec, { once, ended: [one] });
     if ((await fire(cause)) === undefined) return true;
     seen.add([one]);
   }
@@ -131,19 +131,19 @@ const lookAtEach: Looking = async ({ context, watch, spec, fire, seen }, touched
 };
 
 async function endCause(
-  context: Context,
+  deps: Deps,
   { name }: Watch,
   spec: SessionSpec,
   { once, ended }: { readonly once: string; readonly ended: readonly Ended[] },
 ): Promise<Cause> {
   const which = ended.map(({ session, seq }) => `${session}@${seq}`).toSorted();
-  const text = await tellEnded(context, name, spec, ended);
-  return { digest: context.world.digest("", which.join("\n")), once, text, detail: { of: ended } };
+  const text = await tellEnded(deps, name, spec, ended);
+  return { digest: deps.world.digest("", which.join("\n")), once, text, detail: { of: ended } };
 }
 
 /** Once for each item that fits. */
-const lookAtItems: Looking = async ({ context, watch, spec, fire, seen }, touched) => {
-  const { store, world } = context;
+const lookAtItems: Looking = async ({ deps, watch, spec, fire, seen }, touched) => {
+  const { store, world } = deps;
   for (const session of touched) {
     const toSeq = (await store.head(session))?.seq ?? 0;
     const last = seen.last(session) ?? spec.since?.[session] ?? 0;
@@ -154,7 +154,7 @@ const lookAtItems: Looking = async ({ context, watch, spec, fire, seen }, touche
         const { kind, key } = JSON.parse(body) as { kind: string; key: string };
         if (kind !== spec.item?.kind || !fits(spec.item.key, key)) continue;
         const once = `${session}@${seq}`;
-        const told = await tellItem(context, session, { kind, key, seq });
+        const told = await tellItem(deps, session, { kind, key, seq });
         const text = `Trigger "${watch.name}": the session ${session} recorded ${told}`;
         const cause = { digest: world.digest("", once), once, text, detail: { of: [{ session, seq }] } };
         if ((await fire(cause)) === undefined) return true;
@@ -201,7 +201,7 @@ function checkSpec(spec: SessionSpec): SessionSpec {
 }
 
 /** Where the other stands now. Refuses what cannot be waited for. */
-async function headSeq({ store }: Context, session: SessionId | null, other: SessionId): Promise<number> {
+async function headSeq({ store }: Deps, session: SessionId | null, other: SessionId): Promise<number> {
   if (other === session) {
     throw new SkeinError("invalid", `${other} would wait for itself`, { hint: "name another session" });
   }
@@ -218,16 +218,12 @@ async function headSeq({ store }: Context, session: SessionId | null, other: Ses
 }
 
 /** Refuses to wait for a session that waits, through however many others, for this one. */
-async function refuseCircle(
-  context: Context,
-  session: SessionId,
-  sessions: readonly SessionId[],
-): Promise<void> {
+async function refuseCircle(deps: Deps, session: SessionId, sessions: readonly SessionId[]): Promise<void> {
   const waiting: { readonly at: SessionId; readonly path: readonly SessionId[] }[] = [];
   for (const at of sessions) waiting.push({ at, path: [session, at] });
   const seen = new Set<SessionId>(sessions);
   for (let one = waiting.shift(); one !== undefined; one = waiting.shift()) {
-    for (const next of await awaitedBy(context, one.at)) {
+    for (const next of await awaitedBy(deps, one.at)) {
       const path = [...one.path, next];
       if (next === session) {
         throw new SkeinError("invalid", `they would wait for one another: ${path.join(" waits for ")}`, {
@@ -245,14 +241,14 @@ async function refuseCircle(
 }
 
 /** The sessions whose ends a session still waits for. */
-async function awaitedBy(context: Context, session: SessionId): Promise<readonly SessionId[]> {
-  if ((await context.store.head(session)) === undefined) return [];
-  const state: State = await stateNow(context, session);
+async function awaitedBy(deps: Deps, session: SessionId): Promise<readonly SessionId[]> {
+  if ((await deps.store.head(session)) === undefined) return [];
+  const state: State = await stateNow(deps, session);
   if (["closed", "archived", "moved"].includes(state.standing.status)) return [];
   const found: SessionId[] = [];
   for (const trigger of state.standing.triggers.values()) {
     if (trigger.kind !== "session") continue;
-    const spec: TriggerSpec | null = await specOf(context, session, trigger);
+    const spec: TriggerSpec | null = await specOf(deps, session, trigger);
     if (spec?.kind !== "session" || spec.on !== "end") continue;
     // One that has fired for all of them is waited for no more.
     if (spec.all === true && trigger.lastCause !== null) continue;

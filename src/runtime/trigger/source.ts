@@ -6,7 +6,7 @@ import type { TriggerKind } from "../../core/catalog/durable.ts";
 import type { Binding } from "../../core/command.ts";
 import type { SessionId } from "../../core/ids.ts";
 import type { TriggerSpec } from "../../core/trigger/trigger.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 
 /** One trigger to keep an eye on. */
 export interface Watch {
@@ -44,7 +44,7 @@ export interface Source {
    * cannot be, and says how it is now. `bindings` are those of the session, or of the template.
    */
   prepare(
-    context: Context,
+    deps: Deps,
     given: {
       readonly session: SessionId | null;
       readonly spec: TriggerSpec;
@@ -58,7 +58,7 @@ export interface Source {
    * watched now is tried again, and told through `trouble`.
    */
   watch(
-    context: Context,
+    deps: Deps,
     watch: Watch,
     how: {
       readonly fire: (cause: Cause) => Promise<string | null | undefined>;

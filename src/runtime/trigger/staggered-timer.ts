@@ -2,7 +2,7 @@
  * Checks at intervals, spread over them: each has a place of its own in its interval, so that many do not run
  * at once. All of an engine share one list of what is next, and one timer.
  */
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 
 /** Checks that run at once. */
 const atOnceMax = 8;
@@ -25,18 +25,18 @@ interface Spread {
   drop(entry: Entry): void;
 }
 
-const spreads = new WeakMap<Context, Spread>();
+const spreads = new WeakMap<Deps, Spread>();
 
 /** Runs something once in each interval until the signal is aborted; resolves when it does no more. */
 export function everySpread(
-  context: Context,
+  deps: Deps,
   { key, everyMs, signal }: { readonly key: string; readonly everyMs: number; readonly signal: AbortSignal },
   work: () => Promise<void>,
 ): Promise<void> {
-  const spread = spreads.get(context) ?? makeSpread(context);
-  spreads.set(context, spread);
-  const nowMs = context.world.now();
-  const chance = Number.parseInt(context.world.digest("", key).slice(0, 12), 16);
+  const spread = spreads.get(deps) ?? makeSpread(deps);
+  spreads.set(deps, spread);
+  const nowMs = deps.world.now();
+  const chance = Number.parseInt(deps.world.digest("", key).slice(0, 12), 16);
   const phaseMs = chance % everyMs;
   return new Promise((resolve) => {
     if (signal.aborted) return resolve();
@@ -53,7 +53,7 @@ export function everySpread(
   });
 }
 
-function makeSpread({ world }: Context): Spread {
+function makeSpread({ world }: Deps): Spread {
   let heap: Entry[] = [];
   let [running, dropped, isGoing] = [0, 0, false];
   let news = new AbortController();

@@ -31,7 +31,7 @@ import type { Part, Store } from "../../store/port.ts";
 import { madeBefore, newSessionId } from "../log/request-scope.ts";
 import { absolute, prepareOpening } from "../branch/bootstrap.ts";
 import { readContent } from "../read/content.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { workspaceHead } from "../read/known-heads.ts";
 import { checkOpen } from "../options.ts";
 import { decideSealed, recordKey, seal } from "../log/seal.ts";
@@ -67,7 +67,7 @@ interface Folded {
 const kept = new WeakMap<Store, Folded>();
 
 /** The templates at the head of the workspace's log. Only what is new is read. */
-export async function foldedTemplates({ store }: Pick<Context, "store">): Promise<Folded> {
+export async function foldedTemplates({ store }: Pick<Deps, "store">): Promise<Folded> {
   const { seq: headSeq, hash: headHash, times } = await workspaceHead(store);
   const last = kept.get(store);
   const before = last?.times === times ? last : undefined;
@@ -94,7 +94,7 @@ export interface SetTemplate {
 
 /** Sets a template, or replaces the one of this name. What it would open is made ready, to see if it can. */
 export async function setTemplate(
-  context: Context,
+  deps: Deps,
   name: string,
   given: TriggerSpec,
   options: TemplateOptions,
@@ -110,40 +110,36 @@ export async function setTemplate(
   }
   const open = openingOf(options.open, where);
   // Its time may have passed since, and what it watches or opens may be gone.
-  const done = spec.kind === "webhook" ? null : await writtenBefore(context);
-  if (done !== null) return { template: await templateIn(context, done), token: null };
-  const { bind = [] } = await prepareOpening(context, open);
-  const wanted = { name, spec, where, bindings: bind, session: null, owner: context.store.workspace };
+  const done = spec.kind === "webhook" ? null : await writtenBefore(deps);
+  if (done !== null) return { template: await templateIn(deps, done), token: null };
+  const { bind = [] } = await prepareOpening(deps, open);
+  const wanted = { name, spec, where, bindings: bind, session: null, owner: deps.store.workspace };
   for (let times = 1; ; times++) {
-    const { setting, token } = await prepareTrigger(context, wanted);
+    const { setting, token } = await prepareTrigger(deps, wanted);
     const event = templateSet({ ...setting, ...(missed === undefined ? {} : { missed }) }, open);
-    const before = await writeTemplate(asTheNth(context, times), name, event);
-    const { refs } = await foldedTemplates(context);
-    if (before === null) return { template: await templateOf(context, name), token };
+    const before = await writeTemplate(asTheNth(deps, times), name, event);
+    const { refs } = await foldedTemplates(deps);
+    if (before === null) return { template: await templateOf(deps, name), token };
     const isThere = refs.get(name)?.seq === before.seq;
     // What was removed or replaced since is not set again. Else the token is shown once: there is a new one.
-    const isLast = !isThere && (await writtenBefore(asTheNth(context, times + 1))) === null;
-    if (token === null || isLast) return { template: await templateIn(context, before), token: null };
+    const isLast = !isThere && (await writtenBefore(asTheNth(deps, times + 1))) === null;
+    if (token === null || isLast) return { template: await templateIn(deps, before), token: null };
   }
 }
 
 /** The same call under the key by which it sets a webhook for the nth time, with another token each. */
-function asTheNth(context: Context, times: number): Context {
-  const { once, world } = context;
-  if (once === undefined || times === 1) return context;
-  return { ...context, once: recordKey(world, context.tenant, `${once}/${times}`) };
+function asTheNth(deps: Deps, times: number): Deps {
+  const { once, world } = deps;
+  if (once === undefined || times === 1) return deps;
+  return { ...deps, once: recordKey(world, deps.tenant, `${once}/${times}`) };
 }
 
 /** What this very call has written before, if it did. */
-async function writeTemplate(
-  context: Context,
-  name: string,
-  event: DraftEvent,
-): Promise<StoredRecord | null> {
+async function writeTemplate(deps: Deps, name: string, event: DraftEvent): Promise<StoredRecord | null> {
   const text = JSON.stringify(event.content);
-  const startSeq = (await foldedTemplates(context)).headSeq;
-  return writeOnce(context, async (headSeq) => {
-    const { refs } = await foldedTemplates(context);
+  const startSeq = (await foldedTemplates(deps)).headSeq;
+  return writeOnce(deps, async (headSeq) => {
+    const { refs } = await foldedTemplates(deps);
     const before = refs.get(name);
     if (before === undefined && refs.size >= limit.templatesMax) {
       throw new SkeinError("refused", `a workspace has at most ${limit.templatesMax} templates`, {
@@ -152,10 +148,7 @@ async function writeTemplate(
     }
     // After a lost answer: it was written by this very call.
     const isOwn = before !== undefined && before.seq > startSeq && before.seq <= headSeq;
-    if (
-      isOwn &&
-      JSON.stringify(await readContent(context.store, context.store.workspace, before.seq)) === text
-    )
+    if (isOwn && JSON.stringify(await readContent(deps.store, deps.store.workspace, before.seq)) === text)
       return [];
     return [event];
   });
@@ -183,10 +176,10 @@ function openingOf(open: TemplateOptions["open"], where: string): TemplateOption
   };
 }
 
-export async function removeTemplate(context: Context, name: string): Promise<void> {
+export async function removeTemplate(deps: Deps, name: string): Promise<void> {
   let asked = false;
-  await writeOnce(context, async () => {
-    const { refs } = await foldedTemplates(context);
+  await writeOnce(deps, async () => {
+    const { refs } = await foldedTemplates(deps);
     if (refs.has(name)) {
       asked = true;
       return [{ type: "trigger.removed", body: { name } }];
@@ -205,31 +198,31 @@ function noTemplate(name: string, refs: Refs): SkeinError {
 }
 
 /** All of them, by name. */
-export async function listTemplates(context: Context): Promise<Template[]> {
-  const { refs } = await foldedTemplates(context);
+export async function listTemplates(deps: Deps): Promise<Template[]> {
+  const { refs } = await foldedTemplates(deps);
   const all = [...refs.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
-  return Promise.all(all.map((ref) => withContent(context, ref)));
+  return Promise.all(all.map((ref) => withContent(deps, ref)));
 }
 
-async function templateOf(context: Context, name: string): Promise<Template> {
-  const { refs } = await foldedTemplates(context);
+async function templateOf(deps: Deps, name: string): Promise<Template> {
+  const { refs } = await foldedTemplates(deps);
   const ref = refs.get(name);
   if (ref === undefined) throw noTemplate(name, refs);
-  return withContent(context, ref);
+  return withContent(deps, ref);
 }
 
 /** The template as it stands if this record set it, or else as it was set. */
-async function templateIn(context: Context, record: StoredRecord): Promise<Template> {
+async function templateIn(deps: Deps, record: StoredRecord): Promise<Template> {
   const set = new Map<string, TemplateRef>();
   foldTemplate(set, { ...record, body: JSON.parse(record.body) as unknown });
   const [first] = set.values();
   if (first === undefined) throw new Error("invariant: a template was set by this record");
-  const now = (await foldedTemplates(context)).refs.get(first.name);
-  return withContent(context, now?.seq === first.seq ? now : first);
+  const now = (await foldedTemplates(deps)).refs.get(first.name);
+  return withContent(deps, now?.seq === first.seq ? now : first);
 }
 
 /** A template with what the store holds of it now. */
-export async function withContent({ store }: Pick<Context, "store">, ref: TemplateRef): Promise<Template> {
+export async function withContent({ store }: Pick<Deps, "store">, ref: TemplateRef): Promise<Template> {
   const content = (await readContent(store, store.workspace, ref.seq)) as
     | { readonly spec?: unknown; readonly open?: TemplateOptions["open"] }
     | undefined;
@@ -241,14 +234,14 @@ export async function withContent({ store }: Pick<Context, "store">, ref: Templa
 }
 
 /** Fires a template by hand. Gives the session that it opened; once for each key of a caller. */
-export async function fireTemplateNow(context: Context, name: string, text?: string): Promise<SessionId> {
-  const before = await madeBefore(context);
+export async function fireTemplateNow(deps: Deps, name: string, text?: string): Promise<SessionId> {
+  const before = await madeBefore(deps);
   if (before !== null) return before;
-  const template = await templateOf(context, name);
+  const template = await templateOf(deps, name);
   const told = text ?? `Trigger "${name}" was fired by hand.`;
-  const occurrence = Buffer.from(context.world.random(16)).toString("hex");
-  const digest = template.lastCause ?? context.world.digest("", occurrence);
-  const opened = await fireTemplate(context, template, { digest, once: occurrence, text: told });
+  const occurrence = Buffer.from(deps.world.random(16)).toString("hex");
+  const digest = template.lastCause ?? deps.world.digest("", occurrence);
+  const opened = await fireTemplate(deps, template, { digest, once: occurrence, text: told });
   if (opened !== null) return opened;
   throw new SkeinError("conflict", `the template ${quote(name)} was changed in the meantime`);
 }
@@ -257,16 +250,16 @@ type Firing = Cause & { readonly dueMs?: number; readonly nextMs?: number };
 
 /** Opens a session for a cause, unless one was opened for it already: then null. */
 export async function fireTemplate(
-  context: Context,
+  deps: Deps,
   { name, seq: setSeq, open, actor }: Pick<Template, "name" | "seq" | "open" | "actor">,
   { once, text, ...cause }: Firing,
 ): Promise<SessionId | null> {
-  const { store, world, writer } = context;
+  const { store, world, writer } = deps;
   if (open === null) return null;
   // On behalf of who set it: what that person has in memory is carried along.
-  const opening = await prepareOpening({ ...context, actor }, open);
-  const session = newSessionId(context);
-  const key = once === undefined ? null : keyOf(context, { name, setSeq }, once);
+  const opening = await prepareOpening({ ...deps, actor }, open);
+  const session = newSessionId(deps);
+  const key = once === undefined ? null : keyOf(deps, { name, setSeq }, once);
   const command = { do: "open", workspace: store.workspace, ...opening, told: text } as const;
   const facts = { actor, digest: world.digest, program: store.program };
   const sealed = decideSealed(world, emptyState, command, { facts, key: null });
@@ -274,7 +267,7 @@ export async function fireTemplate(
   const index = await indexEntry(store, session, emptyState, sealed.events);
   const begun: Part = { session, expect: "absent", drafts: sealed.drafts, index };
   for (let tries = 0, lost = 0; tries < limit.conflictRetriesMax; tries++) {
-    const { refs, headSeq, headHash } = await foldedTemplates(context);
+    const { refs, headSeq, headHash } = await foldedTemplates(deps);
     // After an answer that was lost, or came late: it was opened by this very call.
     const isOpened = async (): Promise<boolean> => tries > 0 && (await store.head(session)) !== undefined;
     if (await isOpened()) return session;
@@ -303,17 +296,17 @@ export async function fireTemplate(
   throw new SkeinError("conflict", "the workspace changes too fast to be written to");
 }
 
-const keyOf = (context: Context, trigger: Parameters<typeof causeKey>[1], once: string): string =>
-  context.world.digest("", causeKey(context, trigger, once)).slice(0, 32);
+const keyOf = (deps: Deps, trigger: Parameters<typeof causeKey>[1], once: string): string =>
+  deps.world.digest("", causeKey(deps, trigger, once)).slice(0, 32);
 
 /** The session that a template opened for an occurrence; undefined when it opened none. */
 export async function openedFor(
-  context: Context,
+  deps: Deps,
   { name, seq }: Pick<Template, "name" | "seq">,
   once: string,
 ): Promise<SessionId | undefined> {
-  const { store } = context;
-  const at = await store.keyed(store.workspace, keyOf(context, { name, setSeq: seq }, once));
+  const { store } = deps;
+  const at = await store.keyed(store.workspace, keyOf(deps, { name, setSeq: seq }, once));
   if (at === undefined) return undefined;
   const [record] = await store.read(store.workspace, { fromSeq: at, toSeq: at, limit: 1, contents: false });
   return record === undefined ? undefined : (JSON.parse(record.body) as { opened?: SessionId }).opened;
@@ -329,14 +322,14 @@ const pauseMsMax = 300_000;
 
 /** Fires the templates whose time has come. Resolves to when one is due next; null when none is. */
 export async function fireDueTemplates(
-  context: Context,
+  deps: Deps,
   { failed }: Patience,
   trouble: (text: string) => void,
 ): Promise<number | null> {
-  const { store } = context;
+  const { store } = deps;
   let next = Infinity;
   for (;;) {
-    const { refs } = await foldedTemplates(context);
+    const { refs } = await foldedTemplates(deps);
     const timed = [...refs.values()].filter(({ nextMs }) => nextMs !== null);
     const wait = ({ seq, nextMs }: TemplateRef): number =>
       Math.max(nextMs ?? Infinity, failed.get(seq)?.untilMs ?? 0);
@@ -344,7 +337,7 @@ export async function fireDueTemplates(
     next = Math.min(Infinity, ...timed.map(wait));
     if (due === undefined) return next === Infinity ? null : next;
     try {
-      await fireTime(context, due);
+      await fireTime(deps, due);
       failed.delete(due.seq);
     } catch (error) {
       const times = (failed.get(due.seq)?.times ?? 0) + 1;
@@ -356,32 +349,32 @@ export async function fireDueTemplates(
   }
 }
 
-async function fireTime(context: Context, ref: TemplateRef): Promise<void> {
+async function fireTime(deps: Deps, ref: TemplateRef): Promise<void> {
   const { name, seq, nextMs: dueMs, missed } = ref;
-  const { spec, open } = await withContent(context, ref);
+  const { spec, open } = await withContent(deps, ref);
   if (dueMs === null) return;
   if (spec === null || open === null || !isTimeSpec(spec))
-    return passOver(context, ref, { count: 1, nextMs: null });
-  const decided = timesToFire(spec, missed, dueMs, context.store.now());
+    return passOver(deps, ref, { count: 1, nextMs: null });
+  const decided = timesToFire(spec, missed, dueMs, deps.store.now());
   const { at, count, nextMs } = decided;
-  if (decided.skip) return passOver(context, ref, { count, nextMs });
+  if (decided.skip) return passOver(deps, ref, { count, nextMs });
   const cause = {
-    digest: context.world.digest("", `${name}\n${at}`),
+    digest: deps.world.digest("", `${name}\n${at}`),
     dueMs,
     ...(nextMs === null ? {} : { nextMs }),
     ...(count > 1 ? { count } : {}),
     text: timeText(name, spec, { at, count }),
   };
-  await fireTemplate(context, { name, seq, open, actor: ref.actor }, cause);
+  await fireTemplate(deps, { name, seq, open, actor: ref.actor }, cause);
 }
 
 async function passOver(
-  context: Context,
+  deps: Deps,
   { name, seq, nextMs: dueMs }: TemplateRef,
   { count, nextMs }: { readonly count: number; readonly nextMs: number | null },
 ): Promise<void> {
-  await writeWorkspace({ ...context, actor: "system" }, async () => {
-    const now = (await foldedTemplates(context)).refs.get(name);
+  await writeWorkspace({ ...deps, actor: "system" }, async () => {
+    const now = (await foldedTemplates(deps)).refs.get(name);
     if (now?.seq !== seq || now.nextMs !== dueMs || dueMs === null) return [];
     const next = nextMs === null ? {} : { nextMs };
     return [{ type: "trigger.skipped", body: { name, dueMs, count, ...next } }];

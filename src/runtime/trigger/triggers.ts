@@ -15,7 +15,7 @@ import {
 } from "../../core/trigger/trigger.ts";
 import { changedBefore } from "../log/request-scope.ts";
 import { readContent } from "../read/content.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import type { Change } from "../log/writer.ts";
 import { specOf } from "./fire.ts";
 import { sources } from "./sources.ts";
@@ -34,26 +34,26 @@ export interface SetTrigger {
 }
 
 export async function setTrigger(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   name: string,
   given: TriggerSpec,
   options: TriggerOptions = {},
 ): Promise<SetTrigger> {
-  const { writer, actor } = context;
+  const { writer, actor } = deps;
   checkTriggerName(name);
   const where = `trigger ${quote(name)}`;
   const missed = checkMissed(options.missed, where);
   const spec = checkTrigger(given, where);
   // Its time may have passed since, and what it watches may be gone.
-  const done = spec.kind === "webhook" ? null : await changedBefore(context, session);
+  const done = spec.kind === "webhook" ? null : await changedBefore(deps, session);
   if (done !== null) return { change: done, token: null };
-  const bindings = await bindingsOf(context, session, await writer.current(session));
+  const bindings = await bindingsOf(deps, session, await writer.current(session));
   const wanted = { name, spec, where, bindings, session, owner: session };
-  const again = (times: number): string => `${context.once}/${times}`;
+  const again = (times: number): string => `${deps.once}/${times}`;
   let before: Change | null = null;
   for (let times = 1; ; times++) {
-    const { setting, token } = await prepareTrigger(context, wanted);
+    const { setting, token } = await prepareTrigger(deps, wanted);
     const command = { do: "trigger", ...setting, ...(missed === undefined ? {} : { missed }) } as const;
     const key = times === 1 ? undefined : again(times);
     const first = before;
@@ -74,7 +74,7 @@ export async function setTrigger(
 
 /** What a session that is about to be opened is woken by, ready to be set in its first append. */
 export async function prepareWake(
-  context: Context,
+  deps: Deps,
   wake: readonly Wake[],
   bindings: readonly Binding[],
 ): Promise<readonly TriggerSetting[]> {
@@ -97,7 +97,7 @@ export async function prepareWake(
     if (settings.has(name)) throw new SkeinError("invalid", `${where}: ${quote(name)} is there already`);
     const missed = checkMissed(rule, where);
     const wanted = { name, spec, where, bindings, session: null, owner: null };
-    const { setting } = await prepareTrigger(context, wanted);
+    const { setting } = await prepareTrigger(deps, wanted);
     settings.set(name, { ...setting, ...(missed === undefined ? {} : { missed }) });
   }
   return [...settings.values()];
@@ -127,12 +127,12 @@ interface Wanted {
 
 /** Looks at what a trigger says, and at what it is to watch. */
 export async function prepareTrigger(
-  context: Context,
+  deps: Deps,
   { name, spec, where, bindings, session, owner }: Wanted,
 ): Promise<{ readonly setting: TriggerSetting; readonly token: string | null }> {
   const { kind } = spec;
   if (isTimeSpec(spec)) {
-    const nowMs = context.store.now();
+    const nowMs = deps.store.now();
     // What a session is opened with stands in a list, and has no owner yet.
     checkTime(spec, nowMs, { where, field: owner === null ? where : "spec" });
     const nextMs = nextTime(spec, nowMs);
@@ -152,13 +152,13 @@ export async function prepareTrigger(
       throw new SkeinError("invalid", `${where}: its secret is not the name of a variable`, {
         hint: "name the variable of the environment that holds it, such as HOOK_SECRET",
       });
-    const { token, digest } = makeToken(context.world, owner, name);
+    const { token, digest } = makeToken(deps.world, owner, name);
     const stored = { kind: spec.kind, digest, ...(signedBy === undefined ? {} : { signedBy }) };
     return { setting: { name, kind, spec: stored }, token };
   }
   const source = sources.find(({ kinds }) => kinds.includes(kind));
   if (source === undefined) throw new SkeinError("invalid", `${where}: nothing here watches for "${kind}"`);
-  const ready = await source.prepare(context, { session, spec, bindings }).catch((error: unknown) => {
+  const ready = await source.prepare(deps, { session, spec, bindings }).catch((error: unknown) => {
     throw placed(error, where);
   });
   const digest = ready.digest === null ? {} : { digest: ready.digest };
@@ -171,7 +171,7 @@ function placed(error: unknown, where: string): unknown {
   return new SkeinError(error.code, `${where}: ${error.message}`, { hint: error.hint, cause: error });
 }
 
-async function bindingsOf({ store }: Context, session: SessionId, state: State): Promise<Binding[]> {
+async function bindingsOf({ store }: Deps, session: SessionId, state: State): Promise<Binding[]> {
   const bindings: Binding[] = [];
   for (const [name, { kind, mode, seq }] of state.standing.bindings.entries()) {
     const content = await readContent(store, session, seq);
@@ -189,8 +189,8 @@ export interface Trigger extends Omit<TriggerRef, "hash" | "input" | "topic" | "
   readonly firedAt: number | null;
 }
 
-export async function listTriggers(context: Context, session: SessionId): Promise<Trigger[]> {
-  const { store, writer } = context;
+export async function listTriggers(deps: Deps, session: SessionId): Promise<Trigger[]> {
+  const { store, writer } = deps;
   const { standing, seq: toSeq } = await writer.current(session);
   const refs = [...standing.triggers.entries()];
   const isOver = ["closed", "archived", "moved"].includes(standing.status);
@@ -210,7 +210,7 @@ export async function listTriggers(context: Context, session: SessionId): Promis
       const { kind, missed, lastCause, seq } = ref;
       // A session that is over is woken by nothing.
       const nextMs = isOver ? null : ref.nextMs;
-      const spec = await specOf(context, session, ref);
+      const spec = await specOf(deps, session, ref);
       return { name, kind, missed, nextMs, lastCause, seq, spec, firedAt: firedAt.get(name) ?? null };
     }),
   );

@@ -4,7 +4,7 @@
  * fires. All triggers that watch the same thing share one level, whatever their number.
  */
 import { errorText } from "../../core/first-error.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import type { World } from "../world.ts";
 import type { Cause, Source, Watch } from "./source.ts";
 
@@ -284,7 +284,7 @@ const known = new WeakMap<World, Levels>();
 
 /** Watches by a level that all triggers with the same key share. */
 export function watchLevel(
-  { world }: Context,
+  { world }: Deps,
   {
     key,
     debounceMs,

@@ -6,7 +6,7 @@ import { limit } from "../../core/limit.ts";
 import type { State } from "../../core/state.ts";
 import { errorText } from "../../core/first-error.ts";
 import type { TriggerSpec } from "../../core/trigger/trigger.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { fire, specOf } from "./fire.ts";
 import type { Cause, Source, Watch } from "./source.ts";
 import { fireDueTemplates, fireTemplate, foldedTemplates, withContent, type Patience } from "./templates.ts";
@@ -36,11 +36,11 @@ const touches =
   /^(trigger\.(set|removed)|session\.(closed|reopened|archived|moved|arrived|deleted)|content\.erased)$/;
 
 export function makeWatches(
-  context: Context,
+  deps: Deps,
   sources: readonly Source[],
   trouble: (session: SessionId | null, text: string) => void,
 ): Watches {
-  const { store, writer, states } = context;
+  const { store, writer, states } = deps;
   const going = new Map<LogId, Map<string, Going>>();
   let isOver = false;
   let position: string | null = null;
@@ -88,14 +88,14 @@ export function makeWatches(
         kind: trigger.kind,
         setSeq: trigger.seq,
         lastCause: trigger.lastCause,
-        spec: () => specOf(context, session, trigger),
-        fire: (cause) => fire(context, session, { name, setSeq: trigger.seq }, cause),
+        spec: () => specOf(deps, session, trigger),
+        fire: (cause) => fire(deps, session, { name, setSeq: trigger.seq }, cause),
       })),
     );
   }
 
   async function updateTemplates(): Promise<void> {
-    const { refs } = await foldedTemplates(context);
+    const { refs } = await foldedTemplates(deps);
     await sync(
       store.workspace,
       [...refs.values()].map((ref) => ({
@@ -104,10 +104,10 @@ export function makeWatches(
         kind: ref.kind,
         setSeq: ref.seq,
         lastCause: ref.lastCause,
-        spec: async () => (await withContent(context, ref)).spec,
+        spec: async () => (await withContent(deps, ref)).spec,
         fire: async (cause) => {
-          await fireTemplate(context, await withContent(context, ref), cause);
-          const now = (await foldedTemplates(context)).refs.get(ref.name);
+          await fireTemplate(deps, await withContent(deps, ref), cause);
+          const now = (await foldedTemplates(deps)).refs.get(ref.name);
           return now?.seq === ref.seq ? now.lastCause : undefined;
         },
       })),
@@ -134,7 +134,7 @@ export function makeWatches(
         signal: stop.signal,
       };
       const done = source
-        .watch(context, { session, name, setSeq, spec, lastCause }, how)
+        .watch(deps, { session, name, setSeq, spec, lastCause }, how)
         .catch((error: unknown) => {
           trouble(session, errorText(error));
         });
@@ -152,7 +152,7 @@ export function makeWatches(
 
   return {
     async follow() {
-      const due = await fireDueTemplates(context, patience, (text) => trouble(null, text));
+      const due = await fireDueTemplates(deps, patience, (text) => trouble(null, text));
       nextMs = due ?? Infinity;
       if (sources.length === 0) return;
       if (position === null) {

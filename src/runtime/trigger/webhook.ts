@@ -5,7 +5,7 @@ import { limit } from "../../core/limit.ts";
 import type { State } from "../../core/state.ts";
 import { isFull } from "../../core/decide/message.ts";
 import type { SpecOf } from "../../core/trigger/trigger.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { causeKey, specOf } from "./fire.ts";
 import { fireTemplate, foldedTemplates, openedFor, withContent, type Template } from "./templates.ts";
 import { isSameText, nameMark, readToken, signatureOf } from "./webhook-token.ts";
@@ -27,11 +27,7 @@ export interface WebhookAnswer {
 const deliveryHeaders = ["x-skein-delivery", "x-github-delivery", "idempotency-key"];
 const signatureHeaders = ["x-skein-signature", "x-hub-signature-256"];
 
-export async function callWebhook(
-  context: Context,
-  token: string,
-  call: WebhookCall = {},
-): Promise<WebhookAnswer> {
+export async function callWebhook(deps: Deps, token: string, call: WebhookCall = {}): Promise<WebhookAnswer> {
   const place = readToken(token);
   if (place === null) throw unknown();
   const headers = new Map(
@@ -39,63 +35,63 @@ export async function callWebhook(
   );
   const bytes = typeof call.body === "string" ? Buffer.from(call.body) : (call.body ?? new Uint8Array());
   if (isWorkspaceId(place.owner)) {
-    const template = await templateFor(context, place.mark, token);
-    const { text, once, digest, detail } = read(context, template.name, template.spec, { bytes, headers });
-    const opened = await fireTemplate(context, template, { digest, text, detail, ...(once && { once }) });
+    const template = await templateFor(deps, place.mark, token);
+    const { text, once, digest, detail } = read(deps, template.name, template.spec, { bytes, headers });
+    const opened = await fireTemplate(deps, template, { digest, text, detail, ...(once && { once }) });
     if (opened !== null) return { session: opened, duplicate: false };
-    const before = once === undefined ? undefined : await openedFor(context, template, once);
+    const before = once === undefined ? undefined : await openedFor(deps, template, once);
     if (before === undefined) throw unknown();
     return { session: before, duplicate: true };
   }
   const session = place.owner;
-  const { name, setSeq, spec } = await triggerFor(context, session, place.mark, token);
-  const { text, once, digest, detail } = read(context, name, spec, { bytes, headers });
+  const { name, setSeq, spec } = await triggerFor(deps, session, place.mark, token);
+  const { text, once, digest, detail } = read(deps, name, spec, { bytes, headers });
   const build = ({ standing }: State) => {
     if (isFull(standing.inbox))
       throw new SkeinError("refused", `the inbox of ${session} is full`, { hint: "try again later" });
     return { do: "fire", name, setSeq, digest, text, detail } as const;
   };
-  const key = once === undefined ? undefined : causeKey(context, { name, setSeq }, once);
-  const { duplicate } = await context.writer.change(session, build, { actor: "system", key });
+  const key = once === undefined ? undefined : causeKey(deps, { name, setSeq }, once);
+  const { duplicate } = await deps.writer.change(session, build, { actor: "system", key });
   return { session, duplicate };
 }
 
 type Hook = SpecOf<"webhook">;
 
 async function triggerFor(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   mark: string,
   token: string,
 ): Promise<{ readonly name: string; readonly setSeq: number; readonly spec: Hook }> {
-  const { world, writer } = context;
+  const { world, writer } = deps;
   const state = await writer.current(session).catch((cause: unknown) => {
     throw cause instanceof SkeinError && cause.code === "not-found" ? unknown() : cause;
   });
   for (const [name, trigger] of state.standing.triggers.entries()) {
     if (trigger.kind !== "webhook" || nameMark(world, name) !== mark) continue;
-    const spec = await specOf(context, session, trigger);
-    if (isMeant(context, spec, token)) return { name, setSeq: trigger.seq, spec };
+    const spec = await specOf(deps, session, trigger);
+    if (isMeant(deps, spec, token)) return { name, setSeq: trigger.seq, spec };
   }
   throw unknown();
 }
 
 async function templateFor(
-  context: Context,
+  deps: Deps,
   mark: string,
   token: string,
 ): Promise<Template & { readonly spec: Hook }> {
   // Whatever workspace it names: a template that moved keeps its token.
-  for (const ref of (await foldedTemplates(context)).refs.values()) {
-    if (ref.kind !== "webhook" || nameMark(context.world, ref.name) !== mark) continue;
-    const template = await withContent(context, ref);
+  for (const ref of (await foldedTemplates(deps)).refs.values()) {
+    if (ref.kind !== "webhook" || nameMark(deps.world, ref.name) !== mark) continue;
+    const template = await withContent(deps, ref);
     const { spec } = template;
-    if (isMeant(context, spec, token)) return { ...template, spec };
+    if (isMeant(deps, spec, token)) return { ...template, spec };
   }
   throw unknown();
 }
 
-const isMeant = ({ world }: Context, spec: { readonly kind: string } | null, token: string): spec is Hook =>
+const isMeant = ({ world }: Deps, spec: { readonly kind: string } | null, token: string): spec is Hook =>
   spec?.kind === "webhook" && isSameText((spec as Hook).digest ?? "", world.digest("", token));
 
 /** The same for whatever is wrong with a token: nobody learns by it what there is. */
@@ -111,7 +107,7 @@ interface Given {
 
 /** What a call says, once it is known to be from whom it should. */
 function read(
-  { world }: Context,
+  { world }: Deps,
   name: string,
   spec: Hook,
   { bytes, headers }: Given,
@@ -145,7 +141,7 @@ function decode(bytes: Uint8Array): string {
   }
 }
 
-function checkSignature(world: Context["world"], { signedBy }: Hook, { bytes, headers }: Given): void {
+function checkSignature(world: Deps["world"], { signedBy }: Hook, { bytes, headers }: Given): void {
   if (signedBy === undefined) return;
   const value = world.secret(signedBy);
   if (value === undefined || value === "") {

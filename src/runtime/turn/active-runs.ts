@@ -7,14 +7,14 @@ import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { firstError } from "../../core/first-error.ts";
 import { runSession, type Ran, type RunOptions } from "./runner.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 
 export interface Runs {
   /**
    * Runs the session here. A run that goes on already is joined; what came too late for it gets another.
    * `within`: with other models or tools than the engine's.
    */
-  run(session: SessionId, options?: RunOptions, within?: Context): Promise<Ran>;
+  run(session: SessionId, options?: RunOptions, within?: Deps): Promise<Ran>;
   /**
    * Stops every run before its next step, and resolves when all have given their lease back; one that takes
    * too long is left to whoever runs the session next.
@@ -22,11 +22,11 @@ export interface Runs {
   stop(): Promise<void>;
 }
 
-export function makeRuns(context: () => Context): Runs {
+export function makeRuns(deps: () => Deps): Runs {
   const going = new Map<SessionId, { readonly ran: Promise<Ran>; readonly isHeld: boolean }>();
   const stopping = new AbortController();
 
-  async function run(session: SessionId, options: RunOptions = {}, within = context()): Promise<Ran> {
+  async function run(session: SessionId, options: RunOptions = {}, within = deps()): Promise<Ran> {
     const before = going.get(session);
     if (before !== undefined) {
       // Whoever started that one has changed the session already, or is about to.
@@ -62,7 +62,7 @@ export function makeRuns(context: () => Context): Runs {
       stopping.abort();
       const ended = new AbortController();
       const all = Promise.allSettled([...going.values()].map(({ ran }) => ran)).then(() => ended.abort());
-      await Promise.race([all, context().world.sleep(limit.closeGraceMs, ended.signal)]);
+      await Promise.race([all, deps().world.sleep(limit.closeGraceMs, ended.signal)]);
     },
   };
 }

@@ -7,7 +7,7 @@ import type { SessionId } from "../../core/ids.ts";
 import { readEvents, type Event } from "../read/event-reader.ts";
 import type { LiveDelta } from "./live.ts";
 import { ranOf, type Ran, type RunOptions } from "./runner.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { isFree } from "../read/lease-status.ts";
 
 /** Events of the log, and deltas that are heard while an answer is made. */
@@ -15,7 +15,7 @@ export type Heard = Event | LiveDelta;
 
 /** Runs the session, and tells what happens from a position on until it is idle or stands still. */
 export async function* followRun(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   fromSeq: number,
   options: RunOptions & { readonly wait?: boolean } = {},
@@ -23,22 +23,22 @@ export async function* followRun(
   const { wait = false, ...run } = options;
   const queue = makeQueue(fromSeq);
   const over = new AbortController();
-  const unlisten = context.live.listen(session, queue.delta);
+  const unlisten = deps.live.listen(session, queue.delta);
   const reading = (async () => {
     const follow = { fromSeq, follow: true, signal: over.signal };
-    const { store, writer } = context;
+    const { store, writer } = deps;
     for await (const event of readEvents(store, session, follow, writer.setBack)) queue.event(event);
   })();
   reading.catch(queue.fail);
-  const running = wait ? runOrWait(context, session, run) : context.runs.run(session, run);
+  const running = wait ? runOrWait(deps, session, run) : deps.runs.run(session, run);
   // What was written up to the end of the run is told before the run is over.
   const ending = running.then(
     async (ran) => {
-      queue.endAt(await headSeq(context, session));
+      queue.endAt(await headSeq(deps, session));
       return ran;
     },
     async (error: unknown) => {
-      queue.endAt(await headSeq(context, session));
+      queue.endAt(await headSeq(deps, session));
       throw error;
     },
   );
@@ -93,7 +93,7 @@ function makeQueue(fromSeq: number) {
   };
 }
 
-const headSeq = async ({ store }: Context, session: SessionId): Promise<number> =>
+const headSeq = async ({ store }: Deps, session: SessionId): Promise<number> =>
   (await store.head(session))?.seq ?? 0;
 
 /**
@@ -101,31 +101,27 @@ const headSeq = async ({ store }: Context, session: SessionId): Promise<number> 
  * their lease. What is left to do after that is done here. Of an input that was answered before nothing is
  * left, and the lease is not taken.
  */
-export async function runOrWait(context: Context, session: SessionId, options: RunOptions): Promise<Ran> {
+export async function runOrWait(deps: Deps, session: SessionId, options: RunOptions): Promise<Ran> {
   for (;;) {
-    const state = await context.writer.current(session);
+    const state = await deps.writer.current(session);
     const { turn, inbox } = state.standing;
     if (turn === null && inbox.waiting.length === 0) return ranOf(state);
     try {
-      return await context.runs.run(session, options);
+      return await deps.runs.run(session, options);
     } catch (error) {
       if (!(error instanceof SkeinError) || error.code !== "conflict") throw error;
     }
-    await released(context, session, options.signal);
+    await released(deps, session, options.signal);
     if (options.signal?.aborted === true) throw new SkeinError("unavailable", "the wait was broken off");
   }
 }
 
 /** Resolves when the lease was given back or has run out. */
-async function released(
-  context: Context,
-  session: SessionId,
-  signal: AbortSignal | undefined,
-): Promise<void> {
-  const { store, world } = context;
+async function released(deps: Deps, session: SessionId, signal: AbortSignal | undefined): Promise<void> {
+  const { store, world } = deps;
   for (;;) {
     const lease = (await store.head(session))?.lease ?? null;
-    if (lease === null || isFree(context, lease) || signal?.aborted === true) return;
+    if (lease === null || isFree(deps, lease) || signal?.aborted === true) return;
     const leftMs = lease.untilMs - store.now();
     const changed = new AbortController();
     const unwatch = store.watch(() => changed.abort());

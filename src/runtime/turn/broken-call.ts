@@ -6,7 +6,7 @@ import { settleBroken } from "../../core/budget/money.ts";
 import type { Amounts } from "../../core/state.ts";
 import type { Delta, Model, ModelError, ModelProgress, Usage } from "../../model/port.ts";
 import type { Drive } from "./drive.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { safeText } from "../log/redact.ts";
 import { cleanText } from "./tool-output.ts";
 import { momentOf, type Moment } from "../read/lease-status.ts";
@@ -22,7 +22,7 @@ export interface Streamed {
   heard: Moment;
 }
 
-export const nothingStreamed = ({ world }: Pick<Context, "world">): Streamed => ({
+export const nothingStreamed = ({ world }: Pick<Deps, "world">): Streamed => ({
   text: [],
   rest: [],
   reported: null,
@@ -71,10 +71,10 @@ export interface Broken {
  * Writes down that a call came to nothing, with what it cost and the text so far. The session may be gone, or
  * the lease lost, while the model was asked: then there is nothing to write to.
  */
-export async function recordBroken(context: Context, drive: Drive, broken: Broken): Promise<void> {
+export async function recordBroken(deps: Deps, drive: Drive, broken: Broken): Promise<void> {
   const { model, requestSeq, error, isStep } = broken;
-  const message = safeText(context.world, cleanText(error.message)).slice(0, limit.reasonCharsMax);
-  const partial = isStep ? partialText(context, broken.streamed) : "";
+  const message = safeText(deps.world, cleanText(error.message)).slice(0, limit.reasonCharsMax);
+  const partial = isStep ? partialText(deps, broken.streamed) : "";
   await settle(drive, {
     do: "fail",
     model: model.name,
@@ -83,7 +83,7 @@ export async function recordBroken(context: Context, drive: Drive, broken: Broke
     retryable: error.retryable,
     message,
     ...(partial === "" ? {} : { partial }),
-    ...(await costOfBroken(context, broken)),
+    ...(await costOfBroken(deps, broken)),
   });
 }
 
@@ -98,7 +98,7 @@ export async function settle(drive: Drive, command: Extract<TurnCommand, { do: "
 
 type Cost = Pick<Extract<TurnCommand, { do: "fail" }>, "usage" | "costNanoUsd" | "unconfirmed">;
 
-async function costOfBroken({ tokenizer, world }: Context, broken: Broken): Promise<Cost> {
+async function costOfBroken({ tokenizer, world }: Deps, broken: Broken): Promise<Cost> {
   const { model, error, streamed, reserved, inputTokens } = broken;
   const output = `${streamed.text.join("")}${streamed.rest.join("")}`;
   if (error.isRejected && streamed.reported === null && output === "") return { costNanoUsd: 0 };
@@ -114,7 +114,7 @@ const longestSince = (then: Moment, now: Moment): number =>
   Math.max(0, now.wallMs - then.wallMs, now.steadyMs - then.steadyMs);
 
 /** As an answer is kept: without secrets, and not longer than a record takes. */
-function partialText({ world }: Context, { text }: Streamed): string {
+function partialText({ world }: Deps, { text }: Streamed): string {
   const whole = safeText(world, cleanText(text.join("")));
   if (whole.trim() === "") return "";
   return whole.length <= limit.partialCharsMax

@@ -92,13 +92,13 @@ export async function recordPrune(
   survey: Survey,
   plan: { readonly seqs: readonly number[]; readonly gainTokens: number; readonly toSeq: number },
 ): Promise<void> {
-  const { context, drive } = step;
+  const { deps, drive } = step;
   const { state, boundary, outputs, measured } = survey;
   const after = boundary?.toSeq ?? 0;
   const old = state.mind.overlays.filter(({ strategy }) => strategy === "prune");
   const pruned = new Set(plan.seqs);
   for (const { seq, fromSeq, toSeq } of old) {
-    const content = (await readContent(context.store, drive.session, seq)) as
+    const content = (await readContent(deps.store, drive.session, seq)) as
       | { readonly pruned?: readonly number[] }
       | undefined;
     // Which ones they were may have been erased; then all of that range was left out.
@@ -150,12 +150,12 @@ function recordable({ state, boundary }: Survey, found: readonly FoundItem[]): r
 const boundaryFrameTokens = 50;
 
 async function boundaryTokens(
-  { context, drive }: StepWorld,
+  { deps, drive }: StepWorld,
   { state }: Survey,
   summary: string,
   found: readonly FoundItem[],
 ): Promise<number> {
-  const { store, tokenizer } = context;
+  const { store, tokenizer } = deps;
   const tokens = boundaryFrameTokens + (await tokenizer.count(summary));
   const index = Math.min(share.indexCharsMax / 4, (state.mind.items.size + found.length) * 10);
   if (state.mind.items.size + found.length > share.itemsMax) return tokens + index;

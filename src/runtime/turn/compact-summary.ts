@@ -35,14 +35,14 @@ export interface Summarizer {
  * is one without a price where there is a budget for money.
  */
 export async function summarizersOf(
-  { context, crew }: StepWorld,
+  { deps, crew }: StepWorld,
   { state }: Survey,
   windowTokens: number,
 ): Promise<readonly Summarizer[]> {
   const own: Summarizer = { model: crew.model, settings: crew.settings, windowTokens };
   const name = crew.rules.compaction.model;
   if (name === undefined || name === crew.model.name) return [own];
-  const chosen = await modelOf(context, name).catch(() => null);
+  const chosen = await modelOf(deps, name).catch(() => null);
   if (chosen === null) return [own];
   if (chosen.facts.price === null && state.standing.limits.nanoUsd !== undefined) return [own];
   const settings = { model: chosen.name, images: chosen.facts.images };
@@ -104,7 +104,7 @@ export async function summarize(
     const { retryable, retryAfterMs } = summarized.error;
     const wait = retryAfterMs ?? backoffMs * 2 ** (attempt - 1);
     if (!retryable || attempt >= attemptsMax || wait > limit.retryAfterMsMax / 10) return summarized;
-    await step.context.world.sleep(wait, step.signal);
+    await step.deps.world.sleep(wait, step.signal);
     if (step.signal.aborted) return { kind: "stopped" };
   }
 }
@@ -118,7 +118,7 @@ async function ask(
 ): Promise<Summarized> {
   const asked = promptFor(survey, summaryTokens(summarizer.windowTokens, cut.goneTokens), options);
   // What is sent is what the log holds.
-  const prompt = safeText(step.context.world, asked);
+  const prompt = safeText(step.deps.world, asked);
   const answered = await askModel(step, summarizer, { toSeq: cut.toSeq, prompt, reason: options.reason });
   if (answered.kind !== "words") return answered;
   const { words, requestSeq, usage, costNanoUsd } = answered;
@@ -143,28 +143,28 @@ export async function askModel(
   summarizer: Summarizer,
   asked: { readonly toSeq: number; readonly prompt: string; readonly reason: SummaryOptions["reason"] },
 ): Promise<Answered> {
-  const { context, drive } = step;
+  const { deps, drive } = step;
   const { model } = summarizer;
   const request = await makeRequest(step, summarizer, asked);
   if (request === null) return { kind: "stopped" };
   let answer: Answer;
   const { requestSeq, reserved, tokens: inputTokens } = request;
-  const streamed = nothingStreamed(context);
+  const streamed = nothingStreamed(deps);
   try {
     const { parts, outputTokensMax } = request;
     // A summary is no answer, and is not to be taken for one.
     const call = { parts, outputTokensMax, requestSeq: null, signal: step.signal, streamed };
-    answer = await listen(context, drive.session, model, call);
+    answer = await listen(deps, drive.session, model, call);
   } catch (error) {
     if (!(error instanceof ModelError)) throw error;
     const broken = { model, requestSeq, error, streamed, reserved, inputTokens, isStep: false };
-    await recordBroken(context, drive, broken);
+    await recordBroken(deps, drive, broken);
     return error.kind === "interrupted" ? { kind: "stopped" } : { kind: "failed", error };
   }
   const said = answer.blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
   const usage = answer.usage ?? {
     inputTokens: request.tokens,
-    outputTokens: await context.tokenizer.count(said),
+    outputTokens: await deps.tokenizer.count(said),
     estimated: true,
   };
   const costNanoUsd = costOf(model.facts.price, usage);
@@ -202,18 +202,18 @@ async function makeRequest(
   summarizer: Summarizer,
   { toSeq, prompt, reason }: { toSeq: number; prompt: string; reason: SummaryOptions["reason"] },
 ): Promise<MadeRequest | null> {
-  const { context, drive } = step;
+  const { deps, drive } = step;
   const { model, settings } = summarizer;
   let made: Omit<MadeRequest, "requestSeq"> | null = null;
   const change = await drive.change(async (state) => {
-    const rendered = await nextContext(context, drive.session, {
+    const rendered = await nextContext(deps, drive.session, {
       state,
       settings,
       inputs: [],
       toSeq,
       prompt,
     });
-    const { tokens } = await context.tokenizer.estimate(rendered.parts);
+    const { tokens } = await deps.tokenizer.estimate(rendered.parts);
     const outputTokensMax = outputRoom(model.facts, answerTokens(summarizer), tokens, budgetLeft(state));
     const reserved = reservation(model.facts, tokens, outputTokensMax);
     if (reason === "asked") assertAffordable(state, reserved, model);
@@ -230,7 +230,7 @@ async function makeRequest(
       outputTokensMax,
       settings,
       prompt,
-      nowMs: context.world.now(),
+      nowMs: deps.world.now(),
       compactTo: toSeq,
     };
   });
@@ -252,11 +252,11 @@ function assertAffordable(state: State, reserved: Amounts, model: Model): void {
 
 /** Settles a call that was answered with something of no use. */
 export async function failed(
-  { context, drive }: StepWorld,
+  { deps, drive }: StepWorld,
   model: Model,
   { kind: error, message, retryable }: Pick<ModelError, "message" | "retryable"> & { readonly kind: string },
   paid: { readonly requestSeq?: number; readonly usage: Counted; readonly costNanoUsd: number | null },
 ): Promise<void> {
-  const words = safeText(context.world, cleanText(message)).slice(0, limit.reasonCharsMax);
+  const words = safeText(deps.world, cleanText(message)).slice(0, limit.reasonCharsMax);
   await settle(drive, { do: "fail", model: model.name, error, retryable, message: words, ...paid });
 }

@@ -40,11 +40,11 @@ export interface Survey {
 
 /** What is read follows the window: the events since the last boundary. */
 export async function surveyOf(step: StepWorld): Promise<Survey> {
-  const { context, drive } = step;
+  const { deps, drive } = step;
   const state = await drive.state();
   const measured = await measure(step, state);
   const { parts, reasons } = measured.context;
-  const { perPart } = await context.tokenizer.estimate(parts);
+  const { perPart } = await deps.tokenizer.estimate(parts);
   const scale = measured.estimated === 0 ? 1 : measured.tokens / measured.estimated;
   const all: Weight[] = perPart.map((tokens, place) => ({
     tokens: tokens * scale,
@@ -54,7 +54,7 @@ export async function surveyOf(step: StepWorld): Promise<Survey> {
   const begin = found === -1 ? parts.length : found;
   const weights = all.slice(begin);
   const boundary = boundaryOf({ state });
-  const events = await eventsSince(context.store, drive.session, state, boundary?.toSeq ?? 0);
+  const events = await eventsSince(deps.store, drive.session, state, boundary?.toSeq ?? 0);
   const marks = events.flatMap(markOf);
   const sum = (some: readonly Weight[]): number => some.reduce((total, { tokens }) => total + tokens, 0);
   return {
@@ -137,11 +137,11 @@ const resultTokens = ({ text, images = [] }: ResultBlock): number =>
 
 /** The inputs up to a position that the turn took up and has not answered. */
 export async function openInputs(
-  { context, drive }: StepWorld,
+  { deps, drive }: StepWorld,
   { openTurnSeq, state }: Survey,
   toSeq: number,
 ): Promise<OpenInput[]> {
-  const { store } = context;
+  const { store } = deps;
   if (openTurnSeq === null || openTurnSeq > toSeq) return [];
   const seqs: number[] = [];
   const types = ["turn.started", "model.requested"];

@@ -167,7 +167,7 @@ const pieceOf = (step: StepWorld): StepWorld => (step.asked === true ? { ...step
 
 /** What the state itself says about where the range ends. */
 async function isClosed({ step }: Task, { toSeq }: Cut): Promise<boolean> {
-  const { mind } = await step.context.states.at(step.drive.session, toSeq);
+  const { mind } = await step.deps.states.at(step.drive.session, toSeq);
   return mind.calls.size === 0;
 }
 
@@ -229,18 +229,18 @@ async function replacePlainly(task: Task, now: Survey, cut: Cut): Promise<boolea
 }
 
 async function plainText(task: Task, now: Survey, { toSeq, goneTokens }: Cut): Promise<string> {
-  const { context, drive, crew } = task.step;
+  const { deps, drive, crew } = task.step;
   const { state, boundary } = now;
   const settings = crew.settings;
-  const { parts } = await nextContext(context, drive.session, { state, settings, inputs: [], toSeq });
+  const { parts } = await nextContext(deps, drive.session, { state, settings, inputs: [], toSeq });
   const messages = parts.filter((part) => part.part === "message").slice(boundary === null ? 0 : 1);
-  const content = boundary === null ? null : await readContent(context.store, drive.session, boundary.seq);
+  const content = boundary === null ? null : await readContent(deps.store, drive.session, boundary.seq);
   const earlier = (content as { readonly summary?: string } | null)?.summary ?? null;
   const most = summaryTokens(task.windowTokens, goneTokens);
   // How many characters a token has depends on the language.
   for (let charsMax = most * 4; ; charsMax = Math.floor(charsMax * 0.6)) {
     const summary = plainSummary(messages, { earlier, charsMax });
-    if (charsMax < 300 || (await context.tokenizer.count(summary)) <= most) return summary;
+    if (charsMax < 300 || (await deps.tokenizer.count(summary)) <= most) return summary;
   }
 }
 

@@ -5,7 +5,7 @@ import { compactNow } from "./compact.ts";
 import { gatherCrew } from "./run-context.ts";
 import { takeDrive } from "./drive.ts";
 import { keepLease } from "./lease-keeper.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { writtenBefore } from "../log/workspace-log.ts";
 import { agentOf } from "../workspace/session-agent.ts";
 
@@ -19,7 +19,7 @@ export interface Compressed {
 }
 
 export async function compressSession(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   options: { readonly strategy?: Strategy; readonly instructions?: string },
 ): Promise<Compressed> {
@@ -29,15 +29,15 @@ export async function compressSession(
       hint: `one of ${strategies.join(", ")}`,
     });
   }
-  const before = await writtenBefore(context, session);
+  const before = await writtenBefore(deps, session);
   // Unless that says that the transcript had changed under a summary, which came to nothing.
   if (before !== null && before.type !== "model.failed") return { compacted: true, seq: before.seq };
-  const { actor } = await agentOf(context, session, await context.writer.current(session));
-  await using drive = await takeDrive(context, session, { actor });
-  await using keeper = keepLease(context, drive);
+  const { actor } = await agentOf(deps, session, await deps.writer.current(session));
+  await using drive = await takeDrive(deps, session, { actor });
+  await using keeper = keepLease(deps, drive);
   const state = await drive.state();
-  await using crew = await gatherCrew(context, session, state, { signal: keeper.signal });
-  const step = { context, drive, crew, signal: keeper.signal, lesson: null, asked: before === null };
+  await using crew = await gatherCrew(deps, session, state, { signal: keeper.signal });
+  const step = { deps, drive, crew, signal: keeper.signal, lesson: null, asked: before === null };
   const compacted = await compactNow(step, { reason: "asked", ...options });
   return { compacted, seq: (await drive.state()).seq };
 }

@@ -19,7 +19,7 @@ import type { State } from "../../core/state.ts";
 import { nextContext } from "../context/context-reader.ts";
 import { nextTaken, readWaiting, takenOf } from "../read/inbox.ts";
 import { takeLease, type Lease } from "./lease.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { safeJson, safeText } from "../log/redact.ts";
 import { shapeOutput } from "./tool-output.ts";
 import type { Also } from "../log/workspace-effects.ts";
@@ -84,11 +84,11 @@ export interface Requested {
 export class Drive implements AsyncDisposable {
   readonly session: SessionId;
   readonly lease: Lease;
-  readonly #context: Context;
+  readonly #deps: Deps;
   readonly #actor: string;
 
-  constructor(context: Context, lease: Lease, actor: string) {
-    this.#context = context;
+  constructor(deps: Deps, lease: Lease, actor: string) {
+    this.#deps = deps;
     this.session = lease.session;
     this.lease = lease;
     this.#actor = actor;
@@ -96,7 +96,7 @@ export class Drive implements AsyncDisposable {
 
   /** The state at the head, with what others wrote in the meantime. */
   async state(): Promise<State> {
-    const { writer } = this.#context;
+    const { writer } = this.#deps;
     const state = await writer.current(this.session);
     writer.assertHistory(this.session, this.lease.history);
     return state;
@@ -107,7 +107,7 @@ export class Drive implements AsyncDisposable {
     build: Build,
     options: { readonly actor?: string; readonly also?: Also; readonly asked?: boolean | undefined } = {},
   ): Promise<Change> {
-    const { writer } = this.#context;
+    const { writer } = this.#deps;
     return writer.change(this.session, build, {
       actor: options.actor ?? this.#actor,
       epoch: this.lease.epoch,
@@ -122,7 +122,7 @@ export class Drive implements AsyncDisposable {
     options: { readonly tools?: { readonly digest: string; readonly definitions: readonly unknown[] } } = {},
   ): Promise<number> {
     checkOptions("begin", options, ["tools"]);
-    const { store } = this.#context;
+    const { store } = this.#deps;
     const change = await this.change(async (state) => {
       const waiting = await readWaiting(store, this.session, state);
       const known = state.standing.tools.at(-1)?.digest === options.tools?.digest;
@@ -138,11 +138,11 @@ export class Drive implements AsyncDisposable {
     checkOptions("request", options, known);
     const { model, images = false, temperature, reserve = {}, outputTokensMax = 4_096 } = options;
     const settings: Settings = { model, images, ...(temperature === undefined ? {} : { temperature }) };
-    const { store, world } = this.#context;
+    const { store, world } = this.#deps;
     let rendered: (Omit<Requested, "seq"> & { readonly renderer: number }) | null = null;
     const change = await this.change(async (state) => {
       const takes = await nextTaken(store, this.session, state);
-      rendered = await nextContext(this.#context, this.session, { state, settings, inputs: takes });
+      rendered = await nextContext(this.#deps, this.session, { state, settings, inputs: takes });
       return {
         do: "request",
         model,
@@ -172,7 +172,7 @@ export class Drive implements AsyncDisposable {
       });
     }
     const before = await this.state();
-    const said = safeJson(this.#context.world, options.blocks);
+    const said = safeJson(this.#deps.world, options.blocks);
     const { blocks, calls } = takeCalls(said, before, (tool) => effects[tool] ?? "unsafe");
     const change = await this.change({
       do: "respond",
@@ -196,7 +196,7 @@ export class Drive implements AsyncDisposable {
   async fail(options: FailOptions): Promise<void> {
     checkOptions("fail", options, ["error", "message", "partial", "usage", "costNanoUsd", "unconfirmed"]);
     const { costNanoUsd = null, error, usage, unconfirmed } = options;
-    const { world } = this.#context;
+    const { world } = this.#deps;
     const said = (text: string | undefined) => (text === undefined ? undefined : safeText(world, text));
     const [message, partial] = [said(options.message), said(options.partial)];
     const model = inFlight(await this.state());
@@ -206,7 +206,7 @@ export class Drive implements AsyncDisposable {
 
   /** Writes down that these calls are about to run. Run them only once this has resolved. */
   async start(...calls: readonly string[]): Promise<void> {
-    const nowMs = this.#context.world.now();
+    const nowMs = this.#deps.world.now();
     this.#going(await this.change({ do: "start", calls, nowMs }));
   }
 
@@ -224,7 +224,7 @@ export class Drive implements AsyncDisposable {
     if (typeof output !== "string") checkJson("settle: output", output);
     const { length } = typeof output === "string" ? output : JSON.stringify(output);
     const seq = length <= limit.toolOutputCharsMax ? null : (await this.state()).mind.calls.get(call)?.seq;
-    const shaped = typeof seq === "number" ? await shapeOutput(this.#context, output, seq) : {};
+    const shaped = typeof seq === "number" ? await shapeOutput(this.#deps, output, seq) : {};
     await this.change({ do: "settle", call, ...result, ...shaped, status });
   }
 
@@ -234,7 +234,7 @@ export class Drive implements AsyncDisposable {
 
   /** The key of the call that was requested at a position. */
   key(seq: number): string {
-    return this.#context.world.digest("", `${this.session}\n${seq}`);
+    return this.#deps.world.digest("", `${this.session}\n${seq}`);
   }
 
   /** A lease that cannot be given back runs out by itself; what was driven has ended all the same. */
@@ -296,15 +296,15 @@ function freshId(wanted: string, taken: ReadonlySet<string>): string {
 }
 
 export async function takeDrive(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   options: DriveOptions & { readonly actor?: string; readonly expectSeq?: number } = {},
 ): Promise<Drive> {
-  const { holder = context.holder, leaseMs = context.leaseMs, actor = context.actor, expectSeq } = options;
-  const lease = await takeLease(context, session, {
+  const { holder = deps.holder, leaseMs = deps.leaseMs, actor = deps.actor, expectSeq } = options;
+  const lease = await takeLease(deps, session, {
     holder,
     ...(leaseMs === undefined ? {} : { leaseMs }),
     ...(expectSeq === undefined ? {} : { expectSeq }),
   });
-  return new Drive(context, lease, actor);
+  return new Drive(deps, lease, actor);
 }

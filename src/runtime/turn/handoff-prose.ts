@@ -11,7 +11,7 @@ import { askModel, type Summarizer } from "./compact-summary.ts";
 import { nextContext } from "../context/context-reader.ts";
 import { gatherCrew, type Crew } from "./run-context.ts";
 import { takeDrive } from "./drive.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { handoffCommand, makeText, type Handoff } from "../branch/handoff.ts";
 import { keepLease } from "./lease-keeper.ts";
 import { safeText } from "../log/redact.ts";
@@ -22,34 +22,34 @@ import { modelOf } from "../context/model-settings.ts";
 
 /** Where the model had nothing to say, or could not be asked, the log alone must do. */
 export async function proseHandoff(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   { model, tokensMax }: { readonly model: true | string; readonly tokensMax: number },
 ): Promise<Handoff | { readonly failed: string }> {
   checkModel(model);
-  const { actor } = await agentOf(context, session, await context.writer.current(session));
-  await using drive = await takeDrive(context, session, { actor });
-  await using keeper = keepLease(context, drive);
-  await using crew = await gatherCrew(context, session, await drive.state(), { signal: keeper.signal });
-  const step: StepWorld = { context, drive, crew, signal: keeper.signal, lesson: null };
-  const summarizer = await writerOf(context, crew, model);
+  const { actor } = await agentOf(deps, session, await deps.writer.current(session));
+  await using drive = await takeDrive(deps, session, { actor });
+  await using keeper = keepLease(deps, drive);
+  await using crew = await gatherCrew(deps, session, await drive.state(), { signal: keeper.signal });
+  const step: StepWorld = { deps, drive, crew, signal: keeper.signal, lesson: null };
+  const summarizer = await writerOf(deps, crew, model);
   const state = await drive.state();
-  const plain = await makeText(context, session, state, tokensMax);
-  const prompt = safeText(context.world, handoffPrompt(plain.text));
+  const plain = await makeText(deps, session, state, tokensMax);
+  const prompt = safeText(deps.world, handoffPrompt(plain.text));
   const toSeq = await readableTo(step, summarizer, state, prompt);
   const asked = await askModel(step, summarizer, { toSeq, prompt, reason: "asked" }).catch(ifRefused);
   if (asked.kind === "failed") return { failed: asked.error.message };
   if (asked.kind === "stopped") return { failed: "the model was not asked" };
-  const count = await context.tokenizer.counter();
+  const count = await deps.tokenizer.counter();
   const { requestSeq, usage, costNanoUsd } = asked;
   const text = readProse(asked.words, plain.text, { tokensMax, count });
   let made: Handoff = plain;
   let isHeard = true;
   const change = await drive.change(
     async (now) => {
-      made = await makeText(context, session, now, tokensMax, { text, model: summarizer.model.name });
+      made = await makeText(deps, session, now, tokensMax, { text, model: summarizer.model.name });
       isHeard = now.standing.reserved?.seq === requestSeq;
-      return { ...handoffCommand(context, made), ...(isHeard ? { usage, costNanoUsd } : {}) };
+      return { ...handoffCommand(deps, made), ...(isHeard ? { usage, costNanoUsd } : {}) };
     },
     { asked: true },
   );
@@ -66,24 +66,24 @@ function checkModel(model: unknown): void {
   });
 }
 
-async function writerOf(context: Context, crew: Crew, model: true | string): Promise<Summarizer> {
+async function writerOf(deps: Deps, crew: Crew, model: true | string): Promise<Summarizer> {
   if (model === true || model === crew.model.name)
     return { model: crew.model, settings: crew.settings, windowTokens: crew.model.facts.windowTokens };
-  const chosen = await modelOf(context, model);
+  const chosen = await modelOf(deps, model);
   const settings = { model: chosen.name, images: chosen.facts.images };
   return { model: chosen, settings, windowTokens: chosen.facts.windowTokens };
 }
 
 /** All of the context if the model can read it; else only what stands in front of it, and the handoff. */
 async function readableTo(
-  { context, drive }: StepWorld,
+  { deps, drive }: StepWorld,
   { settings, windowTokens }: Summarizer,
   state: State,
   prompt: string,
 ): Promise<number> {
   const whole = { state, settings, inputs: [], toSeq: state.seq, prompt };
-  const { parts } = await nextContext(context, drive.session, whole);
-  const { tokens } = await context.tokenizer.estimate(parts);
+  const { parts } = await nextContext(deps, drive.session, whole);
+  const { tokens } = await deps.tokenizer.estimate(parts);
   return tokens <= windowTokens * 0.85 ? state.seq : 1;
 }
 

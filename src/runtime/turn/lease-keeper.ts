@@ -5,7 +5,7 @@
 import { SkeinError } from "../../core/error.ts";
 import type { State } from "../../core/state.ts";
 import type { Drive } from "./drive.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { isWithin, momentOf, type Moment } from "../read/lease-status.ts";
 
 export interface Keeper extends AsyncDisposable {
@@ -22,8 +22,8 @@ export interface Keeper extends AsyncDisposable {
   rearm(state: State): void;
 }
 
-export function keepLease(context: Context, drive: Drive): Keeper {
-  const { store, world, writer } = context;
+export function keepLease(deps: Deps, drive: Drive): Keeper {
+  const { store, world, writer } = deps;
   const { leaseMs } = drive.lease;
   const over = new AbortController();
   /** It was in force then; null once the run is over. */

@@ -6,7 +6,7 @@ import type { AppendRecord } from "../../core/command.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
 import type { State } from "../../core/state.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { type Moment, momentOf, isFree } from "../read/lease-status.ts";
 import type { Written } from "../log/append-result.ts";
 
@@ -28,11 +28,11 @@ export class Lease implements AsyncDisposable {
   readonly asked: Moment;
   /** From here on, by the steady clock, an earlier holder that is still there knows that it has lost it. */
   readonly aloneFromMs: number;
-  readonly #context: Context;
+  readonly #deps: Deps;
   #released = false;
 
   constructor(
-    context: Context,
+    deps: Deps,
     taken: {
       readonly session: SessionId;
       readonly holder: string;
@@ -43,7 +43,7 @@ export class Lease implements AsyncDisposable {
       readonly aloneFromMs: number;
     },
   ) {
-    this.#context = context;
+    this.#deps = deps;
     this.session = taken.session;
     this.holder = taken.holder;
     this.epoch = taken.epoch;
@@ -55,13 +55,13 @@ export class Lease implements AsyncDisposable {
 
   /** Keeps it for another `leaseMs`. Rejects with `fenced` once somebody else has taken it. */
   async renew(): Promise<void> {
-    const renewed = await this.#context.store.renew(this.session, this.epoch, this.leaseMs);
+    const renewed = await this.#deps.store.renew(this.session, this.epoch, this.leaseMs);
     if (!renewed) throw lostLease(this.session, this.epoch);
   }
 
   /** Like the session's `append`, but only while this lease is in force. */
   async append(records: readonly AppendRecord[], options: { readonly key?: string } = {}): Promise<Written> {
-    const { writer, actor } = this.#context;
+    const { writer, actor } = this.#deps;
     const change = await writer.change(
       this.session,
       { do: "append", records },
@@ -74,7 +74,7 @@ export class Lease implements AsyncDisposable {
   async release(): Promise<void> {
     if (this.#released) return;
     this.#released = true;
-    const { writer, actor } = this.#context;
+    const { writer, actor } = this.#deps;
     const { epoch, history } = this;
     // What is held in its place, if anything, is not this one.
     if (writer.history(this.session) !== history) return;
@@ -95,12 +95,12 @@ export class Lease implements AsyncDisposable {
 }
 
 export async function takeLease(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   options: { readonly holder: string; readonly leaseMs?: number; readonly expectSeq?: number },
 ): Promise<Lease> {
   const { holder, leaseMs = leaseMsDefault, expectSeq } = options;
-  const { store, world, writer, actor } = context;
+  const { store, world, writer, actor } = deps;
   let asked = momentOf(world);
   let rivalMs = 0;
   const history = writer.history(session);
@@ -109,7 +109,7 @@ export async function takeLease(
     const held = (await store.head(session))?.lease ?? null;
     const before = held !== null && world.isGone?.(held.holder) !== true ? standing.lease : null;
     rivalMs = before?.held === true ? before.leaseMs : 0;
-    return { do: "take", holder, leaseMs, ranOut: isFree(context, held) } as const;
+    return { do: "take", holder, leaseMs, ranOut: isFree(deps, held) } as const;
   };
   const { firstSeq: epoch } = await writer.change(session, build, {
     actor,
@@ -118,7 +118,7 @@ export async function takeLease(
     lease: { holder, leaseMs },
   });
   const aloneFromMs = momentOf(world).steadyMs + rivalMs;
-  return new Lease(context, { session, holder, leaseMs, asked, aloneFromMs, epoch, history });
+  return new Lease(deps, { session, holder, leaseMs, asked, aloneFromMs, epoch, history });
 }
 
 const lostLease = (session: SessionId, epoch: number): SkeinError =>

@@ -5,13 +5,13 @@ import type { Part } from "../../core/context/part.ts";
 import { errorText } from "../../core/first-error.ts";
 import { ModelError, type Answer, type Model } from "../../model/port.ts";
 import { readBlob } from "../read/content.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { takeNote, type Streamed } from "./broken-call.ts";
 import { momentOf } from "../read/lease-status.ts";
 
 /** Rejects with `ModelError` only. An aborted signal is heard at once, whatever the driver does. */
 export async function listen(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   model: Model,
   call: {
@@ -24,7 +24,7 @@ export async function listen(
     readonly streamed: Streamed;
   },
 ): Promise<Answer> {
-  const { store, world, live } = context;
+  const { store, world, live } = deps;
   const over = new AbortController();
   const signal = AbortSignal.any([call.signal, over.signal]);
   const blob = (hash: string): Promise<Uint8Array> => readBlob(store, hash);

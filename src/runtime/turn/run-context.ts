@@ -13,7 +13,7 @@ import type { Model } from "../../model/port.ts";
 import type { FileWatch, Tool, Toolbox } from "../../tool/port.ts";
 import { learnNamed, safeJson } from "../log/redact.ts";
 import { assertReviewed } from "../govern/review.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { judgeCall, readRules, type CallRules } from "../govern/rules.ts";
 import { agentOf, type SessionAgent } from "../workspace/session-agent.ts";
 import { readBindings } from "../read/bindings.ts";
@@ -38,15 +38,15 @@ interface Offer {
 }
 
 export async function gatherCrew(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   state: State,
   options: { readonly signal: AbortSignal },
 ): Promise<Crew> {
-  const { agent, actor, agentUnknown } = await agentOf(context, session, state);
-  const model = await modelOf(context, state.standing.model ?? agent?.model);
-  const toolbox = await openTools(context, session, state, options.signal);
-  let offered = offeredOf(context, agent, toolbox);
+  const { agent, actor, agentUnknown } = await agentOf(deps, session, state);
+  const model = await modelOf(deps, state.standing.model ?? agent?.model);
+  const toolbox = await openTools(deps, session, state, options.signal);
+  let offered = offeredOf(deps, agent, toolbox);
   return {
     agent,
     agentUnknown,
@@ -62,14 +62,14 @@ export async function gatherCrew(
       return offered.offer;
     },
     async refresh(signal) {
-      if ((await toolbox.refresh?.(signal)) === true) offered = offeredOf(context, agent, toolbox);
+      if ((await toolbox.refresh?.(signal)) === true) offered = offeredOf(deps, agent, toolbox);
     },
     [Symbol.asyncDispose]: () => toolbox[Symbol.asyncDispose](),
   };
 }
 
 function offeredOf(
-  { world }: Context,
+  { world }: Deps,
   agent: AgentDefinition | null,
   toolbox: Toolbox,
 ): { readonly tools: ReadonlyMap<string, Tool>; readonly offer: Offer } {
@@ -83,16 +83,16 @@ function offeredOf(
 }
 
 async function openTools(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   state: State,
   signal: AbortSignal,
 ): Promise<Toolbox> {
-  if (context.tools === undefined) return { tools: [], [Symbol.asyncDispose]: async () => {} };
+  if (deps.tools === undefined) return { tools: [], [Symbol.asyncDispose]: async () => {} };
   assertReviewed(session, state);
-  const bound = await readBindings(context, session, state);
-  for (const { secrets } of bound) learnNamed(context.world, secrets);
-  const source = await context.tools();
+  const bound = await readBindings(deps, session, state);
+  for (const { secrets } of bound) learnNamed(deps.world, secrets);
+  const source = await deps.tools();
   return source.open(bound, { signal, session });
 }
 
@@ -104,14 +104,14 @@ export interface OfferedTool {
 }
 
 /** The tools that a run would offer now. Opens what they need, and closes it again. */
-export async function listTools(context: Context, session: SessionId): Promise<readonly OfferedTool[]> {
-  const state = await context.writer.current(session);
-  const crew = await agentOf(context, session, state);
-  const rules = await rulesOf(context, session, state, crew);
+export async function listTools(deps: Deps, session: SessionId): Promise<readonly OfferedTool[]> {
+  const state = await deps.writer.current(session);
+  const crew = await agentOf(deps, session, state);
+  const rules = await rulesOf(deps, session, state, crew);
   // What someone else bound is not opened to be listed: that may start a program of theirs.
-  const isForeign = isUnreviewed(state) || (await context.store.head(session))?.copy === true;
+  const isForeign = isUnreviewed(state) || (await deps.store.head(session))?.copy === true;
   const shown = isForeign ? withoutBindings(state) : state;
-  await using toolbox = await openTools(context, session, shown, new AbortController().signal);
+  await using toolbox = await openTools(deps, session, shown, new AbortController().signal);
   const offered: OfferedTool[] = [];
   for (const tool of toolbox.tools) {
     const { name, description, effect } = tool;
@@ -129,7 +129,7 @@ const withoutBindings = (state: State): State => ({
 
 /** What decides on the calls of a session at this state. */
 export async function rulesOf(
-  { store }: Context,
+  { store }: Deps,
   session: SessionId,
   state: State,
   { agent, agentUnknown }: Pick<Crew, "agent" | "agentUnknown">,

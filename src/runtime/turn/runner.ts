@@ -16,7 +16,7 @@ import { takeDrive, type Drive } from "./drive.ts";
 import { noteLeft } from "./file-changes.ts";
 import { readWaiting } from "../read/inbox.ts";
 import { keepLease } from "./lease-keeper.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { measure, takeStep, type StepWorld } from "./step.ts";
 import { settleCalls } from "./tool-ledger.ts";
 import { agentOf } from "../workspace/session-agent.ts";
@@ -41,27 +41,23 @@ export interface Ran {
 }
 
 /** Runs the session until it is idle, or stands still. Rejects with `conflict` when somebody else runs it. */
-export async function runSession(
-  context: Context,
-  session: SessionId,
-  options: RunOptions = {},
-): Promise<Ran> {
+export async function runSession(deps: Deps, session: SessionId, options: RunOptions = {}): Promise<Ran> {
   const { signal, admit, ...lease } = options;
-  const { actor } = await agentOf(context, session, await context.writer.current(session));
-  await using drive = await takeDrive(context, session, { ...lease, actor });
+  const { actor } = await agentOf(deps, session, await deps.writer.current(session));
+  await using drive = await takeDrive(deps, session, { ...lease, actor });
   if (admit !== undefined && !(await admit())) return ranOf(await drive.state());
-  await using keeper = keepLease(context, drive);
-  await wakeIfDue(context, drive);
-  await giveUp(context, session);
+  await using keeper = keepLease(deps, drive);
+  await wakeIfDue(deps, drive);
+  await giveUp(deps, session);
   const state = await drive.state();
   if (isAtRest(state)) return ranOf(state);
-  await using crew = await gatherCrew(context, session, state, { signal: keeper.signal });
-  await noteLeft(context, drive, crew.files);
-  return await new Runner(context, drive, crew, keeper).run(signal);
+  await using crew = await gatherCrew(deps, session, state, { signal: keeper.signal });
+  await noteLeft(deps, drive, crew.files);
+  return await new Runner(deps, drive, crew, keeper).run(signal);
 }
 
 /** A session that slept until a time goes on once it has come, and is told so. */
-async function wakeIfDue({ store }: Context, drive: Drive): Promise<void> {
+async function wakeIfDue({ store }: Deps, drive: Drive): Promise<void> {
   const { status, sleep } = (await drive.state()).standing;
   const untilMs = sleep?.untilMs ?? null;
   if (status !== "sleeping" || untilMs === null || untilMs > store.now()) return;
@@ -80,18 +76,18 @@ export const ranOf = ({ standing, seq }: State): Ran => ({
 });
 
 class Runner {
-  readonly #context: Context;
+  readonly #deps: Deps;
   readonly #drive: Drive;
   readonly #crew: Crew;
   readonly #keeper: ReturnType<typeof keepLease>;
   readonly #step: StepWorld;
 
-  constructor(context: Context, drive: Drive, crew: Crew, keeper: ReturnType<typeof keepLease>) {
-    this.#context = context;
+  constructor(deps: Deps, drive: Drive, crew: Crew, keeper: ReturnType<typeof keepLease>) {
+    this.#deps = deps;
     this.#drive = drive;
     this.#crew = crew;
     this.#keeper = keeper;
-    this.#step = { context, drive, crew, signal: keeper.signal, lesson: null };
+    this.#step = { deps, drive, crew, signal: keeper.signal, lesson: null };
   }
 
   async run(signal: AbortSignal | undefined): Promise<Ran> {
@@ -110,7 +106,7 @@ class Runner {
   async #next(state: State): Promise<Next> {
     const { turn, inbox } = state.standing;
     const mayBeSteered = turn !== null && inbox.waiting.length > 0;
-    const waiting = mayBeSteered ? await readWaiting(this.#context.store, this.#drive.session, state) : [];
+    const waiting = mayBeSteered ? await readWaiting(this.#deps.store, this.#drive.session, state) : [];
     const steered = waiting.some(({ steers }) => steers);
     return nextOf(state, { steered, stepsMax: this.#crew.rules.stepsMax });
   }
@@ -128,9 +124,9 @@ class Runner {
         return;
       }
       case "calls": {
-        const { context, crew, signal } = this.#step;
+        const { deps, crew, signal } = this.#step;
         const isHeld = (): Promise<boolean> => this.#keeper.isHeld();
-        return settleCalls({ context, drive, crew, signal, isHeld }, state);
+        return settleCalls({ deps, drive, crew, signal, isHeld }, state);
       }
       case "request":
         return this.#request(state);
@@ -141,7 +137,7 @@ class Runner {
 
   /** A session that names no model is given one with its first turn, so that it does not change by itself. */
   async #begin(): Promise<void> {
-    const { store } = this.#context;
+    const { store } = this.#deps;
     await this.#crew.refresh(this.#step.signal);
     const { offer, model } = this.#crew;
     await this.#drive.change(async (state) => {
@@ -187,12 +183,12 @@ class Runner {
     const wait = error.retryAfterMs ?? this.#backoff(attempts);
     if (!error.retryable || attempts >= limit.attemptsMax || wait > limit.retryAfterMsMax)
       return this.#suspend(`${this.#crew.model.name}: ${error.message}`);
-    await this.#context.world.sleep(wait, this.#step.signal);
+    await this.#deps.world.sleep(wait, this.#step.signal);
   }
 
   /** Twice as long each time, and never the same, so that those who were refused together come apart. */
   #backoff(attempts: number): number {
-    const [chance = 0] = this.#context.world.random(1);
+    const [chance = 0] = this.#deps.world.random(1);
     return Math.min(60_000, 500 * 2 ** (attempts - 1)) * (0.75 + chance / 512);
   }
 

@@ -6,18 +6,18 @@ import type { Drive } from "./drive.ts";
 import { rememberBeside } from "../workspace/memory.ts";
 import { recall } from "../read/recall.ts";
 import { sendMessage } from "../message/send.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { errorText, shapeOutput } from "./tool-output.ts";
 
 /** Does it, and settles the call: what the session or the store refuses is told to the model. */
 export async function performAct(
-  context: Context,
+  deps: Deps,
   drive: Drive,
   call: { readonly id: string; readonly open: OpenCall; readonly actor: string },
   act: SessionAct,
 ): Promise<void> {
   try {
-    await perform(context, drive, call, act);
+    await perform(deps, drive, call, act);
   } catch (error) {
     if (!(error instanceof SkeinError) || !told.includes(error.code)) throw error;
     await drive.change({ do: "settle", call: call.id, status: "error", output: errorText(error) });
@@ -28,7 +28,7 @@ export async function performAct(
 const told: readonly SkeinError["code"][] = ["invalid", "not-found", "refused"];
 
 async function perform(
-  context: Context,
+  deps: Deps,
   drive: Drive,
   call: { readonly id: string; readonly open: OpenCall; readonly actor: string },
   act: SessionAct,
@@ -44,7 +44,7 @@ async function perform(
     }
     case "remember": {
       const { act: _, ...asked } = act;
-      const also = rememberBeside(context, asked);
+      const also = rememberBeside(deps, asked);
       const output = `later sessions will know ${act.kind} ${act.key}`;
       await drive.state();
       await drive.change({ ...settle, output }, { also });
@@ -59,7 +59,7 @@ async function perform(
       return;
     case "sleep": {
       const { forMs, reason } = act;
-      const untilMs = act.untilMs ?? (forMs === undefined ? undefined : context.store.now() + forMs);
+      const untilMs = act.untilMs ?? (forMs === undefined ? undefined : deps.store.now() + forMs);
       const until = untilMs === undefined ? {} : { untilMs };
       const why = reason === undefined ? {} : { reason };
       const output = "the session sleeps when this turn has ended";
@@ -67,21 +67,21 @@ async function perform(
       return;
     }
     case "recall": {
-      const found = await recall(context, drive.session, await drive.state(), act);
-      await drive.change({ ...settle, ...(await shapeOutput(context, found, call.open.seq)) });
+      const found = await recall(deps, drive.session, await drive.state(), act);
+      await drive.change({ ...settle, ...(await shapeOutput(deps, found, call.open.seq)) });
       return;
     }
     case "send": {
       const { act: _, to = null, text: value, ...message } = act;
       const { epoch, history } = drive.lease;
       const sender = { id: call.id, epoch, history, actor: call.actor };
-      await sendMessage(context, drive.session, { ...message, to, value }, sender);
+      await sendMessage(deps, drive.session, { ...message, to, value }, sender);
       return;
     }
     case "fork":
-      await (await import("../branch/children.ts")).forkChild(context, drive, call, act);
+      await (await import("../branch/children.ts")).forkChild(deps, drive, call, act);
       return;
     case "open":
-      await (await import("../branch/children.ts")).openChild(context, drive, call, act);
+      await (await import("../branch/children.ts")).openChild(deps, drive, call, act);
   }
 }

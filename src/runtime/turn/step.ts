@@ -18,7 +18,7 @@ import { judgeTool, rulesOf, type Crew } from "./run-context.ts";
 import { takeCalls, type Drive } from "./drive.ts";
 import { nextTaken } from "../read/inbox.ts";
 import { listen } from "./model-stream.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { safeJson } from "../log/redact.ts";
 import { errorText } from "./tool-output.ts";
 import { nothingStreamed, recordBroken } from "./broken-call.ts";
@@ -42,7 +42,7 @@ export interface Lesson {
 }
 
 export interface StepWorld {
-  readonly context: Context;
+  readonly deps: Deps;
   readonly drive: Drive;
   readonly crew: Crew;
   /** Aborted by an interrupt and by the loss of the lease. */
@@ -54,14 +54,14 @@ export interface StepWorld {
 
 /** What a request at this state would send. */
 export async function measure(step: StepWorld, state: State): Promise<Measured> {
-  const { context, drive, crew } = step;
-  const taken = await nextTaken(context.store, drive.session, state);
-  const rendered = await nextContext(context, drive.session, {
+  const { deps, drive, crew } = step;
+  const taken = await nextTaken(deps.store, drive.session, state);
+  const rendered = await nextContext(deps, drive.session, {
     state,
     settings: crew.settings,
     inputs: taken,
   });
-  const { tokens: estimated } = await context.tokenizer.estimate(rendered.parts);
+  const { tokens: estimated } = await deps.tokenizer.estimate(rendered.parts);
   const { lesson } = step;
   const tokens = lesson === null ? estimated : corrected(estimated, lesson.estimated, lesson.actual);
   return { context: rendered, atSeq: state.seq, inputs: taken, estimated, tokens };
@@ -93,8 +93,8 @@ export type Asked =
   | { readonly kind: "failed"; readonly error: ModelError };
 
 export async function takeStep(step: StepWorld, first: Measured): Promise<Asked> {
-  const { context, drive, crew } = step;
-  const { world } = context;
+  const { deps, drive, crew } = step;
+  const { world } = deps;
   const { facts, name: model } = crew.model;
   let measured = first;
   let outputTokensMax = 0;
@@ -121,11 +121,11 @@ export async function takeStep(step: StepWorld, first: Measured): Promise<Asked>
   const begun = world.now();
   const parts: readonly Part[] = measured.context.parts;
   const requestSeq = requested.headSeq;
-  const streamed = nothingStreamed(context);
+  const streamed = nothingStreamed(deps);
   try {
     const { signal } = step;
     const call = { parts, outputTokensMax, signal, requestSeq, streamed };
-    const answer = await listen(context, drive.session, crew.model, call);
+    const answer = await listen(deps, drive.session, crew.model, call);
     await respond(step, measured, answer, { ms: Math.max(0, world.now() - begun), requestSeq });
     return { kind: "answered" };
   } catch (error) {
@@ -134,7 +134,7 @@ export async function takeStep(step: StepWorld, first: Measured): Promise<Asked>
     const inputTokens = measured.tokens;
     const { model } = crew;
     const broken = { model, requestSeq, error, streamed, reserved, inputTokens, isStep: true };
-    await recordBroken(context, drive, broken);
+    await recordBroken(deps, drive, broken);
     return { kind: "failed", error };
   }
 }
@@ -145,15 +145,15 @@ async function respond(
   answer: Answer,
   { ms, requestSeq }: { readonly ms: number; readonly requestSeq: number },
 ): Promise<void> {
-  const { context, drive, crew } = step;
+  const { deps, drive, crew } = step;
   const { facts, name: model } = crew.model;
-  const usage = answer.usage ?? (await counted(context, measured, answer));
+  const usage = answer.usage ?? (await counted(deps, measured, answer));
   const costNanoUsd = costOf(facts.price, usage);
-  const sent = answer.sent === null ? {} : { sent: context.world.digest("", answer.sent) };
+  const sent = answer.sent === null ? {} : { sent: deps.world.digest("", answer.sent) };
   if (answer.usage !== null)
     step.lesson = { estimated: measured.estimated, actual: answer.usage.inputTokens };
   // Calls are judged by what they will run with.
-  const { blocks: answered, wrong } = storeAnswer(answer, (value) => safeJson(context.world, value));
+  const { blocks: answered, wrong } = storeAnswer(answer, (value) => safeJson(deps.world, value));
   const over = { do: "fail", model, requestSeq, error: "overtaken", retryable: false } as const;
   await drive.change(async (state) => {
     const { reserved, status } = state.standing;
@@ -189,7 +189,7 @@ async function judge(
   call: Called,
   unfit: string | undefined,
 ): Promise<Called> {
-  const { context, drive, crew } = step;
+  const { deps, drive, crew } = step;
   const tool = crew.tools.get(call.tool);
   const wrong = (reason: string): Called => ({ ...call, verdict: "error", reason });
   if (tool === undefined) {
@@ -200,28 +200,28 @@ async function judge(
   if (unfit !== undefined) return wrong(unfit);
   const checked = await tool.check(call.input);
   if (!checked.ok) return wrong(errorText(checked.message));
-  const rules = await rulesOf(context, drive.session, state, crew);
+  const rules = await rulesOf(deps, drive.session, state, crew);
   const { rule, reason } = judgeTool(rules, tool, { input: call.input, checked: checked.value });
   if (rule === "allow") return call;
   const why = reason === undefined || reason === null ? "" : `: ${reason}`;
   if (rule === "deny") return { ...call, verdict: "deny", reason: `not allowed${why}` };
-  const command = commandOf(tool, checked.value, await readBindings(context, drive.session, state));
+  const command = commandOf(tool, checked.value, await readBindings(deps, drive.session, state));
   if (command === undefined) return { ...call, verdict: "ask" };
   // What was allowed for good is written down as approved when it starts, if it still is then.
-  if (findApproval(await listApprovals(context), call.tool, command) !== undefined) return call;
+  if (findApproval(await listApprovals(deps), call.tool, command) !== undefined) return call;
   return { ...call, verdict: "ask", command };
 }
 
-function zoneNow({ context, crew }: StepWorld, state: State, tokens: number): Zoned {
+function zoneNow({ deps, crew }: StepWorld, state: State, tokens: number): Zoned {
   const { windowTokens } = crew.model.facts;
   const { contextFrom, lastTurn } = state.standing;
   const turns = lastTurn - contextFrom.turn;
-  const ageMs = Math.max(0, context.world.now() - contextFrom.at);
+  const ageMs = Math.max(0, deps.world.now() - contextFrom.at);
   return readZone({ tokens, windowTokens, turns, ageMs }, crew.rules.zones);
 }
 
 /** A provider that does not count is counted for. */
-async function counted(context: Context, measured: Measured, answer: Answer): Promise<Counted> {
-  const outputTokens = await context.tokenizer.count(JSON.stringify(answer.blocks));
+async function counted(deps: Deps, measured: Measured, answer: Answer): Promise<Counted> {
+  const outputTokens = await deps.tokenizer.count(JSON.stringify(answer.blocks));
   return { inputTokens: measured.tokens, outputTokens, estimated: true };
 }

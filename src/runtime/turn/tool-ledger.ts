@@ -14,7 +14,7 @@ import { readContent } from "../read/content.ts";
 import { judgeTool, rulesOf, type Crew } from "./run-context.ts";
 import type { Drive } from "./drive.ts";
 import { noteRest, watchCalls } from "./file-changes.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { pathRules, type CallRules } from "../govern/rules.ts";
 import { errorText, shapeOutput } from "./tool-output.ts";
 import { runTool, type Ran } from "./tool-run.ts";
@@ -23,7 +23,7 @@ import { momentOf } from "../read/lease-status.ts";
 import { readBindings } from "../read/bindings.ts";
 
 export interface LedgerWorld {
-  readonly context: Context;
+  readonly deps: Deps;
   readonly drive: Drive;
   readonly crew: Crew;
   readonly signal: AbortSignal;
@@ -68,15 +68,15 @@ export async function settleCalls(ledger: LedgerWorld, state: State): Promise<vo
 
 /** False when the session stands still or was interrupted, and nothing more is to be done. */
 async function runAll(ledger: LedgerWorld, ready: readonly Ready[]): Promise<boolean> {
-  const { drive, context, crew, signal } = ledger;
-  const watched = await watchCalls(context, crew.files, ready);
+  const { drive, deps, crew, signal } = ledger;
+  const watched = await watchCalls(deps, crew.files, ready);
   let going: readonly Ready[] = ready;
   let rules: CallRules | null = null;
   // Rules may have been set since the calls were requested or approved: those that hold now decide.
   const started = await drive.change(async (state) => {
     const denied: HeldBack[] = [];
     const approved: HeldBack[] = [];
-    const now = await rulesOf(context, drive.session, state, crew);
+    const now = await rulesOf(deps, drive.session, state, crew);
     rules = now;
     for (const entry of ready) {
       const held = await heldBackBy(ledger, { state, rules: now }, entry, entry.tool);
@@ -84,7 +84,7 @@ async function runAll(ledger: LedgerWorld, ready: readonly Ready[]): Promise<boo
     }
     going = ready.filter(({ id }) => !denied.some(({ call }) => call === id));
     const calls = going.map(({ id }) => id);
-    return { do: "start", calls, nowMs: context.world.now(), denied, approved };
+    return { do: "start", calls, nowMs: deps.world.now(), denied, approved };
   });
   if (started.state.standing.status !== "running") {
     await watched?.over();
@@ -103,7 +103,7 @@ async function runAll(ledger: LedgerWorld, ready: readonly Ready[]): Promise<boo
  * arguments are reported when it runs.
  */
 async function heldBackBy(
-  { context, drive }: LedgerWorld,
+  { deps, drive }: LedgerWorld,
   { state, rules }: { readonly state: State; readonly rules: CallRules },
   { input, open }: Entry,
   tool: Tool,
@@ -113,8 +113,8 @@ async function heldBackBy(
   const { rule, reason } = judgeTool(rules, tool, { input, checked: checked.value });
   if (rule === "deny") return { allow: false, reason: `not allowed${reason === null ? "" : `: ${reason}`}` };
   if (rule === "allow" || open.phase === "approved" || open.attempts > 0) return null;
-  const command = commandOf(tool, checked.value, await readBindings(context, drive.session, state));
-  const saved = command && findApproval(await listApprovals(context), tool.name, command);
+  const command = commandOf(tool, checked.value, await readBindings(deps, drive.session, state));
+  const saved = command && findApproval(await listApprovals(deps), tool.name, command);
   if (saved !== undefined) return { allow: true, reason: `always allowed: ${saved.name}` };
   const late = "not run: a rule set since the request asks for approval of this call; request it again";
   return { allow: false, reason: late };
@@ -122,20 +122,20 @@ async function heldBackBy(
 
 /** The same for a session tool, which is settled here if it may not run. */
 async function isHeldBack(ledger: LedgerWorld, entry: Entry, tool: Tool): Promise<boolean> {
-  const { context, drive, crew } = ledger;
+  const { deps, drive, crew } = ledger;
   const state = await drive.state();
-  const rules = await rulesOf(context, drive.session, state, crew);
+  const rules = await rulesOf(deps, drive.session, state, crew);
   const held = await heldBackBy(ledger, { state, rules }, entry, tool);
   if (held === null) return false;
   const denied = [{ call: entry.id, reason: held.reason }];
-  await drive.change({ do: "start", calls: [], nowMs: context.world.now(), denied });
+  await drive.change({ do: "start", calls: [], nowMs: deps.world.now(), denied });
   return true;
 }
 
-async function readEntries({ context, drive, crew }: LedgerWorld, state: State): Promise<Entry[]> {
+async function readEntries({ deps, drive, crew }: LedgerWorld, state: State): Promise<Entry[]> {
   const entries: Entry[] = [];
   for (const [id, open] of state.mind.calls.entries()) {
-    const content = (await readContent(context.store, drive.session, open.seq)) as
+    const content = (await readContent(deps.store, drive.session, open.seq)) as
       | { input?: unknown }
       | undefined;
     entries.push({ id, open, input: content?.input, tool: crew.tools.get(open.tool) });
@@ -144,7 +144,7 @@ async function readEntries({ context, drive, crew }: LedgerWorld, state: State):
 }
 
 async function actOn(
-  { context, drive, crew }: LedgerWorld,
+  { deps, drive, crew }: LedgerWorld,
   { id, open, input }: Entry,
   tool: Extract<Tool, { effect: "session" }>,
 ): Promise<void> {
@@ -153,7 +153,7 @@ async function actOn(
     await drive.change({ do: "settle", call: id, status: "error", output: errorText(checked.message) });
     return;
   }
-  await performAct(context, drive, { id, open, actor: crew.actor }, tool.act(checked.value));
+  await performAct(deps, drive, { id, open, actor: crew.actor }, tool.act(checked.value));
 }
 
 /** The tool is no longer there: unbound since, or of another program. */
@@ -167,20 +167,20 @@ const isCutOff = ({ open }: Entry): boolean => open.phase === "started" && open.
 
 /** Whether it certainly did not happen. If it certainly did, it is settled so. */
 async function isUndone(ledger: LedgerWorld, { id, open, tool, input }: Entry): Promise<boolean> {
-  const { context, drive, signal } = ledger;
+  const { deps, drive, signal } = ledger;
   if (tool === undefined || tool.effect === "session") return false;
   const checked = await tool.check(input);
   if (!checked.ok) return false;
   const ask = () => tool.probe?.(drive.key(open.seq), { input: checked.value, signal }).catch(() => null);
   let probed = await ask();
   // An earlier holder that is still there may be about to run it: asked again once it must have stopped.
-  const waitMs = drive.lease.aloneFromMs - momentOf(context.world).steadyMs;
+  const waitMs = drive.lease.aloneFromMs - momentOf(deps.world).steadyMs;
   if (probed?.outcome === "not-done" && waitMs > 0) {
-    await context.world.sleep(waitMs, signal);
+    await deps.world.sleep(waitMs, signal);
     probed = signal.aborted ? null : await ask();
   }
   if (probed?.outcome === "done") {
-    const shaped = await shapeOutput(context, probed.output ?? "it had been done", open.seq);
+    const shaped = await shapeOutput(deps, probed.output ?? "it had been done", open.seq);
     await settleResult(drive, { do: "settle", call: id, ...shaped, status: "ok" });
   }
   return probed?.outcome === "not-done";
@@ -202,8 +202,8 @@ async function runEntry(
   { id, open, tool, input }: Ready,
   { watched, rules }: { readonly watched: WatchedCalls | undefined; readonly rules: CallRules | null },
 ): Promise<"settled" | "left"> {
-  const { context, drive, signal } = ledger;
-  const { world } = context;
+  const { deps, drive, signal } = ledger;
+  const { world } = deps;
   const checked = await tool.check(input);
   if (!checked.ok) {
     await drive.change({ do: "settle", call: id, status: "error", output: errorText(checked.message) });
@@ -224,7 +224,7 @@ async function runEntry(
   let ended: Promise<unknown> = Promise.resolve();
   const run: OuterTool["run"] = (...given) => (ended = tool.run(...given));
   const ran: Ran | null = await runTool(
-    context,
+    deps,
     Object.create(tool, { run: { value: run } }) as OuterTool,
     checked.value,
     call,

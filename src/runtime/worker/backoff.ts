@@ -9,7 +9,7 @@ import { dueOf, heldBy } from "../../core/trigger/schedule.ts";
 import type { State } from "../../core/state.ts";
 import { errorText } from "../../core/first-error.ts";
 import type { WorkerRow } from "../../store/port.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import type { Told } from "./worker.ts";
 import { isFree } from "../read/lease-status.ts";
 import { agentOf } from "../workspace/session-agent.ts";
@@ -65,8 +65,8 @@ function mayPass(error: unknown): boolean {
   return typeof code !== "string" || !lasting.includes(code);
 }
 
-export function makeTrials(context: Context, worker: string, tell: (told: Told) => void): Trials {
-  const { writer, store } = context;
+export function makeTrials(deps: Deps, worker: string, tell: (told: Told) => void): Trials {
+  const { writer, store } = deps;
   const trials = new Map<SessionId, Trial>();
 
   /** Those that nobody needs to remember any more. */
@@ -77,14 +77,14 @@ export function makeTrials(context: Context, worker: string, tell: (told: Told) 
 
   async function modelOfSession(session: SessionId): Promise<string | undefined> {
     const state = await writer.current(session);
-    const { agent } = await agentOf(context, session, state);
+    const { agent } = await agentOf(deps, session, state);
     return state.standing.model ?? agent?.model;
   }
 
   /** Its model cannot be had here, for want of a key or of a provider: only a person can change that. */
   async function lacksModel(session: SessionId, error: unknown): Promise<boolean> {
     if (!(error instanceof SkeinError)) return false;
-    return modelOf(context, await modelOfSession(session)).then(
+    return modelOf(deps, await modelOfSession(session)).then(
       () => false,
       (cause: unknown) => cause instanceof SkeinError,
     );
@@ -93,7 +93,7 @@ export function makeTrials(context: Context, worker: string, tell: (told: Told) 
   /** Whether none of them has all places taken, or a limit in the way. */
   async function haveRoom(workers: readonly WorkerRow[], session: SessionId): Promise<boolean> {
     const [row] = await store.scheduled([session]);
-    const leased = (await store.leased()).filter(({ lease }) => !isFree(context, lease));
+    const leased = (await store.leased()).filter(({ lease }) => !isFree(deps, lease));
     const runs = (name: string): number =>
       leased.filter(({ lease }) => `${lease?.holder}@`.startsWith(`${name}@`)).length;
     const limits = workers.flatMap((one) => one.limits);
@@ -141,7 +141,7 @@ export function makeTrials(context: Context, worker: string, tell: (told: Told) 
       return Math.min(Infinity, ...times.filter((atMs) => atMs > store.now()));
     },
     async check(session) {
-      if ((trials.get(session)?.times ?? 0) > 0) await modelOf(context, await modelOfSession(session));
+      if ((trials.get(session)?.times ?? 0) > 0) await modelOf(deps, await modelOfSession(session));
     },
     async failed(session, error) {
       const code = error instanceof SkeinError ? error.code : null;

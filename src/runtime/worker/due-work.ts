@@ -6,7 +6,7 @@ import { spanText } from "../../core/govern/policy.ts";
 import { dueOf, expiryOf } from "../../core/trigger/schedule.ts";
 import type { State } from "../../core/state.ts";
 import { giveUp } from "../message/deliver.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { indexEntryOf } from "../log/session-index.ts";
 import { fireDue, ifOvertaken } from "../trigger/fire.ts";
 
@@ -14,15 +14,15 @@ import { fireDue, ifOvertaken } from "../trigger/fire.ts";
  * Does for a session what is due by the clock. Resolves to when it is due next; 0 when there is something to
  * run. What the index said of it is put right.
  */
-export async function attend(context: Context, session: SessionId): Promise<number | null> {
-  const { writer, store } = context;
+export async function attend(deps: Deps, session: SessionId): Promise<number | null> {
+  const { writer, store } = deps;
   const before = await writer.current(session);
-  await wake(context, session, before);
-  if (before.standing.status !== "suspended") await fireDue(context, session, before);
-  await expire(context, session, before);
-  await suspendOverdue(context, session, before);
+  await wake(deps, session, before);
+  if (before.standing.status !== "suspended") await fireDue(deps, session, before);
+  await expire(deps, session, before);
+  await suspendOverdue(deps, session, before);
   const overdue = [...before.standing.requests.values()].some(({ deadlineMs }) => deadlineMs <= store.now());
-  if (overdue) await giveUp(context, session);
+  if (overdue) await giveUp(deps, session);
   const after = await writer.current(session);
   // Nothing was written, so nothing has put the index right: it may stem from an earlier layout.
   if (after.seq === before.seq)
@@ -31,7 +31,7 @@ export async function attend(context: Context, session: SessionId): Promise<numb
 }
 
 /** Closes a session that was opened to expire, once nothing was written to it for so long. */
-async function expire({ store, writer }: Context, session: SessionId, before: State): Promise<void> {
+async function expire({ store, writer }: Deps, session: SessionId, before: State): Promise<void> {
   const isOver = (state: State): boolean => {
     const expiresMs = expiryOf(state);
     return expiresMs !== null && expiresMs <= store.now() && dueOf(state) !== 0;
@@ -57,7 +57,7 @@ export function isOverdue(state: State, nowMs: number): boolean {
  * Suspends a session whose deadline has passed, and then takes the deadline away, so that whoever lets it go
  * on is not stopped again. Whoever dies in between leaves it suspended; at worst it is suspended once more.
  */
-async function suspendOverdue({ store, writer }: Context, session: SessionId, before: State): Promise<void> {
+async function suspendOverdue({ store, writer }: Deps, session: SessionId, before: State): Promise<void> {
   const deadline = before.standing.labels.get(deadlineLabel);
   if (!isOverdue(before, store.now()) || deadline === undefined) return;
   const actor = "system";
@@ -72,7 +72,7 @@ async function suspendOverdue({ store, writer }: Context, session: SessionId, be
   await writer.change(session, relabel, { actor }).catch(ifOvertaken);
 }
 
-async function wake({ store, writer }: Context, session: SessionId, { standing }: State): Promise<void> {
+async function wake({ store, writer }: Deps, session: SessionId, { standing }: State): Promise<void> {
   const untilMs = standing.sleep?.untilMs ?? null;
   if (standing.status !== "sleeping" || untilMs === null || untilMs > store.now()) return;
   const text = `The time you slept until has come: ${new Date(untilMs).toISOString()}.`;

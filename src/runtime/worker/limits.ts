@@ -2,20 +2,20 @@
 import { limitsOf } from "../../core/govern/policy.ts";
 import type { RunLimit } from "../../core/trigger/schedule.ts";
 import { agentLimits } from "../workspace/agents.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { workspaceHead } from "../read/known-heads.ts";
 import { followedPolicies } from "../workspace/policies.ts";
 
 /** Gives all that hold now. They are read again when something was written to the workspace's log. */
-export function makeLimits(context: Context, own: readonly RunLimit[]): () => Promise<readonly RunLimit[]> {
-  const { store } = context;
+export function makeLimits(deps: Deps, own: readonly RunLimit[]): () => Promise<readonly RunLimit[]> {
+  const { store } = deps;
   let seen = "";
   let limits: readonly RunLimit[] = own;
   return async () => {
     const { seq, hash } = await workspaceHead(store);
     if (`${seq} ${hash}` === seen) return limits;
-    const policies = limitsOf(await followedPolicies(context));
-    limits = [...own, ...policies, ...(await agentLimits(context))];
+    const policies = limitsOf(await followedPolicies(deps));
+    limits = [...own, ...policies, ...(await agentLimits(deps))];
     seen = `${seq} ${hash}`;
     return limits;
   };

@@ -3,15 +3,15 @@ import { SkeinError } from "../../core/error.ts";
 import { checkLists, checkTexts } from "../../core/option-check.ts";
 import { limit } from "../../core/limit.ts";
 import { checkLimit } from "../../core/trigger/schedule.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { checkHolder } from "../log/redact.ts";
 import { sources } from "../trigger/sources.ts";
 import { Worker, type WorkOptions } from "./worker.ts";
 
 /** How many workers each engine has had: those after the first have a number. */
-const counts = new WeakMap<Context, number>();
+const counts = new WeakMap<Deps, number>();
 
-export function startWork(context: Context, options: WorkOptions): Worker {
+export function startWork(deps: Deps, options: WorkOptions): Worker {
   const { concurrency = 1, limits = [] } = options;
   if (!Number.isInteger(concurrency) || concurrency < 1 || concurrency > limit.concurrencyMax) {
     throw new SkeinError("invalid", `work: concurrency is ${concurrency}`, {
@@ -20,15 +20,15 @@ export function startWork(context: Context, options: WorkOptions): Worker {
   }
   checkLists("work", { limits });
   checkTexts("work", { name: options.name });
-  checkHolder(context.world, options.name ?? "");
+  checkHolder(deps.world, options.name ?? "");
   for (const one of limits) checkLimit(one, "work: limits");
-  if (context.models === undefined) {
+  if (deps.models === undefined) {
     throw new SkeinError("unavailable", "work: this engine was opened without models", {
       hint: "give openEngine the option models",
     });
   }
-  const count = (counts.get(context) ?? 0) + 1;
-  counts.set(context, count);
-  const name = options.name ?? (count === 1 ? context.holder : `${context.holder}+${count}`);
-  return new Worker(context, { ...options, name }, sources);
+  const count = (counts.get(deps) ?? 0) + 1;
+  counts.set(deps, count);
+  const name = options.name ?? (count === 1 ? deps.holder : `${deps.holder}+${count}`);
+  return new Worker(deps, { ...options, name }, sources);
 }

@@ -21,7 +21,7 @@ import { errorText } from "../../core/first-error.ts";
 import type { DueRow } from "../../store/port.ts";
 import { deliverAll } from "../message/deliver.ts";
 import { makeHeadLister, type HeadLister } from "../govern/anchor.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import type { Ran } from "../turn/runner.ts";
 import { attend, isOverdue } from "./due-work.ts";
 import { makeLimits } from "./limits.ts";
@@ -109,7 +109,7 @@ const restMsMax = 100;
 
 export class Worker implements AsyncDisposable {
   readonly name: string;
-  readonly #context: Context;
+  readonly #deps: Deps;
   readonly #options: WorkOptions;
   readonly #concurrency: number;
   readonly #watches: Watches;
@@ -129,26 +129,26 @@ export class Worker implements AsyncDisposable {
   readonly #heads: HeadLister;
   #nextListMs: number | null = null;
 
-  constructor(context: Context, options: WorkOptions, sources: readonly Source[]) {
-    this.#context = context;
+  constructor(deps: Deps, options: WorkOptions, sources: readonly Source[]) {
+    this.#deps = deps;
     this.#options = options;
-    this.name = options.name ?? context.holder;
+    this.name = options.name ?? deps.holder;
     this.#concurrency = options.concurrency ?? concurrencyDefault;
-    this.#sinceMs = context.store.now();
-    this.#limits = makeLimits(context, options.limits ?? []);
-    this.#trials = makeTrials(context, this.name, (told) => this.#tell(told));
-    this.#heads = makeHeadLister(context);
-    this.#watches = makeWatches(context, sources, (session, text) =>
+    this.#sinceMs = deps.store.now();
+    this.#limits = makeLimits(deps, options.limits ?? []);
+    this.#trials = makeTrials(deps, this.name, (told) => this.#tell(told));
+    this.#heads = makeHeadLister(deps);
+    this.#watches = makeWatches(deps, sources, (session, text) =>
       this.#tell({ told: "trouble", session, text }),
     );
     // A reason is given, for without one each would be made anew, with where it was made.
-    this.#unwatch = context.store.watch(() => this.#news.abort("appended"));
+    this.#unwatch = deps.store.watch(() => this.#news.abort("appended"));
     this.#loop = this.#work();
   }
 
   /** A name of one's own does not tell which process it is, and so not that it is gone. */
   #holder(): string {
-    const { self } = this.#context.world;
+    const { self } = this.#deps.world;
     return self === undefined || this.name.startsWith(self) ? this.name : `${this.name}@${self}`;
   }
 
@@ -164,7 +164,7 @@ export class Worker implements AsyncDisposable {
   }
 
   async #work(): Promise<void> {
-    const { world } = this.#context;
+    const { world } = this.#deps;
     while (!this.#over.signal.aborted) {
       this.#news = new AbortController();
       const beganMs = world.now();
@@ -183,7 +183,7 @@ export class Worker implements AsyncDisposable {
 
   /** One look at what is due. Resolves to how long there is nothing to look at, if nothing is appended. */
   async #look(): Promise<number> {
-    const { store } = this.#context;
+    const { store } = this.#deps;
     const limits = await this.#limits();
     await this.#beat(limits);
     const beside =
@@ -221,7 +221,7 @@ export class Worker implements AsyncDisposable {
   }
 
   async #due(nowMs: number): Promise<readonly DueRow[]> {
-    const { store } = this.#context;
+    const { store } = this.#deps;
     const { only } = this.#options;
     if (only === undefined) return store.due(this.#page(nowMs));
     const rows = await store.scheduled(only());
@@ -243,7 +243,7 @@ export class Worker implements AsyncDisposable {
 
   /** What the dead of this machine left behind: nobody has to wait until their leases run out. */
   #left(leased: readonly DueRow[]): DueRow[] {
-    const nowMs = this.#context.store.now();
+    const nowMs = this.#deps.store.now();
     return leased.filter(
       ({ session, due, lease }) =>
         due === 0 && lease !== null && lease.untilMs > nowMs && this.#isFree(lease) && this.#isMine(session),
@@ -251,7 +251,7 @@ export class Worker implements AsyncDisposable {
   }
 
   #isFree(lease: DueRow["lease"]): boolean {
-    return isFree(this.#context, lease);
+    return isFree(this.#deps, lease);
   }
 
   /** Does what time brings about, and gives those that have something to run. */
@@ -276,8 +276,8 @@ export class Worker implements AsyncDisposable {
   /** What is still due by the clock after it was attended to is left alone for a while. */
   async #attendOne(session: SessionId): Promise<void> {
     try {
-      const dueMs = await attend(this.#context, session);
-      if (dueMs !== null && dueMs !== 0 && dueMs <= this.#context.store.now()) this.#trials.pause(session);
+      const dueMs = await attend(this.#deps, session);
+      if (dueMs !== null && dueMs !== 0 && dueMs <= this.#deps.store.now()) this.#trials.pause(session);
     } catch (error) {
       await this.#trials.failed(session, error);
     }
@@ -285,7 +285,7 @@ export class Worker implements AsyncDisposable {
 
   /** Begins to run what may be run. False when something turned out to have nothing to do. */
   async #start({ limits, others, ready, cut }: Seen): Promise<boolean> {
-    const { store } = this.#context;
+    const { store } = this.#deps;
     const going = (): DueRow[] => [...others, ...[...this.#running.values()].map(({ row }) => row)];
     const free = (): number => this.#concurrency - this.#running.size;
     let sure = await this.#begin(choose(ready, going(), { limits, most: free() }) as readonly DueRow[]);
@@ -306,8 +306,8 @@ export class Worker implements AsyncDisposable {
       if (this.#over.signal.aborted) return true;
       const { session } = row;
       try {
-        const state = await this.#context.writer.current(session);
-        if (dueOf(state) === 0 && !isOverdue(state, this.#context.store.now())) this.#run(row, state);
+        const state = await this.#deps.writer.current(session);
+        if (dueOf(state) === 0 && !isOverdue(state, this.#deps.store.now())) this.#run(row, state);
         else {
           sure = false;
           await this.#attendOne(session);
@@ -340,7 +340,7 @@ export class Worker implements AsyncDisposable {
     if (ready.length === 0) return;
     for (const [session, { row, turn, stop }] of this.#running) {
       if (stop.signal.aborted) continue;
-      const { standing } = await this.#context.writer.current(session);
+      const { standing } = await this.#deps.writer.current(session);
       if (standing.lastTurn <= turn) continue;
       const rows = [...this.#running.values()].map((one) => one.row);
       const without = [...rows.filter((one) => one !== row), ...others];
@@ -375,7 +375,7 @@ export class Worker implements AsyncDisposable {
     let began = false;
     const admit = async (): Promise<boolean> => {
       // Somebody else may have done it all since it was looked at.
-      const isDue = dueOf(await this.#context.writer.current(session)) === 0;
+      const isDue = dueOf(await this.#deps.writer.current(session)) === 0;
       began = isDue && (await this.#hasRoom(row));
       if (began) await this.#tellBegan(session);
       return began;
@@ -385,7 +385,7 @@ export class Worker implements AsyncDisposable {
     const run = async (): Promise<void> => {
       try {
         await this.#trials.check(session);
-        const ran = await this.#context.runs.run(session, options);
+        const ran = await this.#deps.runs.run(session, options);
         if (!began) return;
         this.#trials.passed(session);
         await this.#tellEnded(session, ran, spent);
@@ -405,7 +405,7 @@ export class Worker implements AsyncDisposable {
   async #hasRoom(row: DueRow): Promise<boolean> {
     const limits = await this.#limits();
     if (limits.length === 0) return true;
-    const leased = (await this.#context.store.leased()).filter(({ lease }) => !this.#isFree(lease));
+    const leased = (await this.#deps.store.leased()).filter(({ lease }) => !this.#isFree(lease));
     const mine = leased.find(({ session }) => session === row.session);
     const before = leased.filter(({ lease }) => (lease?.order ?? 0) < (mine?.lease?.order ?? Infinity));
     const earlier = before.filter(({ session }) => session !== row.session);
@@ -413,7 +413,7 @@ export class Worker implements AsyncDisposable {
   }
 
   async #beat(limits: readonly RunLimit[], untilMs?: number): Promise<void> {
-    const { store, world } = this.#context;
+    const { store, world } = this.#deps;
     const nowMs = world.now();
     const said = JSON.stringify(limits);
     // A clock that was set back must not keep it silent.
@@ -426,15 +426,15 @@ export class Worker implements AsyncDisposable {
   }
 
   async #deliver(): Promise<void> {
-    const nowMs = this.#context.world.now();
+    const nowMs = this.#deps.world.now();
     if (nowMs < this.#nextDeliveryMs && nowMs > this.#nextDeliveryMs - 2 * deliverMs) return;
     this.#nextDeliveryMs = nowMs + deliverMs;
-    await deliverAll(this.#context);
+    await deliverAll(this.#deps);
   }
 
   /** The newest list says when the next is due, whichever process made it: no leader is needed. */
   async #listHeads(): Promise<void> {
-    const nowMs = this.#context.world.now();
+    const nowMs = this.#deps.world.now();
     const dueMs = (this.#nextListMs ??= nowMs + listMs);
     if (nowMs < dueMs && nowMs > dueMs - 2 * listMs) return;
     this.#nextListMs = nowMs + listMs;
@@ -450,19 +450,19 @@ export class Worker implements AsyncDisposable {
     await this.#watches.stop();
     const ended = new AbortController();
     const all = Promise.all([...this.#running.values()].map(({ done }) => done)).then(() => ended.abort());
-    await Promise.race([all, this.#context.world.sleep(limit.closeGraceMs, ended.signal)]);
+    await Promise.race([all, this.#deps.world.sleep(limit.closeGraceMs, ended.signal)]);
     await this.#beat([], 0).catch(() => undefined);
   }
 
   async #tellBegan(session: SessionId): Promise<void> {
     if (this.#options.tell === undefined) return;
-    const by = await reasonOf(this.#context.store, session).catch(() => null);
+    const by = await reasonOf(this.#deps.store, session).catch(() => null);
     this.#tell({ told: "began", session, by });
   }
 
   async #tellEnded(session: SessionId, ran: Ran, spent: Spend): Promise<void> {
     if (this.#options.tell === undefined) return;
-    const { writer, store } = this.#context;
+    const { writer, store } = this.#deps;
     const outcome = await outcomeOf(store, session).catch(() => null);
     const now = spendOf(await writer.current(session));
     const cost = {

@@ -12,7 +12,7 @@ import type { Store } from "../../store/port.ts";
 import { contentOf } from "../read/content.ts";
 import { workspaceHead } from "../read/known-heads.ts";
 import { checkMeant, safeJson } from "../log/redact.ts";
-import { writeOnce, type WorkspaceContext } from "../log/workspace-log.ts";
+import { writeOnce, type WorkspaceDeps } from "../log/workspace-log.ts";
 
 export interface AgentVersion {
   readonly name: string;
@@ -36,11 +36,8 @@ export interface AgentSummary {
 }
 
 /** Adds a version. The definition that is the newest version already is no new one. */
-export async function addAgent(
-  context: WorkspaceContext,
-  definition: AgentDefinition,
-): Promise<AgentVersion> {
-  const { store, world } = context;
+export async function addAgent(deps: WorkspaceDeps, definition: AgentDefinition): Promise<AgentVersion> {
+  const { store, world } = deps;
   const given = checkAgent(definition);
   // What is said to a model may do without a secret; what the program goes by may not.
   const { instructions: _, description: __, ...meant } = given;
@@ -48,7 +45,7 @@ export async function addAgent(
   const checked = safeJson(world, given);
   const digest = agentDigest(world.digest, checked);
   let version = 0;
-  const before = await writeOnce(context, async () => {
+  const before = await writeOnce(deps, async () => {
     const newest = await newestOf(store, checked.name);
     version = newest?.version ?? 0;
     // After a lost answer this is also how the version that was written after all is found.
@@ -63,8 +60,8 @@ export async function addAgent(
 }
 
 /** The newest version of each agent, by name. */
-export async function listAgents(context: { readonly store: Store }): Promise<AgentSummary[]> {
-  const { store } = context;
+export async function listAgents(deps: { readonly store: Store }): Promise<AgentSummary[]> {
+  const { store } = deps;
   const newest = new Map<string, Defined>();
   for await (const defined of definitions(store, { reverse: false })) newest.set(defined.name, defined);
   const summaries: AgentSummary[] = [];
@@ -90,11 +87,11 @@ export async function agentLimits({ store }: { readonly store: Store }): Promise
 
 /** One version, by default the newest. Rejects with `not-found`, or `refused` when its text is gone. */
 export async function showAgent(
-  context: { readonly store: Store },
+  deps: { readonly store: Store },
   name: string,
   version?: number,
 ): Promise<AgentVersion> {
-  const { store } = context;
+  const { store } = deps;
   const known = new Set<string>();
   let newest = 0;
   for await (const defined of definitions(store, { reverse: true })) {

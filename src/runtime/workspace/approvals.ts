@@ -15,7 +15,7 @@ import type { Bound, Tool } from "../../tool/port.ts";
 import type { Also } from "../log/workspace-effects.ts";
 import { contentOf } from "../read/content.ts";
 import { workspaceHead } from "../read/known-heads.ts";
-import { writeOnce, type WorkspaceContext } from "../log/workspace-log.ts";
+import { writeOnce, type WorkspaceDeps } from "../log/workspace-log.ts";
 
 export interface Approval {
   readonly name: string;
@@ -69,12 +69,12 @@ export const findApproval = (
 
 /** Writes approvals for these commands in the same append as the answer that allows them. */
 export function saveBeside(
-  context: WorkspaceContext,
+  deps: WorkspaceDeps,
   commands: readonly { readonly tool: string; readonly command: SavedCommand }[],
 ): Also {
   return async () => {
-    const { seq, hash } = await workspaceHead(context.store);
-    const known = await listApprovals(context);
+    const { seq, hash } = await workspaceHead(deps.store);
+    const known = await listApprovals(deps);
     const fresh = commands.filter(({ tool, command }) => findApproval(known, tool, command) === undefined);
     if (known.length + fresh.length > limit.approvalsMax) {
       throw new SkeinError("refused", `a workspace holds at most ${limit.approvalsMax} saved approvals`, {
@@ -91,10 +91,10 @@ export function saveBeside(
 }
 
 /** From now on the command is asked about again, where a rule asks. */
-export async function revokeApproval(context: WorkspaceContext, name: string): Promise<void> {
+export async function revokeApproval(deps: WorkspaceDeps, name: string): Promise<void> {
   let asked = false;
-  await writeOnce(context, async () => {
-    const all = await listApprovals(context);
+  await writeOnce(deps, async () => {
+    const all = await listApprovals(deps);
     if (all.some((one) => one.name === name)) {
       asked = true;
       return [{ type: "approval.revoked", body: { name } }];

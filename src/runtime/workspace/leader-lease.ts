@@ -5,7 +5,7 @@
  */
 import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { seal } from "../log/seal.ts";
 import { holds, workspaceHead, type Noted } from "../read/known-heads.ts";
 import { isFree, isWithin, momentOf } from "../read/lease-status.ts";
@@ -24,16 +24,16 @@ const renewals = 3;
 
 /** Null while another process has it, or got it first. */
 export async function takeDuty(
-  context: Context,
+  deps: Deps,
   { name, leaseMs = leaseMsUsual }: { readonly name: string; readonly leaseMs?: number },
 ): Promise<Duty | null> {
-  const { store, world, writer } = context;
+  const { store, world, writer } = deps;
   const head = await store.head(store.workspace);
   // Without a word in the log nobody has set anything to be done.
-  if (head === undefined || !isFree(context, head.lease)) return null;
+  if (head === undefined || !isFree(deps, head.lease)) return null;
   // A process may have several engines: each is another one here.
   const mark = Buffer.from(world.random(6)).toString("base64url");
-  const holder = `${name}-${mark}@${context.holder}`;
+  const holder = `${name}-${mark}@${deps.holder}`;
   const asked = momentOf(world);
   const { drafts } = seal(world, [{ type: "lease.taken", body: { holder, leaseMs } }], sealing);
   const expect = { seq: head.seq, hash: head.hash };
@@ -42,7 +42,7 @@ export async function takeDuty(
     const [taken] = await writer.commit([{ session: store.workspace, expect, drafts, lease }]);
     if (taken === undefined) return null;
     const record = { seq: taken.firstSeq, hash: taken.hashes[0] ?? "" };
-    return holdDuty(context, record, { leaseMs, asked });
+    return holdDuty(deps, record, { leaseMs, asked });
   } catch (error) {
     if (error instanceof SkeinError && error.code === "conflict") return null;
     throw error;
@@ -55,17 +55,17 @@ const sealing = { actor: "system", key: null };
  * Whether what is written now is written under the lease that this record took. After a rollback of the store
  * another process may hold a lease with the same epoch.
  */
-export async function isOnDuty({ store }: Pick<Context, "store">, taken: Noted): Promise<boolean> {
+export async function isOnDuty({ store }: Pick<Deps, "store">, taken: Noted): Promise<boolean> {
   if ((await store.head(store.workspace))?.epoch !== taken.seq) return false;
   return holds(store, store.workspace, taken);
 }
 
 function holdDuty(
-  context: Context,
+  deps: Deps,
   taken: Noted,
   { leaseMs, asked }: { readonly leaseMs: number; readonly asked: ReturnType<typeof momentOf> },
 ): Duty {
-  const { store, world } = context;
+  const { store, world } = deps;
   const { seq: epoch } = taken;
   const lost = new AbortController();
   let heldFrom = asked;
@@ -77,7 +77,7 @@ function holdDuty(
       const from = momentOf(world);
       try {
         const isRenewed = await store.renew(store.workspace, epoch, leaseMs);
-        if (!isRenewed || !(await isOnDuty(context, taken))) return lost.abort();
+        if (!isRenewed || !(await isOnDuty(deps, taken))) return lost.abort();
         heldFrom = from;
       } catch {
         // It may be renewed the next time, if it lasts so long.
@@ -92,10 +92,10 @@ function holdDuty(
     const { drafts } = seal(world, [{ type: "lease.released", body: { epoch } }], sealing);
     for (let tries = 0; tries < limit.conflictRetriesMax; tries++) {
       const { seq, hash } = await workspaceHead(store);
-      if (!(await isOnDuty(context, taken))) return;
+      if (!(await isOnDuty(deps, taken))) return;
       const part = { session: store.workspace, expect: { seq, hash }, epoch, drafts };
       try {
-        await context.writer.commit([{ ...part, lease: "release" }]);
+        await deps.writer.commit([{ ...part, lease: "release" }]);
         return;
       } catch (error) {
         if (!(error instanceof SkeinError) || error.code !== "conflict") throw error;

@@ -24,7 +24,7 @@ import type { State } from "../../core/state.ts";
 import type { Store } from "../../store/port.ts";
 import type { AlsoChange, Beside } from "../log/workspace-effects.ts";
 import { readContent } from "../read/content.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { writeWorkspace } from "../log/workspace-log.ts";
 import { agentOf } from "./session-agent.ts";
 
@@ -33,19 +33,19 @@ import { agentOf } from "./session-agent.ts";
  * follows from its items being replaced or retracted. Of a change with very many items the rest comes right
  * after it.
  */
-export function memoryBeside(context: Context, change: AlsoChange): Promise<Beside | null> | null {
-  return change.drafts.some(isOfItem) ? besideItems(context, change) : null;
+export function memoryBeside(deps: Deps, change: AlsoChange): Promise<Beside | null> | null {
+  return change.drafts.some(isOfItem) ? besideItems(deps, change) : null;
 }
 
 const isOfItem = ({ type }: DraftEvent): boolean => type === "item.recorded" || type === "item.retracted";
 
-async function besideItems(context: Context, change: AlsoChange): Promise<Beside | null> {
+async function besideItems(deps: Deps, change: AlsoChange): Promise<Beside | null> {
   const { session, state, drafts } = change;
   const items = drafts.filter(isOfItem);
-  const rules = await rulesOf(context, session, state);
-  const owners = rules.length === 0 ? noOwners : await ownersOf(context, session, state);
+  const rules = await rulesOf(deps, session, state);
+  const owners = rules.length === 0 ? noOwners : await ownersOf(deps, session, state);
   const given = { session, firstSeq: state.seq + 1, drafts, rules, owners };
-  const folded = await context.memory.fold().catch(ifDamaged);
+  const folded = await deps.memory.fold().catch(ifDamaged);
   if (folded === undefined) return null;
   const { memory, ...head } = folded;
   const events = memoryDrafts(memory, given);
@@ -53,9 +53,9 @@ async function besideItems(context: Context, change: AlsoChange): Promise<Beside
   if (events.length > 0 && events.length <= room) return { ...head, events };
   const named = items.map(({ body }) => body as Named);
   const after = async (): Promise<void> => {
-    if (events.length > room) await writeRest(context, given);
-    const now = (await context.store.head(context.store.workspace))?.seq ?? 0;
-    if (now !== head.headSeq) await mend(context, session, named);
+    if (events.length > room) await writeRest(deps, given);
+    const now = (await deps.store.head(deps.store.workspace))?.seq ?? 0;
+    if (now !== head.headSeq) await mend(deps, session, named);
   };
   return { ...head, events: events.slice(0, room), after };
 }
@@ -65,7 +65,7 @@ export const principalOf = (actor: string): string | null => /^user:(prn_.+)$/.e
 
 /** Whom a session works for: its agent, and the person who opened it. */
 export async function ownersOf(
-  { store }: Context,
+  { store }: Deps,
   session: SessionId,
   { standing }: State,
 ): Promise<MemoryOwners> {
@@ -81,10 +81,10 @@ export function ifDamaged(error: unknown): undefined {
 const noOwners: MemoryOwners = { agent: null, user: null };
 
 /** What had no room in one append, as many times as it takes. */
-async function writeRest(context: Context, given: Parameters<typeof memoryDrafts>[1]): Promise<void> {
+async function writeRest(deps: Deps, given: Parameters<typeof memoryDrafts>[1]): Promise<void> {
   for (let left = true; left;) {
-    const written = writeWorkspace(context, async () => {
-      const { memory } = await context.memory.fold();
+    const written = writeWorkspace(deps, async () => {
+      const { memory } = await deps.memory.fold();
       const isOpen = ({ type, body }: DraftEvent): boolean => {
         if (type !== "memory.promoted") return true;
         const name = body as Omit<MemoryName, "owner"> & { owner?: string; origin: { seq: number } };
@@ -106,17 +106,17 @@ interface Named {
  * Two programs may promote an item and replace it at one time. Whoever is done looks again, and lets memory
  * follow what the session says now.
  */
-export async function mend(context: Context, session: SessionId, items: readonly Named[]): Promise<void> {
-  const done = writeWorkspace(context, async () => {
-    const { memory } = await context.memory.fold();
+export async function mend(deps: Deps, session: SessionId, items: readonly Named[]): Promise<void> {
+  const done = writeWorkspace(deps, async () => {
+    const { memory } = await deps.memory.fold();
     if (items.every(({ kind, key }) => memory.from(session, kind, key).length === 0)) return [];
-    const state = await context.writer.current(session);
+    const state = await deps.writer.current(session);
     const events = [];
     for (const { kind, key } of items) {
       const item = state.mind.items.get(itemKey(kind, key));
       const stale = memory.from(session, kind, key).filter(({ origin }) => origin?.seq !== item?.seq);
       if (stale.length === 0) continue;
-      const content = item === undefined ? undefined : await readContent(context.store, session, item.seq);
+      const content = item === undefined ? undefined : await readContent(deps.store, session, item.seq);
       const { value, because } = (content ?? {}) as { value?: unknown; because?: string };
       for (const name of stale) {
         const gone =
@@ -139,17 +139,17 @@ export async function mend(context: Context, session: SessionId, items: readonly
 const keptRulesMax = 1_000;
 const keptRules = new WeakMap<Store, Map<string, readonly MemoryRule[]>>();
 
-async function rulesOf(context: Context, session: SessionId, state: State): Promise<readonly MemoryRule[]> {
+async function rulesOf(deps: Deps, session: SessionId, state: State): Promise<readonly MemoryRule[]> {
   const { agent, fork, labels } = state.standing;
   // What a replay records again is no news.
   const isReplay = fork !== null && labels.has("replay");
   if (agent === null || agent.version === 0 || isReplay) return [];
-  const kept = keptRules.get(context.store) ?? new Map<string, readonly MemoryRule[]>();
-  keptRules.set(context.store, kept);
+  const kept = keptRules.get(deps.store) ?? new Map<string, readonly MemoryRule[]>();
+  keptRules.set(deps.store, kept);
   const place = `${session}@${agent.seq}`;
   const known = kept.get(place);
   if (known !== undefined) return known;
-  const rules = (await agentOf(context, session, state)).agent?.memory?.promote ?? [];
+  const rules = (await agentOf(deps, session, state)).agent?.memory?.promote ?? [];
   if (kept.size >= keptRulesMax) kept.clear();
   kept.set(place, rules);
   return rules;

@@ -32,7 +32,7 @@ import type { State } from "../../core/state.ts";
 import type { Store } from "../../store/port.ts";
 import type { Also } from "../log/workspace-effects.ts";
 import { contentOf, readContent } from "../read/content.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { ifDamaged, mend, ownersOf, principalOf } from "./memory-follow.ts";
 import { workspaceHead } from "../read/known-heads.ts";
 import { writeOnce } from "../log/workspace-log.ts";
@@ -162,7 +162,7 @@ async function textOf(store: Store, record: Parameters<typeof contentOf>[1]): Pr
 }
 
 /** The entry with its value as the store has it now. */
-export async function readEntry({ store }: Pick<Context, "store">, entry: MemoryRef): Promise<MemoryEntry> {
+export async function readEntry({ store }: Pick<Deps, "store">, entry: MemoryRef): Promise<MemoryEntry> {
   return withContent(entry, await readContent(store, store.workspace, entry.seq));
 }
 
@@ -180,8 +180,8 @@ export interface MemoryOptions {
 }
 
 /** What is remembered, the newest first. */
-export async function listMemory(context: Context, options: MemoryOptions): Promise<MemoryEntry[]> {
-  const { store, memory: reader } = context;
+export async function listMemory(deps: Deps, options: MemoryOptions): Promise<MemoryEntry[]> {
+  const { store, memory: reader } = deps;
   const { scope, owner, text = "" } = options;
   checkTexts("memory", { owner, text });
   if (scope !== undefined) checkScope("memory", scope);
@@ -242,23 +242,23 @@ export interface RememberOptions {
 }
 
 /** Puts into memory what comes from no session. */
-export async function remember(context: Context, options: RememberOptions): Promise<MemoryEntry> {
+export async function remember(deps: Deps, options: RememberOptions): Promise<MemoryEntry> {
   const { value, because } = options;
-  const name = nameOf("remember", context, options);
+  const name = nameOf("remember", deps, options);
   if (name.scope !== "workspace") checkOwner(name.scope, name.owner);
   if (value === undefined) {
     throw new SkeinError("invalid", `remember: ${name.kind} ${quote(name.key)} has no value`, {
       hint: "give one, or forget the entry",
     });
   }
-  return promote(context, async () => ({ ...name, value, because, by: "person" }));
+  return promote(deps, async () => ({ ...name, value, because, by: "person" }));
 }
 
 /** Writes what is to be remembered, unless it is there already, word for word. */
-async function promote(context: Context, build: () => Promise<Promotion>): Promise<MemoryEntry> {
-  const { store, memory: reader } = context;
+async function promote(deps: Deps, build: () => Promise<Promotion>): Promise<MemoryEntry> {
+  const { store, memory: reader } = deps;
   let id = "";
-  const before = await writeOnce(context, async () => {
+  const before = await writeOnce(deps, async () => {
     const promotion = await build();
     id = memoryId(promotion);
     const { memory } = await reader.fold();
@@ -268,17 +268,17 @@ async function promote(context: Context, build: () => Promise<Promotion>): Promi
     if (entry !== undefined && isSame(await readEntry({ store }, entry), promotion)) return [];
     return [promotedDraft(promotion)];
   });
-  if (before !== null) return entryAt(context, nameIn(bodyOf(before)), before.seq);
+  if (before !== null) return entryAt(deps, nameIn(bodyOf(before)), before.seq);
   const entry = (await reader.fold()).memory.get(id);
   if (entry === undefined) {
     throw new SkeinError("conflict", "it was forgotten in the meantime", { hint: "try again" });
   }
-  return readEntry(context, entry);
+  return readEntry(deps, entry);
 }
 
 /** What was remembered under a name at a position of the workspace's log, with what is left of its value. */
 async function entryAt(
-  { store }: Pick<Context, "store">,
+  { store }: Pick<Deps, "store">,
   name: MemoryName | null,
   toSeq: number,
 ): Promise<MemoryEntry> {
@@ -338,21 +338,21 @@ export interface Forgotten extends MemoryEntry {
 }
 
 /** Ends it for all sessions that are opened later. Rejects with `not-found` when it is not there. */
-export async function forget(context: Context, options: ForgetOptions): Promise<MemoryEntry> {
-  const name = nameOf("forget", context, options);
+export async function forget(deps: Deps, options: ForgetOptions): Promise<MemoryEntry> {
+  const name = nameOf("forget", deps, options);
   const id = memoryId(name);
   let found: MemoryEntry | null = null;
-  const before = await writeOnce(context, async () => {
-    const { memory } = await context.memory.fold();
+  const before = await writeOnce(deps, async () => {
+    const { memory } = await deps.memory.fold();
     const entry = memory.get(id);
     // Found before and gone now: after a lost answer it was forgotten by this very call, or by another.
     if (entry === undefined && found !== null) return [];
     if (entry === undefined) throw notThere(memory, name);
-    found = await readEntry(context, entry);
+    found = await readEntry(deps, entry);
     const { reason } = options;
     return [forgottenDraft(name, { by: "person", ...(reason === undefined ? {} : { reason }) })];
   });
-  if (before !== null) return entryAt(context, name, before.seq);
+  if (before !== null) return entryAt(deps, name, before.seq);
   if (found === null) throw new Error("invariant: what was forgotten was found");
   return found;
 }
@@ -384,7 +384,7 @@ function checkKind(where: string, kind: unknown): asserts kind is ItemKind {
 
 export function nameOf(
   where: string,
-  { actor }: Context,
+  { actor }: Deps,
   given: { readonly scope: unknown; readonly owner?: string; readonly kind: unknown; readonly key: unknown },
 ): MemoryName {
   const { scope, owner, kind, key } = given;
@@ -427,22 +427,22 @@ export interface PromoteOptions {
 type Asked = PromoteOptions & { readonly kind: ItemKind; readonly key: string };
 
 /** An item of a session, with its value and where it stands, is remembered for later sessions. */
-export async function promoteItem(context: Context, session: SessionId, asked: Asked): Promise<MemoryEntry> {
+export async function promoteItem(deps: Deps, session: SessionId, asked: Asked): Promise<MemoryEntry> {
   checkScope("promote", asked.scope);
   checkKind("promote", asked.kind);
   const build = async (): Promise<Promotion> => {
-    const state = await context.writer.current(session);
-    return promotionOf(context, session, state, { ...asked, by: "person" });
+    const state = await deps.writer.current(session);
+    return promotionOf(deps, session, state, { ...asked, by: "person" });
   };
-  const entry = await promote(context, build);
+  const entry = await promote(deps, build);
   // The session may have gone on while this was written.
-  await mend(context, session, [asked]);
+  await mend(deps, session, [asked]);
   return entry;
 }
 
 /** What promoting an item puts into memory. */
 async function promotionOf(
-  context: Context,
+  deps: Deps,
   session: SessionId,
   state: State,
   { scope, kind, key, because, by }: Asked & { readonly by: MemoryBy },
@@ -466,15 +466,15 @@ async function promotionOf(
       },
     );
   }
-  const owners = await ownersOf(context, session, state);
-  const person = by === "person" ? principalOf(context.actor) : null;
+  const owners = await ownersOf(deps, session, state);
+  const person = by === "person" ? principalOf(deps.actor) : null;
   const owner = scope === "user" ? (person ?? owners.user) : ownerIn(scope, owners);
   if (owner === null && scope !== "workspace") {
     throw new SkeinError("refused", `the session has no ${scope} whose memory it could go to`, {
       hint: 'promote it with the scope "workspace"',
     });
   }
-  const content = await readContent(context.store, session, item.seq);
+  const content = await readContent(deps.store, session, item.seq);
   if (content === undefined)
     throw new SkeinError("refused", `the value of ${kind} ${quote(key)} was erased`, {
       hint: "record it anew",
@@ -486,10 +486,10 @@ async function promotionOf(
 
 /** What goes into the workspace's log when a model has one of its session's items remembered. */
 export const rememberBeside =
-  (context: Context, asked: Asked): Also =>
+  (deps: Deps, asked: Asked): Also =>
   async ({ session, state }) => {
-    const promotion = await promotionOf(context, session, state, { ...asked, by: "tool" });
-    const { memory, ...head } = await context.memory.fold();
+    const promotion = await promotionOf(deps, session, state, { ...asked, by: "tool" });
+    const { memory, ...head } = await deps.memory.fold();
     checkFits(memory, promotion);
     return { ...head, events: [promotedDraft({ ...promotion, actor: "tool:remember" })] };
   };

@@ -14,7 +14,7 @@ import {
 } from "../../core/govern/policy.ts";
 import type { Store } from "../../store/port.ts";
 import { contentOf } from "../read/content.ts";
-import { writeOnce, type WorkspaceContext } from "../log/workspace-log.ts";
+import { writeOnce, type WorkspaceDeps } from "../log/workspace-log.ts";
 
 export interface PolicyEntry {
   readonly name: string;
@@ -34,7 +34,7 @@ export interface SetPolicyOptions {
 
 /** Sets a policy, or replaces the one of this name. The same policy again writes nothing. */
 export async function setPolicy(
-  context: WorkspaceContext,
+  deps: WorkspaceDeps,
   name: string,
   policy: Policy,
   options: SetPolicyOptions = {},
@@ -43,8 +43,8 @@ export async function setPolicy(
   const checkedName = checkPolicyName(name);
   const checked = checkPolicy(policy, { where: `policy ${quote(checkedName)}` });
   if (options.everything !== true) refuseEverything([{ name: checkedName, policy: checked }]);
-  const done = await writeOnce(context, async () => {
-    const all = await ownPolicies(context.store);
+  const done = await writeOnce(deps, async () => {
+    const all = await ownPolicies(deps.store);
     const before = all.get(checkedName);
     // After a lost answer this is also how the one that was written after all is found.
     if (before !== undefined && sameText(before.policy, checked)) return [];
@@ -56,7 +56,7 @@ export async function setPolicy(
     return [{ type: "policy.set", body: { name: checkedName }, content: { policy: checked } }];
   });
   const entry =
-    done === null ? (await ownPolicies(context.store)).get(checkedName) : await entryOf(context.store, done);
+    done === null ? (await ownPolicies(deps.store)).get(checkedName) : await entryOf(deps.store, done);
   if (entry === undefined) {
     throw new SkeinError("conflict", `policy ${quote(checkedName)} was removed in the meantime`);
   }
@@ -64,11 +64,11 @@ export async function setPolicy(
 }
 
 /** Takes a policy away. What it did stays done. */
-export async function removePolicy(context: WorkspaceContext, name: string): Promise<void> {
+export async function removePolicy(deps: WorkspaceDeps, name: string): Promise<void> {
   const checkedName = checkPolicyName(name);
   let asked = false;
-  await writeOnce(context, async () => {
-    const all = await ownPolicies(context.store);
+  await writeOnce(deps, async () => {
+    const all = await ownPolicies(deps.store);
     if (all.has(checkedName)) {
       asked = true;
       return [{ type: "policy.set", body: { name: checkedName, removed: true } }];
@@ -80,8 +80,8 @@ export async function removePolicy(context: WorkspaceContext, name: string): Pro
 }
 
 /** All that hold, by name; the default among them. */
-export async function listPolicies(context: { readonly store: Store }): Promise<PolicyEntry[]> {
-  const own = await ownPolicies(context.store);
+export async function listPolicies(deps: { readonly store: Store }): Promise<PolicyEntry[]> {
+  const own = await ownPolicies(deps.store);
   const { name, policy } = defaultPolicy;
   const all = own.has(name)
     ? [...own.values()]
@@ -90,8 +90,8 @@ export async function listPolicies(context: { readonly store: Store }): Promise<
 }
 
 /** Those that are followed. */
-export const followedPolicies = async (context: { readonly store: Store }): Promise<NamedPolicy[]> =>
-  (await listPolicies(context)).flatMap(({ name, policy }) => (policy === null ? [] : [{ name, policy }]));
+export const followedPolicies = async (deps: { readonly store: Store }): Promise<NamedPolicy[]> =>
+  (await listPolicies(deps)).flatMap(({ name, policy }) => (policy === null ? [] : [{ name, policy }]));
 
 /** Rejects when one is for every session there is, which nobody should get by mistake. */
 export function refuseEverything(policies: readonly NamedPolicy[]): void {

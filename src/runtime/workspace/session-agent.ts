@@ -3,7 +3,7 @@ import { isStoredAgent, type AgentDefinition } from "../../core/workspace/agent.
 import type { SessionId } from "../../core/ids.ts";
 import type { State } from "../../core/state.ts";
 import { readContent } from "../read/content.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 
 export interface SessionAgent {
   readonly agent: AgentDefinition | null;
@@ -15,7 +15,7 @@ export interface SessionAgent {
 
 /** The agent as the session pinned it. */
 export async function agentOf(
-  { store }: Context,
+  { store }: Deps,
   session: SessionId,
   { standing }: State,
 ): Promise<SessionAgent> {

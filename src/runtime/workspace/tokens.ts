@@ -14,7 +14,7 @@ import { isPrincipalId, isTokenId, makePrincipalId, makeTokenId, quote } from ".
 import type { PrincipalId, TokenId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { contentOf } from "../read/content.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { isExpired, type TokenRef } from "./token-reader.ts";
 import { writeWorkspace } from "../log/workspace-log.ts";
 import type { World } from "../world.ts";
@@ -71,18 +71,18 @@ export const newToken = (
     secret: Buffer.from(world.random(secretBytes)).toString("base64url"),
   });
 
-export async function addToken(context: Context, options: AddTokenOptions): Promise<IssuedToken> {
+export async function addToken(deps: Deps, options: AddTokenOptions): Promise<IssuedToken> {
   checkOptions("addToken", options, ["scopes", "name", "principal", "expiresAt", "token"]);
-  const { world, tokens } = context;
+  const { world, tokens } = deps;
   const { name, expiresAt } = options;
   const scopes = checkScopes(options.scopes);
   checkName(name);
   checkExpiry(expiresAt, world.now());
-  const principal = checkPrincipal(context, options.principal);
-  const text = options.token ?? newToken(world, context.tenant, idFor(context));
-  const { id, secret } = checkText(context, text);
+  const principal = checkPrincipal(deps, options.principal);
+  const text = options.token ?? newToken(world, deps.tenant, idFor(deps));
+  const { id, secret } = checkText(deps, text);
   const hash = world.digest("", secret);
-  await writeWorkspace(context, async () => {
+  await writeWorkspace(deps, async () => {
     const all = await tokens.fold();
     const before = all.get(id);
     if (before !== undefined && (before.hash !== hash || before.revokedAt !== null)) {
@@ -98,45 +98,45 @@ export async function addToken(context: Context, options: AddTokenOptions): Prom
   });
   const issued = (await tokens.fold()).get(id);
   if (issued === undefined) throw new Error("invariant: a token that was issued is there");
-  return { ...entryOf(issued, await nameOf(context, issued), world.now()), token: text };
+  return { ...entryOf(issued, await nameOf(deps, issued), world.now()), token: text };
 }
 
 /** What is asked for under a key is issued once, so its id follows from the key. */
-const idFor = ({ newSession }: Context): TokenId | undefined =>
+const idFor = ({ newSession }: Deps): TokenId | undefined =>
   newSession === undefined ? undefined : (newSession().replace(/^ses_/, "tok_") as TokenId);
 
 /** The newest first. */
-export async function listTokens(context: Context, options: TokensOptions = {}): Promise<TokenEntry[]> {
+export async function listTokens(deps: Deps, options: TokensOptions = {}): Promise<TokenEntry[]> {
   checkOptions("tokens", options, ["all"]);
-  const nowMs = context.world.now();
+  const nowMs = deps.world.now();
   const entries: TokenEntry[] = [];
-  for (const ref of [...(await context.tokens.fold()).values()].toSorted((a, b) => b.seq - a.seq)) {
+  for (const ref of [...(await deps.tokens.fold()).values()].toSorted((a, b) => b.seq - a.seq)) {
     if (options.all !== true && statusOf(ref, nowMs) !== "valid") continue;
-    entries.push(entryOf(ref, await nameOf(context, ref), nowMs));
+    entries.push(entryOf(ref, await nameOf(deps, ref), nowMs));
   }
   return entries;
 }
 
 /** From now on it holds no more; in other processes within a second. Twice is as good as once. */
 export async function revokeToken(
-  context: Context,
+  deps: Deps,
   idOrEnding: string,
   options: { readonly reason?: string } = {},
 ): Promise<TokenEntry> {
   checkOptions("revokeToken", options, ["reason"]);
   const { reason } = options;
   let id: string = "";
-  await writeWorkspace(context, async () => {
-    const found = findToken(await context.tokens.fold(), idOrEnding);
+  await writeWorkspace(deps, async () => {
+    const found = findToken(await deps.tokens.fold(), idOrEnding);
     id = found.id;
     if (found.revokedAt !== null) return [];
     return [
       { type: "token.revoked", body: { id }, ...(reason === undefined ? {} : { content: { reason } }) },
     ];
   });
-  const revoked = (await context.tokens.fold()).get(id);
+  const revoked = (await deps.tokens.fold()).get(id);
   if (revoked === undefined) throw new Error("invariant: a token that was revoked is there");
-  return entryOf(revoked, await nameOf(context, revoked), context.world.now());
+  return entryOf(revoked, await nameOf(deps, revoked), deps.world.now());
 }
 
 function findToken(all: ReadonlyMap<string, TokenRef>, idOrEnding: unknown): TokenRef {
@@ -168,7 +168,7 @@ function entryOf(ref: TokenRef, name: string | null, nowMs: number): TokenEntry 
   return { id, name, scopes, principal, status, issuedAt, issuedBy, expiresAt, revokedAt, revokedBy };
 }
 
-async function nameOf({ store }: Context, { seq }: TokenRef): Promise<string | null> {
+async function nameOf({ store }: Deps, { seq }: TokenRef): Promise<string | null> {
   const range = { fromSeq: seq, toSeq: seq, limit: 1, contents: true };
   const [record] = await store.read(store.workspace, range);
   const content = record === undefined ? undefined : await contentOf(store, record);
@@ -207,7 +207,7 @@ function checkExpiry(expiresAt: unknown, nowMs: number): void {
   });
 }
 
-function checkPrincipal({ world }: Context, given: unknown): PrincipalId {
+function checkPrincipal({ world }: Deps, given: unknown): PrincipalId {
   if (given === undefined) return makePrincipalId({ nowMs: world.now(), random: world.random(10) });
   if (isPrincipalId(given)) return given;
   throw new SkeinError("invalid", `addToken: ${quote(given)} is no principal`, {
@@ -217,7 +217,7 @@ function checkPrincipal({ world }: Context, given: unknown): PrincipalId {
 }
 
 /** Never says what was given. */
-function checkText({ tenant }: Context, text: unknown): AccessToken {
+function checkText({ tenant }: Deps, text: unknown): AccessToken {
   const token = parseAccessToken(text);
   if (token !== null && token.tenant === tenant) return token;
   throw new SkeinError(

@@ -10,7 +10,7 @@ import { quote, type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { contentOf } from "../read/content.ts";
 import { isOnDuty } from "./leader-lease.ts";
-import type { Context } from "../deps.ts";
+import type { Deps } from "../deps.ts";
 import { findSession } from "../read/find.ts";
 import { troubleWith, type HookTrouble } from "./webhook-failures.ts";
 import { checkUrl } from "../../platform/outbound.ts";
@@ -54,7 +54,7 @@ const types = ["hook.set", "hook.removed", "hook.delivered", "hook.abandoned"] a
 
 /** Sets a hook, or replaces the one of this name. It is told of what happens from now on. */
 export async function setHook(
-  context: Context,
+  deps: Deps,
   name: string,
   url: string,
   options: SetHookOptions,
@@ -65,14 +65,14 @@ export async function setHook(
   const events = checkEvents(options.events);
   const signedBy = checkSecret(options.secret);
   const { agent, labels } = checkFilter(options);
-  const { store } = context;
+  const { store } = deps;
   let from: string | null = null;
-  const before = await writeOnce(context, async () => {
+  const before = await writeOnce(deps, async () => {
     const session = options.session === undefined ? undefined : await findSession(store, options.session);
     from ??= await store.feedEnd();
     const filter = { ...(session && { session }), ...(agent && { agent }), ...(labels && { labels }) };
     const body = { name, events, from, signedBy, ...filter };
-    const all = await listHooks(context);
+    const all = await listHooks(deps);
     // After a lost answer, what was written after all is known by where it begins.
     if (all.some((one) => one.name === name && one.position === from && one.url === url)) return [];
     if (!all.some((one) => one.name === name) && all.length >= limit.hooksMax) {
@@ -82,35 +82,35 @@ export async function setHook(
     }
     return [{ type: "hook.set", body, content: { url } }];
   });
-  if (before === null) return hookCalled(context, name);
+  if (before === null) return hookCalled(deps, name);
   // It goes on from where it is; what was removed or replaced since is not set again.
-  const there = (await listHooks(context)).find(({ setSeq }) => setSeq === before.seq);
-  return there ?? hookCalled(context, name, before.seq);
+  const there = (await listHooks(deps)).find(({ setSeq }) => setSeq === before.seq);
+  return there ?? hookCalled(deps, name, before.seq);
 }
 
 /** Gives the hook as it was. */
 export async function removeHook(
-  context: Context,
+  deps: Deps,
   name: string,
   options: { readonly reason?: string } = {},
 ): Promise<HookEntry> {
   checkOptions("removeHook", options, ["reason"]);
   const { reason } = options;
   let found: HookEntry | null = null;
-  const before = await writeOnce(context, async () => {
-    const known = (found ??= await hookCalled(context, name));
-    const isThere = (await listHooks(context)).some(({ setSeq }) => setSeq === known.setSeq);
+  const before = await writeOnce(deps, async () => {
+    const known = (found ??= await hookCalled(deps, name));
+    const isThere = (await listHooks(deps)).some(({ setSeq }) => setSeq === known.setSeq);
     if (!isThere) return [];
     return [
       { type: "hook.removed", body: { name }, ...(reason === undefined ? {} : { content: { reason } }) },
     ];
   });
-  return found ?? hookCalled(context, name, (before?.seq ?? 1) - 1);
+  return found ?? hookCalled(deps, name, (before?.seq ?? 1) - 1);
 }
 
 /** As it is, or as it was at a position of the workspace's log. */
-export async function hookCalled(context: Context, name: string, toSeq?: number): Promise<HookEntry> {
-  const found = (await listHooks(context, toSeq)).find((one) => one.name === name);
+export async function hookCalled(deps: Deps, name: string, toSeq?: number): Promise<HookEntry> {
+  const found = (await listHooks(deps, toSeq)).find((one) => one.name === name);
   if (found !== undefined) return found;
   throw new SkeinError("not-found", `there is no hook ${quote(name)}`, {
     hint: '"skein hooks" lists what there is',
@@ -118,14 +118,14 @@ export async function hookCalled(context: Context, name: string, toSeq?: number)
 }
 
 /** By name; as they are, or as they were at a position of the workspace's log. */
-export async function listHooks(context: Context, toSeq?: number): Promise<HookEntry[]> {
-  const { store } = context;
+export async function listHooks(deps: Deps, toSeq?: number): Promise<HookEntry[]> {
+  const { store } = deps;
   const headSeq = toSeq ?? (await workspaceHead(store)).seq;
   const hooks = new Map<string, HookEntry>();
   for (let fromSeq = 1; fromSeq <= headSeq;) {
     const range = { fromSeq, toSeq: headSeq, limit: limit.pageRecordsMax, contents: true };
     const page = await store.read(store.workspace, { ...range, types });
-    for (const record of page) await apply(context, hooks, record);
+    for (const record of page) await apply(deps, hooks, record);
     fromSeq = (page.at(-1)?.seq ?? headSeq) + 1;
   }
   return [...hooks.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
@@ -144,7 +144,7 @@ interface HookBody {
   readonly count: number;
 }
 
-async function apply({ store }: Context, hooks: Map<string, HookEntry>, record: StoredRecord): Promise<void> {
+async function apply({ store }: Deps, hooks: Map<string, HookEntry>, record: StoredRecord): Promise<void> {
   const body = JSON.parse(record.body) as HookBody;
   const { name } = body;
   const known = hooks.get(name);
@@ -167,20 +167,20 @@ async function apply({ store }: Context, hooks: Map<string, HookEntry>, record: 
 
 /** Writes down how far a hook was told; nothing when it is not there any more, or another one tells it. */
 export async function noteDelivered(
-  context: Context,
+  deps: Deps,
   { name, setSeq }: Pick<HookEntry, "name" | "setSeq">,
   { to, count, taken }: { readonly to: string; readonly count: number; readonly taken: Noted },
 ): Promise<void> {
-  await writeWorkspace({ ...context, actor: "system" }, async () => {
-    if (!(await isOnDuty(context, taken))) return [];
-    const hook = (await listHooks(context)).find((one) => one.setSeq === setSeq);
+  await writeWorkspace({ ...deps, actor: "system" }, async () => {
+    if (!(await isOnDuty(deps, taken))) return [];
+    const hook = (await listHooks(deps)).find((one) => one.setSeq === setSeq);
     if (hook === undefined || hook.position === to) return [];
     return [{ type: "hook.delivered", body: { name, setSeq, to, count } }];
   });
 }
 
 export async function noteAbandoned(
-  context: Context,
+  deps: Deps,
   { name, setSeq }: Pick<HookEntry, "name" | "setSeq">,
   given: {
     readonly session: string;
@@ -190,11 +190,11 @@ export async function noteAbandoned(
   },
 ): Promise<void> {
   const { session, seq, attempts, taken } = given;
-  const { store } = context;
+  const { store } = deps;
   const body = { name, setSeq, log: session, seq, attempts };
   let fromSeq: number | null = null;
-  await writeWorkspace({ ...context, actor: "system" }, async (headSeq) => {
-    if (!(await isOnDuty(context, taken))) return [];
+  await writeWorkspace({ ...deps, actor: "system" }, async (headSeq) => {
+    if (!(await isOnDuty(deps, taken))) return [];
     fromSeq ??= headSeq + 1;
     // After a lost answer it may be there after all.
     const range = { fromSeq, toSeq: headSeq, limit: limit.pageRecordsMax, contents: false };

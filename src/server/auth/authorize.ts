@@ -107,7 +107,7 @@ export function makeAuthorizer(options: AuthorizerOptions): Authorizer {
     const token = read.get(name) ?? hashToken({ digest }, text);
     const engine = token === null ? null : await tenants(token.tenant);
     if (token === null || engine === null) return null;
-    const holder = await Engine.contextOf(engine).tokens.checkHashed(token);
+    const holder = await Engine.depsOf(engine).tokens.checkHashed(token);
     if (holder === null) return null;
     // Only those that hold, so that no stranger drives them out.
     if (!read.has(name)) remember(name, token);

@@ -65,7 +65,7 @@ export async function openLocalToken(
   engine: Engine,
   { world, path }: LocalTokenOptions,
 ): Promise<LocalToken> {
-  const { tenant } = Engine.contextOf(engine);
+  const { tenant } = Engine.depsOf(engine);
   if (path === null) return { token: await issue(engine, newToken(world, tenant)), made: true };
   for (let tries = 0; tries < 3; tries++) {
     const kept = readPrivate(path);
@@ -93,7 +93,7 @@ async function wasIssued(engine: Engine, token: string): Promise<boolean> {
 }
 
 async function issue(engine: Engine, token: string): Promise<string> {
-  const principal = Engine.contextOf(engine).actor.replace(/^user:/, "");
+  const principal = Engine.depsOf(engine).actor.replace(/^user:/, "");
   const whose = isPrincipalId(principal) ? { principal } : {};
   await engine.addToken({ name: "local login", scopes: ["admin"], token, ...whose });
   return token;

@@ -35,7 +35,7 @@ export async function needReview(call: Call, session: Session): Promise<void> {
 
 /** The same for what goes on from a copy: it takes over bindings and rules that nobody here set. */
 export async function needOwn(call: Call, session: Session): Promise<void> {
-  const { store } = Engine.contextOf(call.engine);
+  const { store } = Engine.depsOf(call.engine);
   if ((await store.head(session.id))?.copy !== true) return;
   const { bindings, permissions } = (await session.fold()).standing;
   needMachine(call, { bind: [...bindings.values()] });

@@ -11,7 +11,7 @@ const waitMsMax = 2_147_483_647;
 
 /** Until the function that comes back is called. */
 export function endWithToken(who: Authorized, hub: Hub, end: () => void): () => void {
-  const { store, world, tokens } = Engine.contextOf(who.engine);
+  const { store, world, tokens } = Engine.depsOf(who.engine);
   const over = new AbortController();
 
   const look = (): void =>

@@ -50,7 +50,7 @@ export const engineHandlers: Handlers<EngineCall> = {
     engine.send(to, message, { ...rest, ...keyed }),
   "engine.deliver": ({ engine }) => engine.deliver(),
   "engine.putBlob": async ({ engine, bytes }) => ({ hash: await engine.putBlob(bytes()) }),
-  "engine.blob": async ({ engine }, { hash }) => readChunks(Engine.contextOf(engine).store, hash),
+  "engine.blob": async ({ engine }, { hash }) => readChunks(Engine.depsOf(engine).store, hash),
   "engine.addAgent": ({ engine }, params) => engine.addAgent(params),
   "engine.agents": ({ engine }) => engine.agents(),
   "engine.agent": ({ engine }, { name, ...rest }) => engine.agent(name, rest),
@@ -116,7 +116,7 @@ const lastEvents = 8;
 
 /** A session on one screen. */
 async function show(call: Call): Promise<unknown> {
-  const { store } = Engine.contextOf(call.engine);
+  const { store } = Engine.depsOf(call.engine);
   const session = await call.session();
   const state = await session.state();
   const { seq, hash } = await session.head();

@@ -62,7 +62,7 @@ export function needPublic({ privateHooks }: Call, url: string): void {
 export function needStores(call: Call, field: string): void {
   needAllowed(call, field);
   const { engine } = call;
-  if (Engine.contextOf(engine).openStore !== undefined) return;
+  if (Engine.depsOf(engine).openStore !== undefined) return;
   throw new ProblemError(
     makeProblem("refused", "this server opens no other stores", { hint: "export the session instead" }),
   );
@@ -75,7 +75,7 @@ export async function sessionKept(call: Call): Promise<Session> {
   const openStore = async (): Promise<never> => {
     throw new SkeinError("refused", elsewhere, { hint: elsewhereHint });
   };
-  return new Session({ ...Engine.contextOf(call.engine), openStore }, session.id);
+  return new Session({ ...Engine.depsOf(call.engine), openStore }, session.id);
 }
 
 /** Some things take more than the operation as such. */

@@ -156,7 +156,7 @@ const keptName = ({ tenant, actor }: Authorized, request: IncomingMessage): stri
 /** What is written to is looked up by the write itself; any other session, and endings of ids, beforehand. */
 async function sessionOf(engine: Engine, { operation, session }: Route): Promise<Session> {
   if (!operation.keyed || !isSessionId(session)) return engine.session(session);
-  return new Session(Engine.contextOf(engine), session);
+  return new Session(Engine.depsOf(engine), session);
 }
 
 const isStreamed = (id: OperationId): id is Streamed => streamed.some((one) => one === id);
@@ -228,7 +228,7 @@ async function askedOf(
   }
   // What this very call has deleted before is not there, and is known by its key.
   const id = isSessionId(session) ? session : (await who.engine.session(session)).id;
-  const { store, writer } = Engine.contextOf(who.engine);
+  const { store, writer } = Engine.depsOf(who.engine);
   const stored = own ?? key;
   const expect = { session: id, seq, key: stored };
   // Whose answer is kept, or under way, gets that one.
@@ -249,10 +249,10 @@ async function askedOf(
 
 /** A key that a call gave to the library itself stands in the log as it is. */
 async function checkUnused({ engine }: Authorized, session: SessionId, key: string): Promise<void> {
-  if ((await Engine.contextOf(engine).writer.keyed(session, key)) !== undefined) throw reusedProblem();
+  if ((await Engine.depsOf(engine).writer.keyed(session, key)) !== undefined) throw reusedProblem();
 }
 
-const digest = (engine: Engine, text: string): string => Engine.contextOf(engine).world.digest("", text);
+const digest = (engine: Engine, text: string): string => Engine.depsOf(engine).world.digest("", text);
 const digestOf = ({ id, session }: Route, engine: Engine, text: string): string =>
   digest(engine, `${id}\n${session}\n${text}`);
 

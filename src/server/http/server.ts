@@ -19,7 +19,7 @@ import type { OperationId } from "../../protocol/operations.ts";
 import { describeApi } from "../../protocol/openapi.ts";
 import { mePath, type Me } from "../../protocol/me.ts";
 import { makeProblem, type Problem, type ProblemCode } from "../../protocol/problem.ts";
-import type { Context } from "../../runtime/deps.ts";
+import type { Deps } from "../../runtime/deps.ts";
 import { Engine } from "../../runtime/engine/engine.ts";
 import type { World } from "../../runtime/world.ts";
 import { answerCall, type Desk } from "./operation-request.ts";
@@ -210,11 +210,11 @@ async function listening(server: Server, host: string, port: number | undefined)
 
 /** One for each store, made when the first stream of it begins. */
 function makeHubs(trouble: (error: unknown) => void) {
-  const hubs = new Map<Context["store"], Hub>();
+  const hubs = new Map<Deps["store"], Hub>();
   let isOver = false;
   return {
     of(engine: Engine): Hub {
-      const { store } = Engine.contextOf(engine);
+      const { store } = Engine.depsOf(engine);
       const hub = hubs.get(store) ?? makeHub(engine, trouble);
       hubs.set(store, hub);
       // A request may still come in over a connection that was open.

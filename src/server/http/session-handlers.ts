@@ -78,7 +78,7 @@ export const sessionHandlers: Handlers<SessionCall> = {
     const sent = await session.send(to, message, { ...rest, ...call.keyed });
     if (call.keyed.key === undefined) return sent;
     const place = { session: session.id, seq: sent.seq };
-    if (await isSameMessage(Engine.contextOf(call.engine), place, { to, message, ...rest })) return sent;
+    if (await isSameMessage(Engine.depsOf(call.engine), place, { to, message, ...rest })) return sent;
     throw reusedKey();
   },
   "session.contract": async (call, { topic, schema }) => (await call.session()).contract(topic, schema),
@@ -163,7 +163,7 @@ async function eventsPage(call: Call, params: ParamsOf<"session.events">): Promi
   const session = await call.session();
   const last = await positionIn({ engine, session }, after, "after");
   const from = last === undefined ? {} : { fromSeq: Math.max(last.seq + 1, rest.fromSeq ?? 1) };
-  return readEventsPage(Engine.contextOf(engine).store, session.id, { ...rest, ...from, limit: count });
+  return readEventsPage(Engine.depsOf(engine).store, session.id, { ...rest, ...from, limit: count });
 }
 
 async function* lines(session: Session): AsyncGenerator<Uint8Array> {

@@ -31,7 +31,7 @@ interface Open {
 
 /** The one tenant of a store that has no others. Whoever opened its engine closes it. */
 export function oneTenant(engine: Engine): (tenant: string) => Promise<Engine | null> {
-  const { tenant: own } = Engine.contextOf(engine);
+  const { tenant: own } = Engine.depsOf(engine);
   return async (tenant) => (tenant === own ? engine : null);
 }
 

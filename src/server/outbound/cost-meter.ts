@@ -17,7 +17,7 @@ import {
   type Spend,
 } from "../../core/budget/money.ts";
 import type { Amounts } from "../../core/state.ts";
-import type { Context } from "../../runtime/deps.ts";
+import type { Deps } from "../../runtime/deps.ts";
 
 export interface SettledCall {
   readonly model: string;
@@ -41,10 +41,7 @@ export interface ModelCost {
 
 export interface CostMeter {
   /** Counts the records of a page. May be called again with the same page if it rejects. */
-  read(
-    store: Pick<Context["store"], "read">,
-    records: readonly StoredRecord[],
-  ): Promise<readonly SettledCall[]>;
+  read(store: Pick<Deps["store"], "read">, records: readonly StoredRecord[]): Promise<readonly SettledCall[]>;
   models(): readonly ModelCost[];
 }
 
@@ -177,7 +174,7 @@ interface RequestBody {
 
 /** What the requests of lost calls reserved, where the record does not say it: those of 0.4. */
 async function reservations(
-  store: Pick<Context["store"], "read">,
+  store: Pick<Deps["store"], "read">,
   records: readonly StoredRecord[],
   open: ReadonlyMap<string, Open>,
 ): Promise<ReadonlyMap<StoredRecord, Amounts>> {

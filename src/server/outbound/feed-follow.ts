@@ -44,7 +44,7 @@ const rolledBack = (): SkeinError =>
 
 /** Begins at once; what is written after it came back is heard. */
 export async function followFeed(engine: Engine, options: FollowOptions): Promise<Following> {
-  const { store, world } = Engine.contextOf(engine);
+  const { store, world } = Engine.depsOf(engine);
   const over = new AbortController();
   let position = options.after === undefined ? await store.feedEnd() : options.after;
   let news = new AbortController();

@@ -99,7 +99,7 @@ export function makeMetrics(world: Pick<World, "now" | "steady">): Metrics {
     told,
     streaming: (change, tenant) => void (seenOf(tenant).streams += change),
     follow(engine, trouble) {
-      const { store, tenant } = Engine.contextOf(engine);
+      const { store, tenant } = Engine.depsOf(engine);
       const seen = seenOf(tenant);
       return followFeed(engine, {
         trouble,
@@ -158,7 +158,7 @@ function costLines(meter: CostMeter): readonly string[] {
 
 /** What the store of whoever asks holds. */
 async function countStore(engine: Engine): Promise<readonly string[]> {
-  const { store } = Engine.contextOf(engine);
+  const { store } = Engine.depsOf(engine);
   const nowMs = store.now();
   const stats = await store.stats();
   const due = await store.due({ nowMs, limit: countedMax, perAgent: countedMax });
@@ -192,7 +192,7 @@ async function countStore(engine: Engine): Promise<readonly string[]> {
 }
 
 async function countSessions(engine: Engine, status: Status): Promise<number> {
-  const { store } = Engine.contextOf(engine);
+  const { store } = Engine.depsOf(engine);
   let count = 0;
   for (let cursor: string | null = ""; cursor !== null && count < countedMax;) {
     const asked = { limit: limit.listMax, ...(cursor === "" ? {} : { cursor }) };

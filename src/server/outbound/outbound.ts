@@ -36,7 +36,7 @@ const readyMs = 3_000;
 /** `engine` is the one whose events are counted and traced. */
 export async function openOutward(engine: Engine, options: OutwardOptions): Promise<Outward> {
   const { world, version, trouble, tenants } = options;
-  const { store, tenant } = Engine.contextOf(engine);
+  const { store, tenant } = Engine.depsOf(engine);
   const metrics = makeMetrics(world);
   const log = makeRequestLog({ form: options.log, now: world.now, write: options.write });
   const following: Following[] = [await metrics.follow(engine, trouble)];

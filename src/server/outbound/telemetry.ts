@@ -72,7 +72,7 @@ export function makeTelemetry(otlp: Pick<Otlp, "span" | "measure">): Telemetry {
       );
     },
     follow(engine, trouble) {
-      const { store, tenant } = Engine.contextOf(engine);
+      const { store, tenant } = Engine.depsOf(engine);
       const meter = meters.get(tenant) ?? makeCostMeter();
       meters.set(tenant, meter);
       return followFeed(engine, {
@@ -249,7 +249,7 @@ function usual(engine: Engine, record: StoredRecord, turn: number): Attributes {
   const agent = agentOf(record);
   return {
     [names.conversation]: record.session,
-    [names.tenant]: Engine.contextOf(engine).tenant,
+    [names.tenant]: Engine.depsOf(engine).tenant,
     [names.turn]: turn,
     [names.seq]: record.seq,
     ...(agent === null ? {} : { [names.agent]: agent.name, [names.agentVersion]: agent.version }),
@@ -269,7 +269,7 @@ function idsOf(
   turn: number,
   startSeq: number | null,
 ): Pick<Span, "traceId" | "spanId" | "parentSpanId"> {
-  const { world, tenant } = Engine.contextOf(engine);
+  const { world, tenant } = Engine.depsOf(engine);
   const digest = (text: string): string => world.digest("", `${tenant}\n${session}\n${text}`);
   const traceId = digest(`trace ${turn}`).slice(0, 32);
   const root = digest(`turn ${turn}`).slice(0, 16);
@@ -283,7 +283,7 @@ async function startOf(
   { session, seq }: StoredRecord,
   turn: number,
 ): Promise<StoredRecord | null> {
-  const { store } = Engine.contextOf(engine);
+  const { store } = Engine.depsOf(engine);
   const range = { fromSeq: 1, toSeq: seq, reverse: true, limit: 1, contents: false };
   const [started] = await store.read(session, { ...range, types: ["turn.started"] });
   return started?.turn === turn ? started : null;
@@ -295,7 +295,7 @@ async function causeOf(
   type: EventType,
 ): Promise<StoredRecord | null> {
   if (cause === null) return null;
-  const { store } = Engine.contextOf(engine);
+  const { store } = Engine.depsOf(engine);
   const range = { fromSeq: cause, toSeq: cause, limit: 1, contents: false };
   const [record] = await store.read(session, range);
   return record?.type === type ? record : null;

@@ -9,7 +9,7 @@ import { SkeinError } from "../../core/error.ts";
 import { isSessionId, quote } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { takeDuty, type Duty } from "../../runtime/workspace/leader-lease.ts";
-import type { Context } from "../../runtime/deps.ts";
+import type { Deps } from "../../runtime/deps.ts";
 import { Engine } from "../../runtime/engine/engine.ts";
 import { forgetTrouble, noteTrouble, noteWell } from "../../runtime/workspace/webhook-failures.ts";
 import { listHooks, noteAbandoned, noteDelivered, type HookEntry } from "../../runtime/workspace/webhooks.ts";
@@ -51,8 +51,8 @@ type OnDuty = WebhooksOutOptions & Pick<Duty, "taken">;
  * when it is gone, another.
  */
 export async function openWebhooksOut(engine: Engine, options: WebhooksOutOptions): Promise<Following> {
-  const context = Engine.contextOf(engine);
-  const { world } = context;
+  const deps = Engine.depsOf(engine);
+  const { world } = deps;
   const { trouble } = options;
   const over = new AbortController();
   let news = new AbortController();
@@ -66,7 +66,7 @@ export async function openWebhooksOut(engine: Engine, options: WebhooksOutOption
     async rolledBack(common) {
       // Hooks may have gone with what was lost.
       news.abort();
-      return common ?? (await context.store.feedEnd());
+      return common ?? (await deps.store.feedEnd());
     },
   });
   /** Until something is heard, and for no longer than that. */
@@ -76,10 +76,7 @@ export async function openWebhooksOut(engine: Engine, options: WebhooksOutOption
   async function going(): Promise<void> {
     while (!over.signal.aborted) {
       news = new AbortController();
-      const isWanted = await listHooks(context).then(
-        (hooks) => hooks.some(({ url }) => url !== null),
-        trouble,
-      );
+      const isWanted = await listHooks(deps).then((hooks) => hooks.some(({ url }) => url !== null), trouble);
       if (isWanted === true) await tellOnDuty().catch(trouble);
       await rest(isWanted === false ? idleMs : lookMs);
     }
@@ -88,7 +85,7 @@ export async function openWebhooksOut(engine: Engine, options: WebhooksOutOption
   /** Tells all hooks for as long as it has the duty; does nothing while somebody else has it. */
   async function tellOnDuty(): Promise<void> {
     const leaseMs = options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs };
-    const duty = await takeDuty(context, { name: "hooks", ...leaseMs });
+    const duty = await takeDuty(deps, { name: "hooks", ...leaseMs });
     if (duty === null) return;
     const running = new Map<string, Following>();
     try {
@@ -106,7 +103,7 @@ export async function openWebhooksOut(engine: Engine, options: WebhooksOutOption
 
   /** Begins to tell those that were set, and ends for those that were removed. */
   async function attend(running: Map<string, Following>, duty: Duty): Promise<void> {
-    const hooks = await listHooks(context);
+    const hooks = await listHooks(deps);
     const known = new Set(hooks.map(identityOf));
     for (const [identity, following] of running) {
       if (known.has(identity)) continue;
@@ -141,16 +138,16 @@ const isNews = ({ type, session }: StoredRecord): boolean =>
 /** Tells one hook, until it is stopped. */
 async function tellOn(engine: Engine, hook: HookEntry, options: OnDuty): Promise<Following> {
   const { trouble, taken, noteMs = noteMsUsual } = options;
-  const context = Engine.contextOf(engine);
-  const clock = (): number => context.world.steady?.() ?? context.world.now();
+  const deps = Engine.depsOf(engine);
+  const clock = (): number => deps.world.steady?.() ?? deps.world.now();
   let [told, passed, notedMs] = [0, 0, -Infinity];
   let place = parsePlace(hook.position);
-  noteWell(context.store, hook.setSeq);
+  noteWell(deps.store, hook.setSeq);
 
   async function note(): Promise<void> {
     const count = told;
     [told, passed, notedMs] = [0, 0, clock()];
-    await noteDelivered(context, hook, { to: placeText(place), count, taken });
+    await noteDelivered(deps, hook, { to: placeText(place), count, taken });
   }
 
   const isDue = (): boolean => told > 0 && clock() - notedMs >= noteMs;
@@ -161,8 +158,8 @@ async function tellOn(engine: Engine, hook: HookEntry, options: OnDuty): Promise
     async heard({ records, position }, signal) {
       for (const record of after(records, place)) {
         if (signal.aborted) return;
-        if (await isWanted(context, hook, record)) {
-          const became = await tellUntil(context, { hook, record, options, signal });
+        if (await isWanted(deps, hook, record)) {
+          const became = await tellUntil(deps, { hook, record, options, signal });
           if (became === "broken off") return;
           if (became === "told") told += 1;
         }
@@ -173,7 +170,7 @@ async function tellOn(engine: Engine, hook: HookEntry, options: OnDuty): Promise
       if (isDue() || passed >= passedMax) await note();
     },
     async rolledBack(common) {
-      const start = common ?? (await startOf(context, hook));
+      const start = common ?? (await startOf(deps, hook));
       // Where it was set may be lost as well: then it is told of everything.
       place = { after: start === place.after ? null : start, last: null };
       return place.after;
@@ -183,7 +180,7 @@ async function tellOn(engine: Engine, hook: HookEntry, options: OnDuty): Promise
   return {
     async stop() {
       await following.stop();
-      forgetTrouble(context.store, hook.setSeq);
+      forgetTrouble(deps.store, hook.setSeq);
       // If this cannot be written, it is told again after the next start.
       if (told > 0) await note().catch(trouble);
     },
@@ -191,7 +188,7 @@ async function tellOn(engine: Engine, hook: HookEntry, options: OnDuty): Promise
 }
 
 /** The position of the feed at which a hook was set; null when that is not known. */
-async function startOf({ store }: Context, { setSeq }: HookEntry): Promise<string | null> {
+async function startOf({ store }: Deps, { setSeq }: HookEntry): Promise<string | null> {
   const range = { fromSeq: setSeq, toSeq: setSeq, limit: 1, contents: false };
   const [record] = await store.read(store.workspace, range);
   return record?.type === "hook.set" ? (JSON.parse(record.body) as { from: string }).from : null;
@@ -201,7 +198,7 @@ async function startOf({ store }: Context, { setSeq }: HookEntry): Promise<strin
 const after = (records: readonly StoredRecord[], { last }: FeedPlace): readonly StoredRecord[] =>
   last === null ? records : records.slice(records.findIndex((record) => isLast(record, last)) + 1);
 
-async function isWanted({ store }: Context, hook: HookEntry, record: StoredRecord): Promise<boolean> {
+async function isWanted({ store }: Deps, hook: HookEntry, record: StoredRecord): Promise<boolean> {
   const { type, session } = record;
   // Of what is said about tokens and hooks nobody outside is told, unless it was asked for by name.
   const isInner =
@@ -236,16 +233,16 @@ export interface HookWaiting {
  * What a hook waits for, as any process can tell: the wanted ones of the next 10,000 events after the last
  * that is written down as told.
  */
-export async function waitingFor(context: Context, hook: HookEntry): Promise<HookWaiting> {
+export async function waitingFor(deps: Deps, hook: HookEntry): Promise<HookWaiting> {
   let place = parsePlace(hook.position);
   let waiting = 0;
   let waitingSince: number | null = null;
   for (let read = 0; read < passedMax && hook.url !== null;) {
-    const { records, position, rolledBackTo } = await context.store.feed(place.after, pageRecords);
+    const { records, position, rolledBackTo } = await deps.store.feed(place.after, pageRecords);
     if (records.length === 0) break;
     if (rolledBackTo !== undefined) place = { after: rolledBackTo, last: null };
     for (const record of after(records, place)) {
-      if (!(await isWanted(context, hook, record))) continue;
+      if (!(await isWanted(deps, hook, record))) continue;
       waiting += 1;
       waitingSince ??= record.at;
     }
@@ -262,16 +259,16 @@ interface Telling {
   readonly signal: AbortSignal;
 }
 
-async function tellUntil(context: Context, telling: Telling): Promise<"told" | "given up" | "broken off"> {
+async function tellUntil(deps: Deps, telling: Telling): Promise<"told" | "given up" | "broken off"> {
   const { hook, record, options, signal } = telling;
-  const { world, store } = context;
+  const { world, store } = deps;
   const cut = new AbortController();
   const soon = (): void => void world.sleep(graceMs, cut.signal).then(() => cut.abort());
   signal.addEventListener("abort", soon, { once: true });
   try {
     for (let attempts = 1, againMs = options.againMs ?? againMsMin; ; attempts++) {
       const given = { hook, options, event: eventOf(record), signal: cut.signal };
-      const wrong = await tellHook(context, given).then(whyNot, asError);
+      const wrong = await tellHook(deps, given).then(whyNot, asError);
       if (wrong === null) {
         if (attempts > 1) noteWell(store, hook.setSeq);
         return "told";
@@ -283,7 +280,7 @@ async function tellUntil(context: Context, telling: Telling): Promise<"told" | "
         options.trouble(new SkeinError("unavailable", `hook ${quote(hook.name)}: ${wrong.message}`));
       if (store.now() - record.at >= limit.hookRetryMs) {
         const { taken } = options;
-        await noteAbandoned(context, hook, { session: record.session, seq: record.seq, attempts, taken });
+        await noteAbandoned(deps, hook, { session: record.session, seq: record.seq, attempts, taken });
         return "given up";
       }
       await world.sleep(againMs, signal);
@@ -307,7 +304,7 @@ function eventOf({ session, seq, at, type, v, actor, turn, cause, hash, body }: 
 
 /** One call, whatever comes of it. Without an event it is a trial. */
 export async function tellHook(
-  { world, store }: Context,
+  { world, store }: Deps,
   given: {
     readonly hook: HookEntry;
     readonly event?: object;

@@ -25,7 +25,7 @@ export async function positionIn(
   }
   const seq = Number(digits);
   if (seq === 0) return undefined;
-  const { store } = Engine.contextOf(engine);
+  const { store } = Engine.depsOf(engine);
   const head = (await session.head()).seq;
   const [record] = await store.read(session.id, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
   if (record?.hash.startsWith(hash) === true) return { seq, hash: record.hash };

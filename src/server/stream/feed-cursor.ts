@@ -79,7 +79,7 @@ export async function resumePlace(engine: Engine, text: string, field = "after")
 async function findPlace(engine: Engine, text: string): Promise<Resumed> {
   const place = parsePlace(text);
   const { after, last } = place;
-  const { store } = Engine.contextOf(engine);
+  const { store } = Engine.depsOf(engine);
   const { rolledBackTo } = await store.feed(after, 1);
   if (rolledBackTo !== undefined) {
     if (rolledBackTo === null && !isNamed(after)) throw await pastEnd(engine, after);
@@ -94,14 +94,14 @@ async function findPlace(engine: Engine, text: string): Promise<Resumed> {
 const isNamed = (position: string | null): boolean => position?.includes("!") === true;
 
 async function pastEnd(engine: Engine, after: string | null): Promise<SkeinError> {
-  const end = await Engine.contextOf(engine).store.feedEnd();
+  const end = await Engine.depsOf(engine).store.feedEnd();
   return new SkeinError("invalid", `after: the feed ends at ${end}, and has no position ${after}`, {
     hint: setBack,
   });
 }
 
 async function pastHead(engine: Engine, { session, seq }: LastGiven): Promise<SkeinError> {
-  const head = (await Engine.contextOf(engine).store.head(session))?.seq;
+  const head = (await Engine.depsOf(engine).store.head(session))?.seq;
   return new SkeinError("invalid", `after: ${session} is at ${head}, and has no event ${seq}`, {
     hint: setBack,
   });
@@ -111,7 +111,7 @@ const setBack = "the store may have been set back; read the feed again from the 
 
 /** Of a deleted session nothing is there, and nothing comes again. */
 async function isThere(engine: Engine, { session, seq, hash }: LastGiven): Promise<boolean> {
-  const { store } = Engine.contextOf(engine);
+  const { store } = Engine.depsOf(engine);
   if ((await store.head(session)) === undefined) return true;
   const [record] = await store.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
   return record?.hash.startsWith(hash) === true;

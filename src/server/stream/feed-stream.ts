@@ -34,7 +34,7 @@ export async function streamFeed(
   { engine, hub, sink }: { engine: Engine; hub: Hub; sink: Sink },
   { resumed, family, follow = true }: FeedStreamOptions,
 ): Promise<void> {
-  const { store, live } = Engine.contextOf(engine);
+  const { store, live } = Engine.depsOf(engine);
   let place: FeedPlace = resumed?.place ?? { after: await store.feedEnd(), last: null };
   // Whoever is cut before the first event knows where to go on.
   if (resumed === undefined) sink.write(`id: ${placeText(place)}\n\n`);

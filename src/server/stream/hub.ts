@@ -34,7 +34,7 @@ export interface Hub {
 const pageRecords = 200;
 
 export function makeHub(engine: Engine, trouble: (error: unknown) => void): Hub {
-  const { store, world } = Engine.contextOf(engine);
+  const { store, world } = Engine.depsOf(engine);
   const listeners = new Map<LogId, Set<Listener>>();
   const watchers = new Set<() => void>();
   const beaters = new Set<() => void>();

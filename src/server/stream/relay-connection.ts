@@ -6,13 +6,13 @@ import { request as requestPlain, type IncomingMessage } from "node:http";
 import { request as requestSecure } from "node:https";
 import { isSessionId, type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
-import type { Context } from "../../runtime/deps.ts";
+import type { Deps } from "../../runtime/deps.ts";
 import type { Delta, LivePart } from "../../runtime/turn/live.ts";
 import type { World } from "../../runtime/world.ts";
 import { proofHeader, proofOf, relayPath, type RelayAsked } from "./relay-proof.ts";
 
 /** Another server, as it says in the store. */
-export type Server = Awaited<ReturnType<Context["store"]["servers"]>>[number];
+export type Server = Awaited<ReturnType<Deps["store"]["servers"]>>[number];
 
 export interface RelayConnection {
   /** Of the server it goes to. */

@@ -43,9 +43,9 @@ function machineOf(holder: string): { readonly host: string; readonly boot: stri
 }
 
 export function makeFetching(engine: Engine, hub: Hub): Fetching {
-  const context = Engine.contextOf(engine);
-  const { live } = context;
-  const parts = makeParts(context);
+  const deps = Engine.depsOf(engine);
+  const { live } = deps;
+  const parts = makeParts(deps);
   const following = new Map<SessionId | null, { stop(): void }>();
   const attended = live.attend((session, isHeard) => {
     if (!isHeard) {
@@ -73,7 +73,7 @@ interface Given {
 
 /** One session, wherever it is run. */
 function followOne({ engine, hub, heard }: Given, session: SessionId): { stop(): void } {
-  const { store, world, holder: own, tenant } = Engine.contextOf(engine);
+  const { store, world, holder: own, tenant } = Engine.depsOf(engine);
   const over = new AbortController();
   let news = new AbortController();
   let connection: RelayConnection | null = null;
@@ -130,7 +130,7 @@ function followOne({ engine, hub, heard }: Given, session: SessionId): { stop():
 
 /** All sessions of all other servers. */
 function followAll({ engine, heard }: Given): { stop(): void } {
-  const { store, world, holder: own, tenant } = Engine.contextOf(engine);
+  const { store, world, holder: own, tenant } = Engine.depsOf(engine);
   const over = new AbortController();
   const open = new Map<string, RelayConnection>();
 
@@ -167,7 +167,7 @@ function followAll({ engine, heard }: Given): { stop(): void } {
  */
 export function makeParts({
   live,
-}: Pick<ReturnType<typeof Engine.contextOf>, "live">): (part: LivePart) => void {
+}: Pick<ReturnType<typeof Engine.depsOf>, "live">): (part: LivePart) => void {
   const sizes = new Map<SessionId, { readonly requestSeq: number; readonly size: number }>();
   return ({ session, requestSeq, after, deltas }) => {
     const known = sizes.get(session);

@@ -19,7 +19,7 @@ import { parseTarget } from "../http/router.ts";
 const ignore = (): void => undefined;
 
 export async function listenRelay(engine: Engine): Promise<AsyncDisposable> {
-  const { random } = Engine.contextOf(engine).world;
+  const { random } = Engine.depsOf(engine).world;
   const server = createServer({
     maxHeaderSize: limit.requestHeaderBytesMax,
     requestTimeout: limit.requestMs,

@@ -43,7 +43,7 @@ const failuresMax = 12;
 const holdsMs = 20_000;
 
 export function makeGiving(engine: Engine, hub: Hub, { address, gone, random }: GivingOptions): Giving {
-  const { store, world, live, tenant, holder } = Engine.contextOf(engine);
+  const { store, world, live, tenant, holder } = Engine.depsOf(engine);
   const secret = Buffer.from(random(secretBytes)).toString("base64url");
   const over = new AbortController();
   const announce = (untilMs: number): Promise<void> => store.announce({ holder, address, secret, untilMs });

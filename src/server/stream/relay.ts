@@ -7,7 +7,7 @@ import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { makeProblem } from "../../protocol/problem.ts";
-import type { Context } from "../../runtime/deps.ts";
+import type { Deps } from "../../runtime/deps.ts";
 import { Engine } from "../../runtime/engine/engine.ts";
 import type { World } from "../../runtime/world.ts";
 import type { Hub } from "./hub.ts";
@@ -62,10 +62,10 @@ export function checkRelayAddress(given: string): string {
 }
 
 export function makeRelay({ address, hubOf, stopping, random }: RelayOptions): Relay {
-  const attended = new Map<Context["store"], Attended>();
+  const attended = new Map<Deps["store"], Attended>();
   let isOver = false;
 
-  async function leave(store: Context["store"]): Promise<void> {
+  async function leave(store: Deps["store"]): Promise<void> {
     const found = attended.get(store);
     attended.delete(store);
     found?.fetching.stop();
@@ -74,7 +74,7 @@ export function makeRelay({ address, hubOf, stopping, random }: RelayOptions): R
 
   return {
     attend(engine) {
-      const { store, tenant } = Engine.contextOf(engine);
+      const { store, tenant } = Engine.depsOf(engine);
       if (isOver || attended.has(store)) return;
       const hub = hubOf(engine);
       const gone = (): void => void leave(store);

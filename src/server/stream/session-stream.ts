@@ -51,7 +51,7 @@ export async function streamSession(
   let answeredSeq = 0;
   /** The newest record that was met: the log must still hold it whenever something is read. */
   let met: Noted | null = options.last ?? null;
-  const { live: heardHere, store, writer } = Engine.contextOf(engine);
+  const { live: heardHere, store, writer } = Engine.depsOf(engine);
 
   const wake = (): void => woken.resolve();
   const look = (): void => {

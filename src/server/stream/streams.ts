@@ -66,7 +66,7 @@ async function openEvents(
   }
   const { engine } = call;
   const session = await call.session();
-  const { store } = Engine.contextOf(engine);
+  const { store } = Engine.depsOf(engine);
   const first = since === undefined ? 1 : await store.seqAt(session.id, since);
   const last =
     (await positionIn({ engine, session }, lastEventId, "Last-Event-ID")) ??
@@ -105,15 +105,15 @@ async function openAsk(
   given: StreamGiven,
 ): Promise<(sink: Sink) => Promise<void>> {
   const { engine } = call;
-  const context = Engine.contextOf(engine);
+  const deps = Engine.depsOf(engine);
   const session = await call.session();
   const last = await positionIn({ engine, session }, given.lastEventId, "Last-Event-ID");
   // Whatever is missing for a run is said before anything is written.
-  const state = await context.writer.current(session.id);
-  const { agent } = await agentOf(context, session.id, state);
-  await modelOf(context, state.standing.model ?? agent?.model);
+  const state = await deps.writer.current(session.id);
+  const { agent } = await agentOf(deps, session.id, state);
+  await modelOf(deps, state.standing.model ?? agent?.model);
   const { seq } = await session.input(input, { ...rest, ...call.keyed });
-  const running = runOrWait(context, session.id, {});
+  const running = runOrWait(deps, session.id, {});
   return streamRun({ engine, session, fromSeq: Math.max(seq, (last?.seq ?? 0) + 1), last, running }, given);
 }
 

@@ -125,7 +125,7 @@ suite("a tenant's role that plants rows", { skip: await noPostgres() }, () => {
       await role.begin(async (sql) => {
         await sql.unsafe("SELECT pg_advisory_lock(1, id) FROM generate_series(0, 20) id");
         await sql.unsafe(`SELECT pg_advisory_lock(-id) FROM generate_series(1, ${log + 5}) id`);
-        const lease = await takeLease(Engine.contextOf(engine), session.id, { holder: "a" });
+        const lease = await takeLease(Engine.depsOf(engine), session.id, { holder: "a" });
         await lease.release();
         assert.equal((await session.erase({ ranges: [[2, 2]] })).records, 1);
         await session.close();

@@ -1,6 +1,6 @@
 /** What goes wrong between client and server, as the library's error. */
 import { isUnsent, SkeinError } from "../protocol/library.ts";
-import type { Operation } from "../protocol/operation.ts";
+import type { Operation } from "../call/operation.ts";
 import { errorOf, Problem } from "../protocol/problem.ts";
 
 /** Nothing came back, or not all of it. Nobody knows what the server made of it. */

@@ -2,7 +2,7 @@
 import type { SessionId } from "../core/ids.ts";
 import { checkOptions, SkeinError } from "../protocol/library.ts";
 import type { Me } from "../protocol/me.ts";
-import { operationIds, operationOf, type OperationId } from "../protocol/operations.ts";
+import { operationIds, operationOf, type OperationId } from "../call/operations.ts";
 import type { Engine } from "../runtime/engine/engine.ts";
 import type { Event } from "../runtime/read/event-reader.ts";
 import type { LiveDelta } from "../runtime/turn/live.ts";
@@ -11,7 +11,7 @@ import { madeSession, makeSession, type RemoteSession } from "./session.ts";
 import { tellOn, wholeEvent } from "./stream.ts";
 import type { Wire } from "./wire.ts";
 
-/** Calls that need the engine in the same process; protocol/local.ts has the reasons. */
+/** Calls that need the engine in the same process; call/local.ts has the reasons. */
 type LocalCall = "as" | "checkToken" | "work" | "webhook";
 /** Calls that give a handle. */
 type OwnCall = "open" | "session" | "fire";

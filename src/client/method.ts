@@ -1,7 +1,7 @@
 /** A method of the library, made from what the table says of its operation. */
 import { checkJson, checkOptions, SkeinError } from "../protocol/library.ts";
-import type { Operation } from "../protocol/operation.ts";
-import { operationOf, type OperationId } from "../protocol/operations.ts";
+import type { Operation } from "../call/operation.ts";
+import { operationOf, type OperationId } from "../call/operations.ts";
 import { queryForms } from "../protocol/query.ts";
 import type { Asked, Wire } from "./wire.ts";
 

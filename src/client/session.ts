@@ -3,7 +3,7 @@ import type { StoredRecord } from "../core/chain.ts";
 import type { ForkOptions } from "../core/command.ts";
 import type { SessionId } from "../core/ids.ts";
 import { parseSnapshot, SkeinError } from "../protocol/library.ts";
-import { operationIds, operationOf, type OperationId } from "../protocol/operations.ts";
+import { operationIds, operationOf, type OperationId } from "../call/operations.ts";
 import type { Heard } from "../runtime/turn/ask.ts";
 import type { CarryOver } from "../runtime/branch/carry-over.ts";
 import type { Event, EventsOptions } from "../runtime/read/event-reader.ts";
@@ -16,7 +16,7 @@ import { callOperation, readGiven } from "./method.ts";
 import { tellOn, wholeEvent } from "./stream.ts";
 import type { Wire } from "./wire.ts";
 
-/** Calls that need the engine in the same process; protocol/local.ts has the reasons. */
+/** Calls that need the engine in the same process; call/local.ts has the reasons. */
 type LocalCall = "drive" | "lease";
 /** Calls that give a handle, or take less. */
 type OwnCall = "fork" | "clear" | "load" | "run" | "watch";

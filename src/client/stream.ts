@@ -3,7 +3,7 @@
  * was given out. Nothing is left out, and nothing is given twice.
  */
 import { SkeinError } from "../protocol/library.ts";
-import type { OperationId } from "../protocol/operations.ts";
+import type { OperationId } from "../call/operations.ts";
 import { errorOf, Problem } from "../protocol/problem.ts";
 import type { Event } from "../runtime/read/event-reader.ts";
 import type { LiveDelta } from "../runtime/turn/live.ts";

@@ -5,8 +5,8 @@
 import { headerText } from "../protocol/header.ts";
 import { limit, SkeinError } from "../protocol/library.ts";
 import { meOperation } from "../protocol/me.ts";
-import type { Operation } from "../protocol/operation.ts";
-import { operationOf, type OperationId } from "../protocol/operations.ts";
+import type { Operation } from "../call/operation.ts";
+import { operationOf, type OperationId } from "../call/operations.ts";
 import { encodeQuery } from "../protocol/query.ts";
 import { makeFrameParser, type Frame } from "./frames.ts";
 import { brokenOff, errorIn, isPassing, Lost, lostError, mayHaveArrived } from "./client-error.ts";

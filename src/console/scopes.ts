@@ -1,6 +1,6 @@
 /** Whether this login may do something; and where it may not, why, before it is tried. */
 import type { Me } from "../client/connect.ts";
-import { operationOf, type OperationId } from "../protocol/operations.ts";
+import { operationOf, type OperationId } from "../call/operations.ts";
 import { useReading } from "./query-cache.ts";
 import { engine } from "./server.ts";
 

@@ -1,8 +1,8 @@
 /** Who asks: at an address of its own beside login and logout, since it takes no scope but a token at all. */
 import * as z from "zod";
 import { scopes } from "../core/workspace/access-token.ts";
-import * as answer from "./answer.ts";
-import { read } from "./operation.ts";
+import * as answer from "../call/answer.ts";
+import { read } from "../call/operation.ts";
 
 export const Me = z.looseObject({
   /** As records name them: `user:prn_…`. */

@@ -1,8 +1,8 @@
 /** OpenAPI 3.1: a description of the HTTP API for programs, made from the table of operations. */
 import * as z from "zod";
 import { limit } from "../core/limit.ts";
-import type { Operation } from "./operation.ts";
-import { operationIds, operationOf } from "./operations.ts";
+import type { Operation } from "../call/operation.ts";
+import { operationIds, operationOf } from "../call/operations.ts";
 import { meOperation, mePath } from "./me.ts";
 import { Problem, problemStatuses, type ProblemCode } from "./problem.ts";
 import { queryForms } from "./query.ts";

@@ -3,7 +3,7 @@
  * other value is JSON.
  */
 import * as z from "zod";
-import type { Operation } from "./operation.ts";
+import type { Operation } from "../call/operation.ts";
 
 type Form = "text" | "list" | "json";
 /** What the schema of a field says of how it is written. */

@@ -2,7 +2,7 @@
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { operationIds, operationOf } from "../../src/protocol/operations.ts";
+import { operationIds, operationOf } from "../../src/call/operations.ts";
 import { commands, needsSession } from "../../src/console/palette/commands.ts";
 import { fieldsOf, paramsOf, titleOf, type Field } from "../../src/console/palette/form.ts";
 import { offered, type Known } from "../../src/console/palette/items.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { describeApi } from "../../src/protocol/openapi.ts";
-import { operationIds, operationOf } from "../../src/protocol/operations.ts";
+import { operationIds, operationOf } from "../../src/call/operations.ts";
 
 interface Described {
   readonly operationId: string;

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { verbs } from "../../src/cli/command/verbs.ts";
-import { localCalls, localVerbs, otherNames } from "../../src/protocol/local.ts";
-import { operationIds, operationOf, type OperationId } from "../../src/protocol/operations.ts";
+import { localCalls, localVerbs, otherNames } from "../../src/call/local.ts";
+import { operationIds, operationOf, type OperationId } from "../../src/call/operations.ts";
 import { decodeQuery, encodeQuery } from "../../src/protocol/query.ts";
 import { Engine } from "../../src/runtime/engine/engine.ts";
 import { SessionReader } from "../../src/runtime/engine/session-reader.ts";

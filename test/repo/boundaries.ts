@@ -34,13 +34,20 @@ const layers: Readonly<Record<string, Layer>> = {
   },
   model: { src: ["core", "model"], node: "all", packages: "all" },
   tool: { src: ["core", "platform", "tool"], node: "all", packages: "all" },
-  runtime: { src: ["core", "platform", "runtime", ...ports], node: "all", packages: "all" },
-  protocol: { src: ["core", "protocol"], node: "none", packages: ["zod"] },
-  server: { src: ["core", "platform", "runtime", "protocol", "server"], node: "all", packages: "all" },
+  // The description of every call: library, server, client, command line and console are derived from it.
+  call: { src: ["core", "call"], node: "none", packages: ["zod"] },
+  // The engine validates what callers pass against the descriptions; it knows nothing of HTTP.
+  runtime: { src: ["core", "call", "platform", "runtime", ...ports], node: "all", packages: "all" },
+  protocol: { src: ["core", "call", "protocol"], node: "none", packages: ["zod"] },
+  server: {
+    src: ["core", "call", "platform", "runtime", "protocol", "server"],
+    node: "all",
+    packages: "all",
+  },
   // The interfaces that it keeps to are those of the engine and its handles: types only, nothing that runs.
   // Plain tools for texts may run anywhere.
   client: {
-    src: ["core (types)", "core/text", "runtime (types)", "protocol", "client"],
+    src: ["core (types)", "core/text", "call", "runtime (types)", "protocol", "client"],
     node: "none",
     packages: [],
   },
@@ -53,6 +60,7 @@ const layers: Readonly<Record<string, Layer>> = {
       "model",
       "tool",
       "runtime",
+      "call",
       "protocol",
       "server",
       "client",
@@ -63,7 +71,7 @@ const layers: Readonly<Record<string, Layer>> = {
     packages: "all",
   },
   console: {
-    src: ["core (types)", "core/text", "client", "protocol", "console"],
+    src: ["core (types)", "core/text", "call", "client", "protocol", "console"],
     node: "none",
     packages: "all",
   },

@@ -3,7 +3,7 @@
  * methods, slow bodies, lengths that lie, bytes that are no request. Each follows from its number alone.
  */
 import { connect } from "node:net";
-import { operationIds, operationOf } from "../../src/protocol/operations.ts";
+import { operationIds, operationOf } from "../../src/call/operations.ts";
 import { makeRandom, type Random } from "../crash/random.ts";
 
 export interface Bad {

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { operationIds, operationOf, type OperationId } from "../../src/protocol/operations.ts";
+import { operationIds, operationOf, type OperationId } from "../../src/call/operations.ts";
 import { saveApproval } from "./saved-approval.ts";
 import { fine, frames, served, type Given } from "./served.ts";
 

@@ -1,7 +1,7 @@
 /** `If-Match`, asked by many at once at two servers over one store: one of them changes the session. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { operationIds, operationOf, type OperationId } from "../../src/protocol/operations.ts";
+import { operationIds, operationOf, type OperationId } from "../../src/call/operations.ts";
 import type { Session } from "../../src/runtime/engine/session.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import { memoryStore } from "../../src/store/memory/store.ts";

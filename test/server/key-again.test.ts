@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { SkeinError } from "../../src/core/error.ts";
 import { limit } from "../../src/core/limit.ts";
 import { ModelError } from "../../src/model/port.ts";
-import { operationIds, operationOf, type OperationId } from "../../src/protocol/operations.ts";
+import { operationIds, operationOf, type OperationId } from "../../src/call/operations.ts";
 import type { Session } from "../../src/runtime/engine/session.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import { memoryStore } from "../../src/store/memory/store.ts";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { WorkspaceId } from "../../src/core/ids.ts";
 import { ModelError } from "../../src/model/port.ts";
-import type { OperationId } from "../../src/protocol/operations.ts";
+import type { OperationId } from "../../src/call/operations.ts";
 import { Engine } from "../../src/runtime/engine/engine.ts";
 import type { Session } from "../../src/runtime/engine/session.ts";
 import { realWorld } from "../../src/runtime/world.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { openEngine } from "../../src/index.ts";
-import type { OperationId } from "../../src/protocol/operations.ts";
+import type { OperationId } from "../../src/call/operations.ts";
 import { served, type Answered } from "./served.ts";
 
 type Asked = readonly [OperationId, Readonly<Record<string, unknown>>];

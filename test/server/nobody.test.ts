@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { scopes } from "../../src/core/workspace/access-token.ts";
 import type { SessionId } from "../../src/core/ids.ts";
-import { operationIds, operationOf, type OperationId } from "../../src/protocol/operations.ts";
+import { operationIds, operationOf, type OperationId } from "../../src/call/operations.ts";
 import { encodeQuery } from "../../src/protocol/query.ts";
 import { Engine } from "../../src/runtime/engine/engine.ts";
 import { newToken } from "../../src/runtime/workspace/tokens.ts";

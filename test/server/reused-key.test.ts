@@ -1,7 +1,7 @@
 /** An Idempotency-Key is for one change of one caller: with anything else it is refused, and nothing lost. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { OperationId } from "../../src/protocol/operations.ts";
+import type { OperationId } from "../../src/call/operations.ts";
 import type { Problem } from "../../src/protocol/problem.ts";
 import { all } from "../runtime/place.ts";
 import { served, type Answered } from "./served.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Scope } from "../../src/core/workspace/access-token.ts";
-import { operationIds, operationOf, type OperationId } from "../../src/protocol/operations.ts";
+import { operationIds, operationOf, type OperationId } from "../../src/call/operations.ts";
 import { fine, served, type Answered, type Given, type Served } from "./served.ts";
 
 const tokenOf = async ({ engine }: Served, ...scopes: Scope[]): Promise<string> =>

@@ -1,7 +1,7 @@
 /** A server on a port of its own, over a store that goes with it, and how a program asks it. */
 import assert from "node:assert/strict";
 import type { Scope } from "../../src/core/workspace/access-token.ts";
-import { operationOf, type OperationId } from "../../src/protocol/operations.ts";
+import { operationOf, type OperationId } from "../../src/call/operations.ts";
 import { encodeQuery } from "../../src/protocol/query.ts";
 import { Engine } from "../../src/runtime/engine/engine.ts";
 import type { OpenStore } from "../../src/runtime/deps.ts";

@@ -1,5 +1,5 @@
 /** Calls an operation by its id, with parameters by their names, and says what came of it. */
-import { operationOf, type OperationId } from "../../protocol/operations.ts";
+import { operationOf, type OperationId } from "../../call/operations.ts";
 import type { RemoteSession } from "../../client/connect.ts";
 import { refresh } from "../query-cache.ts";
 import { engine, sessionOf } from "../server.ts";

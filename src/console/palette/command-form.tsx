@@ -1,6 +1,6 @@
 /** What a command is to be given, and what came of it. */
 import { useId, useState, type ReactNode } from "react";
-import { operationOf, type OperationId } from "../../protocol/operations.ts";
+import { operationOf, type OperationId } from "../../call/operations.ts";
 import { Button } from "../ui/button.tsx";
 import { bytes } from "../ui/amount.ts";
 import { Json, Said } from "../ui/untrusted-text.tsx";

@@ -2,7 +2,7 @@
  * Every operation as a command: what it is called, and what choosing it does. A test holds this table against
  * that of the protocol, so that no call is out of reach.
  */
-import { operationOf, type OperationId } from "../../protocol/operations.ts";
+import { operationOf, type OperationId } from "../../call/operations.ts";
 import { sessionPath, withParams } from "../route.ts";
 
 export type How =

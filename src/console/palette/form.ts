@@ -1,7 +1,7 @@
 /** The form of an operation, made from the schema of what it takes; and what was typed, as it is sent. */
 import { pairOf } from "../../core/text/pair.ts";
 import * as z from "zod";
-import type { Operation } from "../../protocol/operation.ts";
+import type { Operation } from "../../call/operation.ts";
 
 export type Kind = "text" | "long" | "number" | "flag" | "choice" | "list" | "pairs" | "loose" | "json";
 

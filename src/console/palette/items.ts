@@ -1,5 +1,5 @@
 /** What the palette offers for what was typed, the best first. */
-import { operationIds, type OperationId } from "../../protocol/operations.ts";
+import { operationIds, type OperationId } from "../../call/operations.ts";
 import { brief } from "../ui/visible.ts";
 import { commands, needsSession, otherWords } from "./commands.ts";
 import { matchOf } from "./match.ts";

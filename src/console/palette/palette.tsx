@@ -17,7 +17,7 @@ import { engine } from "../server.ts";
 import { turnTheme } from "../theme.ts";
 import { chosen } from "../view/sessions/chosen.ts";
 import { after } from "../world.ts";
-import type { OperationId } from "../../protocol/operations.ts";
+import type { OperationId } from "../../call/operations.ts";
 import "./palette.css";
 
 interface PaletteProps {

@@ -1,6 +1,6 @@
 /** The head of a place: its name, and the button and key that add to it. */
 import type { ReactNode } from "react";
-import type { OperationId } from "../../protocol/operations.ts";
+import type { OperationId } from "../../call/operations.ts";
 import { useRefusal } from "../scopes.ts";
 import { useShortcuts } from "../shortcut.ts";
 import { Button } from "./button.tsx";

@@ -4,7 +4,7 @@ import type { IncomingMessage } from "node:http";
 import { quote } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { complaintAbout, writtenPath } from "../../core/text/shape.ts";
-import type { Operation } from "../../protocol/operation.ts";
+import type { Operation } from "../../call/operation.ts";
 import { makeProblem } from "../../protocol/problem.ts";
 import { decodeQuery } from "../../protocol/query.ts";
 import { ProblemError } from "./problem.ts";

@@ -1,6 +1,6 @@
 /** What becomes of the calls of an engine. */
 import type { OpenOptions } from "../../core/command.ts";
-import type { OperationId } from "../../protocol/operations.ts";
+import type { OperationId } from "../../call/operations.ts";
 import { makeProblem } from "../../protocol/problem.ts";
 import { readChunks } from "../../runtime/read/content.ts";
 import { Engine } from "../../runtime/engine/engine.ts";

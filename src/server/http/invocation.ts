@@ -1,7 +1,7 @@
 /** One call of an operation, as handlers see it, and what they give. */
 import { allows, type Scope } from "../../core/workspace/access-token.ts";
 import { SkeinError } from "../../core/error.ts";
-import type { OperationId, ParamsOf } from "../../protocol/operations.ts";
+import type { OperationId, ParamsOf } from "../../call/operations.ts";
 import { makeProblem } from "../../protocol/problem.ts";
 import type { CarriedPart } from "../../runtime/branch/carry-over.ts";
 import { Engine } from "../../runtime/engine/engine.ts";

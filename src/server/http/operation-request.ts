@@ -5,7 +5,7 @@ import { isSessionId, isSessionName, quote, type SessionId } from "../../core/id
 import { limit } from "../../core/limit.ts";
 import { firstError } from "../../core/first-error.ts";
 import { textInHeader } from "../../protocol/header.ts";
-import type { OperationId } from "../../protocol/operations.ts";
+import type { OperationId } from "../../call/operations.ts";
 import { makeProblem } from "../../protocol/problem.ts";
 import { hasGoneOn, type Asked } from "../../runtime/log/request-scope.ts";
 import { Engine } from "../../runtime/engine/engine.ts";

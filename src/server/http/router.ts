@@ -1,7 +1,7 @@
 /** From the address of a request to the operation it asks for, by the table of operations. */
 import { limit } from "../../core/limit.ts";
-import type { Operation } from "../../protocol/operation.ts";
-import { operationIds, operationOf, type OperationId } from "../../protocol/operations.ts";
+import type { Operation } from "../../call/operation.ts";
+import { operationIds, operationOf, type OperationId } from "../../call/operations.ts";
 import { makeProblem, type Problem } from "../../protocol/problem.ts";
 
 export interface Route {

@@ -15,7 +15,7 @@ import { withoutTokens } from "../../core/workspace/access-token.ts";
 import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
 import { firstError } from "../../core/first-error.ts";
-import type { OperationId } from "../../protocol/operations.ts";
+import type { OperationId } from "../../call/operations.ts";
 import { describeApi } from "../../protocol/openapi.ts";
 import { mePath, type Me } from "../../protocol/me.ts";
 import { makeProblem, type Problem, type ProblemCode } from "../../protocol/problem.ts";

@@ -1,5 +1,5 @@
 /** What becomes of the calls of a session. */
-import type { OperationId, ParamsOf } from "../../protocol/operations.ts";
+import type { OperationId, ParamsOf } from "../../call/operations.ts";
 import { Engine } from "../../runtime/engine/engine.ts";
 import { positionIn } from "../stream/event-id.ts";
 import { readEventsPage } from "../../runtime/read/event-reader.ts";

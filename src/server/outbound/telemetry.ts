@@ -9,7 +9,7 @@ import type { StoredRecord } from "../../core/chain.ts";
 import type { BodyOf, EventType } from "../../core/catalog.ts";
 import { SkeinError } from "../../core/error.ts";
 import { settledSpend, type Spend } from "../../core/budget/money.ts";
-import { operationOf } from "../../protocol/operations.ts";
+import { operationOf } from "../../call/operations.ts";
 import { Engine } from "../../runtime/engine/engine.ts";
 import { followFeed, type Following } from "./feed-follow.ts";
 import { makeHistogram } from "./histogram.ts";

@@ -1,6 +1,6 @@
 /** The operations that give a stream of server-sent events. Breaking one off cancels nothing. */
 import type { IncomingMessage } from "node:http";
-import type { OperationId, ParamsOf } from "../../protocol/operations.ts";
+import type { OperationId, ParamsOf } from "../../call/operations.ts";
 import type { Problem } from "../../protocol/problem.ts";
 import { makeProblem } from "../../protocol/problem.ts";
 import { runOrWait } from "../../runtime/turn/ask.ts";

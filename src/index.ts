@@ -1,7 +1,6 @@
 /** Skein: the session engine for AI agents. This is the library; `openEngine` is where it starts. */
 // oxlint-disable-next-line import/no-unassigned-import -- it must run before everything else is loaded
 import "./runtime/engine/node-version.ts";
-import { resolve } from "node:path";
 import { checkOptions, SkeinError } from "./core/error.ts";
 import { makeWorkspaceId } from "./core/ids.ts";
 import { limit } from "./core/limit.ts";
@@ -11,14 +10,9 @@ import { learnKeys, openRedactor, type Secrets } from "./runtime/log/redact.ts";
 import { realWorld, type World } from "./runtime/world.ts";
 import type { ModelConfig } from "./model/model-config.ts";
 import type { Models } from "./model/port.ts";
+import type { StoreOpening } from "./store/driver.ts";
 import type { Durability, Store } from "./store/port.ts";
-import {
-  addressWith,
-  isPostgresAddress,
-  shownAddress,
-  tenantAt,
-} from "./store/postgres/connection/address.ts";
-import type { SqliteOptions } from "./store/sqlite/store.ts";
+import { locateStore, type LocatedStore } from "./store/registry.ts";
 import type { OuterTool } from "./tool/port.ts";
 
 export interface OpenEngineOptions {
@@ -77,63 +71,54 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
     ...(lockWaitMs === undefined ? {} : { lockWaitMs }),
   };
   const { tools = [], leaseMs, tenant } = options;
-  const store = await openStore(place, {
-    ...how,
-    ...(create === undefined ? {} : { create }),
-    ...(tenant === undefined ? {} : { tenant }),
-  });
+  const at = typeof place === "string" ? await locateTenant(place, tenant) : null;
+  const store =
+    at === null
+      ? checkStore(place as Store)
+      : await openAt(at, {
+          ...how,
+          ...(create === undefined ? {} : { create }),
+          ...(tenant === undefined ? {} : { tenant }),
+        });
   return new Engine({
     store,
     world,
-    tenant: tenant ?? (typeof place === "string" ? tenantAt(place) : "default"),
+    tenant: tenant ?? at?.tenancy?.tenant ?? "default",
     ...(options.holder === undefined ? {} : { holder: options.holder }),
     models: () => loadModels(options.models, env),
     ...(options.sign === undefined ? {} : { signer: () => options.sign ?? null }),
-    openStore: (other, { create: make = true } = {}) => openStore(other, { ...how, create: make }),
-    ...(typeof place === "string" && place !== "memory:" ? { place: placeOf(place, tenant) } : {}),
+    openStore: async (other, { create: make = true } = {}) =>
+      openAt(await locateStore(other), { ...how, create: make }),
+    ...(at === null || at.address === null ? {} : { place: at.address }),
     tools: async () =>
-      (await import("./tool/source.ts")).makeToolSource({ world, tools, hidden: filesOf(place) }),
+      (await import("./tool/source.ts")).makeToolSource({
+        world,
+        tools,
+        hidden: at?.files.slice(0, 1) ?? [],
+      }),
     ...(actor === undefined ? {} : { actor }),
     ...(leaseMs === undefined ? {} : { leaseMs }),
   });
 }
 
-/** Of a store in a file: that file. */
-const filesOf = (place: unknown): readonly string[] =>
-  typeof place === "string" && place !== "memory:" && !isPostgresAddress(place) ? [resolve(place)] : [];
-
 const providersIn = (models: OpenEngineOptions["models"]): ModelConfig["providers"] =>
   typeof models === "object" && models !== null && "providers" in models ? models.providers : {};
 
-/** As it may be told: a whole path, or an address without its password. */
-const placeOf = (place: string, tenant: string | undefined): string =>
-  isPostgresAddress(place) ? shownAddress(addressWith(place, tenant)) : resolve(place);
+/** The place of the store; where a database holds several tenants' stores, that of this tenant. */
+async function locateTenant(place: string, tenant: string | undefined): Promise<LocatedStore> {
+  const at = await locateStore(place);
+  return tenant === undefined || at.tenancy === undefined ? at : locateStore(at.tenancy.addressOf(tenant));
+}
 
-async function openStore(
-  place: string | Store,
-  options: Omit<SqliteOptions, "path" | "workspace" | "clock"> & { readonly world: World },
+function openAt(
+  at: LocatedStore,
+  options: Omit<StoreOpening, "workspace"> & { readonly world: World },
 ): Promise<Store> {
-  if (typeof place !== "string") return checkStore(place);
   const { world } = options;
-  const workspace = makeWorkspaceId({ nowMs: world.now(), random: world.random(10) });
-  if (place === "memory:") return (await import("./store/memory/store.ts")).memoryStore({ world, workspace });
-  if (isPostgresAddress(place)) {
-    const { lockWaitMs: _, ...rest } = options;
-    return (await import("./store/postgres/store.ts")).postgresStore({ ...rest, url: place, workspace });
-  }
-  const scheme = /^([a-z][a-z0-9+]{1,20}):\/\//.exec(place)?.[1];
-  if (scheme !== undefined) {
-    throw new SkeinError("invalid", `this Skein has no store for ${scheme}://`, {
-      hint: 'give a path, postgres://user:password@host/database, or "memory:"',
-    });
-  }
-  if (place === "" || place === ":memory:" || place.includes("\0")) {
-    throw new SkeinError("invalid", "the path of the store is not a path", {
-      hint: 'a store in memory is "memory:"',
-    });
-  }
-  const { sqliteStore } = await import("./store/sqlite/store.ts");
-  return sqliteStore({ ...options, path: place, workspace, clock: "files" });
+  return at.open({
+    ...options,
+    workspace: makeWorkspaceId({ nowMs: world.now(), random: world.random(10) }),
+  });
 }
 
 function checkRun({ leaseMs, tools = [] }: OpenEngineOptions): void {
@@ -326,3 +311,5 @@ export type { StandingRow } from "./runtime/read/session-list.ts";
 export type { Status } from "./core/session/lifecycle.ts";
 export type { SessionId } from "./core/ids.ts";
 export type { Durability, Page, SessionRow, Store, StoreStats } from "./store/port.ts";
+export { registerStore } from "./store/registry.ts";
+export type { StoreCheck, StoreDriver, StoreOpening, StorePlace, Tenancy } from "./store/driver.ts";

@@ -65,16 +65,4 @@ export function cut(text: string, columns: number): string {
   return `${kept.trimEnd()}…`;
 }
 
-/** 1,234,567. */
-export const count = (number: number): string => String(number).replaceAll(/\B(?=(\d{3})+(?!\d))/g, ",");
-
-export const plural = (number: number, noun: string): string =>
-  `${count(number)} ${noun}${number === 1 ? "" : noun.endsWith("s") ? "es" : "s"}`;
-
-export function bytes(number: number): string {
-  const units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
-  let left = number;
-  let unit = 0;
-  while (left >= 1024 && unit < units.length - 1) [left, unit] = [left / 1024, unit + 1];
-  return unit === 0 ? `${count(number)} bytes` : `${left.toFixed(1)} ${units[unit] ?? ""}`;
-}
+export { bytes, count, plural } from "../../core/text/number-format.ts";

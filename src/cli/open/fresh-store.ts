@@ -1,14 +1,14 @@
-/** A store that was made for something that is then refused does not stay behind. */
-import { existsSync } from "node:fs";
+/** Removes a store that a command created and then had no use for. */
 import { rm } from "node:fs/promises";
 import { isLiveDatabase } from "../../tool/live-database.ts";
-import { isPostgresAddress } from "../../store/postgres/connection/address.ts";
-import { fileOf, makeOpening } from "./open-engine.ts";
+import { locateStore } from "../../store/registry.ts";
+import { makeOpening } from "./open-engine.ts";
 
-/** Takes away a store that this command made and has closed, unless somebody has come to use it since. */
+/** Removes the files of a store that this command created and closed, unless another process uses it. */
 export async function takeAway(place: string): Promise<void> {
-  const file = fileOf(place);
-  if (isPostgresAddress(place) || !existsSync(file) || (await isLiveDatabase(file))) return;
+  const at = await locateStore(place);
+  const [file] = at.files;
+  if (file === undefined || !at.exists() || (await isLiveDatabase(file))) return;
   const opening = makeOpening(place);
   try {
     const { rows } = await (await opening.store()).logs(null, 1);
@@ -20,5 +20,5 @@ export async function takeAway(place: string): Promise<void> {
     await opening.close();
   }
   if (await isLiveDatabase(file)) return;
-  for (const name of [file, `${file}-wal`, `${file}-shm`]) await rm(name, { force: true });
+  for (const name of at.files) await rm(name, { force: true });
 }

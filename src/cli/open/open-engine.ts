@@ -2,15 +2,13 @@
  * Opening a store and the engine on it: the place where the command line chooses the drivers. Models and
  * tools are loaded by the first run that needs them.
  */
-import { existsSync, statSync } from "node:fs";
-import { dirname, resolve } from "node:path";
 import { SkeinError } from "../../core/error.ts";
 import { makeWorkspaceId, quote } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { Engine } from "../../runtime/engine/engine.ts";
 import { realWorld, type World } from "../../runtime/world.ts";
 import type { Store } from "../../store/port.ts";
-import { isPostgresAddress, shownAddress, tenantAt } from "../../store/postgres/connection/address.ts";
+import { locateStore, type LocatedStore } from "../../store/registry.ts";
 
 export interface Opening {
   readonly store: (options?: { readonly create?: boolean }) => Promise<Store>;
@@ -32,18 +30,12 @@ export function makeOpening(place: string): Opening {
   let world: World = realWorld();
   let opened: Promise<Store> | null = null;
   let engine: Promise<Engine> | null = null;
-  const openAt = async (place: string, create: boolean): Promise<Store> => {
+  const openAt = async (at: LocatedStore, create: boolean): Promise<Store> => {
+    checkLasting(at);
     const workspace = makeWorkspaceId({ nowMs: world.now(), random: world.random(10) });
-    if (isPostgresAddress(place)) {
-      const { postgresStore } = await import("../../store/postgres/store.ts");
-      return postgresStore({ url: place, world, workspace, create });
-    }
-    checkPlace(place, create);
-    const { sqliteStore } = await import("../../store/sqlite/store.ts");
-    const own = { create, lockWaitMs: lockWaitMs(), clock: "files" } as const;
-    return sqliteStore({ path: fileOf(place), world, workspace, ...own });
+    return at.open({ world, workspace, create, lockWaitMs: lockWaitMs() });
   };
-  const store = (create: boolean): Promise<Store> => openAt(place, create);
+  const store = async (create: boolean): Promise<Store> => openAt(await locateStore(place), create);
   return {
     store: ({ create = false } = {}) => (opened ??= store(create)),
     engine: ({ create = false, walled = false } = {}) =>
@@ -56,21 +48,23 @@ export function makeOpening(place: string): Opening {
         // The store is opened while the engine loads; if both fail, the store's failure is the one to tell.
         const [ready, { Engine }] = await Promise.all([opened, loading]);
         world = { ...world, redactor: (await secrets).redactorFor(process.env) };
+        const at = await locateStore(place);
         return new Engine({
           store: ready,
           world,
-          tenant: tenantAt(place),
+          tenant: at.tenancy?.tenant ?? "default",
           openStore: async (other, { create: make = true } = {}) => {
-            if (walled) await checkWall({ place, workspace: ready.workspace, world }, other);
-            return openAt(other, make);
+            const there = await locateStore(other);
+            if (walled) await checkWall({ at, workspace: ready.workspace, world }, there);
+            return openAt(there, make);
           },
           signer: () => signerIn(process.env),
-          place: isPostgresAddress(place) ? shownAddress(place) : resolve(fileOf(place)),
+          ...(at.address === null ? {} : { place: at.address }),
           models: once(async () => (await import("./config.ts")).loadModels(world)),
           tools: once(async () =>
             (await import("../../tool/source.ts")).makeToolSource({
               world,
-              hidden: isPostgresAddress(place) ? [] : [resolve(fileOf(place))],
+              hidden: at.files.slice(0, 1),
             }),
           ),
         });
@@ -84,14 +78,8 @@ export function makeOpening(place: string): Opening {
   };
 }
 
-/** Whether there is a store already, or somebody else looks after that. */
-export const isThere = (place: string): boolean => isPostgresAddress(place) || existsSync(fileOf(place));
-
-/** As it may be shown: an address without its password. */
-export const shownStore = (place: string): string => (isPostgresAddress(place) ? shownAddress(place) : place);
-
-/** What SQLite would take for a place of its own making is a file like any other. */
-export const fileOf = (place: string): string => (/^(:|file:)/.test(place) ? `./${place}` : place);
+/** Whether there is a store; true where only a connection can tell. */
+export const storeExists = async (place: string): Promise<boolean> => (await locateStore(place)).exists();
 
 /** Loads on first use, and gives the same from then on. What failed is tried again. */
 function once<T>(load: () => Promise<T>): () => Promise<T> {
@@ -103,40 +91,27 @@ function once<T>(load: () => Promise<T>): () => Promise<T> {
     }));
 }
 
-interface Walled {
-  readonly place: string;
+interface Wall {
+  readonly at: LocatedStore;
   readonly workspace: Store["workspace"];
   readonly world: World;
 }
 
-/** The database itself is asked whether it is this one, which may have many names. */
-async function checkWall({ place, workspace, world }: Walled, other: string): Promise<void> {
-  if (!isPostgresAddress(place) || !isPostgresAddress(other)) return;
-  if (tenantAt(other) === tenantAt(place)) return;
-  const { holdsWorkspace } = await import("../../store/postgres/tenant/tenants.ts");
-  if (!(await holdsWorkspace({ url: other, world, workspace }))) return;
+/** A server does not open other tenants of its own database. */
+async function checkWall({ at, workspace, world }: Wall, other: LocatedStore): Promise<void> {
+  if (at.tenancy === undefined || other.tenancy === undefined) return;
+  if (other.tenancy.tenant === at.tenancy.tenant) return;
+  if (!(await other.tenancy.holds(workspace, world))) return;
   throw new SkeinError("refused", "that is another tenant of the same database", {
-    hint: "nothing goes from one to the other through a server; export the session, and import it there",
+    hint: "export the session, and import it there",
   });
 }
 
-function checkPlace(place: string, create: boolean): void {
-  const scheme = /^:?(memory|[a-z][a-z0-9+]{1,20}(?=:\/\/)):/.exec(place)?.[1];
-  if (scheme !== undefined) {
-    throw new SkeinError("invalid", `the command line has no store for ${quote(`${scheme}:`)}`, {
-      hint: "give the path of a file, or postgres://user:password@host:5432/database",
-    });
-  }
-  if (place === "" || place.includes("\0")) {
-    throw new SkeinError("invalid", "the path of the store is empty", {
-      hint: "give --store STORE, or unset SKEIN_STORE",
-    });
-  }
-  if (!create) return;
-  const folder = dirname(place);
-  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true) return;
-  throw new SkeinError("unavailable", `there is no directory ${folder} to keep the store in`, {
-    hint: `make it first: mkdir -p ${folder}`,
+/** A command ends with its process, and a store in memory with it. */
+function checkLasting(at: LocatedStore): void {
+  if (at.address !== null) return;
+  throw new SkeinError("invalid", `the command line has no store for ${quote(at.shown)}`, {
+    hint: "give the path of a file, or postgres://user:password@host:5432/database",
   });
 }
 

@@ -2,7 +2,7 @@
 import { SkeinError } from "../../core/error.ts";
 import { addSpend, noSpend, spendText, type Spend } from "../../core/budget/money.ts";
 import { costRow, type CostRow } from "../../runtime/read/cost.ts";
-import { isPostgresAddress } from "../../store/postgres/connection/address.ts";
+import { locateStore } from "../../store/registry.ts";
 import { present } from "../command/input.ts";
 import { table } from "../format/table.ts";
 import { count, oneLine } from "../format/text.ts";
@@ -89,7 +89,7 @@ async function byTenant(
       hint: "skein cost --by tenant",
     });
   }
-  if (!isPostgresAddress(place)) {
+  if ((await locateStore(place)).tenancy === undefined) {
     throw new SkeinError(
       "refused",
       `cost: --by tenant: expected a store in PostgreSQL, got ${oneLine(place)}`,

@@ -4,7 +4,7 @@ import { errorText } from "../../core/first-error.ts";
 import type { Session } from "../../runtime/engine/session.ts";
 import type { Store } from "../../store/port.ts";
 import { present } from "../command/input.ts";
-import { fileOf } from "../open/open-engine.ts";
+import { locateStore } from "../../store/registry.ts";
 import { openOutput } from "../command/output.ts";
 import { isUnread } from "../command/screen.ts";
 import { bytes, jsonText } from "../format/text.ts";
@@ -71,7 +71,7 @@ export const exportVerb = verb({
     const signed = options.sign ? { sign: (await import("../open/keys.ts")).readSigner(process.env) } : {};
     // A session that moves stands still from the first byte on; what cannot be written must show before.
     const file = await openOutput(output, out, {
-      store: fileOf(place),
+      store: (await locateStore(place)).files[0] ?? "",
       replace: options.force,
       untilStopped,
     });

@@ -7,7 +7,7 @@ import type { SessionReview as Review } from "../../runtime/govern/review.ts";
 import { takeAway } from "../open/fresh-store.ts";
 import { bindingText } from "../format/binding-word.ts";
 import { ownPublicKey, trustedKeys } from "../open/keys.ts";
-import { isThere } from "../open/open-engine.ts";
+import { storeExists } from "../open/open-engine.ts";
 import { ruleText } from "../format/state-lines.ts";
 import { oneLine, plural } from "../format/text.ts";
 import { verb } from "../command/verb.ts";
@@ -33,7 +33,7 @@ export const importVerb = verb({
   async run({ args: { FILE: file }, options, out, engine, place }) {
     const trusted = trustedKeys(process.env);
     const source = file === undefined || file === "-" ? process.stdin : createReadStream(file);
-    const fresh = !isThere(place);
+    const fresh = !(await storeExists(place));
     const opened = await engine({ create: true });
     const own = ownPublicKey(process.env);
     const known = [...trusted.keys(), ...(own === null ? [] : [own])];

@@ -5,7 +5,7 @@ import type { MigrateReport } from "../../runtime/transfer/migrate.ts";
 import type { Session } from "../../runtime/engine/session.ts";
 import { takeAway } from "../open/fresh-store.ts";
 import { allMoved, movingText } from "../format/move-text.ts";
-import { isThere } from "../open/open-engine.ts";
+import { storeExists } from "../open/open-engine.ts";
 import { oneLine, plural } from "../format/text.ts";
 import { verb, type Call, type Options } from "../command/verb.ts";
 import { shownPlace } from "../../runtime/read/moved.ts";
@@ -112,7 +112,7 @@ async function all({ args, options, out, engine, untilStopped }: MigrateCall): P
 
 /** A session that has just been moved can go on only in that very store, so then the store stays. */
 async function toStore(session: Session, to: string): Promise<MigrateReport> {
-  if (isThere(to)) return session.migrate({ to });
+  if (await storeExists(to)) return session.migrate({ to });
   const elsewhere = isMoved(await session.fold());
   return session.migrate({ to }).catch(async (error: unknown) => {
     const unsure = error instanceof SkeinError && error.code === "unknown";

@@ -11,7 +11,7 @@ import { carryLines } from "../format/carry-lines.ts";
 import { parseBinding } from "../format/binding-word.ts";
 import { pairsOf, present } from "../command/input.ts";
 import { checkModelName } from "../format/model-name.ts";
-import { isThere } from "../open/open-engine.ts";
+import { storeExists } from "../open/open-engine.ts";
 import type { Screen } from "../command/screen.ts";
 import { parseWake } from "../format/trigger-word.ts";
 import { verb, type Call } from "../command/verb.ts";
@@ -121,7 +121,7 @@ export const open = verb({
       ...(await defaultRule(options, find)),
       ...(options.wake.length === 0 ? {} : { wake: options.wake.map((word) => parseWake(word, nowMs)) }),
     };
-    const fresh = !isThere(place);
+    const fresh = !(await storeExists(place));
     const session = await openFrom(options.from, asked, { engine, place });
     const { seq: headSeq } = await session.head();
     // The id alone, so that ID=$(skein open …) is one.
@@ -176,7 +176,7 @@ async function openFrom(
   if (ending !== undefined) return (await engine()).open({ ...asked, from: ending });
   const { objective = "", ...rest } = asked;
   // A new store has no session to wait for either.
-  if (!isThere(place)) await rehearse({ ...rest, objective });
+  if (!(await storeExists(place))) await rehearse({ ...rest, objective });
   return (await engine({ create: true })).open({ ...rest, objective });
 }
 

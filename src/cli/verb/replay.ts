@@ -7,7 +7,7 @@ import type { ReplayProgress } from "../../runtime/replay/replay.ts";
 import { budgetOf, budgetOptions } from "../command/budget-options.ts";
 import { standsStill } from "../command/exit-code.ts";
 import { present } from "../command/input.ts";
-import { fileOf } from "../open/open-engine.ts";
+import { locateStore } from "../../store/registry.ts";
 import { openOutput } from "../command/output.ts";
 import { placeOf } from "../command/position.ts";
 import type { Screen } from "../command/screen.ts";
@@ -71,7 +71,7 @@ export const replay = verb({
       found
         .replay({ ...how, ...tools, from: seq, progress: show, signal: untilStopped() })
         .finally(() => progress.end());
-    const report = await saved(out, { save, kind, store: fileOf(place) }, run);
+    const report = await saved(out, { save, kind, store: (await locateStore(place)).files[0] ?? "" }, run);
     const { replayLines } = await import("../format/replay-text.ts");
     await out.answer(report, () => [
       ...replayLines(report, out),

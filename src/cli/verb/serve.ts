@@ -1,6 +1,5 @@
 /** Serves the engine over HTTP until it is stopped, with a worker inside. */
 import { once } from "node:events";
-import { resolve } from "node:path";
 import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
 import { errorText } from "../../core/first-error.ts";
@@ -15,11 +14,11 @@ import { checkBinding } from "../../server/http/cross-origin.ts";
 import { otlpFrom } from "../../server/outbound/otlp.ts";
 import { openOutward } from "../../server/outbound/outbound.ts";
 import { makeTenants, oneTenant } from "../../server/http/tenants.ts";
-import { addressWith, isPostgresAddress, tenantAt } from "../../store/postgres/connection/address.ts";
+import { locateStore } from "../../store/registry.ts";
 import { oneOf } from "../command/args.ts";
 import { present } from "../command/input.ts";
 import { readConsole } from "../open/console-files.ts";
-import { fileOf, isThere, makeOpening } from "../open/open-engine.ts";
+import { makeOpening } from "../open/open-engine.ts";
 import { oneLine, plural } from "../format/text.ts";
 import { verb } from "../command/verb.ts";
 
@@ -101,20 +100,20 @@ export const serve = verb({
       });
     }
     checkBinding(host, { named: options.host !== undefined });
-    const fresh = !isThere(place);
+    const at = await locateStore(place);
+    const fresh = !at.exists();
     const opened = await engine({ create: true, walled: true });
     if (fresh) out.note(out.dim(`made a new store: ${place}`));
     const world = realWorld();
-    const tokenFile = localTokenPath(
-      isPostgresAddress(place) ? place : resolve(fileOf(place)),
-      process.env,
-      world.digest,
-    );
+    const tokenFile = localTokenPath(at.files[0] ?? place, process.env, world.digest);
     const { token } = await openLocalToken(opened, { world, path: tokenFile });
     const stopped = untilStopped();
-    await using others = makeTenants({ world, open: (tenant) => openTenant(place, tenant) });
+    await using others = makeTenants({
+      world,
+      open: (tenant) => openTenant(at.tenancy?.addressOf(tenant) ?? place),
+    });
     const tenants = async (tenant: string): Promise<Engine | null> =>
-      tenant === tenantAt(place) || !isPostgresAddress(place)
+      at.tenancy === undefined || tenant === at.tenancy.tenant
         ? oneTenant(opened)(tenant)
         : others.engineOf(tenant);
     const log = oneOf("--log", options.log ?? "none", logForms);
@@ -176,9 +175,9 @@ const workerLine = (name: string, concurrency: number): string =>
   `${name} runs up to ${plural(concurrency, "session")} at once; Ctrl-C stops it`;
 
 /** Another tenant of the same database; null when there is none of this name. */
-async function openTenant(place: string, tenant: string): Promise<Engine | null> {
+async function openTenant(place: string): Promise<Engine | null> {
   try {
-    return await makeOpening(addressWith(place, tenant)).engine({ create: false, walled: true });
+    return await makeOpening(place).engine({ create: false, walled: true });
   } catch (error) {
     const isMissing = error instanceof SkeinError && ["not-found", "invalid"].includes(error.code);
     if (isMissing) return null;

@@ -1,5 +1,5 @@
 /** Figures of the store. */
-import { shownStore } from "../open/open-engine.ts";
+import { locateStore } from "../../store/registry.ts";
 import { bytes, count } from "../format/text.ts";
 import { verb } from "../command/verb.ts";
 
@@ -26,10 +26,11 @@ export const stats = verb({
     const ratio = own === null || said === 0 ? null : Number((own / said).toFixed(2));
     const perRecord = own === null || records === 0 ? null : Math.round(own / records);
     const row = (name: string, value: string) => `${out.dim(name.padEnd(14))}${value}`;
+    const { shown } = await locateStore(place);
     await out.answer(
-      { path: shownStore(place), ...figures, bytesPerContentByte: ratio, bytesPerRecord: perRecord },
+      { path: shown, ...figures, bytesPerContentByte: ratio, bytesPerRecord: perRecord },
       () => [
-        row("store", shownStore(place)),
+        row("store", shown),
         row("driver", `${figures.driver} ${figures.version}, durable to ${figures.durability}`),
         row(
           "size",

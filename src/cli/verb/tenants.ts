@@ -2,8 +2,8 @@
 import { SkeinError } from "../../core/error.ts";
 import { makeWorkspaceId, quote } from "../../core/ids.ts";
 import { realWorld } from "../../runtime/world.ts";
-import { isPostgresAddress } from "../../store/postgres/connection/address.ts";
-import type { Tenant, TenantChange, Tenants } from "../../store/postgres/tenant/tenants.ts";
+import type { Tenant, TenantChange, Tenants } from "../../store/driver.ts";
+import { locateStore } from "../../store/registry.ts";
 import { oneOf } from "../command/args.ts";
 import { table } from "../format/table.ts";
 import { bytes, count, oneLine, plural } from "../format/text.ts";
@@ -63,15 +63,15 @@ function checkWords(action: "list" | "set", name: string | undefined, change: Te
 
 /** The tenants of the database at this address. */
 export async function openHere(place: string): Promise<Tenants> {
-  if (!isPostgresAddress(place)) {
+  const { tenancy } = await locateStore(place);
+  if (tenancy === undefined) {
     throw new SkeinError("refused", `${place} is a file, and a file is one tenant's`, {
       hint: "tenants are for stores in PostgreSQL: --store postgres://user@host/database",
     });
   }
   const world = realWorld();
   const workspace = makeWorkspaceId({ nowMs: world.now(), random: world.random(10) });
-  const { openTenants } = await import("../../store/postgres/tenant/tenants.ts");
-  return openTenants({ url: place, world, workspace });
+  return tenancy.administer({ world, workspace });
 }
 
 const units: Readonly<Record<string, number>> = { "": 1, K: 2 ** 10, M: 2 ** 20, G: 2 ** 30, T: 2 ** 40 };

@@ -15,7 +15,7 @@ import { undefinedAgent } from "../format/agent-note.ts";
 import { standsStill } from "../command/exit-code.ts";
 import { present, readText } from "../command/input.ts";
 import { checkModelName } from "../format/model-name.ts";
-import { isThere } from "../open/open-engine.ts";
+import { storeExists } from "../open/open-engine.ts";
 import { questionLines, questionOf, wayOn } from "../chat/question.ts";
 import { makeTicketView, summed, ticketTable } from "../format/ticket-view.ts";
 import { verb, type Call, type OptionValues } from "../command/verb.ts";
@@ -119,7 +119,7 @@ async function runPlan(here: Here, plan: Plan): Promise<number> {
     retry,
   };
   // What is refused does not leave an empty store behind.
-  if (given["dry-run"] || !isThere(here.place)) {
+  if (given["dry-run"] || !(await storeExists(here.place))) {
     const engine = await rehearsal(here);
     const rows = await engine.runTickets(plan, { ...asked, dryRun: true });
     if (given["dry-run"]) {
@@ -162,7 +162,7 @@ async function noteAgents({ out, options, args }: Here, engine: Engine, plan: Pl
 
 /** An engine to ask what would be done; where there is no store, none is made for it. */
 async function rehearsal({ engine, place }: Here): Promise<Engine> {
-  if (isThere(place)) return engine();
+  if (await storeExists(place)) return engine();
   const world = realWorld();
   const workspace = makeWorkspaceId({ nowMs: world.now(), random: world.random(10) });
   const { memoryStore } = await import("../../store/memory/store.ts");

@@ -8,7 +8,7 @@ import { errorText, firstError } from "../../core/first-error.ts";
 import type { Told } from "../../runtime/worker/worker.ts";
 import { listenRelay } from "../../server/stream/relay-listen.ts";
 import { present } from "../command/input.ts";
-import { isThere } from "../open/open-engine.ts";
+import { storeExists } from "../open/open-engine.ts";
 import { exact, roughly } from "../format/moment.ts";
 import { spendText } from "../../core/text/money.ts";
 import type { Screen } from "../command/screen.ts";
@@ -62,7 +62,7 @@ export const up = verb({
         hint: `at most ${limit.concurrencyMax}`,
       });
     }
-    const fresh = !isThere(place);
+    const fresh = !(await storeExists(place));
     const opened = await engine({ create: true });
     if (fresh) out.note(out.dim(`made a new store: ${place}`));
     const stopped = untilStopped();

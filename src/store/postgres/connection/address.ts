@@ -29,8 +29,6 @@ const parameters = ["tenant", "connections", "pooler", "sslmode", "target_sessio
 /** What a store needs of a host; of several, the one that takes writes is used in any case. */
 const sessionAttrs = ["read-write", "primary", "any"];
 
-export const isPostgresAddress = (place: string): boolean => /^postgres(ql)?:\/\//i.test(place);
-
 /** Without its password, for messages. What is no address is not shown at all. */
 export function shownAddress(place: string): string {
   const { plain, hosts } = splitHosts(place);
@@ -52,7 +50,7 @@ export function addressWith(place: string, tenant: string | undefined): string {
 /** Whose store it is, by what the address says; `default` when it says nothing. */
 export function tenantAt(place: string): string {
   const { plain } = splitHosts(place);
-  const url = isPostgresAddress(place) && URL.canParse(plain) ? new URL(plain) : null;
+  const url = URL.canParse(plain) ? new URL(plain) : null;
   return url?.searchParams.get("tenant") ?? "default";
 }
 

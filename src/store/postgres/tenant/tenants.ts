@@ -1,48 +1,12 @@
 /** Tenants of a database: who there is, what each uses and may use, and the role that is kept to it. */
 import { SkeinError } from "../../../core/error.ts";
 import { quote, type WorkspaceId } from "../../../core/ids.ts";
+import type { Tenant, TenantChange, Tenants } from "../../driver.ts";
 import type { StoreWorld } from "../../port.ts";
 import { costSums } from "../../../core/budget/cost-view-sql.ts";
 import { checkTenant, parseAddress } from "../connection/address.ts";
 import { openDatabase, type Database, type Row, type Statement } from "../connection/connection.ts";
 import { openTenant, startLayout, startStore } from "../connection/start.ts";
-
-export interface Tenant {
-  readonly name: string;
-  /** Without those that were moved away, as in `bytes`. */
-  readonly sessions: number;
-  /** Of contents and blobs. */
-  readonly bytes: number;
-  /** The quota; null: none. */
-  readonly sessionsMax: number | null;
-  readonly bytesMax: number | null;
-  /** Whoever logs in as this role is kept to this tenant. */
-  readonly role: string | null;
-  readonly program: string;
-}
-
-/** Absent: as before. Null: none. */
-export interface TenantChange {
-  readonly sessionsMax?: number | null;
-  readonly bytesMax?: number | null;
-  readonly role?: string | null;
-}
-
-export interface Tenants {
-  /** In order of name. A role that is kept to a tenant sees that one alone. */
-  list(): Promise<readonly Tenant[]>;
-  /** Makes the tenant when it is not there. */
-  set(name: string, change: TenantChange): Promise<Tenant>;
-  /**
-   * What each has spent on model calls: its name, and `costSums` of spend-sql.ts. Refused to a role that is
-   * kept to a tenant.
-   */
-  costs(between: {
-    readonly since?: number;
-    readonly until?: number;
-  }): Promise<readonly (readonly unknown[])[]>;
-  close(): Promise<void>;
-}
 
 export interface TenantsOptions {
   readonly url: string;

@@ -1,46 +1,44 @@
-/** What "skein doctor" looks at where the store is in PostgreSQL. */
+/** The checks of `skein doctor` for a store in PostgreSQL. */
 import { SkeinError } from "../../core/error.ts";
-import { realWorld } from "../../runtime/world.ts";
-import { parseAddress } from "../../store/postgres/connection/address.ts";
-import { openDatabase } from "../../store/postgres/connection/connection.ts";
-import { layout } from "../../store/postgres/schema.ts";
-import { serverFlaw, serverState, type ServerState } from "../../store/postgres/connection/start.ts";
-import type { Check } from "../verb/doctor.ts";
-import { shownStore } from "./open-engine.ts";
-import { count } from "../format/text.ts";
-import type { Call } from "../command/verb.ts";
+import { count } from "../../core/text/number-format.ts";
+import type { StoreCheck } from "../driver.ts";
+import type { StoreWorld } from "../port.ts";
+import { parseAddress, shownAddress } from "./connection/address.ts";
+import { openDatabase } from "./connection/connection.ts";
+import { serverFlaw, serverState, type ServerState } from "./connection/start.ts";
+import { layout } from "./schema.ts";
 
 /** More than this, and times in logs written by several machines differ visibly. */
 const clockMsMax = 1_000;
 /** Of all connections of the server; above it, the next program may find none. */
 const connectionsShareMax = 0.9;
 
-export async function postgresChecks(
-  place: string,
-  opened: (open: Call["store"]) => Promise<readonly Check[]>,
-  open: Call["store"],
-): Promise<Check[]> {
-  const failed = (name: string, error: unknown): Check => {
+export async function diagnose(
+  address: string,
+  world: StoreWorld,
+  opened: () => Promise<readonly StoreCheck[]>,
+): Promise<readonly StoreCheck[]> {
+  const failed = (name: string, error: unknown): StoreCheck => {
     if (!(error instanceof SkeinError)) throw error;
     return { name, ok: false, found: error.message, todo: error.hint ?? "see docs/postgres.md" };
   };
   let state: ServerState;
   let clockMs: number;
   try {
-    [state, clockMs] = await look(place);
+    [state, clockMs] = await look(address, world);
   } catch (error) {
     return [failed("server", error)];
   }
-  const checks: Check[] = [
-    { name: "store", ok: true, found: shownStore(place) },
+  const checks: StoreCheck[] = [
+    { name: "store", ok: true, found: shownAddress(address) },
     ...serverChecks(state, clockMs),
   ];
-  const flaw = serverFlaw(state, shownStore(place), "disk");
+  const flaw = serverFlaw(state, shownAddress(address), "disk");
   if (flaw !== null) return [...checks, failed("usable", flaw)];
-  checks.push(await poolCheck(place));
+  checks.push(await poolCheck(address, world));
   if (state.layout === 0) return checks;
   try {
-    return [...checks, ...(await opened(open))];
+    return [...checks, ...(await opened())];
   } catch (error) {
     return [...checks, failed("opens", error)];
   }
@@ -53,8 +51,7 @@ const poolMs = 5_000;
  * Whether one process gets the connections it may use, all at once. A pooler in session mode gives each
  * client one of the server's for as long as it stays: with fewer than that, the rest wait until they fail.
  */
-async function poolCheck(place: string): Promise<Check> {
-  const world = realWorld();
+async function poolCheck(place: string, world: StoreWorld): Promise<StoreCheck> {
   const address = parseAddress(place);
   const database = openDatabase({ address, world, clock: "database" });
   const over = new AbortController();
@@ -88,8 +85,7 @@ async function poolCheck(place: string): Promise<Check> {
 }
 
 /** How the server is, and by how much its clock is ahead of the one here. */
-async function look(place: string): Promise<[ServerState, number]> {
-  const world = realWorld();
+async function look(place: string, world: StoreWorld): Promise<[ServerState, number]> {
   const database = openDatabase({ address: parseAddress(place), world, clock: "database" });
   try {
     await database.run("SELECT 1"); // So that connecting is not in the time below.
@@ -101,7 +97,7 @@ async function look(place: string): Promise<[ServerState, number]> {
   }
 }
 
-function serverChecks(state: ServerState, clockMs: number): Check[] {
+function serverChecks(state: ServerState, clockMs: number): StoreCheck[] {
   const { connections, connectionsMax } = state;
   const durable = [
     `fsync=${state.fsync ? "on" : "off"}`,

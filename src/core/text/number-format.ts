@@ -1,0 +1,15 @@
+/** Numbers as text for people: `1,234`, `2 sessions`, `3.4 MiB`. */
+
+/** 1,234,567. */
+export const count = (number: number): string => String(number).replaceAll(/\B(?=(\d{3})+(?!\d))/g, ",");
+
+export const plural = (number: number, noun: string): string =>
+  `${count(number)} ${noun}${number === 1 ? "" : noun.endsWith("s") ? "es" : "s"}`;
+
+export function bytes(number: number): string {
+  const units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
+  let left = number;
+  let unit = 0;
+  while (left >= 1024 && unit < units.length - 1) [left, unit] = [left / 1024, unit + 1];
+  return unit === 0 ? `${count(number)} bytes` : `${left.toFixed(1)} ${units[unit] ?? ""}`;
+}

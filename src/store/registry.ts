@@ -1,0 +1,80 @@
+/**
+ * The registry of store drivers: one table by URL scheme. A built-in driver is its folder and one line here;
+ * a driver from elsewhere registers itself with `registerStore`. An address without a scheme is a path, and a
+ * path is SQLite's.
+ */
+import { SkeinError } from "../core/error.ts";
+import { quote } from "../core/ids.ts";
+import type { StoreDriver, StorePlace } from "./driver.ts";
+
+/** Loaded on first use: a program on a file loads nothing of PostgreSQL. */
+const drivers = new Map<string, () => StoreDriver | Promise<StoreDriver>>([
+  ["memory", async () => (await import("./memory/place.ts")).memoryPlace],
+  ["sqlite", async () => (await import("./sqlite/place.ts")).sqlitePlace],
+  ["postgres", async () => (await import("./postgres/place.ts")).postgresPlace],
+  ["postgresql", async () => (await import("./postgres/place.ts")).postgresPlace],
+]);
+
+/**
+ * Registers a driver for the addresses of a scheme, for the whole process: after
+ * `registerStore("redis", (address) => ({ open: (options) => openRedis(address, options) }))` an engine opens
+ * on `redis://…`. The built-in schemes cannot be replaced.
+ */
+export function registerStore(scheme: string, driver: StoreDriver): void {
+  const name = scheme.replace(/:(\/\/)?$/, "").toLowerCase();
+  if (!/^[a-z][a-z0-9+.-]{1,20}$/.test(name)) {
+    throw new SkeinError("invalid", `registerStore: scheme: expected a URL scheme, got ${quote(scheme)}`, {
+      hint: 'for example "redis"',
+    });
+  }
+  if (typeof driver !== "function") {
+    throw new SkeinError("invalid", `registerStore: driver: expected a function, got ${typeof driver}`, {
+      hint: "(address) => ({ open: (options) => … })",
+    });
+  }
+  if (drivers.has(name)) {
+    throw new SkeinError("conflict", `registerStore: the scheme ${quote(name)} has a driver`, {
+      hint: "choose another scheme",
+    });
+  }
+  drivers.set(name, () => driver);
+}
+
+/** A place with the defaults of the contract filled in. */
+export interface LocatedStore extends StorePlace {
+  readonly shown: string;
+  readonly address: string | null;
+  readonly files: readonly string[];
+  exists(): boolean;
+}
+
+/** The place of an address. Rejects with `invalid` when no driver has its scheme. */
+export async function locateStore(address: string): Promise<LocatedStore> {
+  const place = (await driverOf(address))(address);
+  const shown = place.shown ?? withoutPassword(address);
+  return {
+    ...place,
+    shown,
+    address: place.address === undefined ? shown : place.address,
+    files: place.files ?? [],
+    exists: place.exists ?? (() => true),
+  };
+}
+
+async function driverOf(address: string): Promise<StoreDriver> {
+  const [, scheme = "", slashes] = /^([a-z][a-z0-9+.-]{1,20}):(\/\/)?/i.exec(address) ?? [];
+  const load =
+    drivers.get(scheme.toLowerCase()) ?? (slashes === undefined ? drivers.get("sqlite") : undefined);
+  if (load !== undefined) return load();
+  throw new SkeinError("invalid", `no store for ${quote(`${scheme}:`)}`, {
+    hint: `give the path of a file, or ${[...drivers.keys()].map((name) => `${name}:`).join(", ")}`,
+  });
+}
+
+function withoutPassword(address: string): string {
+  if (!URL.canParse(address)) return address;
+  const url = new URL(address);
+  if (url.password === "") return address;
+  url.password = "";
+  return url.href;
+}

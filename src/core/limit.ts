@@ -75,7 +75,7 @@ export const limit = {
   /** Topics for which a session declares a contract, and one schema of them. */
   contractsMax: 100,
   contractBytesMax: 32_768,
-  /** Holding one message to a contract that has patterns: what takes longer is refused. */
+  /** The time to validate one message against a contract; a message that takes longer is refused. */
   contractMs: 100,
   /** Inputs that may wait in an inbox; past that it takes no more messages from sessions. */
   inboxMax: 1_000,

@@ -89,7 +89,7 @@ suite("messages on the command line", { concurrency: true }, () => {
     assert.match((await say("contract", b)).stdout, /^rates {2}at 3 {2}\{"type"/);
     const refused = await say("send", a, b, '{"rate":"4"}', "--topic", "rates");
     assert.equal(refused.code, 1);
-    assert.match(refused.stderr, /breaks the contract for "rates": at rate: .*expected number/);
+    assert.match(refused.stderr, /violates the contract for "rates": rate: expected number/);
     assert.equal((await say("send", a, b, '{"rate":4}', "--topic", "rates")).code, 0);
     writeFileSync(path("wrong.json"), "{");
     const wrong = await say("contract", b, "rates", "--schema", path("wrong.json"));

@@ -39,11 +39,9 @@ export const composed: Readonly<Record<string, string>> = {
   "src/core/ticket/markdown.ts": "a word and the rest of a line; test/core/ticket.test.ts attacks it",
   "src/model/offline/phrase.ts": "reads a bounded text",
   "src/model/offline/quote.ts": "reads a bounded text",
-  "src/runtime/message/contract.ts":
+  "src/runtime/message/contract-schema.ts":
     "compiled to see whether it is a pattern; runs in runtime/message/run-with-timeout.ts",
   "src/runtime/log/redact.ts": "anchored at the end of a variable's name",
-  "src/runtime/message/schema.ts":
-    "a pattern of a user's schema; runs in runtime/message/run-with-timeout.ts, which ends it",
   "src/tool/grep-worker.ts": "a pattern of the model; runs in a worker that is ended",
   "src/tool/grep.ts": "compiled to see whether it is a pattern",
 };

@@ -201,7 +201,7 @@ test("a full inbox holds up those behind it; what is refused for good is told an
   assert.deepEqual(await told(strict), ["7"]);
   const heard = await told(from);
   assert.equal(heard.length, 2);
-  assert.match(heard.join("\n"), /was not accepted: the message breaks the contract for "n"/);
+  assert.match(heard.join("\n"), /was not accepted: the message violates the contract for "n"/);
   assert.match(heard.join("\n"), /was not accepted: there is no session/);
   await using drive = await full.drive();
   await drive.begin();

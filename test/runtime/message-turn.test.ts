@@ -60,7 +60,7 @@ test("what is refused is told to the model, and nothing is left behind", async (
   await until(session.ask("Go"));
   const settled = await all(session.events({ types: ["tool.settled"] }));
   const said = settled.map(({ body, content }) => JSON.stringify([body, content])).join("\n");
-  assert.match(said, /breaks the contract for/);
+  assert.match(said, /violates the contract for/);
   assert.match(said, /there is no request/);
   assert.match(said, /is needed, unless you reply/);
   assert.deepEqual((await all(session.events({ types: ["message.sent"] }))).length, 0);

@@ -32,7 +32,7 @@ export const send = verb({
       'until it is known to be there; if it cannot be delivered now, "skein deliver" goes on with it. It ' +
       "is received once, and in order. It wakes a receiver that sleeps, which takes it up when it is run.",
     "What the receiver would not take is refused here, and nothing is written: it is over or lives " +
-      "elsewhere, its inbox is full, or the message breaks the contract for the topic.",
+      "elsewhere, its inbox is full, or the message violates the contract for the topic.",
   ],
   examples: [
     { command: 'skein send 4x8kz1 9q2mf7 "The rates are in."', what: "from the first to the second" },

@@ -5,7 +5,7 @@ import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { State } from "../../core/state.ts";
 import type { Store } from "../../store/port.ts";
-import { holdTo } from "./contract.ts";
+import { checkContract } from "./contract.ts";
 import { whereTo } from "../read/moved.ts";
 
 export interface Letter {
@@ -35,7 +35,7 @@ export async function receiving(
   const isThere = letter.number <= lastNumber && (await hasReceived(store, letter));
   if (!isThere) {
     await checkLivesHere(store, to, state);
-    await holdTo(store, { session: to, state }, { topic, text });
+    await checkContract(store, { session: to, state }, { topic, text });
   }
   // A sender whose store was restored from a backup gives out numbers a second time.
   const number = isThere ? letter.number : Math.max(letter.number, lastNumber + 1);

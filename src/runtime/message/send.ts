@@ -13,7 +13,7 @@ import { limit } from "../../core/limit.ts";
 import type { State } from "../../core/state.ts";
 import type { Store } from "../../store/port.ts";
 import { readContent } from "../read/content.ts";
-import { checkTopic, holdTo } from "./contract.ts";
+import { checkTopic, checkContract } from "./contract.ts";
 import { deliverFrom, otherStores, type Stores, type There } from "./deliver.ts";
 import type { Deps } from "../deps.ts";
 import { findSession } from "../read/find.ts";
@@ -344,7 +344,7 @@ export async function sendInput(
   await writer.current(session);
   const build = async (state: State) => {
     await checkLivesHere(store, session, state);
-    await holdTo(store, { session, state }, { topic, text });
+    await checkContract(store, { session, state }, { topic, text });
     return { do: "append", records: [{ type: "input.received", text, ...about }], sent: true } as const;
   };
   const { firstSeq, headSeq, duplicate } = await writer.change(session, build, { actor, key });

@@ -62,6 +62,8 @@ const sessions = {
     answer: answer.Lineage,
   }),
   "engine.export": change("engine", "export", {
+    also: [{ scope: "admin", what: "moving a session away", when: ({ move }) => move === true }],
+    local: { sign: "engine" },
     summary: "Writes a session to a bundle. With move, which takes the scope admin, it leaves this store.",
     path: "/v1/sessions/{id}/export",
     scope: "read",
@@ -107,6 +109,7 @@ const sessions = {
     }),
   }),
   "engine.migrate": change("engine", "migrate", {
+    local: { progress: "client", signal: "client" },
     summary:
       "Moves every session to another store, with what the workspace knows. It takes a server that opens " +
       "other stores.",
@@ -123,6 +126,7 @@ const sessions = {
     answer: answer.Written,
   }),
   "engine.deliver": change("engine", "deliver", {
+    local: { progress: "client" },
     summary: "Goes on with messages to other stores, and gives up requests whose time is over.",
     scope: "operate",
     answer: z.looseObject({ sessions: Count, delivered: Count, refused: Count, overdue: Count }),
@@ -180,6 +184,10 @@ const workspace = {
     answer: answer.MemoryEntry,
   }),
   "engine.forget": change("engine", "forget", {
+    also: [
+      { scope: "read", what: "forgetting, which gives the entry," },
+      { scope: "admin", what: "erasing", when: ({ erase }) => erase === true },
+    ],
     summary:
       "Ends an entry of memory for later sessions, and gives it, so it takes the scope read besides; with " +
       "erase, which takes the scope admin, for good.",
@@ -232,6 +240,7 @@ const workspace = {
     answer: z.array(answer.PolicyEntry),
   }),
   "engine.retain": change("engine", "retain", {
+    local: { progress: "client", signal: "client" },
     summary: "Does what policies say is due; with dryRun, says what that would be.",
     scope: "operate",
     params: { dryRun, everything: z.boolean().exactOptional() },
@@ -274,6 +283,7 @@ const workspace = {
     answer: answer.Made,
   }),
   "engine.runTickets": change("engine", "runTickets", {
+    local: { signal: "client", tell: "client", note: "client" },
     summary: "Runs a plan: one session for each ticket, each begun when those before it are done.",
     scope: "operate",
     args: ["plan"],
@@ -321,6 +331,7 @@ const all = {
     streams: true,
   }),
   "engine.search": read("engine", "search", {
+    local: { progress: "client" },
     summary: "Full-text search over everything that was said.",
     args: ["text"],
     params: {
@@ -343,6 +354,7 @@ const all = {
     answer: z.array(answer.CostRow),
   }),
   "engine.query": change("engine", "query", {
+    local: { progress: "client", signal: "client" },
     summary: "One read-only SELECT over the documented views. Changes nothing.",
     scope: "read",
     args: ["sql"],
@@ -350,6 +362,7 @@ const all = {
     answer: z.looseObject({ columns: z.array(Text), rows: z.array(z.array(z.unknown())) }),
   }),
   "engine.verify": read("engine", "verify", {
+    local: { progress: "client" },
     summary:
       "Verifies every log of the store, against the listed heads too, and the store itself; with anchor, " +
       "also that the workspace's log holds the anchored record.",
@@ -359,6 +372,7 @@ const all = {
     answer: answer.VerifyReport,
   }),
   "engine.anchor": change("engine", "anchor", {
+    local: { allowPrivate: "engine" },
     summary:
       "Lists the heads of all logs and gives the root, to be kept outside the store; with url, posts it.",
     scope: "operate",
@@ -375,6 +389,7 @@ const all = {
     answer: z.looseObject({ logs: z.array(Text), anchor: answer.Anchor }),
   }),
   "engine.scan": read("engine", "scan", {
+    local: { progress: "client" },
     summary: "Finds secrets that got in earlier, in one session or all logs. Never gives a value.",
     params: { session: field.SessionName.exactOptional() },
     answer: z.looseObject({
@@ -385,6 +400,7 @@ const all = {
     }),
   }),
   "engine.rebuild": change("engine", "rebuild", {
+    local: { progress: "client" },
     summary: "Forgets everything derived and makes it again from the logs.",
     scope: "operate",
     answer: z.looseObject({ sessions: Count, records: Count, snapshots: Count }),

@@ -1,43 +1,52 @@
-/** What one operation of the HTTP API says of itself. The tables are in the files beside this one. */
+/** The description of one call of the library. The tables are in the files beside this one. */
 import * as z from "zod";
 import type { Scope } from "../core/workspace/access-token.ts";
 
 type Fields = z.core.$ZodLooseShape;
-/** Of an operation that takes nothing. */
-type Nothing = Readonly<Record<string, never>>;
+/** The fields of a call without parameters. */
+type NoFields = Readonly<Record<string, never>>;
 
-/** What comes back: JSON, nothing (204), a stream of events, or bytes. */
+/** The form of a result: JSON, nothing (204), a stream of events, or bytes. */
 export type Gives = "json" | "nothing" | "stream" | "bytes";
 
 export interface Operation<P extends Fields = Fields, A extends z.ZodType = z.ZodType> {
-  /** Whose call it is in the library. */
+  /** The handle that has the call. */
   readonly of: "engine" | "session";
-  /** The library's word for it. */
+  /** The library's name for it. */
   readonly call: string;
   readonly method: "GET" | "POST" | "DELETE";
-  /** With `{id}` where the session stands: its id, or any ending that only one session has. */
+  /** With `{id}` for the session: its id, or a unique id suffix. */
   readonly path: string;
-  /** What a token must allow. `admin` implies all others. */
+  /** The scope a token needs. `admin` implies all others. */
   readonly scope: Scope;
+  /** Scopes that some parameters need besides. */
+  readonly also: readonly ExtraScope<P>[];
   readonly summary: string;
-  /** The positional arguments of the library's call, in its order; whatever else there is are its options. */
+  /** The positional arguments of the library's call, in its order; all other parameters are its options. */
   readonly args: readonly string[];
-  /**
-   * All that may be given besides the id: the query of a GET or DELETE, the JSON body of a POST. Where the
-   * body is bytes, the query.
-   */
+  /** All parameters but the id: the query of a GET or DELETE or beside bytes, the JSON body of a POST. */
   readonly params: z.ZodObject<P, z.core.$strict>;
+  /** Options of the library that are not sent: they act in the caller's process, or need the engine in it. */
+  readonly local: Readonly<Record<string, "client" | "engine">>;
   readonly takes: "query" | "json" | "bytes";
-  /** Whether the library's call takes a key of its own: then the header is that key, whatever the body. */
+  /** Whether the library's call takes an idempotency key: then the header is that key, whatever the body. */
   readonly keyed: boolean;
   readonly gives: Gives;
-  /** What comes back as JSON; of a stream, what each event holds. */
+  /** The result as JSON; of a stream, one event. */
   readonly answer: A;
-  /** Whether the same address also gives a stream, to those who accept `text/event-stream`. */
+  /** Whether the route also gives a stream, to callers that accept `text/event-stream`. */
   readonly streams: boolean;
 }
 
-interface Said<P extends Fields, A extends z.ZodType> {
+interface ExtraScope<P extends Fields> {
+  readonly scope: Scope;
+  /** The use that needs it, as the subject of a sentence. */
+  readonly what: string;
+  /** The parameters that need it; by default all. */
+  when?(params: z.infer<z.ZodObject<P, z.core.$strict>>): boolean;
+}
+
+interface Description<P extends Fields, A extends z.ZodType> {
   readonly summary: string;
   readonly args?: readonly (keyof P & string)[];
   readonly params?: P;
@@ -45,48 +54,62 @@ interface Said<P extends Fields, A extends z.ZodType> {
   readonly path?: string;
   readonly method?: Operation["method"];
   readonly scope?: Scope;
+  readonly also?: readonly ExtraScope<P>[];
+  readonly local?: Operation["local"];
   readonly takes?: Operation["takes"];
   readonly keyed?: boolean;
   readonly gives?: Gives;
   readonly streams?: boolean;
 }
 
-/** Something that is read: a GET, unless it says otherwise, which changes nothing. */
-export const read = <P extends Fields = Nothing, A extends z.ZodType = z.ZodUndefined>(
+/** A call that changes nothing: a GET unless the description says otherwise. */
+export const read = <P extends Fields = NoFields, A extends z.ZodType = z.ZodUndefined>(
   of: Operation["of"],
   call: string,
-  said: Said<P, A>,
-): Operation<P, A> => make(of, call, { method: "GET", scope: "read", ...said });
+  description: Description<P, A>,
+): Operation<P, A> => make(of, call, { method: "GET", scope: "read", ...description });
 
-/** Something that changes a session, or what the workspace knows: a POST. */
-export const change = <P extends Fields = Nothing, A extends z.ZodType = z.ZodUndefined>(
+/** A call that changes a session or the workspace: a POST. */
+export const change = <P extends Fields = NoFields, A extends z.ZodType = z.ZodUndefined>(
   of: Operation["of"],
   call: string,
-  said: Said<P, A>,
-): Operation<P, A> => make(of, call, { method: "POST", scope: "write", ...said });
+  description: Description<P, A>,
+): Operation<P, A> => make(of, call, { method: "POST", scope: "write", ...description });
 
 function make<P extends Fields, A extends z.ZodType>(
   of: Operation["of"],
   call: string,
-  said: Said<P, A> & Required<Pick<Said<P, A>, "method" | "scope">>,
+  description: Description<P, A> & Required<Pick<Description<P, A>, "method" | "scope">>,
 ): Operation<P, A> {
-  const { method, answer } = said;
+  const { method, params, answer } = description;
   const usual = of === "engine" ? `/v1/${kebab(call)}` : `/v1/sessions/{id}/${kebab(call)}`;
   return {
+    path: usual,
+    also: [],
+    args: [],
+    local: {},
+    takes: method === "POST" ? "json" : "query",
+    keyed: false,
+    gives: answer === undefined ? "nothing" : "json",
+    streams: false,
+    ...description,
     of,
     call,
-    method,
-    path: said.path ?? usual,
-    scope: said.scope,
-    summary: said.summary,
-    args: said.args ?? [],
-    params: z.strictObject(said.params ?? ({} as P)),
-    takes: said.takes ?? (method === "POST" ? "json" : "query"),
-    keyed: said.keyed ?? false,
-    gives: said.gives ?? (answer === undefined ? "nothing" : "json"),
+    params: z.strictObject(params ?? ({} as P)),
     answer: answer ?? (z.undefined() as unknown as A),
-    streams: said.streams ?? false,
   };
+}
+
+/** The arguments of the library's call, from its parameters by name and options that are no parameters. */
+export function argumentsOf(
+  { args, params }: Operation,
+  given: Readonly<Record<string, unknown>>,
+  more: object = {},
+): unknown[] {
+  const options: Record<string, unknown> = { ...more };
+  for (const name of Object.keys(given)) if (!args.includes(name)) options[name] = given[name];
+  const takesOptions = Object.keys(params.shape).length > args.length || Object.keys(options).length > 0;
+  return [...args.map((name) => given[name]), ...(takesOptions ? [options] : [])];
 }
 
 const kebab = (name: string): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);

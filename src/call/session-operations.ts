@@ -20,6 +20,7 @@ const named = (call: string, summary: string) =>
 
 const input = {
   "session.append": change("session", "append", {
+    local: { expect: "client" },
     keyed: true,
     summary: "Puts input, or records of another program, into the log. A text is an input.",
     args: ["records"],
@@ -40,6 +41,7 @@ const input = {
     answer: Written,
   }),
   "session.ask": change("session", "ask", {
+    local: { signal: "client" },
     keyed: true,
     summary:
       "Gives it an input and runs it: events and deltas as they come, and at the end why the run ended. " +
@@ -50,10 +52,13 @@ const input = {
     answer: answer.Heard,
   }),
   "session.run": change("session", "run", {
+    local: { signal: "client", holder: "engine", leaseMs: "engine" },
     summary: "Runs it until it is idle or stands still.",
     answer: answer.Ran,
   }),
   "session.watch": change("session", "watch", {
+    local: { signal: "client", holder: "engine", leaseMs: "engine" },
+    also: [{ scope: "read", what: "watching" }],
     summary:
       "Runs it, and tells what happens from now on, which takes the scope read besides, and at the end why " +
       "the run ended.",
@@ -61,6 +66,8 @@ const input = {
     answer: answer.Heard,
   }),
   "session.answer": change("session", "answer", {
+    // A token that may only write directs a session; to approve a call that a rule holds back takes more.
+    also: [{ scope: "operate", what: "allowing a call", when: ({ allow }) => allow }],
     summary:
       "Allows calls that wait, which takes the scope operate, denies them, or says how one ended. With " +
       "remember, every call of their tools is allowed in this session, or the same commands always.",
@@ -74,6 +81,7 @@ const input = {
     answer: Written,
   }),
   "session.send": change("session", "send", {
+    also: [{ scope: "operate", what: "a message to another store", when: ({ at }) => at !== undefined }],
     keyed: true,
     summary:
       "Sends a message to another session's inbox, once in effect. A reply goes to whoever asked. One to " +
@@ -119,6 +127,7 @@ const knowledge = {
     answer: Written,
   }),
   "session.promote": change("session", "promote", {
+    also: [{ scope: "read", what: "promoting, which gives the item," }],
     summary:
       "Puts an item into memory, for later sessions of the agent, the user or the workspace, and gives it: " +
       "it takes the scope read besides.",
@@ -141,6 +150,7 @@ const knowledge = {
     answer: z.looseObject({ compacted: Flag, seq: Count }),
   }),
   "session.handoff": change("session", "handoff", {
+    also: [{ scope: "read", what: "a handoff, which tells what the session did," }],
     summary:
       "The document for the next session, which takes the scope read besides. One since which nothing was " +
       "said is given again as it is.",
@@ -177,6 +187,13 @@ const branches = {
     answer: Written,
   }),
   "session.fork": change("session", "fork", {
+    also: [
+      {
+        scope: "operate",
+        what: "a copy of files of the machine",
+        when: (given) => given.files !== undefined,
+      },
+    ],
     summary:
       "Makes a session that shares this one's records up to a position, by default the last one. With " +
       "files, which takes the scope operate, it gets a copy of them.",
@@ -192,6 +209,9 @@ const branches = {
     answer: answer.Made,
   }),
   "session.rewind": change("session", "rewind", {
+    also: [
+      { scope: "read", what: "putting files back, which names them,", when: ({ files }) => files === true },
+    ],
     summary:
       "Goes on with the mind of an earlier position. What was appended since stays in the log. With files, " +
       "which takes the scope read besides, they are put back as they were.",
@@ -217,6 +237,7 @@ const branches = {
     answer: answer.MadeFrom,
   }),
   "session.merge": change("session", "merge", {
+    also: [{ scope: "read", what: "a merge, which tells what comes in," }],
     summary:
       "Brings in what another session learned, and tells what, so it takes the scope read besides. Until " +
       "all conflicts are resolved nothing changes.",
@@ -235,6 +256,7 @@ const branches = {
     }),
   }),
   "session.migrate": change("session", "migrate", {
+    also: [{ scope: "admin", what: "moving a session to another store", when: ({ to }) => to !== undefined }],
     summary:
       "Goes on with another model; or in another store, which takes the scope admin " +
       "and a server that opens other stores.",
@@ -242,6 +264,8 @@ const branches = {
     answer: z.looseObject({ session: SessionId, seq: Count }),
   }),
   "session.replay": change("session", "replay", {
+    also: [{ scope: "write", what: "running turns again", when: ({ from }) => from !== undefined }],
+    local: { progress: "client", signal: "client", score: "engine" },
     summary:
       "Computes every hash again that the log says of itself; or runs turns again in a fork, which takes " +
       "the scope write, and compares.",
@@ -358,6 +382,7 @@ const standing = {
     answer: Written,
   }),
   "session.erase": change("session", "erase", {
+    local: { progress: "client" },
     summary: "Takes contents away for good, from every session that shares them.",
     scope: "admin",
     params: {

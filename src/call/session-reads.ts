@@ -37,6 +37,7 @@ export const sessionReads = {
     answer: z.looseObject({ seq: Count, hash: answer.Sha256, at: Count }),
   }),
   "session.events": read("session", "events", {
+    local: { signal: "client" },
     summary:
       "Events by position or time. A page; or a stream, which goes on with what is appended later. Of a " +
       "page, next is where the next one starts: its fromSeq, or in reverse its toSeq.",

@@ -5,33 +5,6 @@ import { operationOf, type OperationId } from "../call/operations.ts";
 import { queryForms } from "../protocol/query.ts";
 import type { Asked, Wire } from "./wire.ts";
 
-/** Options that stay here: a signal ends the wait, and of how far it has come nothing is heard. */
-const kept: Partial<Record<OperationId, readonly string[]>> = {
-  "session.run": ["signal"],
-  "session.ask": ["signal"],
-  "session.watch": ["signal"],
-  "session.events": ["signal"],
-  "session.erase": ["progress"],
-  "session.replay": ["progress", "signal"],
-  "engine.search": ["progress"],
-  "engine.query": ["progress", "signal"],
-  "engine.verify": ["progress"],
-  "engine.scan": ["progress"],
-  "engine.deliver": ["progress"],
-  "engine.rebuild": ["progress"],
-  "engine.retain": ["progress", "signal"],
-  "engine.migrate": ["progress", "signal"],
-  "engine.runTickets": ["signal", "tell", "note"],
-};
-
-/** Options of the library that need the engine in the same process. */
-const away: Partial<Record<OperationId, readonly string[]>> = {
-  "session.run": ["holder", "leaseMs"],
-  "session.watch": ["holder", "leaseMs"],
-  "session.replay": ["score"],
-  "engine.export": ["sign"],
-};
-
 type Options = Readonly<Record<string, unknown>>;
 
 /** What was given to a call: its positional arguments by name, and its options. */
@@ -39,7 +12,7 @@ export function readGiven(id: OperationId, given: readonly unknown[]): Asked {
   const operation = operationOf(id);
   const { args, call } = operation;
   const options = (given[args.length] === undefined ? {} : given[args.length]) as Options;
-  checkKnown(id, operation, options);
+  checkKnown(operation, options);
   const named = Object.fromEntries(args.map((name, place) => [name, given[place]]));
   const params: Record<string, unknown> = { ...named };
   for (const name of Object.keys(operation.params.shape)) {
@@ -64,25 +37,19 @@ export function readGiven(id: OperationId, given: readonly unknown[]): Asked {
     params,
     signal,
     ...(operation.keyed ? { key } : {}),
-    ...(id === "session.append" ? { expectSeq: seqOf(expect) } : {}),
+    ...("expect" in operation.local ? { expectSeq: seqOf(expect) } : {}),
   };
 }
 
-function checkKnown(id: OperationId, operation: Operation, options: Options): void {
-  const { args, call, keyed, params } = operation;
+function checkKnown({ args, call, keyed, local, params }: Operation, options: Options): void {
   const own = Object.keys(params.shape).filter((name) => !args.includes(name));
-  const more = [
-    ...(keyed ? ["key"] : []),
-    ...(id === "session.append" ? ["expect"] : []),
-    ...(kept[id] ?? []),
-  ];
-  for (const name of away[id] ?? []) {
-    if ((options as Options | null)?.[name] === undefined) continue;
+  for (const [name, where] of Object.entries(local)) {
+    if (where === "client" || (options as Options | null)?.[name] === undefined) continue;
     throw new SkeinError("invalid", `${call}: ${name} cannot be given over HTTP`, {
       hint: "it needs the engine in the same process",
     });
   }
-  checkOptions(call, options, [...own, ...more, ...(away[id] ?? [])]);
+  checkOptions(call, options, [...own, ...(keyed ? ["key"] : []), ...Object.keys(local)]);
 }
 
 function seqOf(expect: { readonly seq: number } | undefined): number | undefined {

@@ -1,4 +1,5 @@
 /** Calls an operation by its id, with parameters by their names, and says what came of it. */
+import { argumentsOf } from "../../call/operation.ts";
 import { operationOf, type OperationId } from "../../call/operations.ts";
 import type { RemoteSession } from "../../client/connect.ts";
 import { refresh } from "../query-cache.ts";
@@ -27,16 +28,14 @@ type Method = (...given: readonly unknown[]) => unknown;
 
 export async function call(id: OperationId, { session, params, file }: Given): Promise<Outcome> {
   const operation = operationOf(id);
-  const { of, args, path, takes } = operation;
-  const options = Object.fromEntries(Object.entries(params).filter(([name]) => !args.includes(name)));
+  const { of, path, takes } = operation;
   const target = of === "engine" ? engine : await sessionOf(session ?? "");
   const method = (target as unknown as Readonly<Record<string, Method>>)[operation.call];
   if (method === undefined) throw new Error(`There is no call ${id}.`);
   const given = [
     ...(of === "engine" && path.includes("{id}") ? [session ?? ""] : []),
     ...(takes === "bytes" ? [await source(id, file)] : []),
-    ...args.map((name) => params[name]),
-    ...(Object.keys(operation.params.shape).length > args.length ? [options] : []),
+    ...argumentsOf(operation, params),
   ];
   const result = await method(...given);
   const outcome = await outcomeOf(id, result, session);

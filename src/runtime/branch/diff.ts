@@ -108,7 +108,7 @@ export async function diffPlaces(
     ...(isAsked("state") && was && is ? { state: diffFields(fieldsOf(was), fieldsOf(is)) } : {}),
     ...(isAsked("items") && was && is ? { items: diffItems(was.items, is.items) } : {}),
     ...(isAsked("transcript") ? { transcript: await diffTranscript(deps, from, to, commonSeq) } : {}),
-    ...(isAsked("context") ? { deps: await diffContext(deps, from, to) } : {}),
+    ...(isAsked("context") ? { context: await diffContext(deps, from, to) } : {}),
     ...(isAsked("files") ? { files: await diffFiles(deps, placeOf(from), placeOf(to), commonSeq) } : {}),
   };
 }

@@ -106,7 +106,11 @@ function decode(bytes: Buffer): string {
 }
 
 /** What is given to an operation, held against the table. */
-export function readParams(operation: Operation, query: URLSearchParams, text: string): unknown {
+export function readParams(
+  operation: Operation,
+  query: URLSearchParams,
+  text: string,
+): Readonly<Record<string, unknown>> {
   const isJson = operation.takes === "json";
   if (isJson && query.size > 0) {
     const [name = ""] = query.keys();

@@ -1,6 +1,7 @@
 /** One call of an operation, as handlers see it, and what they give. */
 import { allows, type Scope } from "../../core/workspace/access-token.ts";
 import { SkeinError } from "../../core/error.ts";
+import { argumentsOf, type Operation } from "../../call/operation.ts";
 import type { OperationId, ParamsOf } from "../../call/operations.ts";
 import { makeProblem } from "../../protocol/problem.ts";
 import type { CarriedPart } from "../../runtime/branch/carry-over.ts";
@@ -28,10 +29,36 @@ export interface Call {
   readonly bytes: () => AsyncIterable<Uint8Array>;
 }
 
-/** What comes back is JSON, nothing, or bytes in pieces, as the table says. */
-export type Handler<K extends OperationId> = (call: Call, params: ParamsOf<K>) => Promise<unknown>;
-/** One for each operation: leaving one out does not compile. */
-export type Handlers<K extends OperationId = OperationId> = { readonly [I in K]: Handler<I> };
+/** Gives JSON, nothing, or bytes in pieces, as the description says. A session stands for its id. */
+export type Handler<K extends OperationId = OperationId> = (
+  call: Call,
+  params: ParamsOf<K>,
+) => Promise<unknown>;
+/** Only for calls that do more than the library's; `handle` derives all others. */
+export type Handlers = { readonly [I in OperationId]?: Handler<I> };
+
+/** Performs a call: by its handler, or as the library's call of the same name. */
+export async function handle(
+  handler: Handler<never> | undefined,
+  operation: Operation,
+  call: Call,
+  params: Readonly<Record<string, unknown>>,
+): Promise<unknown> {
+  const result = await (handler?.(call, params as never) ?? callLibrary(operation, call, params));
+  return result instanceof Session ? madeBy(call, result) : result;
+}
+
+async function callLibrary(
+  operation: Operation,
+  call: Call,
+  params: Readonly<Record<string, unknown>>,
+): Promise<unknown> {
+  const handle = operation.of === "engine" ? call.engine : await call.session();
+  const methods = handle as unknown as Readonly<
+    Record<string, (...given: readonly unknown[]) => Promise<unknown>>
+  >;
+  return methods[operation.call]?.(...argumentsOf(operation, params, call.keyed));
+}
 
 const elsewhere = "this server opens no other stores for those who ask it";
 const elsewhereHint =
@@ -78,15 +105,20 @@ export async function sessionKept(call: Call): Promise<Session> {
   return new Session({ ...Engine.depsOf(call.engine), openStore }, session.id);
 }
 
-/** Some things take more than the operation as such. */
+/** Scopes that these parameters need beyond the call's own. */
+export function needAlso(call: Call, { also }: Operation, params: Readonly<Record<string, unknown>>): void {
+  for (const { scope, what, when } of also) if (when === undefined || when(params)) need(call, scope, what);
+}
+
+/** Some parameters need a scope beyond the call's own. */
 export function need({ scopes }: Pick<Call, "scopes">, scope: Scope, what: string): void {
   if (allows(scopes, scope)) return;
   const hint = `this token has ${scopes.join(", ")}; "skein tokens add --scope ${scope}" makes another`;
   throw new ProblemError(makeProblem("forbidden", `${what} takes the scope "${scope}"`, { hint }));
 }
 
-/** The answer of a call that made a session. Names of what came along are for those who may read. */
-export function madeBy({ scopes }: Call, { id, carriedOver }: Session): object {
+/** The answer of a call that made a session. Names of carried parts need the scope read. */
+function madeBy({ scopes }: Call, { id, carriedOver }: Session): object {
   if (carriedOver === null) return { session: id };
   const shown = (part: CarriedPart): CarriedPart =>
     allows(scopes, "read") ? part : { ...part, names: [String(part.names.length)] };

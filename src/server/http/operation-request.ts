@@ -14,7 +14,7 @@ import { Session } from "../../runtime/engine/session.ts";
 import type { Arrivals } from "./request-timeout.ts";
 import { isProblem, type Authorized, type Authorizer } from "../auth/authorize.ts";
 import { readBytes, readParams, readText } from "./body.ts";
-import type { Call, Handler } from "./invocation.ts";
+import { handle, needAlso, type Call, type Handlers } from "./invocation.ts";
 import { engineHandlers } from "./engine-handlers.ts";
 import type { Gather } from "./batch.ts";
 import type { Hub } from "../stream/hub.ts";
@@ -55,7 +55,7 @@ export interface Exchange {
   readonly came: (who: Authorized) => void;
 }
 
-const handlers = { ...engineHandlers, ...sessionHandlers };
+const handlers: Handlers = { ...engineHandlers, ...sessionHandlers };
 
 /** Resolves when it is answered. Rejects with what is wrong, before anything is sent. */
 export async function answerCall(desk: Desk, exchange: Exchange, route: Route): Promise<void> {
@@ -113,7 +113,7 @@ interface Performance {
   readonly asked: Asked;
   readonly route: Route;
   readonly call: Call;
-  readonly params: unknown;
+  readonly params: Readonly<Record<string, unknown>>;
   readonly who: Authorized;
   readonly text: string;
 }
@@ -122,11 +122,12 @@ async function perform(desk: Desk, exchange: Exchange, performance: Performance)
   const { request, response, headers } = exchange;
   const { route, call, params, who, text } = performance;
   const { id, operation } = route;
+  needAlso(call, operation, params);
   const isAsked = operation.gives === "stream" || (request.method !== "HEAD" && wantsStream(request, params));
   if (isStreamed(id) && isAsked) return stream(desk, exchange, { ...performance, id });
-  const handler = handlers[id as keyof typeof handlers] as Handler<OperationId>;
+  const answer = (): Promise<unknown> => handle(handlers[id], operation, call, params);
   if (operation.gives === "bytes") {
-    const chunks = (await handler(call, params as never)) as AsyncIterable<Uint8Array>;
+    const chunks = (await answer()) as AsyncIterable<Uint8Array>;
     const type = operation.call === "records" ? "application/x-ndjson" : "application/octet-stream";
     return sendBytes(response, chunks, { ...headers, "content-type": type });
   }
@@ -136,9 +137,9 @@ async function perform(desk: Desk, exchange: Exchange, performance: Performance)
   if (isKept) {
     const name = keptName(who, request);
     const asked = { digest: digestOf(route, call.engine, text), session: route.session };
-    const work = async (): Promise<string> => JSON.stringify((await handler(call, params as never)) ?? null);
+    const work = async (): Promise<string> => JSON.stringify((await answer()) ?? null);
     value = JSON.parse(await desk.kept.once(name, asked, work));
-  } else value = (await handler(call, params as never)) ?? null;
+  } else value = (await answer()) ?? null;
   if (operation.gives === "nothing") return sendText(response, 204, "", headers);
   if (isStreamed(id) && wantsStream(request, params)) return headOfStream(response, headers);
   sendJson(response, JSON.stringify(value), headers, placeHeaders(value as Placed));

@@ -9,7 +9,7 @@ import { stillWaiting } from "../../runtime/options.ts";
 import type { Ran } from "../../runtime/turn/runner.ts";
 import type { Session } from "../../runtime/engine/session.ts";
 import type { Noted } from "../../runtime/read/known-heads.ts";
-import { need, type Call } from "../http/invocation.ts";
+import type { Call } from "../http/invocation.ts";
 import { positionIn } from "./event-id.ts";
 import { familyOf, resumePlace } from "./feed-cursor.ts";
 import { streamFeed } from "./feed-stream.ts";
@@ -122,7 +122,6 @@ async function openWatch(
   _params: ParamsOf<"session.watch">,
   given: StreamGiven,
 ): Promise<(sink: Sink) => Promise<void>> {
-  need(call, "read", "watching");
   const { engine } = call;
   const session = await call.session();
   // Whoever comes again goes on after what they have, and not with what is new.

@@ -27,16 +27,16 @@ if (folder === undefined) {
   if (part === "first") {
     const bind = [{ kind: "directory", path: folder }] as const;
     const session = await engine.open({ objective: "Keep the rates", model: "offline/offline", bind });
-    for await (const heard of session.ask("read rates.json and then remember base-rate is 4.1")) {
-      if (heard.type === "tool.started") process.kill(process.pid, "SIGKILL");
+    for await (const update of session.ask("read rates.json and then remember base-rate is 4.1")) {
+      if (update.type === "tool.started") process.kill(process.pid, "SIGKILL");
     }
   } else {
     const { rows } = await engine.sessions({ limit: 1 });
     const session = await engine.session(rows[0]?.session ?? "");
     // Events come as they are written, deltas as the model says them. Breaking off would cancel nothing.
-    for await (const heard of session.ask("what is base-rate?")) {
-      if ("delta" in heard) process.stdout.write(heard.delta.type === "text" ? heard.delta.text : "");
-      else console.log(`${heard.type === "model.responded" ? "\n" : ""}${heard.seq} ${heard.type}`);
+    for await (const update of session.ask("what is base-rate?")) {
+      if ("delta" in update) process.stdout.write(update.delta.type === "text" ? update.delta.text : "");
+      else console.log(`${update.type === "model.responded" ? "\n" : ""}${update.seq} ${update.type}`);
     }
     const { status, items, budget } = await session.state();
     const known = items.map(({ key, value }) => `${key} = ${String(value)}`).join(", ");

@@ -14,7 +14,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { generateText, jsonSchema, tool, type ModelMessage } from "ai";
 import { MockLanguageModelV4 } from "ai/test";
-import { openEngine, type Drive, type Part } from "skein";
+import { openEngine, type Drive, type ContextPart } from "skein";
 
 // Any model of the AI SDK would do: `anthropic("…")`. This one asks for the weather, then says what it is.
 const model = new MockLanguageModelV4({
@@ -114,7 +114,7 @@ async function run(drive: Drive, call: string, { seq }: { readonly seq: number }
 }
 
 /** From Skein's parts to the SDK's messages; without images and files, which this session does not have. */
-function messagesOf(part: Part): ModelMessage[] {
+function messagesOf(part: ContextPart): ModelMessage[] {
   if (part.part === "system") return [{ role: "system", content: part.text }];
   if (part.part !== "message") return [];
   if (part.role === "tool") {

@@ -35,8 +35,8 @@ if (folder === undefined) {
   const { rows } = await engine.sessions({ limit: 1 });
   const session = await engine.session(rows[0]?.session ?? "");
   const said = part === "first" ? 'call pay {"to":"Ann","cents":4100}' : "call balance {}";
-  for await (const heard of session.ask(said)) {
-    if (heard.type === "tool.settled") console.log(heard.seq, JSON.stringify(heard.content));
+  for await (const update of session.ask(said)) {
+    if (update.type === "tool.settled") console.log(update.seq, JSON.stringify(update.content));
   }
 }
 
@@ -51,7 +51,7 @@ function toolsOf(book: string) {
     timeoutMs: 10_000,
     run({ to, cents }, { key }) {
       appendFileSync(book, `${key} ${to} ${cents}\n`);
-      process.kill(process.pid, "SIGKILL"); // the money is gone, and nobody heard of it
+      process.kill(process.pid, "SIGKILL"); // the money is gone, and no process knows
       return { receipt: key.slice(0, 8) };
     },
     probe: (key) =>

@@ -6,7 +6,7 @@ import { makeWorkspaceId } from "./core/ids.ts";
 import { limit } from "./core/limit.ts";
 import type { Signer } from "./runtime/transfer/bundle.ts";
 import { Engine } from "./runtime/engine/engine.ts";
-import { learnKeys, openRedactor, type Secrets } from "./runtime/log/redact.ts";
+import { learnKeys, openRedactor, type SecretsOptions } from "./runtime/log/redact.ts";
 import { realWorld, type World } from "./runtime/world.ts";
 import type { ModelConfig } from "./model/model-config.ts";
 import type { Models } from "./model/port.ts";
@@ -41,7 +41,7 @@ export interface OpenEngineOptions {
    * Values that never reach the store, by their names: `{ DB_PASSWORD: value }`. What looks like a secret is
    * taken out too, unless `looksLike` is false.
    */
-  readonly secrets?: Secrets;
+  readonly secrets?: SecretsOptions;
   /** Who runs sessions here, as others are told; by default the host and the process. */
   readonly holder?: string;
   /** How long a run holds a session without a sign of life. */
@@ -169,31 +169,31 @@ export { limit } from "./core/limit.ts";
 export { Engine } from "./runtime/engine/engine.ts";
 export type { SessionsOptions } from "./runtime/engine/engine.ts";
 export { Session } from "./runtime/engine/session.ts";
-export { View } from "./runtime/engine/view.ts";
-export type { Written } from "./runtime/log/append-result.ts";
+export { SessionView } from "./runtime/engine/view.ts";
+export type { AppendResult } from "./runtime/log/append-result.ts";
 export type { WriteOptions } from "./runtime/options.ts";
 export type { AnswerOptions, AskOptions } from "./runtime/options.ts";
 export { Drive } from "./runtime/turn/drive.ts";
 export type {
   DrivenCall,
   DriveOptions,
-  Requested,
+  RequestResult,
   RequestOptions,
   RespondOptions,
 } from "./runtime/turn/drive.ts";
-export type { Heard } from "./runtime/turn/ask.ts";
+export type { SessionUpdate } from "./runtime/turn/ask.ts";
 export type { LiveDelta } from "./runtime/turn/live.ts";
-export type { Ran, RunOptions } from "./runtime/turn/runner.ts";
+export type { RunResult, RunOptions } from "./runtime/turn/runner.ts";
 export type { RenderedContext } from "./runtime/context/context-view.ts";
-export type { Compressed, Strategy } from "./runtime/turn/compress.ts";
+export type { CompressResult, CompressStrategy } from "./runtime/turn/compress.ts";
 export type { OfferedTool } from "./runtime/turn/run-context.ts";
 export type {
-  Diff,
+  SessionDiff,
   DiffAspect,
   DiffContextPart,
   DiffOptions,
   DiffPlace,
-  Said,
+  TranscriptEntry,
 } from "./runtime/branch/diff.ts";
 export type { FileDiff, FilesDiff } from "./runtime/branch/diff-files.ts";
 export type { EraseOptions, EraseReport, EraseShare } from "./runtime/govern/erase.ts";
@@ -203,7 +203,7 @@ export type { ForkPlace } from "./runtime/branch/fork.ts";
 export type { CarriedPart, CarryOver } from "./runtime/branch/carry-over.ts";
 export type { ClearOptions } from "./runtime/branch/clear.ts";
 export type { Handoff, HandoffOptions } from "./runtime/branch/handoff.ts";
-export type { FilesRestored, RewindOptions, Rewound } from "./runtime/branch/rewind-files.ts";
+export type { FilesRestored, RewindOptions, RewindResult } from "./runtime/branch/rewind-files.ts";
 export type { FileVersion } from "./core/tool/file-version.ts";
 export type { Lineage, LineageNode } from "./runtime/read/lineage.ts";
 export type { FieldChange, ItemChange } from "./core/branch/diff.ts";
@@ -218,7 +218,7 @@ export type {
 export type { ReplayScores, ReplayTotals, ReplayTurn, ReplayUsage } from "./core/turn/run-comparison.ts";
 export type {
   ForgetOptions,
-  Forgotten,
+  ForgetResult,
   MemoryEntry,
   MemoryOptions,
   PromoteOptions,
@@ -228,40 +228,40 @@ export type { MemoryErasure } from "./runtime/workspace/memory.ts";
 export type { MemoryScope } from "./core/memory/memory.ts";
 export type { MergeAnswer } from "./runtime/branch/merge-answer.ts";
 export type { MergeConflict, MergeOptions, MergeReport, MergeSide } from "./runtime/branch/merge.ts";
-export type { SendOptions, Sent } from "./runtime/message/send.ts";
-export type { Contract } from "./runtime/message/contract.ts";
-export type { DeliverProgress, DeliverReport, Waiting } from "./runtime/message/deliver.ts";
+export type { SendOptions, SendResult } from "./runtime/message/send.ts";
+export type { MessageContract } from "./runtime/message/contract.ts";
+export type { DeliverProgress, DeliverReport, PendingDelivery } from "./runtime/message/deliver.ts";
 export type { AgentSummary, AgentVersion } from "./runtime/workspace/agents.ts";
 export { parseAgent } from "./runtime/workspace/agent-file.ts";
 export type { AgentDefinition } from "./core/workspace/agent.ts";
-export type { Part } from "./core/context/part.ts";
+export type { ContextPart } from "./core/context/part.ts";
 export { defineTool } from "./tool/define.ts";
 export type { ProbeAnswer, ToolOptions } from "./tool/define.ts";
 export { ToolOutput } from "./tool/port.ts";
 export type { OuterTool, ToolCall } from "./tool/port.ts";
 export { ModelError } from "./model/port.ts";
 export type {
-  Answer,
-  Delta,
+  ModelAnswer,
+  ModelDelta,
   Model,
   ModelCall,
   ModelFacts,
   ModelProgress,
   Models,
-  Usage,
+  TokenUsage,
 } from "./model/port.ts";
 export type { CostOptions, CostRow } from "./runtime/read/cost.ts";
 export type { Spend } from "./core/budget/money.ts";
 export type { ModelConfig } from "./model/model-config.ts";
-export type { Lease } from "./runtime/turn/lease.ts";
-export type { Event, EventsOptions } from "./runtime/read/event-reader.ts";
-export type { Hit, Item, Progress } from "./runtime/read/projection.ts";
+export type { SessionLease } from "./runtime/turn/lease.ts";
+export type { SessionEvent, EventsOptions } from "./runtime/read/event-reader.ts";
+export type { SearchHit, SessionItem, IndexProgress } from "./runtime/read/projection.ts";
 export type { StateView } from "./runtime/read/state-view.ts";
-export type { Secrets } from "./runtime/log/redact.ts";
+export type { SecretsOptions } from "./runtime/log/redact.ts";
 export type { ScanFinding, ScanOptions, ScanReport } from "./runtime/govern/scan.ts";
-export type { Problem, VerifyOptions, VerifyReport } from "./runtime/govern/verify.ts";
+export type { VerifyProblem, VerifyOptions, VerifyReport } from "./runtime/govern/verify.ts";
 export type { ExportOptions, Signer } from "./runtime/transfer/bundle.ts";
-export type { AcceptOptions, Accepted, Anchor, AnchorOptions } from "./runtime/govern/anchor.ts";
+export type { AcceptOptions, AcceptResult, Anchor, AnchorOptions } from "./runtime/govern/anchor.ts";
 export type { VerifyAllOptions, VerifyAllReport } from "./runtime/govern/verify-all.ts";
 export type { ImportOptions, ImportReport } from "./runtime/transfer/import.ts";
 export type { SessionReview } from "./runtime/govern/review.ts";
@@ -269,13 +269,13 @@ export type { MigrateOptions, MigrateReport } from "./runtime/transfer/migrate.t
 export type { ModelReport } from "./runtime/transfer/move-model.ts";
 export type { MoveReport } from "./runtime/transfer/move.ts";
 export type { MigrateAllOptions, MigrateAllReport, MigrateProgress } from "./runtime/transfer/move-all.ts";
-export type { Replayed, ReplayOptions, ReplayProgress } from "./runtime/replay/replay.ts";
+export type { ReplayResult, ReplayOptions, ReplayProgress } from "./runtime/replay/replay.ts";
 export type { ReplayJudgment, ReplayRun, ReplayScorer } from "./runtime/replay/replay-score.ts";
 export type { ReplayCheck, ReplayMismatch } from "./runtime/replay/replay-check.ts";
 export type { RebuildReport } from "./runtime/govern/rebuild.ts";
 export type { Policy } from "./core/govern/policy.ts";
 export type { PolicyEntry, SetPolicyOptions } from "./runtime/workspace/policies.ts";
-export type { Scope } from "./core/workspace/access-token.ts";
+export type { TokenScope } from "./core/workspace/access-token.ts";
 export type {
   AddTokenOptions,
   IssuedToken,
@@ -285,16 +285,16 @@ export type {
 } from "./runtime/workspace/tokens.ts";
 export type { TokenHolder } from "./runtime/workspace/token-reader.ts";
 export type { HookEntry, SetHookOptions } from "./runtime/workspace/webhooks.ts";
-export type { Retained, RetainKept, RetainOptions, RetainReport } from "./runtime/govern/retain.ts";
+export type { RetainAction, RetainSkip, RetainOptions, RetainReport } from "./runtime/govern/retain.ts";
 export type { RunLimit } from "./core/trigger/schedule.ts";
-export type { Told, Worker, WorkOptions } from "./runtime/worker/worker.ts";
+export type { WorkerEvent, SessionWorker, WorkOptions } from "./runtime/worker/worker.ts";
 export type { WorkerRow } from "./store/port.ts";
 export { parsePlan } from "./core/ticket.ts";
 export type { Plan, PlanSource, Ticket } from "./core/ticket.ts";
 export type { TicketsOptions } from "./runtime/tickets/tickets.ts";
 export type { TicketRow, TicketStatus } from "./runtime/tickets/ticket-status.ts";
 export type {
-  After,
+  SessionDependency,
   AppendRecord,
   Binding,
   Budget,
@@ -302,13 +302,13 @@ export type {
   OpenOptions,
   Permission,
 } from "./core/command.ts";
-export type { CancelledTree } from "./runtime/branch/children.ts";
-export type { MissedRule, TriggerSpec, Wake } from "./core/trigger/trigger.ts";
-export type { Trigger, TriggerOptions } from "./runtime/trigger/triggers.ts";
-export type { Template, TemplateOptions } from "./runtime/trigger/templates.ts";
+export type { CancelTreeResult } from "./runtime/branch/children.ts";
+export type { MissedRule, TriggerSpec, WakeTrigger } from "./core/trigger/trigger.ts";
+export type { SessionTrigger, TriggerOptions } from "./runtime/trigger/triggers.ts";
+export type { TriggerTemplate, TemplateOptions } from "./runtime/trigger/templates.ts";
 export type { WebhookAnswer, WebhookCall } from "./runtime/trigger/webhook.ts";
-export type { StandingRow } from "./runtime/read/session-list.ts";
-export type { Status } from "./core/session/lifecycle.ts";
+export type { SessionSummary } from "./runtime/read/session-list.ts";
+export type { SessionStatus } from "./core/session/lifecycle.ts";
 export type { SessionId } from "./core/ids.ts";
 export type { Durability, Page, SessionRow, Store, StoreStats } from "./store/port.ts";
 export { registerStore } from "./store/registry.ts";

@@ -1,6 +1,6 @@
 /** The description of one call of the library. The tables are in the files beside this one. */
 import * as z from "zod";
-import type { Scope } from "../core/workspace/access-token.ts";
+import type { TokenScope } from "../core/workspace/access-token.ts";
 
 type Fields = z.core.$ZodLooseShape;
 /** The fields of a call without parameters. */
@@ -18,7 +18,7 @@ export interface Operation<P extends Fields = Fields, A extends z.ZodType = z.Zo
   /** With `{id}` for the session: its id, or a unique id suffix. */
   readonly path: string;
   /** The scope a token needs. `admin` implies all others. */
-  readonly scope: Scope;
+  readonly scope: TokenScope;
   /** Scopes that some parameters need besides. */
   readonly also: readonly ExtraScope<P>[];
   readonly summary: string;
@@ -39,7 +39,7 @@ export interface Operation<P extends Fields = Fields, A extends z.ZodType = z.Zo
 }
 
 interface ExtraScope<P extends Fields> {
-  readonly scope: Scope;
+  readonly scope: TokenScope;
   /** The use that needs it, as the subject of a sentence. */
   readonly what: string;
   /** The parameters that need it; by default all. */
@@ -53,7 +53,7 @@ interface Description<P extends Fields, A extends z.ZodType> {
   readonly answer?: A;
   readonly path?: string;
   readonly method?: Operation["method"];
-  readonly scope?: Scope;
+  readonly scope?: TokenScope;
   readonly also?: readonly ExtraScope<P>[];
   readonly local?: Operation["local"];
   readonly takes?: Operation["takes"];

@@ -4,7 +4,7 @@ import { checkOptions, SkeinError } from "../protocol/library.ts";
 import type { Me } from "../protocol/me.ts";
 import { operationIds, operationOf, type OperationId } from "../call/operations.ts";
 import type { Engine } from "../runtime/engine/engine.ts";
-import type { Event } from "../runtime/read/event-reader.ts";
+import type { SessionEvent } from "../runtime/read/event-reader.ts";
 import type { LiveDelta } from "../runtime/turn/live.ts";
 import { callOperation, readGiven } from "./method.ts";
 import { madeSession, makeSession, type RemoteSession } from "./session.ts";
@@ -29,7 +29,7 @@ export interface FollowOptions {
  * store fell back to an earlier copy of itself; events after that position come again, null is the beginning.
  */
 export type Followed =
-  | { readonly event: Event; readonly position: string }
+  | { readonly event: SessionEvent; readonly position: string }
   | { readonly rollback: string | null }
   | { readonly session: SessionId; readonly delta: LiveDelta };
 

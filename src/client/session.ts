@@ -4,14 +4,14 @@ import type { ForkOptions } from "../core/command.ts";
 import type { SessionId } from "../core/ids.ts";
 import { parseSnapshot, SkeinError } from "../protocol/library.ts";
 import { operationIds, operationOf, type OperationId } from "../call/operations.ts";
-import type { Heard } from "../runtime/turn/ask.ts";
+import type { SessionUpdate } from "../runtime/turn/ask.ts";
 import type { CarryOver } from "../runtime/branch/carry-over.ts";
-import type { Event, EventsOptions } from "../runtime/read/event-reader.ts";
+import type { SessionEvent, EventsOptions } from "../runtime/read/event-reader.ts";
 import type { MergeAnswer } from "../runtime/branch/merge-answer.ts";
 import type { MergeOptions, MergeReport } from "../runtime/branch/merge.ts";
-import type { Ran, RunOptions } from "../runtime/turn/runner.ts";
+import type { RunResult, RunOptions } from "../runtime/turn/runner.ts";
 import type { Session } from "../runtime/engine/session.ts";
-import type { View } from "../runtime/engine/view.ts";
+import type { SessionView } from "../runtime/engine/view.ts";
 import { callOperation, readGiven } from "./method.ts";
 import { tellOn, wholeEvent } from "./stream.ts";
 import type { Wire } from "./wire.ts";
@@ -27,12 +27,12 @@ export interface RemoteSession extends Omit<Pick<Session, keyof Session>, LocalC
   fork(...given: Parameters<Session["fork"]>): Promise<RemoteSession>;
   clear(...given: Parameters<Session["clear"]>): Promise<RemoteSession>;
   load(...given: Parameters<Session["load"]>): Promise<RemoteView>;
-  run(options?: Waiting): Promise<Ran>;
-  watch(options?: Waiting): AsyncGenerator<Heard, Ran>;
+  run(options?: Waiting): Promise<RunResult>;
+  watch(options?: Waiting): AsyncGenerator<SessionUpdate, RunResult>;
 }
 
 /** A session as it was at a position. Reads only; to go on from here, fork or rewind. */
-export interface RemoteView extends Omit<Pick<View, keyof View>, "session" | "fork"> {
+export interface RemoteView extends Omit<Pick<SessionView, keyof SessionView>, "session" | "fork"> {
   readonly session: RemoteSession;
   fork(options?: ForkOptions): Promise<RemoteSession>;
 }
@@ -135,14 +135,22 @@ const hasGoneOn = (error: unknown): boolean =>
   (error.cause as { readonly code?: unknown } | undefined)?.code === "precondition-failed";
 
 /** One key for all connections: the input is written once, however often it is sent. */
-async function* ask(wire: Wire, session: string, given: readonly unknown[]): AsyncGenerator<Heard, Ran> {
+async function* ask(
+  wire: Wire,
+  session: string,
+  given: readonly unknown[],
+): AsyncGenerator<SessionUpdate, RunResult> {
   const asked = readGiven("session.ask", given);
   return yield* heardOf(
     tellOn(wire, "session.ask", { key: wire.world.newKey(), ...defined(asked), session }),
   );
 }
 
-async function* watch(wire: Wire, session: RemoteSession, options: Waiting): AsyncGenerator<Heard, Ran> {
+async function* watch(
+  wire: Wire,
+  session: RemoteSession,
+  options: Waiting,
+): AsyncGenerator<SessionUpdate, RunResult> {
   const asked = readGiven("session.watch", [options]);
   // Whatever comes from now on, also what comes while the connection is being made again.
   const { seq } = await session.head();
@@ -153,7 +161,7 @@ async function* watch(wire: Wire, session: RemoteSession, options: Waiting): Asy
 const defined = <T extends object>(given: T): T =>
   Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as T;
 
-async function* heardOf(telling: ReturnType<typeof tellOn>): AsyncGenerator<Heard, Ran> {
+async function* heardOf(telling: ReturnType<typeof tellOn>): AsyncGenerator<SessionUpdate, RunResult> {
   for await (const told of telling) {
     if (told.what === "ran") return told.ran;
     if (told.what === "event") yield told.event;
@@ -164,7 +172,11 @@ async function* heardOf(telling: ReturnType<typeof tellOn>): AsyncGenerator<Hear
 
 const pageEvents = 500;
 
-async function* readEvents(wire: Wire, session: string, options: EventsOptions): AsyncGenerator<Event> {
+async function* readEvents(
+  wire: Wire,
+  session: string,
+  options: EventsOptions,
+): AsyncGenerator<SessionEvent> {
   const { params, most, since, until, signal } = readOptions(options);
   if (most === 0 || isAborted(signal)) return;
   if (options.follow !== true) {
@@ -234,7 +246,7 @@ async function* readPages(
   session: string,
   params: Readonly<Record<string, unknown>>,
   { most, reverse, signal }: Reading,
-): AsyncGenerator<Event> {
+): AsyncGenerator<SessionEvent> {
   let left = most;
   let place: Readonly<Record<string, unknown>> = {};
   let at: number | null = null;
@@ -244,7 +256,7 @@ async function* readPages(
       session,
       params: { ...params, ...place, ...count },
       signal,
-    })) as { readonly events: readonly Event[]; readonly next: number | null };
+    })) as { readonly events: readonly SessionEvent[]; readonly next: number | null };
     for (const event of page.events) yield wholeEvent(event);
     left -= page.events.length;
     if (page.next === null || left <= 0) return;

@@ -5,9 +5,9 @@
 import { SkeinError } from "../protocol/library.ts";
 import type { OperationId } from "../call/operations.ts";
 import { errorOf, Problem } from "../protocol/problem.ts";
-import type { Event } from "../runtime/read/event-reader.ts";
+import type { SessionEvent } from "../runtime/read/event-reader.ts";
 import type { LiveDelta } from "../runtime/turn/live.ts";
-import type { Ran } from "../runtime/turn/runner.ts";
+import type { RunResult } from "../runtime/turn/runner.ts";
 import type { Frame } from "./frames.ts";
 import { brokenOff, Lost } from "./client-error.ts";
 import { waitBefore, type Asked, type Wire } from "./wire.ts";
@@ -17,10 +17,10 @@ const triesMax = 20;
 
 /** What a stream tells: an event with its position, a delta, or why a run ended. */
 export type Told =
-  | { readonly what: "event"; readonly event: Event; readonly position: string }
+  | { readonly what: "event"; readonly event: SessionEvent; readonly position: string }
   | { readonly what: "delta"; readonly delta: LiveDelta & { readonly session?: string } }
   | { readonly what: "rollback"; readonly after: string | null }
-  | { readonly what: "ran"; readonly ran: Ran };
+  | { readonly what: "ran"; readonly ran: RunResult };
 
 /** Ends with the server's last word, or when the signal is aborted. */
 export async function* tellOn(wire: Wire, id: OperationId, asked: Asked): AsyncGenerator<Told> {
@@ -68,14 +68,14 @@ function toldBy({ id, event, data }: Frame): Told | null {
   if (data === "") return null;
   const value = JSON.parse(data) as unknown;
   if (event === "problem") throw errorOf(Problem.parse(value));
-  if (event === "ran") return { what: "ran", ran: value as Ran };
+  if (event === "ran") return { what: "ran", ran: value as RunResult };
   if (event === "rollback") return { what: "rollback", ...(value as { readonly after: string | null }) };
   if (event === "delta") return { what: "delta", delta: value as LiveDelta };
-  return id === null ? null : { what: "event", event: wholeEvent(value as Event), position: id };
+  return id === null ? null : { what: "event", event: wholeEvent(value as SessionEvent), position: id };
 }
 
 /** JSON has no `undefined`: an event without a content says so. */
-export const wholeEvent = (event: Event): Event => ({ ...event, content: event.content });
+export const wholeEvent = (event: SessionEvent): SessionEvent => ({ ...event, content: event.content });
 
 /**
  * Which answers are under way. Of one during which the connection was cut, deltas are missing: what comes of

@@ -12,7 +12,7 @@ import type { TreeChange } from "./tool/file-version.ts";
 import type { Carried } from "./memory/choice.ts";
 import type { Ranges } from "./range.ts";
 import type { Amounts, State } from "./state.ts";
-import type { Wake } from "./trigger/trigger.ts";
+import type { WakeTrigger } from "./trigger/trigger.ts";
 
 /** What core is told of the world. */
 export interface Facts {
@@ -110,7 +110,7 @@ export interface Returned {
 }
 
 /** Sessions that must have ended, and what of them is told: by default their handoffs. */
-export interface After {
+export interface SessionDependency {
   readonly sessions: readonly string[];
   readonly give?: "handoff" | "facts" | "nothing";
 }
@@ -139,9 +139,9 @@ export interface OpenOptions {
   /** False: nothing of what is remembered is carried along. */
   readonly memory?: boolean;
   /** What wakes it: triggers that it has from the beginning. */
-  readonly wake?: readonly Wake[];
+  readonly wake?: readonly WakeTrigger[];
   /** Sessions that it waits for: it sleeps until all of them have ended, and is told what they leave. */
-  readonly after?: readonly string[] | After;
+  readonly after?: readonly string[] | SessionDependency;
 }
 
 export interface ForkOptions {

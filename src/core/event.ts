@@ -36,7 +36,7 @@ export interface EventOf<T extends EventType> extends Envelope {
   readonly content: ContentOf<T> | undefined;
 }
 
-export type SessionEvent = { [T in SessionEventType]: EventOf<T> }[SessionEventType];
+export type SessionLogEvent = { [T in SessionEventType]: EventOf<T> }[SessionEventType];
 export type WorkspaceEvent = { [T in WorkspaceEventType]: EventOf<T> }[WorkspaceEventType];
 
 /** A record that this program does not understand: of another program, or of a newer Skein. */
@@ -47,7 +47,7 @@ export interface OpaqueEvent extends Envelope {
 }
 
 export type Understood =
-  | { readonly kind: "known"; readonly event: SessionEvent | WorkspaceEvent }
+  | { readonly kind: "known"; readonly event: SessionLogEvent | WorkspaceEvent }
   | { readonly kind: "foreign" | "newer"; readonly event: OpaqueEvent };
 
 /** Reads a stored record. `contents` says whether the record came with its content, if it has one. */
@@ -64,14 +64,14 @@ export function readEvent(record: StoredRecord, contents: boolean): Understood {
   const checked = entry.body.safeParse(now.body);
   if (!checked.success) throw corrupt(record, `its body is not one of ${record.type}`, checked.error);
   const event = envelope(record, record.type, now.body, now.content, erased);
-  return { kind: "known", event: event as unknown as SessionEvent | WorkspaceEvent };
+  return { kind: "known", event: event as unknown as SessionLogEvent | WorkspaceEvent };
 }
 
 /** Understands a record that this program has just checked and written, without checking it again. */
 export function trustEvent(record: StoredRecord): Understood {
   const event = envelope(record, record.type, parse(record, "body", record.body), undefined, false);
   if (isForeign(record.type)) return { kind: "foreign", event };
-  return { kind: "known", event: event as unknown as SessionEvent | WorkspaceEvent };
+  return { kind: "known", event: event as unknown as SessionLogEvent | WorkspaceEvent };
 }
 
 function envelope(

@@ -4,7 +4,7 @@
  * decided before it was written. It never reads a content.
  */
 import type { SessionEventType } from "./catalog.ts";
-import type { EventOf, SessionEvent, Understood } from "./event.ts";
+import type { EventOf, SessionLogEvent, Understood } from "./event.ts";
 import { assert } from "./error.ts";
 import { durableFolds } from "./fold/durable.ts";
 import { governanceFolds } from "./fold/governance.ts";
@@ -49,9 +49,9 @@ const workTypes: ReadonlySet<SessionEventType> = new Set([
   "lease.released",
 ] as const);
 
-const isWork = ({ type, actor }: SessionEvent): boolean =>
+const isWork = ({ type, actor }: SessionLogEvent): boolean =>
   // A call may be settled over the head of whoever ran it.
   workTypes.has(type) || (type === "tool.settled" && actor.startsWith("tool:"));
 
-const isSessionEvent = (event: { readonly type: string }): event is SessionEvent =>
+const isSessionEvent = (event: { readonly type: string }): event is SessionLogEvent =>
   Object.hasOwn(folds, event.type);

@@ -11,7 +11,7 @@ import type { ItemKind, TriggerKind } from "./catalog/durable.ts";
 import type { Digest } from "./chain.ts";
 import type { Binding } from "./command.ts";
 import { Keyed } from "./sorted-map.ts";
-import type { Status } from "./session/lifecycle.ts";
+import type { SessionStatus } from "./session/lifecycle.ts";
 import { subtract, type Ranges } from "./range.ts";
 
 export type Amounts = z.infer<typeof AmountsSchema>;
@@ -148,7 +148,7 @@ export interface Standing {
   readonly labels: Keyed<string>;
   readonly priority: number;
   readonly expiresAfterIdleMs: number | null;
-  readonly status: Status;
+  readonly status: SessionStatus;
   /** What brought about the status, where it does not speak for itself. */
   readonly why: { readonly by: string; readonly seq: number } | null;
   readonly turn: Turn | null;
@@ -203,7 +203,7 @@ export interface Standing {
   /** Where the context begins: after which turn, and when. The opening, or the last compaction. */
   readonly contextFrom: { readonly turn: number; readonly at: number };
   /** The status a moved session takes up again where it arrives. */
-  readonly movedFrom: Status | null;
+  readonly movedFrom: SessionStatus | null;
   /** It came from someone whom nobody here trusts, and no person has activated it since. See review.ts. */
   readonly unreviewed: boolean;
   /** The first record that only a newer program understands: from there on the session is read-only. */

@@ -18,8 +18,8 @@ import { asModelError, interrupted } from "./failure.ts";
 import { hideKeys } from "./hidden-key.ts";
 import {
   ModelError,
-  type Answer,
-  type Delta,
+  type ModelAnswer,
+  type ModelDelta,
   type Model,
   type ModelCall,
   type ModelFacts,
@@ -76,7 +76,7 @@ async function* streamOnce(
   options: AiSdkOptions,
   call: ModelCall,
   signal: AbortSignal,
-): AsyncGenerator<Delta | ModelProgress, Answer, void> {
+): AsyncGenerator<ModelDelta | ModelProgress, ModelAnswer, void> {
   signal.throwIfAborted();
   const prompt = await unlessAborted(makePrompt(call, options.wire), signal);
   const post = recordingFetch(call.outputTokensMax);

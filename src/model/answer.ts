@@ -9,15 +9,22 @@ import type {
 import { checkJson } from "../core/text/json.ts";
 import type { Metadata } from "../core/context/part.ts";
 import { asModelError, dropped } from "./failure.ts";
-import { ModelError, type Answer, type AnswerBlock, type Delta, type Finish, type Usage } from "./port.ts";
+import {
+  ModelError,
+  type ModelAnswer,
+  type AnswerBlock,
+  type ModelDelta,
+  type FinishReason,
+  type TokenUsage,
+} from "./port.ts";
 
 export interface AnswerReader {
   /** The delta that this part makes, if it makes one. Throws `ModelError` for an error in the stream. */
-  take(part: LanguageModelV4StreamPart): Delta | null;
+  take(part: LanguageModelV4StreamPart): ModelDelta | null;
   /** Whether the provider has said that the answer is complete. */
   readonly finished: boolean;
   /** Throws `dropped` when the stream ended too early. */
-  answer(sent: string | null): Answer;
+  answer(sent: string | null): ModelAnswer;
 }
 
 interface Draft {
@@ -36,7 +43,7 @@ export function readAnswer(toolOf: (name: string) => string): AnswerReader {
   let end: Ended | null = null;
 
   /** Ids of blocks may repeat one after the other, so a start always begins a new one. */
-  const speak = (type: Draft["type"], part: Spoken): Delta | null => {
+  const speak = (type: Draft["type"], part: Spoken): ModelDelta | null => {
     const key = `${type} ${part.id}`;
     const known = part.type.endsWith("-start") ? undefined : open.get(key);
     const draft: Draft = known ?? { type, pieces: [], metadata: undefined };
@@ -51,13 +58,13 @@ export function readAnswer(toolOf: (name: string) => string): AnswerReader {
     return { type, text: said };
   };
 
-  const announce = (id: string, name: string): Delta | null => {
+  const announce = (id: string, name: string): ModelDelta | null => {
     if (announced.has(id)) return null;
     announced.add(id);
     return { type: "tool-call", tool: toolOf(name) };
   };
 
-  const take = (part: LanguageModelV4StreamPart): Delta | null => {
+  const take = (part: LanguageModelV4StreamPart): ModelDelta | null => {
     switch (part.type) {
       case "text-start":
       case "text-delta":
@@ -104,7 +111,7 @@ export function readAnswer(toolOf: (name: string) => string): AnswerReader {
   };
 }
 
-function wholeAnswer(blocks: readonly AnswerBlock[], end: Ended | null, sent: string | null): Answer {
+function wholeAnswer(blocks: readonly AnswerBlock[], end: Ended | null, sent: string | null): ModelAnswer {
   if (end === null || end.finishReason.unified === "interrupted") throw dropped();
   if (end.finishReason.unified === "error") {
     const why = end.finishReason.raw ?? "no reason given";
@@ -166,7 +173,7 @@ function merged(
  * As the provider really said it. The library calls a refusal a content filter: Anthropic names it, OpenAI
  * ends such an answer as it ends any other. Some servers say `stop` where the model asked for tools.
  */
-function finishOf(reason: LanguageModelV4FinishReason, blocks: readonly AnswerBlock[]): Finish {
+function finishOf(reason: LanguageModelV4FinishReason, blocks: readonly AnswerBlock[]): FinishReason {
   const asksTools = blocks.some(({ type }) => type === "tool-call");
   switch (reason.unified) {
     case "content-filter":
@@ -183,7 +190,7 @@ function finishOf(reason: LanguageModelV4FinishReason, blocks: readonly AnswerBl
   }
 }
 
-function usageOf({ inputTokens, outputTokens }: LanguageModelV4Usage): Usage | null {
+function usageOf({ inputTokens, outputTokens }: LanguageModelV4Usage): TokenUsage | null {
   if (inputTokens.total === undefined || outputTokens.total === undefined) return null;
   return {
     inputTokens: inputTokens.total,
@@ -194,6 +201,9 @@ function usageOf({ inputTokens, outputTokens }: LanguageModelV4Usage): Usage | n
   };
 }
 
-function counted<K extends keyof Usage>(name: K, tokens: number | undefined): { readonly [N in K]?: number } {
+function counted<K extends keyof TokenUsage>(
+  name: K,
+  tokens: number | undefined,
+): { readonly [N in K]?: number } {
   return tokens === undefined || tokens === 0 ? {} : ({ [name]: tokens } as { readonly [N in K]?: number });
 }

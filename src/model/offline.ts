@@ -3,7 +3,7 @@
  * can be tried by anybody. It understands a few fixed forms of words (offline/phrase.ts), turns them into
  * real tool calls, and says plainly what it is and what it cannot do.
  */
-import type { Part } from "../core/context/part.ts";
+import type { ContextPart } from "../core/context/part.ts";
 import { limit } from "../core/limit.ts";
 import { estimateTokens, roughTokens } from "../core/context/token-count.ts";
 import { messagesOf, textOf } from "./offline/known.ts";
@@ -11,7 +11,14 @@ import { isLost, planOf, toolsOf, type Plan } from "./offline/plan.ts";
 import { answerTo, helpText, introduction, missingText, outcomeText } from "./offline/reply.ts";
 import { isProseRequest, proseOf } from "./offline/prose.ts";
 import { isSummaryRequest, summaryOf } from "./offline/summary.ts";
-import { ModelError, type Answer, type AnswerBlock, type Delta, type Model, type ModelCall } from "./port.ts";
+import {
+  ModelError,
+  type ModelAnswer,
+  type AnswerBlock,
+  type ModelDelta,
+  type Model,
+  type ModelCall,
+} from "./port.ts";
 
 const offlineName = "offline/offline";
 
@@ -53,15 +60,15 @@ function checkSignal({ signal }: ModelCall): void {
   if (signal.aborted) throw new ModelError("interrupted", "the answer was interrupted");
 }
 
-type Words = Pick<Answer, "blocks" | "finish">;
+type Words = Pick<ModelAnswer, "blocks" | "finish">;
 
-function answerOf(parts: readonly Part[], nowMs: number | null): Words {
+function answerOf(parts: readonly ContextPart[], nowMs: number | null): Words {
   if (isSummaryRequest(parts)) return say(summaryOf(parts));
   if (isProseRequest(parts)) return say(proseOf(parts));
   return replyOf(parts.map(shortened), nowMs);
 }
 
-function replyOf(parts: readonly Part[], nowMs: number | null): Words {
+function replyOf(parts: readonly ContextPart[], nowMs: number | null): Words {
   const plan = planOf(parts, nowMs);
   if (plan === null)
     return say(introduced(parts, [isLost(parts) ? lost : "There is nothing left for me to do."]));
@@ -77,14 +84,14 @@ function replyOf(parts: readonly Part[], nowMs: number | null): Words {
 }
 
 /** With each text cut to what the grammar can read in bounded time. */
-function shortened(part: Part): Part {
+function shortened(part: ContextPart): ContextPart {
   const cut = <T extends object>(thing: T): T =>
     "text" in thing && typeof thing.text === "string" && thing.text.length > limit.offlineCharsMax
       ? { ...thing, text: thing.text.slice(0, limit.offlineCharsMax).toWellFormed() }
       : thing;
   if (part.part === "system") return cut(part);
   if (part.part !== "message") return part;
-  return { ...part, content: part.content.map(cut) } as Part;
+  return { ...part, content: part.content.map(cut) } as ContextPart;
 }
 
 const lost =
@@ -93,14 +100,14 @@ const lost =
 const say = (text: string): Words => ({ blocks: [{ type: "text", text }], finish: "stop" });
 
 /** Says once in a context what it is. */
-function introduced(parts: readonly Part[], paragraphs: readonly string[]): string {
+function introduced(parts: readonly ContextPart[], paragraphs: readonly string[]): string {
   const isKnown = messagesOf(parts).some(
     (message) => message.role === "assistant" && textOf(message).includes("offline model"),
   );
   return [...(isKnown ? [] : [introduction]), ...paragraphs].join("\n\n");
 }
 
-function replyTo(plan: Plan, parts: readonly Part[]): string[] {
+function replyTo(plan: Plan, parts: readonly ContextPart[]): string[] {
   const { clauses, groups, begun, done, isStopped, missing } = plan;
   const said = (is: string): string[] => clauses.filter((one) => one.is === is).map((one) => one.said);
   const answers = said("question").map(
@@ -154,8 +161,8 @@ const blockTokens = (block: AnswerBlock): number =>
     : roughTokens(block.text);
 
 /** One word at a time. */
-function deltasOf(blocks: readonly AnswerBlock[]): Delta[] {
-  return blocks.flatMap((block): Delta[] => {
+function deltasOf(blocks: readonly AnswerBlock[]): ModelDelta[] {
+  return blocks.flatMap((block): ModelDelta[] => {
     if (block.type === "tool-call") return [{ type: "tool-call", tool: block.tool }];
     const pieces = block.text.match(/\S+\s*|^\s+/g) ?? [block.text];
     return pieces.map((text) => ({ type: block.type, text }));

@@ -2,11 +2,11 @@
  * The model port: one stateless call of a model. Drivers (offline, the AI SDK) keep nothing between calls;
  * all that the model knows is in the parts of the call.
  */
-import type { Metadata, Part } from "../core/context/part.ts";
+import type { Metadata, ContextPart } from "../core/context/part.ts";
 
 export interface ModelCall {
   /** The rendered context. Of several `settings` or `tools` parts the last one counts. */
-  readonly parts: readonly Part[];
+  readonly parts: readonly ContextPart[];
   /** No more than this may come back, whatever the model could do; it is what the budget has reserved. */
   readonly outputTokensMax: number;
   /** The bytes of an image or file that a part names by its hash. */
@@ -15,7 +15,7 @@ export interface ModelCall {
 }
 
 /** What is heard of an answer while it is made. Live only: it is never stored. */
-export type Delta =
+export type ModelDelta =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "reasoning"; readonly text: string }
   /** The model began to ask for this tool. */
@@ -27,7 +27,7 @@ export type Delta =
  */
 export type ModelProgress =
   /** What the provider has reported so far. `isWhole`: it counts all output up to now, hidden too. */
-  | { readonly type: "usage"; readonly usage: Usage; readonly isWhole: boolean }
+  | { readonly type: "usage"; readonly usage: TokenUsage; readonly isWhole: boolean }
   /** Arguments of a tool call, as they are streamed. */
   | { readonly type: "arguments"; readonly text: string }
   /** Whether output may be produced from here on, or was, that is not streamed. */
@@ -47,9 +47,9 @@ export type AnswerBlock =
       readonly metadata?: Metadata;
     };
 
-export type Finish = "stop" | "tool-calls" | "length" | "refusal" | "content-filter" | "other";
+export type FinishReason = "stop" | "tool-calls" | "length" | "refusal" | "content-filter" | "other";
 
-export interface Usage {
+export interface TokenUsage {
   /** All input tokens, the cached ones too. */
   readonly inputTokens: number;
   readonly outputTokens: number;
@@ -58,17 +58,17 @@ export interface Usage {
   readonly reasoningTokens?: number;
 }
 
-export interface Answer {
+export interface ModelAnswer {
   readonly blocks: readonly AnswerBlock[];
-  readonly finish: Finish;
+  readonly finish: FinishReason;
   /** Null when the provider did not say. */
-  readonly usage: Usage | null;
+  readonly usage: TokenUsage | null;
   /** The body of the request as it was sent, for evidence; null when nothing went over a wire. */
   readonly sent: string | null;
 }
 
 /** Nano-dollars for one token. */
-export interface Price {
+export interface ModelPrice {
   readonly input: number;
   readonly output: number;
   readonly cachedInput?: number;
@@ -82,7 +82,7 @@ export interface ModelFacts {
   readonly outputTokensMax: number;
   readonly images: boolean;
   /** Null: nobody knows, and so the cost is unknown. Never zero for want of knowledge. */
-  readonly price: Price | null;
+  readonly price: ModelPrice | null;
 }
 
 export interface Model {
@@ -90,7 +90,7 @@ export interface Model {
   readonly name: string;
   readonly facts: ModelFacts;
   /** Yields deltas, returns the whole answer. Throws `ModelError` and nothing else. */
-  stream(call: ModelCall): AsyncGenerator<Delta | ModelProgress, Answer, void>;
+  stream(call: ModelCall): AsyncGenerator<ModelDelta | ModelProgress, ModelAnswer, void>;
 }
 
 export type ModelErrorKind =

@@ -5,7 +5,7 @@
  */
 import type { LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import type { Settings } from "../core/context/part.ts";
-import type { ModelProgress, Usage } from "./port.ts";
+import type { ModelProgress, TokenUsage } from "./port.ts";
 import type { Wire } from "./prompt.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -17,7 +17,7 @@ export interface ProgressReader {
 
 export function readProgress(wire: Wire): ProgressReader {
   let begun = false;
-  let reported: Usage | null = null;
+  let reported: TokenUsage | null = null;
 
   /** Anthropic and OpenAI announce reasoning before anything else; an answer that begins without has none. */
   const begin = (): ModelProgress | null => {
@@ -63,7 +63,7 @@ export function mayReason(wire: Wire, name: string, reasoning: Settings["reasoni
 export const reasonsByDefault = /claude-(fable-5-[12]|opus-5-5|sonnet-5-5)/;
 
 /** The usage in an event of the provider's own stream; null when it says none. */
-function reportedUsage(wire: Wire, raw: unknown, before: Usage | null): Usage | null {
+function reportedUsage(wire: Wire, raw: unknown, before: TokenUsage | null): TokenUsage | null {
   const event = fieldsOf(raw);
   switch (wire) {
     case "anthropic": {
@@ -95,14 +95,18 @@ function reportedUsage(wire: Wire, raw: unknown, before: Usage | null): Usage | 
   }
 }
 
-function usageIn(usage: Fields, input: string, output: string): Usage | null {
+function usageIn(usage: Fields, input: string, output: string): TokenUsage | null {
   const inputTokens = countOf(usage[input]);
   if (inputTokens === null) return null;
   const cached = countOf(fieldsOf(usage[`${input}_details`])["cached_tokens"]) ?? 0;
   return { ...withCache(inputTokens, cached, 0), outputTokens: countOf(usage[output]) ?? 0 };
 }
 
-const withCache = (inputTokens: number, cached: number, written: number): Omit<Usage, "outputTokens"> => ({
+const withCache = (
+  inputTokens: number,
+  cached: number,
+  written: number,
+): Omit<TokenUsage, "outputTokens"> => ({
   inputTokens,
   ...(cached === 0 ? {} : { cachedInputTokens: cached }),
   ...(written === 0 ? {} : { cacheWriteTokens: written }),

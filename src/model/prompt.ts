@@ -18,7 +18,7 @@ import type {
   MessagePart,
   Metadata,
   ModelBlock,
-  Part,
+  ContextPart,
   ResultBlock,
   Settings,
   ToolDefinition,
@@ -62,13 +62,16 @@ type UserContent = LanguageModelV4TextPart | LanguageModelV4FilePart;
 type AssistantContent = Extract<LanguageModelV4Message, { role: "assistant" }>["content"];
 
 /** One a part, except where many servers' templates take only one: there they are joined. */
-function systemMessages(parts: readonly Part[], wire: Wire): LanguageModelV4Message[] {
+function systemMessages(parts: readonly ContextPart[], wire: Wire): LanguageModelV4Message[] {
   const texts = parts.flatMap((part) => (part.part === "system" && !isBlank(part.text) ? [part.text] : []));
   const joined = wire === "compatible" && texts.length > 0 ? [texts.join("\n\n")] : texts;
   return joined.map((content) => ({ role: "system", content }));
 }
 
-async function spokenMessages(parts: readonly Part[], reader: Reader): Promise<LanguageModelV4Message[]> {
+async function spokenMessages(
+  parts: readonly ContextPart[],
+  reader: Reader,
+): Promise<LanguageModelV4Message[]> {
   const messages: LanguageModelV4Message[] = [];
   for (const part of parts) {
     if (part.part !== "message") continue;

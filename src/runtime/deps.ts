@@ -1,6 +1,6 @@
 /** The dependencies that the handles of one engine share. ("Context" means only what a model is sent.) */
 import type { Binding } from "../core/command.ts";
-import type { Wake } from "../core/trigger/trigger.ts";
+import type { WakeTrigger } from "../core/trigger/trigger.ts";
 import type { TriggerSetting } from "../core/command/trigger.ts";
 import type { Handoff } from "./branch/handoff.ts";
 import type { SessionId } from "../core/ids.ts";
@@ -28,7 +28,7 @@ export type OpenStore = (place: string, options?: { readonly create?: boolean })
 export interface LateCalls {
   readonly prepareWake: (
     deps: Deps,
-    wake: readonly Wake[],
+    wake: readonly WakeTrigger[],
     bindings: readonly Binding[],
   ) => Promise<readonly TriggerSetting[]>;
   readonly proseHandoff: (

@@ -1,11 +1,11 @@
 /** What a store does for workers: a part of the port, and of its contract. */
 import type { SessionId } from "../core/ids.ts";
-import type { Status } from "../core/session/lifecycle.ts";
+import type { SessionStatus } from "../core/session/lifecycle.ts";
 
 /** A session that is due, or is run. */
 export interface DueRow {
   readonly session: SessionId;
-  readonly status: Status;
+  readonly status: SessionStatus;
   readonly agent: string | null;
   readonly model: string | null;
   readonly priority: number;

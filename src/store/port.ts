@@ -12,7 +12,7 @@
  */
 import type { Digest, StoredRecord } from "../core/chain.ts";
 import type { LogId, SessionId, WorkspaceId } from "../core/ids.ts";
-import type { Status } from "../core/session/lifecycle.ts";
+import type { SessionStatus } from "../core/session/lifecycle.ts";
 import type { Answer, QueryOptions } from "./sql/query-result.ts";
 import type { ScheduleField, ScheduleStore } from "./port-schedule.ts";
 
@@ -205,7 +205,7 @@ export interface ReadRange {
  * them.
  */
 export interface IndexEntry {
-  readonly status: Status;
+  readonly status: SessionStatus;
   readonly agent: string | null;
   readonly name: string | null;
   readonly objective: string | null;
@@ -250,7 +250,7 @@ export interface SessionRow extends Omit<IndexEntry, ScheduleField> {
 
 export interface SessionFilter {
   readonly agent?: string;
-  readonly status?: readonly Status[];
+  readonly status?: readonly SessionStatus[];
   readonly labels?: Readonly<Record<string, string>>;
   /** Occurs in name or objective, whatever the case of ASCII letters. */
   readonly text?: string;

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { suite, test } from "node:test";
 import { collectingSurface, makeScreen } from "../../src/cli/command/screen.ts";
 import { makeHearing } from "../../src/cli/chat/turn-printer.ts";
-import type { Heard } from "../../src/runtime/turn/ask.ts";
+import type { SessionUpdate } from "../../src/runtime/turn/ask.ts";
 import { startWire, type WireReply, type WireServer } from "../model/wire/server.ts";
 import { makeFolder, skeinIn } from "./skein.ts";
 
@@ -125,8 +125,8 @@ test("on a terminal a broken stream is marked, and the answer begins anew", asyn
       body: {},
       erased: false,
       ...more,
-    }) as unknown as Heard;
-  const delta = (requestSeq: number, text: string): Heard => ({
+    }) as unknown as SessionUpdate;
+  const delta = (requestSeq: number, text: string): SessionUpdate => ({
     type: "delta",
     requestSeq,
     delta: { type: "text", text },

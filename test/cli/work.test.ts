@@ -7,7 +7,7 @@ import { runWords } from "../../src/cli/command/run.ts";
 import { collectingSurface } from "../../src/cli/command/screen.ts";
 import { limitOf } from "../../src/cli/verb/up.ts";
 import { frameOf, sorted } from "../../src/cli/format/top-frame.ts";
-import type { StandingRow } from "../../src/runtime/read/session-list.ts";
+import type { SessionSummary } from "../../src/runtime/read/session-list.ts";
 import { endOf, makeFolder, parseLines, skeinIn, type Skein } from "./skein.ts";
 
 type Answer = Record<string, unknown>;
@@ -127,7 +127,7 @@ test("limits are read as they are typed", () => {
 });
 
 test("a frame of top shows what is chosen, in order, and no more than there is room for", () => {
-  const row = (number: number, more: Partial<StandingRow> = {}): StandingRow => ({
+  const row = (number: number, more: Partial<SessionSummary> = {}): SessionSummary => ({
     session: `ses_${String(number).padStart(26, "0")}` as SessionId,
     status: "open",
     agent: null,
@@ -153,7 +153,7 @@ test("a frame of top shows what is chosen, in order, and no more than there is r
     ...more,
   });
   const rows = [row(1, { nanoUsd: 5e9 }), row(2, { priority: 1 }), row(3, { runBy: "h:1" })];
-  const ids = (list: readonly StandingRow[]) => list.map(({ activeAt }) => activeAt);
+  const ids = (list: readonly SessionSummary[]) => list.map(({ activeAt }) => activeAt);
   assert.deepEqual(ids(sorted(rows, "active", false)), [3, 2, 1]);
   assert.deepEqual(ids(sorted(rows, "priority", false)), [2, 3, 1]);
   assert.deepEqual(ids(sorted(rows, "cost", true)), [2, 3, 1]);

@@ -16,7 +16,7 @@ import { operationIds } from "../../src/call/operations.ts";
 import { Engine } from "../../src/runtime/engine/engine.ts";
 import { SessionReader } from "../../src/runtime/engine/session-reader.ts";
 import { Session } from "../../src/runtime/engine/session.ts";
-import type { View } from "../../src/runtime/engine/view.ts";
+import type { SessionView } from "../../src/runtime/engine/view.ts";
 
 /** What the client has beside the library, and the operation behind it. */
 const more: Readonly<Record<string, string>> = { "engine.follow": "engine.feed" };
@@ -70,7 +70,7 @@ type Missing<Library, Client, Local> = Exclude<keyof Library, keyof Client | Loc
 type Nothing<T> = [T] extends [never] ? true : T;
 
 /** What the library's callers give is taken, and what they get has all they know, handles aside. */
-type Handle<T> = T extends Session ? RemoteSession : T extends View ? RemoteView : T;
+type Handle<T> = T extends Session ? RemoteSession : T extends SessionView ? RemoteView : T;
 type Given<F> = F extends (...given: infer A) => unknown ? A : never;
 type Got<F> = F extends (...given: never) => Promise<infer R>
   ? Promise<Handle<R>>
@@ -91,7 +91,7 @@ test("the client's types are those of the library, as the compiler sees", () => 
   const nothingMissing: [
     Nothing<Missing<Engine, RemoteEngine, LocalOfEngine>>,
     Nothing<Missing<Session, RemoteSession, LocalOfSession>>,
-    Nothing<Missing<View, RemoteView, never>>,
+    Nothing<Missing<SessionView, RemoteView, never>>,
   ] = [true, true, true];
   const nothingUnlike: [Nothing<Unlike<Engine, RemoteEngine>>, Nothing<Unlike<Session, RemoteSession>>] = [
     true,

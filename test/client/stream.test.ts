@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Fetch } from "../../src/client/world.ts";
-import type { Event } from "../../src/runtime/read/event-reader.ts";
-import type { Heard } from "../../src/runtime/turn/ask.ts";
+import type { SessionEvent } from "../../src/runtime/read/event-reader.ts";
+import type { SessionUpdate } from "../../src/runtime/turn/ask.ts";
 import { all } from "../runtime/place.ts";
 import { connected } from "./connected.ts";
 
@@ -59,7 +59,7 @@ test("readers that are cut again and again put the exact log together", async ()
     Array.from({ length: 4 }, () => all(session.events({ follow: true, limit: count }))),
   );
   const following = (async () => {
-    const heard: Event[] = [];
+    const heard: SessionEvent[] = [];
     for await (const one of client.follow({ after: "", signal: stop.signal }))
       if ("event" in one && one.event.session === session.id && heard.push(one.event) === count) break;
     return heard;
@@ -74,8 +74,10 @@ test("readers that are cut again and again put the exact log together", async ()
   assert.ok(cuts.made > 10, `${cuts.made} cuts`);
 });
 
-const heardOf = async (telling: AsyncGenerator<Heard, unknown>): Promise<[Heard[], unknown]> => {
-  const heard: Heard[] = [];
+const heardOf = async (
+  telling: AsyncGenerator<SessionUpdate, unknown>,
+): Promise<[SessionUpdate[], unknown]> => {
+  const heard: SessionUpdate[] = [];
   for (;;) {
     const next = await telling.next();
     if (next.done === true) return [heard, next.value];
@@ -92,11 +94,11 @@ test("asking and watching go on when cut: one input, every event once, and why i
     between: (next) => cutting(next, cuts, () => 200 + some(1_500)),
   });
   const session = await place.client.open({ objective: "Talk" });
-  const told: Event[] = [];
+  const told: SessionEvent[] = [];
   for (let turn = 0; turn < 6; turn += 1) {
     const [heard, ran] = await heardOf(session.ask(`Question ${turn}`));
     assert.deepEqual((ran as { status: string }).status, "open");
-    told.push(...heard.filter((one): one is Event => one.type !== "delta"));
+    told.push(...heard.filter((one): one is SessionEvent => one.type !== "delta"));
   }
   const log = await all(session.events());
   const first = log.findIndex(({ type }) => type === "input.received");
@@ -108,7 +110,7 @@ test("asking and watching go on when cut: one input, every event once, and why i
   const [watched] = await heardOf(session.watch());
   const rest = (await all(session.events({ fromSeq: log.length + 2 }))).map(({ seq }) => seq);
   assert.deepEqual(
-    watched.flatMap((one) => (one.type === "delta" ? [] : [(one as Event).seq])),
+    watched.flatMap((one) => (one.type === "delta" ? [] : [(one as SessionEvent).seq])),
     rest,
   );
 });

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { Command } from "../../src/core/command.ts";
-import { readEvent, type SessionEvent } from "../../src/core/event.ts";
+import { readEvent, type SessionLogEvent } from "../../src/core/event.ts";
 import { readChange } from "../../src/core/tool/file-version.ts";
 import { writeHandoff } from "../../src/core/handoff/handoff.ts";
 import { readLists } from "../../src/core/handoff/inherit.ts";
@@ -23,7 +23,7 @@ const write = (source: HandoffSource) => writeHandoff(source, { tokensMax, count
 
 /** What a log gives to a handoff, read straight from its records. */
 function sourceOf({ records, state }: Given, more: Partial<HandoffSource> = {}): HandoffSource {
-  const all = records.map((record) => readEvent(record, true).event as SessionEvent);
+  const all = records.map((record) => readEvent(record, true).event as SessionLogEvent);
   const types: readonly string[] = handoffTypes;
   return {
     state,

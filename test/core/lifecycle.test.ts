@@ -12,13 +12,13 @@ import {
   statuses,
   wayOut,
   type LifecycleCommand,
-  type Status,
+  type SessionStatus,
 } from "../../src/core/session/lifecycle.ts";
 import { digest } from "./digest.ts";
 import { given, type Given } from "./given.ts";
 
 /** A session in each status, reached by events. */
-const inStatus: Readonly<Record<Status, () => Given>> = {
+const inStatus: Readonly<Record<SessionStatus, () => Given>> = {
   open: () => opened(),
   running: () => opened().and("turn.started", { inputs: [] }),
   suspended: () => opened().and("session.suspended", { by: "person" }),
@@ -137,7 +137,7 @@ for (const [name, rule] of Object.entries(lifecycle) as [
   (typeof lifecycle)[LifecycleCommand],
 ][]) {
   for (const status of statuses) {
-    const allowed = (rule.from as readonly Status[]).includes(status);
+    const allowed = (rule.from as readonly SessionStatus[]).includes(status);
     test(`${name} is ${allowed ? "allowed" : "refused"} in a session that is ${status}`, () => {
       assert.equal(mayIn(status, name), allowed);
       for (const command of commands[name]) {
@@ -165,7 +165,7 @@ const isInput = (command: Command): boolean =>
   command.do === "append" && command.records[0]?.type === "input.received";
 
 /** Where the table says it leads; a running session falls asleep only when its turn ends. */
-const leadsTo = (name: LifecycleCommand, to: Status | null, from: Status): Status =>
+const leadsTo = (name: LifecycleCommand, to: SessionStatus | null, from: SessionStatus): SessionStatus =>
   name === "sleep" && from === "running" ? "running" : (to ?? from);
 
 test("a session that is put to sleep in a turn sleeps when the turn ends", () => {

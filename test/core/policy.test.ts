@@ -4,7 +4,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { SkeinError } from "../../src/core/error.ts";
 import { Keyed } from "../../src/core/sorted-map.ts";
-import { statuses, type Status } from "../../src/core/session/lifecycle.ts";
+import { statuses, type SessionStatus } from "../../src/core/session/lifecycle.ts";
 import {
   actions,
   checkPolicy,
@@ -221,7 +221,7 @@ test("what is due agrees with a plain model, by agent, label, status and age", (
     },
     { requiredKeys: ["status", "agent", "labels", "activeAt"] },
   );
-  const usual: Readonly<Record<string, readonly Status[]>> = {
+  const usual: Readonly<Record<string, readonly SessionStatus[]>> = {
     expire: ["open", "suspended"],
     archive: ["closed"],
     delete: ["closed", "archived"],

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { Part } from "../../src/core/context/part.ts";
+import type { ContextPart } from "../../src/core/context/part.ts";
 import {
   corrected,
   estimateError,
@@ -14,10 +14,13 @@ import {
 } from "../../src/core/context/token-count.ts";
 
 const length = (text: string): number => text.length;
-const tools = (name: string): Part => ({ part: "tools", tools: [{ name, description: "", input: {} }] });
+const tools = (name: string): ContextPart => ({
+  part: "tools",
+  tools: [{ name, description: "", input: {} }],
+});
 
 test("each part is counted, with a frame around it; images and files count flat", () => {
-  const parts: Part[] = [
+  const parts: ContextPart[] = [
     { part: "settings", settings: { model: "offline/offline", images: false } },
     tools("read"),
     { part: "system", text: "12345" },

@@ -8,7 +8,7 @@ import {
   openEngine,
   SkeinError,
   type Engine,
-  type Event,
+  type SessionEvent,
   type Session,
   type SessionRow,
 } from "../../src/index.ts";
@@ -33,7 +33,7 @@ export interface Audit {
 
 interface Place {
   readonly token: Token;
-  readonly event: Event;
+  readonly event: SessionEvent;
 }
 
 /** What the store holds: every record by its position, and every marked record by its mark. */

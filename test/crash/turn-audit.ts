@@ -4,7 +4,7 @@
  */
 import { hash } from "node:crypto";
 import type { Engine } from "../../src/runtime/engine/engine.ts";
-import type { Event } from "../../src/runtime/read/event-reader.ts";
+import type { SessionEvent } from "../../src/runtime/read/event-reader.ts";
 import type { Session } from "../../src/runtime/engine/session.ts";
 import { witnessOf, type Place } from "./turn-place.ts";
 import type { PlannedCall } from "./turn-script.ts";
@@ -31,7 +31,7 @@ export interface CallStory {
 }
 
 /** A record whose body is taken to be what the catalogue says. */
-interface Told extends Omit<Event, "body" | "content"> {
+interface Told extends Omit<SessionEvent, "body" | "content"> {
   readonly body: Readonly<Record<string, unknown>>;
   readonly content: unknown;
 }

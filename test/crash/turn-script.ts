@@ -6,7 +6,7 @@
 import { hash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
-import type { Part } from "../../src/core/context/part.ts";
+import type { ContextPart } from "../../src/core/context/part.ts";
 import type { AnswerBlock, Model, ModelCall, ModelFacts, Models } from "../../src/model/port.ts";
 import { defineTool, type ProbeAnswer } from "../../src/tool/define.ts";
 import type { OuterTool, ToolCall } from "../../src/tool/port.ts";
@@ -101,7 +101,7 @@ async function* stream(plan: Plan, { points, witness, paceMs, endless }: ScriptW
   return { blocks, finish, usage, sent: null } as const;
 }
 
-function answerTo(plan: Plan, parts: readonly Part[]): readonly AnswerBlock[] {
+function answerTo(plan: Plan, parts: readonly ContextPart[]): readonly AnswerBlock[] {
   const messages = parts.filter((part) => part.part === "message");
   const said = messages.flatMap((message) => (message.role === "user" ? message.content : []));
   const told = said.flatMap((block) => (block.type === "text" ? [block.text] : []));

@@ -1,6 +1,6 @@
 /** The writes of a crash test: for each verb how often, how many records, and how it is done. */
 import { DatabaseSync } from "node:sqlite";
-import type { Engine, Lease, Session, Written } from "../../src/index.ts";
+import type { Engine, SessionLease, Session, AppendResult } from "../../src/index.ts";
 import { fillOf } from "./mark.ts";
 import type { Random } from "./random.ts";
 
@@ -21,7 +21,7 @@ export interface Placed {
   readonly headSeq: number;
   readonly duplicate?: boolean;
   readonly opened?: Session;
-  readonly lease?: Lease;
+  readonly lease?: SessionLease;
 }
 
 interface Verb {
@@ -44,7 +44,7 @@ const largeRecord = (token: string) =>
   }) as const;
 const keys = ["rate", "owner", "branch", "deadline"] as const;
 
-const placed = (session: Session, { seq, headSeq, duplicate }: Written): Placed => ({
+const placed = (session: Session, { seq, headSeq, duplicate }: AppendResult): Placed => ({
   session: session.id,
   seq,
   headSeq,
@@ -222,7 +222,7 @@ export function pickVerb(random: Random): VerbName {
 }
 
 /** What is written under a lease and only while it is in force. */
-export async function writeUnder(lease: Lease, tokens: readonly string[]): Promise<Placed> {
+export async function writeUnder(lease: SessionLease, tokens: readonly string[]): Promise<Placed> {
   const { seq, headSeq } = await lease.append(tokens.map(crashRecord));
   return { session: lease.session, seq, headSeq };
 }

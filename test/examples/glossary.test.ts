@@ -5,7 +5,7 @@ import { basename, join } from "node:path";
 import { test } from "node:test";
 import { Drive } from "../../src/runtime/turn/drive.ts";
 import { Engine } from "../../src/runtime/engine/engine.ts";
-import { Lease } from "../../src/runtime/turn/lease.ts";
+import { SessionLease } from "../../src/runtime/turn/lease.ts";
 import { Session } from "../../src/runtime/engine/session.ts";
 import { root } from "../repo/source.ts";
 
@@ -16,7 +16,7 @@ const cells = (column: number) => rows.map((row) => row[column] ?? "").join(", "
 
 test("every call of the library is in the glossary", () => {
   const told = new Set([...cells(2).matchAll(/`\w*\.(\w+)`/g)].map((match) => match[1]));
-  for (const kind of [Engine, Session, Lease, Drive]) {
+  for (const kind of [Engine, Session, SessionLease, Drive]) {
     const calls = Object.getOwnPropertyNames(kind.prototype).filter((name) => name !== "constructor");
     assert.ok(calls.length > 0, `${kind.name} has no calls`);
     assert.deepEqual(

@@ -12,7 +12,7 @@ import { readEvent } from "../../src/core/event.ts";
 import { fold } from "../../src/core/fold.ts";
 import { emptyState, mindHash, type State } from "../../src/core/state.ts";
 import { Engine } from "../../src/runtime/engine/engine.ts";
-import type { Problem } from "../../src/runtime/govern/verify.ts";
+import type { VerifyProblem } from "../../src/runtime/govern/verify.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import { sqliteStore } from "../../src/store/sqlite/store.ts";
 import { numbersFrom } from "../flip/chance.ts";
@@ -60,7 +60,7 @@ function foldAll(records: readonly StoredRecord[]): State {
 }
 
 /** Before anything could be erased, contents were taken away from golden logs by hand, and 1 was not. */
-function unsaidIn(version: string): readonly Problem[] {
+function unsaidIn(version: string): readonly VerifyProblem[] {
   if (version !== "0.1.0" && version !== "0.2.0") return [];
   const undone = "its content is still there, though the log says that it was erased";
   const unsaid = "its content is missing, and nothing says that it was erased";

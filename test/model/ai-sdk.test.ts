@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { MessagePart } from "../../src/core/context/part.ts";
-import type { AnswerBlock, Finish } from "../../src/model/port.ts";
+import type { AnswerBlock, FinishReason } from "../../src/model/port.ts";
 import { answered, ask, failureOf, modelOn, opening, results, says } from "./drive.ts";
 import type { WireBlock } from "./wire/format.ts";
 import { field, list, serverSent } from "./wire/format.ts";
@@ -348,7 +348,7 @@ const sentBack: Readonly<Record<WireName, unknown>> = {
 };
 
 const refused: readonly WireBlock[] = [{ type: "refusal", text: "I will not do that." }];
-type Ending = readonly [finish: string | undefined, expected: Finish, blocks?: readonly WireBlock[]];
+type Ending = readonly [finish: string | undefined, expected: FinishReason, blocks?: readonly WireBlock[]];
 const finishes: Readonly<Record<WireName, readonly Ending[]>> = {
   anthropic: [
     ["end_turn", "stop"],

@@ -1,11 +1,11 @@
 /** Calls a driver as the turn loop does, and renders what comes of it as the renderer does. */
 import { aiSdkModel } from "../../src/model/ai-sdk.ts";
-import type { Answer, Delta, Model, ModelCall, ModelProgress } from "../../src/model/port.ts";
+import type { ModelAnswer, ModelDelta, Model, ModelCall, ModelProgress } from "../../src/model/port.ts";
 import { ModelError } from "../../src/model/port.ts";
 import type {
   MessagePart,
   ModelBlock,
-  Part,
+  ContextPart,
   ResultBlock,
   ToolDefinition,
 } from "../../src/core/context/part.ts";
@@ -24,23 +24,23 @@ export function modelOn(wire: WireName, url: string, name: string = modelNames[w
   return aiSdkModel({ name, wire, url, key: "key-of-the-test", facts });
 }
 
-export const isDelta = (one: Delta | ModelProgress): one is Delta =>
+export const isDelta = (one: ModelDelta | ModelProgress): one is ModelDelta =>
   one.type === "text" || one.type === "reasoning" || one.type === "tool-call";
 
 export interface Heard {
-  readonly deltas: readonly Delta[];
-  readonly answer: Answer;
+  readonly deltas: readonly ModelDelta[];
+  readonly answer: ModelAnswer;
 }
 
 export async function ask(
   model: Model,
-  parts: readonly Part[],
+  parts: readonly ContextPart[],
   options: Partial<ModelCall> = {},
 ): Promise<Heard> {
   const signal = new AbortController().signal;
   const blob = (hash: string): Promise<Uint8Array> => Promise.resolve(new TextEncoder().encode(hash));
   const stream = model.stream({ parts, outputTokensMax: 4_096, blob, signal, ...options });
-  const deltas: Delta[] = [];
+  const deltas: ModelDelta[] = [];
   for (;;) {
     const { done, value } = await stream.next();
     if (done === true) return { deltas, answer: value };
@@ -51,7 +51,7 @@ export async function ask(
 /** What the call failed with, in the port's words; whatever else is thrown breaks the port's contract. */
 export async function failureOf(
   model: Model,
-  parts: readonly Part[],
+  parts: readonly ContextPart[],
   options: Partial<ModelCall> = {},
 ): Promise<ModelError> {
   try {
@@ -75,7 +75,7 @@ export const says = (text: string): MessagePart => ({
   content: [{ type: "text", text }],
 });
 
-export function opening(wire: WireName, ...messages: readonly MessagePart[]): Part[] {
+export function opening(wire: WireName, ...messages: readonly MessagePart[]): ContextPart[] {
   return [
     { part: "settings", settings: { model: modelNames[wire], images: true, reasoning: "low" } },
     { part: "tools", tools: [readTool] },
@@ -86,7 +86,7 @@ export function opening(wire: WireName, ...messages: readonly MessagePart[]): Pa
 }
 
 /** The message of an answer, with the ids that the log gives to calls. */
-export function answered({ blocks }: Answer, firstSeq: number): MessagePart {
+export function answered({ blocks }: ModelAnswer, firstSeq: number): MessagePart {
   let seq = firstSeq;
   const content = blocks.map((block): ModelBlock => {
     if (block.type !== "tool-call") return block;

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import type { MessagePart, Part, ResultBlock } from "../../src/core/context/part.ts";
+import type { MessagePart, ContextPart, ResultBlock } from "../../src/core/context/part.ts";
 import { makePrompt } from "../../src/model/prompt.ts";
 import { answered, ask, modelOn, opening, readTool, results, says } from "./drive.ts";
 import type { WireBlock, WireContext } from "./wire/format.ts";
@@ -24,7 +24,7 @@ for (const wire of names) {
         answer: { blocks: said(number) },
       }));
       const model = modelOn(wire, server.url);
-      let parts: Part[] = opening(wire, says("Compute the run."));
+      let parts: ContextPart[] = opening(wire, says("Compute the run."));
       for (let step = 1; step <= steps; step++) {
         const { answer } = await ask(model, parts);
         parts = [...parts, ...followed(answered(answer, step * 10), step)];
@@ -135,10 +135,10 @@ function said(step: number): WireBlock[] {
 }
 
 /** Step by step another kind of going on: results with images, failures, new tools, more input. */
-function followed(message: MessagePart, step: number): Part[] {
+function followed(message: MessagePart, step: number): ContextPart[] {
   const outcome = results(message, step % 2 === 0 ? "ok" : "error");
   const shown = { ...outcome, content: outcome.content.map((block) => ({ ...block, images: [image] })) };
-  const tools: Part = { part: "tools", tools: [readTool, { ...readTool, name: `read-${step}` }] };
+  const tools: ContextPart = { part: "tools", tools: [readTool, { ...readTool, name: `read-${step}` }] };
   return [
     message,
     ...(outcome.content.length === 0 ? [] : [shown as MessagePart]),

@@ -1,9 +1,9 @@
 /** Turns with the offline model over real tools' definitions, without an engine: results are scripted. */
 import assert from "node:assert/strict";
-import type { MessagePart, ModelBlock, Part, ResultBlock } from "../../src/core/context/part.ts";
+import type { MessagePart, ModelBlock, ContextPart, ResultBlock } from "../../src/core/context/part.ts";
 import { offlineModel, type OfflineOptions } from "../../src/model/offline.ts";
 import { isDelta } from "./drive.ts";
-import type { Answer, Delta } from "../../src/model/port.ts";
+import type { ModelAnswer, ModelDelta } from "../../src/model/port.ts";
 import { fileTools } from "../../src/tool/files.ts";
 import type { Tool } from "../../src/tool/port.ts";
 import { sessionTools } from "../../src/tool/session.ts";
@@ -21,7 +21,7 @@ export const user = (text: string): MessagePart => ({
 
 export interface Ask {
   readonly tools?: readonly Tool[];
-  readonly before?: readonly Part[];
+  readonly before?: readonly ContextPart[];
   readonly options?: OfflineOptions;
   /** What a call gives back; by default "ok". A text that begins with "!" is an error. */
   readonly result?: (tool: string, input: Readonly<Record<string, unknown>>) => string;
@@ -31,15 +31,15 @@ export interface Turn {
   /** The calls of each step: tool and arguments. */
   readonly calls: readonly (readonly (readonly [tool: string, input: unknown])[])[];
   readonly text: string;
-  readonly parts: readonly Part[];
+  readonly parts: readonly ContextPart[];
 }
 
 /** One whole turn: steps until the model asks for nothing more. */
 export async function turn(text: string, ask: Ask = {}): Promise<Turn> {
   const { tools = everyTool, before, options, result = () => "ok" } = ask;
   const definitions = tools.map(({ name, description, input }) => ({ name, description, input }));
-  const settings: Part = { part: "settings", settings: { model: "offline/offline", images: false } };
-  const parts: Part[] = [...(before ?? [settings, { part: "tools", tools: definitions }]), user(text)];
+  const settings: ContextPart = { part: "settings", settings: { model: "offline/offline", images: false } };
+  const parts: ContextPart[] = [...(before ?? [settings, { part: "tools", tools: definitions }]), user(text)];
   const calls: (readonly [string, unknown])[][] = [];
   for (let step = 1; ; step++) {
     assert.ok(step < 20, "the turn does not end");
@@ -74,14 +74,14 @@ export async function turn(text: string, ask: Ask = {}): Promise<Turn> {
 
 /** One answer, and the deltas heard on the way. */
 export async function listen(
-  parts: readonly Part[],
+  parts: readonly ContextPart[],
   options: OfflineOptions = {},
   more: { readonly outputTokensMax?: number; readonly signal?: AbortSignal } = {},
-): Promise<{ readonly answer: Answer; readonly deltas: readonly Delta[] }> {
+): Promise<{ readonly answer: ModelAnswer; readonly deltas: readonly ModelDelta[] }> {
   const { outputTokensMax = 4_000, signal = new AbortController().signal } = more;
   const blob = (): Promise<Uint8Array> => Promise.reject(new Error("the offline model reads no blobs"));
   const stream = offlineModel(options).stream({ parts, outputTokensMax, blob, signal });
-  const deltas: Delta[] = [];
+  const deltas: ModelDelta[] = [];
   for (;;) {
     const next = await stream.next();
     if (next.done === true) return { answer: next.value, deltas };

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import { compactionPrompt, readSummary } from "../../src/core/compaction/prompt.ts";
-import type { Part } from "../../src/core/context/part.ts";
+import type { ContextPart } from "../../src/core/context/part.ts";
 import { estimateTokens } from "../../src/core/context/token-count.ts";
 import { offlineModel } from "../../src/model/offline.ts";
 import { ModelError } from "../../src/model/port.ts";
@@ -178,7 +178,7 @@ describe("answers", () => {
 
 describe("questions", () => {
   const ask = async (question: string, ...before: string[]): Promise<string> => {
-    let parts: readonly Part[] | undefined;
+    let parts: readonly ContextPart[] | undefined;
     const result = (tool: string) =>
       tool === "read_file" ? '{"rates":{"Base Rate":4.1},"cap":[1,2]}' : "ok";
     for (const text of before) parts = (await turn(text, { result, ...(parts && { before: parts }) })).parts;
@@ -229,7 +229,7 @@ describe("questions", () => {
 
   test("are answered from the boundary of a compaction, from notes and from memory", async () => {
     const { parts } = await turn("list files");
-    const system: Part = { part: "system", text: "Known from earlier sessions:\n- fact city: Oslo" };
+    const system: ContextPart = { part: "system", text: "Known from earlier sessions:\n- fact city: Oslo" };
     const before = [...parts.slice(0, 2), system, user(items), user("[recorded meanwhile: fact cap: 9]")];
     const answer = async (question: string) => (await turn(question, { before })).text.split("\n\n").at(-1);
     assert.equal(await answer("what is base-rate?"), "base-rate is 4.1, because the board said so.");
@@ -256,14 +256,14 @@ describe("questions", () => {
 });
 
 describe("summaries", () => {
-  const prompt = (strategy: "summarize" | "extract", words = 500): Part =>
+  const prompt = (strategy: "summarize" | "extract", words = 500): ContextPart =>
     user(compactionPrompt({ strategy, words, unanswered: [], tasks: [] }));
-  const summarize = async (parts: readonly Part[], asked = prompt("summarize")): Promise<string> => {
+  const summarize = async (parts: readonly ContextPart[], asked = prompt("summarize")): Promise<string> => {
     const { answer } = await listen([...parts, asked]);
     return answer.blocks.map((block) => (block.type === "text" ? block.text : "")).join("");
   };
   const opening = "[Everything so far was replaced by this summary. The log keeps it; recall reads it.]";
-  const boundary = (summary: string): Part => user(`${opening}\n\n${summary}`);
+  const boundary = (summary: string): ContextPart => user(`${opening}\n\n${summary}`);
 
   test("say what was asked and done, and let unfinished work go on", async () => {
     const { parts } = await turn("remember a is 1 and then list files and then remember b is 2");
@@ -434,7 +434,7 @@ describe("the model", () => {
     await listen([tools, user("read a, and read, what and ".repeat(3_000))]);
     assert.ok(performance.now() - began < 2_000);
   });
-  const tools: Part = {
+  const tools: ContextPart = {
     part: "tools",
     tools: everyTool.map(({ name, description, input }) => ({ name, description, input })),
   };

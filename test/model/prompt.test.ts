@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SkeinError } from "../../src/core/error.ts";
-import type { MessagePart, ModelBlock, Part, UserBlock } from "../../src/core/context/part.ts";
+import type { MessagePart, ModelBlock, ContextPart, UserBlock } from "../../src/core/context/part.ts";
 import { makePrompt, type Prompt, type Wire } from "../../src/model/prompt.ts";
 import { ask, modelOn, opening, readTool, says } from "./drive.ts";
 import type { WireBlock } from "./wire/format.ts";
@@ -12,11 +12,11 @@ const names = Object.keys(wires) as WireName[];
 const bytes = new TextEncoder().encode("rate = 4.1");
 const blob = (): Promise<Uint8Array> => Promise.resolve(bytes);
 
-const prompt = (wire: Wire, parts: readonly Part[], read = blob): Promise<Prompt> =>
+const prompt = (wire: Wire, parts: readonly ContextPart[], read = blob): Promise<Prompt> =>
   makePrompt({ parts, blob: read }, wire);
 
 async function userContent(wire: Wire, content: readonly UserBlock[], images = true): Promise<unknown> {
-  const settings: Part = { part: "settings", settings: { model: "a/b", images } };
+  const settings: ContextPart = { part: "settings", settings: { model: "a/b", images } };
   const { messages } = await prompt(wire, [settings, { part: "message", role: "user", content }]);
   return messages[0]?.content;
 }
@@ -114,7 +114,7 @@ test("failed, unknown and skipped calls are errors to the model", async () => {
 test("images of a result stand in it, or follow it where they cannot", async () => {
   const images = [{ blob: "h", mediaType: "image/png" }];
   const result = { type: "tool-result", call: "call_1", tool: "look", text: "A fox.", images } as const;
-  const settings: Part = { part: "settings", settings: { model: "a/b", images: true } };
+  const settings: ContextPart = { part: "settings", settings: { model: "a/b", images: true } };
   const shown = { type: "file", mediaType: "image/png", data: { type: "data", data: bytes } };
   for (const wire of names) {
     for (const status of ["ok", "error"] as const) {
@@ -173,7 +173,7 @@ test("templates of local models get one system message, and users and model take
 });
 
 test("of several settings and tools the last ones count", async () => {
-  const later: Part[] = [
+  const later: ContextPart[] = [
     { part: "settings", settings: { model: "a/c", images: false, temperature: 0.2 } },
     { part: "tools", tools: [{ ...readTool, name: "write" }] },
   ];

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { z } from "zod";
 import { SkeinError } from "../../src/core/error.ts";
 import { estimateTokens, roughTokens } from "../../src/core/context/token-count.ts";
-import { ModelError, type Answer, type AnswerBlock, type ModelCall } from "../../src/model/port.ts";
+import { ModelError, type ModelAnswer, type AnswerBlock, type ModelCall } from "../../src/model/port.ts";
 import { defineTool } from "../../src/tool/define.ts";
 import { makeRandom, type Random } from "../crash/random.ts";
 import { ask, assertPaired, assertRebuilt, bound, compactionsOf, isPrompt } from "./outgrown.ts";
@@ -63,7 +63,7 @@ async function live(random: Random): Promise<number> {
   const windowTokens = random.chance(0.3) ? window * (1 + random.below(4)) : window;
   const mood = random.pick(moods);
   let calls = 0;
-  const answer = (call: ModelCall): Partial<Answer> => {
+  const answer = (call: ModelCall): Partial<ModelAnswer> => {
     calls += 1;
     assert.ok(calls < 1_000, "it asks without end");
     assertPaired(call.parts);

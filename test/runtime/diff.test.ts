@@ -1,13 +1,13 @@
 /** What differs between two positions of a session, and between two sessions. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Diff } from "../../src/runtime/branch/diff.ts";
+import type { SessionDiff } from "../../src/runtime/branch/diff.ts";
 import { limit } from "../../src/core/limit.ts";
 import { all, inFile, inMemory } from "./place.ts";
 import { engineWith, scripted, use } from "./turn/scripted.ts";
 
 /** What matters, in short. */
-const brief = ({ state, items, transcript }: Diff) => ({
+const brief = ({ state, items, transcript }: SessionDiff) => ({
   state: state?.map(({ field, from, to }) => [field, from, to]),
   items: items?.map(({ change, key }) => [change, key]),
   removed: transcript?.removed.map(({ type, text }) => [type, text]),

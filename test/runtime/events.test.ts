@@ -5,15 +5,19 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { test } from "node:test";
 import { openEngine } from "../../src/index.ts";
-import type { Event, EventsOptions } from "../../src/runtime/read/event-reader.ts";
+import type { SessionEvent, EventsOptions } from "../../src/runtime/read/event-reader.ts";
 import { all, inFile, inMemory, newPath } from "./place.ts";
 
-const seqsOf = (events: readonly Event[]): number[] => events.map(({ seq }) => seq);
+const seqsOf = (events: readonly SessionEvent[]): number[] => events.map(({ seq }) => seq);
 
 /** Follows until so many events came, or a while passed. */
-async function take(events: AsyncIterable<Event>, count: number, stop: AbortController): Promise<Event[]> {
+async function take(
+  events: AsyncIterable<SessionEvent>,
+  count: number,
+  stop: AbortController,
+): Promise<SessionEvent[]> {
   const timer = setTimeout(() => stop.abort(), 20_000);
-  const taken: Event[] = [];
+  const taken: SessionEvent[] = [];
   for await (const event of events) {
     taken.push(event);
     if (taken.length === count) break;

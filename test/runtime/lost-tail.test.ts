@@ -7,7 +7,7 @@ import type { SkeinError } from "../../src/core/error.ts";
 import { snapshotForm, snapshotText } from "../../src/core/state.ts";
 import { Engine } from "../../src/runtime/engine/engine.ts";
 import type { Session } from "../../src/runtime/engine/session.ts";
-import type { Told } from "../../src/runtime/worker/worker.ts";
+import type { WorkerEvent } from "../../src/runtime/worker/worker.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import type { Store } from "../../src/store/port.ts";
 import { defineTool } from "../../src/tool/define.ts";
@@ -286,7 +286,7 @@ test("a worker tells of it, and neither runs nor wakes what was set back", async
   const { engine, script, began, end } = waitingTool({ store: place.store });
   const session = await engine.open({ objective: "o", bind: [{ kind: "tool", name: "wait" }] });
   await session.trigger("tick", { kind: "every", everyMs: 1_000 });
-  const told: Told[] = [];
+  const told: WorkerEvent[] = [];
   // What it held is not given back: nobody knows whose it is now.
   await using worker = await engine.work({ leaseMs: 1_000, tell: (one) => void told.push(one) });
   await session.input("go");

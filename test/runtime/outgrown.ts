@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { z } from "zod";
 import { compactionPromptLine } from "../../src/core/compaction/plan.ts";
 import type { EventOf } from "../../src/core/event.ts";
-import type { Part } from "../../src/core/context/part.ts";
+import type { ContextPart } from "../../src/core/context/part.ts";
 import { estimateTokens, roughTokens } from "../../src/core/context/token-count.ts";
 import { ModelError, type AnswerBlock, type ModelCall } from "../../src/model/port.ts";
 import type { Session } from "../../src/runtime/engine/session.ts";
@@ -12,7 +12,7 @@ import { say, scripted, use, type Line, type Scripted } from "./turn/scripted.ts
 
 export const windowTokens = 8_000;
 
-export const textsOf = (parts: readonly Part[]): string[] =>
+export const textsOf = (parts: readonly ContextPart[]): string[] =>
   parts.flatMap((part) =>
     part.part === "message"
       ? part.content.map((block) => ("text" in block ? block.text : JSON.stringify(block)))
@@ -77,7 +77,7 @@ export const reporter = (call: ModelCall): Line => {
 };
 
 /** Every call has its results right after it, in the same order. */
-export function assertPaired(parts: readonly Part[]): void {
+export function assertPaired(parts: readonly ContextPart[]): void {
   for (const [place, part] of parts.entries()) {
     if (part.part !== "message" || part.role !== "assistant") continue;
     const calls = part.content.flatMap((block) => (block.type === "tool-call" ? [block.call] : []));

@@ -8,7 +8,7 @@ import type { LogId } from "../../src/core/ids.ts";
 import { limit } from "../../src/core/limit.ts";
 import { packRecordsMin, type Policy } from "../../src/core/govern/policy.ts";
 import { Engine } from "../../src/runtime/engine/engine.ts";
-import type { Retained, RetainReport } from "../../src/runtime/govern/retain.ts";
+import type { RetainAction, RetainReport } from "../../src/runtime/govern/retain.ts";
 import type { Session } from "../../src/runtime/engine/session.ts";
 import type { Store } from "../../src/store/port.ts";
 import { noFile } from "../kind.ts";
@@ -175,7 +175,7 @@ test("old records and those before a compaction are packed, of living sessions t
   const dry = await engine.retain({ dryRun: true });
   assert.deepEqual(await Promise.all([aged, compacted].map(({ id }) => store.packedTo(id))), [0, 0]);
   const report = await engine.retain();
-  const why = ({ session, policy, because, records }: Retained): unknown[] => [
+  const why = ({ session, policy, because, records }: RetainAction): unknown[] => [
     session,
     policy,
     because,
@@ -342,7 +342,7 @@ test("a dry run tells what the run does, and changes nothing", { skip: noFile() 
   const after = [await everything(store), hashOf(path), existsSync(`${path}-wal`) && hashOf(`${path}-wal`)];
   assert.deepEqual(after, before);
   const real = await engine.retain();
-  const plain = ({ session, do: what, policy, because, besides, records }: Retained): unknown => ({
+  const plain = ({ session, do: what, policy, because, besides, records }: RetainAction): unknown => ({
     session,
     what,
     policy,

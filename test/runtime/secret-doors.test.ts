@@ -12,7 +12,7 @@ import { test } from "node:test";
 import { zstdDecompressSync } from "node:zlib";
 import { z } from "zod";
 import { Engine } from "../../src/runtime/engine/engine.ts";
-import type { Secrets } from "../../src/runtime/log/redact.ts";
+import type { SecretsOptions } from "../../src/runtime/log/redact.ts";
 import type { Session } from "../../src/runtime/engine/session.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import { sqliteStore } from "../../src/store/sqlite/store.ts";
@@ -55,7 +55,7 @@ interface Room extends AsyncDisposable {
   readonly work: string;
 }
 
-async function openRoom(lines: readonly Line[], secrets: Secrets): Promise<Room> {
+async function openRoom(lines: readonly Line[], secrets: SecretsOptions): Promise<Room> {
   const { path, remove } = newPath();
   const outside = mkdtempSync(join(tmpdir(), "skein-doors-"));
   const work = join(outside, "work");

@@ -8,7 +8,7 @@ import { z } from "zod";
 import { limit } from "../../src/core/limit.ts";
 import { openEngine } from "../../src/index.ts";
 import { Engine } from "../../src/runtime/engine/engine.ts";
-import type { Secrets } from "../../src/runtime/log/redact.ts";
+import type { SecretsOptions } from "../../src/runtime/log/redact.ts";
 import type { Session } from "../../src/runtime/engine/session.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import { kind } from "../kind.ts";
@@ -25,7 +25,7 @@ const env: Readonly<Record<string, string>> = { PATH: process.env["PATH"] ?? "",
 
 function engineOn(
   lines: readonly Line[] = [],
-  options: { readonly secrets?: Secrets; readonly tools?: readonly OuterTool[] } = {},
+  options: { readonly secrets?: SecretsOptions; readonly tools?: readonly OuterTool[] } = {},
 ) {
   const world = { ...realWorld(), secret: (name: string) => env[name] };
   const store = kind().store({ world, workspace });

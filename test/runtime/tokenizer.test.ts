@@ -3,12 +3,12 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { Part } from "../../src/core/context/part.ts";
+import type { ContextPart } from "../../src/core/context/part.ts";
 import { roughTokens } from "../../src/core/context/token-count.ts";
 import { makeTokenizer } from "../../src/runtime/turn/tokenizer.ts";
 import { digest } from "../core/digest.ts";
 
-const message = (text: string): Part => ({
+const message = (text: string): ContextPart => ({
   part: "message",
   role: "user",
   content: [{ type: "text", text }],

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { SkeinError } from "../../src/core/error.ts";
 import type { Engine } from "../../src/runtime/engine/engine.ts";
 import type { Session } from "../../src/runtime/engine/session.ts";
-import type { Told } from "../../src/runtime/worker/worker.ts";
+import type { WorkerEvent } from "../../src/runtime/worker/worker.ts";
 import { realWorld, type World } from "../../src/runtime/world.ts";
 import { kind } from "../kind.ts";
 import { workspace } from "./place.ts";
@@ -109,7 +109,7 @@ test("those that wait for a limit do not hide others, however many they are", as
 
 test("a more urgent session takes the place of another at its next step, which goes on later", async () => {
   const order: string[] = [];
-  const told: Told[] = [];
+  const told: WorkerEvent[] = [];
   const lines: Line = async ({ parts }) => {
     const job = objectiveOf(parts);
     order.push(job);
@@ -157,7 +157,7 @@ test("a session that always has something to do does not keep another from its t
 });
 
 test("one that cannot be run is tried again, then suspended with the reason; the others go on", async () => {
-  const told: Told[] = [];
+  const told: WorkerEvent[] = [];
   const script = scripted(["done"]);
   const { model } = script.models;
   const picky = {
@@ -193,8 +193,8 @@ test("one whose model cannot be had says so at once, unless another worker may h
     return script.models.model(name);
   };
   const keyless = { ...script, models: { ...script.models, model } };
-  const told: Told[] = [];
-  const tell = (one: Told): void => void told.push(one);
+  const told: WorkerEvent[] = [];
+  const tell = (one: WorkerEvent): void => void told.push(one);
   const failures = () => told.flatMap((one) => (one.told === "failed" ? [one.againMs] : []));
   const engine = engineWith(keyless, { store, holder: "keyless" });
   const alone = await openOne(engine, { model: "test/none" });
@@ -262,7 +262,7 @@ test("one whose model is missing here is left to others that have no place, or t
     const script = keyless(other === "tries" ? () => tried().catch(() => undefined) : undefined);
     await using engine = engineWith(script, { store: there, world: quick, holder: "keyless" });
     const session = await openOne(engine, { model: "test/none" });
-    const tell = (told: Told): void => {
+    const tell = (told: WorkerEvent): void => {
       if (told.told === "failed") failures.push(told.againMs);
     };
     await using worker = await engine.work({ tell });
@@ -276,7 +276,7 @@ test("one whose model is missing here is left to others that have no place, or t
 });
 
 test("a binding that is gone does not come back by itself: three times, and it is suspended", async () => {
-  const told: Told[] = [];
+  const told: WorkerEvent[] = [];
   await using engine = engineWith(scripted(["done"]));
   const bind = [{ kind: "directory", name: "gone", path: "/nowhere/at/all" }] as const;
   const broken = await openOne(engine, { bind });
@@ -406,8 +406,8 @@ test("stopping finishes the step, gives the lease back, and leaves the rest to o
 test("two workers of an engine and one of another share what there is; each is run once", async () => {
   const store = kind().store({ world, workspace });
   const script = scripted(["done"]);
-  const told: Told[] = [];
-  const tell = (one: Told): void => void told.push(one);
+  const told: WorkerEvent[] = [];
+  const tell = (one: WorkerEvent): void => void told.push(one);
   const engine = engineWith(script, { store, holder: "h" });
   const other = engineWith(script, { store, holder: "o" });
   const sessions = await Promise.all(Array.from({ length: 30 }, () => openOne(engine)));
@@ -432,7 +432,7 @@ test("what somebody else has done since it was looked at is not told as run once
   const script = scripted(["done"]);
   const quicker = engineWith(script, { store: inner, holder: "quicker" });
   const session = await openOne(quicker);
-  const told: Told[] = [];
+  const told: WorkerEvent[] = [];
   let takes = 0;
   const append: typeof inner.append = async (parts) => {
     const isTake = parts.some(({ lease }) => lease !== undefined && lease !== "release");
@@ -448,7 +448,7 @@ test("what somebody else has done since it was looked at is not told as run once
 });
 
 test("an engine that is closed takes its workers with it", async () => {
-  const told: Told[] = [];
+  const told: WorkerEvent[] = [];
   const engine = engineWith(scripted(["done"]));
   const session = await openOne(engine);
   const worker = await engine.work({ tell: (one) => void told.push(one) });

@@ -1,7 +1,7 @@
 /** Positions of the feed that are not there, as after a store was set back; and how a stream of it ends. */
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import type { Event as SessionEvent } from "../../src/runtime/read/event-reader.ts";
+import type { SessionEvent } from "../../src/runtime/read/event-reader.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import { familyOf } from "../../src/server/stream/feed-cursor.ts";
 import { memoryStore } from "../../src/store/memory/store.ts";

@@ -6,7 +6,7 @@ import { connect, type AddressInfo, type Socket } from "node:net";
 import { test } from "node:test";
 import { limit } from "../../src/core/limit.ts";
 import { realWorld } from "../../src/runtime/world.ts";
-import type { Event } from "../../src/runtime/read/event-reader.ts";
+import type { SessionEvent } from "../../src/runtime/read/event-reader.ts";
 import type { Session } from "../../src/runtime/engine/session.ts";
 import { openSink, type Sink } from "../../src/server/stream/sink.ts";
 import { memoryStore } from "../../src/store/memory/store.ts";
@@ -33,7 +33,7 @@ async function fill(session: Session, count: number, bytes: number): Promise<voi
     await session.append({ type: "x.large", content: `${number} `.padEnd(bytes, "y") });
 }
 
-const bytesOf = (events: readonly Event[]): number =>
+const bytesOf = (events: readonly SessionEvent[]): number =>
   events.reduce((sum, { content }) => sum + Buffer.byteLength(JSON.stringify(content ?? "")), 0);
 
 test("a page of events holds what fits, counted as it is given out, and reads no more", async () => {
@@ -60,7 +60,7 @@ test("a page of events holds what fits, counted as it is given out, and reads no
 });
 
 interface Page {
-  readonly events: readonly Event[];
+  readonly events: readonly SessionEvent[];
   readonly next: number | null;
 }
 
@@ -100,7 +100,7 @@ test("so does a page of the feed, and a stream goes on after any event of it", a
 });
 
 interface FeedPage {
-  readonly events: readonly Event[];
+  readonly events: readonly SessionEvent[];
   readonly position: string;
 }
 

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { makeSessionId, type SessionId } from "../../src/core/ids.ts";
 import { limit } from "../../src/core/limit.ts";
-import type { Delta } from "../../src/model/port.ts";
+import type { ModelDelta } from "../../src/model/port.ts";
 import { Engine } from "../../src/runtime/engine/engine.ts";
 import { makeLive, type LiveDelta, type LivePart } from "../../src/runtime/turn/live.ts";
 import type { Hub } from "../../src/server/stream/hub.ts";
@@ -13,21 +13,21 @@ import { isHeldBy, isOutOfReach, makeFetching, makeParts } from "../../src/serve
 import { inMemory } from "../runtime/place.ts";
 
 const session = makeSessionId({ nowMs: 1, random: new Uint8Array(10) });
-const text = (said: string): Delta => ({ type: "text", text: said });
-const spelled = (deltas: readonly Delta[]): string =>
+const text = (said: string): ModelDelta => ({ type: "text", text: said });
+const spelled = (deltas: readonly ModelDelta[]): string =>
   deltas.map((one) => (one.type === "tool-call" ? `[${one.tool}]` : `${one.type}:${one.text}`)).join("");
 /** Neighbors as one, so that it does not matter in how many pieces they came. */
-const joined = (deltas: readonly Delta[]): string =>
+const joined = (deltas: readonly ModelDelta[]): string =>
   spelled(
-    deltas.flatMap((one): Delta[] =>
+    deltas.flatMap((one): ModelDelta[] =>
       one.type === "tool-call" ? [one] : one.text.split("").map((t) => ({ ...one, text: t })),
     ),
   );
 
-const delta: fc.Arbitrary<Delta> = fc.oneof(
+const delta: fc.Arbitrary<ModelDelta> = fc.oneof(
   fc.string({ minLength: 1, maxLength: 5 }).map(text),
-  fc.string({ minLength: 1, maxLength: 5 }).map((said): Delta => ({ type: "reasoning", text: said })),
-  fc.constant<Delta>({ type: "tool-call", tool: "grep" }),
+  fc.string({ minLength: 1, maxLength: 5 }).map((said): ModelDelta => ({ type: "reasoning", text: said })),
+  fc.constant<ModelDelta>({ type: "tool-call", tool: "grep" }),
 );
 
 test("whatever comes twice or is lost, what is heard is the beginning of the answer, once", () => {
@@ -40,10 +40,10 @@ test("whatever comes twice or is lost, what is heard is the beginning of the ans
       }),
       (answer, connections) => {
         const [there, here] = [makeLive(), makeLive()];
-        const heard: Delta[] = [];
+        const heard: ModelDelta[] = [];
         here.listen(session, ({ delta: one }) => heard.push(one));
         const parts = makeParts({ live: here });
-        const published: Delta[] = [];
+        const published: ModelDelta[] = [];
         for (const [place, one] of answer.entries()) {
           for (const { from, lost } of connections) {
             let count = 0;

@@ -1,11 +1,11 @@
 /** What takes more than the scope of its operation: contents take `read`, and what deletes takes `admin`. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Scope } from "../../src/core/workspace/access-token.ts";
+import type { TokenScope } from "../../src/core/workspace/access-token.ts";
 import { operationIds, operationOf, type OperationId } from "../../src/call/operations.ts";
 import { fine, served, type Answered, type Given, type Served } from "./served.ts";
 
-const tokenOf = async ({ engine }: Served, ...scopes: Scope[]): Promise<string> =>
+const tokenOf = async ({ engine }: Served, ...scopes: TokenScope[]): Promise<string> =>
   (await engine.addToken({ scopes })).token;
 
 const refusal = ({ status, body }: Answered): string =>

@@ -1,6 +1,6 @@
 /** A server on a port of its own, over a store that goes with it, and how a program asks it. */
 import assert from "node:assert/strict";
-import type { Scope } from "../../src/core/workspace/access-token.ts";
+import type { TokenScope } from "../../src/core/workspace/access-token.ts";
 import { operationOf, type OperationId } from "../../src/call/operations.ts";
 import { encodeQuery } from "../../src/protocol/query.ts";
 import { Engine } from "../../src/runtime/engine/engine.ts";
@@ -44,7 +44,7 @@ export interface Answered {
 export interface ServedOptions {
   readonly lines?: readonly Line[];
   readonly store?: Store;
-  readonly scopes?: readonly Scope[];
+  readonly scopes?: readonly TokenScope[];
   readonly besides?: ServeOptions["besides"];
   readonly tell?: ServeOptions["tell"];
   readonly streaming?: ServeOptions["streaming"];

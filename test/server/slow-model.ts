@@ -1,5 +1,5 @@
 /** A model that says its words one by one, each when it is let. */
-import type { Answer, Model, Models } from "../../src/model/port.ts";
+import type { ModelAnswer, Model, Models } from "../../src/model/port.ts";
 
 export interface SlowModel {
   readonly models: Models;
@@ -33,7 +33,7 @@ export function slowModel(words: readonly string[]): SlowModel {
       }
       await turn();
       const usage = { inputTokens: 100, outputTokens: words.length };
-      const answer: Answer = {
+      const answer: ModelAnswer = {
         finish: "stop",
         usage,
         sent: null,

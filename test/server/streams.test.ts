@@ -4,14 +4,14 @@ import { seqOf } from "./reader.ts";
 import { connect } from "node:net";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import type { Event } from "../../src/runtime/read/event-reader.ts";
+import type { SessionEvent } from "../../src/runtime/read/event-reader.ts";
 import { all, inFile } from "../runtime/place.ts";
 import { frames, served, type Frame, type Served } from "./served.ts";
 
 const stream = { accept: "text/event-stream" };
-const eventsOf = (heard: readonly Frame[]): Event[] =>
+const eventsOf = (heard: readonly Frame[]): SessionEvent[] =>
   heard.flatMap(({ event, data }) =>
-    event === undefined || event === "delta" ? [] : [JSON.parse(data ?? "") as Event],
+    event === undefined || event === "delta" ? [] : [JSON.parse(data ?? "") as SessionEvent],
   );
 
 /** Reads a stream until it has what is wanted, or the connection ends. */
@@ -81,8 +81,8 @@ test("readers that are cut at random put the exact log together, of a session an
   let over = false;
 
   /** Reads a few, is cut, and goes on from the last id it has. */
-  async function read(path: string, isWhole: (ids: readonly string[]) => boolean): Promise<Event[]> {
-    const events: Event[] = [];
+  async function read(path: string, isWhole: (ids: readonly string[]) => boolean): Promise<SessionEvent[]> {
+    const events: SessionEvent[] = [];
     const ids: string[] = [];
     for (let turn = 1; !isWhole(ids); turn++) {
       const few = 1 + ((turn * 7 + events.length) % 30);
@@ -113,7 +113,7 @@ test("readers that are cut at random put the exact log together, of a session an
     await session.append(`${count} ${"x".repeat(count % 7 === 0 ? 5_000 : 10)}`);
     if (count % 20 === 0) await pause(5);
   }
-  const log = JSON.parse(JSON.stringify(await all(session.events()))) as Event[];
+  const log = JSON.parse(JSON.stringify(await all(session.events()))) as SessionEvent[];
   for (const events of await Promise.all(one)) assert.deepEqual(events, log);
   for (const events of await Promise.all(every)) {
     assert.deepEqual(

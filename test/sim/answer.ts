@@ -1,15 +1,15 @@
 /** What the simulated model says: a function of the seed and of the context it is given, and nothing else. */
-import type { MessagePart, Part } from "../../src/core/context/part.ts";
-import type { AnswerBlock, Finish } from "../../src/model/port.ts";
+import type { MessagePart, ContextPart } from "../../src/core/context/part.ts";
+import type { AnswerBlock, FinishReason } from "../../src/model/port.ts";
 import { makeRandom, type Random } from "../crash/random.ts";
 
 export interface Said {
   readonly blocks: readonly AnswerBlock[];
-  readonly finish: Finish;
+  readonly finish: FinishReason;
   readonly outputTokens: number;
 }
 
-export function answerTo(seed: number, digest: string, parts: readonly Part[]): Said {
+export function answerTo(seed: number, digest: string, parts: readonly ContextPart[]): Said {
   const random = makeRandom(seed ^ Number.parseInt(digest.slice(0, 8), 16));
   const messages = parts.filter((part): part is MessagePart => part.part === "message");
   const since = messages.length - 1 - messages.findLastIndex(({ role }) => role === "user");
@@ -24,7 +24,16 @@ export function answerTo(seed: number, digest: string, parts: readonly Part[]): 
 }
 
 function ending(random: Random): Pick<Said, "blocks" | "finish"> {
-  const finish = random.pick<Finish>(["stop", "stop", "stop", "stop", "stop", "length", "refusal", "other"]);
+  const finish = random.pick<FinishReason>([
+    "stop",
+    "stop",
+    "stop",
+    "stop",
+    "stop",
+    "length",
+    "refusal",
+    "other",
+  ]);
   const blocks: AnswerBlock[] = random.chance(0.1)
     ? []
     : [{ type: "text", text: `Done ${random.below(10)}.` }];

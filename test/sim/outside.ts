@@ -6,7 +6,7 @@ import { contextDigest } from "../../src/core/context/context.ts";
 import { costOf } from "../../src/core/budget/price.ts";
 import {
   ModelError,
-  type Answer,
+  type ModelAnswer,
   type Model,
   type ModelCall,
   type ModelFacts,
@@ -101,7 +101,7 @@ async function* stream(
   place: Place,
   process: SimProcess,
   call: ModelCall,
-): AsyncGenerator<{ readonly type: "text"; readonly text: string }, Answer, void> {
+): AsyncGenerator<{ readonly type: "text"; readonly text: string }, ModelAnswer, void> {
   const { random, climate, witness } = place;
   const context = contextDigest(digest, call.parts);
   const charged = witness.asking(process.name, context);

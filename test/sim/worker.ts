@@ -4,7 +4,7 @@ import type { RunLimit } from "../../src/core/trigger/schedule.ts";
 import type { SessionId } from "../../src/core/ids.ts";
 import { Engine } from "../../src/runtime/engine/engine.ts";
 import type { Store } from "../../src/store/port.ts";
-import type { Told } from "../../src/runtime/worker/worker.ts";
+import type { WorkerEvent } from "../../src/runtime/worker/worker.ts";
 import type { Outside } from "./outside.ts";
 import type { SimProcess } from "./process.ts";
 import { expected, leaseMs } from "./runner.ts";
@@ -41,7 +41,7 @@ export function startWorker(place: {
     tools: async () => outside.tools(process),
   });
 
-  function tell(told: Told): void {
+  function tell(told: WorkerEvent): void {
     witness.note(`worker ${told.told}`);
     if (told.told === "trouble") return trace(`${name} has trouble: ${told.text}`);
     trace(`${name} ${told.told} ${short(told.session)}${more(told)}`);
@@ -59,7 +59,7 @@ export function startWorker(place: {
 
 const short = (session: SessionId): string => session.slice(-4);
 
-function more(told: Told): string {
+function more(told: WorkerEvent): string {
   if (told.told === "began") return ` by ${told.by}`;
   if (told.told === "ended") return ` ${told.ran.status} ${told.ran.by ?? ""} ${told.outcome}`;
   if (told.told === "yielded") return ` to ${short(told.to)}`;

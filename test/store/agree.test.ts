@@ -8,7 +8,7 @@ import type { SkeinError } from "../../src/core/error.ts";
 import type { SessionId } from "../../src/core/ids.ts";
 import { snapshotText } from "../../src/core/state.ts";
 import { Engine } from "../../src/runtime/engine/engine.ts";
-import type { Lease } from "../../src/runtime/turn/lease.ts";
+import type { SessionLease } from "../../src/runtime/turn/lease.ts";
 import type { Session } from "../../src/runtime/engine/session.ts";
 import { memoryStore } from "../../src/store/memory/store.ts";
 import type { Expect, Outcome, Store } from "../../src/store/port.ts";
@@ -24,7 +24,7 @@ interface Run {
   readonly store: Store;
   readonly world: MadeWorld;
   readonly sessions: Session[];
-  readonly leases: Lease[];
+  readonly leases: SessionLease[];
 }
 
 const newRun = (store: Store, world: MadeWorld): Run => ({

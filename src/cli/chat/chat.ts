@@ -5,9 +5,9 @@
  */
 import { SkeinError } from "../../core/error.ts";
 import { nextOf } from "../../core/turn/next.ts";
-import type { Heard } from "../../runtime/turn/ask.ts";
+import type { SessionUpdate } from "../../runtime/turn/ask.ts";
 import type { Engine } from "../../runtime/engine/engine.ts";
-import type { Ran } from "../../runtime/turn/runner.ts";
+import type { RunResult } from "../../runtime/turn/runner.ts";
 import type { Session } from "../../runtime/engine/session.ts";
 import { exitCodeOf, hintFor, standsStill } from "../command/exit-code.ts";
 import { argumentsOf, makeHearing, type Hearing } from "./turn-printer.ts";
@@ -106,7 +106,7 @@ export class Talk {
    * What happens from now on is shown; meanwhile lines are taken. Resolves once something has happened: an
    * input is in the log then, and that of the next line comes after it.
    */
-  #go(run: AsyncGenerator<Heard, Ran>): Promise<void> {
+  #go(run: AsyncGenerator<SessionUpdate, RunResult>): Promise<void> {
     this.#code = 0;
     const begun = Promise.withResolvers<void>();
     const hearing: Hearing = {

@@ -6,8 +6,8 @@
  */
 import { limit } from "../../core/limit.ts";
 import { zoneHint, zoneReasons, type Zone } from "../../core/context/zone.ts";
-import type { Heard } from "../../runtime/turn/ask.ts";
-import type { Event } from "../../runtime/read/event-reader.ts";
+import type { SessionUpdate } from "../../runtime/turn/ask.ts";
+import type { SessionEvent } from "../../runtime/read/event-reader.ts";
 import type { LiveDelta } from "../../runtime/turn/live.ts";
 import { plain } from "../format/event-line.ts";
 import { money } from "../format/money.ts";
@@ -16,7 +16,7 @@ import { count, cut, oneLine, safePieces } from "../format/text.ts";
 import { ending } from "../format/title.ts";
 
 export interface Hearing {
-  hear(one: Heard): Promise<void>;
+  hear(one: SessionUpdate): Promise<void>;
   /** Ends the line that an answer has left open. */
   rest(): Promise<void>;
   /** How the last turn ended that was heard to end. */
@@ -65,7 +65,7 @@ export function makeHearing(out: Screen, options: HearingOptions = {}): Hearing 
         if (answer.isFirst(delta) && delta.delta.type === "reasoning") await note(out.dim("(thinking)"));
         return answer.delta(delta);
       }
-      const event = one as Event;
+      const event = one as SessionEvent;
       if (event.type === "model.responded") return answer.whole(event);
       if (event.type === "model.failed") await answer.broken(event);
       if (event.type === "model.requested") answer.requested();
@@ -89,9 +89,9 @@ function makeOwn() {
   const requests = new Set<number>();
   return {
     isTaken: () => turns.size > 0,
-    isOwn(one: Heard): boolean {
+    isOwn(one: SessionUpdate): boolean {
       if (one.type === "delta") return requests.has((one as LiveDelta).requestSeq);
-      const { type, seq, turn, body } = one as Event;
+      const { type, seq, turn, body } = one as SessionEvent;
       if (type === "input.received") inputSeq ??= seq;
       const { inputs = [] } = body as { readonly inputs?: readonly (readonly [number, number])[] };
       if (inputs.some(([taken]) => taken === inputSeq)) turns.add(turn);
@@ -139,7 +139,7 @@ function makeAnswer(out: Screen) {
       await write(pieces(delta.text));
     },
     /** The text of an answer that was interrupted is shown, if it was not heard live, and marked. */
-    async broken({ cause, content }: Event): Promise<void> {
+    async broken({ cause, content }: SessionEvent): Promise<void> {
       const { partial } = (content ?? {}) as Fields;
       held = isLive || typeof partial !== "string" ? null : partial;
       if (held !== null) return;
@@ -160,7 +160,7 @@ function makeAnswer(out: Screen) {
       open ||= spoke;
       await rest();
     },
-    async whole(event: Event): Promise<void> {
+    async whole(event: SessionEvent): Promise<void> {
       const { blocks = [] } = (event.content ?? {}) as { readonly blocks?: readonly Fields[] };
       const texts = blocks.filter(({ type }) => type === "text").map(({ text }) => plain(text));
       if (event.cause !== shownSeq || shownSeq === 0) await write(pieces(texts.join("")));
@@ -170,7 +170,7 @@ function makeAnswer(out: Screen) {
   };
 }
 
-type Note = (body: Fields, content: Fields, event: Event, out: Screen) => string;
+type Note = (body: Fields, content: Fields, event: SessionEvent, out: Screen) => string;
 
 const notes: Readonly<Record<string, Note>> = {
   "tool.requested": ({ tool, ask }, { input }, _, out) =>

@@ -3,8 +3,8 @@
  * says how the session stands afterwards.
  */
 import { SkeinError } from "../../core/error.ts";
-import type { Heard } from "../../runtime/turn/ask.ts";
-import type { Ran } from "../../runtime/turn/runner.ts";
+import type { SessionUpdate } from "../../runtime/turn/ask.ts";
+import type { RunResult } from "../../runtime/turn/runner.ts";
 import type { Session } from "../../runtime/engine/session.ts";
 import { standsStill } from "../command/exit-code.ts";
 import { makeHearing, type HearingOptions } from "./turn-printer.ts";
@@ -20,7 +20,7 @@ import type { Call } from "../command/verb.ts";
 export async function showRun(
   { out, untilStopped }: Pick<Call, "out" | "untilStopped">,
   session: Session,
-  begin: (signal: AbortSignal) => AsyncGenerator<Heard, Ran>,
+  begin: (signal: AbortSignal) => AsyncGenerator<SessionUpdate, RunResult>,
   options: Pick<HearingOptions, "ownOnly" | "waiting"> = {},
 ): Promise<number> {
   const stopped = untilStopped();
@@ -52,9 +52,9 @@ function waitingError(error: unknown, session: Session): unknown {
 }
 
 export async function hearAll(
-  run: AsyncGenerator<Heard, Ran>,
+  run: AsyncGenerator<SessionUpdate, RunResult>,
   hearing: ReturnType<typeof makeHearing>,
-): Promise<Ran> {
+): Promise<RunResult> {
   for (;;) {
     const next = await run.next();
     if (next.done === true) {
@@ -79,7 +79,7 @@ async function stopRun(session: Session, reason: unknown): Promise<void> {
 async function tellEnd(
   out: Screen,
   session: Session,
-  ran: Ran & { readonly outcome: string | null },
+  ran: RunResult & { readonly outcome: string | null },
 ): Promise<number> {
   const { status, by, seq, outcome } = ran;
   if (out.json) await out.emit({ type: "ran", session: session.id, status, by, seq, outcome });

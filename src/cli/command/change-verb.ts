@@ -6,9 +6,14 @@ import type { Session } from "../../runtime/engine/session.ts";
 import { present } from "./input.ts";
 import type { Screen } from "./screen.ts";
 import { verb, type Verb } from "./verb.ts";
-import type { Written } from "../../runtime/log/append-result.ts";
+import type { AppendResult } from "../../runtime/log/append-result.ts";
 
-export function answerChange(out: Screen, session: Session, written: Written, done: string): Promise<void> {
+export function answerChange(
+  out: Screen,
+  session: Session,
+  written: AppendResult,
+  done: string,
+): Promise<void> {
   const { seq, headSeq, duplicate } = written;
   return out.answer({ session: session.id, seq, headSeq, duplicate }, () => [
     duplicate ? `written before, at ${seq}; nothing was written now` : `${done} at ${seq} of ${session.id}`,

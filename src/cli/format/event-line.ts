@@ -1,7 +1,7 @@
 /** An event in one line, and in full, for people. */
 import { storedTrigger } from "../../core/trigger/trigger.ts";
 import { zoneReasons } from "../../core/context/zone.ts";
-import type { Event } from "../../runtime/read/event-reader.ts";
+import type { SessionEvent } from "../../runtime/read/event-reader.ts";
 import { bindingText } from "./binding-word.ts";
 import { exact } from "./moment.ts";
 import type { Screen } from "../command/screen.ts";
@@ -12,7 +12,7 @@ import { specText } from "./trigger-word.ts";
 /** No line of people's text needs more of an event than this, however wide the place it goes to. */
 const summaryCharsMax = 10_000;
 
-export function eventLine(event: Event, out: Screen): string {
+export function eventLine(event: SessionEvent, out: Screen): string {
   const seq = String(event.seq).padStart(6);
   const type = event.type.padEnd(20);
   const time = exact(event.at);
@@ -23,7 +23,7 @@ export function eventLine(event: Event, out: Screen): string {
 }
 
 /** Everything that was said, line by line, under the event's line. */
-export function eventInFull(event: Event, out: Screen): string[] {
+export function eventInFull(event: SessionEvent, out: Screen): string[] {
   const indent = " ".repeat(8);
   const header = `actor ${event.actor}${event.turn === null ? "" : `, turn ${event.turn}`}`;
   const text = event.content === undefined ? "" : said(event.content);
@@ -43,7 +43,7 @@ function paintType(out: Screen, type: string): (text: string) => string {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-function summary(event: Event): string {
+function summary(event: SessionEvent): string {
   const body = event.body as Fields;
   const content = (event.content ?? {}) as Fields;
   const told = (summaries[event.type] ?? otherwise)(body, content);

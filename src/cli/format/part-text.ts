@@ -1,10 +1,10 @@
 /** Parts of a context as people read them. */
-import type { Part } from "../../core/context/part.ts";
+import type { ContextPart } from "../../core/context/part.ts";
 import { plain } from "./event-line.ts";
 import { argumentsOf } from "../chat/turn-printer.ts";
 
 /** What a part is, in a word or two. */
-export function partName(part: Part): string {
+export function partName(part: ContextPart): string {
   switch (part.part) {
     case "message":
       return part.role === "assistant" ? "model" : part.role;
@@ -17,7 +17,7 @@ export function partName(part: Part): string {
 }
 
 /** What a part says. */
-export function partText(part: Part): string {
+export function partText(part: ContextPart): string {
   switch (part.part) {
     case "settings":
       return Object.entries(part.settings)
@@ -32,7 +32,7 @@ export function partText(part: Part): string {
   }
 }
 
-type MessageBlock = Extract<Part, { readonly part: "message" }>["content"][number];
+type MessageBlock = Extract<ContextPart, { readonly part: "message" }>["content"][number];
 
 function blockText(block: MessageBlock): string {
   switch (block.type) {

@@ -1,6 +1,6 @@
 /** The table of sessions and how they stand. On a terminal ids and times are short; elsewhere whole. */
 import { spendText } from "../../core/budget/money.ts";
-import type { StandingRow } from "../../runtime/read/session-list.ts";
+import type { SessionSummary } from "../../runtime/read/session-list.ts";
 import { ago, exact } from "./moment.ts";
 import type { Screen } from "../command/screen.ts";
 import { table, type Column } from "./table.ts";
@@ -8,16 +8,16 @@ import { count, oneLine } from "./text.ts";
 import { ending, titleOf } from "./title.ts";
 
 interface Shown extends Column {
-  readonly cell: (row: StandingRow) => string;
+  readonly cell: (row: SessionSummary) => string;
   /** Whether a row has something to say there; a column without any is left out on a terminal. */
-  readonly says?: (row: StandingRow) => boolean;
+  readonly says?: (row: SessionSummary) => boolean;
   readonly wide?: true;
 }
 
 const priorityUsual = 5;
 
 export function standingTable(
-  rows: readonly StandingRow[],
+  rows: readonly SessionSummary[],
   out: Pick<Screen, "columns" | "bold" | "dim" | "green" | "yellow">,
   { nowMs, wide = false }: { readonly nowMs: number; readonly wide?: boolean },
 ): string[] {
@@ -31,7 +31,7 @@ export function standingTable(
 }
 
 /** How it stands; and what is held up: messages to it, or messages of its own. */
-function statusWord({ status, copy, full, outbox = 0 }: StandingRow): string {
+function statusWord({ status, copy, full, outbox = 0 }: SessionSummary): string {
   if (copy === true) return "copy";
   const held = [...(full === true ? ["inbox full"] : []), ...(outbox > 0 ? [`outbox ${count(outbox)}`] : [])];
   return [status ?? "?", ...held].join(", ");
@@ -97,7 +97,7 @@ function columnsFor(
 }
 
 /** In words, for a table: `runnable, waiting for: agent limit (2 of 2)`. */
-function standingText({ runnable, waitingFor: what, runBy }: StandingRow): string {
+function standingText({ runnable, waitingFor: what, runBy }: SessionSummary): string {
   if (runBy !== null) return `run by ${runBy}`;
   const waits = what === null ? "" : `waiting for: ${what}`;
   return runnable ? ["runnable", waits].filter((text) => text !== "").join(", ") : waits;

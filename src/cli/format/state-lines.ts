@@ -1,5 +1,5 @@
 /** The state of a session on one screen, for people. */
-import type { Item } from "../../runtime/read/projection.ts";
+import type { SessionItem } from "../../runtime/read/projection.ts";
 import type { StateView } from "../../runtime/read/state-view.ts";
 import { moneyText, spendText } from "../../core/budget/money.ts";
 import { plain } from "./event-line.ts";
@@ -132,7 +132,7 @@ function paintStatus(out: Screen, status: string): (text: string) => string {
   return status === "suspended" || status === "sleeping" ? out.yellow : out.dim;
 }
 
-export function itemLines(items: readonly Item[], out: Screen): string[] {
+export function itemLines(items: readonly SessionItem[], out: Screen): string[] {
   const shown = items.slice(0, rowsMax).map((item) => {
     const { kind, key, status, because, erased, seq } = item;
     const value = erased ? "(erased)" : oneLine(plain(item.value));

@@ -2,7 +2,7 @@
 import { oneOf } from "../command/args.ts";
 import { addShown, noSpend, spendText } from "../../core/text/money.ts";
 import type { Screen } from "../command/screen.ts";
-import type { StandingRow } from "../../runtime/read/session-list.ts";
+import type { SessionSummary } from "../../runtime/read/session-list.ts";
 import { standingTable } from "./session-table.ts";
 import { cut, plural } from "./text.ts";
 
@@ -11,7 +11,7 @@ export type Sort = (typeof sorts)[number];
 
 export interface Top {
   /** In order. */
-  readonly rows: readonly StandingRow[];
+  readonly rows: readonly SessionSummary[];
   readonly sort: Sort;
   /** The other way round. */
   readonly turned: boolean;
@@ -24,7 +24,7 @@ export const sortBy = (word: string): Sort => oneOf("--sort", word, sorts);
 
 const byText = (a: string, b: string): number => (a === b ? 0 : a < b ? -1 : 1);
 
-const orders: Readonly<Record<Sort, (a: StandingRow, b: StandingRow) => number>> = {
+const orders: Readonly<Record<Sort, (a: SessionSummary, b: SessionSummary) => number>> = {
   active: (a, b) => b.activeAt - a.activeAt,
   priority: (a, b) => a.priority - b.priority,
   // An unknown price may be any: it comes before a known one of the same amount.
@@ -35,7 +35,7 @@ const orders: Readonly<Record<Sort, (a: StandingRow, b: StandingRow) => number>>
 };
 
 /** Among equals the most recently active first. */
-export function sorted(rows: readonly StandingRow[], sort: Sort, turned: boolean): StandingRow[] {
+export function sorted(rows: readonly SessionSummary[], sort: Sort, turned: boolean): SessionSummary[] {
   const inOrder = rows.toSorted(
     (a, b) => orders[sort](a, b) || orders.active(a, b) || byText(a.session, b.session),
   );

@@ -3,8 +3,8 @@
  * format makes its own page of it.
  */
 import { includes } from "../../core/range.ts";
-import type { Event } from "../../runtime/read/event-reader.ts";
-import type { Item } from "../../runtime/read/projection.ts";
+import type { SessionEvent } from "../../runtime/read/event-reader.ts";
+import type { SessionItem } from "../../runtime/read/projection.ts";
 import type { Session } from "../../runtime/engine/session.ts";
 import type { VerifyReport } from "../../runtime/govern/verify.ts";
 
@@ -16,7 +16,7 @@ export interface Story {
   readonly status: string;
   readonly agent: string | null;
   readonly model: string | null;
-  readonly items: readonly Item[];
+  readonly items: readonly SessionItem[];
   readonly head: { readonly seq: number; readonly hash: string };
   readonly verified: VerifyReport;
   scenes(): AsyncGenerator<Scene>;
@@ -64,7 +64,7 @@ export async function storyOf(session: Session): Promise<Story> {
 type Fields = Readonly<Record<string, unknown>>;
 type Told = Omit<Scene, "seq" | "at" | "lost">;
 
-function scenesOf(event: Event): Omit<Scene, "lost">[] {
+function scenesOf(event: SessionEvent): Omit<Scene, "lost">[] {
   const { seq, at, type } = event;
   if (quiet.test(type)) return [];
   const body = (event.body ?? {}) as Fields;

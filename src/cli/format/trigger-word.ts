@@ -1,7 +1,7 @@
 /** Triggers as people type and read them: in one word, by options, and in a line of a list. */
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
-import type { SpecOf, TriggerSpec, Wake } from "../../core/trigger/trigger.ts";
+import type { SpecOf, TriggerSpec, WakeTrigger } from "../../core/trigger/trigger.ts";
 import { exact, parseMoment, parseSpan, roughly } from "./moment.ts";
 import { oneLine } from "./text.ts";
 
@@ -17,7 +17,7 @@ const shapes =
   "at:TIME, every:SPAN, cron[@ZONE]:LINE, file:PATH, git:PATH, message[:TOPIC], resource:BINDING";
 
 /** `KIND:VALUE`: what wakes a session, in one word. */
-export function parseWake(word: string, nowMs: number): Wake {
+export function parseWake(word: string, nowMs: number): WakeTrigger {
   const [, kind = "", zone, value] = /^([a-z]+)(?:@([^:]*))?(?::([\s\S]*))?$/.exec(word) ?? [];
   const what = `--wake ${kind}`;
   const hint = `one of ${shapes}`;

@@ -1,16 +1,16 @@
 /** Compresses a session's context. */
-import type { Strategy } from "../../runtime/turn/compress.ts";
+import type { CompressStrategy } from "../../runtime/turn/compress.ts";
 import { present } from "../command/input.ts";
 import { money } from "../format/money.ts";
 import { count, plural } from "../format/text.ts";
 import { verb } from "../command/verb.ts";
 
-const strategies = ["prune", "summarize", "extract"] as const satisfies readonly Strategy[];
+const strategies = ["prune", "summarize", "extract"] as const satisfies readonly CompressStrategy[];
 
 interface Compacted {
   readonly fromSeq: number;
   readonly toSeq: number;
-  readonly strategy: Strategy;
+  readonly strategy: CompressStrategy;
   readonly model?: string;
   readonly costNanoUsd?: number | null;
   readonly tokensBefore: number;
@@ -48,7 +48,7 @@ export const compress = verb({
     const found = await session(args.ID);
     const { seq: before } = await found.head();
     const { compacted } = await found.compress(
-      present({ strategy: strategy as Strategy | undefined, instructions }),
+      present({ strategy: strategy as CompressStrategy | undefined, instructions }),
     );
     const compactions: (Compacted & { readonly seq: number })[] = [];
     const types = ["transcript.compacted"];

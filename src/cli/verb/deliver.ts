@@ -1,5 +1,5 @@
 /** Goes on with messages to other stores, and gives up requests whose time is over. */
-import type { Waiting } from "../../runtime/message/deliver.ts";
+import type { PendingDelivery } from "../../runtime/message/deliver.ts";
 import { oneLine, plural } from "../format/text.ts";
 import { verb } from "../command/verb.ts";
 
@@ -42,7 +42,7 @@ export const deliver = verb({
   },
 });
 
-function waitingLine({ session, to, count, reason }: Waiting): string {
+function waitingLine({ session, to, count, reason }: PendingDelivery): string {
   if (to === "") return `${session} was passed over: ${oneLine(reason)}`;
   const what = `${plural(count, "message")} of ${session} to ${to}`;
   return `${what} ${count === 1 ? "waits" : "wait"}: ${oneLine(reason)}`;

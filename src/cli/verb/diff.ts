@@ -1,5 +1,5 @@
 /** Shows what differs between two positions of a session, or between two sessions. */
-import type { Diff, DiffAspect, DiffContextPart, Said } from "../../runtime/branch/diff.ts";
+import type { SessionDiff, DiffAspect, DiffContextPart, TranscriptEntry } from "../../runtime/branch/diff.ts";
 import { plain } from "../format/event-line.ts";
 import { partName, partText } from "../format/part-text.ts";
 import { placeOf } from "../command/position.ts";
@@ -46,7 +46,7 @@ export const diff = verb({
   },
 });
 
-function lines(found: Diff, out: Screen): string[] {
+function lines(found: SessionDiff, out: Screen): string[] {
   const { from, to, common, state, items, transcript, context, files } = found;
   const place = ({ session, seq }: { readonly session: string; readonly seq: number }): string =>
     `${session}@${seq}`;
@@ -70,13 +70,13 @@ function lines(found: Diff, out: Screen): string[] {
   ];
 }
 
-const fieldText = ({ field, from, to }: NonNullable<Diff["state"]>[number]): string =>
+const fieldText = ({ field, from, to }: NonNullable<SessionDiff["state"]>[number]): string =>
   `${oneLine(field)}: ${valueText(from)} → ${valueText(to)}`;
 
 const valueText = (value: unknown): string =>
   value === undefined || value === null ? "(none)" : oneLine(plain(value)) || '""';
 
-function itemText({ change, kind, key, from, to }: NonNullable<Diff["items"]>[number]): string {
+function itemText({ change, kind, key, from, to }: NonNullable<SessionDiff["items"]>[number]): string {
   const told = (item: typeof from): string => {
     if (item === null) return "";
     const status = item.status === null ? "" : ` (${item.status})`;
@@ -88,8 +88,8 @@ function itemText({ change, kind, key, from, to }: NonNullable<Diff["items"]>[nu
   return `${change === "added" ? "+" : "-"} ${name} = ${told(to ?? from)}`;
 }
 
-function transcriptRows({ removed, added, isCut }: NonNullable<Diff["transcript"]>): string[] {
-  const row = (sign: string, { seq, type, text }: Said): string =>
+function transcriptRows({ removed, added, isCut }: NonNullable<SessionDiff["transcript"]>): string[] {
+  const row = (sign: string, { seq, type, text }: TranscriptEntry): string =>
     `${sign} ${String(seq).padStart(5)}  ${type.padEnd(18)} ${oneLine(text)}`;
   return [
     ...removed.map((one) => row("-", one)),
@@ -98,10 +98,10 @@ function transcriptRows({ removed, added, isCut }: NonNullable<Diff["transcript"
   ];
 }
 
-const contextTitle = ({ shared }: NonNullable<Diff["context"]>): string =>
+const contextTitle = ({ shared }: NonNullable<SessionDiff["context"]>): string =>
   `Context (${plural(shared, "part")} the same from the beginning on)`;
 
-function contextRows({ removed, added }: NonNullable<Diff["context"]>): string[] {
+function contextRows({ removed, added }: NonNullable<SessionDiff["context"]>): string[] {
   const row = (sign: string, { part, tokens, digest }: DiffContextPart): string =>
     `${sign} ${digest.slice(0, 8)}  ${count(tokens).padStart(7)}  ${partName(part)}: ` +
     oneLine(partText(part).slice(0, 300));
@@ -110,7 +110,7 @@ function contextRows({ removed, added }: NonNullable<Diff["context"]>): string[]
 
 const changeSigns = { added: "+", removed: "-", changed: "~" } as const;
 
-function fileRows({ files, unkept }: NonNullable<Diff["files"]>): string[] {
+function fileRows({ files, unkept }: NonNullable<SessionDiff["files"]>): string[] {
   const told = (version: (typeof files)[number]["from"]): string[] =>
     version === null ? [] : [`${version.kind} ${version.mode.toString(8)}`];
   return [

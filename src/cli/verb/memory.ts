@@ -3,7 +3,7 @@ import { nearest, SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import type { ItemKind } from "../../core/catalog/durable.ts";
 import type { MemoryScope } from "../../core/memory/memory.ts";
-import type { Forgotten, MemoryEntry } from "../../runtime/workspace/memory.ts";
+import type { ForgetResult, MemoryEntry } from "../../runtime/workspace/memory.ts";
 import { checkAction, oneOf } from "../command/args.ts";
 import { present, readText, valueOf } from "../command/input.ts";
 import { itemKinds } from "../command/item-kinds.ts";
@@ -274,7 +274,7 @@ async function forget(here: Here, words: readonly string[]): Promise<number | vo
 /** As for a store that cannot be used now. */
 const notScrubbed = 4;
 
-function erasureLines({ erasure }: Forgotten): string[] {
+function erasureLines({ erasure }: ForgetResult): string[] {
   if (erasure === undefined) return [];
   const { records, copies, scrubbed } = erasure;
   const trace = "another program keeps the store from giving up all traces in its files: do this again later";

@@ -1,5 +1,5 @@
 /** Opens a session: one objective, and what it starts with. Makes the store if it is not there. */
-import type { After, OpenOptions } from "../../core/command.ts";
+import type { SessionDependency, OpenOptions } from "../../core/command.ts";
 import { SkeinError } from "../../core/error.ts";
 import { makeWorkspaceId } from "../../core/ids.ts";
 import { unsafeDefault } from "../../core/tool/permission.ts";
@@ -151,7 +151,10 @@ async function defaultRule(
   return { grant: [unsafeDefault("ask", "unsafe tools ask by default")] };
 }
 
-function afterOf(asked: { readonly after: readonly string[]; readonly give: string | undefined }): After {
+function afterOf(asked: {
+  readonly after: readonly string[];
+  readonly give: string | undefined;
+}): SessionDependency {
   const { after, give } = asked;
   if (give === undefined) return { sessions: after };
   if (give === "handoff" || give === "facts" || give === "nothing") return { sessions: after, give };

@@ -4,7 +4,7 @@
  */
 import { limit } from "../../core/limit.ts";
 import { statuses } from "../../core/session/lifecycle.ts";
-import { standingRows, type StandingRow } from "../../runtime/read/session-list.ts";
+import { standingRows, type SessionSummary } from "../../runtime/read/session-list.ts";
 import type { SessionFilter, Store } from "../../store/port.ts";
 import { oneOf } from "../command/args.ts";
 import { pairsOf, present } from "../command/input.ts";
@@ -77,8 +77,8 @@ async function listed(
   filter: SessionFilter,
   most: number,
   { out, nowMs }: Pick<Call, "out" | "nowMs">,
-): Promise<{ readonly rows: readonly StandingRow[]; readonly more: boolean }> {
-  const kept: StandingRow[] = [];
+): Promise<{ readonly rows: readonly SessionSummary[]; readonly more: boolean }> {
+  const kept: SessionSummary[] = [];
   let cursor: string | undefined;
   for (let left = most; left > 0;) {
     const page = await store.list(filter, { limit: Math.min(left, limit.listMax), ...present({ cursor }) });

@@ -1,7 +1,7 @@
 /** Does what policies say is due, or shows what that would be. */
 import { SkeinError } from "../../core/error.ts";
 import type { Engine } from "../../runtime/engine/engine.ts";
-import type { Retained, RetainKept, RetainReport } from "../../runtime/govern/retain.ts";
+import type { RetainAction, RetainSkip, RetainReport } from "../../runtime/govern/retain.ts";
 import type { Screen } from "../command/screen.ts";
 import { bytes, count, oneLine, plural } from "../format/text.ts";
 import { verb } from "../command/verb.ts";
@@ -97,7 +97,7 @@ const few = (lines: readonly string[], out: Screen): string[] => [
     : []),
 ];
 
-function sum(list: readonly Retained[]): string {
+function sum(list: readonly RetainAction[]): string {
   const records = list.reduce((total, one) => total + one.records, 0);
   if (records === 0) return "";
   const before = list.reduce((total, one) => total + one.bytesBefore, 0);
@@ -107,11 +107,11 @@ function sum(list: readonly Retained[]): string {
   return `, ${plural(records, "record")}, ${bytes(before)}${after}`;
 }
 
-function doneLine({ session, policy, because, besides, records }: Retained): string {
+function doneLine({ session, policy, because, besides, records }: RetainAction): string {
   const by = policy === null ? "" : `policy ${oneLine(policy)}: `;
   const also = besides.length === 0 ? "" : `; also due by ${oneLine(besides.join(", "))}`;
   return `${session}  ${records === 0 ? "" : `${plural(records, "record")}, `}${by}${because}${also}`;
 }
 
-const keptLine = ({ session, do: what, policy, why }: RetainKept): string =>
+const keptLine = ({ session, do: what, policy, why }: RetainSkip): string =>
   `${session}  ${policy === null ? what : `policy ${oneLine(policy)}, ${what}`}: ${oneLine(why)}`;

@@ -1,6 +1,6 @@
 /** Goes on with the mind of an earlier position. */
 import { SkeinError } from "../../core/error.ts";
-import type { Rewound } from "../../runtime/branch/rewind-files.ts";
+import type { RewindResult } from "../../runtime/branch/rewind-files.ts";
 import { answerChange } from "../command/change-verb.ts";
 import { present } from "../command/input.ts";
 import { oneLine, plural } from "../format/text.ts";
@@ -49,7 +49,7 @@ export const rewind = verb({
 /** Of many paths the first are named. */
 const shownMax = 20;
 
-function filesText({ restored, unkept }: NonNullable<Rewound["files"]>): readonly string[] {
+function filesText({ restored, unkept }: NonNullable<RewindResult["files"]>): readonly string[] {
   const more = restored.length - shownMax;
   return [
     restored.length === 0 ? "no file had changed" : `${plural(restored.length, "path")} put back`,

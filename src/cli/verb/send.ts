@@ -1,6 +1,6 @@
 /** Sends a message to a session: from another one, or from a person. */
 import { SkeinError } from "../../core/error.ts";
-import type { Sent } from "../../runtime/message/send.ts";
+import type { SendResult } from "../../runtime/message/send.ts";
 import { present } from "../command/input.ts";
 import { oneLine } from "../format/text.ts";
 import { verb, type Call } from "../command/verb.ts";
@@ -58,7 +58,7 @@ export const send = verb({
   },
 });
 
-function lines(from: string, sent: Sent, isRequest: boolean): string[] {
+function lines(from: string, sent: SendResult, isRequest: boolean): string[] {
   const { message, to, seq, delivered, reason } = sent;
   const where = `${to} at ${seq} of ${from}${isRequest ? `, as request ${message}` : ""}`;
   if (delivered) return [`sent to ${where}`];

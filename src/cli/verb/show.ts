@@ -1,6 +1,6 @@
 /** Shows a session on one screen: how it stands, what it knows, where it came from, what happened last. */
 import { zoneReasons } from "../../core/context/zone.ts";
-import type { Event } from "../../runtime/read/event-reader.ts";
+import type { SessionEvent } from "../../runtime/read/event-reader.ts";
 import type { Session } from "../../runtime/engine/session.ts";
 import { eventLine } from "../format/event-line.ts";
 import { stateLines } from "../format/state-lines.ts";
@@ -32,7 +32,7 @@ export const show = verb({
     const copy = (await opened.head(found.id))?.copy === true;
     const movedTo = state.status === "moved" ? await whereTo(opened, found.id, await found.fold()) : null;
     const why = await zoneReasonsOf(found);
-    const events: Event[] = [];
+    const events: SessionEvent[] = [];
     for await (const event of found.events({ reverse: true, limit: lastEvents })) events.unshift(event);
     const shown = {
       id: found.id,

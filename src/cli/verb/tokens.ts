@@ -1,5 +1,5 @@
 /** Tokens of the workspace: issues, lists and revokes them. */
-import { isScope, scopes, type Scope } from "../../core/workspace/access-token.ts";
+import { isScope, scopes, type TokenScope } from "../../core/workspace/access-token.ts";
 import { nearest, SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import { oneOf } from "../command/args.ts";
@@ -92,7 +92,7 @@ async function add({ out, engine, nowMs, options: given }: Here, name: string | 
   }
 }
 
-function scopesOf(given: readonly string[]): Scope[] {
+function scopesOf(given: readonly string[]): TokenScope[] {
   const words = given.flatMap((one) => one.split(","));
   const hint = `one or more of ${scopes.join(", ")}, such as --scope read --scope write`;
   if (words.length === 0) throw new SkeinError("invalid", "tokens: what may it be used for?", { hint });

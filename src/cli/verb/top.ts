@@ -1,7 +1,7 @@
 /** Sessions and how they stand, live: a screen that is drawn again and again, and takes keys. */
 import { limit } from "../../core/limit.ts";
 import { errorText } from "../../core/first-error.ts";
-import { standingRows, type StandingRow } from "../../runtime/read/session-list.ts";
+import { standingRows, type SessionSummary } from "../../runtime/read/session-list.ts";
 import type { SessionFilter, Store } from "../../store/port.ts";
 import { present } from "../command/input.ts";
 import type { Screen } from "../command/screen.ts";
@@ -59,14 +59,14 @@ function filterOf({
   return { ...present({ agent }), ...(all ? {} : { status: ["open", "running", "suspended", "sleeping"] }) };
 }
 
-async function read(store: Store, filter: SessionFilter, nowMs: number): Promise<StandingRow[]> {
+async function read(store: Store, filter: SessionFilter, nowMs: number): Promise<SessionSummary[]> {
   const { rows } = await store.list(filter, { limit: Math.min(shownMax, limit.listMax) });
   return standingRows(store, rows, nowMs);
 }
 
 async function drawOnce(
   out: Screen,
-  rows: readonly StandingRow[],
+  rows: readonly SessionSummary[],
   { sort, nowMs }: { readonly sort: Sort; readonly nowMs: number },
 ): Promise<void> {
   const state: Top = { rows: sorted(rows, sort, false), sort, turned: false, chosen: null, says: "" };
@@ -109,13 +109,13 @@ class Live {
   #turned = false;
   #chosen: string | null = null;
   #says = "";
-  #rows: readonly StandingRow[] = [];
+  #rows: readonly SessionSummary[] = [];
   #view: View | null = null;
   readonly #call: Call;
-  readonly #read: () => Promise<StandingRow[]>;
+  readonly #read: () => Promise<SessionSummary[]>;
   readonly ended = new AbortController();
 
-  constructor(call: Call, read: () => Promise<StandingRow[]>, sort: Sort) {
+  constructor(call: Call, read: () => Promise<SessionSummary[]>, sort: Sort) {
     this.#call = call;
     this.#read = read;
     this.#sort = sort;

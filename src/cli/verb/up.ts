@@ -5,7 +5,7 @@ import { quote, type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { checkLimit, type RunLimit } from "../../core/trigger/schedule.ts";
 import { errorText, firstError } from "../../core/first-error.ts";
-import type { Told } from "../../runtime/worker/worker.ts";
+import type { WorkerEvent } from "../../runtime/worker/worker.ts";
 import { listenRelay } from "../../server/stream/relay-listen.ts";
 import { present } from "../command/input.ts";
 import { storeExists } from "../open/open-engine.ts";
@@ -69,7 +69,7 @@ export const up = verb({
     // Where that cannot be had, readers get finished messages.
     await using _ = await listenRelay(opened).catch(() => null);
     let telling = Promise.resolve();
-    const tell = (told: Told): void => {
+    const tell = (told: WorkerEvent): void => {
       telling = telling.then(() => tellOne(out, told));
     };
     const worker = await opened.work({ concurrency, limits, tell, ...present({ name: options.name }) });
@@ -95,7 +95,7 @@ export function limitOf(word: string): RunLimit {
   return checkLimit({ ...what, running }, "--limit");
 }
 
-async function tellOne(out: Screen, told: Told): Promise<void> {
+async function tellOne(out: Screen, told: WorkerEvent): Promise<void> {
   const atMs = Date.now();
   if (out.json)
     return out.emit({ at: atMs, ...told, ...("error" in told ? { error: errorOf(told.error) } : {}) });
@@ -104,7 +104,7 @@ async function tellOne(out: Screen, told: Told): Promise<void> {
   await out.line(`${time} ${name(told.session)} ${oneLine(textOf(told))}`);
 }
 
-function textOf(told: Told): string {
+function textOf(told: WorkerEvent): string {
   switch (told.told) {
     case "began":
       return told.by === null ? "began" : `began, by ${told.by}`;

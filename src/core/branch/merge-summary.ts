@@ -6,15 +6,15 @@
 import type { ItemKind } from "../catalog/durable.ts";
 import { itemText } from "../context/boundary.ts";
 import { cut, isBlank } from "../context/text.ts";
-import type { MergeWrite, Resolution } from "./merge.ts";
+import type { MergeWrite, MergeResolution } from "./merge.ts";
 
 /** A conflict, and what was made of it. */
-export interface Settled {
+export interface ResolvedConflict {
   /** `kind/key`. */
   readonly name: string;
   readonly kind: ItemKind;
   readonly key: string;
-  readonly resolution: Resolution;
+  readonly resolution: MergeResolution;
   readonly writes: readonly MergeWrite[];
 }
 
@@ -25,7 +25,7 @@ export interface SummarySource {
   /** What the other session is for; null when it was erased. */
   readonly objective: string | null;
   readonly taken: readonly MergeWrite[];
-  readonly settled: readonly Settled[];
+  readonly settled: readonly ResolvedConflict[];
   /** What was said last over there, the newest last. */
   readonly answers: readonly string[];
   /** Words of the caller, in place of objective and answers. */
@@ -76,7 +76,7 @@ function writeText(write: MergeWrite): string {
   return itemText({ kind, key, status: write.status ?? null }, write);
 }
 
-function settledText({ kind, key, resolution, writes }: Settled): string {
+function settledText({ kind, key, resolution, writes }: ResolvedConflict): string {
   const { take, because } = resolution;
   const outcome = {
     ours: "it stays as it was here",

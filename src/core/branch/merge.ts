@@ -106,7 +106,7 @@ export const isOneRecord = (
 ): boolean => typeof a?.hash === "string" && a.hash === b?.hash;
 
 /** What is made of a conflict. */
-export type Resolution =
+export type MergeResolution =
   | { readonly take: "ours" | "theirs" | "both"; readonly because?: string }
   | {
       readonly take: "value";
@@ -152,7 +152,7 @@ export function takeTheirs({ kind, key, theirs }: Triple, from: string, as: stri
 /** The changes that a resolution brings about. Of what stays as it is, none. */
 export function resolve(
   conflict: Triple,
-  resolution: Resolution,
+  resolution: MergeResolution,
   { from, isTaken }: { readonly from: string; readonly isTaken: (name: string) => boolean },
 ): readonly MergeWrite[] {
   const { kind, key, ours, theirs } = conflict;

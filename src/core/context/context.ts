@@ -14,7 +14,7 @@ import { renderBoundary } from "./boundary.ts";
 import { renderFrame } from "./frame.ts";
 import { blankSheet, boundaryOf, type ContextSource, type Rendered } from "./source.ts";
 import { renderTranscript } from "./transcript.ts";
-import type { Part } from "./part.ts";
+import type { ContextPart } from "./part.ts";
 
 interface Differences {
   /** The text of a call that was interrupted is shown, and said to be interrupted. */
@@ -43,5 +43,5 @@ export const renderers: Readonly<Record<number, (source: ContextSource) => Rende
 export const rendererNow = 2;
 
 /** What `model.requested` says of the context: SHA-256 of its JSON. */
-export const contextDigest = (digest: Digest, parts: readonly Part[]): string =>
+export const contextDigest = (digest: Digest, parts: readonly ContextPart[]): string =>
   digest("", JSON.stringify(parts));

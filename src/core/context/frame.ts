@@ -1,5 +1,5 @@
 /** What stands in front of a context: settings, tools, instructions, documents, memory. */
-import type { SessionEvent } from "../event.ts";
+import type { SessionLogEvent } from "../event.ts";
 import type { Ref, State } from "../state.ts";
 import { field, frontToolsSeq, put, type ContextSource, type PartKind, type Sheet } from "./source.ts";
 import { cut, gap, isBlank, share, textOf } from "./text.ts";
@@ -69,7 +69,7 @@ function renderDocuments({ state, events }: ContextSource, sheet: Sheet): void {
 
 /** A document, cut where it is longer than its share. */
 export function documentText(
-  event: SessionEvent | undefined,
+  event: SessionLogEvent | undefined,
   { seq, kind }: { readonly seq: number; readonly kind: string },
   charsMax: number,
 ): string {

@@ -6,7 +6,7 @@
  * are a later `tools` part; of several, the last one counts. All else is read in order.
  */
 
-export type Part = SettingsPart | ToolsPart | SystemPart | MessagePart;
+export type ContextPart = SettingsPart | ToolsPart | SystemPart | MessagePart;
 
 /** How the model is asked. The same for every step until a migration, so that prompt caches keep hitting. */
 export interface Settings {

@@ -1,6 +1,6 @@
 /** What a renderer is given, and what it gives: a context is made of nothing but this. */
-import type { SessionEvent } from "../event.ts";
-import type { Part, Settings } from "./part.ts";
+import type { SessionLogEvent } from "../event.ts";
+import type { ContextPart, Settings } from "./part.ts";
 import type { Overlay, State } from "../state.ts";
 
 export interface ContextSource {
@@ -11,9 +11,9 @@ export interface ContextSource {
    * Events with their contents, by position: all that the state refers to and a context shows, and the inputs
    * that were taken up. One that is missing shows as if it were erased.
    */
-  readonly events: ReadonlyMap<number, SessionEvent>;
+  readonly events: ReadonlyMap<number, SessionLogEvent>;
   /** The events of the mind after the boundary, in order, with their contents, of `transcriptTypes`. */
-  readonly transcript: readonly SessionEvent[];
+  readonly transcript: readonly SessionLogEvent[];
   /** Positions of the inputs that this very request takes up. */
   readonly taken: readonly number[];
   /** The objective in force where the boundary ends; 1 is that of the session's beginning. */
@@ -49,14 +49,14 @@ export interface PartReason {
 }
 
 export interface Rendered {
-  readonly parts: readonly Part[];
+  readonly parts: readonly ContextPart[];
   /** One a part. */
   readonly reasons: readonly PartReason[];
 }
 
 /** Parts as they are put together, each with its reason. */
 export interface Sheet {
-  readonly parts: Part[];
+  readonly parts: ContextPart[];
   readonly reasons: PartReason[];
 }
 
@@ -64,7 +64,7 @@ export const blankSheet = (): Sheet => ({ parts: [], reasons: [] });
 
 export function put(
   sheet: Sheet,
-  part: Part,
+  part: ContextPart,
   [kind, why]: readonly [PartKind, string],
   [fromSeq, toSeq]: readonly [number, number],
 ): void {
@@ -114,7 +114,7 @@ export function frontToolsSeq({ state, transcript }: Pick<ContextSource, "state"
   return isSettled ? first : 0;
 }
 
-const isStep = (event: SessionEvent): boolean =>
+const isStep = (event: SessionLogEvent): boolean =>
   event.type === "model.requested" && event.body.purpose !== "compaction";
 
 export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>

@@ -6,7 +6,7 @@
  * Images and files count flat, since their size in tokens is the provider's affair. What a provider keeps of
  * its own reasoning is not counted; `corrected` makes up for all of this from the provider's own counts.
  */
-import type { MessagePart, Part, ToolDefinition } from "./part.ts";
+import type { MessagePart, ContextPart, ToolDefinition } from "./part.ts";
 
 export type CountTokens = (text: string) => number;
 
@@ -19,7 +19,7 @@ const frame = { message: 4, call: 8, result: 8, tool: 12 } as const;
  * Tokens of each part, in order. Of several `tools` parts only the last is sent, so the others count
  * nothing.
  */
-export function estimateParts(parts: readonly Part[], count: CountTokens = roughTokens): number[] {
+export function estimateParts(parts: readonly ContextPart[], count: CountTokens = roughTokens): number[] {
   const lastTools = parts.findLastIndex(({ part }) => part === "tools");
   return parts.map((part, place) =>
     part.part === "tools" && place !== lastTools ? 0 : partTokens(part, count),
@@ -27,11 +27,11 @@ export function estimateParts(parts: readonly Part[], count: CountTokens = rough
 }
 
 /** Tokens of the whole context. */
-export function estimateTokens(parts: readonly Part[], count: CountTokens = roughTokens): number {
+export function estimateTokens(parts: readonly ContextPart[], count: CountTokens = roughTokens): number {
   return estimateParts(parts, count).reduce((sum, tokens) => sum + tokens, 0);
 }
 
-function partTokens(part: Part, count: CountTokens): number {
+function partTokens(part: ContextPart, count: CountTokens): number {
   switch (part.part) {
     case "settings":
       return 0;

@@ -1,5 +1,5 @@
 /** Tools as every provider takes them: their names, their schemas, and stand-ins for those that are gone. */
-import type { SessionEvent } from "../event.ts";
+import type { SessionLogEvent } from "../event.ts";
 import type { ToolDefinition } from "./part.ts";
 import { field, isObject } from "./source.ts";
 
@@ -29,7 +29,7 @@ function mark(text: string): string {
 }
 
 /** The definitions of a `tools.bound`; stand-ins where they are gone and names are left. */
-export function toolDefinitions(event: SessionEvent | undefined): readonly ToolDefinition[] {
+export function toolDefinitions(event: SessionLogEvent | undefined): readonly ToolDefinition[] {
   if (event?.type !== "tools.bound") return [];
   const content: unknown = event.content;
   const given = field(content, "definitions");

@@ -4,7 +4,7 @@
  * or changed after, so that contexts grow at the end by construction.
  */
 import type { SessionEventType } from "../catalog.ts";
-import type { EventOf, SessionEvent } from "../event.ts";
+import type { EventOf, SessionLogEvent } from "../event.ts";
 import type { ModelBlock, UserBlock } from "./part.ts";
 import { metadataOf, spoken, text, userBlocks, withoutLooseReasoning } from "./block.ts";
 import { notes } from "./note.ts";
@@ -122,11 +122,11 @@ export const transcriptTypes: readonly SessionEventType[] = [
   "session.migrated",
 ];
 
-function read(reading: Reading, event: SessionEvent): void {
+function read(reading: Reading, event: SessionLogEvent): void {
   // The tables are keyed by the event's own type, which TypeScript cannot follow through the index.
   const reader = (readers as Readonly<Record<string, Reader<SessionEventType>>>)[event.type];
   const note = (
-    notes as Readonly<Record<string, (event: SessionEvent, source: ContextSource) => string | null>>
+    notes as Readonly<Record<string, (event: SessionLogEvent, source: ContextSource) => string | null>>
   )[event.type];
   reader?.(reading, event);
   const words = note?.(event, reading.source) ?? null;

@@ -17,14 +17,14 @@ import { AgentName, Key, ModelName } from "../catalog/entry.ts";
 import { SkeinError } from "../error.ts";
 import { quote } from "../ids.ts";
 import { limit } from "../limit.ts";
-import { statuses, type Status } from "../session/lifecycle.ts";
+import { statuses, type SessionStatus } from "../session/lifecycle.ts";
 import { checkLimit, type RunLimit } from "../trigger/schedule.ts";
 import { checkShape, type Origin } from "../text/shape.ts";
 import type { Mind, Standing, State } from "../state.ts";
 
 /** From the weakest to the strongest. */
 export const actions = ["pack", "expire", "archive", "delete"] as const;
-export type Action = (typeof actions)[number];
+export type PolicyAction = (typeof actions)[number];
 /** All that a policy may say. */
 export const policyKinds = [...actions, "limit"] as const;
 
@@ -75,7 +75,7 @@ const reach = {
     may: ["open", "suspended", "sleeping", "closed", "archived", "moved"],
     usual: ["closed", "archived"],
   },
-} as const satisfies Record<Action, { may: readonly Status[]; usual: readonly Status[] }>;
+} as const satisfies Record<PolicyAction, { may: readonly SessionStatus[]; usual: readonly SessionStatus[] }>;
 
 /** Holds in every workspace, unless one of its name takes its place. It deletes nothing. */
 export const defaultPolicy: NamedPolicy = { name: "default", policy: { do: "pack", after: "7d" } };
@@ -109,7 +109,7 @@ export function checkPolicy(given: unknown, origin: Origin = {}): Policy {
       hint: `how long nothing was written before it is time to ${policy.do}, such as 90d; 0d is at once`,
     });
   }
-  const may: readonly Status[] = reach[policy.do].may;
+  const may: readonly SessionStatus[] = reach[policy.do].may;
   const wrong = policy.match?.status?.find((status) => !may.includes(status));
   if (wrong === undefined) return policy;
   throw new SkeinError("invalid", `${where}: "match.status" cannot be ${quote(wrong)} with ${policy.do}`, {
@@ -183,7 +183,7 @@ export function isForEverything({ do: what, match = {} }: Policy): boolean {
 
 /** What a policy is held against: what the session index, or the state, says of a session. */
 export interface Candidate {
-  readonly status: Status;
+  readonly status: SessionStatus;
   readonly agent: string | null;
   readonly labels: Readonly<Record<string, string>>;
   /** When anything was last written to it. */
@@ -205,7 +205,7 @@ export const candidateOf = ({ standing, at }: State): Candidate => ({
 /** Whether it is for such a session, at whatever age. */
 export function isFor({ do: what, match = {} }: Policy, { status, agent, labels, copy }: Candidate): boolean {
   if (what === "limit" || (copy === true && (what === "expire" || what === "archive"))) return false;
-  const wanted: readonly Status[] = match.status ?? reach[what].usual;
+  const wanted: readonly SessionStatus[] = match.status ?? reach[what].usual;
   return (
     wanted.includes(status) &&
     (match.agent === undefined || match.agent === agent) &&
@@ -215,7 +215,7 @@ export function isFor({ do: what, match = {} }: Policy, { status, agent, labels,
 
 /** What is due for a session, and why. */
 export interface Due {
-  readonly do: Exclude<Action, "pack">;
+  readonly do: Exclude<PolicyAction, "pack">;
   /** The policy that says so; null: the session was opened so. */
   readonly policy: string | null;
   readonly because: string;

@@ -1,5 +1,5 @@
 /** What a handoff is written from. All of it comes from the log. */
-import type { SessionEvent } from "../event.ts";
+import type { SessionLogEvent } from "../event.ts";
 import type { RecordedChange } from "../tool/file-version.ts";
 import { itemKey } from "../fold/durable.ts";
 import { includes } from "../range.ts";
@@ -52,7 +52,7 @@ export const handoffTypes = [
   "resource.changed",
 ] as const;
 
-export type HandoffEvent = Extract<SessionEvent, { readonly type: (typeof handoffTypes)[number] }>;
+export type HandoffEvent = Extract<SessionLogEvent, { readonly type: (typeof handoffTypes)[number] }>;
 
 /** How far back the log is read: what failed before is old. */
 export const scanRecordsMax = 10_000;

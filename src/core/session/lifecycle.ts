@@ -9,12 +9,12 @@
  */
 
 export const statuses = ["open", "running", "suspended", "sleeping", "closed", "archived", "moved"] as const;
-export type Status = (typeof statuses)[number];
+export type SessionStatus = (typeof statuses)[number];
 
 interface Rule {
-  readonly from: readonly Status[];
+  readonly from: readonly SessionStatus[];
   /** Null: the status stays as it is. */
-  readonly to: Status | null;
+  readonly to: SessionStatus | null;
 }
 
 const live = ["open", "running", "suspended", "sleeping"] as const;
@@ -57,11 +57,11 @@ export const lifecycle = {
 
 export type LifecycleCommand = keyof typeof lifecycle;
 
-export const mayIn = (status: Status, command: LifecycleCommand): boolean =>
-  (lifecycle[command].from as readonly Status[]).includes(status);
+export const mayIn = (status: SessionStatus, command: LifecycleCommand): boolean =>
+  (lifecycle[command].from as readonly SessionStatus[]).includes(status);
 
 /** What a person can do about a command that the status forbids. */
-export const wayOut: Readonly<Record<Status, string>> = {
+export const wayOut: Readonly<Record<SessionStatus, string>> = {
   open: "it is open and idle",
   running: "a turn is in progress; interrupt it first",
   suspended: "it is suspended; activate it first",

@@ -22,7 +22,7 @@
  */
 import type { Permission } from "../command.ts";
 import { limit } from "../limit.ts";
-import type { Scope } from "../workspace/access-token.ts";
+import type { TokenScope } from "../workspace/access-token.ts";
 
 export type Rule = "allow" | "ask" | "deny";
 
@@ -177,4 +177,4 @@ export function matchesGlob(pattern: string, text: string): boolean {
 }
 
 /** Throws unless the caller has the scope. Absent: the caller has every right, as in a process of its own. */
-export type NeedScope = (scope: Scope, what: string) => void;
+export type NeedScope = (scope: TokenScope, what: string) => void;

@@ -98,7 +98,7 @@ export const missedRules = ["once", "all", "skip"] as const;
 export type MissedRule = (typeof missedRules)[number];
 
 /** A trigger that a session is opened with. By default its name is its kind. */
-export type Wake = TriggerSpec & { readonly name?: string; readonly missed?: MissedRule };
+export type WakeTrigger = TriggerSpec & { readonly name?: string; readonly missed?: MissedRule };
 
 /** Holds a trigger against its schema. Says where the first mistake is, and how it is spelled right. */
 export function checkTrigger(given: unknown, where = "the trigger"): TriggerSpec {

@@ -8,12 +8,12 @@ import type { TokenId } from "../ids.ts";
 
 /** What a token may allow. `admin` allows all of it. */
 export const scopes = ["read", "write", "operate", "admin"] as const;
-export type Scope = (typeof scopes)[number];
+export type TokenScope = (typeof scopes)[number];
 
-export const isScope = (word: unknown): word is Scope => scopes.some((scope) => scope === word);
+export const isScope = (word: unknown): word is TokenScope => scopes.some((scope) => scope === word);
 
 /** Whether these scopes allow what needs that one. */
-export const allows = (given: readonly string[], needed: Scope): boolean =>
+export const allows = (given: readonly string[], needed: TokenScope): boolean =>
   given.includes(needed) || given.includes("admin");
 
 export interface AccessToken {

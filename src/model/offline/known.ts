@@ -1,6 +1,6 @@
 /** What a context says is known: items that were recorded, and what people and tools said. */
 import { itemKinds, type ItemKind } from "../../core/catalog/durable.ts";
-import type { MessagePart, Part, ResultBlock } from "../../core/context/part.ts";
+import type { MessagePart, ContextPart, ResultBlock } from "../../core/context/part.ts";
 
 export interface Known {
   readonly kind: ItemKind;
@@ -21,7 +21,7 @@ export interface Done {
 /** How the message begins that stands in place of what was compacted. */
 export const boundaryLine = "[Everything so far was replaced by this summary.";
 
-export const messagesOf = (parts: readonly Part[]): readonly MessagePart[] =>
+export const messagesOf = (parts: readonly ContextPart[]): readonly MessagePart[] =>
   parts.filter((part) => part.part === "message");
 
 export const textOf = ({ content }: MessagePart): string =>
@@ -45,7 +45,7 @@ export function doneIn(messages: readonly MessagePart[]): Done[] {
 }
 
 /** Items by kind and key, the newest last; what was retracted is gone. */
-export function itemsIn(parts: readonly Part[]): Known[] {
+export function itemsIn(parts: readonly ContextPart[]): Known[] {
   const items = new Map<string, Known>();
   const put = (item: Known): void => {
     items.delete(`${item.kind} ${item.key}`);
@@ -140,7 +140,7 @@ export function keyOf(words: string): string {
 }
 
 /** Something that was said or read about a subject; undefined when nothing was. */
-export function mentionOf(parts: readonly Part[], subject: string): string | undefined {
+export function mentionOf(parts: readonly ContextPart[], subject: string): string | undefined {
   const key = keyOf(subject);
   if (key === "") return undefined;
   for (const message of messagesOf(parts).toReversed()) {

@@ -1,5 +1,5 @@
 /** Where the work on the last message stands: what is asked for, what was called, and what comes next. */
-import type { MessagePart, Part, ToolDefinition } from "../../core/context/part.ts";
+import type { MessagePart, ContextPart, ToolDefinition } from "../../core/context/part.ts";
 import { boundaryLine, doneIn, itemsIn, keyOf, messagesOf, textOf, type Done } from "./known.ts";
 import type { Wish } from "./phrase.ts";
 import { answerTo } from "./reply.ts";
@@ -23,7 +23,7 @@ export interface Plan {
 }
 
 /** Null when there is nothing to do: no message, or it was answered. */
-export function planOf(parts: readonly Part[], nowMs: number | null): Plan | null {
+export function planOf(parts: readonly ContextPart[], nowMs: number | null): Plan | null {
   const place = parts.findLastIndex(
     (part) => isMessage(part) && part.role === "user" && requestIn(part) !== "",
   );
@@ -59,7 +59,7 @@ export function planOf(parts: readonly Part[], nowMs: number | null): Plan | nul
   };
 }
 
-const isMessage = (part: Part): part is MessagePart => part.part === "message";
+const isMessage = (part: ContextPart): part is MessagePart => part.part === "message";
 
 /** What a person asked for in a message: not the notes in it, and of a summary only what is left to do. */
 function requestIn(message: MessagePart): string {
@@ -82,7 +82,7 @@ function requestIn(message: MessagePart): string {
 const isNote = (text: string): boolean => /^\[[\s\S]*\]$|^\[merged from session /.test(text);
 
 /** Whether a message was being worked on when a summary took its place that does not say what is left. */
-export function isLost(parts: readonly Part[]): boolean {
+export function isLost(parts: readonly ContextPart[]): boolean {
   const texts = messagesOf(parts).flatMap((one) => (one.role === "user" ? [textOf(one)] : []));
   const text = texts.findLast((one) => one !== "(Go on.)") ?? "";
   const isUnanswered = text.includes("\nInput that is not answered yet");
@@ -90,13 +90,13 @@ export function isLost(parts: readonly Part[]): boolean {
 }
 
 /** The tools offered last. */
-export const toolsOf = (parts: readonly Part[]): readonly ToolDefinition[] =>
+export const toolsOf = (parts: readonly ContextPart[]): readonly ToolDefinition[] =>
   parts.findLast((part) => part.part === "tools")?.tools ?? [];
 
 /** A question is a wish to recall when the context was compacted and does not say it any more. */
 function wishesOf(
   clause: Clause,
-  before: readonly Part[],
+  before: readonly ContextPart[],
   tools: readonly ToolDefinition[],
 ): readonly Wish[] {
   if (clause.is === "wish") return clause.wishes;
@@ -113,7 +113,10 @@ function wishesOf(
 }
 
 /** An item that a compaction lists by its key alone, because there are too many to show. */
-function listedItem(question: string, before: readonly Part[]): { kind: string; key: string } | undefined {
+function listedItem(
+  question: string,
+  before: readonly ContextPart[],
+): { kind: string; key: string } | undefined {
   const asked = keyOf(question.replace(/^what(?:'s| is| are)?\s+|[?\s]+$/gi, ""));
   for (const message of messagesOf(before).toReversed()) {
     if (message.role !== "user") continue;

@@ -1,15 +1,15 @@
 /** The offline model's prose for a handoff: what its lists say, in a few sentences with their pointers. */
 import { handoffPromptLine } from "../../core/handoff/prompt.ts";
-import type { Part } from "../../core/context/part.ts";
+import type { ContextPart } from "../../core/context/part.ts";
 import { messagesOf, textOf } from "./known.ts";
 
-export function isProseRequest(parts: readonly Part[]): boolean {
+export function isProseRequest(parts: readonly ContextPart[]): boolean {
   const last = messagesOf(parts).at(-1);
   return last?.role === "user" && textOf(last).startsWith(handoffPromptLine);
 }
 
 /** Of a context whose last message is the request for it. */
-export function proseOf(parts: readonly Part[]): string {
+export function proseOf(parts: readonly ContextPart[]): string {
   const prompt = messagesOf(parts).at(-1);
   const asked = prompt === undefined ? "" : textOf(prompt);
   const list = (heading: string): readonly (readonly [pointer: string, said: string])[] => {

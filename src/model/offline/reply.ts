@@ -1,5 +1,5 @@
 /** The offline model's words: what came of calls, answers to questions, and what it can do. */
-import type { Part, ToolDefinition } from "../../core/context/part.ts";
+import type { ContextPart, ToolDefinition } from "../../core/context/part.ts";
 import { asText, itemsIn, jsonOf, keyOf, mentionOf, recalledItems, type Done, type Known } from "./known.ts";
 import { kindNamed } from "./phrase.ts";
 
@@ -169,7 +169,7 @@ export function helpText(tools: readonly ToolDefinition[]): string {
 }
 
 /** The answer to a question, from the context; null when the context does not say. */
-export function answerTo(question: string, parts: readonly Part[]): string | null {
+export function answerTo(question: string, parts: readonly ContextPart[]): string | null {
   const items = itemsIn(parts);
   const asked = question.replace(/[?.!\s]+$/, "");
   if (/^why\b/i.test(asked)) return whyText(asked, items);

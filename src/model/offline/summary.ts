@@ -3,7 +3,7 @@
  * transcript. Asked to extract, it also lists what people stated and nobody recorded.
  */
 import { compactionPromptLine } from "../../core/compaction/plan.ts";
-import type { MessagePart, Part } from "../../core/context/part.ts";
+import type { MessagePart, ContextPart } from "../../core/context/part.ts";
 import { asText, boundaryLine, doneIn, itemsIn, keyOf, messagesOf, textOf } from "./known.ts";
 import { pendingHeading, planOf, summaryHeading, toolsOf } from "./plan.ts";
 import { outcomeText } from "./reply.ts";
@@ -12,13 +12,13 @@ import { readMessage } from "./wish.ts";
 const lineCharsMax = 200;
 const wordsMaxDefault = 500;
 
-export function isSummaryRequest(parts: readonly Part[]): boolean {
+export function isSummaryRequest(parts: readonly ContextPart[]): boolean {
   const last = messagesOf(parts).at(-1);
   return last?.role === "user" && textOf(last).startsWith(compactionPromptLine);
 }
 
 /** Of a context whose last message is the request for it. */
-export function summaryOf(parts: readonly Part[]): string {
+export function summaryOf(parts: readonly ContextPart[]): string {
   const prompt = messagesOf(parts).at(-1);
   const told = parts.filter((part) => part !== prompt);
   const asked = prompt === undefined ? "" : textOf(prompt);
@@ -29,7 +29,7 @@ export function summaryOf(parts: readonly Part[]): string {
   return asked.includes("```json") ? `${text}\n\n${extractedFrom(told)}` : text;
 }
 
-function summaryIn(parts: readonly Part[], linesMax: number): string {
+function summaryIn(parts: readonly ContextPart[], linesMax: number): string {
   const messages = messagesOf(parts);
   const people = messages.filter(({ role }) => role === "user");
   const asked = people.flatMap((message) =>
@@ -88,7 +88,7 @@ const statement =
   /^(?:the |our |my )?([\p{L}\p{N}][\p{L}\p{N}._-]*(?: [\p{L}\p{N}._-]+){0,3}?) (?:is|are|=) (.+)$/iu;
 
 /** What people stated in so many words and is not recorded with this value, as the prompt wants it. */
-function extractedFrom(parts: readonly Part[]): string {
+function extractedFrom(parts: readonly ContextPart[]): string {
   const known = new Map(itemsIn(parts).map(({ kind, key, value }) => [`${kind} ${key}`, value]));
   const found = new Map<string, object>();
   // What it was told to record was recorded, or is still to do; unless there was no tool for it.

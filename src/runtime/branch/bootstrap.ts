@@ -13,7 +13,7 @@ import { SkeinError } from "../../core/error.ts";
 import { quote, type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { Amounts } from "../../core/state.ts";
-import type { Wake } from "../../core/trigger/trigger.ts";
+import type { WakeTrigger } from "../../core/trigger/trigger.ts";
 import { showAgent } from "../workspace/agents.ts";
 import { checkBound, safeText } from "../log/redact.ts";
 import { carriedFor } from "./memory-selection.ts";
@@ -146,7 +146,7 @@ function grantsFor(
 /** What wakes it; with `after` it sleeps from the beginning, until the sessions that it names have ended. */
 async function awaited(
   deps: Deps,
-  wake: readonly Wake[],
+  wake: readonly WakeTrigger[],
   after: OpenOptions["after"],
   bind: readonly Binding[],
 ): Promise<Pick<Opening, "triggers" | "sleeps">> {
@@ -157,7 +157,7 @@ async function awaited(
   return ends.length === 0 ? { triggers } : { triggers, sleeps: ["after"] };
 }
 
-async function endsOf({ store }: Deps, after: NonNullable<OpenOptions["after"]>): Promise<Wake> {
+async function endsOf({ store }: Deps, after: NonNullable<OpenOptions["after"]>): Promise<WakeTrigger> {
   const isNamed = typeof after === "object" && after !== null && "sessions" in after;
   const { sessions, give } = isNamed ? after : { sessions: after };
   if (!Array.isArray(sessions) || sessions.length === 0) {

@@ -179,7 +179,7 @@ async function openingOf(
 }
 
 /** What a cancellation that goes down the tree ended. */
-export interface CancelledTree {
+export interface CancelTreeResult {
   /** In the order in which they were ended: the deepest first, the session itself last. */
   readonly cancelled: readonly SessionId[];
 }
@@ -192,7 +192,7 @@ export async function cancelTree(
   deps: Deps,
   session: SessionId,
   end: (session: SessionId) => Promise<void>,
-): Promise<CancelledTree> {
+): Promise<CancelTreeResult> {
   const cancelled: SessionId[] = [];
   const seen = new Set<SessionId>();
   const down = async (one: SessionId): Promise<void> => {

@@ -2,7 +2,7 @@
 import { isSameVersion, touchedIn, type FileVersion, type Touched } from "../../core/tool/file-version.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { unifiedDiff } from "../../core/text/text-diff.ts";
-import { readChanges, type Unkept } from "../read/file-versions.ts";
+import { readChanges, type UnknownFileChange } from "../read/file-versions.ts";
 import type { Deps } from "../deps.ts";
 import { fileBlobs } from "../log/file-blobs.ts";
 
@@ -20,7 +20,7 @@ export interface FileDiff {
 export interface FilesDiff {
   readonly files: readonly FileDiff[];
   /** Where more may have changed than is known. */
-  readonly unkept: readonly (Unkept & { readonly session: SessionId })[];
+  readonly unkept: readonly (UnknownFileChange & { readonly session: SessionId })[];
 }
 
 /** Larger files are named, and not compared. */

@@ -14,7 +14,7 @@ import { checkOptions, SkeinError } from "../../core/error.ts";
 import { readEvent } from "../../core/event.ts";
 import { quote, type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
-import type { Part } from "../../core/context/part.ts";
+import type { ContextPart } from "../../core/context/part.ts";
 import { clip, subtract, type Ranges } from "../../core/range.ts";
 import { transcriptRanges, type State } from "../../core/state.ts";
 import { ancestry, ownerOf, sharedSeq, type Ancestor } from "../read/ancestry.ts";
@@ -41,7 +41,7 @@ export interface DiffOptions {
 }
 
 /** Something that was said on one side only. */
-export interface Said {
+export interface TranscriptEntry {
   readonly seq: number;
   readonly at: number;
   readonly type: string;
@@ -50,13 +50,13 @@ export interface Said {
 }
 
 export interface DiffContextPart {
-  readonly part: Part;
+  readonly part: ContextPart;
   readonly digest: string;
   readonly why: string;
   readonly tokens: number;
 }
 
-export interface Diff {
+export interface SessionDiff {
   readonly from: { readonly session: SessionId; readonly seq: number };
   readonly to: { readonly session: SessionId; readonly seq: number };
   /** The last position up to which both are one log; null when they have nothing in common. */
@@ -65,8 +65,8 @@ export interface Diff {
   readonly state?: readonly FieldChange[];
   readonly items?: readonly ItemChange[];
   readonly transcript?: {
-    readonly removed: readonly Said[];
-    readonly added: readonly Said[];
+    readonly removed: readonly TranscriptEntry[];
+    readonly added: readonly TranscriptEntry[];
     /** True when there is more than is shown. */
     readonly isCut: boolean;
   };
@@ -93,7 +93,7 @@ export async function diffPlaces(
   session: SessionId,
   places: { readonly from: DiffPlace; readonly to: DiffPlace | undefined },
   options: DiffOptions,
-): Promise<Diff> {
+): Promise<SessionDiff> {
   const only = aspectsOf(options);
   const from = await sideAt(deps, session, places.from);
   const to = await sideAt(deps, session, places.to ?? { session });
@@ -113,7 +113,7 @@ export async function diffPlaces(
   };
 }
 
-const placeOf = ({ session, state }: Side): Diff["from"] => ({ session, seq: state.seq });
+const placeOf = ({ session, state }: Side): SessionDiff["from"] => ({ session, seq: state.seq });
 
 /** Within one session, the position is its own, though the record may be an ancestor's. */
 const commonOf = (from: Side, to: Side, seq: number): Ancestor =>
@@ -179,7 +179,7 @@ async function diffTranscript(
   from: Side,
   to: Side,
   commonSeq: number,
-): Promise<NonNullable<Diff["transcript"]>> {
+): Promise<NonNullable<SessionDiff["transcript"]>> {
   const [was, is] = [transcriptRanges(from.state.mind), transcriptRanges(to.state.mind)];
   const removed = await readSaid(deps, from.session, subtract(was, clip(is, commonSeq)));
   const added = await readSaid(deps, to.session, subtract(is, clip(was, commonSeq)));
@@ -221,8 +221,12 @@ function blocksText({ blocks }: Fields): string {
 const saidCharsMax = 4_000;
 
 /** At most one more than is shown, so that it is known whether there is more. */
-async function readSaid({ store }: Deps, session: SessionId, ranges: Ranges): Promise<readonly Said[]> {
-  const said: Said[] = [];
+async function readSaid(
+  { store }: Deps,
+  session: SessionId,
+  ranges: Ranges,
+): Promise<readonly TranscriptEntry[]> {
+  const said: TranscriptEntry[] = [];
   const types = Object.keys(words);
   for (const [first, toSeq] of ranges) {
     for (let fromSeq = first; fromSeq <= toSeq && said.length <= limit.diffSaidMax;) {
@@ -244,7 +248,7 @@ async function readSaid({ store }: Deps, session: SessionId, ranges: Ranges): Pr
   return said;
 }
 
-async function diffContext(deps: Deps, from: Side, to: Side): Promise<NonNullable<Diff["context"]>> {
+async function diffContext(deps: Deps, from: Side, to: Side): Promise<NonNullable<SessionDiff["context"]>> {
   const was = await showContext(deps, from.session, { atSeq: from.state.seq });
   const is = await showContext(deps, to.session, { atSeq: to.state.seq });
   const digestsOf = ({ parts }: RenderedContext): readonly string[] =>

@@ -2,7 +2,7 @@
 import { checkOptions, SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
-import type { Resolution } from "../../core/branch/merge.ts";
+import type { MergeResolution } from "../../core/branch/merge.ts";
 import type { MergeConflict } from "./merge.ts";
 
 type Take = "ours" | "theirs" | "both";
@@ -21,7 +21,7 @@ export type MergeAnswer =
 
 const hint = '"ours", "theirs", "both" or { value }; with a reason { take: "ours", because: "…" }';
 
-export function parseResolution(conflict: MergeConflict, answer: unknown): Resolution {
+export function parseResolution(conflict: MergeConflict, answer: unknown): MergeResolution {
   const where = `merge: ${conflict.name}`;
   const given = typeof answer === "string" ? { take: answer } : answer;
   if (typeof given !== "object" || given === null)
@@ -52,7 +52,7 @@ export function parseResolution(conflict: MergeConflict, answer: unknown): Resol
   return { take, ...reason };
 }
 
-function valueOf({ name, kind }: MergeConflict, given: object): Resolution & { readonly take: "value" } {
+function valueOf({ name, kind }: MergeConflict, given: object): MergeResolution & { readonly take: "value" } {
   const { value, status } = given as { readonly value?: unknown; readonly status?: unknown };
   if (value === undefined) throw new SkeinError("invalid", `merge: ${name}: the value is missing`, { hint });
   if (status === undefined) return { take: "value", value };

@@ -11,8 +11,8 @@ import { quote, type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { mayIn, wayOut } from "../../core/session/lifecycle.ts";
 import { resolve, takeTheirs } from "../../core/branch/merge.ts";
-import type { MergeItem, MergeWrite, Resolution, Triple } from "../../core/branch/merge.ts";
-import { mergeSummary, type Settled } from "../../core/branch/merge-summary.ts";
+import type { MergeItem, MergeWrite, MergeResolution, Triple } from "../../core/branch/merge.ts";
+import { mergeSummary, type ResolvedConflict } from "../../core/branch/merge-summary.ts";
 import { readContent } from "../read/content.ts";
 import { findSession } from "../read/find.ts";
 import { findRetraction, lastAnswers, planMerge, readParty, type Party, type Plan } from "./merge-plan.ts";
@@ -78,7 +78,7 @@ export interface MergeReport {
   readonly left: readonly string[];
   readonly conflicts: readonly MergeConflict[];
   /** Conflicts that were resolved, with what came of them. */
-  readonly resolved: readonly Settled[];
+  readonly resolved: readonly ResolvedConflict[];
   /** What this session is told; null when there is nothing to tell. */
   readonly summary: string | null;
   /** Where `session.merged` stands; null when nothing was written. */
@@ -133,14 +133,14 @@ interface Work {
   readonly options: MergeOptions;
   readonly theirs: Party;
   /** What was answered, so that nobody is asked the same twice. */
-  readonly answers: Map<string, Resolution>;
+  readonly answers: Map<string, MergeResolution>;
   /** What has come in already, of a merge that takes more than one append. */
   readonly taken: MergeWrite[];
-  readonly settled: Map<string, Settled>;
+  readonly settled: Map<string, ResolvedConflict>;
 }
 
 interface Answered {
-  readonly settled: readonly Settled[];
+  readonly settled: readonly ResolvedConflict[];
   readonly open: readonly MergeConflict[];
 }
 
@@ -157,7 +157,7 @@ async function settleConflicts(deps: Deps, work: Work, ours: Party, plan: Plan):
   for (const triple of plan.conflicts) shown.push(await showConflict(deps, ours, work.theirs, triple));
   const { resolve: given = {} } = work.options;
   if (typeof given !== "function") checkNames(given, shown);
-  const settled: Settled[] = [];
+  const settled: ResolvedConflict[] = [];
   const open: MergeConflict[] = [];
   const names = new Set([...ours.state.mind.items.keys(), ...plan.taken.map(({ name }) => name)]);
   for (const [place, triple] of plan.conflicts.entries()) {
@@ -178,7 +178,10 @@ async function settleConflicts(deps: Deps, work: Work, ours: Party, plan: Plan):
   return { settled, open };
 }
 
-async function ask({ options, answers }: Work, conflict: MergeConflict): Promise<Resolution | undefined> {
+async function ask(
+  { options, answers }: Work,
+  conflict: MergeConflict,
+): Promise<MergeResolution | undefined> {
   const { resolve: given = {} } = options;
   const question = JSON.stringify([conflict.name, conflict.ours.seq, conflict.theirs.seq]);
   const known = answers.get(question);
@@ -294,7 +297,7 @@ async function write(
   { session, state }: Party,
   report: MergeReport,
 ): Promise<number | null> {
-  const pending: { readonly write: MergeWrite; readonly settled: Settled | null }[] = [
+  const pending: { readonly write: MergeWrite; readonly settled: ResolvedConflict | null }[] = [
     ...report.taken.slice(work.taken.length).map((one) => ({ write: one, settled: null })),
     ...report.resolved
       .filter(({ name }) => !work.settled.has(name))

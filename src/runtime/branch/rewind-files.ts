@@ -13,19 +13,19 @@ import { mayIn, wayOut } from "../../core/session/lifecycle.ts";
 import type { FilePut } from "../../tool/port.ts";
 import { changedBefore } from "../log/request-scope.ts";
 import { assertReviewed } from "../govern/review.ts";
-import { fileConflict, filesOf, putsOf, readChanges, type Unkept } from "../read/file-versions.ts";
+import { fileConflict, filesOf, putsOf, readChanges, type UnknownFileChange } from "../read/file-versions.ts";
 import { headOf } from "../read/position.ts";
 import type { Deps } from "../deps.ts";
 import { isFree } from "../read/lease-status.ts";
 import { readBindings } from "../read/bindings.ts";
-import type { Written } from "../log/append-result.ts";
+import type { AppendResult } from "../log/append-result.ts";
 import { fileBlobs } from "../log/file-blobs.ts";
 
 /** What became of files. */
 export interface FilesRestored {
   /** Absolute paths of all that is as it was again. */
   readonly restored: readonly string[];
-  readonly unkept: readonly Unkept[];
+  readonly unkept: readonly UnknownFileChange[];
 }
 
 export interface RewindOptions {
@@ -36,7 +36,7 @@ export interface RewindOptions {
   readonly files?: boolean;
 }
 
-export interface Rewound extends Written {
+export interface RewindResult extends AppendResult {
   /** With `files`: what became of them. */
   readonly files?: FilesRestored;
 }
@@ -49,7 +49,7 @@ export async function rewindFiles(
   session: SessionId,
   toSeq: number,
   options: Omit<RewindOptions, "files">,
-): Promise<Rewound> {
+): Promise<RewindResult> {
   const { writer, actor } = deps;
   // Files that were changed since the first time are not put back by the second.
   const before = await changedBefore(deps, session);
@@ -94,7 +94,7 @@ async function putBack(
 ): Promise<{
   readonly puts: readonly FilePut[];
   readonly changed: readonly TreeChange[];
-  readonly unkept: readonly Unkept[];
+  readonly unkept: readonly UnknownFileChange[];
 }> {
   const state = await deps.writer.current(session);
   assertReviewed(session, state);

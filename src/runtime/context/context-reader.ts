@@ -9,9 +9,9 @@ import { share } from "../../core/context/text.ts";
 import { transcriptTypes } from "../../core/context/transcript.ts";
 import type { Taken } from "../../core/command/turn.ts";
 import { SkeinError } from "../../core/error.ts";
-import type { EventOf, SessionEvent } from "../../core/event.ts";
+import type { EventOf, SessionLogEvent } from "../../core/event.ts";
 import type { SessionId } from "../../core/ids.ts";
-import type { Part, Settings } from "../../core/context/part.ts";
+import type { ContextPart, Settings } from "../../core/context/part.ts";
 import { subtract, type Ranges } from "../../core/range.ts";
 import type { Overlay, State } from "../../core/state.ts";
 import { makeWhole } from "../read/content.ts";
@@ -19,7 +19,7 @@ import { nextTaken } from "../read/inbox.ts";
 import { type ContextWorld, freshen, readOne, readRange, understand } from "../read/event-cache.ts";
 
 export interface Context {
-  readonly parts: readonly Part[];
+  readonly parts: readonly ContextPart[];
   /** One a part. */
   readonly reasons: readonly PartReason[];
   readonly digest: string;
@@ -154,7 +154,7 @@ async function gather(deps: ContextWorld, session: SessionId, wanted: Wanted): P
   const { state, settings, taken, uncompacted, whole, toSeq } = wanted;
   const { mind, standing } = state;
   const boundary = boundaryOf(wanted);
-  const events = new Map<number, SessionEvent>();
+  const events = new Map<number, SessionLogEvent>();
   const add = whole ? makeWhole(session) : () => undefined;
   const fetch = async (seqs: readonly number[]): Promise<void> => {
     for (const seq of new Set(seqs)) {
@@ -177,7 +177,7 @@ async function gather(deps: ContextWorld, session: SessionId, wanted: Wanted): P
     ...(boundary === null ? [] : [boundary.seq, objectiveSeq, ...itemSeqs(boundary)]),
   ]);
   const isPruned = pruning({ state, events, uncompacted });
-  const transcript: SessionEvent[] = [];
+  const transcript: SessionLogEvent[] = [];
   const fromSeq = (boundary?.toSeq ?? 0) + 1;
   const key = JSON.stringify([fromSeq, prunes.map(({ seq }) => seq), uncompacted, mind.lost]);
   const window = { fromSeq, toSeq, key, lost: mind.lost, add };
@@ -199,16 +199,16 @@ async function readWindow(
     readonly key: string;
     readonly lost: Ranges;
     /** Told of what is shown in any case: an input is only once it is taken. */
-    readonly add: (event: SessionEvent) => void;
+    readonly add: (event: SessionLogEvent) => void;
   },
   isPruned: (seq: number) => boolean,
-): Promise<readonly SessionEvent[]> {
+): Promise<readonly SessionLogEvent[]> {
   const { toSeq, key, lost, add } = wanted;
   const last = cache?.window(session);
   const forgotten = cache?.forgotten();
   const known = last?.key === key && last.toSeq <= toSeq ? last : null;
   const events = [...(known?.events ?? [])];
-  const count = (event: SessionEvent): void => {
+  const count = (event: SessionLogEvent): void => {
     if (!isInput(event)) add(event);
   };
   events.forEach(count);
@@ -223,12 +223,13 @@ async function readWindow(
   return events;
 }
 
-const isInput = ({ type }: SessionEvent): boolean => type === "input.received" || type === "message.received";
+const isInput = ({ type }: SessionLogEvent): boolean =>
+  type === "input.received" || type === "message.received";
 
 const itemSeqs = ({ items }: Overlay): readonly number[] =>
   items.size > share.itemsMax ? [] : [...items.values()].map(({ seq }) => seq);
 
-function takenBy(event: SessionEvent): readonly number[] {
+function takenBy(event: SessionLogEvent): readonly number[] {
   const takes = event.type === "turn.started" || event.type === "model.requested";
   return takes ? event.body.inputs.map(([seq]) => seq) : [];
 }

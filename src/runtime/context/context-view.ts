@@ -2,7 +2,7 @@
 import { agentRules } from "../../core/workspace/agent.ts";
 import type { PartReason } from "../../core/context/source.ts";
 import type { SessionId } from "../../core/ids.ts";
-import type { Part, Settings } from "../../core/context/part.ts";
+import type { ContextPart, Settings } from "../../core/context/part.ts";
 import { estimateError } from "../../core/context/token-count.ts";
 import { zoneTokens, type ZoneTokens } from "../../core/context/zone.ts";
 import { readContext } from "./context-reader.ts";
@@ -11,7 +11,7 @@ import { agentOf } from "../workspace/session-agent.ts";
 import { modelOf, settingsFor } from "./model-settings.ts";
 
 export interface RenderedContext {
-  readonly parts: readonly Part[];
+  readonly parts: readonly ContextPart[];
   /** One a part: what it is, why it is there, where it comes from, and its tokens as counted here. */
   readonly reasons: readonly (PartReason & { readonly tokens: number })[];
   readonly digest: string;

@@ -4,7 +4,7 @@ import type { OpenOptions } from "../../core/command.ts";
 import { checkOptions, SkeinError } from "../../core/error.ts";
 import { quote, type LogId, type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
-import { statuses, type Status } from "../../core/session/lifecycle.ts";
+import { statuses, type SessionStatus } from "../../core/session/lifecycle.ts";
 import type { TriggerSpec } from "../../core/trigger/trigger.ts";
 import type { Page, StoreStats, WorkerRow } from "../../store/port.ts";
 import { requestDeps, madeBefore, newSessionId, type Asked } from "../log/request-scope.ts";
@@ -26,7 +26,7 @@ import type { PolicyEntry, SetPolicyOptions } from "../workspace/policies.ts";
 import type { Approval } from "../workspace/approvals.ts";
 import type { RetainOptions, RetainReport } from "../govern/retain.ts";
 import { dropSessions } from "../govern/retain-drop.ts";
-import { catchUp, search, type Hit, type Progress } from "../read/projection.ts";
+import { catchUp, search, type SearchHit, type IndexProgress } from "../read/projection.ts";
 import { rebuild, type RebuildReport } from "../govern/rebuild.ts";
 import type { ScanOptions, ScanReport } from "../govern/scan.ts";
 import { carriedAgain, prepareCarried } from "../branch/bootstrap.ts";
@@ -36,7 +36,7 @@ import type { CostOptions, CostRow } from "../read/cost.ts";
 import { forget, listMemory, remember } from "../workspace/memory.ts";
 import type {
   ForgetOptions,
-  Forgotten,
+  ForgetResult,
   MemoryEntry,
   MemoryOptions,
   RememberOptions,
@@ -48,8 +48,8 @@ import { keepBytes } from "../log/redact.ts";
 import type { Deps } from "../deps.ts";
 import { checkActor } from "../log/seal.ts";
 import { Session } from "./session.ts";
-import { standingRows, type StandingRow } from "../read/session-list.ts";
-import type { AcceptOptions, Accepted, Anchor, AnchorOptions } from "../govern/anchor.ts";
+import { standingRows, type SessionSummary } from "../read/session-list.ts";
+import type { AcceptOptions, AcceptResult, Anchor, AnchorOptions } from "../govern/anchor.ts";
 import type { VerifyAllOptions, VerifyAllReport } from "../govern/verify-all.ts";
 import type { HookEntry, SetHookOptions } from "../workspace/webhooks.ts";
 import type { TokenHolder } from "../workspace/token-reader.ts";
@@ -57,16 +57,16 @@ import type { AddTokenOptions, IssuedToken, TokenEntry, TokensOptions } from "..
 import type { Plan } from "../../core/ticket.ts";
 import type { TicketsOptions } from "../tickets/tickets.ts";
 import type { TicketRow } from "../tickets/ticket-status.ts";
-import type { Template, TemplateOptions } from "../trigger/templates.ts";
+import type { TriggerTemplate, TemplateOptions } from "../trigger/templates.ts";
 import type { WebhookAnswer, WebhookCall } from "../trigger/webhook.ts";
-import type { WorkOptions, Worker } from "../worker/worker.ts";
+import type { WorkOptions, SessionWorker } from "../worker/worker.ts";
 import { writtenBefore } from "../log/workspace-log.ts";
 import { everyLog } from "../read/every-log.ts";
-import type { Written } from "../log/append-result.ts";
+import type { AppendResult } from "../log/append-result.ts";
 
 export interface SessionsOptions {
   readonly agent?: string;
-  readonly status?: Status | readonly Status[];
+  readonly status?: SessionStatus | readonly SessionStatus[];
   readonly labels?: Readonly<Record<string, string>>;
   /** Occurs in name or objective. */
   readonly text?: string;
@@ -78,11 +78,14 @@ export interface SessionsOptions {
 
 export class Engine implements AsyncDisposable {
   readonly #deps: Deps;
-  readonly #workers: Set<Worker>;
+  readonly #workers: Set<SessionWorker>;
   #closed: Promise<void> | null = null;
 
   /** `shared`: what another engine has open already; it closes that, and this one never does. */
-  constructor(options: EngineOptions, shared?: { readonly deps: Deps; readonly workers: Set<Worker> }) {
+  constructor(
+    options: EngineOptions,
+    shared?: { readonly deps: Deps; readonly workers: Set<SessionWorker> },
+  ) {
     this.#deps = shared?.deps ?? makeDeps(options);
     this.#workers = shared?.workers ?? new Set();
     if (shared !== undefined) this.#closed = Promise.resolve();
@@ -129,7 +132,7 @@ export class Engine implements AsyncDisposable {
   }
 
   /** Sessions and how they stand, the most recently active first, in pages. */
-  async sessions(options: SessionsOptions = {}): Promise<Page<StandingRow>> {
+  async sessions(options: SessionsOptions = {}): Promise<Page<SessionSummary>> {
     const known = ["agent", "status", "labels", "text", "activeSince", "activeBefore", "limit", "cursor"];
     checkOptions("sessions", options, known);
     const { status, limit: count = 50, cursor, ...rest } = options;
@@ -186,7 +189,7 @@ export class Engine implements AsyncDisposable {
    * Ends it for all sessions that are opened later; those that carry it keep it. With `erase`, the contents
    * of all its versions go for good, also when it was forgotten before.
    */
-  async forget(options: ForgetOptions): Promise<Forgotten> {
+  async forget(options: ForgetOptions): Promise<ForgetResult> {
     checkOptions("forget", options, ["scope", "owner", "kind", "key", "reason", "erase"]);
     if (options.erase !== true) return forget(this.#deps, options);
     return (await import("../govern/erase-memory.ts")).forgetForGood(this.#deps, options);
@@ -202,8 +205,8 @@ export class Engine implements AsyncDisposable {
   /** Full-text search over everything that was said. */
   async search(
     text: string,
-    options: { readonly session?: string; readonly limit?: number; readonly progress?: Progress } = {},
-  ): Promise<Hit[]> {
+    options: { readonly session?: string; readonly limit?: number; readonly progress?: IndexProgress } = {},
+  ): Promise<SearchHit[]> {
     checkOptions("search", options, ["session", "limit", "progress"]);
     if (typeof text !== "string") throw new SkeinError("invalid", `search: ${quote(text)} is no text`);
     const { store, states } = this.#deps;
@@ -218,7 +221,7 @@ export class Engine implements AsyncDisposable {
   /** One read-only SELECT over the views in docs/views.md. */
   async query(
     sql: string,
-    options: { readonly progress?: Progress; readonly signal?: AbortSignal } = {},
+    options: { readonly progress?: IndexProgress; readonly signal?: AbortSignal } = {},
   ): Promise<{ readonly columns: readonly string[]; readonly rows: readonly (readonly unknown[])[] }> {
     checkOptions("query", options, ["progress", "signal"]);
     if (typeof sql !== "string" || sql.trim() === "" || sql.length > limit.queryCharsMax) {
@@ -262,7 +265,7 @@ export class Engine implements AsyncDisposable {
   }
 
   /** Accepts the logs as they are, after a restore that was meant: verify reports them no more. */
-  async acceptAnchor(options: AcceptOptions): Promise<Accepted> {
+  async acceptAnchor(options: AcceptOptions): Promise<AcceptResult> {
     return (await import("../govern/anchor.ts")).acceptHeads(this.#deps, options);
   }
 
@@ -296,7 +299,7 @@ export class Engine implements AsyncDisposable {
     to: string,
     message: unknown,
     options: { readonly topic?: string; readonly key?: string } = {},
-  ): Promise<Written> {
+  ): Promise<AppendResult> {
     checkOptions("send", options, ["topic", "key"]);
     return (await import("../message/send.ts")).sendInput(this.#deps, await this.#find(to), message, options);
   }
@@ -308,7 +311,7 @@ export class Engine implements AsyncDisposable {
   }
 
   /** Forgets everything derived and makes it again from the logs. */
-  async rebuild(options: { readonly progress?: Progress } = {}): Promise<RebuildReport> {
+  async rebuild(options: { readonly progress?: IndexProgress } = {}): Promise<RebuildReport> {
     checkOptions("rebuild", options, ["progress"]);
     return rebuild(this.#deps, everyLog(this.#deps.store), options.progress);
   }
@@ -408,7 +411,7 @@ export class Engine implements AsyncDisposable {
   }
 
   /** Works: runs sessions that have something to do, side by side, and does what time brings about. */
-  async work(options: WorkOptions = {}): Promise<Worker> {
+  async work(options: WorkOptions = {}): Promise<SessionWorker> {
     checkOptions("work", options, ["concurrency", "limits", "name", "leaseMs", "only", "tell"]);
     const { startWork } = await import("../worker/start-work.ts");
     const worker = startWork(this.#deps, options);
@@ -424,7 +427,7 @@ export class Engine implements AsyncDisposable {
     name: string,
     spec: TriggerSpec,
     options: TemplateOptions,
-  ): Promise<Template & { readonly token?: string }> {
+  ): Promise<TriggerTemplate & { readonly token?: string }> {
     checkOptions("trigger", options, ["open", "missed"]);
     const { setTemplate } = await import("../trigger/templates.ts");
     const { template, token } = await setTemplate(this.#deps, name, spec, options);
@@ -437,7 +440,7 @@ export class Engine implements AsyncDisposable {
   }
 
   /** The templates of the workspace, by name. */
-  async triggers(): Promise<Template[]> {
+  async triggers(): Promise<TriggerTemplate[]> {
     return (await import("../trigger/templates.ts")).listTemplates(this.#deps);
   }
 

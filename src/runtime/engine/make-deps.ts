@@ -9,7 +9,7 @@ import type { Deps, LateCalls, OpenStore } from "../deps.ts";
 import { makeLive } from "../turn/live.ts";
 import { makeMemoryReader } from "../workspace/memory.ts";
 import { memoryBeside } from "../workspace/memory-follow.ts";
-import { openRedactor, type Secrets } from "../log/redact.ts";
+import { openRedactor, type SecretsOptions } from "../log/redact.ts";
 import { makeRuns } from "../turn/active-runs.ts";
 import { makeStateReader } from "../read/state-reader.ts";
 import { makeTokenReader } from "../workspace/token-reader.ts";
@@ -32,7 +32,7 @@ export interface EngineOptions {
   readonly models?: () => Promise<Models>;
   readonly tools?: () => Promise<ToolSource>;
   /** Values that never reach the store, by their names; and whether to take out what only looks like one. */
-  readonly secrets?: Secrets;
+  readonly secrets?: SecretsOptions;
   /** The key that lists of heads are signed with; read whenever one is made. */
   readonly signer?: () => Signer | null;
   /** Opens another store, for sessions that move there by its place, and for messages. */

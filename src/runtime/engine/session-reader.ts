@@ -8,12 +8,12 @@ import type { Head } from "../../store/port.ts";
 import type { Deps } from "../deps.ts";
 import { showContext, type RenderedContext } from "../context/context-view.ts";
 import { listTools, type OfferedTool } from "../turn/run-context.ts";
-import type { Diff, DiffOptions, DiffPlace } from "../branch/diff.ts";
-import { readEvents, type Event, type EventsOptions } from "../read/event-reader.ts";
+import type { SessionDiff, DiffOptions, DiffPlace } from "../branch/diff.ts";
+import { readEvents, type SessionEvent, type EventsOptions } from "../read/event-reader.ts";
 import type { Lineage } from "../read/lineage.ts";
 import { headOf, positionIn } from "../read/position.ts";
-import { readItems, type Item } from "../read/projection.ts";
-import type { Replayed, ReplayOptions } from "../replay/replay.ts";
+import { readItems, type SessionItem } from "../read/projection.ts";
+import type { ReplayResult, ReplayOptions } from "../replay/replay.ts";
 import { type StateView, viewState } from "../read/state-view.ts";
 import { verifyLog, type VerifyOptions, type VerifyReport } from "../govern/verify.ts";
 import { makeReadSaid } from "../read/event-cache.ts";
@@ -42,13 +42,13 @@ export class SessionReader {
   }
 
   /** The durable tier, with values. */
-  async items(options: { readonly atSeq?: number } = {}): Promise<Item[]> {
+  async items(options: { readonly atSeq?: number } = {}): Promise<SessionItem[]> {
     const state = await this.fold(options);
     return readItems(this.#deps.store, this.id, state, await makeReadSaid(this.#deps, this.id));
   }
 
   /** Events by position or time, to the end or on and on. */
-  events(options: EventsOptions = {}): AsyncGenerator<Event> {
+  events(options: EventsOptions = {}): AsyncGenerator<SessionEvent> {
     const { store, writer } = this.#deps;
     return readEvents(store, this.id, options, writer.setBack);
   }
@@ -90,12 +90,12 @@ export class SessionReader {
   }
 
   /** What differs between two positions of it, or from another session; by default to how it is now. */
-  async diff(from: DiffPlace, to?: DiffPlace, options: DiffOptions = {}): Promise<Diff> {
+  async diff(from: DiffPlace, to?: DiffPlace, options: DiffOptions = {}): Promise<SessionDiff> {
     return (await import("../branch/diff.ts")).diffPlaces(this.#deps, this.id, { from, to }, options);
   }
 
   /** Computes every hash of the log again; or runs again from a position, in a fork, and compares. */
-  async replay<O extends ReplayOptions = ReplayOptions>(options?: O): Promise<Replayed<O>> {
+  async replay<O extends ReplayOptions = ReplayOptions>(options?: O): Promise<ReplayResult<O>> {
     return (await import("../replay/replay.ts")).replaySession(this.#deps, this.id, options);
   }
 

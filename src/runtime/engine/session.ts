@@ -13,19 +13,19 @@ import { quote, type SessionId } from "../../core/ids.ts";
 import type { State } from "../../core/state.ts";
 import type { TriggerSpec } from "../../core/trigger/trigger.ts";
 import type { Head } from "../../store/port.ts";
-import { followRun, type Heard } from "../turn/ask.ts";
+import { followRun, type SessionUpdate } from "../turn/ask.ts";
 import type { CarryOver } from "../branch/carry-over.ts";
-import type { CancelledTree } from "../branch/children.ts";
+import type { CancelTreeResult } from "../branch/children.ts";
 import type { ClearOptions } from "../branch/clear.ts";
-import type { Compressed, Strategy } from "../turn/compress.ts";
-import { type Contract, declareContract, readContracts } from "../message/contract.ts";
+import type { CompressResult, CompressStrategy } from "../turn/compress.ts";
+import { type MessageContract, declareContract, readContracts } from "../message/contract.ts";
 import { takeDrive, type Drive, type DriveOptions } from "../turn/drive.ts";
 import type { Deps } from "../deps.ts";
 import type { EraseOptions, EraseReport } from "../govern/erase.ts";
 import { forkSession, type ForkPlace } from "../branch/fork.ts";
 import { guardedGrant } from "../govern/rules.ts";
 import type { Handoff, HandoffOptions } from "../branch/handoff.ts";
-import { takeLease, type Lease } from "../turn/lease.ts";
+import { takeLease, type SessionLease } from "../turn/lease.ts";
 import { promoteItem, type MemoryEntry, type PromoteOptions } from "../workspace/memory.ts";
 import type { MergeOptions, MergeReport } from "../branch/merge.ts";
 import type { MigrateOptions, MigrateReport } from "../transfer/migrate.ts";
@@ -44,17 +44,17 @@ import {
 } from "../options.ts";
 import { headOf, positionIn, resolvePlace } from "../read/position.ts";
 import { checkBound } from "../log/redact.ts";
-import type { RewindOptions, Rewound } from "../branch/rewind-files.ts";
-import type { Ran, RunOptions } from "../turn/runner.ts";
-import { sendMessage, type SendOptions, type Sent } from "../message/send.ts";
+import type { RewindOptions, RewindResult } from "../branch/rewind-files.ts";
+import type { RunResult, RunOptions } from "../turn/runner.ts";
+import { sendMessage, type SendOptions, type SendResult } from "../message/send.ts";
 import { SessionReader } from "./session-reader.ts";
-import type { Trigger, TriggerOptions } from "../trigger/triggers.ts";
-import { View } from "./view.ts";
+import type { SessionTrigger, TriggerOptions } from "../trigger/triggers.ts";
+import { SessionView } from "./view.ts";
 import type { Build, Change, ChangeOptions } from "../log/writer.ts";
 import { isFree } from "../read/lease-status.ts";
 import { agentOf } from "../workspace/session-agent.ts";
 import { modelOf } from "../context/model-settings.ts";
-import type { Written } from "../log/append-result.ts";
+import type { AppendResult } from "../log/append-result.ts";
 
 interface Because {
   readonly because?: string;
@@ -76,7 +76,7 @@ export class Session extends SessionReader {
   async append(
     records: string | AppendRecord | readonly AppendRecord[],
     options: WriteOptions & { readonly expect?: { readonly seq: number } } = {},
-  ): Promise<Written> {
+  ): Promise<AppendResult> {
     checkOptions("append", options, ["key", "expect"]);
     if (options.expect !== undefined && !Number.isInteger(options.expect.seq)) {
       throw new SkeinError("invalid", "append: expect names no position", { hint: "give { seq: 12 }" });
@@ -93,14 +93,14 @@ export class Session extends SessionReader {
     key: string,
     value: unknown,
     options: WriteOptions & Because & { readonly status?: "open" | "done" | "dropped" } = {},
-  ): Promise<Written> {
+  ): Promise<AppendResult> {
     checkNamed("record", kind, key);
     checkOptions("record", options, ["key", "because", "status"]);
     const { key: once, ...rest } = options;
     return written(await this.#change({ do: "record", kind, key, value, ...rest }, { key: once }));
   }
 
-  async retract(kind: ItemKind, key: string, options: Because = {}): Promise<Written> {
+  async retract(kind: ItemKind, key: string, options: Because = {}): Promise<AppendResult> {
     checkNamed("retract", kind, key);
     checkOptions("retract", options, ["because"]);
     return written(await this.#change({ do: "retract", kind, key, ...options }));
@@ -114,7 +114,7 @@ export class Session extends SessionReader {
   }
 
   /** Working memory that rewinds with the session. Without a value the key is removed. */
-  async scratch(key: string, value?: unknown): Promise<Written> {
+  async scratch(key: string, value?: unknown): Promise<AppendResult> {
     return written(await this.#change({ do: "scratch", key, value }));
   }
 
@@ -122,14 +122,14 @@ export class Session extends SessionReader {
   async save(
     name: string,
     options: { readonly atSeq?: number; readonly note?: string } = {},
-  ): Promise<Written> {
+  ): Promise<AppendResult> {
     checkOptions("save", options, ["atSeq", "note"]);
     return written(await this.#change({ do: "save", name, ...options }));
   }
 
   /** A read-only handle at a checkpoint's name or a position. */
-  async load(place: string | number): Promise<View> {
-    return new View(this, await this.#resolve(place));
+  async load(place: string | number): Promise<SessionView> {
+    return new SessionView(this, await this.#resolve(place));
   }
 
   /**
@@ -147,7 +147,7 @@ export class Session extends SessionReader {
    * Goes on with the mind of an earlier position. What was appended since stays in the log. With `files`,
    * what tools made of files since is undone: all of it, or nothing of all this and a `conflict`.
    */
-  async rewind(place: string | number, options: RewindOptions = {}): Promise<Rewound> {
+  async rewind(place: string | number, options: RewindOptions = {}): Promise<RewindResult> {
     checkOptions("rewind", options, ["requeue", "reason", "files"]);
     const toSeq = await this.#resolve(place);
     const { files = false, ...rest } = options;
@@ -180,17 +180,17 @@ export class Session extends SessionReader {
     name: string,
     value: number,
     options: Because & { readonly seq?: number } = {},
-  ): Promise<Written> {
+  ): Promise<AppendResult> {
     checkOptions("score", options, ["seq", "because"]);
     return written(await this.#change({ do: "score", name, value, ...options }));
   }
 
   /** Nothing of the session is erased or deleted until the hold of this name is lifted. */
-  async hold(name: string, options: Reason = {}): Promise<Written> {
+  async hold(name: string, options: Reason = {}): Promise<AppendResult> {
     checkOptions("hold", options, ["reason"]);
     return written(await this.#change({ do: "hold", name, ...options }));
   }
-  async lift(name: string, options: Reason = {}): Promise<Written> {
+  async lift(name: string, options: Reason = {}): Promise<AppendResult> {
     checkOptions("lift", options, ["reason"]);
     return written(await this.#change({ do: "lift", name, ...options }));
   }
@@ -208,14 +208,14 @@ export class Session extends SessionReader {
     return (await import("../transfer/migrate.ts")).migrateSession(this.#deps, this.id, options);
   }
 
-  async rename(name: string): Promise<Written> {
+  async rename(name: string): Promise<AppendResult> {
     return written(await this.#change({ do: "rename", name }));
   }
 
   async label(
     set: Readonly<Record<string, string>>,
     options: { readonly remove?: readonly string[] } = {},
-  ): Promise<Written> {
+  ): Promise<AppendResult> {
     checkOptions("label", options, ["remove"]);
     if (typeof set !== "object" || set === null) {
       throw new SkeinError("invalid", `label: ${quote(set)} are no labels`, {
@@ -226,19 +226,19 @@ export class Session extends SessionReader {
     return written(await this.#change({ do: "label", set, ...options }));
   }
 
-  async prioritize(priority: number): Promise<Written> {
+  async prioritize(priority: number): Promise<AppendResult> {
     checkPriority("prioritize", priority);
     return written(await this.#change({ do: "prioritize", priority }));
   }
 
-  async activate(options: Reason = {}): Promise<Written> {
+  async activate(options: Reason = {}): Promise<AppendResult> {
     return this.#simple("activate", options);
   }
-  async suspend(options: Reason = {}): Promise<Written> {
+  async suspend(options: Reason = {}): Promise<AppendResult> {
     return this.#simple("suspend", options);
   }
   /** Ends the turn in progress, also in the middle of a stream or a tool, in whatever process it runs. */
-  async interrupt(options: Reason = {}): Promise<Written> {
+  async interrupt(options: Reason = {}): Promise<AppendResult> {
     checkOptions("interrupt", options, ["reason"]);
     const build = async (): Promise<Command> => {
       const lease = (await this.#head()).lease;
@@ -249,26 +249,26 @@ export class Session extends SessionReader {
   /** With `tree`, also the sessions that it opened or forked itself and that still live, deepest first. */
   async cancel(
     options: Reason & { readonly tree?: boolean } = {},
-  ): Promise<Written & Partial<CancelledTree>> {
+  ): Promise<AppendResult & Partial<CancelTreeResult>> {
     checkOptions("cancel", options, ["reason", "tree"]);
     const { tree = false, ...rest } = options;
     if (!tree) return this.#simple("cancel", rest);
     const { cancelTree } = await import("../branch/children.ts");
     const { writer, actor } = this.#deps;
-    let own: Written | null = null;
+    let own: AppendResult | null = null;
     const end = async (session: SessionId): Promise<void> => {
       const asked = session === this.id;
       const change = await writer.change(session, { do: "cancel", ...rest }, { actor, asked });
       if (session === this.id) own = written(change);
     };
     const done = await cancelTree(this.#deps, this.id, end);
-    return { ...(own as unknown as Written), ...done };
+    return { ...(own as unknown as AppendResult), ...done };
   }
-  async reopen(options: Reason = {}): Promise<Written> {
+  async reopen(options: Reason = {}): Promise<AppendResult> {
     return this.#simple("reopen", options);
   }
   /** Makes a closed session read-only and packs all of it. */
-  async archive(options: Reason = {}): Promise<Written> {
+  async archive(options: Reason = {}): Promise<AppendResult> {
     const done = await this.#simple("archive", options);
     await this.#deps.store.pack(this.id, done.headSeq);
     return done;
@@ -276,7 +276,7 @@ export class Session extends SessionReader {
 
   async close(
     options: Reason & { readonly outcome?: "completed" | "failed" | "expired" } = {},
-  ): Promise<Written> {
+  ): Promise<AppendResult> {
     checkOptions("close", options, ["outcome", "reason"]);
     if (options.outcome !== undefined && !["completed", "failed", "expired"].includes(options.outcome)) {
       throw new SkeinError("invalid", `close: there is no outcome ${quote(options.outcome)}`, {
@@ -289,7 +289,7 @@ export class Session extends SessionReader {
   /** Waits, until a time or until something wakes it; with `triggers`, until one of these fires. */
   async sleep(
     options: Reason & { readonly untilMs?: number; readonly triggers?: readonly string[] } = {},
-  ): Promise<Written> {
+  ): Promise<AppendResult> {
     checkOptions("sleep", options, ["untilMs", "triggers", "reason"]);
     checkTextLists("sleep", { triggers: options.triggers });
     const build = ({ standing }: State): Command => {
@@ -302,22 +302,22 @@ export class Session extends SessionReader {
     return written(await this.#change(build));
   }
 
-  async bind(binding: Binding): Promise<Written> {
+  async bind(binding: Binding): Promise<AppendResult> {
     checkBinding(binding);
     checkBound(this.#deps.world, binding);
     return written(await this.#change({ do: "bind", ...absolute(binding) }));
   }
 
-  async unbind(name: string): Promise<Written> {
+  async unbind(name: string): Promise<AppendResult> {
     return written(await this.#change({ do: "unbind", name }));
   }
 
-  async grant(permission: Permission): Promise<Written> {
+  async grant(permission: Permission): Promise<AppendResult> {
     checkOptions("grant", permission, ["tool", "effect", "rule", "name", "pattern", "reason"]);
     return written(await this.#change(guardedGrant(this.#deps, this.id, permission)));
   }
 
-  async budget(limits: Budget, options: Reason = {}): Promise<Written> {
+  async budget(limits: Budget, options: Reason = {}): Promise<AppendResult> {
     checkBudget(limits);
     checkOptions("budget", options, ["reason"]);
     return written(await this.#change({ do: "budget", limits, ...options }));
@@ -327,7 +327,7 @@ export class Session extends SessionReader {
   async input(
     input: string | readonly Block[],
     options: WriteOptions & { readonly mode?: "queue" | "steer" } = {},
-  ): Promise<Written> {
+  ): Promise<AppendResult> {
     checkOptions("input", options, ["key", "mode"]);
     const { key, mode } = options;
     const record = inputRecord(input, mode);
@@ -335,7 +335,10 @@ export class Session extends SessionReader {
   }
 
   /** An input, and all that comes of it: events, and live deltas. Breaking off the loop cancels nothing. */
-  async *ask(input: string | readonly Block[], options: AskOptions = {}): AsyncGenerator<Heard, Ran> {
+  async *ask(
+    input: string | readonly Block[],
+    options: AskOptions = {},
+  ): AsyncGenerator<SessionUpdate, RunResult> {
     checkOptions("ask", options, ["key", "mode", "signal"]);
     const { signal, ...rest } = options;
     await this.#ready();
@@ -349,13 +352,13 @@ export class Session extends SessionReader {
   }
 
   /** Runs the session until it is idle or stands still. Rejects with `conflict` if somebody else runs it. */
-  run(options: RunOptions = {}): Promise<Ran> {
+  run(options: RunOptions = {}): Promise<RunResult> {
     checkOptions("run", options, ["holder", "leaseMs", "signal"]);
     return this.#deps.runs.run(this.id, options);
   }
 
   /** Like `run`, and tells what happens from now on. */
-  async *watch(options: RunOptions = {}): AsyncGenerator<Heard, Ran> {
+  async *watch(options: RunOptions = {}): AsyncGenerator<SessionUpdate, RunResult> {
     checkOptions("watch", options, ["holder", "leaseMs", "signal"]);
     const { seq } = await this.#head();
     return yield* followRun(this.#deps, this.id, seq + 1, options);
@@ -368,7 +371,7 @@ export class Session extends SessionReader {
   }
 
   /** Answers what the session waits for: tool calls that want approval, or an outcome that is unknown. */
-  async answer(options: AnswerOptions): Promise<Written> {
+  async answer(options: AnswerOptions): Promise<AppendResult> {
     checkAnswer(options);
     const { answerChange } = await import("../govern/remember-answer.ts");
     const { build, also } = await answerChange(this.#deps, this.id, options);
@@ -377,8 +380,8 @@ export class Session extends SessionReader {
 
   /** Makes the context smaller: the transcript stays in the log. */
   async compress(
-    options: { readonly strategy?: Strategy; readonly instructions?: string } = {},
-  ): Promise<Compressed> {
+    options: { readonly strategy?: CompressStrategy; readonly instructions?: string } = {},
+  ): Promise<CompressResult> {
     checkOptions("compress", options, ["strategy", "instructions"]);
     const { compressSession } = await import("../turn/compress.ts");
     return compressSession(this.#deps, this.id, options);
@@ -395,17 +398,17 @@ export class Session extends SessionReader {
    * A message to another session's inbox, once in effect: a text, or a value that is sent as its JSON. A
    * reply goes to whoever asked; then the receiver may be null.
    */
-  async send(to: string | null, message: unknown, options: SendOptions = {}): Promise<Sent> {
+  async send(to: string | null, message: unknown, options: SendOptions = {}): Promise<SendResult> {
     return sendMessage(this.#deps, this.id, { ...options, to, value: message });
   }
 
   /** Declares what messages on a topic must look like, by a JSON Schema. `true` takes anything again. */
-  async contract(topic: string, schema: unknown): Promise<Written> {
+  async contract(topic: string, schema: unknown): Promise<AppendResult> {
     return written(await declareContract(this.#deps, this.id, topic, schema));
   }
 
   /** What it has declared, by topic. */
-  async contracts(): Promise<Contract[]> {
+  async contracts(): Promise<MessageContract[]> {
     return readContracts(this.#deps.store, this.id, await this.fold());
   }
 
@@ -417,7 +420,7 @@ export class Session extends SessionReader {
     name: string,
     spec: TriggerSpec,
     options: TriggerOptions = {},
-  ): Promise<Written & { readonly token?: string }> {
+  ): Promise<AppendResult & { readonly token?: string }> {
     checkOptions("trigger", options, ["missed"]);
     const { setTrigger } = await import("../trigger/triggers.ts");
     const { change, token } = await setTrigger(this.#deps, this.id, name, spec, options);
@@ -425,23 +428,23 @@ export class Session extends SessionReader {
   }
 
   /** What wakes it, by name. */
-  async triggers(): Promise<Trigger[]> {
+  async triggers(): Promise<SessionTrigger[]> {
     return (await import("../trigger/triggers.ts")).listTriggers(this.#deps, this.id);
   }
 
   /** Fires a trigger by hand: the session is told, and woken if it sleeps. */
-  async fire(name: string, options: { readonly text?: string } = {}): Promise<Written> {
+  async fire(name: string, options: { readonly text?: string } = {}): Promise<AppendResult> {
     checkOptions("fire", options, ["text"]);
     const { fireNow } = await import("../trigger/fire.ts");
     return written(await fireNow(this.#deps, this.id, name, options.text));
   }
 
-  async untrigger(name: string): Promise<Written> {
+  async untrigger(name: string): Promise<AppendResult> {
     return written(await this.#change({ do: "untrigger", name }));
   }
 
   /** Takes the right to run the session; refused while somebody else holds it. */
-  async lease(options: { readonly holder: string; readonly leaseMs?: number }): Promise<Lease> {
+  async lease(options: { readonly holder: string; readonly leaseMs?: number }): Promise<SessionLease> {
     checkOptions("lease", options, ["holder", "leaseMs"]);
     return takeLease(this.#deps, this.id, options);
   }
@@ -454,7 +457,7 @@ export class Session extends SessionReader {
     await modelOf(this.#deps, state.standing.model ?? agent?.model);
   }
 
-  async #simple(verb: SimpleVerb, options: Reason): Promise<Written> {
+  async #simple(verb: SimpleVerb, options: Reason): Promise<AppendResult> {
     checkOptions(verb, options, ["reason"]);
     return written(await this.#change({ do: verb, ...options }));
   }
@@ -482,7 +485,7 @@ interface Reason {
 }
 type SimpleVerb = "activate" | "suspend" | "cancel" | "reopen" | "archive";
 
-const written = ({ firstSeq, headSeq, duplicate }: Change): Written => ({
+const written = ({ firstSeq, headSeq, duplicate }: Change): AppendResult => ({
   seq: firstSeq,
   headSeq,
   duplicate,

@@ -1,13 +1,13 @@
 /** A read-only handle on a session at a position. */
 import type { ForkOptions } from "../../core/command.ts";
-import type { Event, EventsOptions } from "../read/event-reader.ts";
-import type { Item } from "../read/projection.ts";
+import type { SessionEvent, EventsOptions } from "../read/event-reader.ts";
+import type { SessionItem } from "../read/projection.ts";
 import type { Session } from "./session.ts";
 import type { StateView } from "../read/state-view.ts";
-import type { Written } from "../log/append-result.ts";
+import type { AppendResult } from "../log/append-result.ts";
 
 /** A session as it was at a position. Reads only; to go on from here, fork or rewind. */
-export class View {
+export class SessionView {
   readonly session: Session;
   readonly seq: number;
 
@@ -19,16 +19,16 @@ export class View {
   state(): Promise<StateView> {
     return this.session.state({ atSeq: this.seq });
   }
-  items(): Promise<Item[]> {
+  items(): Promise<SessionItem[]> {
     return this.session.items({ atSeq: this.seq });
   }
-  events(options: EventsOptions = {}): AsyncGenerator<Event> {
+  events(options: EventsOptions = {}): AsyncGenerator<SessionEvent> {
     return this.session.events({ ...options, toSeq: Math.min(this.seq, options.toSeq ?? this.seq) });
   }
   fork(options: ForkOptions = {}): Promise<Session> {
     return this.session.fork({ ...options, atSeq: this.seq });
   }
-  rewind(options: { readonly requeue?: boolean; readonly reason?: string } = {}): Promise<Written> {
+  rewind(options: { readonly requeue?: boolean; readonly reason?: string } = {}): Promise<AppendResult> {
     return this.session.rewind(this.seq, options);
   }
 }

@@ -214,14 +214,14 @@ export interface AcceptOptions {
   readonly anchor?: { readonly seq: number; readonly hash: string };
 }
 
-export interface Accepted {
+export interface AcceptResult {
   /** Logs that were shorter than listed, other, or gone; empty for a call repeated with its key. */
   readonly logs: readonly string[];
   readonly anchor: Anchor;
 }
 
 /** Accepts the logs as they are now, after a restore that was meant. All of them are listed anew. */
-export async function acceptHeads(deps: Deps, options: AcceptOptions): Promise<Accepted> {
+export async function acceptHeads(deps: Deps, options: AcceptOptions): Promise<AcceptResult> {
   checkOptions("acceptAnchor", options, ["reason", "anchor"]);
   const { reason, anchor } = options;
   if (typeof reason !== "string" || reason.trim() === "" || reason.length > limit.reasonCharsMax) {

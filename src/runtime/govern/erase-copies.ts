@@ -11,7 +11,7 @@ import type { Deps } from "../deps.ts";
 import { contentOf, readContent } from "../read/content.ts";
 import type { Family } from "./erase-family.ts";
 import { pages, type Gone } from "./erase-survey.ts";
-import type { Progress } from "../read/projection.ts";
+import type { IndexProgress } from "../read/projection.ts";
 import { everyLog } from "../read/every-log.ts";
 import type { EraseCopy } from "../workspace/memory.ts";
 
@@ -31,7 +31,7 @@ export interface CopyOptions {
   readonly finds: ((record: StoredRecord) => Promise<boolean>) | undefined;
   /** Whether a body does. */
   readonly findsInBody?: ((record: StoredRecord) => boolean) | undefined;
-  readonly progress: Progress | undefined;
+  readonly progress: IndexProgress | undefined;
 }
 
 /** A record that may be a copy: of positions of another log, of a message, or because it holds the text. */

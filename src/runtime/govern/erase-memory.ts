@@ -15,10 +15,16 @@ import { readFamily } from "./erase-family.ts";
 import { scrubIfDue } from "./erase-scrub.ts";
 import { bytesOf, pages, survey, type Gone } from "./erase-survey.ts";
 import { eraseTarget } from "./erase-write.ts";
-import { type EraseCopy, forget, type ForgetOptions, type Forgotten, nameOf } from "../workspace/memory.ts";
+import {
+  type EraseCopy,
+  forget,
+  type ForgetOptions,
+  type ForgetResult,
+  nameOf,
+} from "../workspace/memory.ts";
 import { writtenBefore } from "../log/workspace-log.ts";
 
-export async function forgetForGood(deps: Deps, options: ForgetOptions): Promise<Forgotten> {
+export async function forgetForGood(deps: Deps, options: ForgetOptions): Promise<ForgetResult> {
   const name = nameOf("forget", deps, options);
   const done = await writtenBefore(deps);
   // Asked again under its key, it finishes; what was remembered since is something else.
@@ -46,7 +52,7 @@ export async function forgetForGood(deps: Deps, options: ForgetOptions): Promise
   const [last] = await store.read(store.workspace, place);
   if (last === undefined) throw new Error("invariant: a version is where it was found");
   const { seq, at, actor } = last;
-  const { origin = null, by = null } = JSON.parse(last.body) as Partial<Pick<Forgotten, "origin" | "by">>;
+  const { origin = null, by = null } = JSON.parse(last.body) as Partial<Pick<ForgetResult, "origin" | "by">>;
   return { ...name, seq, at, actor, origin, by, value: null, because: null, erased: true, erasure };
 }
 
@@ -64,7 +70,7 @@ async function versionsOf({ store }: Deps, name: MemoryName, toSeq?: number): Pr
   const origins: Versions["origins"][number][] = [];
   for await (const page of pages(store, store.workspace, [1, headSeq], { types, contents: false })) {
     for (const { seq, type, body: text } of page) {
-      const body = JSON.parse(text) as Partial<Pick<Forgotten, "origin" | "by">>;
+      const body = JSON.parse(text) as Partial<Pick<ForgetResult, "origin" | "by">>;
       const named = nameIn(body);
       if (named === null || memoryId(named) !== id) continue;
       if (type === "memory.forgotten" && body.by !== "rule") continue;

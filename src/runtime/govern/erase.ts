@@ -18,7 +18,7 @@ import { bytesOf, joinNeighbours, rangesOf, survey, type Survey } from "./erase-
 import { makeBodyFinder, makeFinder } from "./erase-text.ts";
 import { eraseTarget, tellSharers, type Target } from "./erase-write.ts";
 import { headOf } from "../read/position.ts";
-import type { Progress } from "../read/projection.ts";
+import type { IndexProgress } from "../read/projection.ts";
 import { wayTo } from "../read/moved.ts";
 import type { EraseCopy } from "../workspace/memory.ts";
 
@@ -32,7 +32,7 @@ export interface EraseOptions {
   readonly reason?: string;
   /** Says what would go, and changes nothing. */
   readonly dryRun?: boolean;
-  readonly progress?: Progress;
+  readonly progress?: IndexProgress;
 }
 
 export interface EraseReport {

@@ -1,7 +1,7 @@
 /** Rebuild: everything derived is forgotten and made again from the logs. */
 import { SkeinError } from "../../core/error.ts";
 import { isWorkspaceId, type LogId, type SessionId } from "../../core/ids.ts";
-import { catchUp, type Progress } from "../read/projection.ts";
+import { catchUp, type IndexProgress } from "../read/projection.ts";
 import { indexEntryOf } from "../log/session-index.ts";
 import type { Deps } from "../deps.ts";
 
@@ -16,7 +16,7 @@ export interface RebuildReport {
 export async function rebuild(
   deps: Deps,
   logs: AsyncIterable<LogId>,
-  progress: Progress | undefined,
+  progress: IndexProgress | undefined,
 ): Promise<RebuildReport> {
   const { store, states } = deps;
   await store.clearDerived();

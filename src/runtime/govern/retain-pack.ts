@@ -1,7 +1,7 @@
 /** What of a log is worth packing, by which policy, and how much that is. */
 import { isWorkspaceId, type LogId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
-import type { Status } from "../../core/session/lifecycle.ts";
+import type { SessionStatus } from "../../core/session/lifecycle.ts";
 import { compactedTo, packersFor, packRecordsMin, spanText } from "../../core/govern/policy.ts";
 import type { Candidate, NamedPolicy } from "../../core/govern/policy.ts";
 import type { Packed, Store } from "../../store/port.ts";
@@ -17,7 +17,7 @@ export interface PackPlan {
 }
 
 /** Sessions to which nothing more is written: they are packed once and whole, however short they are. */
-const over: readonly Status[] = ["closed", "archived", "moved"];
+const over: readonly SessionStatus[] = ["closed", "archived", "moved"];
 
 /** Null when nothing is due, or so little that it is not worth it. */
 export async function planPacking(

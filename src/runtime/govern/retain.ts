@@ -8,7 +8,7 @@ import { checkOptions, SkeinError } from "../../core/error.ts";
 import { checkFlags } from "../../core/option-check.ts";
 import type { LogId, SessionId } from "../../core/ids.ts";
 import { candidateOf, dueFor, isFor, obstacle } from "../../core/govern/policy.ts";
-import type { Action, Candidate, Due, NamedPolicy } from "../../core/govern/policy.ts";
+import type { PolicyAction, Candidate, Due, NamedPolicy } from "../../core/govern/policy.ts";
 import type { State } from "../../core/state.ts";
 import type { Packed, Page, SessionRow } from "../../store/port.ts";
 import type { Deps } from "../deps.ts";
@@ -29,9 +29,9 @@ export interface RetainOptions {
 }
 
 /** What was done, or would be, to one session. */
-export interface Retained {
+export interface RetainAction {
   readonly session: LogId;
-  readonly do: Action;
+  readonly do: PolicyAction;
   /** Null: the session was opened to expire, or is archived. */
   readonly policy: string | null;
   readonly because: string;
@@ -45,9 +45,9 @@ export interface Retained {
 }
 
 /** Something was due for a session, and it was left as it is. */
-export interface RetainKept {
+export interface RetainSkip {
   readonly session: SessionId;
-  readonly do: Action;
+  readonly do: PolicyAction;
   readonly policy: string | null;
   readonly why: string;
 }
@@ -56,8 +56,8 @@ export interface RetainReport {
   readonly dryRun: boolean;
   /** Sessions that were looked at. */
   readonly sessions: number;
-  readonly done: readonly Retained[];
-  readonly kept: readonly RetainKept[];
+  readonly done: readonly RetainAction[];
+  readonly kept: readonly RetainSkip[];
   /** Of the store's files, apart from what is only written ahead; null when it has none. */
   readonly bytesBefore: number | null;
   readonly bytesAfter: number | null;
@@ -78,8 +78,8 @@ interface Pass {
   readonly isStopped: () => boolean;
   /** How many records are attended to together. */
   readonly pace: { records: number };
-  readonly done: Retained[];
-  readonly kept: RetainKept[];
+  readonly done: RetainAction[];
+  readonly kept: RetainSkip[];
 }
 
 export async function retain(deps: Deps, options: RetainOptions = {}): Promise<RetainReport> {
@@ -110,7 +110,7 @@ export async function retain(deps: Deps, options: RetainOptions = {}): Promise<R
   const stopped = isStopped();
   const swept = dryRun || stopped ? false : await giveBack(deps);
   const { kept } = pass;
-  const place = ({ session }: Retained): number => places.get(session) ?? Infinity;
+  const place = ({ session }: RetainAction): number => places.get(session) ?? Infinity;
   const done = pass.done.toSorted((a, b) => place(a) - place(b));
   const sessions = places.size;
   const bytesAfter = await store.bytes();
@@ -293,7 +293,7 @@ async function dropAll(pass: Pass, deeds: readonly Deed[]): Promise<void> {
 async function drop(pass: Pass, deeds: readonly Deed[]): Promise<void> {
   const { deps, done } = pass;
   const dropped: Dropped[] = [];
-  const told: Retained[] = [];
+  const told: RetainAction[] = [];
   for (const { row, due } of deeds) {
     if (due === null) continue;
     const { session, headSeq, parent } = row;

@@ -11,13 +11,13 @@ import { marker, type Redactor } from "../../core/secret/redactor.ts";
 import type { Store } from "../../store/port.ts";
 import { contentOf } from "../read/content.ts";
 import type { Deps } from "../deps.ts";
-import type { Progress } from "../read/projection.ts";
+import type { IndexProgress } from "../read/projection.ts";
 import { secretInBytes, textIn, vocabulary } from "../log/redact.ts";
 
 export interface ScanOptions {
   /** One session, with what it shares with its parents; by default every log of the store. */
   readonly session?: string;
-  readonly progress?: Progress;
+  readonly progress?: IndexProgress;
 }
 
 export interface ScanFinding {
@@ -51,7 +51,7 @@ const aroundChars = 24;
 export async function scan(
   deps: Deps,
   logs: AsyncIterable<LogId>,
-  options: { readonly whole: boolean; readonly progress?: Progress | undefined },
+  options: { readonly whole: boolean; readonly progress?: IndexProgress | undefined },
 ): Promise<ScanReport> {
   const { store, world } = deps;
   const placeOf = makePlacer(deps);

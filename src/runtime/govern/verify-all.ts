@@ -4,14 +4,14 @@ import { isLogId, quote, type LogId } from "../../core/ids.ts";
 import type { Store } from "../../store/port.ts";
 import type { Deps } from "../deps.ts";
 import { holds } from "../read/known-heads.ts";
-import type { Progress } from "../read/projection.ts";
+import type { IndexProgress } from "../read/projection.ts";
 import { everyLog } from "../read/every-log.ts";
 import { emptyReport, joinReports, verifyLog, withStoreProblem } from "./verify.ts";
-import type { Problem, VerifyReport } from "./verify.ts";
+import type { VerifyProblem, VerifyReport } from "./verify.ts";
 import { readHeads, type HeadLists } from "./read-heads.ts";
 
 export interface VerifyAllOptions {
-  readonly progress?: Progress;
+  readonly progress?: IndexProgress;
   /** An anchor kept outside the store: the workspace's own log must still hold that record. */
   readonly anchor?: { readonly seq: number; readonly hash: string };
 }
@@ -35,11 +35,15 @@ export async function verifyAll(
   { progress, anchor }: VerifyAllOptions,
 ): Promise<VerifyAllReport> {
   let report = emptyReport();
-  const add = (problems: readonly Problem[]): void => {
+  const add = (problems: readonly VerifyProblem[]): void => {
     const [firstBad = null] = problems;
     if (firstBad !== null) report = joinReports(report, { ...emptyReport(), ok: false, problems, firstBad });
   };
-  const ofWorkspace = (seq: number, problem: string): Problem => ({ session: store.workspace, seq, problem });
+  const ofWorkspace = (seq: number, problem: string): VerifyProblem => ({
+    session: store.workspace,
+    seq,
+    problem,
+  });
   for (const fault of await store.check())
     report = withStoreProblem(report, store, `the store itself: ${fault}`);
   const lists = await readHeads(store, world.digest).catch(ifDamaged);
@@ -71,7 +75,7 @@ export async function verifyAll(
 async function gone(
   store: Store,
   listed: ReadonlyMap<string, { readonly seq: number }>,
-): Promise<readonly Problem[]> {
+): Promise<readonly VerifyProblem[]> {
   if (listed.size === 0) return [];
   const still = (await readHeads(store, null)).heads;
   return [...listed].flatMap(([log, { seq }]) =>
@@ -86,10 +90,10 @@ export async function anchorProblems(
   store: Store,
   lists: HeadLists | null,
   anchor: { readonly seq: number; readonly hash: string },
-): Promise<readonly Problem[]> {
+): Promise<readonly VerifyProblem[]> {
   const { seq, hash } = anchor;
   if (lists?.accepted.some((one) => one.seq === seq && one.hash === hash) === true) return [];
-  const bad = (at: number, problem: string): readonly Problem[] => [
+  const bad = (at: number, problem: string): readonly VerifyProblem[] => [
     { session: store.workspace, seq: at, problem },
   ];
   const head = await store.head(store.workspace);

@@ -16,7 +16,7 @@ export interface VerifyOptions {
   readonly own?: boolean;
 }
 
-export interface Problem {
+export interface VerifyProblem {
   readonly session: LogId;
   readonly seq: number;
   readonly problem: string;
@@ -31,9 +31,9 @@ export interface VerifyReport {
   readonly erased: number;
   readonly erasedBytes: number;
   readonly blobs: number;
-  readonly problems: readonly Problem[];
+  readonly problems: readonly VerifyProblem[];
   /** The first bad position; null when all is well. */
-  readonly firstBad: Problem | null;
+  readonly firstBad: VerifyProblem | null;
 }
 
 /** Problems listed at most, over all sessions; the counts go on. */
@@ -81,7 +81,7 @@ export async function verifyLog(
 ): Promise<VerifyReport> {
   const head = await store.head(session);
   if (head === undefined) throw new SkeinError("not-found", `there is no session ${session}`);
-  const problems: Problem[] = [];
+  const problems: VerifyProblem[] = [];
   const bad = (seq: number, problem: string) => void problems.push({ session, seq, problem });
   const count = { records: 0, contents: 0, erased: 0, erasedBytes: 0, blobs: 0 };
   const erasures = checkErased(store, head);

@@ -1,7 +1,7 @@
 /** What a change of a log gives back. */
 
 /** Where a change ended up. */
-export interface Written {
+export interface AppendResult {
   /** The first record that the change wrote. */
   readonly seq: number;
   readonly headSeq: number;

@@ -12,7 +12,7 @@ import type { Store } from "../../store/port.ts";
 import type { World } from "../world.ts";
 
 /** Values by their names, and whether what merely looks like a secret is taken out, too. */
-export interface Secrets {
+export interface SecretsOptions {
   /** By default true. */
   readonly looksLike?: boolean | undefined;
   /** A value that is undefined is not registered. */
@@ -20,7 +20,7 @@ export interface Secrets {
 }
 
 /** The redactor of an engine: a new one, or the one that its world has. Rejects what cannot be a secret. */
-export function openRedactor(secrets: Secrets = {}, known?: Redactor): Redactor {
+export function openRedactor(secrets: SecretsOptions = {}, known?: Redactor): Redactor {
   const { looksLike = true, ...values } = secrets;
   if (typeof looksLike !== "boolean") {
     throw new SkeinError("invalid", "secrets: looksLike is neither true nor false");

@@ -18,7 +18,7 @@ import { checkSchema } from "./contract-schema.ts";
 import { inTime } from "./run-with-timeout.ts";
 import { compileSchema, type Validator } from "./schema.ts";
 
-export interface Contract {
+export interface MessageContract {
   readonly topic: string;
   /** Undefined when it was erased: then no message fits it. */
   readonly schema: unknown;
@@ -38,8 +38,12 @@ export async function declareContract(
 }
 
 /** Sorted by topic. */
-export async function readContracts(store: Store, session: SessionId, state: State): Promise<Contract[]> {
-  const found: Contract[] = [];
+export async function readContracts(
+  store: Store,
+  session: SessionId,
+  state: State,
+): Promise<MessageContract[]> {
+  const found: MessageContract[] = [];
   for (const [topic, { seq }] of state.standing.contracts.entries()) {
     const content = (await readContent(store, session, seq)) as { readonly schema?: unknown } | undefined;
     found.push({ topic, schema: content?.schema, seq });

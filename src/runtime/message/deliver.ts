@@ -28,10 +28,10 @@ export interface DeliverReport {
   /** Requests that were given up since there was no reply in time. */
   readonly overdue: number;
   /** What still waits, and why. */
-  readonly waiting: readonly Waiting[];
+  readonly waiting: readonly PendingDelivery[];
 }
 
-export interface Waiting {
+export interface PendingDelivery {
   readonly session: SessionId;
   readonly to: string;
   readonly count: number;
@@ -126,7 +126,7 @@ export async function deliverFrom(
     if (only === undefined || to === only) pairs.set(to, [...(pairs.get(to) ?? []), { seq, number }]);
   }
   let [delivered, refused] = [0, 0];
-  const waiting: Waiting[] = [];
+  const waiting: PendingDelivery[] = [];
   for (const [to, unsorted] of pairs) {
     const queue = unsorted.toSorted((a, b) => a.number - b.number);
     for (const [place, { seq }] of queue.entries()) {

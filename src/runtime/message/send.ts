@@ -19,7 +19,7 @@ import type { Deps } from "../deps.ts";
 import { findSession } from "../read/find.ts";
 import { checkLivesHere, momentText, receiving, type Letter } from "./envelope.ts";
 import { makeLine, type InLine } from "../log/keyed-mutex.ts";
-import type { Written } from "../log/append-result.ts";
+import type { AppendResult } from "../log/append-result.ts";
 
 export interface SendOptions {
   /** What it is about. The receiver may have declared a contract for it. */
@@ -35,7 +35,7 @@ export interface SendOptions {
   readonly key?: string;
 }
 
-export interface Sent {
+export interface SendResult {
   readonly message: string;
   readonly to: SessionId;
   /** The position in the sender's log. */
@@ -72,7 +72,7 @@ export async function sendMessage(
   from: SessionId,
   { to, value, ...options }: SendOptions & { readonly to: string | null; readonly value: unknown },
   call?: Calling,
-): Promise<Sent> {
+): Promise<SendResult> {
   checkSend(options);
   const text = textOf(value);
   const inLine = lines.get(deps.writer) ?? makeLine();
@@ -87,7 +87,7 @@ async function sendText(
   from: SessionId,
   { to, text, ...options }: SendOptions & { readonly to: string | null; readonly text: string },
   call: Calling | undefined,
-): Promise<Sent> {
+): Promise<SendResult> {
   const { topic, replyTo, key } = options;
   const before = key === undefined ? null : await sentWith(deps, from, key);
   if (before !== null) return before;
@@ -205,7 +205,7 @@ async function sendHere(
   { to: id, text, key, ...about }: Outgoing,
   stores: Stores,
   call: Calling | undefined,
-): Promise<Sent> {
+): Promise<SendResult> {
   const { store, writer, actor } = deps;
   const to = parseSessionId(id);
   await deliverBefore(deps, from, to, stores);
@@ -249,7 +249,7 @@ async function sendAway(
   { to: idOrEnding, text, place, key, ...about }: Outgoing & { readonly place: string },
   stores: Stores,
   call: Calling | undefined,
-): Promise<Sent> {
+): Promise<SendResult> {
   const there = await reached(stores, place);
   if (there?.store.workspace === deps.store.workspace) {
     const to = await findSession(deps.store, idOrEnding);
@@ -277,9 +277,9 @@ async function sendAway(
 async function becameOf(
   { store, writer }: Deps,
   from: SessionId,
-  { message, seq: fromSeq }: Pick<Sent, "message" | "seq">,
+  { message, seq: fromSeq }: Pick<SendResult, "message" | "seq">,
   reason: string | undefined,
-): Promise<Pick<Sent, "delivered" | "reason">> {
+): Promise<Pick<SendResult, "delivered" | "reason">> {
   const { standing, seq: toSeq } = await writer.current(from);
   if (standing.outbox.has(message)) return { delivered: false, reason: reason ?? "it waits to be delivered" };
   const range = { fromSeq, toSeq, limit: limit.pageRecordsMax, types: ["message.refused"], contents: true };
@@ -316,7 +316,7 @@ async function look(deps: Deps, { store, writer }: There, letter: Letter): Promi
 }
 
 /** The message that was sent with this key before. */
-async function sentWith(deps: Deps, from: SessionId, key: string): Promise<Sent | null> {
+async function sentWith(deps: Deps, from: SessionId, key: string): Promise<SendResult | null> {
   const { store, writer } = deps;
   const seq = await writer.keyed(from, key);
   if (seq === undefined) return null;
@@ -337,7 +337,7 @@ export async function sendInput(
   session: SessionId,
   value: unknown,
   { topic, key }: { readonly topic?: string; readonly key?: string },
-): Promise<Written> {
+): Promise<AppendResult> {
   if (topic !== undefined) checkTopic(topic);
   const text = textOf(value);
   const about = topic === undefined ? {} : { topic };

@@ -3,7 +3,7 @@ import type { SessionId } from "../../core/ids.ts";
 import { blobReference, inflate, makeWhole } from "./content.ts";
 import { type ReadSaid, readSaid } from "./projection.ts";
 import type { Digest, StoredRecord } from "../../core/chain.ts";
-import { readEvent, type SessionEvent } from "../../core/event.ts";
+import { readEvent, type SessionLogEvent } from "../../core/event.ts";
 import { limit } from "../../core/limit.ts";
 import type { Store } from "../../store/port.ts";
 import type { StateReader } from "./state-reader.ts";
@@ -41,8 +41,8 @@ export interface EventCache {
   setChecked(session: SessionId, headSeq: number): void;
   /** How often something was forgotten: what was read before that is not to be kept after it. */
   forgotten(): number;
-  get(session: SessionId, seq: number): SessionEvent | undefined;
-  set(session: SessionId, event: SessionEvent): void;
+  get(session: SessionId, seq: number): SessionLogEvent | undefined;
+  set(session: SessionId, event: SessionLogEvent): void;
   /** What was read of a session's transcript last, so that a step reads only what is new. */
   window(session: SessionId): Window | undefined;
   setWindow(session: SessionId, window: Window): void;
@@ -55,7 +55,7 @@ export interface Window {
   /** What it was read for: the same boundary, prunes and rewinds. */
   readonly key: string;
   readonly toSeq: number;
-  readonly events: readonly SessionEvent[];
+  readonly events: readonly SessionLogEvent[];
 }
 
 /** Forgets what is held of a session if its log says since that something was erased. */
@@ -77,7 +77,7 @@ export async function readOne(
   { store, cache }: ContextWorld,
   session: SessionId,
   seq: number,
-): Promise<SessionEvent | undefined> {
+): Promise<SessionLogEvent | undefined> {
   const known = cache?.get(session, seq);
   if (known !== undefined) return known;
   const forgotten = cache?.forgotten();
@@ -93,7 +93,7 @@ export async function* readRange(
   [firstSeq, toSeq]: readonly [number, number],
   types: readonly string[],
   isPruned: (seq: number) => boolean = () => false,
-): AsyncGenerator<SessionEvent> {
+): AsyncGenerator<SessionLogEvent> {
   let fromSeq = firstSeq;
   while (fromSeq <= toSeq) {
     const range = { fromSeq, toSeq, limit: limit.pageRecordsMax, types, contents: true };
@@ -112,16 +112,16 @@ export async function understand(
   store: Store,
   record: StoredRecord,
   isPruned = false,
-): Promise<SessionEvent | undefined> {
+): Promise<SessionLogEvent | undefined> {
   const { kind, event } = readEvent(record, true);
   if (kind !== "known") return undefined;
-  const known = event as SessionEvent;
+  const known = event as SessionLogEvent;
   const reference = blobReference(known.content);
   if (reference === null) return known;
   const { bytes: contentBytes } = reference;
   // Of what is pruned only the length is shown.
   if (isPruned) return { ...known, contentBytes };
-  return { ...known, contentBytes, content: await inflate(store, known.content) } as SessionEvent;
+  return { ...known, contentBytes, content: await inflate(store, known.content) } as SessionLogEvent;
 }
 
 /** Sessions whose transcript is kept at hand, and sessions of which anything is. */
@@ -130,10 +130,10 @@ const headsMax = 1_000;
 
 /** A cache that holds at most so many bytes of contents, the latest used. */
 export function makeEventCache(bytesMax = 8_388_608): EventCache {
-  const held = new Map<string, SessionEvent>();
+  const held = new Map<string, SessionLogEvent>();
   let bytes = 0;
-  const sizeOf = (event: SessionEvent): number => 500 + 2 * (event.contentBytes ?? 0);
-  const drop = (key: string, event: SessionEvent): void => {
+  const sizeOf = (event: SessionLogEvent): number => 500 + 2 * (event.contentBytes ?? 0);
+  const drop = (key: string, event: SessionLogEvent): void => {
     held.delete(key);
     bytes -= sizeOf(event);
   };

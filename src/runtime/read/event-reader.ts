@@ -1,5 +1,5 @@
 /** Reading and following events of one session, and pages of events. */
-import { readEvent, type OpaqueEvent, type SessionEvent, type WorkspaceEvent } from "../../core/event.ts";
+import { readEvent, type OpaqueEvent, type SessionLogEvent, type WorkspaceEvent } from "../../core/event.ts";
 import { checkOptions, SkeinError } from "../../core/error.ts";
 import type { LogId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
@@ -8,7 +8,7 @@ import { givenBytes, inflate, isKeptAsBlob } from "./content.ts";
 import { isStill, notAsBefore, type Noted } from "./known-heads.ts";
 
 /** Events of the catalogue, and records that only another program understands. */
-export type Event = SessionEvent | WorkspaceEvent | OpaqueEvent;
+export type SessionEvent = SessionLogEvent | WorkspaceEvent | OpaqueEvent;
 
 export interface EventsOptions {
   /** Positions, both inclusive. */
@@ -38,10 +38,10 @@ export const readEvents = (
   session: LogId,
   options: EventsOptions,
   whenSetBack: WhenSetBack = notThere,
-): AsyncGenerator<Event> => readLog(store, session, options, { whenSetBack, whole: true });
+): AsyncGenerator<SessionEvent> => readLog(store, session, options, { whenSetBack, whole: true });
 
 export interface EventsPage {
-  readonly events: readonly Event[];
+  readonly events: readonly SessionEvent[];
   /** The position of the first that was not given; null when that was all. */
   readonly next: number | null;
 }
@@ -58,7 +58,7 @@ export async function readEventsPage(
   const { limit: count } = options;
   const given = { whenSetBack: notThere, whole: false };
   const fits = makeRoom();
-  const events: Event[] = [];
+  const events: SessionEvent[] = [];
   for await (const event of readLog(store, session, { ...options, limit: count + 1 }, given)) {
     if (events.length === count || !fits(event)) return { events, next: event.seq };
     events.push(await whole(store, event));
@@ -67,7 +67,7 @@ export async function readEventsPage(
 }
 
 export interface FeedEvents {
-  readonly events: readonly Event[];
+  readonly events: readonly SessionEvent[];
   /** To be given as `after` for the next page. Opaque. */
   readonly position: string;
   /**
@@ -88,7 +88,7 @@ export async function readFeedPage(store: Store, after: string | null, count: nu
     // Only the store knows the position of one in the middle: it is asked for just those that fit.
     if (over !== -1) want = over;
     else {
-      const events: Event[] = [];
+      const events: SessionEvent[] = [];
       for (const event of found) events.push(await whole(store, event));
       return { events, ...rest };
     }
@@ -96,7 +96,7 @@ export async function readFeedPage(store: Store, after: string | null, count: nu
 }
 
 /** Says of one event after the other whether a page has room for it too. */
-function makeRoom(): (event: Event) => boolean {
+function makeRoom(): (event: SessionEvent) => boolean {
   let [count, bytes] = [0, 0];
   return (event) => {
     count += 1;
@@ -105,7 +105,7 @@ function makeRoom(): (event: Event) => boolean {
   };
 }
 
-const whole = async (store: Store, event: Event): Promise<Event> =>
+const whole = async (store: Store, event: SessionEvent): Promise<SessionEvent> =>
   isKeptAsBlob(event.content) ? { ...event, content: await inflate(store, event.content) } : event;
 
 async function* readLog(
@@ -113,7 +113,7 @@ async function* readLog(
   session: LogId,
   options: EventsOptions,
   given: { readonly whenSetBack: WhenSetBack; readonly whole: boolean },
-): AsyncGenerator<Event> {
+): AsyncGenerator<SessionEvent> {
   checkEventsOptions(options);
   const { types, reverse = false, follow = false, signal } = options;
   let left = options.limit ?? Infinity;

@@ -9,7 +9,7 @@ import { inflate } from "./content.ts";
 import type { Deps } from "../deps.ts";
 
 /** Calls of which it is not known what they changed, so that it cannot be put back. */
-export interface Unkept {
+export interface UnknownFileChange {
   readonly seq: number;
   readonly why: string;
 }
@@ -52,7 +52,7 @@ export function putsOf(
 ): {
   readonly puts: readonly FilePut[];
   readonly unbound: readonly string[];
-  readonly unkept: readonly Unkept[];
+  readonly unkept: readonly UnknownFileChange[];
 } {
   const places = new Map<string, { readonly tree: FileTree; readonly path: string }>();
   const unbound = new Set<string>();

@@ -4,7 +4,7 @@
  */
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
-import type { Status } from "../../core/session/lifecycle.ts";
+import type { SessionStatus } from "../../core/session/lifecycle.ts";
 import { emptyState, type Ref, type State } from "../../core/state.ts";
 import { readContent } from "./content.ts";
 import type { Deps } from "../deps.ts";
@@ -19,7 +19,7 @@ export interface LineageNode {
   /** How it comes from there. `fork`: they share all up to that position. Null with `parent`. */
   readonly relation: Relation | null;
   /** `absent`: it was deleted, or lives in another store. */
-  readonly status: Status | "absent";
+  readonly status: SessionStatus | "absent";
   readonly name: string | null;
   readonly objective: string | null;
   readonly agent: string | null;

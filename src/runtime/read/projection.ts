@@ -13,13 +13,13 @@ import { contentOf, readContent, sideBySide } from "./content.ts";
 import type { StateReader } from "./state-reader.ts";
 
 /** What is done so far, for whoever shows progress. */
-export type Progress = (done: { readonly records: number; readonly sessions: number }) => void;
+export type IndexProgress = (done: { readonly records: number; readonly sessions: number }) => void;
 
 /** Records in one step: one transaction of less than 20 ms. */
 const stepRecords = 200;
 const changesItems = /^(item\.|session\.(opened|forked|rewound|merged)$|content\.erased$)/;
 
-export async function catchUp(store: Store, states: StateReader, progress?: Progress): Promise<void> {
+export async function catchUp(store: Store, states: StateReader, progress?: IndexProgress): Promise<void> {
   for (let records = 0; ;) {
     const from = await store.projected();
     const page = await store.feed(from, stepRecords);
@@ -75,7 +75,7 @@ async function itemRows(
 }
 
 /** An item of the durable tier with its value. */
-export interface Item {
+export interface SessionItem {
   readonly kind: "fact" | "decision" | "task" | "artifact";
   readonly key: string;
   readonly value: unknown;
@@ -92,7 +92,7 @@ export const readItems = (
   session: LogId,
   { mind }: State,
   read: ReadSaid = (seq) => readSaid(store, session, seq),
-): Promise<Item[]> => sideBySide([...mind.items.values()], (ref) => readItem(session, ref, read));
+): Promise<SessionItem[]> => sideBySide([...mind.items.values()], (ref) => readItem(session, ref, read));
 
 /** When a record was written, and its content, undefined when that is gone; of no record, undefined. */
 export type ReadSaid = (
@@ -104,7 +104,11 @@ export async function readSaid(store: Store, session: LogId, seq: number): Retur
   return record && { at: record.at, content: await contentOf(store, record) };
 }
 
-async function readItem(session: LogId, { kind, key, status, seq }: ItemRef, read: ReadSaid): Promise<Item> {
+async function readItem(
+  session: LogId,
+  { kind, key, status, seq }: ItemRef,
+  read: ReadSaid,
+): Promise<SessionItem> {
   const found = await read(seq);
   if (found === undefined) throw new SkeinError("corrupt", `record ${seq} of ${session} is missing`);
   const { at, content } = found;
@@ -128,7 +132,7 @@ function textOf(content: unknown): string {
   return words.join("\n");
 }
 
-export interface Hit {
+export interface SearchHit {
   readonly session: LogId;
   readonly seq: number;
   readonly at: number;
@@ -143,8 +147,8 @@ export async function search(
   store: Store,
   states: StateReader,
   text: string,
-  options: { readonly limit?: number; readonly session?: LogId; readonly progress?: Progress },
-): Promise<Hit[]> {
+  options: { readonly limit?: number; readonly session?: LogId; readonly progress?: IndexProgress },
+): Promise<SearchHit[]> {
   await catchUp(store, states, options.progress);
   const count = Math.min(options.limit ?? 20, limit.searchMax);
   const { session } = options;
@@ -153,7 +157,7 @@ export async function search(
     session === undefined ? { limit: count } : { limit: count, session },
   );
   const minds = new Map<LogId, State>();
-  const hits: Hit[] = [];
+  const hits: SearchHit[] = [];
   for (const { session: log, seq } of found) {
     const [record] = await store.read(log, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
     const head = await store.head(log);
@@ -174,7 +178,7 @@ export async function search(
   return hits;
 }
 
-function mindOf({ mind }: State, seq: number): Hit["mind"] {
+function mindOf({ mind }: State, seq: number): SearchHit["mind"] {
   if (includes(mind.lost, seq)) return "rewound";
   const hidden = mind.overlays.some(({ fromSeq, toSeq }) => fromSeq <= seq && seq <= toSeq);
   return hidden && includes(transcriptRanges(mind), seq) ? "compacted" : "live";

@@ -6,7 +6,7 @@ import { limit } from "../../core/limit.ts";
 import type { State } from "../../core/state.ts";
 import { storedTrigger } from "../../core/trigger/trigger.ts";
 import { isWholeOutput, readBlob, readContent } from "./content.ts";
-import { readEvents, type Event } from "./event-reader.ts";
+import { readEvents, type SessionEvent } from "./event-reader.ts";
 import { readItems, search } from "./projection.ts";
 import type { Deps } from "../deps.ts";
 import { findSession } from "./find.ts";
@@ -84,7 +84,7 @@ async function recallOf(
   return events;
 }
 
-const brief = ({ seq, at, type, actor, content, erased }: Event): unknown => ({
+const brief = ({ seq, at, type, actor, content, erased }: SessionEvent): unknown => ({
   seq,
   at: new Date(at).toISOString(),
   type,

@@ -8,7 +8,7 @@ import { sideBySide } from "./content.ts";
 import type { DueRow, ScheduledRow, SessionRow, Store, WorkerRow } from "../../store/port.ts";
 
 /** A session as lists show it: what it is, and how it stands. */
-export interface StandingRow extends SessionRow {
+export interface SessionSummary extends SessionRow {
   /** Messages to other stores that are not known to be there; absent: none. */
   readonly outbox?: number;
   readonly zone: "smart" | "strained" | "full";
@@ -47,7 +47,7 @@ export async function standingRows(
   store: Store,
   rows: readonly SessionRow[],
   nowMs: number,
-): Promise<StandingRow[]> {
+): Promise<SessionSummary[]> {
   const known = new Map(
     (await store.scheduled(rows.map(({ session }) => session))).map((row) => [row.session, row]),
   );
@@ -70,7 +70,7 @@ export async function standingRows(
  * Whoever gives back a session without having ended a turn could not go on, and the worker leaves it alone
  * for a while; how long, only the worker knows.
  */
-async function withTrial(store: Store, row: StandingRow): Promise<StandingRow> {
+async function withTrial(store: Store, row: SessionSummary): Promise<SessionSummary> {
   const { session, headSeq: toSeq, runnable, waitingFor } = row;
   if (!runnable || waitingFor !== null) return row;
   const range = { fromSeq: Math.max(1, toSeq - trialRecords), toSeq, reverse: true, limit: 2 };
@@ -103,7 +103,7 @@ async function withOutbox(store: Store, rows: readonly SessionRow[]): Promise<re
 
 const isHeld = ({ lease }: DueRow, clockMs: number): boolean => lease !== null && lease.untilMs > clockMs;
 
-function standingRow(row: SessionRow, known: ScheduledRow | undefined, around: Around): StandingRow {
+function standingRow(row: SessionRow, known: ScheduledRow | undefined, around: Around): SessionSummary {
   const { zone = "smart", model = null, triggers = null, lease = null, deadlineMs = null } = known ?? {};
   const { nanoUsd = 0, unconfirmedNanoUsd = 0, unpriced = 0 } = known ?? {};
   const isRun = known !== undefined && isHeld(known, around.clockMs);

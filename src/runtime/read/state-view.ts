@@ -6,7 +6,7 @@ import { isFull } from "../../core/decide/message.ts";
 import { present } from "../../core/decision.ts";
 import { limit } from "../../core/limit.ts";
 import type { SessionId } from "../../core/ids.ts";
-import type { Status } from "../../core/session/lifecycle.ts";
+import type { SessionStatus } from "../../core/session/lifecycle.ts";
 import { spendOf, type Spend } from "../../core/budget/money.ts";
 import { count, includes, type Ranges } from "../../core/range.ts";
 import {
@@ -20,14 +20,14 @@ import {
 } from "../../core/state.ts";
 import { sideBySide } from "./content.ts";
 import type { Deps } from "../deps.ts";
-import { type Item, readItems, type ReadSaid } from "./projection.ts";
+import { type SessionItem, readItems, type ReadSaid } from "./projection.ts";
 import { makeReadSaid } from "./event-cache.ts";
 
 export interface StateView {
   readonly session: string;
   readonly seq: number;
   readonly at: number;
-  readonly status: Status;
+  readonly status: SessionStatus;
   /** Why it is in this status, in words where there are any. */
   readonly why: { readonly by: string; readonly seq: number; readonly reason: string | null } | null;
   readonly name: string | null;
@@ -38,7 +38,7 @@ export interface StateView {
   readonly priority: number;
   readonly openedAt: number;
   readonly fork: { readonly parent: string; readonly seq: number } | null;
-  readonly items: readonly Item[];
+  readonly items: readonly SessionItem[];
   readonly scratch: Readonly<Record<string, unknown>>;
   readonly transcript: { readonly ranges: Ranges; readonly compactions: number; readonly openCalls: number };
   /** Calls without an outcome. One whose phase is `asked` waits for an answer. */

@@ -4,7 +4,7 @@
  */
 import type { StoredRecord } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
-import { readEvent, type SessionEvent } from "../../core/event.ts";
+import { readEvent, type SessionLogEvent } from "../../core/event.ts";
 import { fold } from "../../core/fold.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
@@ -71,7 +71,7 @@ export async function recompute(
     for (const record of page) {
       signal?.throwIfAborted();
       const read = readEvent(record, false);
-      const event = read.kind === "known" ? (read.event as SessionEvent) : null;
+      const event = read.kind === "known" ? (read.event as SessionLogEvent) : null;
       if (event?.type === "model.requested") await checkContext(check, state, event);
       if (record.seq !== state.seq + 1) throw missing(session, state.seq + 1);
       state = fold(state, read, (seq) => mindAt(recalled, session, seq));
@@ -118,7 +118,7 @@ function checkMind({ deps, report }: Check, state: State, event: EventWith<"turn
   if (found !== body.mindHash) report.mismatches.push({ seq, what: "mind", recorded: body.mindHash, found });
 }
 
-type EventWith<T extends SessionEvent["type"]> = Extract<SessionEvent, { readonly type: T }>;
+type EventWith<T extends SessionLogEvent["type"]> = Extract<SessionLogEvent, { readonly type: T }>;
 
 async function checkContext(
   check: Check,

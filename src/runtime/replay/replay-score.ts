@@ -4,7 +4,7 @@ import { quote, type SessionId } from "../../core/ids.ts";
 import type { ReplayTurn } from "../../core/turn/run-comparison.ts";
 import type { State } from "../../core/state.ts";
 import { errorText } from "../../core/first-error.ts";
-import { readItems, type Item } from "../read/projection.ts";
+import { readItems, type SessionItem } from "../read/projection.ts";
 import type { Deps } from "../deps.ts";
 
 /** What a scoring function is shown of one of the two runs. */
@@ -14,7 +14,7 @@ export interface ReplayRun {
   /** Only those that were run again. */
   readonly turns: readonly ReplayTurn[];
   /** The durable tier at its end. */
-  readonly items: readonly Item[];
+  readonly items: readonly SessionItem[];
 }
 
 /** By name: a number, or a number with its reason and the position that is judged. */

@@ -1,6 +1,6 @@
 /** Turns as they are compared and run again: read from a log, without what was rewound away. */
 import type { Block } from "../../core/catalog/entry.ts";
-import { readEvent, type EventOf, type SessionEvent } from "../../core/event.ts";
+import { readEvent, type EventOf, type SessionLogEvent } from "../../core/event.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { includes } from "../../core/range.ts";
@@ -58,7 +58,7 @@ const types = [
   "tool.settled",
 ] as const;
 /** What is told of a turn. */
-type Told = Extract<SessionEvent, { readonly type: (typeof types)[number] }>;
+type Told = Extract<SessionLogEvent, { readonly type: (typeof types)[number] }>;
 
 /** The turns that began after a position and are part of the mind at the end. */
 export async function readTurns(
@@ -182,7 +182,7 @@ async function readInput({ store }: Deps, session: SessionId, seq: number): Prom
   const [record] = await store.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
   const content = (await readContent(store, session, seq)) as { blocks?: readonly Block[] } | undefined;
   const blocks = content?.blocks ?? [{ type: "text", text: "[erased]" } as const];
-  const event = record === undefined ? undefined : (readEvent(record, false).event as SessionEvent);
+  const event = record === undefined ? undefined : (readEvent(record, false).event as SessionLogEvent);
   if (event?.type === "message.received")
     return { type: "message.received", body: event.body, text: textOf(blocks) };
   const from = event?.type === "input.received" ? event.body.from : undefined;

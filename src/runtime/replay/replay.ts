@@ -46,7 +46,7 @@ export interface ReplayProgress {
   readonly of: number;
 }
 
-export type Replayed<O extends ReplayOptions> = O extends { readonly from: number | string }
+export type ReplayResult<O extends ReplayOptions> = O extends { readonly from: number | string }
   ? ReplayReport
   : ReplayCheck;
 
@@ -54,7 +54,7 @@ export async function replaySession<O extends ReplayOptions>(
   deps: Deps,
   session: SessionId,
   options?: O,
-): Promise<Replayed<O>> {
+): Promise<ReplayResult<O>> {
   const given: ReplayOptions = options ?? {};
   checkReplay(given);
   const { from, progress: tell, signal, ...rest } = given;
@@ -63,10 +63,10 @@ export async function replaySession<O extends ReplayOptions>(
     (done: number, of: number): void =>
       tell?.({ what, done, of });
   if (from === undefined)
-    return (await recompute(deps, session, { progress: progress("records"), signal })) as Replayed<O>;
+    return (await recompute(deps, session, { progress: progress("records"), signal })) as ReplayResult<O>;
   const { rerun } = await import("./replay-run.ts");
   const run = { ...rest, from, progress: progress("turns"), signal };
-  return (await rerun(deps, session, run)) as Replayed<O>;
+  return (await rerun(deps, session, run)) as ReplayResult<O>;
 }
 
 const forRuns = ["model", "instructions", "tools", "name", "budget", "score"] as const;

@@ -22,7 +22,7 @@ import { beginTicket, tellTicket, type Manner } from "./ticket-session.ts";
 import { commitAll, inTurn, repositoryOf, restoreWorktree, worktreeDirectory } from "./git-worktree.ts";
 import { standingsOf, type Known, type Standing, type TicketRow, type Trouble } from "./ticket-status.ts";
 import { startWork } from "../worker/start-work.ts";
-import type { Told } from "../worker/worker.ts";
+import type { WorkerEvent } from "../worker/worker.ts";
 import { modelOf } from "../context/model-settings.ts";
 
 export interface TicketsOptions {
@@ -297,7 +297,7 @@ class PlanRun {
     });
   }
 
-  #note(told: Told): void {
+  #note(told: WorkerEvent): void {
     if (told.told === "trouble") this.#options.note?.(told.text);
     if (told.told !== "failed" || told.againMs === null) return;
     const text = errorText(told.error);

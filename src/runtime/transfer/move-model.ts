@@ -8,7 +8,7 @@ import { isOverfull } from "../../core/compaction/plan.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { mayIn, wayOut } from "../../core/session/lifecycle.ts";
-import type { Part } from "../../core/context/part.ts";
+import type { ContextPart } from "../../core/context/part.ts";
 import type { State } from "../../core/state.ts";
 import type { Model } from "../../model/port.ts";
 import { compactNow } from "../turn/compact.ts";
@@ -101,13 +101,13 @@ async function partsFor(
   session: SessionId,
   { seq }: State,
   { name: model, facts }: Model,
-): Promise<readonly Part[]> {
+): Promise<readonly ContextPart[]> {
   const settings = { model, images: facts.images };
   return (await readContext(deps, session, { atSeq: seq, settings })).parts;
 }
 
 /** What of the context as it was cannot be shown to the next model. */
-function leftBehind(parts: readonly Part[], to: Model, from: string | undefined): string[] {
+function leftBehind(parts: readonly ContextPart[], to: Model, from: string | undefined): string[] {
   let [reasoning, marks, images] = [0, 0, 0];
   for (const part of parts) {
     if (part.part !== "message") continue;

@@ -49,7 +49,7 @@ export interface TemplateOptions extends TriggerOptions {
 }
 
 /** A template as it stands. */
-export interface Template extends Omit<TemplateRef, "fired"> {
+export interface TriggerTemplate extends Omit<TemplateRef, "fired"> {
   /** Null when it was erased, or a newer program wrote it: then it does not fire. */
   readonly spec: TriggerSpec | null;
   readonly open: TemplateOptions["open"] | null;
@@ -88,7 +88,7 @@ export async function foldedTemplates({ store }: Pick<Deps, "store">): Promise<F
 
 /** What was set, and the token of a webhook, which is shown this once. */
 export interface SetTemplate {
-  readonly template: Template;
+  readonly template: TriggerTemplate;
   readonly token: string | null;
 }
 
@@ -198,13 +198,13 @@ function noTemplate(name: string, refs: Refs): SkeinError {
 }
 
 /** All of them, by name. */
-export async function listTemplates(deps: Deps): Promise<Template[]> {
+export async function listTemplates(deps: Deps): Promise<TriggerTemplate[]> {
   const { refs } = await foldedTemplates(deps);
   const all = [...refs.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
   return Promise.all(all.map((ref) => withContent(deps, ref)));
 }
 
-async function templateOf(deps: Deps, name: string): Promise<Template> {
+async function templateOf(deps: Deps, name: string): Promise<TriggerTemplate> {
   const { refs } = await foldedTemplates(deps);
   const ref = refs.get(name);
   if (ref === undefined) throw noTemplate(name, refs);
@@ -212,7 +212,7 @@ async function templateOf(deps: Deps, name: string): Promise<Template> {
 }
 
 /** The template as it stands if this record set it, or else as it was set. */
-async function templateIn(deps: Deps, record: StoredRecord): Promise<Template> {
+async function templateIn(deps: Deps, record: StoredRecord): Promise<TriggerTemplate> {
   const set = new Map<string, TemplateRef>();
   foldTemplate(set, { ...record, body: JSON.parse(record.body) as unknown });
   const [first] = set.values();
@@ -222,7 +222,10 @@ async function templateIn(deps: Deps, record: StoredRecord): Promise<Template> {
 }
 
 /** A template with what the store holds of it now. */
-export async function withContent({ store }: Pick<Deps, "store">, ref: TemplateRef): Promise<Template> {
+export async function withContent(
+  { store }: Pick<Deps, "store">,
+  ref: TemplateRef,
+): Promise<TriggerTemplate> {
   const content = (await readContent(store, store.workspace, ref.seq)) as
     | { readonly spec?: unknown; readonly open?: TemplateOptions["open"] }
     | undefined;
@@ -251,7 +254,7 @@ type Firing = Cause & { readonly dueMs?: number; readonly nextMs?: number };
 /** Opens a session for a cause, unless one was opened for it already: then null. */
 export async function fireTemplate(
   deps: Deps,
-  { name, seq: setSeq, open, actor }: Pick<Template, "name" | "seq" | "open" | "actor">,
+  { name, seq: setSeq, open, actor }: Pick<TriggerTemplate, "name" | "seq" | "open" | "actor">,
   { once, text, ...cause }: Firing,
 ): Promise<SessionId | null> {
   const { store, world, writer } = deps;
@@ -302,7 +305,7 @@ const keyOf = (deps: Deps, trigger: Parameters<typeof causeKey>[1], once: string
 /** The session that a template opened for an occurrence; undefined when it opened none. */
 export async function openedFor(
   deps: Deps,
-  { name, seq }: Pick<Template, "name" | "seq">,
+  { name, seq }: Pick<TriggerTemplate, "name" | "seq">,
   once: string,
 ): Promise<SessionId | undefined> {
   const { store } = deps;

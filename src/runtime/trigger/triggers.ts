@@ -11,7 +11,7 @@ import {
   checkTriggerName,
   type MissedRule,
   type TriggerSpec,
-  type Wake,
+  type WakeTrigger,
 } from "../../core/trigger/trigger.ts";
 import { changedBefore } from "../log/request-scope.ts";
 import { readContent } from "../read/content.ts";
@@ -75,7 +75,7 @@ export async function setTrigger(
 /** What a session that is about to be opened is woken by, ready to be set in its first append. */
 export async function prepareWake(
   deps: Deps,
-  wake: readonly Wake[],
+  wake: readonly WakeTrigger[],
   bindings: readonly Binding[],
 ): Promise<readonly TriggerSetting[]> {
   const settings = new Map<string, TriggerSetting>();
@@ -181,7 +181,7 @@ async function bindingsOf({ store }: Deps, session: SessionId, state: State): Pr
 }
 
 /** A trigger of a session as it stands. */
-export interface Trigger extends Omit<TriggerRef, "hash" | "input" | "topic" | "from"> {
+export interface SessionTrigger extends Omit<TriggerRef, "hash" | "input" | "topic" | "from"> {
   readonly name: string;
   /** Null when it was erased, or a newer program wrote it: then it does not fire. */
   readonly spec: TriggerSpec | null;
@@ -189,7 +189,7 @@ export interface Trigger extends Omit<TriggerRef, "hash" | "input" | "topic" | "
   readonly firedAt: number | null;
 }
 
-export async function listTriggers(deps: Deps, session: SessionId): Promise<Trigger[]> {
+export async function listTriggers(deps: Deps, session: SessionId): Promise<SessionTrigger[]> {
   const { store, writer } = deps;
   const { standing, seq: toSeq } = await writer.current(session);
   const refs = [...standing.triggers.entries()];

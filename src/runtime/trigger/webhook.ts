@@ -7,7 +7,7 @@ import { isFull } from "../../core/decide/message.ts";
 import type { SpecOf } from "../../core/trigger/trigger.ts";
 import type { Deps } from "../deps.ts";
 import { causeKey, specOf } from "./fire.ts";
-import { fireTemplate, foldedTemplates, openedFor, withContent, type Template } from "./templates.ts";
+import { fireTemplate, foldedTemplates, openedFor, withContent, type TriggerTemplate } from "./templates.ts";
 import { isSameText, nameMark, readToken, signatureOf } from "./webhook-token.ts";
 
 export interface WebhookCall {
@@ -80,7 +80,7 @@ async function templateFor(
   deps: Deps,
   mark: string,
   token: string,
-): Promise<Template & { readonly spec: Hook }> {
+): Promise<TriggerTemplate & { readonly spec: Hook }> {
   // Whatever workspace it names: a template that moved keeps its token.
   for (const ref of (await foldedTemplates(deps)).refs.values()) {
     if (ref.kind !== "webhook" || nameMark(deps.world, ref.name) !== mark) continue;

@@ -4,14 +4,14 @@
  */
 import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
-import { readEvents, type Event } from "../read/event-reader.ts";
+import { readEvents, type SessionEvent } from "../read/event-reader.ts";
 import type { LiveDelta } from "./live.ts";
-import { ranOf, type Ran, type RunOptions } from "./runner.ts";
+import { ranOf, type RunResult, type RunOptions } from "./runner.ts";
 import type { Deps } from "../deps.ts";
 import { isFree } from "../read/lease-status.ts";
 
 /** Events of the log, and deltas that are heard while an answer is made. */
-export type Heard = Event | LiveDelta;
+export type SessionUpdate = SessionEvent | LiveDelta;
 
 /** Runs the session, and tells what happens from a position on until it is idle or stands still. */
 export async function* followRun(
@@ -19,7 +19,7 @@ export async function* followRun(
   session: SessionId,
   fromSeq: number,
   options: RunOptions & { readonly wait?: boolean } = {},
-): AsyncGenerator<Heard, Ran> {
+): AsyncGenerator<SessionUpdate, RunResult> {
   const { wait = false, ...run } = options;
   const queue = makeQueue(fromSeq);
   const over = new AbortController();
@@ -55,14 +55,14 @@ export async function* followRun(
 
 /** Events in their order, and each delta after the request it belongs to. */
 function makeQueue(fromSeq: number) {
-  const ready: Heard[] = [];
+  const ready: SessionUpdate[] = [];
   const early: LiveDelta[] = [];
   let seenSeq = fromSeq - 1;
   let endSeq = Infinity;
   let failed: { readonly error: unknown } | null = null;
   let changed = Promise.withResolvers<void>();
   return {
-    event(event: Event): void {
+    event(event: SessionEvent): void {
       ready.push(event);
       seenSeq = event.seq;
       while (early[0] !== undefined && early[0].requestSeq <= seenSeq) ready.push(early.shift() as LiveDelta);
@@ -81,7 +81,7 @@ function makeQueue(fromSeq: number) {
       failed = { error };
       changed.resolve();
     },
-    async *drain(): AsyncGenerator<Heard, void> {
+    async *drain(): AsyncGenerator<SessionUpdate, void> {
       for (;;) {
         for (let one = ready.shift(); one !== undefined; one = ready.shift()) yield one;
         if (failed !== null) throw (failed as { error: unknown }).error;
@@ -101,7 +101,7 @@ const headSeq = async ({ store }: Deps, session: SessionId): Promise<number> =>
  * their lease. What is left to do after that is done here. Of an input that was answered before nothing is
  * left, and the lease is not taken.
  */
-export async function runOrWait(deps: Deps, session: SessionId, options: RunOptions): Promise<Ran> {
+export async function runOrWait(deps: Deps, session: SessionId, options: RunOptions): Promise<RunResult> {
   for (;;) {
     const state = await deps.writer.current(session);
     const { turn, inbox } = state.standing;

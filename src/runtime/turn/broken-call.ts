@@ -4,7 +4,7 @@ import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
 import { settleBroken } from "../../core/budget/money.ts";
 import type { Amounts } from "../../core/state.ts";
-import type { Delta, Model, ModelError, ModelProgress, Usage } from "../../model/port.ts";
+import type { ModelDelta, Model, ModelError, ModelProgress, TokenUsage } from "../../model/port.ts";
 import type { Drive } from "./drive.ts";
 import type { Deps } from "../deps.ts";
 import { safeText } from "../log/redact.ts";
@@ -16,7 +16,7 @@ export interface Streamed {
   readonly text: string[];
   /** Reasoning and arguments: output that is counted and not kept. */
   readonly rest: string[];
-  reported: Usage | null;
+  reported: TokenUsage | null;
   hidden: boolean;
   /** When the last part was heard; at first, when the model was asked. */
   heard: Moment;
@@ -31,7 +31,11 @@ export const nothingStreamed = ({ world }: Pick<Deps, "world">): Streamed => ({
 });
 
 /** Takes note of what a driver yields. True for what listeners are to hear. */
-export function takeNote(streamed: Streamed, one: Delta | ModelProgress, now: Moment): one is Delta {
+export function takeNote(
+  streamed: Streamed,
+  one: ModelDelta | ModelProgress,
+  now: Moment,
+): one is ModelDelta {
   streamed.heard = now;
   switch (one.type) {
     case "text":

@@ -12,7 +12,7 @@ import { limit } from "../../core/limit.ts";
 import type { Settings } from "../../core/context/part.ts";
 import { costOf } from "../../core/budget/price.ts";
 import type { Amounts, State } from "../../core/state.ts";
-import { ModelError, type Answer, type Model } from "../../model/port.ts";
+import { ModelError, type ModelAnswer, type Model } from "../../model/port.ts";
 import type { Survey } from "./compact-survey.ts";
 import { nextContext } from "../context/context-reader.ts";
 import { listen } from "./model-stream.ts";
@@ -147,7 +147,7 @@ export async function askModel(
   const { model } = summarizer;
   const request = await makeRequest(step, summarizer, asked);
   if (request === null) return { kind: "stopped" };
-  let answer: Answer;
+  let answer: ModelAnswer;
   const { requestSeq, reserved, tokens: inputTokens } = request;
   const streamed = nothingStreamed(deps);
   try {

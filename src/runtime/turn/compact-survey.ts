@@ -10,7 +10,7 @@ import {
 import type { OpenInput } from "../../core/compaction/summary.ts";
 import { userBlocks } from "../../core/context/block.ts";
 import { boundaryOf } from "../../core/context/source.ts";
-import { readEvent, type SessionEvent } from "../../core/event.ts";
+import { readEvent, type SessionLogEvent } from "../../core/event.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { ResultBlock } from "../../core/context/part.ts";
@@ -76,8 +76,8 @@ async function eventsSince(
   session: SessionId,
   state: State,
   afterSeq: number,
-): Promise<SessionEvent[]> {
-  const events: SessionEvent[] = [];
+): Promise<SessionLogEvent[]> {
+  const events: SessionLogEvent[] = [];
   for (const [from, toSeq] of subtract([[afterSeq + 1, state.seq]], state.mind.lost)) {
     for (let fromSeq = from; fromSeq <= toSeq;) {
       const range = { fromSeq, toSeq, limit: limit.pageRecordsMax, types: markTypes, contents: false };
@@ -86,7 +86,7 @@ async function eventsSince(
       if (last === undefined) break;
       for (const record of page) {
         const { kind, event } = readEvent(record, false);
-        if (kind === "known") events.push(event as SessionEvent);
+        if (kind === "known") events.push(event as SessionLogEvent);
       }
       fromSeq = last.seq + 1;
     }
@@ -94,7 +94,7 @@ async function eventsSince(
   return events;
 }
 
-function markOf(event: SessionEvent): Mark[] {
+function markOf(event: SessionLogEvent): Mark[] {
   const { seq, type } = event;
   if (type === "model.requested") {
     return event.body.purpose === "compaction" ? [] : [{ type, seq, attempt: event.body.attempt }];
@@ -106,7 +106,7 @@ function markOf(event: SessionEvent): Mark[] {
 }
 
 /** Where the last turn began, if it ended without an answer and nothing came after it. */
-function unansweredTurn(events: readonly SessionEvent[]): number | null {
+function unansweredTurn(events: readonly SessionLogEvent[]): number | null {
   const ended = events.findLast(({ type }) => type === "turn.ended");
   if (ended?.type !== "turn.ended") return null;
   const { outcome } = ended.body;

@@ -10,9 +10,9 @@ import { writtenBefore } from "../log/workspace-log.ts";
 import { agentOf } from "../workspace/session-agent.ts";
 
 const strategies = ["prune", "summarize", "extract"] as const;
-export type Strategy = (typeof strategies)[number];
+export type CompressStrategy = (typeof strategies)[number];
 
-export interface Compressed {
+export interface CompressResult {
   /** False when there was nothing to make smaller. */
   readonly compacted: boolean;
   readonly seq: number;
@@ -21,8 +21,8 @@ export interface Compressed {
 export async function compressSession(
   deps: Deps,
   session: SessionId,
-  options: { readonly strategy?: Strategy; readonly instructions?: string },
-): Promise<Compressed> {
+  options: { readonly strategy?: CompressStrategy; readonly instructions?: string },
+): Promise<CompressResult> {
   const { strategy } = options;
   if (strategy !== undefined && !strategies.includes(strategy)) {
     throw new SkeinError("invalid", `compress: there is no strategy ${quote(strategy)}`, {

@@ -14,11 +14,11 @@ import { checkOptions, SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { checkJson } from "../../core/text/json.ts";
 import { limit } from "../../core/limit.ts";
-import type { Part, Settings } from "../../core/context/part.ts";
+import type { ContextPart, Settings } from "../../core/context/part.ts";
 import type { State } from "../../core/state.ts";
 import { nextContext } from "../context/context-reader.ts";
 import { nextTaken, readWaiting, takenOf } from "../read/inbox.ts";
-import { takeLease, type Lease } from "./lease.ts";
+import { takeLease, type SessionLease } from "./lease.ts";
 import type { Deps } from "../deps.ts";
 import { safeJson, safeText } from "../log/redact.ts";
 import { shapeOutput } from "./tool-output.ts";
@@ -75,19 +75,19 @@ export interface DrivenCall {
   readonly key: string;
 }
 
-export interface Requested {
+export interface RequestResult {
   readonly seq: number;
-  readonly parts: readonly Part[];
+  readonly parts: readonly ContextPart[];
   readonly digest: string;
 }
 
 export class Drive implements AsyncDisposable {
   readonly session: SessionId;
-  readonly lease: Lease;
+  readonly lease: SessionLease;
   readonly #deps: Deps;
   readonly #actor: string;
 
-  constructor(deps: Deps, lease: Lease, actor: string) {
+  constructor(deps: Deps, lease: SessionLease, actor: string) {
     this.#deps = deps;
     this.session = lease.session;
     this.lease = lease;
@@ -133,13 +133,13 @@ export class Drive implements AsyncDisposable {
   }
 
   /** Writes down what is about to be sent, and gives it. Send it only once this has resolved. */
-  async request(options: RequestOptions): Promise<Requested> {
+  async request(options: RequestOptions): Promise<RequestResult> {
     const known = ["model", "images", "temperature", "reserve", "outputTokensMax"];
     checkOptions("request", options, known);
     const { model, images = false, temperature, reserve = {}, outputTokensMax = 4_096 } = options;
     const settings: Settings = { model, images, ...(temperature === undefined ? {} : { temperature }) };
     const { store, world } = this.#deps;
-    let rendered: (Omit<Requested, "seq"> & { readonly renderer: number }) | null = null;
+    let rendered: (Omit<RequestResult, "seq"> & { readonly renderer: number }) | null = null;
     const change = await this.change(async (state) => {
       const takes = await nextTaken(store, this.session, state);
       rendered = await nextContext(this.#deps, this.session, { state, settings, inputs: takes });
@@ -158,7 +158,7 @@ export class Drive implements AsyncDisposable {
     });
     this.#going(change);
     if (rendered === null) throw new Error("invariant: a request was rendered");
-    const { parts, digest } = rendered as Omit<Requested, "seq">;
+    const { parts, digest } = rendered as Omit<RequestResult, "seq">;
     return { seq: change.firstSeq, parts, digest };
   }
 

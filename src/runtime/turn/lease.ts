@@ -8,7 +8,7 @@ import type { SessionId } from "../../core/ids.ts";
 import type { State } from "../../core/state.ts";
 import type { Deps } from "../deps.ts";
 import { type Moment, momentOf, isFree } from "../read/lease-status.ts";
-import type { Written } from "../log/append-result.ts";
+import type { AppendResult } from "../log/append-result.ts";
 
 /**
  * A lease outlives its holder by at most this. Shorter saves recovery time, but a long pause of the process
@@ -16,7 +16,7 @@ import type { Written } from "../log/append-result.ts";
  */
 const leaseMsDefault = 15_000;
 
-export class Lease implements AsyncDisposable {
+export class SessionLease implements AsyncDisposable {
   readonly session: SessionId;
   readonly holder: string;
   /** The position of the record that took it; every write under the lease carries it. */
@@ -60,7 +60,10 @@ export class Lease implements AsyncDisposable {
   }
 
   /** Like the session's `append`, but only while this lease is in force. */
-  async append(records: readonly AppendRecord[], options: { readonly key?: string } = {}): Promise<Written> {
+  async append(
+    records: readonly AppendRecord[],
+    options: { readonly key?: string } = {},
+  ): Promise<AppendResult> {
     const { writer, actor } = this.#deps;
     const change = await writer.change(
       this.session,
@@ -98,7 +101,7 @@ export async function takeLease(
   deps: Deps,
   session: SessionId,
   options: { readonly holder: string; readonly leaseMs?: number; readonly expectSeq?: number },
-): Promise<Lease> {
+): Promise<SessionLease> {
   const { holder, leaseMs = leaseMsDefault, expectSeq } = options;
   const { store, world, writer, actor } = deps;
   let asked = momentOf(world);
@@ -118,7 +121,7 @@ export async function takeLease(
     lease: { holder, leaseMs },
   });
   const aloneFromMs = momentOf(world).steadyMs + rivalMs;
-  return new Lease(deps, { session, holder, leaseMs, asked, aloneFromMs, epoch, history });
+  return new SessionLease(deps, { session, holder, leaseMs, asked, aloneFromMs, epoch, history });
 }
 
 const lostLease = (session: SessionId, epoch: number): SkeinError =>

@@ -5,15 +5,15 @@
  */
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
-import type { Delta } from "../../model/port.ts";
+import type { ModelDelta } from "../../model/port.ts";
 
-export type { Delta };
+export type { ModelDelta };
 
 export interface LiveDelta {
   readonly type: "delta";
   /** The `model.requested` that is being answered. */
   readonly requestSeq: number;
-  readonly delta: Delta;
+  readonly delta: ModelDelta;
 }
 
 /** A part of an answer that is made here. */
@@ -22,7 +22,7 @@ export interface LivePart {
   readonly requestSeq: number;
   /** How much of the answer comes before it: see `sizeOf`. */
   readonly after: number;
-  readonly deltas: readonly Delta[];
+  readonly deltas: readonly ModelDelta[];
 }
 
 export interface Live {
@@ -43,13 +43,13 @@ export interface Live {
 }
 
 /** How much a delta is of an answer: characters of a text, or one. */
-export const sizeOf = (delta: Delta): number => (delta.type === "tool-call" ? 1 : delta.text.length);
+export const sizeOf = (delta: ModelDelta): number => (delta.type === "tool-call" ? 1 : delta.text.length);
 
 interface Made {
   readonly requestSeq: number;
   size: number;
   /** Neighbors of one kind are one; null when it is too much to be kept. */
-  deltas: Delta[] | null;
+  deltas: ModelDelta[] | null;
 }
 
 export function makeLive(): Live {
@@ -122,7 +122,7 @@ export function makeLive(): Live {
   };
 }
 
-function add(deltas: Delta[], delta: Delta): void {
+function add(deltas: ModelDelta[], delta: ModelDelta): void {
   const last = deltas.at(-1);
   if (last !== undefined && last.type !== "tool-call" && last.type === delta.type)
     deltas[deltas.length - 1] = { ...last, text: last.text + delta.text };

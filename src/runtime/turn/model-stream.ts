@@ -1,9 +1,9 @@
 /** Listening to a model: its deltas go to whoever listens here and now, its answer comes back whole. */
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
-import type { Part } from "../../core/context/part.ts";
+import type { ContextPart } from "../../core/context/part.ts";
 import { errorText } from "../../core/first-error.ts";
-import { ModelError, type Answer, type Model } from "../../model/port.ts";
+import { ModelError, type ModelAnswer, type Model } from "../../model/port.ts";
 import { readBlob } from "../read/content.ts";
 import type { Deps } from "../deps.ts";
 import { takeNote, type Streamed } from "./broken-call.ts";
@@ -15,7 +15,7 @@ export async function listen(
   session: SessionId,
   model: Model,
   call: {
-    readonly parts: readonly Part[];
+    readonly parts: readonly ContextPart[];
     readonly outputTokensMax: number;
     readonly signal: AbortSignal;
     /** Deltas belong to the request at this position. Null: nobody is to hear them. */
@@ -23,7 +23,7 @@ export async function listen(
     /** Filled with what was heard, for settling the call if it breaks off. */
     readonly streamed: Streamed;
   },
-): Promise<Answer> {
+): Promise<ModelAnswer> {
   const { store, world, live } = deps;
   const over = new AbortController();
   const signal = AbortSignal.any([call.signal, over.signal]);

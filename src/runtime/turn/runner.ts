@@ -33,7 +33,7 @@ export interface RunOptions {
 }
 
 /** Why a run ended. */
-export interface Ran {
+export interface RunResult {
   readonly status: State["standing"]["status"];
   /** What brought about the status, where it does not speak for itself. */
   readonly by: string | null;
@@ -41,7 +41,11 @@ export interface Ran {
 }
 
 /** Runs the session until it is idle, or stands still. Rejects with `conflict` when somebody else runs it. */
-export async function runSession(deps: Deps, session: SessionId, options: RunOptions = {}): Promise<Ran> {
+export async function runSession(
+  deps: Deps,
+  session: SessionId,
+  options: RunOptions = {},
+): Promise<RunResult> {
   const { signal, admit, ...lease } = options;
   const { actor } = await agentOf(deps, session, await deps.writer.current(session));
   await using drive = await takeDrive(deps, session, { ...lease, actor });
@@ -69,7 +73,7 @@ async function wakeIfDue({ store }: Deps, drive: Drive): Promise<void> {
 const isAtRest = (state: State): boolean =>
   nextOf(state, { steered: false, stepsMax: Infinity }).next === "rest";
 
-export const ranOf = ({ standing, seq }: State): Ran => ({
+export const ranOf = ({ standing, seq }: State): RunResult => ({
   status: standing.status,
   by: standing.why?.by ?? null,
   seq,
@@ -90,7 +94,7 @@ class Runner {
     this.#step = { deps, drive, crew, signal: keeper.signal, lesson: null };
   }
 
-  async run(signal: AbortSignal | undefined): Promise<Ran> {
+  async run(signal: AbortSignal | undefined): Promise<RunResult> {
     for (;;) {
       const state = await this.#drive.state();
       const next = await this.#next(state);

@@ -6,12 +6,12 @@ import { budgetLeft } from "../../core/budget/budget.ts";
 import type { Called, Counted, Taken, Zoned } from "../../core/command/turn.ts";
 import { mayIn } from "../../core/session/lifecycle.ts";
 import { limit } from "../../core/limit.ts";
-import type { Part } from "../../core/context/part.ts";
+import type { ContextPart } from "../../core/context/part.ts";
 import { costOf } from "../../core/budget/price.ts";
 import type { Amounts, State } from "../../core/state.ts";
 import { corrected } from "../../core/context/token-count.ts";
 import { readZone } from "../../core/context/zone.ts";
-import { ModelError, type Answer, type ModelFacts } from "../../model/port.ts";
+import { ModelError, type ModelAnswer, type ModelFacts } from "../../model/port.ts";
 import { storeAnswer } from "./store-answer.ts";
 import { nextContext, type Context as Rendered } from "../context/context-reader.ts";
 import { judgeTool, rulesOf, type Crew } from "./run-context.ts";
@@ -119,7 +119,7 @@ export async function takeStep(step: StepWorld, first: Measured): Promise<Asked>
   });
   if (requested.state.standing.reserved === null) return { kind: "stopped" };
   const begun = world.now();
-  const parts: readonly Part[] = measured.context.parts;
+  const parts: readonly ContextPart[] = measured.context.parts;
   const requestSeq = requested.headSeq;
   const streamed = nothingStreamed(deps);
   try {
@@ -142,7 +142,7 @@ export async function takeStep(step: StepWorld, first: Measured): Promise<Asked>
 async function respond(
   step: StepWorld,
   measured: Measured,
-  answer: Answer,
+  answer: ModelAnswer,
   { ms, requestSeq }: { readonly ms: number; readonly requestSeq: number },
 ): Promise<void> {
   const { deps, drive, crew } = step;
@@ -221,7 +221,7 @@ function zoneNow({ deps, crew }: StepWorld, state: State, tokens: number): Zoned
 }
 
 /** A provider that does not count is counted for. */
-async function counted(deps: Deps, measured: Measured, answer: Answer): Promise<Counted> {
+async function counted(deps: Deps, measured: Measured, answer: ModelAnswer): Promise<Counted> {
   const outputTokens = await deps.tokenizer.count(JSON.stringify(answer.blocks));
   return { inputTokens: measured.tokens, outputTokens, estimated: true };
 }

@@ -5,7 +5,7 @@
 import type { Block } from "../../core/catalog/entry.ts";
 import { checkJson } from "../../core/text/json.ts";
 import { limit } from "../../core/limit.ts";
-import type { Answer, AnswerBlock } from "../../model/port.ts";
+import type { ModelAnswer, AnswerBlock } from "../../model/port.ts";
 import { cleanText } from "./tool-output.ts";
 
 export interface Stored {
@@ -20,7 +20,7 @@ const blockBytes = 512;
 type Redact = <T>(value: T) => T;
 
 /** Sizes are those of the JSON that is stored, after secrets were taken out. */
-export function storeAnswer({ blocks }: Answer, redact: Redact): Stored {
+export function storeAnswer({ blocks }: ModelAnswer, redact: Redact): Stored {
   const kept: Block[] = [];
   const wrong = new Map<number, string>();
   const room = { text: limit.answerTextBytesMax, metadata: limit.answerMetadataBytesMax };

@@ -6,7 +6,7 @@
  * Counts are kept by what a text says, so that a step pays the tokenizer for what is new only.
  */
 import type { Digest } from "../../core/chain.ts";
-import type { Part } from "../../core/context/part.ts";
+import type { ContextPart } from "../../core/context/part.ts";
 import { estimateParts, type CountTokens } from "../../core/context/token-count.ts";
 
 export interface Tokenizer {
@@ -15,7 +15,9 @@ export interface Tokenizer {
   /** The same for many texts in a row, once it is loaded. */
   counter(): Promise<CountTokens>;
   /** Tokens of each part, and of all of them. */
-  estimate(parts: readonly Part[]): Promise<{ readonly tokens: number; readonly perPart: readonly number[] }>;
+  estimate(
+    parts: readonly ContextPart[],
+  ): Promise<{ readonly tokens: number; readonly perPart: readonly number[] }>;
 }
 
 /** Texts whose count is kept. A key and a number each, so about ten megabytes at most. */

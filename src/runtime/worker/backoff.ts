@@ -10,7 +10,7 @@ import type { State } from "../../core/state.ts";
 import { errorText } from "../../core/first-error.ts";
 import type { WorkerRow } from "../../store/port.ts";
 import type { Deps } from "../deps.ts";
-import type { Told } from "./worker.ts";
+import type { WorkerEvent } from "./worker.ts";
 import { isFree } from "../read/lease-status.ts";
 import { agentOf } from "../workspace/session-agent.ts";
 import { modelOf } from "../context/model-settings.ts";
@@ -65,7 +65,7 @@ function mayPass(error: unknown): boolean {
   return typeof code !== "string" || !lasting.includes(code);
 }
 
-export function makeTrials(deps: Deps, worker: string, tell: (told: Told) => void): Trials {
+export function makeTrials(deps: Deps, worker: string, tell: (told: WorkerEvent) => void): Trials {
   const { writer, store } = deps;
   const trials = new Map<SessionId, Trial>();
 

@@ -6,12 +6,12 @@ import { checkLimit } from "../../core/trigger/schedule.ts";
 import type { Deps } from "../deps.ts";
 import { checkHolder } from "../log/redact.ts";
 import { sources } from "../trigger/sources.ts";
-import { Worker, type WorkOptions } from "./worker.ts";
+import { SessionWorker, type WorkOptions } from "./worker.ts";
 
 /** How many workers each engine has had: those after the first have a number. */
 const counts = new WeakMap<Deps, number>();
 
-export function startWork(deps: Deps, options: WorkOptions): Worker {
+export function startWork(deps: Deps, options: WorkOptions): SessionWorker {
   const { concurrency = 1, limits = [] } = options;
   if (!Number.isInteger(concurrency) || concurrency < 1 || concurrency > limit.concurrencyMax) {
     throw new SkeinError("invalid", `work: concurrency is ${concurrency}`, {
@@ -30,5 +30,5 @@ export function startWork(deps: Deps, options: WorkOptions): Worker {
   const count = (counts.get(deps) ?? 0) + 1;
   counts.set(deps, count);
   const name = options.name ?? (count === 1 ? deps.holder : `${deps.holder}+${count}`);
-  return new Worker(deps, { ...options, name }, sources);
+  return new SessionWorker(deps, { ...options, name }, sources);
 }

@@ -22,7 +22,7 @@ import type { DueRow } from "../../store/port.ts";
 import { deliverAll } from "../message/deliver.ts";
 import { makeHeadLister, type HeadLister } from "../govern/anchor.ts";
 import type { Deps } from "../deps.ts";
-import type { Ran } from "../turn/runner.ts";
+import type { RunResult } from "../turn/runner.ts";
 import { attend, isOverdue } from "./due-work.ts";
 import { makeLimits } from "./limits.ts";
 import { outcomeOf, reasonOf } from "./run-summary.ts";
@@ -42,16 +42,16 @@ export interface WorkOptions {
   /** It looks after these sessions alone, and at nothing else of the store; asked again at every look. */
   readonly only?: () => readonly SessionId[];
   /** Told of what happens, for a log. */
-  readonly tell?: (told: Told) => void;
+  readonly tell?: (told: WorkerEvent) => void;
 }
 
 /** What a worker has to tell. */
-export type Told =
+export type WorkerEvent =
   | { readonly told: "began"; readonly session: SessionId; readonly by: string | null }
   | {
       readonly told: "ended";
       readonly session: SessionId;
-      readonly ran: Ran;
+      readonly ran: RunResult;
       /** How its last turn ended; null when none did in this run. */
       readonly outcome: string | null;
       /** What this run cost; what may come on top; and calls of an unknown price. */
@@ -107,7 +107,7 @@ const listMs = 60_000;
 const briefMs = 20;
 const restMsMax = 100;
 
-export class Worker implements AsyncDisposable {
+export class SessionWorker implements AsyncDisposable {
   readonly name: string;
   readonly #deps: Deps;
   readonly #options: WorkOptions;
@@ -460,7 +460,7 @@ export class Worker implements AsyncDisposable {
     this.#tell({ told: "began", session, by });
   }
 
-  async #tellEnded(session: SessionId, ran: Ran, spent: Spend): Promise<void> {
+  async #tellEnded(session: SessionId, ran: RunResult, spent: Spend): Promise<void> {
     if (this.#options.tell === undefined) return;
     const { writer, store } = this.#deps;
     const outcome = await outcomeOf(store, session).catch(() => null);
@@ -477,7 +477,7 @@ export class Worker implements AsyncDisposable {
     this.#tell({ told: "trouble", session: null, text: errorText(error) });
   }
 
-  #tell(told: Told): void {
+  #tell(told: WorkerEvent): void {
     try {
       this.#options.tell?.(told);
     } catch {

@@ -333,7 +333,7 @@ export interface ForgetOptions {
 }
 
 /** The entry as it was; when it was also erased, what went and what did not. */
-export interface Forgotten extends MemoryEntry {
+export interface ForgetResult extends MemoryEntry {
   readonly erasure?: MemoryErasure;
 }
 

@@ -3,7 +3,7 @@
  * looked at again twice a second while anybody asks: what another process revoked holds no longer than that.
  */
 import { timingSafeEqual } from "node:crypto";
-import { isScope, parseAccessToken, type Scope } from "../../core/workspace/access-token.ts";
+import { isScope, parseAccessToken, type TokenScope } from "../../core/workspace/access-token.ts";
 import type { StoredRecord } from "../../core/chain.ts";
 import type { PrincipalId, TokenId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
@@ -16,7 +16,7 @@ export interface TokenRef {
   readonly id: TokenId;
   readonly seq: number;
   readonly hash: string;
-  readonly scopes: readonly Scope[];
+  readonly scopes: readonly TokenScope[];
   readonly principal: PrincipalId;
   readonly issuedAt: number;
   readonly issuedBy: string;
@@ -29,7 +29,7 @@ export interface TokenRef {
 export interface TokenHolder {
   readonly id: TokenId;
   readonly tenant: string;
-  readonly scopes: readonly Scope[];
+  readonly scopes: readonly TokenScope[];
   readonly principal: PrincipalId;
   /** As records name them: `user:prn_…`. */
   readonly actor: string;

@@ -6,7 +6,7 @@ import {
   scopes as allScopes,
   secretBytes,
   type AccessToken,
-  type Scope,
+  type TokenScope,
 } from "../../core/workspace/access-token.ts";
 import { Key } from "../../core/catalog/entry.ts";
 import { checkOptions, nearest, SkeinError } from "../../core/error.ts";
@@ -25,7 +25,7 @@ export interface TokenEntry {
   readonly id: TokenId;
   /** Null when it was given none, or its name was erased. */
   readonly name: string | null;
-  readonly scopes: readonly Scope[];
+  readonly scopes: readonly TokenScope[];
   /** Who whoever comes with it is taken for. */
   readonly principal: PrincipalId;
   readonly status: TokenStatus;
@@ -43,7 +43,7 @@ export interface IssuedToken extends TokenEntry {
 
 export interface AddTokenOptions {
   /** What it may be used for. `admin` is all there is. */
-  readonly scopes: readonly Scope[];
+  readonly scopes: readonly TokenScope[];
   /** What it is called in lists. */
   readonly name?: string;
   /** Who comes with it; by default somebody nobody was before. */
@@ -175,7 +175,7 @@ async function nameOf({ store }: Deps, { seq }: TokenRef): Promise<string | null
   return (content as { readonly name?: string } | undefined)?.name ?? null;
 }
 
-function checkScopes(given: unknown): Scope[] {
+function checkScopes(given: unknown): TokenScope[] {
   if (!Array.isArray(given) || given.length === 0) {
     throw new SkeinError("invalid", "addToken: a token without scopes is of no use", {
       hint: `one or more of ${allScopes.join(", ")}`,

@@ -4,7 +4,7 @@
  * anything is looked up, so that no answer says whether a thing exists.
  */
 import { hash } from "node:crypto";
-import { allows, type Scope } from "../../core/workspace/access-token.ts";
+import { allows, type TokenScope } from "../../core/workspace/access-token.ts";
 import { limit } from "../../core/limit.ts";
 import { makeProblem, type Problem } from "../../protocol/problem.ts";
 import { Engine } from "../../runtime/engine/engine.ts";
@@ -20,7 +20,7 @@ export interface Authorized {
   /** What is done through it is done by the token's principal. */
   readonly engine: Engine;
   readonly tenant: string;
-  readonly scopes: readonly Scope[];
+  readonly scopes: readonly TokenScope[];
   readonly actor: string;
   /** The id of their token. */
   readonly token: string;
@@ -45,7 +45,7 @@ export interface Authorizer {
   /** A scope of null: any token that holds. */
   authorize(
     incoming: Incoming,
-    options: { readonly operation: { readonly scope: Scope | null } },
+    options: { readonly operation: { readonly scope: TokenScope | null } },
   ): Promise<Authorized | Problem>;
   /** From a token in the header `Authorization` to a cookie. */
   login(incoming: Incoming): Promise<{ readonly setCookie: string } | Problem>;
@@ -145,7 +145,7 @@ export function makeAuthorizer(options: AuthorizerOptions): Authorizer {
 
   async function authorize(
     incoming: Incoming,
-    { operation }: { readonly operation: { readonly scope: Scope | null } },
+    { operation }: { readonly operation: { readonly scope: TokenScope | null } },
   ): Promise<Authorized | Problem> {
     const astray = gate.check(incoming);
     if (astray !== null) return astray;

@@ -3,7 +3,7 @@ import type { OpenOptions } from "../../core/command.ts";
 import { makeProblem } from "../../protocol/problem.ts";
 import { readChunks } from "../../runtime/read/content.ts";
 import { Engine } from "../../runtime/engine/engine.ts";
-import type { Event } from "../../runtime/read/event-reader.ts";
+import type { SessionEvent } from "../../runtime/read/event-reader.ts";
 import { need, needPublic, needStores, type Call, type Handlers } from "./invocation.ts";
 import { readFeed } from "../stream/feed-cursor.ts";
 import { needMachine, needOwn } from "../auth/machine-scope.ts";
@@ -76,7 +76,7 @@ async function show(call: Call): Promise<unknown> {
   const { seq, hash } = await session.head();
   const copy = (await store.head(session.id))?.copy === true;
   const movedTo = state.status === "moved" ? await whereTo(store, session.id, await session.fold()) : null;
-  const events: Event[] = [];
+  const events: SessionEvent[] = [];
   for await (const event of session.events({ reverse: true, limit: lastEvents })) events.unshift(event);
   const forks = await store.forks(session.id);
   return { id: session.id, ...state, copy, movedTo, head: { seq, hash }, forks, events };

@@ -1,5 +1,5 @@
 /** One call of an operation, as handlers see it, and what they give. */
-import { allows, type Scope } from "../../core/workspace/access-token.ts";
+import { allows, type TokenScope } from "../../core/workspace/access-token.ts";
 import { SkeinError } from "../../core/error.ts";
 import { argumentsOf, type Operation } from "../../call/operation.ts";
 import type { OperationId, ParamsOf } from "../../call/operations.ts";
@@ -13,7 +13,7 @@ import { ProblemError } from "./problem.ts";
 export interface Call {
   /** What is done through it is done by whoever asks, with their key and their expectation. */
   readonly engine: Engine;
-  readonly scopes: readonly Scope[];
+  readonly scopes: readonly TokenScope[];
   /** Of the path: an id, or an ending of one. */
   readonly id: string;
   session(): Promise<Session>;
@@ -111,7 +111,7 @@ export function needAlso(call: Call, { also }: Operation, params: Readonly<Recor
 }
 
 /** Some parameters need a scope beyond the call's own. */
-export function need({ scopes }: Pick<Call, "scopes">, scope: Scope, what: string): void {
+export function need({ scopes }: Pick<Call, "scopes">, scope: TokenScope, what: string): void {
   if (allows(scopes, scope)) return;
   const hint = `this token has ${scopes.join(", ")}; "skein tokens add --scope ${scope}" makes another`;
   throw new ProblemError(makeProblem("forbidden", `${what} takes the scope "${scope}"`, { hint }));

@@ -4,7 +4,7 @@
  * they are asked for.
  */
 import { limit } from "../../core/limit.ts";
-import { statuses, type Status } from "../../core/session/lifecycle.ts";
+import { statuses, type SessionStatus } from "../../core/session/lifecycle.ts";
 import { makeProblem } from "../../protocol/problem.ts";
 import { Engine } from "../../runtime/engine/engine.ts";
 import type { World } from "../../runtime/world.ts";
@@ -28,7 +28,7 @@ const restMs = 1_000;
 /** Sessions of one status are counted up to this: a larger figure would cost a reading of all of them. */
 const countedMax = 10_000;
 /** What is over is not counted: it only grows. */
-const countedStatuses: readonly Status[] = statuses.filter(
+const countedStatuses: readonly SessionStatus[] = statuses.filter(
   (status) => !["closed", "archived", "moved"].includes(status),
 );
 
@@ -191,7 +191,7 @@ async function countStore(engine: Engine): Promise<readonly string[]> {
   ];
 }
 
-async function countSessions(engine: Engine, status: Status): Promise<number> {
+async function countSessions(engine: Engine, status: SessionStatus): Promise<number> {
   const { store } = Engine.depsOf(engine);
   let count = 0;
   for (let cursor: string | null = ""; cursor !== null && count < countedMax;) {

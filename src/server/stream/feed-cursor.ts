@@ -10,7 +10,7 @@ import { isSessionId, isWorkspaceId, type LogId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { originIn } from "../../core/branch/origin.ts";
 import { Engine } from "../../runtime/engine/engine.ts";
-import type { Event, FeedEvents } from "../../runtime/read/event-reader.ts";
+import type { SessionEvent, FeedEvents } from "../../runtime/read/event-reader.ts";
 import { eventFrame, SharedFrame } from "./sink.ts";
 
 export interface FeedPlace {
@@ -119,11 +119,11 @@ async function isThere(engine: Engine, { session, seq, hash }: LastGiven): Promi
 
 /** An event of the feed with its own place, written out when the first reader is given it. */
 export class FeedEntry {
-  readonly event: Event;
+  readonly event: SessionEvent;
   readonly place: string;
   #frame: SharedFrame | null = null;
 
-  constructor(event: Event, after: string | null) {
+  constructor(event: SessionEvent, after: string | null) {
     this.event = event;
     this.place = placeText({ after, last: lastOf(event) });
   }
@@ -181,7 +181,7 @@ export async function readFeed(
 
 export interface Family {
   /** Whether an event is of the family, or says that one was deleted. A new relative becomes part of it. */
-  has(event: Event): boolean;
+  has(event: SessionEvent): boolean;
   includes(session: string): boolean;
 }
 
@@ -199,7 +199,7 @@ export async function familyOf(engine: Engine, idOrEnding: string): Promise<Fami
 }
 
 /** Empty: it is not the first record of a session, or a person opened that one. */
-function originIdOf({ type, body }: Event): string {
+function originIdOf({ type, body }: SessionEvent): string {
   if (type === "session.forked") return textIn(body, "parent");
   return type === "session.opened" ? (originIn(body)?.session ?? "") : "";
 }

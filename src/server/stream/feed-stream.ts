@@ -6,7 +6,7 @@
 import type { LogId, SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { Engine } from "../../runtime/engine/engine.ts";
-import type { Event } from "../../runtime/read/event-reader.ts";
+import type { SessionEvent } from "../../runtime/read/event-reader.ts";
 import type { LiveDelta } from "../../runtime/turn/live.ts";
 import {
   placeText,
@@ -164,7 +164,7 @@ function makeDeltas(wake: () => void, sink: Sink) {
       wake();
     },
     /** Told of an event that was given out. */
-    after({ type, session, seq }: Event): void {
+    after({ type, session, seq }: SessionEvent): void {
       if (type === "model.requested") {
         asked.set(session, seq);
         give(waiting.filter((one) => one.session === session && one.requestSeq <= seq));

@@ -5,14 +5,14 @@
 import { limit } from "../../core/limit.ts";
 import type { LogId } from "../../core/ids.ts";
 import { Engine } from "../../runtime/engine/engine.ts";
-import type { Event } from "../../runtime/read/event-reader.ts";
+import type { SessionEvent } from "../../runtime/read/event-reader.ts";
 import { stepFeed, type FeedStep } from "./feed-cursor.ts";
 import { eventFrame, eventId, SharedFrame } from "./sink.ts";
 
 /** Whoever is told of what is new in one log. */
 export interface Listener {
   /** An event that has just come in, and how it stands in a stream. */
-  heard(event: Event, frame: SharedFrame): void;
+  heard(event: SessionEvent, frame: SharedFrame): void;
   /** Something may have come in that it was not told of: it is to look for itself. */
   behind(): void;
 }
@@ -107,7 +107,7 @@ export function makeHub(engine: Engine, trouble: (error: unknown) => void): Hub 
     }
   }
 
-  function tell(event: Event): void {
+  function tell(event: SessionEvent): void {
     // What is deleted says nothing more itself: whoever reads it finds that it is gone.
     if (event.type === "session.deleted") {
       const { session } = event.body as { readonly session: LogId };

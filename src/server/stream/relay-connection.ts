@@ -7,7 +7,7 @@ import { request as requestSecure } from "node:https";
 import { isSessionId, type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { Deps } from "../../runtime/deps.ts";
-import type { Delta, LivePart } from "../../runtime/turn/live.ts";
+import type { ModelDelta, LivePart } from "../../runtime/turn/live.ts";
 import type { World } from "../../runtime/world.ts";
 import { proofHeader, proofOf, relayPath, type RelayAsked } from "./relay-proof.ts";
 
@@ -111,7 +111,7 @@ export function parsePart(text: string): LivePart | null {
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
-function isDelta(value: unknown): value is Delta {
+function isDelta(value: unknown): value is ModelDelta {
   const { type, text, tool } = (value ?? {}) as Readonly<Record<string, unknown>>;
   if (type === "tool-call") return typeof tool === "string";
   return (type === "text" || type === "reasoning") && typeof text === "string";

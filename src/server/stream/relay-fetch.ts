@@ -6,7 +6,7 @@
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { Engine } from "../../runtime/engine/engine.ts";
-import type { Event } from "../../runtime/read/event-reader.ts";
+import type { SessionEvent } from "../../runtime/read/event-reader.ts";
 import { sizeOf, type LivePart } from "../../runtime/turn/live.ts";
 import type { Hub } from "./hub.ts";
 import { isLoopback } from "../http/cross-origin.ts";
@@ -79,7 +79,7 @@ function followOne({ engine, hub, heard }: Given, session: SessionId): { stop():
   let connection: RelayConnection | null = null;
   const look = (): void => news.abort();
   const unlisten = hub.listen(session, {
-    heard: ({ type }: Event) => {
+    heard: ({ type }: SessionEvent) => {
       if (type === "lease.taken" || (type === "model.requested" && connection === null)) look();
     },
     behind: look,

@@ -6,7 +6,7 @@
 import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
 import { Engine } from "../../runtime/engine/engine.ts";
-import { readEventsPage, type Event } from "../../runtime/read/event-reader.ts";
+import { readEventsPage, type SessionEvent } from "../../runtime/read/event-reader.ts";
 import type { LiveDelta } from "../../runtime/turn/live.ts";
 import { isStill, type Noted } from "../../runtime/read/known-heads.ts";
 import type { Session } from "../../runtime/engine/session.ts";
@@ -61,7 +61,7 @@ export async function streamSession(
   };
   const isOver = (): boolean => sink.signal.aborted || atSeq >= endSeq || left <= 0;
 
-  function give(event: Event, frame: SharedFrame | null): void {
+  function give(event: SessionEvent, frame: SharedFrame | null): void {
     atSeq = event.seq;
     if (wants === null || wants.has(event.type)) {
       if (frame === null) sink.write(eventFrame(event, eventId(event)));
@@ -72,7 +72,7 @@ export async function streamSession(
     for (const delta of early.upTo(atSeq)) if (delta.requestSeq > answeredSeq) sink.write(deltaFrame(delta));
   }
 
-  function heard(event: Event, frame: SharedFrame): void {
+  function heard(event: SessionEvent, frame: SharedFrame): void {
     const isKnown = event.seq < atSeq ? met === null : event.hash === met?.hash;
     if (event.seq <= atSeq && isKnown) return;
     // One at a position that was given out already: the log may be of another history.

@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import type { Problem } from "../../protocol/problem.ts";
-import type { Event } from "../../runtime/read/event-reader.ts";
+import type { SessionEvent } from "../../runtime/read/event-reader.ts";
 import { endWith } from "../http/reply.ts";
 
 export interface Sink {
@@ -38,10 +38,11 @@ export class SharedFrame {
  * The id of an event in the stream of its session: its position, and the first digits of its hash, so that
  * a reader who comes back is not given the events of another history.
  */
-export const eventId = ({ seq, hash }: Pick<Event, "seq" | "hash">): string => `${seq}.${hash.slice(0, 16)}`;
+export const eventId = ({ seq, hash }: Pick<SessionEvent, "seq" | "hash">): string =>
+  `${seq}.${hash.slice(0, 16)}`;
 
 /** An event as it stands in a stream. */
-export const eventFrame = (event: Event, id: string | number): string =>
+export const eventFrame = (event: SessionEvent, id: string | number): string =>
   `id: ${id}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
 /** A comment, which readers pass over. */
 export const beatFrame = ": beat\n\n";

@@ -6,7 +6,7 @@ import { makeProblem } from "../../protocol/problem.ts";
 import { runOrWait } from "../../runtime/turn/ask.ts";
 import { Engine } from "../../runtime/engine/engine.ts";
 import { stillWaiting } from "../../runtime/options.ts";
-import type { Ran } from "../../runtime/turn/runner.ts";
+import type { RunResult } from "../../runtime/turn/runner.ts";
 import type { Session } from "../../runtime/engine/session.ts";
 import type { Noted } from "../../runtime/read/known-heads.ts";
 import type { Call } from "../http/invocation.ts";
@@ -136,7 +136,7 @@ interface Running {
   readonly session: Session;
   readonly fromSeq: number;
   readonly last: Noted | undefined;
-  readonly running: Promise<Ran>;
+  readonly running: Promise<RunResult>;
 }
 
 /** All that was written up to the end of the run, and then why it ended. */

@@ -3,7 +3,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { SkeinError } from "../../core/error.ts";
 import type { LogId, SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
-import type { Status } from "../../core/session/lifecycle.ts";
+import type { SessionStatus } from "../../core/session/lifecycle.ts";
 import type { Page, Projection, SessionFilter, SessionRow, Snapshot } from "../port.ts";
 import { erasures } from "./erase.ts";
 import { seen, type Logs } from "./log.ts";
@@ -21,7 +21,7 @@ type ListArray = [
   indexedAt: number,
   session: SessionId,
   openedAt: number,
-  status: Status,
+  status: SessionStatus,
   agent: string | null,
   priority: number,
   forkSeq: number,

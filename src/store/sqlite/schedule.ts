@@ -1,7 +1,7 @@
 /** What SQLite keeps for workers: which sessions are due and since when, and which workers there are. */
 import type { DatabaseSync } from "node:sqlite";
 import type { SessionId } from "../../core/ids.ts";
-import type { Status } from "../../core/session/lifecycle.ts";
+import type { SessionStatus } from "../../core/session/lifecycle.ts";
 import type { DueRow, IndexEntry, RunMatch, ScheduledRow, ServerRow, Store, WorkerRow } from "../port.ts";
 import { asCopy, goneMs, hasSchedule, type Scheduling } from "../worker-rows.ts";
 import type { Writer } from "./writer.ts";
@@ -46,7 +46,7 @@ export function makeSchedule(database: DatabaseSync, tenant: string, now: () => 
 type DueArray = [
   log: number,
   session: SessionId,
-  status: Status,
+  status: SessionStatus,
   agent: string | null,
   model: string | null,
   priority: number,

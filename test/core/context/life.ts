@@ -9,7 +9,7 @@ import type { StoredRecord } from "../../../src/core/chain.ts";
 import { decide } from "../../../src/core/decide.ts";
 import type { DraftEvent } from "../../../src/core/decision.ts";
 import { makeSessionId, type SessionId } from "../../../src/core/ids.ts";
-import type { Part, Settings } from "../../../src/core/context/part.ts";
+import type { ContextPart, Settings } from "../../../src/core/context/part.ts";
 import { includes } from "../../../src/core/range.ts";
 import { emptyState, parseSnapshot, snapshotText, type State } from "../../../src/core/state.ts";
 import type { ReadRange, Store } from "../../../src/store/port.ts";
@@ -21,7 +21,7 @@ import type { ContextWorld } from "../../../src/runtime/read/event-cache.ts";
 
 export interface Request {
   readonly seq: number;
-  readonly parts: readonly Part[];
+  readonly parts: readonly ContextPart[];
   readonly settings: Settings;
 }
 

@@ -3,13 +3,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import type { PartKind } from "../../../src/core/context/source.ts";
-import type { Part } from "../../../src/core/context/part.ts";
+import type { ContextPart } from "../../../src/core/context/part.ts";
 import { readContext } from "../../../src/runtime/context/context-reader.ts";
 import { live, moves, worldOf, type Life } from "./life.ts";
 
 const numRuns = Number(process.env["SKEIN_CONTEXT_RUNS"] ?? 200);
 /** What a part of each form may be. */
-const kindsOf: Readonly<Record<Part["part"], readonly PartKind[]>> = {
+const kindsOf: Readonly<Record<ContextPart["part"], readonly PartKind[]>> = {
   settings: ["settings"],
   tools: ["tools"],
   system: ["instructions", "document", "memory"],

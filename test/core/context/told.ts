@@ -1,7 +1,7 @@
 /** Small sessions by hand, and contexts as short lines that can be read. */
 import type { Block } from "../../../src/core/catalog/entry.ts";
 import { rendererNow } from "../../../src/core/context/context.ts";
-import type { Part, Settings, UserBlock } from "../../../src/core/context/part.ts";
+import type { ContextPart, Settings, UserBlock } from "../../../src/core/context/part.ts";
 import { nextContext, type Context } from "../../../src/runtime/context/context-reader.ts";
 import type { Given } from "../given.ts";
 import { digest } from "../digest.ts";
@@ -85,11 +85,11 @@ export async function told(
   return parts.filter((part) => !isOpening(part)).flatMap(lines);
 }
 
-const isOpening = (part: Part): boolean =>
+const isOpening = (part: ContextPart): boolean =>
   part.part === "settings" ||
   (part.part === "system" && part.text === "Objective of this session:\nFix login");
 
-function lines(part: Part): readonly string[] {
+function lines(part: ContextPart): readonly string[] {
   if (part.part === "system") return [`system: ${part.text}`];
   if (part.part === "tools") return [`tools: ${part.tools.map(({ name }) => name).join(", ")}`];
   if (part.part === "settings") return ["settings"];

@@ -1,6 +1,6 @@
 /** The body that the driver would send for a context, for each wire; nothing goes out. */
 import { mock } from "node:test";
-import type { Part } from "../../../src/core/context/part.ts";
+import type { ContextPart } from "../../../src/core/context/part.ts";
 import { aiSdkModel } from "../../../src/model/ai-sdk.ts";
 import type { Wire } from "../../../src/model/prompt.ts";
 import { anthropicFlaws } from "./anthropic.ts";
@@ -19,11 +19,11 @@ const checkers: Readonly<Record<Wire, (body: unknown) => readonly string[]>> = {
 const wireOf = (model: string): Wire => wires[model.split("/")[0] ?? ""] ?? "compatible";
 
 /** What the provider of the model would find wrong with this context. */
-export async function flawsOnWire(parts: readonly Part[], model: string): Promise<readonly string[]> {
+export async function flawsOnWire(parts: readonly ContextPart[], model: string): Promise<readonly string[]> {
   return checkers[wireOf(model)](await wireBody(parts, model));
 }
 
-async function wireBody(parts: readonly Part[], model: string): Promise<unknown> {
+async function wireBody(parts: readonly ContextPart[], model: string): Promise<unknown> {
   let body: string | null = null;
   const fetching = mock.method(globalThis, "fetch", async (_: unknown, init?: RequestInit) => {
     body = typeof init?.body === "string" ? init.body : null;

@@ -2,12 +2,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { spendOf, spendText } from "../../../src/core/budget/money.ts";
-import { ModelError, type Delta, type Model, type ModelProgress } from "../../../src/model/port.ts";
+import { ModelError, type ModelDelta, type Model, type ModelProgress } from "../../../src/model/port.ts";
 import type { Session } from "../../../src/runtime/engine/session.ts";
 import { all } from "../place.ts";
 import { engineWith, type Scripted } from "./scripted.ts";
 
-type Yielded = Delta | ModelProgress | ModelError;
+type Yielded = ModelDelta | ModelProgress | ModelError;
 
 const facts = {
   windowTokens: 100_000,
@@ -20,7 +20,7 @@ const usage: ModelProgress = {
   usage: { inputTokens: 100, outputTokens: 1 },
   isWhole: false,
 };
-const text = (words: string): Delta => ({ type: "text", text: words });
+const text = (words: string): ModelDelta => ({ type: "text", text: words });
 
 /** Each call yields one list, and then waits until it is interrupted; an empty list answers. */
 function streaming(...lists: readonly (readonly Yielded[])[]): Scripted {
@@ -52,7 +52,7 @@ function streaming(...lists: readonly (readonly Yielded[])[]): Scripted {
 
 /** The text of a delta; empty for anything else. */
 const heardIn = (one: { readonly type: string }): string =>
-  one.type === "delta" && "delta" in one && (one.delta as Delta).type === "text"
+  one.type === "delta" && "delta" in one && (one.delta as ModelDelta).type === "text"
     ? (one.delta as { readonly text: string }).text
     : "";
 

@@ -7,7 +7,7 @@ import type { OuterTool } from "../../../src/tool/port.ts";
 import { makeToolSource } from "../../../src/tool/source.ts";
 import {
   ModelError,
-  type Answer,
+  type ModelAnswer,
   type AnswerBlock,
   type Model,
   type ModelCall,
@@ -20,7 +20,7 @@ import { engineOn, workspace } from "../place.ts";
 export type Line =
   | string
   | readonly AnswerBlock[]
-  | Partial<Answer>
+  | Partial<ModelAnswer>
   | ModelError
   | ((call: ModelCall) => Line | Promise<Line>);
 
@@ -68,10 +68,10 @@ export function scripted(lines: readonly Line[], more: Partial<ModelFacts> = {})
   };
 }
 
-async function answerOf(line: Line, call: ModelCall): Promise<Answer> {
+async function answerOf(line: Line, call: ModelCall): Promise<ModelAnswer> {
   if (typeof line === "function") return answerOf(await line(call), call);
   if (line instanceof ModelError) throw line;
-  const part: Partial<Answer> =
+  const part: Partial<ModelAnswer> =
     typeof line === "string" ? { blocks: [say(line)] } : isBlocks(line) ? { blocks: line } : line;
   const blocks = part.blocks ?? [];
   const finish = blocks.some(({ type }) => type === "tool-call") ? "tool-calls" : "stop";

@@ -1,5 +1,5 @@
 /** What can be done with sessions from their rows: with which key, and with which of them. */
-import { mayIn, type Status } from "../../../protocol/library.ts";
+import { mayIn, type SessionStatus } from "../../../protocol/library.ts";
 import type { Me } from "../../../client/connect.ts";
 import type { Row } from "./filter.ts";
 
@@ -21,7 +21,7 @@ export interface Action {
   readonly doing: string;
   readonly done: string;
   readonly scope: Me["scopes"][number];
-  readonly may: (status: Status) => boolean;
+  readonly may: (status: SessionStatus) => boolean;
   /** Asks something first. */
   readonly asks?: true;
 }

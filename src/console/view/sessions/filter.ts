@@ -1,6 +1,6 @@
 /** Which sessions are listed, and in which order: as the address says it, and as the server is asked. */
 import { pairOf } from "../../../core/text/pair.ts";
-import { statuses, type Status } from "../../../protocol/library.ts";
+import { statuses, type SessionStatus } from "../../../protocol/library.ts";
 import type { RemoteEngine } from "../../../client/connect.ts";
 
 export type Row = Awaited<ReturnType<RemoteEngine["sessions"]>>["rows"][number];
@@ -13,7 +13,7 @@ export interface Filter {
   /** Occurs in name or objective. */
   readonly text: string;
   /** Any of them; none: all. */
-  readonly statuses: readonly Status[];
+  readonly statuses: readonly SessionStatus[];
   readonly agent: string | null;
   readonly labels: Readonly<Record<string, string>>;
   /** Only those that stand still until somebody does something about them. */
@@ -81,7 +81,7 @@ export const filterName = (filter: Filter): string => JSON.stringify(filter);
 
 /** What the server is asked for; the rest is looked at here. */
 export function askedOf({ text, statuses: some, agent, labels, asks }: Filter): Asked {
-  const wanted: readonly Status[] = asks ? ["suspended"] : some;
+  const wanted: readonly SessionStatus[] = asks ? ["suspended"] : some;
   return {
     ...(text === "" ? {} : { text }),
     ...(wanted.length === 0 ? {} : { status: [...wanted] }),
@@ -135,7 +135,7 @@ const valueOf: Readonly<Record<Sort, (row: Row) => Value>> = {
 /** An unknown price may be any: it comes before a known one of the same amount. */
 const costTie = (a: Row, b: Row): number =>
   order(a.unpriced, b.unpriced) || order(a.unconfirmedNanoUsd, b.unconfirmedNanoUsd);
-const urgency: readonly Status[] = [
+const urgency: readonly SessionStatus[] = [
   "running",
   "suspended",
   "open",

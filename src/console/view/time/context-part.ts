@@ -1,5 +1,5 @@
 /** A part of a context as it is shown: a title, a line of it, and its pieces when it is unfolded. */
-import type { Part } from "../../../core/context/part.ts";
+import type { ContextPart } from "../../../core/context/part.ts";
 import { plural } from "../../ui/amount.ts";
 import { brief } from "../../ui/visible.ts";
 
@@ -25,7 +25,7 @@ const code = (value: unknown, title: string | null = null): Piece => ({
   isCode: true,
 });
 
-type Message = Extract<Part, { readonly part: "message" }>;
+type Message = Extract<ContextPart, { readonly part: "message" }>;
 
 function messagePieces({ content }: Message): readonly Piece[] {
   return content.map((block): Piece => {
@@ -48,7 +48,7 @@ function messagePieces({ content }: Message): readonly Piece[] {
 
 const roles = { user: "Input", assistant: "Model", tool: "Tool results" } as const;
 
-function piecesOf(part: Part): { readonly title: string; readonly pieces: readonly Piece[] } {
+function piecesOf(part: ContextPart): { readonly title: string; readonly pieces: readonly Piece[] } {
   switch (part.part) {
     case "settings":
       return { title: "Settings", pieces: [code(part.settings)] };
@@ -68,15 +68,15 @@ const gapForm = /\[erased: ([^\][\n]{1,200})\]/g;
 /** Gaps stand at the beginning of what is gone; a text of any length is not gone through for them. */
 const searchedChars = 100_000;
 
-const made = new WeakMap<Part, ShownPart>();
+const made = new WeakMap<ContextPart, ShownPart>();
 
-export function shownPart(part: Part): ShownPart {
+export function shownPart(part: ContextPart): ShownPart {
   const known = made.get(part) ?? show(part);
   made.set(part, known);
   return known;
 }
 
-function show(part: Part): ShownPart {
+function show(part: ContextPart): ShownPart {
   const { title, pieces } = piecesOf(part);
   const gaps = pieces.flatMap(({ text }) =>
     [...text.slice(0, searchedChars).matchAll(gapForm)].map(([, what = ""]) => what),

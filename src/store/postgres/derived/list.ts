@@ -4,7 +4,7 @@
  */
 import { SkeinError } from "../../../core/error.ts";
 import { quote, type LogId, type SessionId } from "../../../core/ids.ts";
-import { statuses, type Status } from "../../../core/session/lifecycle.ts";
+import { statuses, type SessionStatus } from "../../../core/session/lifecycle.ts";
 import { limit } from "../../../core/limit.ts";
 import type { Page, SessionFilter, SessionRow, Store } from "../../port.ts";
 import type { Value } from "../connection/connection.ts";
@@ -87,7 +87,7 @@ interface ListRow extends Readonly<Record<string, unknown>> {
   readonly head_seq: number;
   readonly session: SessionId;
   readonly opened_at: number;
-  readonly status: Status;
+  readonly status: SessionStatus;
   readonly agent: string | null;
   readonly name: string | null;
   readonly objective: string | null;

@@ -1,6 +1,6 @@
 /** What PostgreSQL keeps for workers: which sessions are due and since when, and which workers there are. */
 import type { SessionId } from "../../../core/ids.ts";
-import type { Status } from "../../../core/session/lifecycle.ts";
+import type { SessionStatus } from "../../../core/session/lifecycle.ts";
 import type { DueRow, ScheduledRow, ServerRow, Store, WorkerRow } from "../../port.ts";
 import { asCopy, goneMs, type Scheduling } from "../../worker-rows.ts";
 import type { Row } from "../connection/connection.ts";
@@ -56,7 +56,7 @@ function makeClocked({ database, world }: Driver) {
 
 interface DueColumns extends Row {
   readonly session: SessionId;
-  readonly status: Status;
+  readonly status: SessionStatus;
   readonly agent: string | null;
   readonly model: string | null;
   readonly priority: number;

@@ -165,3 +165,16 @@ export async function feedOfProjections(
   const page = await feed(after === null ? null : after.slice(0, after.length - erasures.length), count);
   return erasures === "" ? page : { ...page, position: `${page.position}${erasures}` };
 }
+
+/**
+ * Where the projections stand in the feed. A projection reads texts first and writes them later; what was
+ * erased in between must not come back. So the position carries the number of erasures once there were any,
+ * "position~n": a step from a position with another number is not taken.
+ */
+export const projectionPosition = (
+  position: string | null,
+  erasures: number,
+  beginning: string,
+): string | null => (erasures === 0 ? position : `${position ?? beginning}~${erasures}`);
+
+export const withoutErasures = (position: string): string => position.replace(/~\d{1,15}$/, "");

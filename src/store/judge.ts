@@ -1,6 +1,12 @@
-/** Appends, whatever the driver: what is wrong with one before anything is looked up, and what it expects. */
+/**
+ * The verdicts that every driver reaches alike: on an append, on a log that is received, on a fork. A driver
+ * reads the facts under its own locks; what follows from them, and the words for it, is here.
+ */
+import { bodyHashOf, link, type Digest } from "../core/chain.ts";
+import { SkeinError } from "../core/error.ts";
+import { isWorkspaceId, type LogId, type SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
-import type { Expect, Part } from "./port.ts";
+import type { Expect, Finished, Outcome, Part, Received, ReceivedRecord } from "./port.ts";
 
 /** Whether a log that ends there is as expected; 0 and no hash when there is none. */
 export const agrees = (headSeq: number, hash: string | undefined, expect: Expect): boolean => {
@@ -10,12 +16,58 @@ export const agrees = (headSeq: number, hash: string | undefined, expect: Expect
   return headSeq === expect.seq && (expect.hash ?? hash) === hash;
 };
 
+export type Refusal = Exclude<Outcome, { kind: "ok" | "unknown" }>;
+
+/** What a driver knows of the log of a part, read under the lock of its head. */
+export interface LogFacts {
+  /** Null when no log of this id is visible. */
+  readonly head: { readonly seq: number; readonly hash: string; readonly epoch: number } | null;
+  /** The id belongs to a log that is not visible: a deleted one, or a prefix. Ids are never used again. */
+  readonly taken: boolean;
+  /** Why nothing can be appended to it; null when it can. */
+  readonly closed: "copy" | "receiving" | null;
+}
+
+/**
+ * The verdict on one part of an append: null when it may be written. `seqOfKey` finds the position of a key
+ * in the log, and is asked only when the log is visible.
+ */
+export function judgePart(
+  part: Part,
+  { head, taken, closed }: LogFacts,
+  seqOfKey: (key: string) => number | undefined,
+): Refusal | SkeinError | null {
+  const { session, expect, epoch } = part;
+  if (closed !== null && part.drop !== true) return closedError(session, closed);
+  if (head === null) {
+    if (epoch !== undefined && epoch !== 0) return { kind: "fenced", session, epoch: 0 };
+    const isFree = agrees(0, undefined, expect) && !taken && part.drop !== true;
+    return isFree ? null : { kind: "conflict", session, headSeq: 0 };
+  }
+  for (const { key } of part.drafts) {
+    const seq = key === null ? undefined : seqOfKey(key);
+    if (key !== null && seq !== undefined) return { kind: "duplicate", session, key, seq };
+  }
+  if (epoch !== undefined && epoch !== head.epoch) return { kind: "fenced", session, epoch: head.epoch };
+  if (!agrees(head.seq, head.hash, expect)) return { kind: "conflict", session, headSeq: head.seq };
+  if (part.parent === undefined) return null;
+  return new SkeinError("invalid", `${session} exists, so it cannot begin as a fork`);
+}
+
+const closedError = (session: LogId, closed: "copy" | "receiving"): SkeinError =>
+  closed === "copy"
+    ? new SkeinError("refused", `${session} is a copy of a session that lives elsewhere`, {
+        hint: "fork it to go on from it here",
+      })
+    : new SkeinError("refused", `${session} is being received`, {
+        hint: "finish what brings it here, or discard it",
+      });
+
 /** What is wrong with an append, whatever the store holds; null when nothing is. */
 export function partsFlaw(parts: readonly Part[]): string | null {
   const [only] = parts;
-  if (only !== undefined && parts.length === 1 && only.drafts.length === 1) {
-    return only.drop === true ? "a part has either drafts or a drop" : rangesFlaw(only);
-  }
+  if (only !== undefined && parts.length === 1 && isPlain(only)) return null;
+  if (parts.length === 0) return "an append needs at least one part";
   const records = parts.reduce((sum, part) => sum + part.drafts.length, 0);
   if (parts.length > limit.appendLogsMax) {
     return `${parts.length} logs in one append; at most ${limit.appendLogsMax}`;
@@ -23,17 +75,47 @@ export function partsFlaw(parts: readonly Part[]): string | null {
   if (records > limit.appendRecordsMax) {
     return `${records} records in one append; at most ${limit.appendRecordsMax}`;
   }
-  if (new Set(parts.map(({ session }) => session)).size < parts.length) return "one log twice in one append";
-  if (parts.length === 0 || parts.some((part) => (part.drafts.length === 0) !== (part.drop === true))) {
-    return "a part has either drafts or a drop";
+  if (parts.length > 1 && new Set(parts.map(({ session }) => session)).size < parts.length) {
+    return "one log twice in one append";
   }
-  return parts.map(rangesFlaw).find((wrong) => wrong !== null) ?? null;
+  for (const part of parts) {
+    const flaw = part.drop === true ? dropFlaw(part) : draftsFlaw(part);
+    if (flaw !== null) return flaw;
+  }
+  return null;
 }
 
-/** What is wrong with what a part is to erase; null when nothing is. */
-function rangesFlaw({ erase, drafts, drop }: Part): string | null {
-  if (erase === undefined) return null;
-  if (drop === true || drafts.length === 0) return "erasing goes with drafts that say so";
+/** The most frequent append, which nothing can be wrong with. */
+const isPlain = ({ drafts, drop, erase, parent, index }: Part): boolean =>
+  drafts.length === 1 &&
+  drop === undefined &&
+  erase === undefined &&
+  parent === undefined &&
+  index === undefined;
+
+function dropFlaw({ session, drafts, parent, index, lease, expect, erase }: Part): string | null {
+  if (isWorkspaceId(session)) return "only sessions are deleted";
+  if (drafts.length > 0) return "a part has either drafts or a drop";
+  if (expect === "absent") return "a deletion takes a session that exists";
+  const more = parent ?? index ?? lease ?? erase;
+  return more === undefined ? null : "a deletion takes no parent, index, lease or ranges to erase";
+}
+
+function draftsFlaw({ session, expect, drafts, parent, index, erase }: Part): string | null {
+  if (drafts.length === 0) return "a part has either drafts or a drop";
+  if (drafts.length > 1) {
+    const keys = drafts.flatMap(({ key }) => key ?? []);
+    if (new Set(keys).size < keys.length) return "one key twice in one append";
+  }
+  if (index !== undefined && isWorkspaceId(session)) return "only sessions are in the index";
+  if (parent !== undefined) {
+    if (expect !== "absent" || isWorkspaceId(session)) return 'a fork is a new session: it expects "absent"';
+    if (!Number.isSafeInteger(parent.seq) || parent.seq < 1) return "a fork point is a position, from 1";
+  }
+  return erase === undefined ? null : rangesFlaw(erase);
+}
+
+function rangesFlaw(erase: NonNullable<Part["erase"]>): string | null {
   if (erase.length > limit.eraseRecordsMax) {
     return `${erase.length} ranges to erase in one part; at most ${limit.eraseRecordsMax}`;
   }
@@ -41,3 +123,90 @@ function rangesFlaw({ erase, drafts, drop }: Part): string | null {
     Number.isSafeInteger(fromSeq) && Number.isSafeInteger(toSeq) && fromSeq >= 1 && fromSeq <= toSeq;
   return erase.every(isRange) ? null : "a range to erase goes from a position, from 1, to one not before it";
 }
+
+/** More contents than one append may erase. */
+export const tooManyErased = (): SkeinError =>
+  new SkeinError("invalid", `at most ${limit.eraseRecordsMax} contents are erased with one append`, {
+    hint: "erase a part of them, then the next",
+  });
+
+/** A record refers to a blob that is not whole, or not here. */
+export const missingBlob = (hash: string): SkeinError =>
+  new SkeinError("not-found", `blob ${hash} is not in the store`, { hint: "put it before the record" });
+
+/** A session's first append, and a received one that is to be listed, say what the index shows. */
+export const missingIndex = (session: LogId): SkeinError =>
+  new SkeinError("invalid", `${session} has no index entry`);
+
+export const missingForkPoint = ({ session, seq }: NonNullable<Part["parent"]>): SkeinError =>
+  new SkeinError("not-found", `there is no position ${seq} in ${session} to fork from`);
+
+/** A fork of a log of this depth; null when it may be. */
+export const depthFlaw = (parentDepth: number): SkeinError | null =>
+  parentDepth < limit.forkDepthMax
+    ? null
+    : new SkeinError("refused", `forks are nested at most ${limit.forkDepthMax} deep`);
+
+/** What a receiver is told of a log: `log` is null when there is nothing of it but a name. */
+export const presenceOf = (
+  log: { readonly seen: boolean; readonly copy: boolean } | null,
+): Received["there"] => (log === null ? "nothing" : !log.seen ? "prefix" : log.copy ? "copy" : "own");
+
+/** The log that a received fork goes on from is not here, or not up to the fork point. */
+export const missingOrigin = (seq: number, base: SessionId | null): SkeinError =>
+  new SkeinError("not-found", `there is no position ${seq} of ${base ?? "nothing"} to go on from`);
+
+/** Another program received or discarded the log at the same time. */
+const beginAgain = "another program receives it too; begin again";
+
+export const notReceived = (session: LogId): SkeinError =>
+  new SkeinError("conflict", `${session} is not being received`, { hint: "begin again" });
+
+/** The position and hash of the last record of a log. */
+export interface LastRecord {
+  readonly seq: number;
+  readonly hash: string;
+}
+
+/** Whether a received record follows the last one: by position, by hash, and in this log. */
+export function checkNext(digest: Digest, session: LogId, last: LastRecord, record: ReceivedRecord): void {
+  const { seq, body, hash } = record;
+  if (seq !== last.seq + 1) {
+    throw new SkeinError("conflict", `record ${seq} of ${session} cannot follow ${last.seq}`, {
+      hint: beginAgain,
+    });
+  }
+  const linked = link(digest, last.hash, record, bodyHashOf(digest, body)) === hash;
+  if (linked && record.session === session) return;
+  throw new SkeinError("corrupt", `record ${seq} of ${session} does not match the chain`);
+}
+
+/** A received record has the position of another one that is here. */
+export const otherRecord = (session: LogId, seq: number): SkeinError =>
+  new SkeinError("conflict", `${session} has another record ${seq} here`, {
+    hint: "it went on in two places; fork one of them instead",
+  });
+
+export const usedKey = (session: LogId | null, cause?: unknown): SkeinError =>
+  new SkeinError("corrupt", `a record${session === null ? "" : ` of ${session}`} has a key that is used`, {
+    cause,
+  });
+
+/** Whether a received log can be finished: `end` is its last record here, undefined when there is none. */
+export function checkFinished(
+  { session, seq, hash, as, index }: Finished,
+  { end, deleted }: { readonly end: LastRecord | undefined; readonly deleted: boolean },
+): void {
+  if (end?.seq !== seq || end.hash !== hash) {
+    throw new SkeinError("conflict", `${session} does not end at ${seq} with that record`, {
+      hint: beginAgain,
+    });
+  }
+  if (as === "prefix") return;
+  if (deleted) throw new SkeinError("refused", `${session} was deleted here`);
+  if (index === undefined) throw missingIndex(session);
+}
+
+/** Whether finishing changes a visible log: more of it came, or a copy becomes a session that lives here. */
+export const changesVisible = (as: Finished["as"], log: { more: boolean; copy: boolean }): boolean =>
+  log.more || (as === "own" && log.copy);

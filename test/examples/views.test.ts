@@ -9,7 +9,7 @@ import type { DraftEvent } from "../../src/core/decision.ts";
 import { Engine } from "../../src/runtime/engine/engine.ts";
 import { seal } from "../../src/runtime/log/seal.ts";
 import { realWorld } from "../../src/runtime/world.ts";
-import { viewNames } from "../../src/store/sqlite/schema.ts";
+import { viewNames } from "../../src/store/sql/query-result.ts";
 import type { Store } from "../../src/store/port.ts";
 import { postgresStore } from "../../src/store/postgres/store.ts";
 import { sqliteStore } from "../../src/store/sqlite/store.ts";

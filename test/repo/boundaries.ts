@@ -24,6 +24,7 @@ const layers: Readonly<Record<string, Layer>> = {
       "store/port",
       "store/driver",
       "store/judge",
+      "store/blob-pieces",
       "store/paging",
       "store/worker-rows",
       "store/sql",

@@ -1,8 +1,8 @@
 /** Erasing in the memory driver: contents and salts go, and with them words and blobs. */
-import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
 import type { Entry, Logs } from "./log.ts";
 import { headSeqOf, livingLog, recordsOf } from "./log.ts";
+import { tooManyErased } from "../judge.ts";
 import type { Part } from "../port.ts";
 
 /** The entries whose contents the parts take away: of what is there before they are written. */
@@ -23,9 +23,7 @@ function recordsToErase(logs: Logs, { session, parent, erase = [] }: Part) {
 
 export function refuseTooMany(entries: readonly Entry[]): void {
   if (entries.length <= limit.eraseRecordsMax) return;
-  throw new SkeinError("invalid", `at most ${limit.eraseRecordsMax} contents are erased with one append`, {
-    hint: "erase a part of them, then the next",
-  });
+  throw tooManyErased();
 }
 
 /** Gives back the hashes of the blobs that these records refer to no more. */
@@ -41,10 +39,4 @@ export function eraseEntries(logs: Logs, entries: readonly Entry[]): readonly st
     return { ...entry, record: bare, blobs: [] };
   });
   return entries.flatMap(({ blobs }) => blobs);
-}
-
-/** Where projections stand: a position of the feed, and how often something was erased by then. */
-export function splitPlace(place: string): readonly [position: string, erasures: string] {
-  const position = place.replace(/~\d+$/, "");
-  return [position, place.slice(position.length)];
 }

@@ -6,7 +6,15 @@ import type { LogId } from "../../core/ids.ts";
 import { isSessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { notAPosition, type FeedSource } from "../feed-position.ts";
-import { agrees } from "../judge.ts";
+import {
+  depthFlaw,
+  judgePart,
+  missingForkPoint,
+  missingIndex,
+  partsFlaw,
+  type LogFacts,
+  type Refusal,
+} from "../judge.ts";
 import type { Appended, Draft, Head, IndexEntry, Outcome, Part } from "../port.ts";
 import type { ReadRange, Snapshot } from "../port.ts";
 
@@ -70,15 +78,27 @@ export function livingLog(logs: Logs, id: LogId): Log | undefined {
 
 export const headSeqOf = (log: Log): number => log.firstSeq + log.records.length - 1;
 
+/** Why nothing can be appended to a log; null when it can. */
+export type Closed = (session: LogId) => LogFacts["closed"];
+
+interface Appending {
+  readonly digest: Digest;
+  readonly now: number;
+  readonly closed: Closed;
+  /** Throws when the append cannot be, after its verdict. */
+  readonly beforeWrite: () => void;
+}
+
 /** Looks at all parts first and writes only when none is refused: so there is nothing to undo. */
 export function appendParts(
   logs: Logs,
-  { digest, now, beforeWrite }: { digest: Digest; now: number; beforeWrite: () => void },
+  { digest, now, closed, beforeWrite }: Appending,
   parts: readonly Part[],
 ): Outcome {
-  checkParts(parts);
+  const flaw = partsFlaw(parts);
+  if (flaw !== null) throw new SkeinError("invalid", flaw);
   for (const part of parts) {
-    const refusal = refusalOf(logs, part);
+    const refusal = verdictOn(logs, part, closed);
     if (refusal) return refusal;
   }
   checkBeginnings(logs, parts);
@@ -86,59 +106,16 @@ export function appendParts(
   return { kind: "ok", parts: parts.map((part) => writePart({ logs, digest, now }, part)) };
 }
 
-/** What cannot be right whatever the store holds. */
-function checkParts(parts: readonly Part[]): void {
-  const count = parts.reduce((sum, part) => sum + part.drafts.length, 0);
-  refuseIf(parts.length === 0, "an append needs at least one part");
-  refuseIf(parts.length > limit.appendLogsMax, `an append takes at most ${limit.appendLogsMax} logs`);
-  refuseIf(count > limit.appendRecordsMax, `an append takes at most ${limit.appendRecordsMax} records`);
-  refuseIf(new Set(parts.map((part) => part.session)).size < parts.length, "one log twice in one append");
-  for (const part of parts) (part.drop ? checkDrop : checkDrafts)(part);
-}
-
-function checkDrop(part: Part): void {
-  const { drafts, parent, index, lease, expect, erase } = part;
-  refuseIf(!isSessionId(part.session), "only sessions are deleted");
-  refuseIf(
-    drafts.length > 0 || expect === "absent",
-    "a deletion takes a session that is there, and no drafts",
-  );
-  refuseIf(Boolean(parent ?? index ?? lease ?? erase), "a deletion takes no parent, index, lease or ranges");
-}
-
-function checkDrafts({ session, expect, drafts, parent, index, erase = [] }: Part): void {
-  const keys = drafts.flatMap((draft) => draft.key ?? []);
-  refuseIf(drafts.length === 0, "a part without drafts");
-  refuseIf(new Set(keys).size < keys.length, "one key twice in one append");
-  refuseIf(index !== undefined && !isSessionId(session), "only sessions are in the index");
-  refuseIf(erase.length > limit.eraseRecordsMax, `at most ${limit.eraseRecordsMax} ranges to erase`);
-  for (const [fromSeq, toSeq] of erase) {
-    const isRange = Number.isSafeInteger(fromSeq) && Number.isSafeInteger(toSeq) && fromSeq >= 1;
-    refuseIf(!isRange || toSeq < fromSeq, "a range to erase goes from a position to one not before it");
-  }
-  if (!parent) return;
-  refuseIf(expect !== "absent" || !isSessionId(session), 'a fork is a new session: it expects "absent"');
-  refuseIf(!Number.isSafeInteger(parent.seq) || parent.seq < 1, "a fork point is a position, from 1");
-}
-
-function refuseIf(wrong: boolean, message: string): void {
-  if (wrong) throw new SkeinError("invalid", message);
-}
-
-function refusalOf(logs: Logs, part: Part): Outcome | null {
-  const { session, expect, drafts } = part;
+function verdictOn(logs: Logs, part: Part, closed: Closed): Refusal | null {
+  const { session } = part;
   const log = livingLog(logs, session);
-  for (const { key } of drafts) {
-    const seq = key === null ? undefined : log?.seqOfKey.get(key);
-    if (key !== null && seq !== undefined) return { kind: "duplicate", session, key, seq };
-  }
-  const epoch = log?.epoch ?? 0;
-  if (part.epoch !== undefined && part.epoch !== epoch) return { kind: "fenced", session, epoch };
-  const headSeq = headSeqIn(logs, session);
-  const deleted = logs.gone.has(session) || logs.all.get(session)?.dropped === true;
-  if (deleted || !agrees(headSeq, log?.records.at(-1)?.hash, expect) || (part.drop && !log))
-    return { kind: "conflict", session, headSeq };
-  return null;
+  const seq = log && headSeqOf(log);
+  const last = log && seq !== undefined ? recordAt(log, seq) : undefined;
+  const head = log && last ? { seq: last.seq, hash: last.hash, epoch: log.epoch } : null;
+  const taken = logs.gone.has(session) || logs.all.has(session);
+  const verdict = judgePart(part, { head, taken, closed: closed(session) }, (key) => log?.seqOfKey.get(key));
+  if (verdict instanceof SkeinError) throw verdict;
+  return verdict;
 }
 
 /** What a new log needs. A fork may be one of what an earlier part of the same append writes. */
@@ -149,18 +126,12 @@ function checkBeginnings(logs: Logs, parts: readonly Part[]): void {
   for (const { session, index, parent, drafts, drop } of parts) {
     const before = standing(session);
     const begins = before.seq === 0 && isSessionId(session);
-    refuseIf(begins && !index, "a session's first append says what the index shows");
+    if (begins && !index) throw missingIndex(session);
     const from = parent && standing(parent.session);
-    if (parent && from && from.seq < parent.seq) {
-      throw new SkeinError(
-        "not-found",
-        `there is no position ${parent.seq} in ${parent.session} to fork from`,
-      );
-    }
+    if (parent && from && from.seq < parent.seq) throw missingForkPoint(parent);
+    const tooDeep = from ? depthFlaw(from.depth) : null;
+    if (tooDeep !== null) throw tooDeep;
     const depth = from ? from.depth + 1 : before.depth;
-    if (depth > limit.forkDepthMax) {
-      throw new SkeinError("refused", `forks are at most ${limit.forkDepthMax} deep`);
-    }
     after.set(session, { seq: drop ? 0 : (parent?.seq ?? before.seq) + drafts.length, depth });
   }
 }

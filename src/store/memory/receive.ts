@@ -1,9 +1,19 @@
 /** The memory driver's receptions: logs that are put whole, unseen until they are finished. */
 import type { Digest, StoredRecord } from "../../core/chain.ts";
-import { bodyHashOf, genesisHash, link } from "../../core/chain.ts";
-import { SkeinError } from "../../core/error.ts";
+import { genesisHash } from "../../core/chain.ts";
 import type { LogId, SessionId } from "../../core/ids.ts";
-import { limit } from "../../core/limit.ts";
+import {
+  changesVisible,
+  checkFinished,
+  checkNext,
+  depthFlaw,
+  missingOrigin,
+  notReceived,
+  otherRecord,
+  presenceOf,
+  usedKey,
+  type LogFacts,
+} from "../judge.ts";
 import type { Finished, ReadRange, Received, ReceivedRecord, Reception } from "../port.ts";
 import type { Log, Logs } from "./log.ts";
 import { beginLog, pageOf, setIndex } from "./log.ts";
@@ -23,20 +33,14 @@ export function receive(logs: Logs, receptions: Receptions, reception: Reception
     if (reception.parent && reception.base) {
       const point = lastUpTo(logs, receptions, reception.base, reception.parent.seq);
       if (point?.seq !== reception.parent.seq) {
-        throw new SkeinError("not-found", `there is no position ${reception.parent.seq} to go on from`);
+        throw missingOrigin(reception.parent.seq, reception.base);
       }
     }
     receptions.set(session, { reception, records: [] });
   }
   const { seq, hash } = lastUpTo(logs, receptions, session, Infinity) ?? { seq: 0, hash: genesisHash };
-  return { seq, hash, there: whatIs(log) };
+  return { seq, hash, there: presenceOf(log ? { seen: !log.dropped, copy: log.copy } : null) };
 }
-
-const whatIs = (log: Log | undefined): Received["there"] => {
-  if (!log) return "nothing";
-  if (log.dropped) return "prefix";
-  return log.copy ? "copy" : "own";
-};
 
 export function put(
   logs: Logs,
@@ -45,7 +49,7 @@ export function put(
 ): void {
   const log = logs.all.get(session);
   const known = receptions.get(session);
-  if (!known && !log) throw new SkeinError("conflict", `${session} is not being received`);
+  if (!known && !log) throw notReceived(session);
   const reception = known?.reception ?? { session, parent: log?.parent ?? null, base: null };
   const receiving: Receiving = { reception, records: [...(known?.records ?? [])] };
   const keys = new Set([...(log?.records ?? []), ...receiving.records].map(({ key }) => key));
@@ -53,12 +57,10 @@ export function put(
   for (const record of records) {
     if (record.seq <= last.seq) {
       if (lastUpTo(logs, receptions, session, record.seq)?.hash === record.hash) continue;
-      throw otherHistory(session, record.seq);
+      throw otherRecord(session, record.seq);
     }
-    checkNext(session, digest, last, record);
-    if (record.key !== null && keys.has(record.key)) {
-      throw new SkeinError("corrupt", `record ${record.seq} of ${session} has a key that is used already`);
-    }
+    checkNext(digest, session, last, record);
+    if (record.key !== null && keys.has(record.key)) throw usedKey(session);
     keys.add(record.key);
     receiving.records.push({ ...record });
     last = record;
@@ -66,42 +68,14 @@ export function put(
   if (receiving.records.length > 0) receptions.set(session, receiving);
 }
 
-function checkNext(
-  session: SessionId,
-  digest: Digest,
-  last: { readonly seq: number; readonly hash: string },
-  record: ReceivedRecord,
-): void {
-  if (record.seq !== last.seq + 1) {
-    throw new SkeinError("conflict", `record ${record.seq} of ${session} cannot follow ${last.seq}`, {
-      hint: "somebody else receives it too; begin again",
-    });
-  }
-  const linked = link(digest, last.hash, record, bodyHashOf(digest, record.body)) === record.hash;
-  if (linked && record.session === session) return;
-  throw new SkeinError("corrupt", `record ${record.seq} of ${session} does not match the chain`);
-}
-
-const otherHistory = (session: SessionId, seq: number): SkeinError =>
-  new SkeinError("conflict", `${session} has another record ${seq} here`, {
-    hint: "it went on in two places; fork one of them instead",
-  });
-
 /** Looks at all of them first, so that there is nothing to undo. */
 export function finish(logs: Logs, receptions: Receptions, list: readonly Finished[]): void {
-  for (const { session, seq, hash, as, index } of list) {
-    const last = lastUpTo(logs, receptions, session, Infinity);
-    const at = receptions.has(session) ? last : lastUpTo(logs, receptions, session, seq);
-    if (!at || at.seq !== seq || at.hash !== hash) {
-      throw new SkeinError("conflict", `${session} does not end at ${seq} with that record`, {
-        hint: "somebody else receives it too; begin again",
-      });
-    }
+  for (const one of list) {
+    const { session, seq } = one;
+    const end = lastUpTo(logs, receptions, session, receptions.has(session) ? Infinity : seq);
     const log = logs.all.get(session);
-    if (as !== "prefix" && (logs.gone.has(session) || (log?.dropped === true && !log.held))) {
-      throw new SkeinError("refused", `${session} was deleted here`);
-    }
-    if (as !== "prefix" && !index) throw new SkeinError("invalid", `${session} has no index entry`);
+    const deleted = logs.gone.has(session) || (log?.dropped === true && !log.held);
+    checkFinished(one, { end, deleted });
   }
   for (const one of list) finishOne(logs, receptions, one);
 }
@@ -126,7 +100,7 @@ function finishOne(logs: Logs, receptions: Receptions, { session, as, index }: F
     log.dropped = true;
     return;
   }
-  if (wasSeen && fresh.length === 0 && !(as === "own" && log.copy)) return;
+  if (wasSeen && !changesVisible(as, { more: fresh.length > 0, copy: log.copy })) return;
   if (!wasSeen) seenNow(logs, log);
   [log.dropped, log.held, log.copy] = [false, false, as !== "own"];
   if (index) setIndex(log, index, log.records.at(-1)?.at ?? 0);
@@ -157,13 +131,12 @@ function keepShared(logs: Logs, receptions: Receptions, base: SessionId, seq: nu
 }
 
 function newLog(logs: Logs, receptions: Receptions, reception: Reception | undefined): Log {
-  if (!reception) throw new SkeinError("conflict", "the log is not being received");
+  if (!reception) throw new Error("invariant: a log that is finished was received");
   const { session, parent, base } = reception;
   if (base !== null) keepShared(logs, receptions, base, parent?.seq ?? 0);
   const from = base === null ? null : (logs.all.get(base) ?? null);
-  if ((from?.depth ?? 0) >= limit.forkDepthMax) {
-    throw new SkeinError("refused", `forks are at most ${limit.forkDepthMax} deep`);
-  }
+  const tooDeep = depthFlaw(from?.depth ?? 0);
+  if (tooDeep !== null) throw tooDeep;
   return beginLog(logs, session, parent, from);
 }
 
@@ -219,16 +192,10 @@ function everyRecord(logs: Logs, receptions: Receptions, session: LogId, toSeq: 
 }
 
 /** While more of a log is received, and where it is only a copy, nothing is appended. */
-export function refuseReceived(logs: Logs, receptions: Receptions, session: LogId): void {
+export function closedFor(logs: Logs, receptions: Receptions, session: LogId): LogFacts["closed"] {
   const log = logs.all.get(session);
-  if (log?.copy === true && !log.dropped) {
-    throw new SkeinError("refused", `${session} is a copy of a session that lives elsewhere`, {
-      hint: "fork it to go on from it here",
-    });
-  }
+  if (log?.copy === true && !log.dropped) return "copy";
   const receiving = receptions.get(session);
-  if (receiving === undefined || (log !== undefined && receiving.records.length === 0)) return;
-  throw new SkeinError("refused", `${session} is being received`, {
-    hint: "finish what brings it here, or discard it",
-  });
+  const isOpen = receiving === undefined || (log !== undefined && receiving.records.length === 0);
+  return isOpen ? null : "receiving";
 }

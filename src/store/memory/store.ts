@@ -24,12 +24,19 @@ import type {
   SessionRow,
 } from "../port.ts";
 import type { Snapshot, Store, StoreStats, StoreWorld } from "../port.ts";
-import { feedOfProjections, makePositionedFeed } from "../feed-position.ts";
-import { entriesToErase, eraseEntries, refuseTooMany, splitPlace } from "./erase.ts";
+import {
+  feedOfProjections,
+  makePositionedFeed,
+  projectionPosition,
+  withoutErasures,
+} from "../feed-position.ts";
+import { piecesOf } from "../blob-pieces.ts";
+import { missingBlob } from "../judge.ts";
+import { entriesToErase, eraseEntries, refuseTooMany } from "./erase.ts";
 import type { Log, Logs } from "./log.ts";
 import { appendParts, feedSource, headOf, headSeqOf, indexOf, livingLog, newLogs, setIndex } from "./log.ts";
 import { readLog, seqAtOf, sweepLogs } from "./log.ts";
-import { discard, finish, put, readReceived, receive, refuseReceived } from "./receive.ts";
+import { closedFor, discard, finish, put, readReceived, receive } from "./receive.ts";
 import type { Receptions } from "./receive.ts";
 import { findWords } from "./search.ts";
 import { withProgress } from "../paging.ts";
@@ -159,13 +166,11 @@ function append(state: State, parts: readonly Part[]): Outcome {
     state,
     parts.flatMap(({ drafts }) => drafts.flatMap(({ blobs }) => blobs)),
   );
-  for (const { session, drop } of parts) {
-    if (drop !== true) refuseReceived(state.logs, state.receptions, session);
-  }
   const { logs, world } = state;
   const doomed = entriesToErase(logs, parts);
   const beforeWrite = (): void => refuseTooMany(doomed);
-  const outcome = appendParts(logs, { digest: world.digest, now: world.now(), beforeWrite }, parts);
+  const closed = (session: LogId) => closedFor(logs, state.receptions, session);
+  const outcome = appendParts(logs, { digest: world.digest, now: world.now(), closed, beforeWrite }, parts);
   if (outcome.kind !== "ok") return outcome;
   freeBlobs(state, eraseEntries(logs, doomed));
   if (doomed.length > 0) state.erasures += 1;
@@ -175,7 +180,7 @@ function append(state: State, parts: readonly Part[]): Outcome {
 
 function checkBlobs(state: State, wanted: readonly string[]): void {
   const missing = wanted.find((hash) => !state.blobs.has(hash));
-  if (missing !== undefined) throw new SkeinError("not-found", `blob ${missing} is not in the store`);
+  if (missing !== undefined) throw missingBlob(missing);
 }
 
 /** Those of the blobs that no record refers to. */
@@ -325,15 +330,7 @@ async function putBlob(
 ): Promise<void> {
   if (blobs.has(hash)) return;
   const kept: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of chunks) {
-    bytes += chunk.byteLength;
-    if (bytes > limit.blobBytesMax)
-      throw new SkeinError("invalid", `a blob has at most ${limit.blobBytesMax} bytes`);
-    for (let start = 0; start < chunk.byteLength; start += limit.blobChunkBytesMax) {
-      kept.push(chunk.slice(start, start + limit.blobChunkBytesMax));
-    }
-  }
+  for await (const piece of piecesOf(chunks)) kept.push(piece);
   blobs.set(hash, kept);
 }
 
@@ -352,11 +349,11 @@ function pack(log: Log | undefined, toSeq: number): Packed {
 
 /** A step that was read before something was erased is not taken after it. */
 const placeOf = ({ projectedTo, erasures }: State): string | null =>
-  erasures === 0 ? projectedTo : `${projectedTo ?? "0"}~${erasures}`;
+  projectionPosition(projectedTo, erasures, "0");
 
 function project(state: State, step: Projection): boolean {
   if (step.from !== placeOf(state)) return false;
-  [state.projectedTo] = splitPlace(step.to);
+  state.projectedTo = withoutErasures(step.to);
   for (const { session, seq, text } of step.texts)
     livingLog(state.logs, session)?.words.set(seq, wordsOf(text));
   return true;

@@ -4,22 +4,17 @@
  * way, and what a dead process leaves behind is nobody's and is swept away after a day.
  */
 import { SkeinError } from "../../core/error.ts";
-import { limit } from "../../core/limit.ts";
-import type { Chunks, Store } from "../port.ts";
+import { bytesIn, lostChunksAtOnce, piecesAtOnce, piecesOf, takePieces } from "../blob-pieces.ts";
+import { missingBlob } from "../judge.ts";
+import type { Store } from "../port.ts";
 import type { Statement } from "./connection/connection.ts";
 import type { Driver } from "./driver.ts";
 import { arrayOf } from "./connection/array-literal.ts";
 import type { Quota } from "./tenant/quota.ts";
 import { stuck } from "../paging.ts";
 
-/** A blob is put before the record that refers to it; by then the record is there, or its writer is dead. */
-export const unreferredMs = 86_400_000;
 /** A blob that is put again is as good as new; how old it may be without being touched. */
 const freshMs = 3_600_000;
-/** Pieces of a blob that are written together: a content of any size goes in at once. */
-const piecesAtOnce = limit.contentBytesMax / limit.blobChunkBytesMax;
-/** Chunks of lost blobs that go in one transaction. */
-const chunksAtOnce = 8;
 
 export function makeBlobs(driver: Driver, quota: Quota): Pick<Store, "putBlob" | "dropBlob" | "blob"> {
   const { database, tenant } = driver;
@@ -28,7 +23,7 @@ export function makeBlobs(driver: Driver, quota: Quota): Pick<Store, "putBlob" |
       if (await isThere(driver, hash)) return;
       if (begins) await quota.checkBlob();
       const pieces = piecesOf(quota.counted(chunks));
-      const { taken, done } = await take(pieces);
+      const { taken, done } = await takePieces(pieces);
       if (done) await putWhole(driver, hash, taken);
       else await putLarge(driver, hash, taken, pieces);
     },
@@ -90,9 +85,6 @@ const insertsWhole = Array.from({ length: piecesAtOnce + 1 }, (_, count) =>
          c (number, bytes)`,
 );
 
-const bytesIn = (pieces: readonly Uint8Array[]): number =>
-  pieces.reduce((sum, piece) => sum + piece.length, 0);
-
 /** Most blobs are small and go in with one statement. */
 async function putWhole({ database, tenant }: Driver, hash: string, pieces: readonly Uint8Array[]) {
   const values = [tenant, database.given(), bytesIn(pieces), hash, ...pieces];
@@ -120,7 +112,7 @@ async function putLarge(
   const { id } = row;
   let [bytes, number] = [0, 0];
   try {
-    for (let step = { taken: first, done: false }; ; step = await take(pieces)) {
+    for (let step = { taken: first, done: false }; ; step = await takePieces(pieces)) {
       const from = number;
       await Promise.all(
         step.taken.map((piece, place) => database.run(addChunk, [tenant, from + place, id, piece])),
@@ -173,35 +165,6 @@ async function lose(driver: Driver, id: number): Promise<void> {
   await dropLost(driver);
 }
 
-/** Pieces that are written together; `done` when there are no more. */
-async function take(
-  pieces: AsyncGenerator<Uint8Array, undefined>,
-): Promise<{ readonly taken: readonly Uint8Array[]; readonly done: boolean }> {
-  const taken: Uint8Array[] = [];
-  while (taken.length < piecesAtOnce) {
-    const next = await pieces.next();
-    if (next.done === true) return { taken, done: true };
-    taken.push(next.value);
-  }
-  return { taken, done: false };
-}
-
-/** Chunks cut down to the size that is stored, and copied: whoever gave them may use their memory again. */
-async function* piecesOf(chunks: Chunks): AsyncGenerator<Uint8Array, undefined> {
-  let total = 0;
-  for await (const chunk of chunks) {
-    for (let from = 0; from < chunk.length; from += limit.blobChunkBytesMax) {
-      const piece = chunk.slice(from, from + limit.blobChunkBytesMax);
-      total += piece.length;
-      if (total > limit.blobBytesMax) {
-        throw new SkeinError("invalid", `a blob holds at most ${limit.blobBytesMax} bytes`);
-      }
-      yield piece;
-    }
-  }
-  return undefined;
-}
-
 async function* chunksOf(
   { database, tenant }: Pick<Driver, "database" | "tenant">,
   hash: string,
@@ -250,11 +213,7 @@ export async function referBlobs(
   const rows = await statement<{ hash: string; id: number }>(lockBlobs, [tenant, arrayOf(hashes)]);
   const ids = new Map(rows.map(({ hash, id }) => [hash, id]));
   const missing = hashes.find((hash) => !ids.has(hash));
-  if (missing !== undefined) {
-    throw new SkeinError("not-found", `blob ${missing} is not in the store`, {
-      hint: "put it before the record",
-    });
-  }
+  if (missing !== undefined) throw missingBlob(missing);
   await statement(insertRefs, [
     tenant,
     arrayOf(refs.map(({ hash }) => ids.get(hash) ?? 0)),
@@ -291,7 +250,7 @@ WITH gone AS (
 ), chunks AS (
   DELETE FROM skein.blob_chunks WHERE tenant = $1 AND (blob, number) IN (
     SELECT c.blob, c.number FROM skein.blob_chunks c JOIN gone ON c.tenant = $1 AND c.blob = gone.id
-    ORDER BY c.number DESC LIMIT ${chunksAtOnce}
+    ORDER BY c.number DESC LIMIT ${lostChunksAtOnce}
   ) RETURNING blob
 )
 SELECT gone.id, (SELECT count(*) FROM chunks) AS count FROM gone`;
@@ -302,7 +261,7 @@ export async function dropLost({ database, tenant }: Driver): Promise<void> {
   for (;;) {
     const [row] = await database.run<{ id: number; count: number }>(dropChunks, [tenant]);
     if (row === undefined) return;
-    if (row.count >= chunksAtOnce) continue;
+    if (row.count >= lostChunksAtOnce) continue;
     // It was emptied before and could not be deleted.
     if (row.count === 0 && row.id === emptied) throw stuck("sweep", row.id);
     emptied = row.id;

@@ -2,7 +2,8 @@
 import type { LogId } from "../../core/ids.ts";
 import type { Store } from "../port.ts";
 import type { Row } from "./connection/connection.ts";
-import { state, type Driver } from "./driver.ts";
+import type { Driver } from "./driver.ts";
+import { state } from "../sql/log-state.ts";
 import { arrayOf } from "./connection/array-literal.ts";
 
 const pageLogs = 200;

@@ -11,8 +11,5 @@ export interface Driver {
   readonly changed: () => void;
 }
 
-/** As `state` in the schema. */
-export const state = { seen: 0, deleted: 1, prefix: 2, receiving: 3 } as const;
-
 export const hexOf = (bytes: unknown): string =>
   Buffer.isBuffer(bytes) ? bytes.toString("hex") : Buffer.from(bytes as Uint8Array).toString("hex");

@@ -1,4 +1,29 @@
-/** What a query gives, and how much of it, counted alike by every driver that has SQL. */
+/** The answer of a query, its limits, and how it fails: alike in every driver that has SQL. */
+import { SkeinError } from "../../core/error.ts";
+
+/** The views that queries read; docs/views.md describes them. */
+export const viewNames = ["sessions", "events", "tool_calls", "items", "decisions", "costs"] as const;
+
+export const viewsHint = `one SELECT over the views ${viewNames.join(", ")}; see docs/views.md`;
+
+export const severalStatements = "there is more than one statement";
+
+export const tooManyRows = (limit: number): { readonly error: string; readonly hint: string } => ({
+  error: `more than ${limit} rows`,
+  hint: "add a LIMIT",
+});
+
+export const failedQuery = ({ error, hint }: { readonly error: string; readonly hint: string }): SkeinError =>
+  new SkeinError("invalid", `the query failed: ${error}`, { hint });
+
+export const slowQuery = (timeoutMs: number): SkeinError =>
+  new SkeinError("refused", `the query took longer than ${timeoutMs} ms and was ended`, {
+    hint: "narrow it down: name a session, a type or a time",
+  });
+
+/** The signal of the caller was aborted. */
+export const endedQuery = (cause?: unknown): SkeinError =>
+  new SkeinError("unavailable", "the query was ended before it had an answer", { cause });
 
 export interface Answer {
   readonly columns: readonly string[];

@@ -3,9 +3,18 @@ import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import { genesisHash, link } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
 import { isWorkspaceId } from "../../core/ids.ts";
-import { limit } from "../../core/limit.ts";
 import { originOf } from "../../core/branch/origin.ts";
-import { agrees } from "../judge.ts";
+import {
+  agrees,
+  depthFlaw,
+  judgePart,
+  missingBlob,
+  missingForkPoint,
+  missingIndex,
+  type LogFacts,
+  type Refusal,
+} from "../judge.ts";
+import { state } from "../sql/log-state.ts";
 import type { Appended, Draft, IndexEntry, Outcome, Part, StoreWorld } from "../port.ts";
 import { isConstraint } from "./connection.ts";
 import { makeEraser, markUnscrubbed } from "./erase.ts";
@@ -48,8 +57,6 @@ interface Placed {
 /** Heads kept at hand; past that they are read again. */
 const headsMax = 20_000;
 
-type Refused = Exclude<Outcome, { kind: "ok" | "unknown" }>;
-
 /** What all of the driver works with. */
 export interface DriverParts {
   readonly world: StoreWorld;
@@ -62,7 +69,7 @@ export interface DriverParts {
 
 export function makeAppender(database: DatabaseSync, tenant: string, context: DriverParts): Appender {
   const { world, logs, names, reader, segments } = context;
-  const { keyed, taken, insertLog, insertRecord, insertAlone, addRef, setActive } = prepared(database);
+  const { keyed, insertLog, insertRecord, insertAlone, addRef, setActive } = prepared(database);
   const index = preparedForIndex(database);
   const schedule = makeSchedule(database, tenant, () => world.now());
   const eraser = makeEraser(database, logs, context.segmentWriter);
@@ -71,41 +78,23 @@ export function makeAppender(database: DatabaseSync, tenant: string, context: Dr
   const heads = new Map<number, HeadRow>();
   let version: unknown;
 
-  function check(part: Part): Target | Refused {
-    const { session, expect, epoch } = part;
+  function check(part: Part): Target | Refusal {
+    const { session } = part;
     const line = logs.find(session);
     const head = line === undefined ? null : headOf(line.id);
-    const isClosed = head === null ? logs.findAny(session)?.dropped === 3 : head.closed;
-    if (isClosed && part.drop !== true) throw closedTo(part);
-    if (head !== null) {
-      const twice = findKey(part, head.id);
-      if (twice !== null) return twice;
-    }
-    if (epoch !== undefined && epoch !== (head?.epoch ?? 0)) {
-      return { kind: "fenced", session, epoch: head?.epoch ?? 0 };
-    }
-    const headSeq = head?.seq ?? 0;
-    if (!agrees(headSeq, head?.hash, expect) || (head === null && wasDropped(session))) {
-      return { kind: "conflict", session, headSeq };
-    }
-    if (head !== null && part.parent !== undefined) {
-      throw new SkeinError("invalid", `${session} exists, so it cannot begin as a fork`);
-    }
-    return { part, head };
+    const seqOfKey = (key: string): number | undefined => findKey(head?.id ?? 0, key);
+    const refused = judgePart(part, factsOf(session, head), seqOfKey);
+    if (refused instanceof SkeinError) throw refused;
+    return refused ?? { part, head };
   }
 
-  function closedTo({ session }: Part): SkeinError {
-    return logs.findAny(session)?.copy === true
-      ? new SkeinError("refused", `${session} is a copy of a session that lives elsewhere`, {
-          hint: "fork it to go on from it here",
-        })
-      : new SkeinError("refused", `${session} is being received`, {
-          hint: "finish what brings it here, or discard it",
-        });
+  function factsOf(session: Part["session"], head: HeadRow | null): LogFacts {
+    if (head !== null && !head.closed) return { head, taken: false, closed: null };
+    const any = logs.findAny(session);
+    const isClosed = head?.closed ?? any?.dropped === state.receiving;
+    const closed = isClosed ? (any?.copy === true ? "copy" : "receiving") : null;
+    return { head, taken: any !== undefined, closed };
   }
-
-  /** The id of a deleted session is never used again while its row lies here for the forks. */
-  const wasDropped = (session: Part["session"]): boolean => taken.get(tenant, session) !== undefined;
 
   function headOf(log: number): HeadRow | null {
     const known = heads.get(log) ?? logs.headRow(log);
@@ -115,15 +104,10 @@ export function makeAppender(database: DatabaseSync, tenant: string, context: Dr
     return known;
   }
 
-  function findKey(part: Part, log: number): Refused | null {
-    for (const { key } of part.drafts) {
-      if (key === null) continue;
-      const bytes = Buffer.from(key, "hex");
-      const row = keyed.get(log, bytes) as unknown as [number] | undefined;
-      const seq = row === undefined ? segments.keyed(log, bytes) : row[0];
-      if (seq !== undefined) return { kind: "duplicate", session: part.session, key, seq };
-    }
-    return null;
+  function findKey(log: number, key: string): number | undefined {
+    const bytes = Buffer.from(key, "hex");
+    const row = keyed.get(log, bytes) as unknown as [number] | undefined;
+    return row === undefined ? segments.keyed(log, bytes) : row[0];
   }
 
   function write({ part, head: found }: Target): Appended {
@@ -249,17 +233,13 @@ export function makeAppender(database: DatabaseSync, tenant: string, context: Dr
 
   function refer(hash: string, position: number | bigint): void {
     if (addRef.run(position, tenant, Buffer.from(hash, "hex")).changes === 1) return;
-    throw new SkeinError("not-found", `blob ${hash} is not in the store`, {
-      hint: "put it before the record",
-    });
+    throw missingBlob(hash);
   }
 
   /** The row of a new log, with the head it starts from: nothing, or a position of its parent. */
   function begin({ session, parent, index, drafts }: Part): HeadRow {
-    if (index === undefined && !isWorkspaceId(session)) {
-      throw new SkeinError("invalid", `${session} has no index entry`);
-    }
-    const start = parent === undefined ? null : forkPoint(parent.session, parent.seq);
+    if (index === undefined && !isWorkspaceId(session)) throw missingIndex(session);
+    const start = parent === undefined ? null : forkPoint(parent);
     const openedAt = Math.max(world.now(), start?.at ?? 0);
     const seq = parent?.seq ?? 0;
     const depth = start === null ? 0 : start.depth + 1;
@@ -289,17 +269,16 @@ export function makeAppender(database: DatabaseSync, tenant: string, context: Dr
     };
   }
 
-  function forkPoint(session: Part["session"], seq: number) {
+  function forkPoint({ session, seq }: NonNullable<Part["parent"]>) {
     const line = logs.find(session);
     const head = line && logs.headRow(line.id);
     const stretch = line && head && seq <= head.seq ? logs.stretches(line, seq, seq)[0] : undefined;
     const point = stretch && reader.point(stretch.log, seq);
     if (line === undefined || head === undefined || stretch === undefined || point === undefined) {
-      throw new SkeinError("not-found", `there is no position ${seq} in ${session} to fork from`);
+      throw missingForkPoint({ session, seq });
     }
-    if (head.depth >= limit.forkDepthMax) {
-      throw new SkeinError("refused", `forks are nested at most ${limit.forkDepthMax} deep`);
-    }
+    const tooDeep = depthFlaw(head.depth);
+    if (tooDeep !== null) throw tooDeep;
     return { parent: line.id, base: stretch.log, hash: point.hash, depth: head.depth, at: point.at };
   }
 
@@ -352,7 +331,6 @@ const places = recordColumns.replaceAll(/\w+/g, "?");
 function prepared(database: DatabaseSync) {
   return {
     keyed: database.prepare("SELECT seq FROM records WHERE log = ? AND key = ?"),
-    taken: database.prepare("SELECT 1 FROM logs WHERE tenant = ? AND session = ?"),
     insertLog: database.prepare(
       `INSERT INTO logs (tenant, session, listed, parent, base, fork_seq, depth, opened_at, active_at, origin)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,

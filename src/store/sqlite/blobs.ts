@@ -1,7 +1,8 @@
 /** Blobs, and giving back what deleted sessions held. */
 import type { DatabaseSync } from "node:sqlite";
 import { SkeinError } from "../../core/error.ts";
-import { limit } from "../../core/limit.ts";
+import { bytesIn, piecesOf, takePieces, unreferredMs } from "../blob-pieces.ts";
+import type { Chunks } from "../port.ts";
 import { dropLostBlob, loseBlob, loseBlobs, markUnscrubbed } from "./erase.ts";
 import type { SegmentWriter } from "./segment-write.ts";
 import type { Writer } from "./writer.ts";
@@ -11,15 +12,13 @@ const sweepRowsMax = 500;
 /** Deleted logs that are looked at in one transaction. */
 const sweepLogsMax = 32;
 const vacuumPagesMax = 128;
-/** A blob is put before the record that refers to it; by then the record is there, or its writer is dead. */
-const unreferredMs = 86_400_000;
 
 export async function putBlob(
   database: DatabaseSync,
   writer: Writer,
   tenant: string,
   { hash, putAt }: { readonly hash: string; readonly putAt: number },
-  chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  chunks: Chunks,
 ): Promise<void> {
   const key = Buffer.from(hash, "hex");
   const find = database.prepare("SELECT id, bytes FROM blobs WHERE tenant = ? AND hash = ?");
@@ -39,24 +38,21 @@ export async function putBlob(
     return Number(insert.run(tenant, key, putAt).lastInsertRowid);
   };
   const pieces = piecesOf(chunks);
-  const first: Uint8Array[] = [];
-  let next = await pieces.next();
-  for (; next.done !== true && first.length < piecesAtOnce; next = await pieces.next())
-    first.push(next.value);
+  const { taken: first, done } = await takePieces(pieces);
   // Most blobs are small and go in at once, so that two who write the same one cannot be in each other's way.
   const id = await writer.run(() => {
     const made = begin();
     if (made === null) return null;
     for (const [number, piece] of first.entries()) addChunk.run(number, piece, made, tenant, key);
-    if (next.done === true) whole.run(bytesIn(first), made, key);
+    if (done) whole.run(bytesIn(first), made, key);
     return made;
   });
-  if (id === null || next.done === true) return;
+  if (id === null || done) return;
   let total = bytesIn(first);
-  for (let number = first.length; next.done !== true; number++, next = await pieces.next()) {
-    const piece = next.value;
+  let number = first.length;
+  for await (const piece of pieces) {
     total += piece.length;
-    const place = number;
+    const place = number++;
     await writer.run(() => void addChunk.run(place, piece, id, tenant, key), { weight: chunkWeight });
   }
   const { changes } = await writer.run(() => whole.run(total, id, key));
@@ -66,30 +62,6 @@ export async function putBlob(
 
 /** A chunk is worth so many plain jobs: without it the -wal file would grow long before anybody looks. */
 const chunkWeight = 8;
-
-const bytesIn = (pieces: readonly Uint8Array[]): number =>
-  pieces.reduce((sum, piece) => sum + piece.length, 0);
-
-/** Pieces of a blob that are written in one transaction: a content of any size, and a few milliseconds. */
-const piecesAtOnce = limit.contentBytesMax / limit.blobChunkBytesMax;
-
-/** Chunks cut down to the size that is stored, and copied: whoever gave them may use their memory again. */
-async function* piecesOf(
-  chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
-): AsyncGenerator<Uint8Array, undefined> {
-  let total = 0;
-  for await (const chunk of chunks) {
-    for (let from = 0; from < chunk.length; from += limit.blobChunkBytesMax) {
-      const piece = chunk.slice(from, from + limit.blobChunkBytesMax);
-      total += piece.length;
-      if (total > limit.blobBytesMax) {
-        throw new SkeinError("invalid", `a blob holds at most ${limit.blobBytesMax} bytes`);
-      }
-      yield piece;
-    }
-  }
-  return undefined;
-}
 
 export function readBlob(
   database: DatabaseSync,

@@ -1,13 +1,13 @@
 /** What SQLite keeps besides the logs and can make again: the session index, snapshots, items and search. */
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { SkeinError } from "../../core/error.ts";
 import type { LogId, SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { SessionStatus } from "../../core/session/lifecycle.ts";
 import type { Page, Projection, SessionFilter, SessionRow, Snapshot } from "../port.ts";
 import { erasures } from "./erase.ts";
 import { seen, type Logs } from "./log.ts";
-import { placeOfProjections, positionIn } from "./projection-position.ts";
+import { projectionPosition, withoutErasures } from "../feed-position.ts";
+import { cursorOf, parseCursor, type ListPosition } from "../sql/list-cursor.ts";
 import { activeLagMs } from "./schema.ts";
 import type { Segments } from "./segments.ts";
 import { trimEndOf } from "../../core/text/trim.ts";
@@ -30,12 +30,8 @@ type ListArray = [
   full: number,
 ];
 
-interface Place {
-  readonly at: number;
-  readonly session: string;
-}
-
-const isBefore = (a: Place, b: Place): boolean => a.at < b.at || (a.at === b.at && a.session < b.session);
+const isBefore = (a: ListPosition, b: ListPosition): boolean =>
+  a.at < b.at || (a.at === b.at && a.session < b.session);
 
 export interface Lister {
   /** A page of the session index, the most recently active first. */
@@ -66,8 +62,8 @@ export function makeLister(database: DatabaseSync, tenant: string): Lister {
   /**
    * Rows with their exact moments, in the order of the index, which lags behind by less than `activeLagMs`.
    */
-  function* candidates(filter: SessionFilter, end: Place | null, first: number): Generator<Found> {
-    let from: Place | null = end;
+  function* candidates(filter: SessionFilter, end: ListPosition | null, first: number): Generator<Found> {
+    let from: ListPosition | null = end;
     let own = false;
     let lastId: number | null = null;
     for (;;) {
@@ -111,7 +107,7 @@ export function makeLister(database: DatabaseSync, tenant: string): Lister {
     const shown = found.toSorted((a, b) => (isBefore(a, b) ? 1 : -1)).slice(0, count);
     const bottom = shown.at(-1);
     const more = found.length > count && bottom !== undefined;
-    return { rows: shown.map(sessionRow), cursor: more ? `${bottom.at}.${bottom.session}` : null };
+    return { rows: shown.map(sessionRow), cursor: more ? cursorOf(bottom) : null };
   }
 
   function sessionRow({ row, headSeq, at }: Found): SessionRow {
@@ -142,7 +138,7 @@ export function makeLister(database: DatabaseSync, tenant: string): Lister {
   return { list };
 }
 
-interface Found extends Place {
+interface Found extends ListPosition {
   readonly row: ListArray;
   readonly headSeq: number;
   readonly session: SessionId;
@@ -155,7 +151,7 @@ function selection(
   database: DatabaseSync,
   tenant: string,
   filter: SessionFilter,
-  from: Place | null,
+  from: ListPosition | null,
   own: boolean,
 ): { readonly sql: string; readonly values: readonly (string | number)[] } {
   const where = ["l.tenant = ?", "l.listed = 1", "l.status IS NOT NULL"];
@@ -199,17 +195,6 @@ function isRare(database: DatabaseSync, key: string, value: string): boolean {
     "SELECT count(*) AS count FROM (SELECT 1 FROM labels WHERE key = ? AND value = ? LIMIT ?)",
   );
   return Number(probe.get(key, value, rareLabelMax)?.["count"]) < rareLabelMax;
-}
-
-function parseCursor(cursor: string): Place {
-  const match = /^([0-9]{1,16})\.(ses_[0-9a-z]{26})$/.exec(cursor);
-  if (match === null) {
-    throw new SkeinError("invalid", `not a cursor of this list: ${JSON.stringify(cursor)}`, {
-      hint: "cursors are opaque; give back one that the list gave out",
-      field: "cursor",
-    });
-  }
-  return { at: Number(match[1]), session: match[2] ?? "" };
 }
 
 export function endingWith(
@@ -299,7 +284,7 @@ export function makeProjector(database: DatabaseSync, logs: Logs, segments: Segm
     "INSERT INTO item_rows (log, kind, key, seq, at, status, value, because) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
   );
   const projected = () =>
-    placeOfProjections((where.get()?.["value"] as string | undefined) ?? null, erasures(database));
+    projectionPosition((where.get()?.["value"] as string | undefined) ?? null, erasures(database), "0");
   return {
     projected,
     project(step) {
@@ -320,7 +305,7 @@ export function makeProjector(database: DatabaseSync, logs: Logs, segments: Segm
           addItem.run(line.id, kind, key, seq, at, status, value, because);
         }
       }
-      move.run(positionIn(step.to));
+      move.run(withoutErasures(step.to));
       return true;
     },
     search(text, { limit: count, session }) {

@@ -4,9 +4,11 @@
  * it after the commit is a matter for scrub.ts.
  */
 import type { DatabaseSync } from "node:sqlite";
-import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
+import { lostChunksAtOnce } from "../blob-pieces.ts";
+import { tooManyErased } from "../judge.ts";
 import type { Appended, Part } from "../port.ts";
+import { joinStretches } from "../sql/stretch.ts";
 import type { Line, Logs } from "./log.ts";
 import type { Ranges, SegmentWriter } from "./segment-write.ts";
 
@@ -24,7 +26,7 @@ export function makeEraser(database: DatabaseSync, logs: Logs, segmentWriter: Se
   /** What is not packed; gives back where it lies in the feed. */
   function eraseRows(log: number, [fromSeq, toSeq]: Ranges[number], most: number): readonly number[] {
     const rows = sql.find.all(log, fromSeq, toSeq, most + 1) as unknown as [number][];
-    if (rows.length > most) throw tooMany();
+    if (rows.length > most) throw tooManyErased();
     const positions = rows.map(([position]) => position);
     for (const position of positions) sql.erase.run(position);
     return positions;
@@ -34,7 +36,7 @@ export function makeEraser(database: DatabaseSync, logs: Logs, segmentWriter: Se
   function eraseOwn(log: number, ranges: Ranges, most: number): number {
     const positions = [...segmentWriter.erase(log, ranges, most)];
     for (const range of ranges) positions.push(...eraseRows(log, range, most - positions.length));
-    if (positions.length > most) throw tooMany();
+    if (positions.length > most) throw tooManyErased();
     unindex(positions);
     const [fromSeq, toSeq] = [ranges[0]?.[0] ?? 0, ranges.at(-1)?.[1] ?? 0];
     sql.eraseItems.run(log, toSeq, fromSeq, JSON.stringify(ranges));
@@ -52,8 +54,9 @@ export function makeEraser(database: DatabaseSync, logs: Logs, segmentWriter: Se
   /** Of a log as it reads them; gives back how many contents there were. */
   function eraseOf(line: Line, headSeq: number, ranges: Ranges, most: number): number {
     const own = new Map<number, [number, number][]>();
-    for (const [fromSeq, toSeq] of apart(ranges)) {
-      for (const stretch of logs.stretches(line, fromSeq, Math.min(toSeq, headSeq))) {
+    const asked = ranges.map(([first, last]) => ({ log: line.id, first, last }));
+    for (const { first, last } of joinStretches(asked)) {
+      for (const stretch of logs.stretches(line, first, Math.min(last, headSeq))) {
         const there = own.get(stretch.log) ?? [];
         there.push([stretch.fromSeq, stretch.toSeq]);
         own.set(stretch.log, there);
@@ -76,22 +79,6 @@ export function makeEraser(database: DatabaseSync, logs: Logs, segmentWriter: Se
     },
   };
 }
-
-/** The same positions, in order, and none of them twice. */
-function apart(ranges: Ranges): Ranges {
-  const found: [number, number][] = [];
-  for (const [fromSeq, toSeq] of ranges.toSorted((a, b) => a[0] - b[0])) {
-    const last = found.at(-1);
-    if (last === undefined || fromSeq > last[1] + 1) found.push([fromSeq, toSeq]);
-    else last[1] = Math.max(last[1], toSeq);
-  }
-  return found;
-}
-
-const tooMany = (): SkeinError =>
-  new SkeinError("invalid", `at most ${limit.eraseRecordsMax} contents are erased with one append`, {
-    hint: "erase a part of them, then the next",
-  });
 
 function prepared(database: DatabaseSync) {
   const statements = {
@@ -153,9 +140,6 @@ export function loseBlob(database: DatabaseSync, id: number): boolean {
   return Number(changes) === 1;
 }
 
-/** Chunks of lost blobs that go in one transaction; about 2 MiB. */
-const chunksAtOnce = 8;
-
 /** Some chunks of a blob that was lost, and at last the blob; false when there is none. */
 export function dropLostBlob(database: DatabaseSync): boolean {
   const row = database.prepare("SELECT id FROM blobs WHERE bytes IS NULL AND put_at < 0 LIMIT 1").get();
@@ -166,8 +150,8 @@ export function dropLostBlob(database: DatabaseSync): boolean {
       `DELETE FROM blob_chunks WHERE rowid IN
          (SELECT rowid FROM blob_chunks WHERE blob = ? ORDER BY number DESC LIMIT ?)`,
     )
-    .run(id, chunksAtOnce);
-  if (Number(changes) < chunksAtOnce) database.prepare("DELETE FROM blobs WHERE id = ?").run(id);
+    .run(id, lostChunksAtOnce);
+  if (Number(changes) < lostChunksAtOnce) database.prepare("DELETE FROM blobs WHERE id = ?").run(id);
   return true;
 }
 

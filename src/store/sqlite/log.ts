@@ -1,4 +1,5 @@
 /** Logs in SQLite: where they are, who they share a prefix with, and their heads. */
+import { missingLog } from "../sql/damage.ts";
 import type { DatabaseSync } from "node:sqlite";
 import { SkeinError } from "../../core/error.ts";
 import type { LogId, SessionId } from "../../core/ids.ts";
@@ -109,7 +110,7 @@ export function makeLogs(database: DatabaseSync, tenant: string): Logs {
       lines.set(row[0], { id: row[0], base: row[1], forkSeq: row[2], session: row[3] });
     }
     const line = lines.get(id);
-    if (line === undefined) throw new SkeinError("corrupt", `log ${id} is missing from the store`);
+    if (line === undefined) throw missingLog(id);
     return line;
   }
 

@@ -3,9 +3,9 @@
  * any transaction; then one short transaction makes sure that they are still the same, and puts the segment
  * in their place. Whoever dies in between leaves everything as it was.
  */
+import { unpackable } from "../sql/damage.ts";
 import type { DatabaseSync } from "node:sqlite";
 import { flaw, genesisHash } from "../../core/chain.ts";
-import { SkeinError } from "../../core/error.ts";
 import type { LogId } from "../../core/ids.ts";
 import type { Packed } from "../port.ts";
 import type { DriverParts } from "./append.ts";
@@ -98,7 +98,7 @@ function nextBatch(context: PackContext, session: LogId, toSeq: number): Batch |
   const fresh = readFresh(context, { log: line.id, fromSeq: freshSeq, toSeq: end }, start);
   if (fresh.length === 0) {
     if (segments.at(line.id, freshSeq) !== undefined) return "again";
-    throw damaged(session, freshSeq, "the record is missing");
+    throw unpackable(session, freshSeq, "the record is missing");
   }
   return {
     log: line.id,
@@ -162,18 +162,13 @@ async function checkChain({ world, reader }: PackContext, session: LogId, batch:
     if (place % checkRows === 0) await new Promise<void>((resolve) => world.defer(resolve));
     const bytes = record.content === null ? null : Buffer.byteLength(record.content);
     const wrong = flaw(world.digest, hash, record, bytes);
-    if (wrong !== null) throw damaged(session, record.seq, wrong);
+    if (wrong !== null) throw unpackable(session, record.seq, wrong);
     hash = record.hash;
   }
 }
 
 const freshIn = ({ rows, freshSeq }: Batch): readonly PackedRow[] =>
   rows.filter(({ row }) => row[1] >= freshSeq);
-
-const damaged = (session: LogId, seq: number, wrong: string): SkeinError =>
-  new SkeinError("corrupt", `${session} at ${seq}: ${wrong}; it was not packed`, {
-    hint: 'run "skein verify" and restore a backup',
-  });
 
 /** In the transaction. False, and nothing is changed, when anything is not as it was read. */
 function putInPlace(context: PackContext, session: LogId, batch: Batch, packing: Packing): boolean {

@@ -9,8 +9,17 @@ import { hash } from "node:crypto";
 import type { LogId } from "../../core/ids.ts";
 import { limit as limits } from "../../core/limit.ts";
 import { errorText } from "../../core/first-error.ts";
-import { rowBytes, saidOf, tooMuch, type Answer } from "../sql/query-result.ts";
-import { queryViews, unpackField, unpackPositions, viewNames } from "./schema.ts";
+import {
+  rowBytes,
+  saidOf,
+  tooMuch,
+  type Answer,
+  severalStatements,
+  tooManyRows,
+  viewNames,
+  viewsHint as hint,
+} from "../sql/query-result.ts";
+import { queryViews, unpackField, unpackPositions } from "./schema.ts";
 import { makeSegments, type PackedField } from "./segments.ts";
 
 export interface QueryRequest {
@@ -21,8 +30,6 @@ export interface QueryRequest {
 }
 
 export type QueryAnswer = Answer | { readonly error: string; readonly hint: string };
-
-const hint = `one SELECT over the views ${viewNames.join(", ")}; see docs/views.md`;
 
 /** SQLite's code for a value that is longer than allowed. */
 const sqliteTooBig = 18;
@@ -63,14 +70,14 @@ function answer({ path, sql, limit, bytesMax }: QueryRequest): QueryAnswer {
     database.prepare("SELECT 1 FROM json_each('[]'), json_tree('[]')").get();
     database.setAuthorizer((...asked) => (unpacking.now ? constants.SQLITE_OK : authorize(inner, ...asked)));
     const statement = database.prepare(sql);
-    if (statement.sourceSQL.trim() !== sql.trim()) return { error: "there is more than one statement", hint };
+    if (statement.sourceSQL.trim() !== sql.trim()) return { error: severalStatements, hint };
     const columns = statement.columns().map(({ name }) => name);
     if (columns.length === 0) return { error: "it gives no rows", hint };
     statement.setReturnArrays(true);
     const rows: unknown[][] = [];
     let bytes = 0;
     for (const given of statement.iterate() as unknown as Iterable<unknown[]>) {
-      if (rows.length === limit) return { error: `more than ${limit} rows`, hint: "add a LIMIT" };
+      if (rows.length === limit) return tooManyRows(limit);
       const row = given.map(plainOf);
       bytes += rowBytes(row);
       if (bytes > bytesMax) return tooMuch(bytesMax);

@@ -2,7 +2,7 @@
 import { Worker } from "node:worker_threads";
 import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
-import type { Answer, QueryOptions } from "../sql/query-result.ts";
+import { endedQuery, failedQuery, slowQuery, type Answer, type QueryOptions } from "../sql/query-result.ts";
 import type { StoreWorld } from "../port.ts";
 import type { QueryAnswer, QueryRequest } from "./query-worker.ts";
 
@@ -30,21 +30,13 @@ export async function query(
   asked.catch(() => undefined);
   try {
     const answer = await Promise.race([asked as Promise<QueryAnswer>, late]);
-    if (signal?.aborted === true) {
-      throw new SkeinError("unavailable", "the query was ended before it had an answer");
-    }
-    if (answer === null) {
-      throw new SkeinError("refused", `the query took longer than ${timeoutMs} ms and was ended`, {
-        hint: "narrow it down: name a session, a type or a time",
-      });
-    }
-    if ("error" in answer)
-      throw new SkeinError("invalid", `the query failed: ${answer.error}`, { hint: answer.hint });
+    if (signal?.aborted === true) throw endedQuery();
+    if (answer === null) throw slowQuery(timeoutMs);
+    if ("error" in answer) throw failedQuery(answer);
     return answer;
   } catch (error) {
     if (error instanceof SkeinError) throw error;
-    if (signal?.aborted === true)
-      throw new SkeinError("unavailable", "the query was ended before it had an answer", { cause: error });
+    if (signal?.aborted === true) throw endedQuery(error);
     throw wasKilled(error) ? tooLarge(error) : error;
   } finally {
     signal?.removeEventListener("abort", leave);

@@ -1,7 +1,7 @@
 /** Reading records from SQLite: pages of a log across what it shares, and moments. */
+import { missingRecord } from "../sql/damage.ts";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { StoredRecord } from "../../core/chain.ts";
-import { SkeinError } from "../../core/error.ts";
 import type { LogId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { ReadRange, StoreWorld } from "../port.ts";
@@ -290,7 +290,7 @@ function makePoints(
       const stretch = logs.stretches(line, middle, middle)[0];
       const moment =
         stretch && (pointIn(stretch.log, middle)?.[0] ?? segments.moment(stretch.log, middle, at));
-      if (moment === undefined) throw new SkeinError("corrupt", `record ${middle} of ${session} is missing`);
+      if (moment === undefined) throw missingRecord(session, middle);
       if (moment >= at) high = middle;
       else low = middle + 1;
     }

@@ -3,11 +3,24 @@
  * beyond what is seen of one that is here already; to finish is then a matter of a few rows.
  */
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
-import { bodyHashOf, genesisHash, link } from "../../core/chain.ts";
+import { genesisHash } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
-import { limit } from "../../core/limit.ts";
 import { originOf } from "../../core/branch/origin.ts";
+import {
+  changesVisible,
+  checkFinished,
+  checkNext,
+  depthFlaw,
+  missingOrigin,
+  missingBlob,
+  notReceived,
+  otherRecord,
+  presenceOf,
+  usedKey,
+  type LastRecord,
+} from "../judge.ts";
+import { state } from "../sql/log-state.ts";
 import type { Finished, Received, ReceivedRecord, Reception, Store } from "../port.ts";
 import { recordColumns, type Appender, type DriverParts } from "./append.ts";
 import { isConstraint } from "./connection.ts";
@@ -40,15 +53,7 @@ export interface Receiver {
 }
 
 /** As `dropped` in the schema. */
-const seen = 0;
-const deleted = 1;
-const prefix = 2;
-const receiving = 3;
-
-interface Last {
-  readonly seq: number;
-  readonly hash: string;
-}
+const { seen, deleted, prefix, receiving } = state;
 
 export function makeReceiver(
   database: DatabaseSync,
@@ -71,11 +76,10 @@ export function makeReceiver(
     return { ...lastOf(session, found), there: thereOf(line) };
   }
 
-  const thereOf = (line: AnyLine | undefined): Received["there"] => {
-    if (line === undefined || line.dropped === receiving || isBare(line)) return "nothing";
-    if (line.dropped !== seen) return "prefix";
-    return line.copy ? "copy" : "own";
-  };
+  const thereOf = (line: AnyLine | undefined): Received["there"] =>
+    line === undefined || line.dropped === receiving || isBare(line)
+      ? presenceOf(null)
+      : presenceOf({ seen: line.dropped === seen, copy: line.copy });
 
   /** Only a name, which a fork has for its parent. */
   const isBare = (line: AnyLine): boolean =>
@@ -85,11 +89,10 @@ export function makeReceiver(
     const from = base === null ? undefined : logs.findAny(base);
     const seq = parent?.seq ?? 0;
     if (parent !== null && (from === undefined || reader.point(from.id, seq) === undefined)) {
-      throw new SkeinError("not-found", `there is no position ${seq} of ${base ?? "nothing"} to go on from`);
+      throw missingOrigin(seq, base);
     }
-    if ((from?.depth ?? 0) >= limit.forkDepthMax) {
-      throw new SkeinError("refused", `forks are nested at most ${limit.forkDepthMax} deep`);
-    }
+    const tooDeep = depthFlaw(from?.depth ?? 0);
+    if (tooDeep !== null) throw tooDeep;
     const depth = from === undefined ? 0 : from.depth + 1;
     const parentId = parent === null ? null : idOf(parent.session);
     const place = [parentId, from?.id ?? null, seq, depth, world.now()] as const;
@@ -107,7 +110,7 @@ export function makeReceiver(
     return Number(row.lastInsertRowid);
   }
 
-  function lastOf(session: SessionId, line: AnyLine): Last {
+  function lastOf(session: SessionId, line: AnyLine): LastRecord {
     const own = lastOwn(line.id);
     if (own !== undefined) return own;
     if (line.base === null) return { seq: 0, hash: genesisHash };
@@ -116,7 +119,7 @@ export function makeReceiver(
     throw new SkeinError("corrupt", `${session} shares a record ${line.forkSeq} that is not there`);
   }
 
-  function lastOwn(log: number): Last | undefined {
+  function lastOwn(log: number): LastRecord | undefined {
     const row = sql.last.get(log) as unknown as [number, Uint8Array] | undefined;
     if (row !== undefined) return { seq: row[0], hash: hexOf(row[1]) };
     const packed = segments.last(log);
@@ -125,9 +128,7 @@ export function makeReceiver(
 
   function put(session: SessionId, records: readonly ReceivedRecord[]): void {
     const line = logs.findAny(session);
-    if (line === undefined) {
-      throw new SkeinError("conflict", `${session} is not being received`, { hint: "begin again" });
-    }
+    if (line === undefined) throw notReceived(session);
     let last = lastOf(session, line);
     const first = last.seq;
     for (const record of records) {
@@ -144,22 +145,17 @@ export function makeReceiver(
 
   function checkSame(session: SessionId, line: AnyLine, { seq, hash }: ReceivedRecord): void {
     if (reader.point(line.id, seq)?.hash === hash) return;
-    throw new SkeinError("conflict", `${session} has another record ${seq} here`, {
-      hint: "it went on in two places; fork one of them instead",
-    });
+    throw otherRecord(session, seq);
   }
 
-  function insertNext(session: SessionId, line: AnyLine, last: Last, record: ReceivedRecord): Last {
+  function insertNext(
+    session: SessionId,
+    line: AnyLine,
+    last: LastRecord,
+    record: ReceivedRecord,
+  ): LastRecord {
     const { seq, body, content, key, contentHash, hash, salt } = record;
-    if (seq !== last.seq + 1) {
-      throw new SkeinError("conflict", `record ${seq} of ${session} cannot follow ${last.seq}`, {
-        hint: "somebody else receives it too; begin again",
-      });
-    }
-    const linked = link(world.digest, last.hash, record, bodyHashOf(world.digest, body)) === hash;
-    if (!linked || record.session !== session) {
-      throw new SkeinError("corrupt", `record ${seq} of ${session} does not match the chain`);
-    }
+    checkNext(world.digest, session, last, record);
     const keyBytes = key === null ? null : Buffer.from(key, "hex");
     const row = [
       line.id,
@@ -178,54 +174,41 @@ export function makeReceiver(
       salt === null ? null : Buffer.from(salt, "hex"),
       content,
     ];
-    const position = insertRow(row, keyBytes);
+    const position = insertRow(session, row, keyBytes);
     for (const blob of record.blobs) {
       if (sql.addRef.run(position, tenant, Buffer.from(blob, "hex")).changes === 1) continue;
-      throw new SkeinError("not-found", `blob ${blob} is not in the store`, {
-        hint: "put it before the record",
-      });
+      throw missingBlob(blob);
     }
     return record;
   }
 
-  function insertRow(row: readonly SQLInputValue[], key: Uint8Array | null): number | bigint {
-    if (key !== null && segments.keyed(Number(row[0]), key) !== undefined) throw usedKey();
+  function insertRow(session: SessionId, row: readonly SQLInputValue[], key: Uint8Array | null) {
+    if (key !== null && segments.keyed(Number(row[0]), key) !== undefined) throw usedKey(session);
     try {
       return sql.insertRecord.run(...row).lastInsertRowid;
     } catch (error) {
       if (!isConstraint(error)) throw error;
       // Its position is free, so it is the key.
-      throw usedKey(error);
+      throw usedKey(session, error);
     }
   }
-
-  const usedKey = (cause?: unknown): SkeinError =>
-    new SkeinError("corrupt", "a record has a key that is used already", { cause });
 
   function finish(list: readonly Finished[]): void {
     for (const one of list) finishOne(one, checkEnd(one));
     forget();
   }
 
-  function checkEnd({ session, seq, hash, as, index }: Finished): AnyLine {
+  function checkEnd(one: Finished): AnyLine {
+    const { session, seq } = one;
     const line = logs.findAny(session);
     const open = line !== undefined && (line.dropped === receiving || line.untilSeq !== null);
     const end = line === undefined ? undefined : open ? lastOf(session, line) : hashAt(session, line, seq);
-    if (line === undefined || end?.seq !== seq || end.hash !== hash) {
-      throw new SkeinError("conflict", `${session} does not end at ${seq} with that record`, {
-        hint: "somebody else receives it too; begin again",
-      });
-    }
-    if (as !== "prefix" && line.dropped === deleted) {
-      throw new SkeinError("refused", `${session} was deleted here`);
-    }
-    if (as !== "prefix" && index === undefined) {
-      throw new SkeinError("invalid", `${session} has no index entry`);
-    }
+    checkFinished(one, { end, deleted: line?.dropped === deleted });
+    if (line === undefined) throw new Error("invariant: a log that ends somewhere is here");
     return line;
   }
 
-  function hashAt(session: SessionId, line: AnyLine, seq: number): Last | undefined {
+  function hashAt(session: SessionId, line: AnyLine, seq: number): LastRecord | undefined {
     if (seq === line.forkSeq) return lastOf(session, { ...line, id: -1 });
     const point = reader.point(line.id, seq);
     return point && { seq, hash: point.hash };
@@ -239,7 +222,7 @@ export function makeReceiver(
       sql.setPrefix.run(dropped === deleted ? deleted : prefix, id);
       return;
     }
-    if (wasSeen && !more && !(as === "own" && line.copy)) return;
+    if (wasSeen && !changesVisible(as, { more, copy: line.copy })) return;
     if (!wasSeen || more) {
       arrive(id, wasSeen ? (untilSeq ?? seq) + 1 : line.forkSeq + 1, seq);
       const openedAt = wasSeen ? undefined : reader.point(id, line.forkSeq + 1)?.at;

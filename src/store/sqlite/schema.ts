@@ -4,6 +4,7 @@
  * numbers here. The views at the end are documented in docs/views.md and are what `query` may read.
  */
 
+import { viewNames } from "../sql/query-result.ts";
 import { costsView, packedCosts } from "./packed-costs.ts";
 
 /** "SKN1": tells a Skein store from any other SQLite file. */
@@ -316,7 +317,6 @@ const newer = `${servers}${origins}${spend}`;
 export const schema = `${tables}${derived}${receptions}${segments}${schedule}${newer}${views}`;
 
 /** Names of the views that `query` may read. */
-export const viewNames = ["sessions", "events", "tool_calls", "items", "decisions", "costs"] as const;
 
 /** How an older layout becomes this one. No record is touched. `addPackedCosts` does the rest. */
 export function upgradeFrom(layout: number): string {

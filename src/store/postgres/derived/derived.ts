@@ -3,10 +3,12 @@ import type { LogId } from "../../../core/ids.ts";
 import { limit } from "../../../core/limit.ts";
 import type { Projection, Snapshot, Store } from "../../port.ts";
 import type { Row, Statement } from "../connection/connection.ts";
-import { state, type Driver } from "../driver.ts";
+import type { Driver } from "../driver.ts";
+import { state } from "../../sql/log-state.ts";
 import { arrayOf, shownText } from "../connection/array-literal.ts";
 import { unsynced } from "../connection/settings.ts";
-import { placeOfProjections, withoutErasures } from "../log/feed-position.ts";
+import { projectionPosition, withoutErasures } from "../../feed-position.ts";
+import { beginning, placeText } from "../log/feed-position.ts";
 import { queryText, wordsText } from "./search-words.ts";
 
 type Derived = Pick<Store, "putSnapshot" | "snapshot" | "projected" | "project" | "search" | "clearDerived">;
@@ -110,7 +112,7 @@ const moveStandSql = "UPDATE skein.tenants SET projected = $2 WHERE id = $1";
 const forgetStandSql = "UPDATE skein.tenants SET projected = NULL WHERE id = $1";
 
 const placeOf = (row: StandRow | undefined): string | null =>
-  row === undefined ? null : placeOfProjections(row.projected, row.erased);
+  row === undefined ? null : projectionPosition(row.projected, row.erased, placeText(beginning));
 
 /**
  * Holds the row of the tenant, as whoever erases does before anything of search and items goes: so either the

@@ -2,13 +2,14 @@
  * The session index of PostgreSQL. Lists go by `logs.active_at`, which lags behind the last record by less
  * than `activeLagMs`; the exact moment is in `heads`. So a page looks a little further than it is long.
  */
-import { SkeinError } from "../../../core/error.ts";
-import { quote, type LogId, type SessionId } from "../../../core/ids.ts";
+import type { LogId, SessionId } from "../../../core/ids.ts";
 import { statuses, type SessionStatus } from "../../../core/session/lifecycle.ts";
 import { limit } from "../../../core/limit.ts";
 import type { Page, SessionFilter, SessionRow, Store } from "../../port.ts";
 import type { Value } from "../connection/connection.ts";
-import { state, type Driver } from "../driver.ts";
+import type { Driver } from "../driver.ts";
+import { cursorOf, parseCursor, type ListPosition } from "../../sql/list-cursor.ts";
+import { state } from "../../sql/log-state.ts";
 import { setIndex, tagOf } from "../log/index-entry.ts";
 import { arrayOf, shownText } from "../connection/array-literal.ts";
 import { activeLagMs } from "../schema.ts";
@@ -74,12 +75,8 @@ ORDER BY session LIMIT $3`;
 const lockSql = `
 SELECT log, seq FROM skein.heads WHERE tenant = $1 AND session = $2 AND state = ${state.seen} FOR UPDATE`;
 
-interface Place {
-  readonly at: number;
-  readonly session: string;
-}
-
-const isBefore = (a: Place, b: Place): boolean => a.at < b.at || (a.at === b.at && a.session < b.session);
+const isBefore = (a: ListPosition, b: ListPosition): boolean =>
+  a.at < b.at || (a.at === b.at && a.session < b.session);
 
 interface ListRow extends Readonly<Record<string, unknown>> {
   readonly indexed_at: number;
@@ -107,12 +104,12 @@ function makeList({ database, tenant }: Driver): Store["list"] {
    */
   async function* candidates(
     filter: SessionFilter,
-    end: Place | null,
+    end: ListPosition | null,
     most: number,
     floor: () => number,
   ): AsyncGenerator<ListRow> {
     const few = await isFew(filter);
-    let from: Place | null = end;
+    let from: ListPosition | null = end;
     // After the first the floor is mostly known, so that no more is read than is looked at.
     for (let chunk = most; ; chunk = limit.listMax) {
       const own = from !== end;
@@ -154,7 +151,7 @@ function makeList({ database, tenant }: Driver): Store["list"] {
     const shown = inOrder(found).slice(0, count);
     const bottom = shown.at(-1);
     const more = found.length > count && bottom !== undefined;
-    return { rows: shown.map(sessionRow), cursor: more ? `${bottom.at}.${bottom.session}` : null };
+    return { rows: shown.map(sessionRow), cursor: more ? cursorOf(bottom) : null };
   };
 }
 
@@ -174,7 +171,7 @@ interface Asked {
   readonly tenant: number;
   readonly filter: SessionFilter;
   readonly few: boolean;
-  readonly from: Place | null;
+  readonly from: ListPosition | null;
   /** `from` is a place of the index itself, not of the list. */
   readonly own: boolean;
   /** Not at or below this moment of the index. */
@@ -253,14 +250,3 @@ const sessionRow = (row: ListRow): SessionRow => ({
   ...(row.inbox_full ? { full: true } : {}),
   ...(row.copy ? { copy: true } : {}),
 });
-
-function parseCursor(cursor: string): Place {
-  const match = /^([0-9]{1,16})\.(ses_[0-9a-z]{26})$/.exec(cursor);
-  if (match === null) {
-    throw new SkeinError("invalid", `not a cursor of this list: ${quote(cursor)}`, {
-      hint: "cursors are opaque; give back one that the list gave out",
-      field: "cursor",
-    });
-  }
-  return { at: Number(match[1]), session: match[2] ?? "" };
-}

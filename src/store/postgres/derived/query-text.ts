@@ -3,6 +3,7 @@
  * of PostgreSQL's own could tell of the others. It knows the words of SQL and not its grammar; what cannot be
  * told apart for sure is refused.
  */
+import { severalStatements } from "../../sql/query-result.ts";
 
 export interface QueryText {
   /** Without what ends it. */
@@ -104,7 +105,7 @@ function signsFlaw(tokens: readonly Token[]): string | null {
   let depth = 0;
   for (const { kind, value } of tokens) {
     if (kind !== "sign") continue;
-    if (value === ";") return "there is more than one statement";
+    if (value === ";") return severalStatements;
     if (value === "(") depth++;
     if (value === ")" && --depth < 0) return "a bracket is closed that was not opened";
   }

@@ -1,29 +1,27 @@
 /** Read-only SQL over the documented views, in a transaction that can neither write nor last long. */
-import { SkeinError } from "../../../core/error.ts";
-import { rowBytes, saidOf, tooMuch, type Answer } from "../../sql/query-result.ts";
+import type { SkeinError } from "../../../core/error.ts";
+import {
+  endedQuery,
+  failedQuery,
+  rowBytes,
+  saidOf,
+  slowQuery,
+  tooManyRows,
+  tooMuch,
+  viewsHint,
+  type Answer,
+} from "../../sql/query-result.ts";
 import type { Store } from "../../port.ts";
 import type { Row, Statement } from "../connection/connection.ts";
 import type { Driver } from "../driver.ts";
 import { arrayOf } from "../connection/array-literal.ts";
 import { readQuery, type QueryText } from "./query-text.ts";
 import { TooLong } from "../connection/errors.ts";
-import { viewNames } from "./views.ts";
 
 /** So many at once; the other connections are for the work of sessions. */
 const atOnce = 2;
 
-const hint = `one SELECT over the views ${viewNames.join(", ")}; see docs/views.md`;
-
-const invalid = (message: string, advice = hint): SkeinError =>
-  new SkeinError("invalid", `the query failed: ${message}`, { hint: advice });
-
-const tooMany = (bytesMax: number): SkeinError => {
-  const { error, hint: advice } = tooMuch(bytesMax);
-  return invalid(error, advice);
-};
-
-const endedError = (cause?: unknown): SkeinError =>
-  new SkeinError("unavailable", "the query was ended before it had an answer", { cause });
+const invalid = (error: string, hint = viewsHint): SkeinError => failedQuery({ error, hint });
 
 export function makeQuery(driver: Driver): Pick<Store, "query"> {
   const { database, tenant } = driver;
@@ -39,14 +37,14 @@ export function makeQuery(driver: Driver): Pick<Store, "query"> {
         try {
           return await answer(run, query.text, { limit, bytesMax });
         } catch (error) {
-          if (signal?.aborted === true) throw endedError(error);
-          throw error instanceof TooLong ? tooMany(bytesMax) : asQueryError(error, timeoutMs);
+          if (signal?.aborted === true) throw endedQuery(error);
+          throw error instanceof TooLong ? failedQuery(tooMuch(bytesMax)) : asQueryError(error, timeoutMs);
         } finally {
           await ended();
         }
       };
       return turn(async () => {
-        if (signal?.aborted === true) throw endedError();
+        if (signal?.aborted === true) throw endedQuery();
         return await database.transaction(work, { twice: true });
       });
     },
@@ -127,13 +125,13 @@ async function answer(
   // Columns of one name are one field of a row.
   const distinct = new Set(names).size === names.length;
   if (!distinct) rows = await ask(`(${places.join(", ")})`);
-  if (rows.length > limit) throw invalid(`more than ${limit} rows`, "add a LIMIT");
+  if (rows.length > limit) throw failedQuery(tooManyRows(limit));
   const fields = distinct ? names : places;
   let bytes = 0;
   const plainRow = (row: Row): readonly unknown[] => {
     const plain = fields.map((field, place) => plainOf(row[field] ?? null, columns[place]?.type ?? 0));
     bytes += rowBytes(plain);
-    if (bytes > bytesMax) throw tooMany(bytesMax);
+    if (bytes > bytesMax) throw failedQuery(tooMuch(bytesMax));
     return plain;
   };
   return { columns: names, rows: rows.map(plainRow) };
@@ -152,9 +150,7 @@ function plainOf(value: unknown, type: number): unknown {
 function asQueryError(error: unknown, timeoutMs: number): unknown {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   if (code === "57014") {
-    return new SkeinError("refused", `the query took longer than ${timeoutMs} ms and was ended`, {
-      hint: "narrow it down: name a session, a type or a time",
-    });
+    return slowQuery(timeoutMs);
   }
   const own = /^(?:0A|21|22|25|2F|34|38|39|42|44|54|P0)/.test(code);
   return own && error instanceof Error ? invalid(saidOf(error.message)) : error;

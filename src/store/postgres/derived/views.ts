@@ -6,7 +6,6 @@
  */
 
 /** Names of the views that `query` may read. */
-export const viewNames = ["sessions", "events", "tool_calls", "items", "decisions", "costs"] as const;
 
 const tenant = "current_setting('skein.tenant')::integer";
 const view = (name: string): string =>

@@ -5,13 +5,13 @@
 import { genesisHash } from "../../../core/chain.ts";
 import { SkeinError } from "../../../core/error.ts";
 import { isWorkspaceId, type LogId } from "../../../core/ids.ts";
-import { limit } from "../../../core/limit.ts";
 import { originOf } from "../../../core/branch/origin.ts";
 import type { Outcome, Part } from "../../port.ts";
-import { agrees } from "../../judge.ts";
+import { depthFlaw, judgePart, missingForkPoint, missingIndex } from "../../judge.ts";
 import { referBlobs } from "../blob.ts";
 import type { Row, Statement } from "../connection/connection.ts";
-import { hexOf, state, type Driver } from "../driver.ts";
+import { hexOf, type Driver } from "../driver.ts";
+import { state } from "../../sql/log-state.ts";
 import { dropLogs, eraseParts } from "./erase.ts";
 import type { Heads } from "./heads.ts";
 import { setIndex } from "./index-entry.ts";
@@ -213,38 +213,18 @@ function judge(driver: Driver, facts: Facts, parts: readonly Part[]): Judged | r
 }
 
 function refusal(facts: Facts, part: Part): Judged | null {
-  const { session, expect, epoch } = part;
+  const { session } = part;
   const row = facts.heads.get(session);
-  const head = row?.state === state.seen ? row : undefined;
-  const isClosed = row?.state === state.receiving || (head !== undefined && isShut(head));
-  if (isClosed && part.drop !== true) return closedTo(session, row?.copy === true);
-  const [twice] = head === undefined ? [] : (facts.keys.get(session) ?? []);
-  if (twice !== undefined) return { kind: "duplicate", session, key: twice.key, seq: twice.seq };
-  if (epoch !== undefined && epoch !== (head?.epoch ?? 0)) {
-    return { kind: "fenced", session, epoch: head?.epoch ?? 0 };
-  }
-  const headSeq = head?.seq ?? 0;
-  const hash = head === undefined ? undefined : hexOf(head.hash);
-  if (!agrees(headSeq, hash, expect) || (head === undefined && (row !== undefined || part.drop === true))) {
-    return { kind: "conflict", session, headSeq };
-  }
-  if (head !== undefined && part.parent !== undefined) {
-    return new SkeinError("invalid", `${session} exists, so it cannot begin as a fork`);
-  }
-  return null;
+  const head = row?.state === state.seen ? { ...row, hash: hexOf(row.hash) } : null;
+  const isClosed = row?.state === state.receiving || (head !== null && isShut(head));
+  const closed = isClosed ? (row?.copy === true ? "copy" : "receiving") : null;
+  const found = facts.keys.get(session);
+  const seqOfKey = (key: string): number | undefined => found?.find((one) => one.key === key)?.seq;
+  return judgePart(part, { head, taken: row !== undefined, closed }, seqOfKey);
 }
 
-const isShut = ({ copy, put_seq: putSeq }: HeadRow): boolean => copy || putSeq !== null;
-
-function closedTo(session: LogId, copy: boolean): SkeinError {
-  return copy
-    ? new SkeinError("refused", `${session} is a copy of a session that lives elsewhere`, {
-        hint: "fork it to go on from it here",
-      })
-    : new SkeinError("refused", `${session} is being received`, {
-        hint: "finish what brings it here, or discard it",
-      });
-}
+const isShut = ({ copy, put_seq: putSeq }: Pick<HeadRow, "copy" | "put_seq">): boolean =>
+  copy || putSeq !== null;
 
 /** Links a part to what stands before it; `earlier` are the parts of the same append that come before. */
 function place(
@@ -280,9 +260,7 @@ function beginning(
   { session, index, parent }: Part,
   earlier: readonly Written[],
 ): { readonly from: Beginning; readonly end: End } | SkeinError {
-  if (index === undefined && !isWorkspaceId(session)) {
-    return new SkeinError("invalid", `${session} has no index entry`);
-  }
+  if (index === undefined && !isWorkspaceId(session)) return missingIndex(session);
   if (parent === undefined) {
     const from = { parent: null, base: null, forkSeq: 0, depth: 0 };
     return { from, end: { seq: 0, hash: genesisHash, at: 0 } };
@@ -301,12 +279,9 @@ function beginning(
           seq <= point.head_seq
         ? { parent: point.parent, base: point.base, hash: point.hash, at: point.at }
         : null;
-  if (found === null) {
-    return new SkeinError("not-found", `there is no position ${seq} in ${parent.session} to fork from`);
-  }
-  if (depth >= limit.forkDepthMax) {
-    return new SkeinError("refused", `forks are nested at most ${limit.forkDepthMax} deep`);
-  }
+  if (found === null) return missingForkPoint(parent);
+  const tooDeep = depthFlaw(depth);
+  if (tooDeep !== null) return tooDeep;
   const from = { parent: found.parent, base: found.base, forkSeq: seq, depth: depth + 1 };
   return { from, end: { seq, hash: found.hash, at: found.at } };
 }

@@ -3,12 +3,13 @@
  * records, packed or not, what search and items know of them, and blobs that nothing else refers to. What the
  * server's files may still hold of it after the commit is a matter for scrubbing, see sweep.ts.
  */
-import { SkeinError } from "../../../core/error.ts";
 import { limit } from "../../../core/limit.ts";
+import { tooManyErased } from "../../judge.ts";
 import type { Part } from "../../port.ts";
+import { joinStretches, type Stretch } from "../../sql/stretch.ts";
 import { loseUnreferred } from "../blob.ts";
 import type { Statement } from "../connection/connection.ts";
-import { state } from "../driver.ts";
+import { state } from "../../sql/log-state.ts";
 import { arrayOf } from "../connection/array-literal.ts";
 
 type Ranges = NonNullable<Part["erase"]>;
@@ -18,13 +19,6 @@ export interface Erasure {
   readonly log: number;
   readonly headSeq: number;
   readonly ranges: Ranges;
-}
-
-/** Positions among a log's own records. */
-interface Stretch {
-  readonly log: number;
-  readonly first: number;
-  readonly last: number;
 }
 
 /** A content that goes. */
@@ -70,7 +64,7 @@ export async function eraseParts(
     statement<PackedHit & Record<string, unknown>>(findPacked, where),
   ]);
   const hits: readonly Hit[] = [...rows, ...packed];
-  if (hits.length > limit.eraseRecordsMax) throw tooMany();
+  if (hits.length > limit.eraseRecordsMax) throw tooManyErased();
   await Promise.all([
     // First, so that no step of the projections is under way while search and items lose what it may bring.
     ...(hits.length > 0 ? [statement(countErasure, [tenant])] : []),
@@ -87,21 +81,12 @@ CROSS JOIN LATERAL skein.stretches(g.log, g.from_seq, g.to_seq) s ORDER BY s.log
 /** By log, in order, and no position twice. */
 async function stretchesOf(statement: Statement, erasures: readonly Erasure[]): Promise<readonly Stretch[]> {
   const asked = erasures.flatMap(({ log, headSeq, ranges }) =>
-    apart(ranges.map(([from, to]) => ({ log, first: from, last: Math.min(to, headSeq) }))),
+    joinStretches(ranges.map(([from, to]) => ({ log, first: from, last: Math.min(to, headSeq) }))),
   );
   if (asked.length === 0) return [];
-  return apart(await statement<Stretch & Record<string, unknown>>(findStretches, stretchArrays(asked)));
-}
-
-function apart(stretches: readonly Stretch[]): readonly Stretch[] {
-  const found: Stretch[] = [];
-  for (const one of stretches.toSorted((a, b) => a.log - b.log || a.first - b.first)) {
-    if (one.first > one.last) continue;
-    const before = found.at(-1);
-    if (before === undefined || before.log !== one.log || one.first > before.last + 1) found.push(one);
-    else found[found.length - 1] = { ...before, last: Math.max(before.last, one.last) };
-  }
-  return found;
+  return joinStretches(
+    await statement<Stretch & Record<string, unknown>>(findStretches, stretchArrays(asked)),
+  );
 }
 
 const stretchArrays = (list: readonly Stretch[]): string[] => [
@@ -109,11 +94,6 @@ const stretchArrays = (list: readonly Stretch[]): string[] => [
   arrayOf(list.map(({ first }) => first)),
   arrayOf(list.map(({ last }) => last)),
 ];
-
-const tooMany = (): SkeinError =>
-  new SkeinError("invalid", `at most ${limit.eraseRecordsMax} contents are erased with one append`, {
-    hint: "erase a part of them, then the next",
-  });
 
 /** One more than may be shows that there are too many. */
 const hitsMax = limit.eraseRecordsMax + 1;

@@ -9,7 +9,8 @@ import type { LogId } from "../../../core/ids.ts";
 import { limit } from "../../../core/limit.ts";
 import { feedOfProjections, makePositionedFeed, type RecordAt } from "../../feed-position.ts";
 import type { Store } from "../../port.ts";
-import { state, type Driver } from "../driver.ts";
+import type { Driver } from "../driver.ts";
+import { state } from "../../sql/log-state.ts";
 import { parsePlace, placeText, type Place } from "./feed-position.ts";
 import { recordColumns, recordOf, recordsIn, withinBytes, type Cut, type RecordRow } from "./record-row.ts";
 

@@ -1,4 +1,5 @@
 /** Who shares a prefix with whom, in PostgreSQL. What is said here of a log never changes while it exists. */
+import { missingLog } from "../../sql/damage.ts";
 import { SkeinError } from "../../../core/error.ts";
 import type { LogId } from "../../../core/ids.ts";
 import type { Driver } from "../driver.ts";
@@ -51,7 +52,7 @@ export function makeLineage({ database, tenant }: Driver): Lineage {
     const rows = await database.run<Line>(upward, [tenant, log, first]);
     for (const line of rows) lines.set(line.id, line);
     const [line] = rows;
-    if (line === undefined) throw new SkeinError("corrupt", `log ${log} is missing from the store`);
+    if (line === undefined) throw missingLog(log);
     return line;
   }
 

@@ -1,5 +1,6 @@
 /** Logs in PostgreSQL whether they are seen or not, looked at under the lock of their heads. */
 import type { SessionId } from "../../../core/ids.ts";
+import type { LastRecord } from "../../judge.ts";
 import type { Row, Statement } from "../connection/connection.ts";
 import { arrayOf } from "../connection/array-literal.ts";
 
@@ -16,11 +17,6 @@ export interface Line extends Row {
   readonly fork_seq: number;
   readonly base: number | null;
   readonly depth: number;
-}
-
-export interface Last {
-  readonly seq: number;
-  readonly hash: string;
 }
 
 const lock = (strength: "NO KEY UPDATE" | "KEY SHARE" | "UPDATE"): string => `
@@ -47,5 +43,5 @@ export async function linesOf(
 }
 
 /** The last record that is here, whether it is seen or was only put. */
-export const lastOf = ({ seq, hash, put_seq: putSeq, put_hash: putHash }: Line): Last =>
+export const lastOf = ({ seq, hash, put_seq: putSeq, put_hash: putHash }: Line): LastRecord =>
   putSeq === null || putHash === null ? { seq, hash } : { seq: putSeq, hash: putHash };

@@ -3,11 +3,12 @@
  * step is one transaction under the lock of the log's records (see erase.ts); appends go on beside it, since
  * the last record is never packed and a head never changes.
  */
-import { SkeinError } from "../../../core/error.ts";
+import { unpackable } from "../../sql/damage.ts";
 import type { LogId } from "../../../core/ids.ts";
 import type { Packed, Store } from "../../port.ts";
 import type { Row, Statement } from "../connection/connection.ts";
-import { state, type Driver } from "../driver.ts";
+import type { Driver } from "../driver.ts";
+import { state } from "../../sql/log-state.ts";
 import { lockRecords } from "./erase.ts";
 import { stuck } from "../../paging.ts";
 
@@ -95,18 +96,18 @@ async function packSome(driver: Driver, statement: Statement, asked: Asked): Pro
   if (firstSeq > lastSeq) return null;
   const [range] = await statement<Range>(findRange, [tenant, log, firstSeq, lastSeq]);
   if (range === undefined || range.last_seq === null) {
-    throw damaged(session, firstSeq, "the record is missing");
+    throw unpackable(session, firstSeq, "the record is missing");
   }
   if (range.last_seq - firstSeq + 1 !== range.records) {
-    throw damaged(session, firstSeq + range.records, "a record is missing");
+    throw unpackable(session, firstSeq + range.records, "a record is missing");
   }
   const [flaw] = await statement<Flaw>(findFlaw, [tenant, log, firstSeq, range.last_seq, session]);
-  if (flaw !== undefined) throw damaged(session, flaw.seq, flaw.wrong);
+  if (flaw !== undefined) throw unpackable(session, flaw.seq, flaw.wrong);
   const where = [tenant, log, firstSeq, range.last_seq];
   const joins = isSmall(end);
   const before = joins ? await bytesOf(statement, tenant, log, end.packed_to) : 0;
   const [gone] = await statement<Gone>(joins ? extendSegment : newSegment, where);
-  if (gone?.records !== range.records) throw damaged(session, firstSeq, "a record could not be taken out");
+  if (gone?.records !== range.records) throw unpackable(session, firstSeq, "a record could not be taken out");
   const after = await bytesOf(statement, tenant, log, range.last_seq);
   return {
     records: gone.records,
@@ -117,12 +118,6 @@ async function packSome(driver: Driver, statement: Statement, asked: Asked): Pro
 
 const isSmall = ({ from_seq: fromSeq, packed_to: toSeq, content_bytes: bytes }: End): boolean =>
   fromSeq !== null && toSeq + 1 - fromSeq < rangeRecords / 2 && (bytes ?? 0) < rangeBytes / 2;
-
-/** What is damaged is never packed: it would be harder to find, and to mend. */
-const damaged = (session: LogId, seq: number, wrong: string): SkeinError =>
-  new SkeinError("corrupt", `${session} at ${seq}: ${wrong}; it was not packed`, {
-    hint: 'run "skein verify" and restore a backup',
-  });
 
 interface Range extends Row {
   readonly last_seq: number | null;

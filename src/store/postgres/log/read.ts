@@ -2,12 +2,13 @@
  * Reading records from PostgreSQL: heads, pages of a log across what it shares, positions by key and moment.
  * Each statement finds a record whether it is packed or not, since it sees both tables at one moment.
  */
+import { missingRecord } from "../../sql/damage.ts";
 import type { StoredRecord } from "../../../core/chain.ts";
-import { SkeinError } from "../../../core/error.ts";
 import type { LogId, SessionId } from "../../../core/ids.ts";
 import { limit } from "../../../core/limit.ts";
 import type { Head, ReadRange, Store } from "../../port.ts";
-import { state, type Driver } from "../driver.ts";
+import type { Driver } from "../driver.ts";
+import { state } from "../../sql/log-state.ts";
 import { makeLineage, stretchArrays, type Lineage } from "./lineage.ts";
 import { arrayOf } from "../connection/array-literal.ts";
 import { recordOf, recordsIn, withinBytes, type Cut, type RecordRow } from "./record-row.ts";
@@ -40,7 +41,7 @@ export function makeReader(driver: Driver): Reader {
         ...stretchArrays(stretches),
       ]);
       if (row !== undefined && row.missing === null) return row.low;
-      throw new SkeinError("corrupt", `record ${row?.missing} of ${session} is missing`);
+      throw missingRecord(session, row?.missing);
     },
   };
 }

@@ -1,10 +1,11 @@
 /** Making received logs what they are to be, all or none: a handful of statements for however many logs. */
 import { genesisHash } from "../../../core/chain.ts";
-import { SkeinError } from "../../../core/error.ts";
+import { changesVisible, checkFinished } from "../../judge.ts";
 import type { Finished } from "../../port.ts";
 import type { Statement } from "../connection/connection.ts";
 import { endOf } from "../log/truncate.ts";
-import { state, type Driver } from "../driver.ts";
+import type { Driver } from "../driver.ts";
+import { state } from "../../sql/log-state.ts";
 import { setIndex } from "../log/index-entry.ts";
 import { lastOf, linesOf, type Line } from "../log/locked-logs.ts";
 import { arrayOf } from "../connection/array-literal.ts";
@@ -66,24 +67,12 @@ async function pointsOf(
 /** More of it was put than is seen, or nothing of it is seen yet. */
 const isOpen = (line: Line): boolean => line.state === state.receiving || line.put_seq !== null;
 
-function checkEnd(
-  { session, seq, hash, as, index }: Finished,
-  line: Line | undefined,
-  points: ReadonlyMap<string, Point>,
-): Line {
-  const point = points.get(session);
-  const end = line === undefined ? undefined : isOpen(line) ? lastOf(line) : endAt(line, seq, point);
-  if (line === undefined || end?.seq !== seq || end.hash !== hash || point?.rooted !== true) {
-    throw new SkeinError("conflict", `${session} does not end at ${seq} with that record`, {
-      hint: "somebody else receives it too; begin again",
-    });
-  }
-  if (as !== "prefix" && line.state === state.deleted) {
-    throw new SkeinError("refused", `${session} was deleted here`);
-  }
-  if (as !== "prefix" && index === undefined) {
-    throw new SkeinError("invalid", `${session} has no index entry`);
-  }
+function checkEnd(one: Finished, line: Line | undefined, points: ReadonlyMap<string, Point>): Line {
+  const point = points.get(one.session);
+  const last = line === undefined ? undefined : isOpen(line) ? lastOf(line) : endAt(line, one.seq, point);
+  const end = point?.rooted === true ? last : undefined;
+  checkFinished(one, { end, deleted: line?.state === state.deleted });
+  if (line === undefined) throw new Error("invariant: a log that ends somewhere is here");
   return line;
 }
 
@@ -93,7 +82,7 @@ const endAt = (line: Line, seq: number, point: Point | undefined) =>
 
 /** What is seen already changes only when more of it came, or when a copy becomes a session of its own. */
 const isChanged = ({ one, line }: Ready): boolean =>
-  line.state !== state.seen || line.put_seq !== null || (one.as === "own" && line.copy);
+  line.state !== state.seen || changesVisible(one.as, { more: line.put_seq !== null, copy: line.copy });
 
 const endArrays = (list: readonly Ready[]): string[] => [
   arrayOf(list.map(({ line }) => line.log)),

@@ -2,15 +2,15 @@
  * Records of logs that are being received. What is put of several logs at one time goes into one transaction,
  * a handful of statements for however many of them.
  */
-import { bodyHashOf, link } from "../../../core/chain.ts";
 import { SkeinError } from "../../../core/error.ts";
 import type { SessionId } from "../../../core/ids.ts";
+import { checkNext, notReceived, otherRecord, usedKey, type LastRecord } from "../../judge.ts";
 import type { ReceivedRecord, Store } from "../../port.ts";
 import { referBlobs } from "../blob.ts";
 import type { Statement } from "../connection/connection.ts";
 import type { Driver } from "../driver.ts";
 import { gather } from "../log/batch.ts";
-import { lastOf, linesOf, type Last, type Line } from "../log/locked-logs.ts";
+import { lastOf, linesOf, type Line } from "../log/locked-logs.ts";
 import { arrayOf } from "../connection/array-literal.ts";
 import { fieldArrays, fieldColumns, fieldParameters, fieldValues, formOf, inForms } from "../log/records.ts";
 import { isUnique } from "../connection/errors.ts";
@@ -72,39 +72,20 @@ async function putAll(
 
 /** Which records are new, and which are said to be here. */
 function judge(driver: Driver, { session, records }: Given, line: Line | undefined) {
-  if (line === undefined) {
-    throw new SkeinError("conflict", `${session} is not being received`, { hint: "begin again" });
-  }
+  if (line === undefined) throw notReceived(session);
   const start = lastOf(line);
-  let last: Last = start;
+  let last: LastRecord = start;
   const passed: ReceivedRecord[] = [];
   const fresh: ReceivedRecord[] = [];
   for (const record of records) {
     if (record.seq > last.seq) {
-      checkNext(driver, session, last, record);
+      checkNext(driver.world.digest, session, last, record);
       fresh.push(record);
       last = record;
     } else if (record.seq <= start.seq) passed.push(record);
-    else if (fresh[record.seq - start.seq - 1]?.hash !== record.hash) throw another(session, record.seq);
+    else if (fresh[record.seq - start.seq - 1]?.hash !== record.hash) throw otherRecord(session, record.seq);
   }
   return { line, fresh, passed };
-}
-
-const another = (session: SessionId, seq: number): SkeinError =>
-  new SkeinError("conflict", `${session} has another record ${seq} here`, {
-    hint: "it went on in two places; fork one of them instead",
-  });
-
-function checkNext({ world }: Driver, session: SessionId, last: Last, record: ReceivedRecord): void {
-  const { seq, body, hash } = record;
-  if (seq !== last.seq + 1) {
-    throw new SkeinError("conflict", `record ${seq} of ${session} cannot follow ${last.seq}`, {
-      hint: "somebody else receives it too; begin again",
-    });
-  }
-  const linked = link(world.digest, last.hash, record, bodyHashOf(world.digest, body)) === hash;
-  if (linked && record.session === session) return;
-  throw new SkeinError("corrupt", `record ${seq} of ${session} does not match the chain`);
 }
 
 async function checkSame(
@@ -119,7 +100,7 @@ async function checkSame(
   );
   const hashes = new Map(rows.map(({ seq, hash }) => [seq, hash]));
   const other = records.find(({ seq, hash }) => hashes.get(seq) !== hash);
-  if (other !== undefined) throw another(session, other.seq);
+  if (other !== undefined) throw otherRecord(session, other.seq);
 }
 
 const insertEvents = inForms(
@@ -190,8 +171,7 @@ async function insert(
   } catch (error) {
     if (!isUnique(error)) throw error;
     // Their positions are free, so it is a key.
-    const of = list.length === 1 ? ` of ${list[0]?.line.session}` : "";
-    throw new SkeinError("corrupt", `a record${of} has a key that is used already`, { cause: error });
+    throw usedKey(list.length === 1 ? (list[0]?.line.session ?? null) : null, error);
   }
   const refs = rows.flatMap(({ log, record: { seq, blobs } }) => blobs.map((hash) => ({ log, seq, hash })));
   if (refs.length > 0) await referBlobs(statement, tenant, refs);

@@ -3,18 +3,18 @@
  * or beyond what is seen of one that is here already; to finish is then a matter of a few rows (finish.ts).
  */
 import { genesisHash } from "../../../core/chain.ts";
-import { SkeinError } from "../../../core/error.ts";
 import type { SessionId } from "../../../core/ids.ts";
-import { limit } from "../../../core/limit.ts";
+import { depthFlaw, missingOrigin, presenceOf, type LastRecord } from "../../judge.ts";
 import type { Received, Reception, Store } from "../../port.ts";
 import { newNumbers } from "../log/append-judged.ts";
 import { dropLost } from "../blob.ts";
 import type { Statement } from "../connection/connection.ts";
 import { cutSome, setEnds } from "../log/truncate.ts";
-import { state, type Driver } from "../driver.ts";
+import type { Driver } from "../driver.ts";
+import { state } from "../../sql/log-state.ts";
 import { finish } from "./finish.ts";
 import { gather } from "../log/batch.ts";
-import { lastOf, linesOf, type Last, type Line } from "../log/locked-logs.ts";
+import { lastOf, linesOf, type Line } from "../log/locked-logs.ts";
 import { arrayOf } from "../connection/array-literal.ts";
 import { gatherPuts } from "./put-records.ts";
 
@@ -38,11 +38,10 @@ const isBare = (line: Line): boolean =>
   line.put_seq === null &&
   line.seq <= line.fork_seq;
 
-const thereOf = (line: Line | undefined): Received["there"] => {
-  if (line === undefined || line.state === state.receiving || isBare(line)) return "nothing";
-  if (line.state !== state.seen) return "prefix";
-  return line.copy ? "copy" : "own";
-};
+const thereOf = (line: Line | undefined): Received["there"] =>
+  line === undefined || line.state === state.receiving || isBare(line)
+    ? presenceOf(null)
+    : presenceOf({ seen: line.state === state.seen, copy: line.copy });
 
 /** Somebody else made the same row: the transaction is begun again, and finds it. */
 const again = (): Error => Object.assign(new Error("the row was made by another"), { code: "40001" });
@@ -145,7 +144,7 @@ async function begin(
   statement: Statement,
   { session, parent, base }: Reception,
   { line, around }: { readonly line: Line | undefined; readonly around: ReadonlyMap<SessionId, Line> },
-): Promise<Last> {
+): Promise<LastRecord> {
   const { tenant, database } = driver;
   const from = base === null ? undefined : around.get(base);
   const seq = parent?.seq ?? 0;
@@ -156,12 +155,9 @@ async function begin(
           "SELECT at, encode(hash, 'hex') AS hash FROM skein.point($1, $2)",
           [from.log, seq],
         );
-  if (parent !== null && point === undefined) {
-    throw new SkeinError("not-found", `there is no position ${seq} of ${base ?? "nothing"} to go on from`);
-  }
-  if ((from?.depth ?? 0) >= limit.forkDepthMax) {
-    throw new SkeinError("refused", `forks are nested at most ${limit.forkDepthMax} deep`);
-  }
+  if (parent !== null && point === undefined) throw missingOrigin(seq, base);
+  const tooDeep = depthFlaw(from?.depth ?? 0);
+  if (tooDeep !== null) throw tooDeep;
   const depth = from === undefined ? 0 : from.depth + 1;
   const end = { seq, hash: point?.hash ?? genesisHash, at: point?.at ?? 0 };
   const parentLog = parent === null ? null : await numberOf(driver, statement, parent.session, around);

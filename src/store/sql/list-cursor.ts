@@ -1,0 +1,21 @@
+/** Cursors of the list of sessions: the activity and the id of the last row. */
+import { SkeinError } from "../../core/error.ts";
+import { quote } from "../../core/ids.ts";
+
+export interface ListPosition {
+  readonly at: number;
+  readonly session: string;
+}
+
+export function parseCursor(cursor: string): ListPosition {
+  const match = /^([0-9]{1,16})\.(ses_[0-9a-z]{26})$/.exec(cursor);
+  if (match === null) {
+    throw new SkeinError("invalid", `not a cursor of this list: ${quote(cursor)}`, {
+      hint: "cursors are opaque; give back one that the list gave out",
+      field: "cursor",
+    });
+  }
+  return { at: Number(match[1]), session: match[2] ?? "" };
+}
+
+export const cursorOf = ({ at, session }: ListPosition): string => `${at}.${session}`;

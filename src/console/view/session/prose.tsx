@@ -1,79 +1,83 @@
-/** What a model wrote, with its structure. Of a long text a part is shown until somebody asks for more. */
-import { memo, useMemo, useState, type ReactNode } from "react";
+/** The text of a model, rendered as Markdown. A long text is shown in part, with a button for more. */
+import { createElement, memo, useMemo, useState, type ReactNode } from "react";
 import { Copy } from "../../ui/copy.tsx";
 import { ShowMore } from "../../ui/untrusted-text.tsx";
 import { visible } from "../../ui/visible.ts";
-import { piecesOf, type ListItem, type Piece, type Span } from "./markdown.ts";
+import { parseMarkdown, type MarkdownElement, type MarkdownNode } from "./markdown.ts";
 
 const shownChars = 20_000;
 
 interface ProseProps {
   readonly text: string;
-  /** It is being written: a caret stands at its end, which is what is shown of a long one. */
+  /** The model is still writing: the end of a long text is shown, with a caret. */
   readonly isLive?: boolean;
 }
 
 export const Prose = memo(function Prose({ text, isLive = false }: ProseProps): ReactNode {
   const [shown, setShown] = useState(shownChars);
   const part = text.length <= shown ? text : isLive ? text.slice(-shown) : text.slice(0, shown);
-  const pieces = useMemo(() => piecesOf(visible(part)), [part]);
+  const nodes = useMemo(() => parseMarkdown(visible(part)), [part]);
   return (
     <div className="prose" data-live={isLive || undefined}>
-      {pieces.map((piece, place) => (
-        <PieceOf key={place} piece={piece} />
-      ))}
+      {render(nodes)}
       {isLive ? null : <ShowMore left={text.length - shown} act={() => setShown(shown * 4)} />}
     </div>
   );
 });
 
-function PieceOf({ piece }: { readonly piece: Piece }): ReactNode {
-  switch (piece.kind) {
-    case "paragraph":
-      return <p dir="auto">{spansIn(piece.spans)}</p>;
-    case "heading":
-      // Headings of what was said are none of the page.
+const render = (nodes: readonly MarkdownNode[]): ReactNode =>
+  nodes.map((node, key) => (typeof node === "string" ? node : <Element key={key} element={node} />));
+
+function Element({ element }: { readonly element: MarkdownElement }): ReactNode {
+  const { tag, children, href, language, start, align } = element;
+  switch (tag) {
+    case "a":
       return (
-        <p dir="auto" className="prose-heading" data-level={piece.level}>
-          {spansIn(piece.spans)}
+        <a href={href} title={href} target="_blank" rel="noopener noreferrer nofollow">
+          {render(children)}
+        </a>
+      );
+    case "pre":
+      return <CodeBlock language={language ?? ""} text={children.map(String).join("")} />;
+    case "table":
+      return (
+        <div className="prose-table" tabIndex={0} role="region" aria-label="Table">
+          <table>{render(children)}</table>
+        </div>
+      );
+    case "hr":
+    case "br":
+      return createElement(tag);
+    case "h1":
+    case "h2":
+    case "h3":
+    case "h4":
+    case "h5":
+    case "h6":
+      // A heading of the text is none of the page.
+      return (
+        <p dir="auto" className="prose-heading" data-level={tag.slice(1)}>
+          {render(children)}
         </p>
       );
-    case "quote":
-      return <blockquote dir="auto">{spansIn(piece.spans)}</blockquote>;
-    case "list":
-      return <ListOf items={piece.items} />;
-    case "rule":
-      return <hr />;
-    case "code":
-      return (
-        <figure className="prose-code">
-          <figcaption>
-            <span className="cut">{piece.language}</span>
-            <Copy text={piece.text} what="the code" />
-          </figcaption>
-          <pre dir="ltr" tabIndex={0} aria-label="Code">
-            {piece.text}
-          </pre>
-        </figure>
-      );
+    default: {
+      const style = align === undefined ? undefined : { textAlign: align };
+      const dir = ["p", "li", "blockquote", "td", "th"].includes(tag) ? "auto" : undefined;
+      return createElement(tag, { dir, start, style }, render(children));
+    }
   }
 }
 
-function ListOf({ items }: { readonly items: readonly ListItem[] }): ReactNode {
+function CodeBlock({ language, text }: { readonly language: string; readonly text: string }): ReactNode {
   return (
-    <ul>
-      {items.map(({ depth, number, spans }, place) => (
-        <li key={place} dir="auto" style={{ marginInlineStart: `${depth * 1.4}em` }}>
-          <span className="prose-bullet">{number ?? "•"}</span>
-          <span>{spansIn(spans)}</span>
-        </li>
-      ))}
-    </ul>
+    <figure className="prose-code">
+      <figcaption>
+        <span className="cut">{language}</span>
+        <Copy text={text} what="the code" />
+      </figcaption>
+      <pre dir="ltr" tabIndex={0} aria-label="Code">
+        {text}
+      </pre>
+    </figure>
   );
 }
-
-const spansIn = (spans: readonly Span[]): ReactNode =>
-  spans.map(({ kind, text }, place) => {
-    if (kind === "code") return <code key={place}>{text}</code>;
-    return kind === "strong" ? <strong key={place}>{text}</strong> : <span key={place}>{text}</span>;
-  });

@@ -293,15 +293,11 @@ export { parsePlan } from "./core/ticket.ts";
 export type { Plan, PlanSource, Ticket } from "./core/ticket.ts";
 export type { TicketsOptions } from "./runtime/tickets/tickets.ts";
 export type { TicketRow, TicketStatus } from "./runtime/tickets/ticket-status.ts";
-export type {
-  SessionDependency,
-  AppendRecord,
-  Binding,
-  Budget,
-  ForkOptions,
-  OpenOptions,
-  Permission,
-} from "./core/command.ts";
+export type { SessionDependency, OpenOptions } from "./core/session/commands.ts";
+export type { AppendRecord } from "./core/turn/commands.ts";
+export type { Binding, Permission } from "./core/tool/commands.ts";
+export type { Budget } from "./core/budget/commands.ts";
+export type { ForkOptions } from "./core/branch/commands.ts";
 export type { CancelTreeResult } from "./runtime/branch/children.ts";
 export type { MissedRule, TriggerSpec, WakeTrigger } from "./core/trigger/trigger.ts";
 export type { SessionTrigger, TriggerOptions } from "./runtime/trigger/triggers.ts";

@@ -1,6 +1,6 @@
 /** What comes back: loose, so that a client of today reads what a server of tomorrow adds. */
+import { Count, Json, Millis, Seq, Sha256 } from "../core/schema.ts";
 import * as z from "zod";
-import { Count, Json, Millis, Seq, Sha256 } from "../core/catalog/entry.ts";
 import { statuses } from "../core/session/lifecycle.ts";
 
 export { Count, Sha256 };

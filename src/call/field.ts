@@ -1,6 +1,5 @@
 /** What callers may give: the fields that several operations share. Strict, so that a misspelling is told. */
-import * as z from "zod";
-import { ItemKind } from "../core/catalog/durable.ts";
+import { ItemKind } from "../core/item/events.ts";
 import {
   AgentName,
   Block,
@@ -11,7 +10,8 @@ import {
   ModelName,
   Reason,
   Seq,
-} from "../core/catalog/entry.ts";
+} from "../core/schema.ts";
+import * as z from "zod";
 import { namePattern } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import { missedRules, triggerSchemas } from "../core/trigger/trigger.ts";

@@ -1,6 +1,6 @@
 /** A session of a server: the calls of the library's handle, over HTTP. It holds nothing but the id. */
+import type { ForkOptions } from "../core/branch/commands.ts";
 import type { StoredRecord } from "../core/chain.ts";
-import type { ForkOptions } from "../core/command.ts";
 import type { SessionId } from "../core/ids.ts";
 import { parseSnapshot, SkeinError } from "../protocol/library.ts";
 import { operationIds, operationOf, type OperationId } from "../call/operations.ts";

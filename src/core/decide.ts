@@ -3,28 +3,28 @@
  * is written only if the log is still where the state says it is.
  */
 import type { Command, CommandName, Facts } from "./command.ts";
-import { branchDecisions } from "./decide/branch.ts";
-import { governDecisions } from "./decide/govern.ts";
-import { mergeDecisions } from "./decide/merge.ts";
-import { messageDecisions } from "./decide/message.ts";
-import { moveDecisions } from "./decide/move.ts";
-import { triggerDecisions } from "./decide/trigger.ts";
-import { turnDecisions } from "./decide/turn.ts";
-import { lifecycleDecisions } from "./decide/lifecycle.ts";
-import { workDecisions } from "./decide/work.ts";
+import { sessionDecisions } from "./session/decide.ts";
+import { branchDecisions } from "./branch/decide.ts";
+import { turnDecisions } from "./turn/decide.ts";
+import { toolDecisions } from "./tool/decide.ts";
+import { itemDecisions } from "./item/decide.ts";
+import { messageDecisions } from "./message/decide.ts";
+import { triggerDecisions } from "./trigger/decide.ts";
+import { budgetDecisions } from "./budget/decide.ts";
+import { governDecisions } from "./govern/decide.ts";
 import { refuse, type Decide, type Decision, type Decisions } from "./decision.ts";
 import type { State } from "./state.ts";
 
 const decisions: Decisions<CommandName> = {
-  ...lifecycleDecisions,
+  ...sessionDecisions,
   ...branchDecisions,
-  ...workDecisions,
-  ...mergeDecisions,
-  ...moveDecisions,
-  ...messageDecisions,
-  ...governDecisions,
-  ...triggerDecisions,
   ...turnDecisions,
+  ...toolDecisions,
+  ...itemDecisions,
+  ...messageDecisions,
+  ...triggerDecisions,
+  ...budgetDecisions,
+  ...governDecisions,
 };
 
 export function decide(state: State, command: Command, facts: Facts): Decision {

@@ -1,6 +1,7 @@
 /** What a decision is made of: drafts of records, or a refusal; and the small pieces that decisions share. */
+import type { Budget } from "./budget/commands.ts";
+import type { CommandName, CommandOf, Facts } from "./command.ts";
 import type { BodyOf, ContentOf, SessionEventType } from "./catalog.ts";
-import type { Budget, CommandName, CommandOf, Facts } from "./command.ts";
 import type { ErrorCode } from "./error.ts";
 import { mayIn, wayOut, type LifecycleCommand } from "./session/lifecycle.ts";
 import type { Amounts, State } from "./state.ts";

@@ -3,23 +3,32 @@
  * small function each; a forgotten one is a compile error. It never refuses: whether something may happen was
  * decided before it was written. It never reads a content.
  */
+import { sessionFolds } from "./session/fold.ts";
+import { branchFolds } from "./branch/fold.ts";
+import { turnFolds } from "./turn/fold.ts";
+import { toolFolds } from "./tool/fold.ts";
+import { itemFolds } from "./item/fold.ts";
+import { messageFolds } from "./message/fold.ts";
+import { triggerFolds } from "./trigger/fold.ts";
+import { budgetFolds } from "./budget/fold.ts";
+import { governFolds } from "./govern/fold.ts";
+import { worked, type Fold, type Folds, type Recall } from "./state-change.ts";
 import type { SessionEventType } from "./catalog.ts";
-import type { EventOf, SessionLogEvent, Understood } from "./event.ts";
+import type { SessionLogEvent, Understood } from "./event.ts";
 import { assert } from "./error.ts";
-import { durableFolds } from "./fold/durable.ts";
-import { governanceFolds } from "./fold/governance.ts";
-import { sessionFolds, worked } from "./fold/session.ts";
-import { turnFolds } from "./fold/turn.ts";
-import type { Mind, State } from "./state.ts";
+import type { State } from "./state.ts";
 
-/** Gives the mind at an earlier position of the same log. Asked only for the target of a rewind. */
-export type Recall = (seq: number) => Mind;
-
-/** A fold of one event type: what of the state it changes. `seq` and `at` are moved on for it. */
-export type Fold<T extends SessionEventType> = (state: State, event: EventOf<T>, recall: Recall) => State;
-export type Folds<T extends SessionEventType> = { readonly [K in T]: Fold<K> };
-
-const folds: Folds<SessionEventType> = { ...sessionFolds, ...turnFolds, ...durableFolds, ...governanceFolds };
+const folds: Folds<SessionEventType> = {
+  ...sessionFolds,
+  ...branchFolds,
+  ...turnFolds,
+  ...toolFolds,
+  ...itemFolds,
+  ...messageFolds,
+  ...triggerFolds,
+  ...budgetFolds,
+  ...governFolds,
+};
 
 export function fold(state: State, next: Understood, recall: Recall): State {
   const { seq, at } = next.event;

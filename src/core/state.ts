@@ -5,11 +5,12 @@
  * vouched for by its hash. So a snapshot holds nothing that could be erased, the fold does not care whether a
  * content is still there, and the canonical form of the mind is the mind itself.
  */
+import type { Amounts as AmountsSchema } from "./schema.ts";
+import type { ItemKind } from "./item/events.ts";
+import type { TriggerKind } from "./trigger/events.ts";
+import type { Binding } from "./tool/commands.ts";
 import type { z } from "zod";
-import type { Amounts as AmountsSchema } from "./catalog/entry.ts";
-import type { ItemKind, TriggerKind } from "./catalog/durable.ts";
 import type { Digest } from "./chain.ts";
-import type { Binding } from "./command.ts";
 import { Keyed } from "./sorted-map.ts";
 import type { SessionStatus } from "./session/lifecycle.ts";
 import { subtract, type Ranges } from "./range.ts";

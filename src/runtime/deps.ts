@@ -1,7 +1,7 @@
 /** The dependencies that the handles of one engine share. ("Context" means only what a model is sent.) */
-import type { Binding } from "../core/command.ts";
+import type { Binding } from "../core/tool/commands.ts";
+import type { TriggerSetting } from "../core/trigger/commands.ts";
 import type { WakeTrigger } from "../core/trigger/trigger.ts";
-import type { TriggerSetting } from "../core/command/trigger.ts";
 import type { Handoff } from "./branch/handoff.ts";
 import type { SessionId } from "../core/ids.ts";
 import type { Models } from "../model/port.ts";

@@ -1,8 +1,11 @@
 /** What callers may give to the calls of a session: checked here, before anything is decided. */
-import type { Block } from "../core/catalog/entry.ts";
-import type { AppendRecord, Binding, Budget, OpenOptions } from "../core/command.ts";
+import type { Block } from "../core/schema.ts";
+import type { AppendRecord } from "../core/turn/commands.ts";
+import type { Binding } from "../core/tool/commands.ts";
+import type { Budget } from "../core/budget/commands.ts";
+import type { OpenOptions } from "../core/session/commands.ts";
+import { sandboxComplaint } from "../core/tool/drafts.ts";
 import { checkDeadline } from "../core/trigger/deadline.ts";
-import { sandboxComplaint } from "../core/decide/work.ts";
 import { checkOptions, SkeinError } from "../core/error.ts";
 import { checkLists, checkTexts, isObject } from "../core/option-check.ts";
 import { quote } from "../core/ids.ts";

@@ -6,8 +6,8 @@
  * outcome is unknown, unless `probe` can tell. `session` changes the session's own log only, in one append
  * with its result.
  */
+import type { Binding } from "../core/tool/commands.ts";
 import type { SessionAct } from "../core/tool/session-action.ts";
-import type { Binding } from "../core/command.ts";
 import type { FileVersion, TreeChange } from "../core/tool/file-version.ts";
 
 /** What a running call is told. */

@@ -1,7 +1,7 @@
 /** Session tools: what a model may do to its own session. Each is an act of core/tool/session-action.ts. */
+import { itemKinds } from "../core/item/events.ts";
+import { Key as StoredKey } from "../core/schema.ts";
 import * as z from "zod";
-import { itemKinds } from "../core/catalog/durable.ts";
-import { Key as StoredKey } from "../core/catalog/entry.ts";
 import { limit } from "../core/limit.ts";
 import { memoryScopes } from "../core/memory/memory.ts";
 import { defineSessionTool } from "./define.ts";

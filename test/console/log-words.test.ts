@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
 import { actorWords, eventFamilies, toneOfEvent, wordsOfEvent } from "../../src/console/ui/event-summary.ts";
-import { entryOf, eventTypes, sessionCatalogue } from "../../src/core/catalog.ts";
+import { entryOf, eventTypes, sessionCatalog } from "../../src/core/catalog.ts";
 
 interface Schema {
   readonly type?: string;
@@ -104,7 +104,7 @@ test("who did it is named by the ending of an id", () => {
 
 test("the families hold every type of a session, once", () => {
   const all = Object.values(eventFamilies).flat();
-  assert.deepEqual(all.toSorted(), Object.keys(sessionCatalogue).toSorted());
+  assert.deepEqual(all.toSorted(), Object.keys(sessionCatalog).toSorted());
 });
 
 test("trouble is told from what goes well", () => {

@@ -1,18 +1,17 @@
 /**
  * The fold: total over every event type, with and without contents; and what each event does to the state.
  */
+import { fold } from "../../src/core/fold.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { eventTypes, sessionCatalogue, type SessionEventType } from "../../src/core/catalog.ts";
+import { eventTypes, type SessionEventType } from "../../src/core/catalog.ts";
+import { sessionTypes } from "./written-order.ts";
 import { readEvent } from "../../src/core/event.ts";
-import { fold } from "../../src/core/fold.ts";
 import type { Mind, Standing, State } from "../../src/core/state.ts";
 import { emptyState, mindHash, transcriptRanges } from "../../src/core/state.ts";
 import { digest } from "./digest.ts";
 import { empty, foldOne, given, plain, seal, sessionId, type Given } from "./given.ts";
 import { otherSession, samples } from "./samples.ts";
-
-const sessionTypes = Object.keys(sessionCatalogue) as SessionEventType[];
 
 /** Every sample after another, in the order of the catalogue: not a life anybody led, and still a state. */
 /** Types of later versions, which a hash that was taken before them must not be moved by. */

@@ -2,14 +2,14 @@
  * Given, when, then: a session made of events, a command on it, and the events and the state that come of
  * it.
  */
+import type { Command } from "../../src/core/command.ts";
+import { fold } from "../../src/core/fold.ts";
 import assert from "node:assert/strict";
 import { bodyHashOf, contentHashOf, genesisHash, link, type StoredRecord } from "../../src/core/chain.ts";
 import type { BodyOf, ContentOf, SessionEventType } from "../../src/core/catalog.ts";
-import type { Command } from "../../src/core/command.ts";
 import { decide } from "../../src/core/decide.ts";
 import type { Decision, DraftEvent, Refusal } from "../../src/core/decision.ts";
 import { readEvent } from "../../src/core/event.ts";
-import { fold } from "../../src/core/fold.ts";
 import { makeSessionId, makeWorkspaceId, type SessionId } from "../../src/core/ids.ts";
 import { emptyState, type State } from "../../src/core/state.ts";
 import { digest } from "./digest.ts";

@@ -1,8 +1,8 @@
 /** Handoffs as text: what is said of a log, in how many tokens, and that nothing in it can pretend. */
+import type { Command } from "../../src/core/command.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { Command } from "../../src/core/command.ts";
 import { readEvent, type SessionLogEvent } from "../../src/core/event.ts";
 import { readChange } from "../../src/core/tool/file-version.ts";
 import { writeHandoff } from "../../src/core/handoff/handoff.ts";

@@ -1,10 +1,10 @@
 /** Properties of every history: snapshots, rewinds, forks, the inbox, and erased contents. */
+import { fold } from "../../src/core/fold.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { sessionCatalogue } from "../../src/core/catalog.ts";
+import { sessionCatalog } from "../../src/core/catalog.ts";
 import { readEvent } from "../../src/core/event.ts";
-import { fold } from "../../src/core/fold.ts";
 import type { Ranges } from "../../src/core/range.ts";
 import { emptyState, mindHash, parseSnapshot, snapshotText, type State } from "../../src/core/state.ts";
 import { digest } from "./digest.ts";
@@ -17,7 +17,7 @@ test("the generator leads lives with every event, rewinds of rewinds, and forks 
   const lives = fc.sample(histories(60), { seed: 11, numRuns: 300 });
   const seen = new Set(lives.flatMap(({ records }) => records.map(({ type }) => type)));
   assert.deepEqual(
-    Object.keys(sessionCatalogue).filter((type) => !seen.has(type)),
+    Object.keys(sessionCatalog).filter((type) => !seen.has(type)),
     [],
   );
   const redone = lives.filter(({ rewinds, states }) =>

@@ -3,10 +3,10 @@
  * earlier position and forks from one. Beside the log a model keeps, for each position, the set of inputs
  * that wait.
  */
+import type { Command } from "../../src/core/command.ts";
 import fc from "fast-check";
 import type { SessionEventType } from "../../src/core/catalog.ts";
 import type { StoredRecord } from "../../src/core/chain.ts";
-import type { Command } from "../../src/core/command.ts";
 import { decide } from "../../src/core/decide.ts";
 import type { DraftEvent } from "../../src/core/decision.ts";
 import { makeSessionId, type SessionId } from "../../src/core/ids.ts";

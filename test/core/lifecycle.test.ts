@@ -2,9 +2,9 @@
  * The lifecycle table, walked both ways: what it allows leads where it says, all else is refused with a way
  * out.
  */
+import type { Command } from "../../src/core/command.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Command } from "../../src/core/command.ts";
 import { decide } from "../../src/core/decide.ts";
 import {
   lifecycle,

@@ -1,8 +1,8 @@
 /** Three-way over items: what is taken, what is silent, what is a conflict; and the laws of it. */
+import { itemKinds } from "../../src/core/item/events.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { itemKinds } from "../../src/core/catalog/durable.ts";
 import { sameJson } from "../../src/core/text/json.ts";
 import { limit } from "../../src/core/limit.ts";
 import {

@@ -1,10 +1,10 @@
 /**
  * Comparing rule sets: one that is found to be at most as permissive never allows a call that was held back.
  */
+import type { Permission } from "../../src/core/tool/commands.ts";
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import type { Permission } from "../../src/core/command.ts";
 import { isAtMostAsPermissive, rulesForFork, type NamedRule } from "../../src/core/tool/permission-order.ts";
 import { ruleFor } from "../../src/core/tool/permission.ts";
 

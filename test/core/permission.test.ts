@@ -1,8 +1,8 @@
 /** Permissions: which rule decides, and which arguments a pattern is for. */
+import type { Permission } from "../../src/core/tool/commands.ts";
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import type { Permission } from "../../src/core/command.ts";
 import { ruleFor, type Rule } from "../../src/core/tool/permission.ts";
 
 const on = (rule: Rule | "none", more: Partial<Permission> = {}): Permission => ({

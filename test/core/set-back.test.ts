@@ -1,7 +1,7 @@
 /** A session whose log was set back: it stands still, whatever it did, and only a person lets it go on. */
+import type { Command } from "../../src/core/command.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Command } from "../../src/core/command.ts";
 import { decide } from "../../src/core/decide.ts";
 import { dueOf, waitsFor } from "../../src/core/trigger/schedule.ts";
 import { facts, given, type Given } from "./given.ts";

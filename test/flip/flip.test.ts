@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { copyFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { after, before, test, type TestContext } from "node:test";
-import { sessionCatalogue, type SessionEventType } from "../../src/core/catalog.ts";
+import { sessionCatalog, type SessionEventType } from "../../src/core/catalog.ts";
 import { Engine } from "../../src/runtime/engine/engine.ts";
 import type { VerifyReport } from "../../src/runtime/govern/verify.ts";
 import { sqliteStore } from "../../src/store/sqlite/store.ts";
@@ -43,7 +43,7 @@ const nothingErased = { ...samples["content.erased"], body: { ranges: [], record
 
 /** Everything that a log may hold, and fills its header. */
 const everything = (round: number) => [
-  ...(Object.keys(sessionCatalogue) as SessionEventType[])
+  ...(Object.keys(sessionCatalog) as SessionEventType[])
     .filter((type) => !/^session\.(opened|forked|rewound)$/.test(type))
     .map((type) => ({
       type,

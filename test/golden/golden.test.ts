@@ -1,4 +1,5 @@
 /** Golden logs and stores: what an earlier version wrote must open, fold, verify and go on in later ones. */
+import { fold } from "../../src/core/fold.ts";
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -9,7 +10,6 @@ import { gunzipSync } from "node:zlib";
 import { eventTypes } from "../../src/core/catalog.ts";
 import type { StoredRecord } from "../../src/core/chain.ts";
 import { readEvent } from "../../src/core/event.ts";
-import { fold } from "../../src/core/fold.ts";
 import { emptyState, mindHash, type State } from "../../src/core/state.ts";
 import { Engine } from "../../src/runtime/engine/engine.ts";
 import type { VerifyProblem } from "../../src/runtime/govern/verify.ts";

@@ -14,8 +14,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { gzipSync } from "node:zlib";
-import { sessionCatalogue, type SessionEventType } from "../../src/core/catalog.ts";
-import { workspaceCatalogue, type WorkspaceEventType } from "../../src/core/catalog.ts";
+import type { SessionEventType } from "../../src/core/catalog.ts";
 import type { StoredRecord } from "../../src/core/chain.ts";
 import { mindForm, mindHash, type State } from "../../src/core/state.ts";
 import { Engine } from "../../src/runtime/engine/engine.ts";
@@ -25,6 +24,7 @@ import { sqliteStore } from "../../src/store/sqlite/store.ts";
 import { digest } from "../core/digest.ts";
 import { plain } from "../core/given.ts";
 import { samples } from "../core/samples.ts";
+import { sessionTypes, workspaceTypes } from "../core/written-order.ts";
 import { madeWorld, type MadeWorld } from "../runtime/made-world.ts";
 import { all, newPath, workspace } from "../runtime/place.ts";
 import { rawDraft, writeRaw } from "../runtime/raw.ts";
@@ -124,7 +124,7 @@ async function liveEverything(made: Made): Promise<Session> {
   await session.rewind((await session.head()).seq - 2, { reason: "undone" });
   world.pass(1_000);
   const apart = /^(session\.(opened|forked|rewound|moved|arrived|closed|archived|reopened)|input|turn)/;
-  const rest = (Object.keys(sessionCatalogue) as SessionEventType[]).filter(
+  const rest = sessionTypes.filter(
     (type) => !apart.test(type) && type !== "message.received",
   );
   await writeRaw(
@@ -181,8 +181,8 @@ async function family({ engine, world }: Made): Promise<Readonly<Record<string, 
 
 async function fillWorkspace({ store, world }: Made): Promise<void> {
   // Lists of heads are verified against the logs, so they are not samples.
-  const types = Object.keys(workspaceCatalogue).filter((type) => !type.startsWith("heads."));
-  const drafts = (types as WorkspaceEventType[]).map((type) => rawDraft(world, { type, ...samples[type] }));
+  const types = workspaceTypes.filter((type) => !type.startsWith("heads."));
+  const drafts = types.map((type) => rawDraft(world, { type, ...samples[type] }));
   const outcome = await store.append([{ session: workspace, expect: "unchecked", drafts }]);
   assert.equal(outcome.kind, "ok");
 }

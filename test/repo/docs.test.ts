@@ -71,7 +71,7 @@ test("there are examples", () => {
 
 test("the event catalogue is current (npm run docs writes it)", async () => {
   const { code, stderr } = await runCommand(process.execPath, ["docs/generate.ts", "--check"], { cwd: root });
-  assert.equal(code, 0, stderr || "docs/event-catalogue.md differs from src/core/catalog.ts: npm run docs");
+  assert.equal(code, 0, stderr || "docs/event-catalog.md differs from src/core/catalog.ts: npm run docs");
 });
 
 function readPage(path: string): Page {

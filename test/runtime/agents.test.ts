@@ -1,8 +1,9 @@
 /** Versions of agents in the workspace's log. */
+import type { Binding, Permission } from "../../src/core/tool/commands.ts";
+import type { Budget } from "../../src/core/budget/commands.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { agentDigest, type AgentDefinition } from "../../src/core/workspace/agent.ts";
-import type { Binding, Budget, Permission } from "../../src/core/command.ts";
 import { addAgent, showAgent } from "../../src/runtime/workspace/agents.ts";
 import { Engine } from "../../src/runtime/engine/engine.ts";
 import type { Outcome, Store } from "../../src/store/port.ts";

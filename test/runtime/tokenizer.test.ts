@@ -63,7 +63,7 @@ test("cutting long runs changes the count by little", async () => {
 
 test("the rough count is within a quarter of the real one for prose, code and numbers", async () => {
   const { count } = makeTokenizer({ digest });
-  const files = ["README.md", "GLOSSARY.md", "src/core/decide/work.ts", "package.json"];
+  const files = ["README.md", "GLOSSARY.md", "src/core/tool/decide.ts", "package.json"];
   const texts = files.map((path) => readFileSync(path, "utf8"));
   const numbers = ["file 0 ".repeat(500), JSON.stringify(Array.from({ length: 100 }, (_, at) => ({ at })))];
   for (const text of [...texts, ...numbers]) {

@@ -1,7 +1,7 @@
 /** Who may write may narrow what a session is allowed, and never loosen it. */
+import type { Permission } from "../../src/core/tool/commands.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Permission } from "../../src/core/command.ts";
 import type { OperationId } from "../../src/call/operations.ts";
 import { served, type Answered } from "./served.ts";
 

@@ -1,9 +1,9 @@
 /** File tools: reading, writing, editing, and never outside of what is bound. */
+import type { Binding } from "../../src/core/tool/commands.ts";
 import assert from "node:assert/strict";
 import { chmod, mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import type { Binding } from "../../src/core/command.ts";
 import { fileTools } from "../../src/tool/files.ts";
 import type { Bound, OuterTool } from "../../src/tool/port.ts";
 import { openRoot } from "../../src/tool/root.ts";

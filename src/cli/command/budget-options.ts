@@ -1,5 +1,5 @@
 /** The options that spell a budget. */
-import type { Budget } from "../../core/command.ts";
+import type { Budget } from "../../core/budget/commands.ts";
 import type { Amounts } from "../../core/state.ts";
 import { present } from "./input.ts";
 import type { Options, OptionValues } from "./verb.ts";

@@ -2,7 +2,7 @@
  * The kinds of items, without the event catalogue that owns them and takes long to load. The compiler keeps
  * them equal.
  */
-import type { ItemKind } from "../../core/catalog/durable.ts";
+import type { ItemKind } from "../../core/item/events.ts";
 
 const kinds = { fact: true, decision: true, task: true, artifact: true } as const satisfies Record<
   ItemKind,

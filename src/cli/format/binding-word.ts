@@ -1,6 +1,6 @@
 /** `KIND:PATH[:write]`: a binding in one word. */
+import type { Binding } from "../../core/tool/commands.ts";
 import { isAbsolute } from "node:path";
-import type { Binding } from "../../core/command.ts";
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import { oneOf } from "../command/args.ts";

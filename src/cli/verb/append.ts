@@ -1,5 +1,5 @@
 /** Appends an input, or a record of another program. */
-import type { AppendRecord } from "../../core/command.ts";
+import type { AppendRecord } from "../../core/turn/commands.ts";
 import { SkeinError } from "../../core/error.ts";
 import { answerChange } from "../command/change-verb.ts";
 import { jsonOf, present, readLines, readText } from "../command/input.ts";

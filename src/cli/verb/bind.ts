@@ -1,6 +1,6 @@
 /** Binds a resource to a session. */
+import type { Binding } from "../../core/tool/commands.ts";
 import { oneOf } from "../command/args.ts";
-import type { Binding } from "../../core/command.ts";
 import { bindingKinds as kinds, checkServer } from "../format/binding-word.ts";
 import { answerChange } from "../command/change-verb.ts";
 import { jsonOf, present } from "../command/input.ts";

@@ -1,5 +1,5 @@
 /** Says what becomes of a tool's calls. */
-import type { Permission } from "../../core/command.ts";
+import type { Permission } from "../../core/tool/commands.ts";
 import { oneOf } from "../command/args.ts";
 import { answerChange } from "../command/change-verb.ts";
 import { jsonOf, present } from "../command/input.ts";

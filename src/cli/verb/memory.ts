@@ -1,7 +1,7 @@
 /** Memory of the workspace: lists and shows what is remembered, puts something in, and forgets it. */
+import type { ItemKind } from "../../core/item/events.ts";
 import { nearest, SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
-import type { ItemKind } from "../../core/catalog/durable.ts";
 import type { MemoryScope } from "../../core/memory/memory.ts";
 import type { ForgetResult, MemoryEntry } from "../../runtime/workspace/memory.ts";
 import { checkAction, oneOf } from "../command/args.ts";

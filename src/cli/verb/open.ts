@@ -1,5 +1,5 @@
 /** Opens a session: one objective, and what it starts with. Makes the store if it is not there. */
-import type { SessionDependency, OpenOptions } from "../../core/command.ts";
+import type { OpenOptions, SessionDependency } from "../../core/session/commands.ts";
 import { SkeinError } from "../../core/error.ts";
 import { makeWorkspaceId } from "../../core/ids.ts";
 import { unsafeDefault } from "../../core/tool/permission.ts";

@@ -1,5 +1,5 @@
 /** Triggers: what wakes a session, and templates, which open a new one each time. */
-import type { ItemKind } from "../../core/catalog/durable.ts";
+import type { ItemKind } from "../../core/item/events.ts";
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import type { TriggerSpec } from "../../core/trigger/trigger.ts";

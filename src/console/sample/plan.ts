@@ -2,9 +2,9 @@
  * The sample family: a shop decides how it takes payments. Data alone; who makes it is in maker.ts. Every
  * turn is really run, by the model that needs neither key nor network, so the words are those it understands.
  */
-import type { OpenOptions } from "../../core/command.ts";
+import type { OpenOptions } from "../../core/session/commands.ts";
+import type { ItemKind } from "../../core/item/events.ts";
 import type { AgentDefinition } from "../../core/workspace/agent.ts";
-import type { ItemKind } from "../../core/catalog/durable.ts";
 
 /** What every session of it is found by. */
 export const sampleLabel = { sample: "yes" } as const;

@@ -1,5 +1,5 @@
 /** Differences: between two durable tiers, two sets of fields, two lists of parts. Pure. */
-import type { ItemKind } from "../catalog/durable.ts";
+import type { ItemKind } from "../item/events.ts";
 import { sameJson } from "../text/json.ts";
 
 /** As much of an item as can differ. */

@@ -3,7 +3,7 @@
  * conflicts, and what was said last over there. The same for the same, so that a merge can be shown before it
  * is made.
  */
-import type { ItemKind } from "../catalog/durable.ts";
+import type { ItemKind } from "../item/events.ts";
 import { itemText } from "../context/boundary.ts";
 import { cut, isBlank } from "../context/text.ts";
 import type { MergeWrite, MergeResolution } from "./merge.ts";

@@ -11,8 +11,8 @@
  * Of an erased base nobody can say what became of it, so it counts as changed on both sides. What was erased
  * over there cannot be copied: it is left, and named.
  */
-import type { ItemKind } from "../catalog/durable.ts";
-import { itemKey } from "../fold/durable.ts";
+import type { ItemKind } from "../item/events.ts";
+import { itemKey } from "../item/fold.ts";
 import { sameJson } from "../text/json.ts";
 import { limit } from "../limit.ts";
 import type { ItemRef } from "../state.ts";

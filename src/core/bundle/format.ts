@@ -14,8 +14,8 @@
  * records in order of seq, and every blob before the records that refer to it. A payload of L is lines as in
  * an export (docs/log-format.md); of B, the 32 bytes of the blob's hash and then bytes of it.
  */
+import { Count, Key, Millis, Seq, SessionRef, Sha256 } from "../schema.ts";
 import * as z from "zod";
-import { Count, Key, Millis, Seq, SessionRef, Sha256 } from "../catalog/entry.ts";
 import { headerField, type StoredRecord } from "../chain.ts";
 import { SkeinError } from "../error.ts";
 import { parseSessionId, quote, type SessionId } from "../ids.ts";

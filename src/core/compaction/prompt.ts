@@ -1,5 +1,5 @@
 /** What a model is asked for when a range of the transcript is replaced, and what is read from its answer. */
-import { itemKinds, type ItemKind } from "../catalog/durable.ts";
+import { type ItemKind, itemKinds } from "../item/events.ts";
 import { compactionPromptLine } from "./plan.ts";
 import { checkJson } from "../text/json.ts";
 import { limit } from "../limit.ts";

@@ -1,5 +1,5 @@
 /** The boundary: one message in place of all that was compacted, with the durable tier as it was then. */
-import { itemKinds } from "../catalog/durable.ts";
+import { itemKinds } from "../item/events.ts";
 import type { ItemRef, Overlay } from "../state.ts";
 import { text } from "./block.ts";
 import { field, put, type ContextSource, type Sheet } from "./source.ts";

@@ -12,8 +12,8 @@
  *   delete   the session is gone for good; forks keep what they share
  *   limit    at most `running` of them are run at once, by all workers together
  */
+import { AgentName, Key, ModelName } from "../schema.ts";
 import * as z from "zod";
-import { AgentName, Key, ModelName } from "../catalog/entry.ts";
 import { SkeinError } from "../error.ts";
 import { quote } from "../ids.ts";
 import { limit } from "../limit.ts";

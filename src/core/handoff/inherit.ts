@@ -2,7 +2,7 @@
  * What a session inherited: the items of those whose work it carries on, without what it settled itself.
  * Where such a session is gone, the lists of the handoff that was loaded stand in for it.
  */
-import { itemKey } from "../fold/durable.ts";
+import { itemKey } from "../item/fold.ts";
 import type { ItemRef, State } from "../state.ts";
 import { valuesMax, type Inherited } from "./source.ts";
 import { inLine } from "./text.ts";

@@ -1,7 +1,7 @@
 /** What a handoff is written from. All of it comes from the log. */
+import { itemKey } from "../item/fold.ts";
 import type { SessionLogEvent } from "../event.ts";
 import type { RecordedChange } from "../tool/file-version.ts";
-import { itemKey } from "../fold/durable.ts";
 import { includes } from "../range.ts";
 import type { ItemRef, Mind, State } from "../state.ts";
 

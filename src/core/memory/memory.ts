@@ -3,7 +3,7 @@
  * alone. An entry has a scope, an owner, a kind and a key; promoting it again supersedes it, and forgetting
  * it ends it for all sessions that are opened later.
  */
-import { itemKinds, type ItemKind } from "../catalog/durable.ts";
+import { type ItemKind, itemKinds } from "../item/events.ts";
 import type { AgentDefinition } from "../workspace/agent.ts";
 import type { DraftEvent } from "../decision.ts";
 import { limit } from "../limit.ts";

@@ -1,6 +1,6 @@
 /** A ticket as it was written, and what its id may be. */
-import { AgentName } from "../catalog/entry.ts";
-import type { Budget } from "../command.ts";
+import { AgentName } from "../schema.ts";
+import type { Budget } from "../budget/commands.ts";
 import { SkeinError } from "../error.ts";
 import { limit } from "../limit.ts";
 

@@ -2,7 +2,7 @@
  * A plan in Markdown. A ticket is a heading (`## login: Fix login`), with all up to the next one as its text,
  * or an item to tick off (`- [ ] login: Fix login`), with what is indented below it.
  */
-import type { Budget } from "../command.ts";
+import type { Budget } from "../budget/commands.ts";
 import { quote } from "../ids.ts";
 import { agentHint, isAgentWord, mistake, slug, type Draft, type Ticket } from "./draft.ts";
 import { trimEndOf, trimStartOf } from "../text/trim.ts";

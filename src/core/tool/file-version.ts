@@ -5,8 +5,8 @@
  * not there. The changes of a log in order of seq tell how every path they name was at any position: what
  * stood before the first change after it.
  */
+import { Count, Key, Sha256 } from "../schema.ts";
 import * as z from "zod";
-import { Count, Key, Sha256 } from "../catalog/entry.ts";
 import type { Digest } from "../chain.ts";
 import { draft, type DraftEvent } from "../decision.ts";
 

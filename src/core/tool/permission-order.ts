@@ -5,7 +5,7 @@
  * cannot be sure the answer is no. So the guard may ask for a scope that was not needed, and never lets one
  * through.
  */
-import type { Permission } from "../command.ts";
+import type { Permission } from "./commands.ts";
 import { limit } from "../limit.ts";
 import { levelOf, matchesGlob } from "./permission.ts";
 

@@ -20,7 +20,7 @@
  * holds for `notes/archive/old`, since the same file has another path once more is bound. A glob is no
  * parser of command lines: an allow on `git *` holds for `git log; rm -r .` too.
  */
-import type { Permission } from "../command.ts";
+import type { Permission } from "./commands.ts";
 import { limit } from "../limit.ts";
 import type { TokenScope } from "../workspace/access-token.ts";
 

@@ -2,8 +2,8 @@
  * What a session tool asks for: changes of the session's own log and readings of it. Each is done in one
  * append with the call's result, so that a crash can never leave one without the other.
  */
-import type { ItemKind } from "../catalog/durable.ts";
-import type { Budget } from "../command.ts";
+import type { ItemKind } from "../item/events.ts";
+import type { Budget } from "../budget/commands.ts";
 import type { MemoryScope } from "../memory/memory.ts";
 
 export type SessionAct =

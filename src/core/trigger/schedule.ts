@@ -2,7 +2,7 @@
  * Scheduling, as far as it can be told from states: when a session has something to do, which of those that
  * have goes first, and what holds one up. Pure; runtime/work does it.
  */
-import type { TriggerKind } from "../catalog/durable.ts";
+import type { TriggerKind } from "./events.ts";
 import { deadlineOf, overdueLabel } from "./deadline.ts";
 import { SkeinError } from "../error.ts";
 import { checkTexts, isObject } from "../option-check.ts";

@@ -1,6 +1,6 @@
 /** Templates: triggers of the workspace, each of which opens a new session whenever it fires. */
-import { triggerKinds, type TriggerKind } from "../catalog/durable.ts";
-import type { TriggerSetting } from "../command/trigger.ts";
+import { type TriggerKind, triggerKinds } from "./events.ts";
+import type { TriggerSetting } from "./commands.ts";
 import { present, type DraftEvent } from "../decision.ts";
 import type { MissedRule } from "./trigger.ts";
 

@@ -7,9 +7,10 @@
  *   message  a message came                          session  other sessions ended, or recorded something
  *   query    a check gives another result            resource a bound resource is not what it was
  */
+import { itemKinds } from "../item/events.ts";
+import type { TriggerKind } from "./events.ts";
+import { Key, SessionRef } from "../schema.ts";
 import * as z from "zod";
-import { itemKinds, type TriggerKind } from "../catalog/durable.ts";
-import { Key, SessionRef } from "../catalog/entry.ts";
 import { SkeinError } from "../error.ts";
 import { quote } from "../ids.ts";
 import { limit } from "../limit.ts";

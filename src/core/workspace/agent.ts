@@ -3,9 +3,9 @@
  * out comes from `agentDefaults`. Versions are events of the workspace's log (runtime/workspace/agents.ts),
  * files are read in runtime/workspace/agent-file.ts; here a definition is checked.
  */
+import { ItemKind } from "../item/events.ts";
+import { AgentName, Count, Json, Key, Millis, ModelName, Reason, ToolPattern } from "../schema.ts";
 import * as z from "zod";
-import { ItemKind } from "../catalog/durable.ts";
-import { AgentName, Count, Json, Key, Millis, ModelName, Reason, ToolPattern } from "../catalog/entry.ts";
 import type { Digest } from "../chain.ts";
 import { checkShape, type Origin } from "../text/shape.ts";
 import { quote } from "../ids.ts";

@@ -1,5 +1,5 @@
 /** What a context says is known: items that were recorded, and what people and tools said. */
-import { itemKinds, type ItemKind } from "../../core/catalog/durable.ts";
+import { type ItemKind, itemKinds } from "../../core/item/events.ts";
 import type { MessagePart, ContextPart, ResultBlock } from "../../core/context/part.ts";
 
 export interface Known {

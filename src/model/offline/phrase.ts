@@ -1,5 +1,5 @@
 /** The forms of words that are understood, and the tool call each stands for. The first that fits holds. */
-import { itemKinds, type ItemKind } from "../../core/catalog/durable.ts";
+import { type ItemKind, itemKinds } from "../../core/item/events.ts";
 import { jsonOf, keyOf, type Known } from "./known.ts";
 import type { Masked } from "./quote.ts";
 

@@ -1,6 +1,6 @@
 /** What a session gives one that it makes itself: a part of its budget, and a place below it. */
+import type { Budget } from "../../core/budget/commands.ts";
 import { budgetLeft } from "../../core/budget/budget.ts";
-import type { Budget } from "../../core/command.ts";
 import { amountsOf } from "../../core/decision.ts";
 import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";

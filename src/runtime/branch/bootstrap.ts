@@ -3,9 +3,11 @@
  * upwards, initial files, and what is remembered. All of it is read before the session is opened, and is part
  * of its first append: so the log says what the model was told, whatever becomes of the files.
  */
+import type { Binding, Permission } from "../../core/tool/commands.ts";
+import type { CommandOf } from "../../core/command.ts";
+import type { Loaded, OpenOptions, Pin } from "../../core/session/commands.ts";
 import { readFile, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import type { Binding, CommandOf, Loaded, OpenOptions, Permission, Pin } from "../../core/command.ts";
 import type { AgentDefinition } from "../../core/workspace/agent.ts";
 import { budgetLeft } from "../../core/budget/budget.ts";
 import { present } from "../../core/decision.ts";

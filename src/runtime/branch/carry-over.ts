@@ -2,9 +2,9 @@
  * What goes over from a session to the one that carries on its work, and what stays behind. Nothing is left
  * out silently: whatever the earlier session has is in one of the two lists.
  */
+import type { Loaded } from "../../core/session/commands.ts";
+import type { TriggerSetting } from "../../core/trigger/commands.ts";
 import { budgetLeft } from "../../core/budget/budget.ts";
-import type { Loaded } from "../../core/command.ts";
-import type { TriggerSetting } from "../../core/command/trigger.ts";
 import { present } from "../../core/decision.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { count } from "../../core/range.ts";

@@ -1,8 +1,8 @@
 /** Children: sessions that a session opens or forks itself, what they get of it, and their end with it. */
+import type { Command, CommandOf } from "../../core/command.ts";
+import { childPrefix, toldOf } from "../../core/trigger/drafts.ts";
 import type { SessionAct } from "../../core/tool/session-action.ts";
 import type { AgentDefinition } from "../../core/workspace/agent.ts";
-import type { Command, CommandOf } from "../../core/command.ts";
-import { childPrefix, toldOf } from "../../core/decide/turn.ts";
 import { SkeinError } from "../../core/error.ts";
 import { makeSessionId, type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";

@@ -2,8 +2,9 @@
  * Clear: one append closes a session and opens the next, with the same agent, bindings, permissions, triggers
  * and files, and with what is left of the budget.
  */
+import type { Command, CommandOf } from "../../core/command.ts";
+import type { Loaded } from "../../core/session/commands.ts";
 import { budgetLeft, handOverBudget, type BudgetHandover } from "../../core/budget/budget.ts";
-import type { Command, CommandOf, Loaded } from "../../core/command.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";

@@ -4,9 +4,9 @@
  * there before the fork is written: a process that dies in between leaves a directory that nobody is bound
  * to, which can be deleted.
  */
+import type { Binding } from "../../core/tool/commands.ts";
 import { lstat, realpath, rm } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve } from "node:path";
-import type { Binding } from "../../core/command.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
 import type { Bound, FileTree } from "../../tool/port.ts";

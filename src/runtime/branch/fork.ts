@@ -1,6 +1,7 @@
 /** Forking: what the command for a fork at a position is made of. */
-import type { CommandOf, ForkOptions } from "../../core/command.ts";
-import { withdrawnBindings } from "../../core/decide/branch.ts";
+import type { CommandOf } from "../../core/command.ts";
+import type { ForkOptions } from "../../core/branch/commands.ts";
+import { withdrawnBindings } from "../../core/branch/decide.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { isUnreviewed } from "../../core/govern/review.ts";

@@ -2,8 +2,9 @@
  * Handoffs: the document for the next session, read together from the state and the last records of the log,
  * and written down in it. A handoff since which nothing was said is given again as it is.
  */
+import type { CommandOf } from "../../core/command.ts";
+import type { Loaded } from "../../core/session/commands.ts";
 import type { StoredRecord } from "../../core/chain.ts";
-import type { CommandOf, Loaded } from "../../core/command.ts";
 import { checkOptions, SkeinError } from "../../core/error.ts";
 import { readEvent } from "../../core/event.ts";
 import { readChange, type RecordedChange } from "../../core/tool/file-version.ts";

@@ -2,9 +2,9 @@
  * What a session carries of what is remembered, chosen when it is opened and written with its first append:
  * so the log says what came along and why, whatever becomes of memory later.
  */
+import type { CarriedMemory } from "../../core/item/commands.ts";
 import { isStoredAgent, type AgentDefinition } from "../../core/workspace/agent.ts";
 import { share } from "../../core/context/text.ts";
-import type { CarriedMemory } from "../../core/command.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { memoryId, type MemoryName, type MemoryRef, type MemoryScope } from "../../core/memory/memory.ts";
 import { carryDefaults, memoryLine, rankMemory, type Carried } from "../../core/memory/choice.ts";

@@ -3,10 +3,10 @@
  * values: while one is not resolved by name, nothing is changed. What comes in is copied with its origin, and
  * the other log is never read again.
  */
-import type { ItemKind } from "../../core/catalog/durable.ts";
-import type { MergeNote } from "../../core/command/merge.ts";
+import type { ItemKind } from "../../core/item/events.ts";
+import type { MergeNote } from "../../core/branch/commands.ts";
+import { itemKey } from "../../core/item/fold.ts";
 import { checkOptions, nearest, SkeinError } from "../../core/error.ts";
-import { itemKey } from "../../core/fold/durable.ts";
 import { quote, type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { mayIn, wayOut } from "../../core/session/lifecycle.ts";

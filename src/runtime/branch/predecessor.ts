@@ -1,5 +1,6 @@
 /** What a session takes over from the one whose work it carries on: of the standing, nothing of the mind. */
-import type { Binding, Loaded, OpenOptions, Pin } from "../../core/command.ts";
+import type { Binding } from "../../core/tool/commands.ts";
+import type { Loaded, OpenOptions, Pin } from "../../core/session/commands.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
 import type { NamedRule } from "../../core/tool/permission-order.ts";

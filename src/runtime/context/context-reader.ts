@@ -2,12 +2,12 @@
  * Reading contexts: gathers from the store what a renderer needs, and has it rendered. What is read follows
  * the window: the records since the last compaction, and what the state refers to; never the history.
  */
+import type { Taken } from "../../core/turn/commands.ts";
 import { contextDigest, rendererNow, renderers } from "../../core/context/context.ts";
 import { isEarly } from "../../core/context/frame.ts";
 import { boundaryOf, pruning, type ContextSource, type PartReason } from "../../core/context/source.ts";
 import { share } from "../../core/context/text.ts";
 import { transcriptTypes } from "../../core/context/transcript.ts";
-import type { Taken } from "../../core/command/turn.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { EventOf, SessionLogEvent } from "../../core/event.ts";
 import type { SessionId } from "../../core/ids.ts";

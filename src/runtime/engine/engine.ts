@@ -1,6 +1,6 @@
 /** The engine: sessions of one store, and what is asked of all of them. One subject: the public handle. */
+import type { OpenOptions } from "../../core/session/commands.ts";
 import type { AgentDefinition } from "../../core/workspace/agent.ts";
-import type { OpenOptions } from "../../core/command.ts";
 import { checkOptions, SkeinError } from "../../core/error.ts";
 import { quote, type LogId, type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";

@@ -2,10 +2,14 @@
  * The session handle: every call on one session. It holds no state of its own; two handles on one session, in
  * one process or in two, are as good as one.
  */
+import type { ItemKind } from "../../core/item/events.ts";
+import type { Block } from "../../core/schema.ts";
+import type { AppendRecord } from "../../core/turn/commands.ts";
+import type { Binding, Permission } from "../../core/tool/commands.ts";
+import type { Budget } from "../../core/budget/commands.ts";
+import type { Command } from "../../core/command.ts";
+import type { ForkOptions } from "../../core/branch/commands.ts";
 import { absolute } from "../branch/bootstrap.ts";
-import type { ItemKind } from "../../core/catalog/durable.ts";
-import type { Block } from "../../core/catalog/entry.ts";
-import type { AppendRecord, Binding, Budget, Command, ForkOptions, Permission } from "../../core/command.ts";
 import { checkDeadline } from "../../core/trigger/deadline.ts";
 import { checkOptions, SkeinError } from "../../core/error.ts";
 import { checkTextLists } from "../../core/option-check.ts";

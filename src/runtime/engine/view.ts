@@ -1,5 +1,5 @@
 /** A read-only handle on a session at a position. */
-import type { ForkOptions } from "../../core/command.ts";
+import type { ForkOptions } from "../../core/branch/commands.ts";
 import type { SessionEvent, EventsOptions } from "../read/event-reader.ts";
 import type { SessionItem } from "../read/projection.ts";
 import type { Session } from "./session.ts";

@@ -1,6 +1,6 @@
 /** An answer that allows more than the calls that wait: for the session, or the same commands for good. */
-import type { Command, CommandOf, Permission } from "../../core/command.ts";
-import type { SavedCommand } from "../../core/command/turn.ts";
+import type { Command, CommandOf } from "../../core/command.ts";
+import type { Permission, SavedCommand } from "../../core/tool/commands.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { levelOf } from "../../core/tool/permission.ts";

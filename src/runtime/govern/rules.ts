@@ -1,6 +1,6 @@
 /** The permission rules of a session, with their patterns, and who may change them. */
+import type { Permission } from "../../core/tool/commands.ts";
 import type { AgentDefinition } from "../../core/workspace/agent.ts";
-import type { Permission } from "../../core/command.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { isAtMostAsPermissive, type NamedRule } from "../../core/tool/permission-order.ts";
 import { type NeedScope, type RuledCall, ruleFor, type Ruling } from "../../core/tool/permission.ts";

@@ -2,10 +2,11 @@
  * Giving back: what a session has left of what another gave it returns when it ends, however it ends. Both
  * shares are in the append that closes it, so that it never returns twice, and never only half.
  */
+import type { Command } from "../../core/command.ts";
+import type { Returned } from "../../core/budget/commands.ts";
+import { plus } from "../../core/budget/fold.ts";
 import { leftToReturn } from "../../core/budget/budget.ts";
-import type { Command, Returned } from "../../core/command.ts";
 import type { Refusal } from "../../core/decision.ts";
-import { plus } from "../../core/fold/turn.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { mayIn } from "../../core/session/lifecycle.ts";

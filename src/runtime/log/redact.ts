@@ -2,9 +2,9 @@
  * Secrets at the doors of the engine: which values are registered, and what becomes of texts, values and
  * bytes that are about to be stored. Contents of records go through the seal; all else goes through here.
  */
+import type { Binding } from "../../core/tool/commands.ts";
 import * as z from "zod";
 import { entryOf, eventTypes } from "../../core/catalog.ts";
-import type { Binding } from "../../core/command.ts";
 import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
 import { makeRedactor, mayRegister, type Redactor } from "../../core/secret/redactor.ts";

@@ -2,10 +2,10 @@
  * From what was decided to what is stored: checked against the catalogue and the limits, serialised, rid of
  * secrets, salted, hashed. Nothing reaches a store but through here, so that no secret does.
  */
+import type { Command, Facts } from "../../core/command.ts";
 import type { z } from "zod";
 import { entryOf, isForeign } from "../../core/catalog.ts";
 import { bodyHashOf, contentHashOf, headerField } from "../../core/chain.ts";
-import type { Command, Facts } from "../../core/command.ts";
 import { decide } from "../../core/decide.ts";
 import type { DraftEvent, Refusal } from "../../core/decision.ts";
 import { SkeinError } from "../../core/error.ts";
@@ -187,7 +187,7 @@ function checkShape({ type, body, content }: DraftEvent): number {
   const entry = entryOf(type);
   if (entry === undefined) {
     if (isForeign(type)) return 1;
-    throw new SkeinError("invalid", `"${type}" is no event type`, { hint: "see docs/event-catalogue.md" });
+    throw new SkeinError("invalid", `"${type}" is no event type`, { hint: "see docs/event-catalog.md" });
   }
   checkPart(`${type} body`, entry.body, body);
   checkPart(type, entry.content, content);
@@ -201,7 +201,7 @@ function checkPart(what: string, schema: z.ZodType, value: unknown): void {
   const inner = issue?.code === "invalid_key" ? issue.issues[0] : issue;
   const path = issue === undefined || issue.path.length === 0 ? "" : ` at "${issue.path.join(".")}"`;
   throw new SkeinError("invalid", `${what}${path}: ${inner?.message ?? "not as the catalogue has it"}`, {
-    hint: "see docs/event-catalogue.md for what it may hold",
+    hint: "see docs/event-catalog.md for what it may hold",
     cause: checked.error,
   });
 }

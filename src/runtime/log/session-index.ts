@@ -1,11 +1,11 @@
 /** The session index: what lists show of a session, kept in step with its log by whoever writes to it. */
+import { fold } from "../../core/fold.ts";
+import { isFull } from "../../core/message/decide.ts";
 import { entryOf } from "../../core/catalog.ts";
 import { deadlineOf } from "../../core/trigger/deadline.ts";
 import type { DraftEvent } from "../../core/decision.ts";
 import { readEvent, type Understood } from "../../core/event.ts";
-import { fold } from "../../core/fold.ts";
 import type { LogId } from "../../core/ids.ts";
-import { isFull } from "../../core/decide/message.ts";
 import { limit } from "../../core/limit.ts";
 import { spendOf } from "../../core/budget/money.ts";
 import { count } from "../../core/range.ts";

@@ -6,9 +6,9 @@
  * for its own records before it does anything else, so that nothing is written twice.
  */
 import type { Command } from "../../core/command.ts";
+import { fold } from "../../core/fold.ts";
 import { trustEvent } from "../../core/event.ts";
 import { SkeinError } from "../../core/error.ts";
-import { fold } from "../../core/fold.ts";
 import { isWorkspaceId, type LogId, type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { emptyState, type State } from "../../core/state.ts";

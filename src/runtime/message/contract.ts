@@ -2,8 +2,8 @@
  * Contracts: a session declares a JSON Schema for the messages on a topic. The sender validates a message
  * before anything is written. A message is a text: it fits if the JSON in it does, or the text itself.
  */
+import { Key } from "../../core/schema.ts";
 import { makeKept } from "../../core/cache.ts";
-import { Key } from "../../core/catalog/entry.ts";
 import { SkeinError } from "../../core/error.ts";
 import { errorText } from "../../core/first-error.ts";
 import { quote, type SessionId } from "../../core/ids.ts";

@@ -4,7 +4,7 @@
  * finds the message there already; two at once do no harm. Of one pair the numbers go in order: what waits
  * holds up those behind it, what is refused for good does not.
  */
-import { isAskedOut, isFull } from "../../core/decide/message.ts";
+import { isAskedOut, isFull } from "../../core/message/decide.ts";
 import { readEvent, type EventOf } from "../../core/event.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";

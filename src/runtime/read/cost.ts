@@ -2,7 +2,7 @@
  * What model calls have cost, by group. One query over the view `costs` (src/core/budget/cost-view-sql.ts),
  * on every store with SQL; test/runtime/cost-surfaces.test.ts compares it with the fold.
  */
-import { LabelKey } from "../../core/catalog/entry.ts";
+import { LabelKey } from "../../core/schema.ts";
 import { SkeinError } from "../../core/error.ts";
 import { quote, type SessionId } from "../../core/ids.ts";
 import { addSpend, type Spend } from "../../core/budget/money.ts";

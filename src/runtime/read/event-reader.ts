@@ -169,7 +169,7 @@ function checkEventsOptions(options: EventsOptions): void {
   const { types } = options;
   if (types !== undefined && !(Array.isArray(types) && types.every((type) => typeof type === "string"))) {
     throw new SkeinError("invalid", "events: types is no list of event types", {
-      hint: 'for example ["input.received"]; see docs/event-catalogue.md',
+      hint: 'for example ["input.received"]; see docs/event-catalog.md',
     });
   }
   if (options.reverse === true && options.follow === true) {

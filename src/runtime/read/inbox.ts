@@ -1,10 +1,10 @@
 /** The inbox: inputs that wait, read from where the oldest of them stands. */
+import type { Taken } from "../../core/turn/commands.ts";
 import { readEvent } from "../../core/event.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { count } from "../../core/range.ts";
 import type { State } from "../../core/state.ts";
-import type { Taken } from "../../core/command/turn.ts";
 import type { Store } from "../../store/port.ts";
 
 export interface Waiting {

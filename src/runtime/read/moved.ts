@@ -1,5 +1,5 @@
 /** Where a session that moved away went. */
-import type { Moved } from "../../core/command/move.ts";
+import type { Moved } from "../../core/session/commands.ts";
 import type { Refusal } from "../../core/decision.ts";
 import { joinHosts, splitHosts } from "../../core/text/host-list.ts";
 import type { SessionId } from "../../core/ids.ts";

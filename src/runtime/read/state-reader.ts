@@ -2,8 +2,8 @@
  * States of sessions: the nearest snapshot, and the events since. Snapshots are written on the way, so that
  * the next reader has less to do; how many there are follows the bytes of the log.
  */
-import { readEvent } from "../../core/event.ts";
 import { fold } from "../../core/fold.ts";
+import { readEvent } from "../../core/event.ts";
 import { assert, SkeinError } from "../../core/error.ts";
 import type { LogId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";

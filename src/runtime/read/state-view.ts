@@ -2,7 +2,7 @@
  * The state of a session as people and programs want to see it: plain JSON, with the contents that still
  * exist.
  */
-import { isFull } from "../../core/decide/message.ts";
+import { isFull } from "../../core/message/decide.ts";
 import { present } from "../../core/decision.ts";
 import { limit } from "../../core/limit.ts";
 import type { SessionId } from "../../core/ids.ts";

@@ -2,10 +2,10 @@
  * Recomputing: the whole log is folded again from its first record, without snapshots, and held against what
  * it says of itself: the hash of the mind at the end of each turn, the digest of each context. It only reads.
  */
+import { fold } from "../../core/fold.ts";
 import type { StoredRecord } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
 import { readEvent, type SessionLogEvent } from "../../core/event.ts";
-import { fold } from "../../core/fold.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { emptyState, mindForm, mindHash, type Mind, type State } from "../../core/state.ts";

@@ -2,8 +2,9 @@
  * Running again: what was asked after a position is asked once more, in a fork at that position, with another
  * model or other instructions, and against the recorded results of tools. The original is only read.
  */
+import type { Budget } from "../../core/budget/commands.ts";
+import type { Pin } from "../../core/session/commands.ts";
 import { agentDigest, checkAgent, type AgentDefinition } from "../../core/workspace/agent.ts";
-import type { Budget, Pin } from "../../core/command.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";

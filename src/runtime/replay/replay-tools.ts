@@ -3,7 +3,7 @@
  * nothing outside is touched. What was not recorded is an error, or, where it is allowed, runs if it only
  * reads. What changes nothing but the session's own log is done there.
  */
-import type { Block } from "../../core/catalog/entry.ts";
+import type { Block } from "../../core/schema.ts";
 import type { ToolDefinition } from "../../core/context/part.ts";
 import { callKey } from "../../core/turn/run-comparison.ts";
 import type { OuterTool, SessionTool, Tool, ToolCall, ToolSource } from "../../tool/port.ts";

@@ -1,5 +1,5 @@
 /** Turns as they are compared and run again: read from a log, without what was rewound away. */
-import type { Block } from "../../core/catalog/entry.ts";
+import type { Block } from "../../core/schema.ts";
 import { readEvent, type EventOf, type SessionLogEvent } from "../../core/event.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";

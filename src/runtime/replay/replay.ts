@@ -2,7 +2,7 @@
  * Replay: every hash that the log says of itself is computed again; or, from a position on, the session is
  * run again into a fork, and both are laid side by side.
  */
-import type { Budget } from "../../core/command.ts";
+import type { Budget } from "../../core/budget/commands.ts";
 import { checkOptions, SkeinError } from "../../core/error.ts";
 import { quote, type SessionId } from "../../core/ids.ts";
 import type { ReplayReport } from "../../core/turn/run-comparison.ts";

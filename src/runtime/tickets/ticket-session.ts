@@ -3,9 +3,11 @@
  * has left: the branch by its mark, the session by an id that follows from plan and ticket, the input by its
  * key.
  */
+import type { Binding } from "../../core/tool/commands.ts";
+import type { Budget } from "../../core/budget/commands.ts";
+import type { Loaded } from "../../core/session/commands.ts";
 import { join, relative, resolve, sep } from "node:path";
 import type { AgentDefinition } from "../../core/workspace/agent.ts";
-import type { Binding, Budget, Loaded } from "../../core/command.ts";
 import { SkeinError } from "../../core/error.ts";
 import { makeSessionId, type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";

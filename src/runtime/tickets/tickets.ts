@@ -3,9 +3,10 @@
  * to know is in the store and in the repository; whoever runs the plan again goes on where it was left, and
  * several may run it at once.
  */
+import type { Binding } from "../../core/tool/commands.ts";
+import type { Budget } from "../../core/budget/commands.ts";
 import { realpath, stat } from "node:fs/promises";
 import { resolve } from "node:path";
-import type { Binding, Budget } from "../../core/command.ts";
 import { checkOptions, SkeinError } from "../../core/error.ts";
 import { checkFlags, checkLists, checkTexts } from "../../core/option-check.ts";
 import { quote, type SessionId } from "../../core/ids.ts";

@@ -2,6 +2,7 @@
  * Import: a bundle is read once, from the first byte to the last. Whatever it says is checked as it comes,
  * and kept out of sight until the last of it has been checked; if anything is wrong, all is given back.
  */
+import type { Moved } from "../../core/session/commands.ts";
 import { createPublicKey, verify } from "node:crypto";
 import {
   bundleFlaw,
@@ -17,7 +18,6 @@ import {
   type ParsedManifest,
 } from "../../core/bundle/format.ts";
 import { trackMissingContents, type MissingContents } from "../../core/bundle/erased-contents.ts";
-import type { Moved } from "../../core/command/move.ts";
 import { checkOptions, SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";

@@ -2,10 +2,10 @@
  * Moving a whole store: every session that lives in it goes to another one, and what the workspace knows is
  * carried along. Whatever was done is found again, so that doing the same once more goes on with it.
  */
+import type { Moved } from "../../core/session/commands.ts";
 import { checkOptions, SkeinError } from "../../core/error.ts";
 import { isSessionId, quote, type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
-import type { Moved } from "../../core/command/move.ts";
 import type { Page, SessionRow, Store } from "../../store/port.ts";
 import type { Deps } from "../deps.ts";
 import { moveGroup, type Fate, type Leaving, type Moving } from "./move-group.ts";

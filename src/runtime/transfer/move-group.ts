@@ -3,10 +3,10 @@
  * sight, finished, arrived. But each step is taken for all of them side by side, so that a store can write
  * them together, and a session that is not long is read once and folded from what was read.
  */
+import { fold } from "../../core/fold.ts";
 import type { StoredRecord } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
 import { trustEvent } from "../../core/event.ts";
-import { fold } from "../../core/fold.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { snapshotForm, snapshotText, type State } from "../../core/state.ts";

@@ -2,8 +2,8 @@
  * Checks as causes, for what cannot notify: a command, an address or a query is asked at intervals, and fires
  * when it gives another result than when it fired last. A check costs no model call.
  */
+import type { Binding } from "../../core/tool/commands.ts";
 import { SkeinError } from "../../core/error.ts";
-import type { Binding } from "../../core/command.ts";
 import { limit } from "../../core/limit.ts";
 import { errorText } from "../../core/first-error.ts";
 import type { Bound } from "../../tool/port.ts";

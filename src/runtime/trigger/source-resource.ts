@@ -3,9 +3,9 @@
  * that its files were written: they are not opened, because closing them would drop the locks of whoever has
  * the database open in this process. A checkpoint counts as well; what a query gives is watched by a check.
  */
+import type { Binding } from "../../core/tool/commands.ts";
 import { lstat, realpath } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
-import type { Binding } from "../../core/command.ts";
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import type { SpecOf } from "../../core/trigger/trigger.ts";

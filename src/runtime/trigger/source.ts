@@ -2,8 +2,8 @@
  * What a source of causes is: it watches for triggers that neither time nor the session's own log tells of.
  * A worker begins a watch for each such trigger and ends it when the trigger is gone.
  */
-import type { TriggerKind } from "../../core/catalog/durable.ts";
-import type { Binding } from "../../core/command.ts";
+import type { TriggerKind } from "../../core/trigger/events.ts";
+import type { Binding } from "../../core/tool/commands.ts";
 import type { SessionId } from "../../core/ids.ts";
 import type { TriggerSpec } from "../../core/trigger/trigger.ts";
 import type { Deps } from "../deps.ts";

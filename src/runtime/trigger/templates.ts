@@ -2,8 +2,8 @@
  * Templates at work: set, listed, fired. A firing and the session that it opens are one append, decided on
  * the workspace's log, so that each cause opens one session whoever notices it.
  */
+import type { OpenOptions } from "../../core/session/commands.ts";
 import { resolve } from "node:path";
-import type { OpenOptions } from "../../core/command.ts";
 import type { StoredRecord } from "../../core/chain.ts";
 import type { DraftEvent } from "../../core/decision.ts";
 import { nearest, SkeinError } from "../../core/error.ts";

@@ -1,6 +1,6 @@
 /** Setting triggers: what is wrong with one is told now, and how what it watches is now is written down. */
-import type { Binding } from "../../core/command.ts";
-import type { TriggerSetting } from "../../core/command/trigger.ts";
+import type { Binding } from "../../core/tool/commands.ts";
+import type { TriggerSetting } from "../../core/trigger/commands.ts";
 import { SkeinError } from "../../core/error.ts";
 import { quote, type LogId, type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";

@@ -1,7 +1,7 @@
 /** Where a trigger may look: below what is bound to its session, and nowhere else. */
+import type { Binding } from "../../core/tool/commands.ts";
 import { lstat, realpath } from "node:fs/promises";
 import { dirname, isAbsolute, join, resolve, sep } from "node:path";
-import type { Binding } from "../../core/command.ts";
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 

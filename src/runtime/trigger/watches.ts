@@ -1,5 +1,5 @@
 /** The watches of a worker: one for each trigger that must be kept an eye on, begun and ended with it. */
-import type { TriggerKind } from "../../core/catalog/durable.ts";
+import type { TriggerKind } from "../../core/trigger/events.ts";
 import { SkeinError } from "../../core/error.ts";
 import { isWorkspaceId, type LogId, type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";

@@ -1,9 +1,9 @@
 /** Webhooks: a call by token fires a trigger, once for each delivery, with the body as input. */
+import { isFull } from "../../core/message/decide.ts";
 import { SkeinError } from "../../core/error.ts";
 import { isWorkspaceId, quote, type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { State } from "../../core/state.ts";
-import { isFull } from "../../core/decide/message.ts";
 import type { SpecOf } from "../../core/trigger/trigger.ts";
 import type { Deps } from "../deps.ts";
 import { causeKey, specOf } from "./fire.ts";

@@ -1,5 +1,5 @@
 /** What a model call that broke off has streamed, what it cost by that, and the text that is kept of it. */
-import type { TurnCommand } from "../../core/command/turn.ts";
+import type { TurnCommand } from "../../core/turn/commands.ts";
 import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
 import { settleBroken } from "../../core/budget/money.ts";

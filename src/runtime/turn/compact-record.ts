@@ -1,12 +1,12 @@
 /** Writing compactions down: what is replaced by what, and how many tokens that spares. */
+import type { Command } from "../../core/command.ts";
+import type { Counted, Zoned } from "../../core/turn/commands.ts";
+import { itemKey } from "../../core/item/fold.ts";
 import type { Cut } from "../../core/compaction/plan.ts";
 import type { FoundItem } from "../../core/compaction/prompt.ts";
-import type { Command } from "../../core/command.ts";
-import type { Counted, Zoned } from "../../core/command/turn.ts";
 import { itemText } from "../../core/context/boundary.ts";
 import { share } from "../../core/context/text.ts";
 import { SkeinError } from "../../core/error.ts";
-import { itemKey } from "../../core/fold/durable.ts";
 import { mayIn } from "../../core/session/lifecycle.ts";
 import { limit } from "../../core/limit.ts";
 import type { State } from "../../core/state.ts";

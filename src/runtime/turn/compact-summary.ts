@@ -2,11 +2,11 @@
  * Summaries by a model. The intent is written down and what it may cost is reserved before the model is
  * asked; what it did cost is written down with the summary, or with the failure.
  */
+import type { Counted } from "../../core/turn/commands.ts";
 import { budgetLeft, budgetReason, budgetShort } from "../../core/budget/budget.ts";
 import type { Cut } from "../../core/compaction/plan.ts";
 import { compactionPrompt, readSummary, type FoundItem } from "../../core/compaction/prompt.ts";
 import type { OpenInput } from "../../core/compaction/summary.ts";
-import type { Counted } from "../../core/command/turn.ts";
 import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
 import type { Settings } from "../../core/context/part.ts";

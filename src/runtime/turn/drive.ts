@@ -7,8 +7,10 @@
  * Each call is one append, written only while the lease is in force. When it resolves the records are
  * durable: so nothing is to be done before `request` or `start` has resolved.
  */
-import type { Block } from "../../core/catalog/entry.ts";
-import type { Called, Counted, TurnCommand } from "../../core/command/turn.ts";
+import type { Block } from "../../core/schema.ts";
+import type { Called } from "../../core/tool/commands.ts";
+import type { Counted } from "../../core/turn/commands.ts";
+import type { TurnCommand } from "../../core/turn/commands.ts";
 import { present } from "../../core/decision.ts";
 import { checkOptions, SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";

@@ -2,7 +2,7 @@
  * Leases: the right to run a session. Taking one is an append, so an earlier holder's next append conflicts
  * whatever the clocks say; time only decides when somebody else may try.
  */
-import type { AppendRecord } from "../../core/command.ts";
+import type { AppendRecord } from "../../core/turn/commands.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
 import type { State } from "../../core/state.ts";

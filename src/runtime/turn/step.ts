@@ -2,8 +2,9 @@
  * One step of a turn: the context is rendered, the request written down, the model asked, its answer written
  * down. What may cost something is reserved before and settled after, so that a crash loses no charge.
  */
+import type { Called } from "../../core/tool/commands.ts";
+import type { Counted, Taken, Zoned } from "../../core/turn/commands.ts";
 import { budgetLeft } from "../../core/budget/budget.ts";
-import type { Called, Counted, Taken, Zoned } from "../../core/command/turn.ts";
 import { mayIn } from "../../core/session/lifecycle.ts";
 import { limit } from "../../core/limit.ts";
 import type { ContextPart } from "../../core/context/part.ts";

@@ -2,7 +2,7 @@
  * A model's answer as it can be stored. Whatever a provider sends must not stand in the way of the session:
  * what is too long is cut, what is no JSON is left out, and the model is told so.
  */
-import type { Block } from "../../core/catalog/entry.ts";
+import type { Block } from "../../core/schema.ts";
 import { checkJson } from "../../core/text/json.ts";
 import { limit } from "../../core/limit.ts";
 import type { ModelAnswer, AnswerBlock } from "../../model/port.ts";

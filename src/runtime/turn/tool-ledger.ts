@@ -4,7 +4,7 @@
  * or may be repeated runs again with the same key; what is unsafe is asked about (`probe`), or unknown.
  */
 import type { CommandOf } from "../../core/command.ts";
-import type { HeldBack } from "../../core/command/turn.ts";
+import type { HeldBack } from "../../core/tool/commands.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { TreeChange } from "../../core/tool/file-version.ts";
 import type { OpenCall, State } from "../../core/state.ts";

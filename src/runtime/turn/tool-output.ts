@@ -2,7 +2,7 @@
  * From what a tool gave back to what the log keeps and the model sees. Long outputs are kept whole as a blob;
  * the model sees their beginning and end, and how to read the rest.
  */
-import type { Block } from "../../core/catalog/entry.ts";
+import type { Block } from "../../core/schema.ts";
 import { SkeinError } from "../../core/error.ts";
 import { checkJson } from "../../core/text/json.ts";
 import { limit } from "../../core/limit.ts";

@@ -3,7 +3,7 @@
  * for the same text in the same directory by the same binding, and for nothing else. It answers what a rule
  * would ask about; a deny still holds.
  */
-import type { SavedCommand } from "../../core/command/turn.ts";
+import type { SavedCommand } from "../../core/tool/commands.ts";
 import { nearest, SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";

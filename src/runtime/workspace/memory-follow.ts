@@ -2,9 +2,9 @@
  * Memory follows the sessions that it came from: what goes into the workspace's log with what a session
  * records and retracts, and what mends it where two programs met.
  */
-import type { ItemKind } from "../../core/catalog/durable.ts";
+import type { ItemKind } from "../../core/item/events.ts";
+import { itemKey } from "../../core/item/fold.ts";
 import { SkeinError } from "../../core/error.ts";
-import { itemKey } from "../../core/fold/durable.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import {

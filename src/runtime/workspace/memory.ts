@@ -3,10 +3,10 @@
  * it is asked. What is written goes through the workspace's log; what a session records or retracts takes
  * its share of it along in the same append. One subject: what a workspace remembers.
  */
-import { itemKinds, type ItemKind } from "../../core/catalog/durable.ts";
-import { AgentName } from "../../core/catalog/entry.ts";
+import { type ItemKind, itemKinds } from "../../core/item/events.ts";
+import { AgentName } from "../../core/schema.ts";
+import { itemKey } from "../../core/item/fold.ts";
 import { nearest, SkeinError } from "../../core/error.ts";
-import { itemKey } from "../../core/fold/durable.ts";
 import { checkTexts } from "../../core/option-check.ts";
 import { isPrincipalId, type LogId, quote, type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";

@@ -1,4 +1,5 @@
 /** Tokens of a workspace: issued and revoked by events of its log, which hold a hash and never the secret. */
+import { Key } from "../../core/schema.ts";
 import {
   accessTokenText,
   isScope,
@@ -8,7 +9,6 @@ import {
   type AccessToken,
   type TokenScope,
 } from "../../core/workspace/access-token.ts";
-import { Key } from "../../core/catalog/entry.ts";
 import { checkOptions, nearest, SkeinError } from "../../core/error.ts";
 import { isPrincipalId, isTokenId, makePrincipalId, makeTokenId, quote } from "../../core/ids.ts";
 import type { PrincipalId, TokenId } from "../../core/ids.ts";

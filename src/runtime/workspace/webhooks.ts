@@ -2,8 +2,8 @@
  * Hooks: addresses outside that are told of events. Which there are, and how far each was told, are records
  * of the workspace's log; whoever serves tells them.
  */
+import { AgentName, Key, LabelKey, LabelValue } from "../../core/schema.ts";
 import { eventTypes, isForeign } from "../../core/catalog.ts";
-import { AgentName, Key, LabelKey, LabelValue } from "../../core/catalog/entry.ts";
 import type { StoredRecord } from "../../core/chain.ts";
 import { checkOptions, nearest, SkeinError } from "../../core/error.ts";
 import { quote, type SessionId } from "../../core/ids.ts";

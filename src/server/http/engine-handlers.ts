@@ -1,5 +1,5 @@
 /** Calls of an engine that do more over HTTP than in the library. */
-import type { OpenOptions } from "../../core/command.ts";
+import type { OpenOptions } from "../../core/session/commands.ts";
 import { makeProblem } from "../../protocol/problem.ts";
 import { readChunks } from "../../runtime/read/content.ts";
 import { Engine } from "../../runtime/engine/engine.ts";

@@ -1,5 +1,5 @@
 /** What people, models and tools say in generated lives: the usual, the odd, and the malformed. */
-import type { Block } from "../../../src/core/catalog/entry.ts";
+import type { Block } from "../../../src/core/schema.ts";
 import { digest } from "../digest.ts";
 
 const blob = digest("", "a picture");

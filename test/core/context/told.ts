@@ -1,5 +1,5 @@
 /** Small sessions by hand, and contexts as short lines that can be read. */
-import type { Block } from "../../../src/core/catalog/entry.ts";
+import type { Block } from "../../../src/core/schema.ts";
 import { rendererNow } from "../../../src/core/context/context.ts";
 import type { ContextPart, Settings, UserBlock } from "../../../src/core/context/part.ts";
 import { nextContext, type Context } from "../../../src/runtime/context/context-reader.ts";

@@ -1,7 +1,7 @@
 /** Deciding where a session goes on from: fork, rewind, checkpoints. */
+import type { Command } from "../../../src/core/command.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Command } from "../../../src/core/command.ts";
 import { makeSessionId } from "../../../src/core/ids.ts";
 import { limit } from "../../../src/core/limit.ts";
 import { empty, given, plain, sessionId, type Given } from "../given.ts";

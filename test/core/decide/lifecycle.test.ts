@@ -2,9 +2,9 @@
  * Deciding a session's life: opening, describing, ending turns, leases. Given events, when a command, then
  * events.
  */
+import type { Command } from "../../../src/core/command.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Command } from "../../../src/core/command.ts";
 import { limit } from "../../../src/core/limit.ts";
 import { mindHash } from "../../../src/core/state.ts";
 import { digest } from "../digest.ts";

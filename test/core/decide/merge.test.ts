@@ -1,8 +1,8 @@
 /** Deciding what comes in from another session, and judgments. */
+import type { MergeNote } from "../../../src/core/branch/commands.ts";
+import type { Command } from "../../../src/core/command.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { MergeNote } from "../../../src/core/command/merge.ts";
-import type { Command } from "../../../src/core/command.ts";
 import { makeSessionId } from "../../../src/core/ids.ts";
 import { limit } from "../../../src/core/limit.ts";
 import type { MergeWrite } from "../../../src/core/branch/merge.ts";

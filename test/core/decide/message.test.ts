@@ -1,8 +1,8 @@
 /** Messages: what a session may send and takes, what is there already, requests, replies, what wakes it. */
+import type { Command } from "../../../src/core/command.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { Command } from "../../../src/core/command.ts";
 import { makeSessionId } from "../../../src/core/ids.ts";
 import { limit } from "../../../src/core/limit.ts";
 import { empty, given, plain, workspaceId, type Given } from "../given.ts";

@@ -1,7 +1,7 @@
 /** Triggers: each cause fires once, what is told waits only once, and messages fire what they fit. */
+import type { Command } from "../../../src/core/command.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Command } from "../../../src/core/command.ts";
 import { makeSessionId } from "../../../src/core/ids.ts";
 import { limit } from "../../../src/core/limit.ts";
 import { empty, given, sessionId, workspaceId, type Given } from "../given.ts";

@@ -1,9 +1,8 @@
 /** Decisions of a turn: intent before effect, budgets, approvals, and what comes next from any state. */
+import type { Command, CommandOf } from "../../../src/core/command.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { Command } from "../../../src/core/command.ts";
-import type { CommandOf } from "../../../src/core/command.ts";
 import { mindHash, resources, type State } from "../../../src/core/state.ts";
 import { nextOf } from "../../../src/core/turn/next.ts";
 import { digest } from "../digest.ts";

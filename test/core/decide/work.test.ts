@@ -1,9 +1,10 @@
 /** Deciding what a session knows and may use: items, scratch, bindings, permissions, input. */
+import type { AppendRecord } from "../../../src/core/turn/commands.ts";
+import type { Command } from "../../../src/core/command.ts";
+import { itemKinds } from "../../../src/core/item/events.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { AppendRecord, Command } from "../../../src/core/command.ts";
 import type { DraftEvent } from "../../../src/core/decision.ts";
-import { itemKinds } from "../../../src/core/catalog/durable.ts";
 import { limit } from "../../../src/core/limit.ts";
 import { given, type Given } from "../given.ts";
 

@@ -1,8 +1,8 @@
 /** A session's rules: how they are set, who may loosen them, and what they say of a call and of a path. */
+import type { Permission } from "../../../src/core/tool/commands.ts";
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { AgentDefinition } from "../../../src/core/workspace/agent.ts";
-import type { Permission } from "../../../src/core/command.ts";
 import { makeSessionId } from "../../../src/core/ids.ts";
 import type { State } from "../../../src/core/state.ts";
 import type { Store } from "../../../src/store/port.ts";

@@ -1,0 +1,92 @@
+/** Events of branches: forks, rewinds, checkpoints, merges, handoffs. */
+import { type Entry, event } from "../catalog-entry.ts";
+import {
+  Count,
+  Has,
+  Key,
+  MayReason,
+  ModelName,
+  Name,
+  NanoUsd,
+  Objective,
+  Position,
+  RangeList,
+  Seq,
+  SessionRef,
+  Sha256,
+  Usage,
+  Word,
+} from "../schema.ts";
+import * as z from "zod";
+
+export const branchEvents = {
+  "session.forked": event({
+    meaning:
+      "A new session begins with the mind of its parent at a position; the first record of a fork's own.",
+    erased: "It is a fork of that parent; the objective and name given to it are gone.",
+    body: z.looseObject({
+      parent: SessionRef,
+      parentSeq: Seq,
+      parentHash: Sha256,
+      /** `person`: asked for from outside. `session`: made by the parent itself, and paid by allotment. */
+      by: z.enum(["person", "session"]),
+      /** As of a session that is opened. */
+      depth: Count.optional(),
+      closesWhenDone: z.boolean().optional(),
+      has: Has,
+    }),
+    content: z.looseObject({ objective: Objective.optional(), name: Name.optional() }).optional(),
+  }),
+  "session.rewound": event({
+    meaning: "The session goes on with the mind it had at an earlier position.",
+    erased: "It was rewound to this position; the reason is gone.",
+    body: z.looseObject({
+      toSeq: Seq,
+      /** Inputs that had been taken up after `toSeq`, by number; none of them stands before `fromSeq`. */
+      inputs: z.looseObject({ ranges: RangeList, fromSeq: Seq }),
+      /** Whether those inputs wait in the inbox again. */
+      requeued: z.boolean(),
+    }),
+    content: MayReason,
+  }),
+  "session.merged": event({
+    meaning: "What another session learned since the base came into this one.",
+    erased: "It was merged from that range; summary and resolutions are gone, the items it brought are not.",
+    body: z.looseObject({
+      from: SessionRef,
+      fromSeq: Seq,
+      toSeq: Seq,
+      toHash: Sha256,
+      base: Position.optional(),
+      taken: Count,
+      resolved: Count,
+    }),
+    content: z.looseObject({
+      summary: z.string(),
+      resolutions: z
+        .array(z.looseObject({ kind: Word, key: Key, take: Word, because: z.string().optional() }))
+        .optional(),
+    }),
+  }),
+  "checkpoint.saved": event({
+    meaning: "A position has a name.",
+    erased: "The position has this name; the note is gone.",
+    body: z.looseObject({ name: Key, seq: Seq }),
+    content: z.looseObject({ note: z.string() }).optional(),
+  }),
+  "handoff.written": event({
+    meaning: "The document for the next session was written.",
+    erased: "A handoff was written here; its text is gone.",
+    body: z.looseObject({
+      digest: Sha256,
+      /** The last position that it tells of. */
+      toSeq: Seq.optional(),
+      tokens: Count.optional(),
+      /** The model that put it into prose, if one did, and what that cost. */
+      model: ModelName.optional(),
+      usage: Usage.optional(),
+      costNanoUsd: NanoUsd.nullable().optional(),
+    }),
+    content: z.looseObject({ text: z.string() }),
+  }),
+} satisfies Record<string, Entry>;

@@ -1,0 +1,99 @@
+/** Folds of budgets and allotments. */
+import type { budgetEvents } from "./events.ts";
+import { type CallBody, type CallType, openSpend, settledSpend, type Spend } from "./money.ts";
+import { type Folds, stand } from "../state-change.ts";
+import { type State, type Used, resources, type Amounts } from "../state.ts";
+
+export const budgetFolds: Folds<keyof typeof budgetEvents> = {
+  "budget.set": (state, { body }) => stand(state, { limits: body.limits }),
+  "budget.allotted": (state, { body }) => {
+    const { allotted, limits } = state.standing;
+    switch (body.direction) {
+      case "given":
+        return stand(state, { allotted: plus(allotted, body.amounts, 1) });
+      case "regained":
+        return stand(state, { allotted: plus(allotted, body.amounts, -1) });
+      case "got": {
+        const payer = { session: body.session, amounts: body.amounts };
+        return stand(state, { limits: raise(limits, body.amounts, 1), payer });
+      }
+      case "returned": {
+        const { payer } = state.standing;
+        const rest = payer && { ...payer, amounts: raise(payer.amounts, body.amounts, -1) };
+        return stand(state, { limits: raise(limits, body.amounts, -1), payer: rest });
+      }
+    }
+  },
+  "budget.reached": (state) => state,
+};
+
+/** Limits with amounts added or taken. An allotment is all there is for one who had no limit before. */
+function raise(limits: Amounts, amounts: Amounts, sign: 1 | -1): Amounts {
+  const next: Record<string, number> = {};
+  for (const resource of resources) {
+    const before = limits[resource];
+    const amount = amounts[resource];
+    if (before === undefined && (amount === undefined || sign < 0)) continue;
+    next[resource] = (before ?? 0) + sign * (amount ?? 0);
+  }
+  return next;
+}
+
+export function plus(used: Used, amounts: Amounts, sign: 1 | -1): Used {
+  return {
+    tokens: used.tokens + sign * (amounts.tokens ?? 0),
+    nanoUsd: used.nanoUsd + sign * (amounts.nanoUsd ?? 0),
+    steps: used.steps + sign * (amounts.steps ?? 0),
+    turns: used.turns + sign * (amounts.turns ?? 0),
+    toolCalls: used.toolCalls + sign * (amounts.toolCalls ?? 0),
+    wallMs: used.wallMs + sign * (amounts.wallMs ?? 0),
+  };
+}
+
+/** What the record that settles a call adds to money and tokens. Nothing else does. */
+export function settleCall(state: State, type: Exclude<CallType, "model.requested">, body: CallBody): State {
+  const { reserved } = state.standing;
+  const spend = settledSpend(type, body, reserved?.amounts ?? null);
+  if (spend === null) return state;
+  if (body.released !== undefined) return stand(count(state, spend), { lost: null });
+  const { usage, costNanoUsd = null, unconfirmed } = body;
+  const isUnknown = type === "model.failed" && costNanoUsd === null;
+  const isLost = reserved !== null && isUnknown && (usage === undefined || unconfirmed === undefined);
+  const counted = stand(count(state, spend), { reserved: null });
+  if (!isLost) return counted;
+  const { seq, amounts } = reserved;
+  return stand(countOthers(counted, amounts), { lost: { seq, amounts } });
+}
+
+/** What else a reservation named, besides tokens and money. */
+const countOthers = (state: State, { tokens: _, nanoUsd: __, ...others }: Amounts): State =>
+  stand(state, { used: plus(state.standing.used, others, 1) });
+
+function count(state: State, spend: Spend): State {
+  const { used, unpriced, calls } = state.standing;
+  const { nanoUsd, unpriced: unknown, ...counts } = spend;
+  const tokens = counts.inputTokens + counts.outputTokens + counts.unconfirmedTokens;
+  return stand(state, {
+    used: {
+      ...used,
+      tokens: used.tokens + tokens,
+      nanoUsd: used.nanoUsd + nanoUsd + counts.unconfirmedNanoUsd,
+    },
+    unpriced: unpriced + unknown,
+    calls: {
+      calls: calls.calls + counts.calls,
+      inputTokens: calls.inputTokens + counts.inputTokens,
+      outputTokens: calls.outputTokens + counts.outputTokens,
+      estimated: calls.estimated + counts.estimated,
+      unconfirmedTokens: calls.unconfirmedTokens + counts.unconfirmedTokens,
+      unconfirmedNanoUsd: calls.unconfirmedNanoUsd + counts.unconfirmedNanoUsd,
+    },
+  });
+}
+
+/** A request that nothing settled belongs to a call that crashed: the most it can have cost counts. */
+export function loseOpenCall(state: State): State {
+  const { reserved } = state.standing;
+  if (reserved === null) return state;
+  return countOthers(count(state, openSpend(reserved.amounts)), reserved.amounts);
+}

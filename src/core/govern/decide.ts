@@ -1,0 +1,61 @@
+/** Decisions on erasure, holds and scores. */
+import {
+  type Decisions,
+  type DraftEvent,
+  accept,
+  because,
+  draft,
+  forbidden,
+  present,
+  refuse,
+} from "../decision.ts";
+import type { GovernCommand } from "./commands.ts";
+import { limit } from "../limit.ts";
+import type { Ranges } from "../range.ts";
+
+export const governDecisions: Decisions<GovernCommand["do"]> = {
+  hold: (state, { name, reason }) => {
+    const { holds } = state.standing;
+    if (!holds.has(name) && holds.size >= limit.holdsMax)
+      return refuse("refused", `a session is under at most ${limit.holdsMax} holds`, "lift some first");
+    return forbidden(state, "govern", "be held") ?? accept(draft("hold.set", { name }, because(reason)));
+  },
+  lift: (state, { name, reason }) => {
+    if (!state.standing.holds.has(name)) return refuse("not-found", `there is no hold "${name}" to lift`);
+    return forbidden(state, "govern", "be let go") ?? accept(draft("hold.lifted", { name }, because(reason)));
+  },
+  erase: (state, { ranges, records, bytes, reason }) => {
+    const [held] = state.standing.holds.keys();
+    if (held !== undefined)
+      return refuse(
+        "refused",
+        `${state.standing.session} is under the hold "${held}"`,
+        "lift the hold first",
+      );
+    const refusal = forbidden(state, "govern", "be erased from");
+    return refusal ?? accept(erasedDraft({ ranges, records, bytes }, reason));
+  },
+  score: (state, { name, value, seq, because }) => {
+    if (!Number.isFinite(value)) return refuse("invalid", `the score "${name}" is no number`);
+    if (seq !== undefined && !(Number.isInteger(seq) && seq >= 1 && seq <= state.seq))
+      return refuse("not-found", `there is no position ${seq}; the session ends at ${state.seq}`);
+    const { scores } = state.standing;
+    if (!scores.has(name) && scores.size >= limit.scoresMax)
+      return refuse("refused", `a session holds at most ${limit.scoresMax} scores`);
+    const content = because === undefined ? undefined : { because };
+    return (
+      forbidden(state, "describe", "be given a score") ??
+      accept(draft("score.recorded", present({ name, value, seq }), content))
+    );
+  },
+};
+
+/** That so much is gone from these positions. */
+export function erasedDraft(
+  gone: { readonly ranges: Ranges; readonly records: number; readonly bytes: number },
+  reason?: string,
+): DraftEvent {
+  const { records, bytes } = gone;
+  const ranges = gone.ranges.map(([from, to]): [number, number] => [from, to]);
+  return draft("content.erased", { ranges, records, bytes }, because(reason));
+}

@@ -1,0 +1,22 @@
+/** Commands on items, scratch and the memory that a session starts with. */
+import type { ItemKind } from "./events.ts";
+import type { Carried } from "../memory/choice.ts";
+
+/** What a session carries of what is remembered, and what that takes in the context. */
+export interface CarriedMemory {
+  readonly items: readonly Carried[];
+  readonly tokens: number;
+}
+
+export type ItemCommand =
+  | {
+      readonly do: "record";
+      readonly kind: ItemKind;
+      readonly key: string;
+      readonly value: unknown;
+      readonly because?: string;
+      readonly status?: "open" | "done" | "dropped";
+    }
+  | { readonly do: "retract"; readonly kind: ItemKind; readonly key: string; readonly because?: string }
+  /** Without a value the key is removed. */
+  | { readonly do: "scratch"; readonly key: string; readonly value?: unknown };

@@ -1,0 +1,63 @@
+/** Decisions on items, scratch and the memory that a session starts with. */
+import { type Decisions, type DraftEvent, accept, draft, forbidden, present, refuse } from "../decision.ts";
+import type { CarriedMemory, ItemCommand } from "./commands.ts";
+import { itemKey } from "./fold.ts";
+import { limit } from "../limit.ts";
+import { inTurn } from "../turn/drafts.ts";
+
+export const itemDecisions: Decisions<ItemCommand["do"]> = {
+  record: (state, { kind, key, value, because: why, status }) => {
+    const { items } = state.mind;
+    if (!items.has(itemKey(kind, key)) && items.size >= limit.itemsMax) {
+      return refuse(
+        "refused",
+        `the durable tier holds at most ${limit.itemsMax} items`,
+        "retract what no longer holds",
+      );
+    }
+    if (value === undefined)
+      return refuse("invalid", `${kind} "${key}" has no value`, "give one, or retract the item");
+    if (status !== undefined && kind !== "task")
+      return refuse("invalid", `a ${kind} has no status; only a task has`);
+    const body = { kind, key, ...(kind === "task" ? { status: status ?? "open" } : {}) };
+    const content = present({ value, because: why });
+    return (
+      forbidden(state, "write", `record a ${kind}`) ??
+      accept(draft("item.recorded", body, content, inTurn(state)))
+    );
+  },
+  retract: (state, { kind, key, because: why }) => {
+    if (!state.mind.items.has(itemKey(kind, key)))
+      return refuse("not-found", `there is no ${kind} "${key}" to retract`);
+    const content = why === undefined ? undefined : { because: why };
+    return (
+      forbidden(state, "write", `retract a ${kind}`) ??
+      accept(draft("item.retracted", { kind, key }, content, inTurn(state)))
+    );
+  },
+  scratch: (state, { key, value }) => {
+    const { scratch } = state.mind;
+    if (value === undefined && !scratch.has(key))
+      return refuse("not-found", `there is no scratch key "${key}"`);
+    if (value !== undefined && !scratch.has(key) && scratch.size >= limit.scratchMax) {
+      return refuse("refused", `the scratch holds at most ${limit.scratchMax} keys`, "remove some first");
+    }
+    const body = value === undefined ? { key, removed: true } : { key };
+    const content = value === undefined ? undefined : { value };
+    return (
+      forbidden(state, "write", "change its scratch") ??
+      accept(draft("scratch.set", body, content, inTurn(state)))
+    );
+  },
+};
+
+export const carriedDrafts = (carried: CarriedMemory | undefined): readonly DraftEvent[] =>
+  carried === undefined
+    ? []
+    : [
+        draft(
+          "memory.carried",
+          { count: carried.items.length, tokens: carried.tokens },
+          { items: carried.items.map((item) => ({ ...item })) },
+        ),
+      ];

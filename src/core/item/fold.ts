@@ -1,0 +1,23 @@
+/** Folds of items, scratch and the memory that a session starts with. */
+import type { itemEvents } from "./events.ts";
+import { type Folds, refOf, think } from "../state-change.ts";
+
+export const itemFolds: Folds<keyof typeof itemEvents> = {
+  "item.recorded": (state, event) => {
+    const { kind, key } = event.body;
+    const status = kind === "task" ? (event.body.status ?? "open") : null;
+    const item = { kind, key, status, ...refOf(event) };
+    return think(state, { items: state.mind.items.set(itemKey(kind, key), item) });
+  },
+  "item.retracted": (state, { body }) =>
+    think(state, { items: state.mind.items.delete(itemKey(body.kind, body.key)) }),
+  "scratch.set": (state, event) => {
+    const { key, removed } = event.body;
+    const { scratch } = state.mind;
+    return think(state, { scratch: removed === true ? scratch.delete(key) : scratch.set(key, refOf(event)) });
+  },
+  "memory.carried": (state, event) => think(state, { memory: [...state.mind.memory, refOf(event)] }),
+};
+
+/** Items of different kinds may share a key. */
+export const itemKey = (kind: string, key: string): string => `${kind}/${key}`;

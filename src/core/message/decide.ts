@@ -1,0 +1,162 @@
+/** Decisions on messages between sessions, and the contracts of their topics. */
+import type { CommandOf } from "../command.ts";
+import {
+  type Decision,
+  type Decisions,
+  type DraftEvent,
+  accept,
+  because,
+  draft,
+  forbidden,
+  present,
+  refuse,
+} from "../decision.ts";
+import { limit } from "../limit.ts";
+import type { MessageCommand } from "./commands.ts";
+import { count } from "../range.ts";
+import { mayIn } from "../session/lifecycle.ts";
+import type { Inbox, State } from "../state.ts";
+import { settled } from "../tool/drafts.ts";
+import { triggersFor } from "../trigger/drafts.ts";
+import { causedBy, inTurn, inputDraft } from "../turn/drafts.ts";
+
+export const messageDecisions: Decisions<MessageCommand["do"]> = {
+  send: (state, command) => {
+    const { to, message, text, topic, replyTo, deadlineMs, place, call, output } = command;
+    const refusal = forbidden(state, "write", "send a message") ?? unsendable(state, command);
+    if (refusal !== null) return refusal;
+    const open = call === undefined ? undefined : state.mind.calls.get(call);
+    if (call !== undefined && open === undefined) return refuse("refused", `call ${call} is not open`);
+    const number = (state.standing.sent.get(to) ?? 0) + 1;
+    const away = place === undefined ? undefined : true;
+    const body = present({ message, to, number, topic, replyTo, deadlineMs, away });
+    const content = present({ blocks: [textBlock(text)], place });
+    const more = { ...inTurn(state), ...causedBy(open?.seq) };
+    const sent = draft("message.sent", body, content, more);
+    if (call === undefined || open === undefined) return accept(sent);
+    return accept(
+      { ...sent, actor: `tool:${open.tool}` },
+      settled(state, call, open, { status: "ok", output }),
+    );
+  },
+  receive: (state, command, { digest }) => {
+    const { from, message, number, text, topic, replyTo, deadlineMs, note, place } = command;
+    // Before anything else: what is there already stays there, whatever became of the session since.
+    if (number <= (state.standing.received.get(from) ?? 0))
+      return refuse("conflict", `${message} is there already: number ${number} from ${from}`);
+    const refusal = forbidden(state, "write", "take a message") ?? unwelcome(state, command);
+    if (refusal !== null) return refusal;
+    const input = state.standing.inbox.received + 1;
+    const body = present({ message, input, from, number, topic, replyTo, deadlineMs });
+    const blocks = [textBlock(text), ...(note === undefined ? [] : [textBlock(note)])];
+    const fitting = triggersFor(state, command);
+    const cause = digest("", message);
+    return accept(
+      draft("message.received", body, present({ blocks, place })),
+      ...fitting.map((name) => draft("trigger.fired", { name, digest: cause, input })),
+      ...wokenBy(state, fitting),
+    );
+  },
+  deliver: (state, { message }) => {
+    const sent = state.standing.outbox.get(message);
+    if (sent === undefined) return refuse("not-found", `message ${message} does not wait to be delivered`);
+    const delivered = draft("message.delivered", { message, to: sent.to, number: sent.number });
+    return forbidden(state, "govern", "note what was delivered") ?? accept(delivered);
+  },
+  refuse: (state, { message, error, reason, text }) => {
+    const { outbox, requests, inbox, status } = state.standing;
+    const to = (outbox.get(message) ?? requests.get(message))?.to;
+    if (to === undefined) return refuse("not-found", `nothing is open under the message ${message}`);
+    const told = { type: "input.received", from: "system", text: text ?? "" } as const;
+    // One that is over is told nothing; what became of its message is still written down.
+    const hears = text !== undefined && mayIn(status, "write");
+    return (
+      forbidden(state, "govern", "note what was refused") ??
+      accept(
+        draft("message.refused", { message, to, error }, because(reason)),
+        ...(hears ? [inputDraft(told, inbox.received + 1), ...woken(state)] : []),
+      )
+    );
+  },
+  contract: (state, { topic, schema, digest }) => {
+    const { contracts } = state.standing;
+    if (!contracts.has(topic) && contracts.size >= limit.contractsMax)
+      return refuse("refused", `a session declares at most ${limit.contractsMax} contracts`);
+    return (
+      forbidden(state, "write", "declare a contract") ??
+      accept(draft("contract.declared", { topic, digest }, { schema }))
+    );
+  },
+};
+
+/** Whether an inbox takes no more messages from sessions. */
+export const isFull = (inbox: Inbox): boolean => count(inbox.waiting) >= limit.inboxMax;
+
+/** Whether a session was asked so much that it takes no more requests. */
+export const isAskedOut = ({ standing, at }: State): boolean =>
+  [...standing.asked.values()].filter(({ deadlineMs }) => deadlineMs >= at).length >= limit.requestsMax;
+
+const textBlock = (text: string) => ({ type: "text", text }) as const;
+
+/** One who sleeps is woken by a message, unless it waits for something that this message is not. */
+function wokenBy({ standing }: State, fitting: readonly string[]): readonly DraftEvent[] {
+  const { status, sleep } = standing;
+  if (status !== "sleeping") return [];
+  const [trigger] = fitting.filter((name) => sleep?.triggers.includes(name) === true);
+  if (trigger !== undefined) return [draft("session.woken", { by: "message", trigger })];
+  return sleep === null || sleep.triggers.length === 0 ? [draft("session.woken", { by: "message" })] : [];
+}
+
+/** One who sleeps and listens is woken by what becomes of its own messages. */
+const woken = ({ standing }: State): readonly DraftEvent[] =>
+  standing.status === "sleeping" && listens(standing) ? [draft("session.woken", { by: "message" })] : [];
+
+/** Why a session may not send this. */
+function unsendable(state: State, command: CommandOf<"send">): Decision | null {
+  const { to, replyTo, deadlineMs, place } = command;
+  const { session, asked, requests, outbox } = state.standing;
+  if (to === session) return refuse("invalid", "a session cannot send to itself");
+  const request = replyTo === undefined ? undefined : asked.get(replyTo);
+  if (replyTo !== undefined && request === undefined) {
+    const hint =
+      'nobody asked this, or it was replied to already; "skein state" shows what waits for a reply';
+    return refuse("not-found", `there is no request ${replyTo} to reply to`, hint);
+  }
+  if (request !== undefined && request.from !== to)
+    return refuse("invalid", `${replyTo} is a request of ${request.from}, not of ${to}`);
+  if (deadlineMs !== undefined && requests.size >= limit.requestsMax) {
+    const hint = '"skein deliver" gives up those whose time is over';
+    return refuse("refused", `${thousands(limit.requestsMax)} requests wait for a reply already`, hint);
+  }
+  const hint = '"skein deliver" goes on with them, or says why they wait';
+  if (place !== undefined && outbox.size >= limit.outboxMax)
+    return refuse("refused", `its outbox is full (${thousands(limit.outboxMax)} wait)`, hint);
+  const before = [...outbox.values()].filter((one) => one.to === to).length;
+  if (place === undefined && before > 0)
+    return refuse("refused", `${before} messages to ${to} wait to be delivered first`, hint);
+  return null;
+}
+
+/** Why a session does not take this. */
+function unwelcome(state: State, command: CommandOf<"receive">): Decision | null {
+  const { from, replyTo, deadlineMs } = command;
+  const { session, inbox, requests } = state.standing;
+  const hint = "it takes more once it was run and has taken some up";
+  if (isFull(inbox))
+    return refuse("refused", `the inbox of ${session} is full (${thousands(limit.inboxMax)} wait)`, hint);
+  if (deadlineMs !== undefined && isAskedOut(state)) {
+    const many = thousands(limit.requestsMax);
+    return refuse("refused", `${session} has ${many} requests to reply to already`, "try again later");
+  }
+  if (replyTo === undefined || requests.get(replyTo)?.to === from) return null;
+  const over = "it was replied to already, or given up";
+  return refuse("refused", `${session} waits for no reply of ${from} to ${replyTo}`, over);
+}
+
+const thousands = (number: number): string => String(number).replaceAll(/\B(?=(\d{3})+$)/g, ",");
+
+/** Whether a message wakes it: one who named what it waits for is woken by that alone. */
+function listens({ sleep, triggers }: State["standing"]): boolean {
+  if (sleep === null || sleep.triggers.length === 0) return true;
+  return sleep.triggers.some((name) => triggers.get(name)?.kind === "message");
+}

@@ -1,0 +1,60 @@
+/** Events of messages between sessions, and the contracts of their topics. */
+import { type Entry, bare, event } from "../catalog-entry.ts";
+import { Blocks, Count, Json, Key, MayReason, Millis, Seq, SessionRef, Sha256, Word } from "../schema.ts";
+import * as z from "zod";
+
+export const messageEvents = {
+  "message.sent": event({
+    meaning: "A message left for another session. What was sent stays sent.",
+    erased: "A message was sent there; what it said is gone here.",
+    body: z.looseObject({
+      message: Key,
+      to: SessionRef,
+      number: Count,
+      topic: Key.optional(),
+      replyTo: Key.optional(),
+      /** Until when a reply is wanted. Only a request has one. */
+      deadlineMs: Millis.optional(),
+      /** The receiver lives in another store; the message waits here until it is known to be there. */
+      away: z.boolean().optional(),
+    }),
+    content: Blocks.extend({
+      /** Where the other store is. */
+      place: z.string().optional(),
+    }),
+  }),
+  "message.delivered": bare(
+    "A message to another store is known to have arrived there.",
+    z.looseObject({ message: Key, to: SessionRef, number: Count }),
+  ),
+  "message.received": event({
+    meaning: "A message from another session waits in the inbox.",
+    erased: "A message came from there; what it said is gone here.",
+    body: z.looseObject({
+      message: Key,
+      /** Its number in the inbox. */
+      input: Seq,
+      from: SessionRef,
+      number: Count,
+      topic: Key.optional(),
+      replyTo: Key.optional(),
+      deadlineMs: Millis.optional(),
+    }),
+    content: Blocks.extend({
+      /** Where the sender lives, when that is another store: a reply goes there. */
+      place: z.string().optional(),
+    }),
+  }),
+  "message.refused": event({
+    meaning: "A message was not accepted, or a request had no reply in time; it says why.",
+    erased: "The message was refused for this cause; the words are gone.",
+    body: z.looseObject({ message: Key, to: SessionRef, error: Word }),
+    content: MayReason,
+  }),
+  "contract.declared": event({
+    meaning: "Messages on this topic must fit this schema.",
+    erased: "A contract was declared; its schema is gone, so no message fits it.",
+    body: z.looseObject({ topic: Key, digest: Sha256 }),
+    content: z.looseObject({ schema: Json }),
+  }),
+} satisfies Record<string, Entry>;

@@ -1,0 +1,130 @@
+/** The small schemas that the bodies and contents of events consist of. */
+import { limit } from "./limit.ts";
+import * as z from "zod";
+
+const line = /^[^\u0000-\u001f\u007f]*$/u;
+
+export const Seq = z.int().positive();
+
+export const Count = z.int().nonnegative();
+
+/** Milliseconds: a moment since 1970, or a length of time. */
+export const Millis = z.int().nonnegative();
+
+/**
+ * Money is a whole number of nano-dollars. Null where the price is not known, which is not the same as
+ * zero.
+ */
+export const NanoUsd = z.int().nonnegative();
+
+export const Sha256 = z.string().regex(/^[0-9a-f]{64}$/);
+
+export const SessionRef = z.string().regex(/^ses_[0-9a-z]{26}$/);
+
+export const WorkspaceRef = z.string().regex(/^wsp_[0-9a-z]{26}$/);
+
+/** Keys of items and scratch, names of checkpoints, bindings, triggers: one line, never free text. */
+export const Key = z
+  .string()
+  .min(1, "a name or key cannot be empty")
+  .max(limit.keyCharsMax, `a name or key has at most ${limit.keyCharsMax} characters`)
+  .regex(line, "a name or key is one line, without control characters");
+
+export const AgentName = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9._-]{0,63}$/, "an agent's name has up to 64 lower-case letters, digits and . _ -");
+
+export const ToolName = z
+  .string()
+  .regex(/^[A-Za-z0-9_.:/-]{1,128}$/, "a tool's name has up to 128 letters, digits and _ . : / -");
+
+/** A tool's name, or names with a `*` in them. */
+export const ToolPattern = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9_.:/*-]{1,128}$/,
+    "a tool's name has up to 128 letters, digits and _ . : / -; a * stands for anything",
+  );
+
+/** `provider/model`. */
+export const ModelName = z
+  .string()
+  .regex(/^[A-Za-z0-9_.-]{1,64}\/[A-Za-z0-9_.:@/-]{1,128}$/, 'a model is named "provider/model"');
+
+export const CallId = z.string().regex(/^[A-Za-z0-9_.:-]{1,128}$/);
+
+export const Word = z.string().regex(/^[a-z0-9][a-z0-9-]{0,63}$/);
+
+export const LabelKey = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9._/-]{0,63}$/, "a label has up to 64 lower-case letters, digits and . _ / -");
+
+export const LabelValue = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9 _.:@/-]{0,100}$/,
+    "a label's value has up to 100 letters, digits, spaces and _ . : @ / -",
+  );
+
+export const RangeList = z.array(z.tuple([Seq, Seq]));
+
+/** Inputs that are taken up: the position of each, and its number in the inbox. */
+export const Taken = z.array(z.tuple([Seq, Seq])).max(limit.takenMax);
+
+export const Position = z.looseObject({ session: SessionRef, seq: Seq });
+
+export const Reason = z.string().max(limit.reasonCharsMax);
+
+/** The content of an event that may carry a reason and nothing else. */
+export const MayReason = z.looseObject({ reason: Reason }).optional();
+
+/** Any JSON. What it may hold is checked by `checkJson`, for every content alike. */
+export const Json = z.unknown();
+
+/** Limits of a budget and amounts of an allotment. Absent means unlimited, or nothing. */
+export const Amounts = z.looseObject({
+  tokens: Count.optional(),
+  nanoUsd: NanoUsd.optional(),
+  steps: Count.optional(),
+  turns: Count.optional(),
+  toolCalls: Count.optional(),
+  wallMs: Millis.optional(),
+});
+
+/** Tokens of a model call, as the provider counted them. */
+export const Usage = z.looseObject({
+  inputTokens: Count,
+  outputTokens: Count,
+  cachedInputTokens: Count.optional(),
+  cacheWriteTokens: Count.optional(),
+  reasoningTokens: Count.optional(),
+  /** True when the provider did not say and Skein counted for itself. */
+  estimated: z.boolean().optional(),
+});
+
+/** What the log keeps of what was said: our own blocks, whoever the provider was. */
+export const Block = z.discriminatedUnion("type", [
+  z.looseObject({ type: z.literal("text"), text: z.string() }),
+  z.looseObject({ type: z.literal("image"), blob: Sha256, mediaType: z.string() }),
+  z.looseObject({
+    type: z.literal("file"),
+    blob: Sha256,
+    mediaType: z.string(),
+    name: z.string().optional(),
+  }),
+  z.looseObject({ type: z.literal("reasoning"), text: z.string() }),
+  /** The arguments stand in the `tool.requested` of the same call. */
+  z.looseObject({ type: z.literal("tool-call"), call: CallId, tool: ToolName, input: Json.optional() }),
+  z.looseObject({ type: z.literal("tool-result"), call: CallId, output: Json }),
+]);
+
+export type Block = z.infer<typeof Block>;
+
+export const Blocks = z.looseObject({ blocks: z.array(Block) });
+
+export const Name = z.string().min(1).max(limit.nameCharsMax);
+
+export const Objective = z.string().max(limit.objectiveCharsMax);
+
+/** Which of the two the content holds: the fold never reads contents. */
+export const Has = z.array(z.enum(["objective", "name"]));

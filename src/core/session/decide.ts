@@ -1,0 +1,237 @@
+/** Decisions on a session: its life, its lease, where it lives and what it starts with. */
+import { gotDrafts, returnedDrafts } from "../budget/decide.ts";
+import type { CommandOf } from "../command.ts";
+import {
+  type Decision,
+  type Decisions,
+  type DraftEvent,
+  accept,
+  amountsOf,
+  because,
+  draft,
+  forbidden,
+  present,
+  refuse,
+} from "../decision.ts";
+import { stillForReview, suspendForReview } from "../govern/review.ts";
+import { carriedDrafts } from "../item/decide.ts";
+import { limit } from "../limit.ts";
+import type { Loaded, Pin, SessionCommand } from "./commands.ts";
+import { mayIn } from "./lifecycle.ts";
+import { type State, setBack } from "../state.ts";
+import { boundDraft, grantDraft } from "../tool/drafts.ts";
+import { triggerDraft } from "../trigger/drafts.ts";
+import { endTurn, inputDraft, toldDrafts } from "../turn/drafts.ts";
+
+export const sessionDecisions: Decisions<SessionCommand["do"]> = {
+  open: (state, command) =>
+    state.seq > 0 ? refuse("conflict", "the session exists already") : openNow(command),
+  rename: (state, { name }) =>
+    forbidden(state, "describe", "be renamed") ?? accept(draft("session.renamed", {}, { name })),
+  label: (state, { set = {}, remove = [] }) => {
+    const { labels } = state.standing;
+    const kept = [...labels.keys()].filter((key) => !remove.includes(key));
+    const count = new Set([...kept, ...Object.keys(set)]).size;
+    if (count > limit.labelsMax)
+      return refuse("refused", `a session holds at most ${limit.labelsMax} labels`);
+    const missing = remove.find((key) => !labels.has(key));
+    if (missing !== undefined) return refuse("not-found", `there is no label "${missing}"`);
+    return (
+      forbidden(state, "describe", "be labeled") ??
+      accept(draft("session.labeled", { set, remove: [...remove] }))
+    );
+  },
+  prioritize: (state, { priority }) =>
+    forbidden(state, "describe", "be given a priority") ?? accept(draft("session.prioritized", { priority })),
+  activate: (state, { reason }) =>
+    forbidden(state, "activate", "be activated") ?? accept(draft("session.activated", {}, because(reason))),
+  suspend: (state, { reason, by = "person", on, tail }) => {
+    // Whatever it stood still for: from now on it is this, which nobody but a person ends.
+    const isSetBack = tail !== undefined && state.standing.status === "suspended";
+    const body = {
+      by,
+      ...(on === undefined ? {} : { on: [...on] }),
+      ...(tail === undefined ? {} : { tail }),
+    };
+    return (
+      (isSetBack ? null : forbidden(state, "suspend", "be suspended")) ??
+      accept(draft("session.suspended", body, because(reason)))
+    );
+  },
+  sleep: (state, { untilMs, triggers, reason }) => {
+    const body = {
+      ...(untilMs === undefined ? {} : { untilMs }),
+      ...(triggers === undefined ? {} : { triggers: [...triggers] }),
+    };
+    return forbidden(state, "sleep", "go to sleep") ?? accept(draft("session.slept", body, because(reason)));
+  },
+  wake: (state, { by, trigger, text }) => {
+    const told = { type: "input.received", from: "trigger", text: text ?? "" } as const;
+    const input = text === undefined ? [] : [inputDraft(told, state.standing.inbox.received + 1)];
+    return (
+      forbidden(state, "wake", "be woken") ??
+      accept(draft("session.woken", trigger === undefined ? { by } : { by, trigger }), ...input)
+    );
+  },
+  interrupt: (state, { reason, idle = false }, { digest }) => {
+    if (state.standing.turn === null) {
+      return refuse("refused", "there is no turn in progress to interrupt", "the session is idle already");
+    }
+    const ended = idle ? endTurn({ ...state, seq: state.seq + 1 }, digest, "interrupted") : [];
+    const goesOn =
+      idle && state.standing.status === "suspended" && !isForPerson(state)
+        ? [draft("session.activated", {})]
+        : [];
+    return (
+      forbidden(state, "interrupt", "be interrupted") ??
+      accept(draft("session.interrupted", {}, because(reason)), ...ended, ...goesOn)
+    );
+  },
+  close: (state, { outcome = "completed", reason, returned, handedOver }, { digest }) =>
+    forbidden(state, "close", "be closed") ??
+    accept(
+      ...endTurn(state, digest, "cancelled"),
+      ...handedOverDrafts(handedOver),
+      draft("session.closed", { outcome }, because(reason)),
+      ...returnedDrafts(returned),
+    ),
+  cancel: (state, { reason, returned }, { digest }) =>
+    forbidden(state, "cancel", "be cancelled") ??
+    accept(
+      ...endTurn(state, digest, "cancelled"),
+      draft("session.closed", { outcome: "cancelled" }, because(reason)),
+      ...returnedDrafts(returned),
+    ),
+  reopen: (state, { reason }) =>
+    forbidden(state, "reopen", "be reopened") ??
+    accept(draft("session.reopened", {}, because(reason)), ...stillForReview(state)),
+  archive: (state, { reason }) =>
+    forbidden(state, "archive", "be archived") ?? accept(draft("session.archived", {}, because(reason))),
+  /** The last thing that is written where it lived: nothing is allowed after it but to arrive. */
+  move: (state, { move, to, where, held }) => {
+    const { lease } = state.standing;
+    if (held && lease.held) {
+      return refuse(
+        "conflict",
+        `the session is run by ${lease.holder}`,
+        "wait until its lease is released or runs out",
+      );
+    }
+    return (
+      forbidden(state, "move", "be moved") ??
+      accept(draft("session.moved", present({ move, to }), where === undefined ? undefined : { to: where }))
+    );
+  },
+  /** Only by the move that brought it here, and only where that was to go. */
+  arrive: (state, { moved, workspace, where, untrusted = false }) => {
+    const refusal = forbidden(state, "arrive", "arrive");
+    if (refusal !== null) return refusal;
+    if (moved === null) {
+      return refuse("corrupt", "the session is moved, and no record says how", "run skein verify");
+    }
+    if (moved.to !== undefined && moved.to !== workspace) {
+      return refuse(
+        "refused",
+        `the session was moved to another store, whose workspace is ${moved.to}`,
+        "finish the move there, or fork the session here",
+      );
+    }
+    const content = where === undefined ? undefined : { from: where };
+    const body = { move: moved.move, ...(untrusted ? { untrusted } : {}) };
+    const isLive = mayIn(state.standing.movedFrom ?? "open", "write");
+    const review = untrusted && isLive ? [suspendForReview()] : [];
+    return accept(draft("session.arrived", body, content), ...review);
+  },
+  migrate: (state, { model, left }) => {
+    const from = state.standing.model ?? undefined;
+    if (from === model) return refuse("refused", `the session goes on with ${model} already`);
+    const content = left.length === 0 ? undefined : { left: [...left] };
+    return (
+      forbidden(state, "migrate", "be migrated") ??
+      accept(draft("session.migrated", present({ from, to: model }), content))
+    );
+  },
+  take: (state, { holder, leaseMs, ranOut }) => {
+    const { lease } = state.standing;
+    if (leaseMs < limit.leaseMsMin || leaseMs > limit.leaseMsMax) {
+      return refuse(
+        "invalid",
+        `a lease lasts from ${limit.leaseMsMin} to ${limit.leaseMsMax} ms, not ${leaseMs}`,
+      );
+    }
+    if (lease.held && !ranOut) {
+      return refuse(
+        "conflict",
+        `the session is run by ${lease.holder}`,
+        "wait until its lease is released or runs out",
+      );
+    }
+    return forbidden(state, "take", "be run") ?? accept(draft("lease.taken", { holder, leaseMs }));
+  },
+  release: (state, { epoch }) => {
+    const { lease } = state.standing;
+    if (!lease.held || lease.epoch !== epoch)
+      return refuse("fenced", `the lease of epoch ${epoch} is not held any more`);
+    return accept(draft("lease.released", { epoch }));
+  },
+};
+
+/** Whether it stands still until a person activates it, and nothing else they do lets it go on. */
+const isForPerson = ({ standing: { why, unreviewed } }: State): boolean =>
+  unreviewed || why?.by === "person" || why?.by === setBack;
+
+function openNow(command: CommandOf<"open">): Decision {
+  const { workspace, objective, name, agent, model, instructions, constraints, labels, from } = command;
+  const {
+    priority = 5,
+    expiresAfterIdleMs,
+    bind = [],
+    grant = [],
+    budget,
+    pin,
+    documents = [],
+    carried,
+    triggers = [],
+    told,
+  } = command;
+  if (Object.keys(labels ?? {}).length > limit.labelsMax) {
+    return refuse("invalid", `a session holds at most ${limit.labelsMax} labels`);
+  }
+  if (bind.length > limit.bindingsMax) return refuse("invalid", `at most ${limit.bindingsMax} bindings`);
+  if (grant.length > limit.permissionsMax)
+    return refuse("invalid", `at most ${limit.permissionsMax} permissions`);
+  if (triggers.length > limit.triggersMax) return refuse("invalid", `at most ${limit.triggersMax} triggers`);
+  const { parent, depth, closesWhenDone, got, sleeps, payer = parent?.session ?? "" } = command;
+  const limits = budget === undefined ? command.limits : amountsOf(budget);
+  const born = { parent, depth, closesWhenDone };
+  const body = present({ workspace, agent, model, priority, labels, from, expiresAfterIdleMs, ...born });
+  const content = present({ objective, name, instructions, constraints: constraints && [...constraints] });
+  return accept(
+    draft(
+      "session.opened",
+      { ...body, has: name === undefined ? ["objective"] : ["objective", "name"] },
+      content,
+    ),
+    ...(pin === undefined ? [] : [pinDraft(pin)]),
+    ...documents.map(loadedDraft),
+    ...carriedDrafts(carried),
+    ...bind.map((one) => boundDraft(one)),
+    ...grant.map((one) => grantDraft(one)),
+    ...(limits === undefined ? [] : [draft("budget.set", { limits })]),
+    ...gotDrafts(payer, got),
+    ...triggers.map(triggerDraft),
+    ...(sleeps === undefined ? [] : [draft("session.slept", { triggers: [...sleeps] })]),
+    ...toldDrafts(told),
+  );
+}
+
+const handedOverDrafts = (over: CommandOf<"close">["handedOver"]): readonly DraftEvent[] => [
+  ...(over?.triggers ?? []).map((name) => draft("trigger.removed", { name })),
+  ...(over?.limits === undefined ? [] : [draft("budget.set", { limits: over.limits })]),
+];
+
+export const pinDraft = ({ definition, ...body }: Pin): DraftEvent =>
+  draft("agent.pinned", body, { definition });
+
+const loadedDraft = ({ path, text, ...body }: Loaded): DraftEvent =>
+  draft("document.loaded", body, present({ path, text }));

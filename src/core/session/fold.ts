@@ -1,0 +1,98 @@
+/** Folds of a session: its life, its lease, where it lives and what it starts with. */
+import type { BodyOf } from "../catalog.ts";
+import type { sessionEvents } from "./events.ts";
+import { Keyed } from "../sorted-map.ts";
+import { type Folds, beginAnew, refOf, stand, think } from "../state-change.ts";
+import { imported, setBack } from "../state.ts";
+
+export const sessionFolds: Folds<keyof typeof sessionEvents> = {
+  "session.opened": (state, event) => {
+    const { body, at, seq } = event;
+    return stand(state, {
+      session: event.session,
+      workspace: body.workspace,
+      openedAt: at,
+      parent: body.parent ?? null,
+      depth: body.depth ?? 0,
+      closesWhenDone: body.closesWhenDone ?? false,
+      agent: body.agent === undefined ? null : { name: body.agent, version: 0, seq },
+      model: body.model ?? null,
+      priority: body.priority,
+      labels: Keyed.from(Object.entries(body.labels ?? {})),
+      objective: body.has.includes("objective") ? refOf(event) : null,
+      name: body.has.includes("name") ? refOf(event) : null,
+      expiresAfterIdleMs: body.expiresAfterIdleMs ?? null,
+      contextFrom: { turn: 0, at },
+    });
+  },
+  "session.renamed": (state, event) => stand(state, { name: refOf(event) }),
+  "session.labeled": (state, { body }) => {
+    let labels = state.standing.labels;
+    for (const key of body.remove ?? []) labels = labels.delete(key);
+    for (const [key, value] of Object.entries(body.set ?? {})) labels = labels.set(key, value);
+    return stand(state, { labels });
+  },
+  "session.prioritized": (state, { body }) => stand(state, { priority: body.priority }),
+  "session.activated": (state) => {
+    const { turn } = state.standing;
+    // Whoever activates it wants the model asked again, however often that was in vain before.
+    const anew = turn === null ? null : { ...turn, attempts: 0 };
+    const status = turn === null ? "open" : "running";
+    return stand(state, { status, turn: anew, why: null, sleep: null, unreviewed: false });
+  },
+  "session.suspended": (state, { body, seq }) =>
+    stand(state, {
+      status: "suspended",
+      why: { by: suspendedBy(body), seq },
+      unreviewed: state.standing.unreviewed || body.imported === true,
+    }),
+  "session.slept": (state, { body, seq }) =>
+    stand(state, {
+      status: state.standing.turn === null ? "sleeping" : state.standing.status,
+      sleep: { untilMs: body.untilMs ?? null, triggers: body.triggers ?? [] },
+      why: state.standing.turn === null ? { by: "sleep", seq } : state.standing.why,
+    }),
+  "session.woken": (state, { body, seq }) =>
+    stand(state, { status: "open", why: { by: body.by, seq }, sleep: null }),
+  "session.interrupted": (state) => {
+    const { turn } = state.standing;
+    return turn === null ? state : stand(state, { turn: { ...turn, interrupted: true } });
+  },
+  "session.closed": (state, { body, seq }) =>
+    stand(state, { status: "closed", why: { by: body.outcome, seq }, turn: null, sleep: null }),
+  "session.reopened": (state) => stand(state, { status: "open", why: null }),
+  "session.archived": (state, { seq }) => stand(state, { status: "archived", why: { by: "archive", seq } }),
+  "session.migrated": (state, { body }) => beginAnew(stand(state, { model: body.to })),
+  "session.moved": (state, { seq }) =>
+    stand(state, { status: "moved", movedFrom: state.standing.status, why: { by: "move", seq } }),
+  "session.arrived": (state, { body }) =>
+    stand(state, {
+      unreviewed: state.standing.unreviewed || body.untrusted === true,
+      status: state.standing.movedFrom ?? "open",
+      movedFrom: null,
+      why: null,
+      lease: { held: false },
+      workedTo: null,
+    }),
+  "lease.taken": (state, { body, seq, at }) =>
+    stand(state, {
+      lease: { held: true, holder: body.holder, epoch: seq, leaseMs: body.leaseMs },
+      // What passed since the last record of a holder that is gone was nobody's work.
+      workedTo: state.standing.turn === null ? null : at,
+    }),
+  "lease.released": (state) => stand(state, { lease: { held: false }, workedTo: null }),
+  "agent.pinned": (state, { body, seq }) =>
+    stand(state, { agent: { name: body.agent, version: body.version, seq } }),
+  "document.loaded": (state, event) =>
+    state.mind.documents.has(event.body.digest)
+      ? state
+      : think(state, {
+          documents: state.mind.documents.set(event.body.digest, { kind: event.body.kind, ...refOf(event) }),
+        }),
+};
+
+/** Older programs know no word for some of them; to those it is an error, or a person. */
+function suspendedBy({ by, tail, imported: isImported }: BodyOf<"session.suspended">): string {
+  if (tail !== undefined) return setBack;
+  return isImported === true ? imported : by;
+}

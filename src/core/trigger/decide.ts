@@ -1,0 +1,65 @@
+/** Decisions on triggers. */
+import { type Decision, type Decisions, accept, draft, forbidden, present, refuse } from "../decision.ts";
+import { unreviewed } from "../govern/review.ts";
+import { limit } from "../limit.ts";
+import { includes } from "../range.ts";
+import type { State, TriggerRef } from "../state.ts";
+import type { TriggerCommand } from "./commands.ts";
+import { triggerDraft } from "./drafts.ts";
+import { inputDraft } from "../turn/drafts.ts";
+
+export const triggerDecisions: Decisions<TriggerCommand["do"]> = {
+  trigger: (state, { do: _, ...setting }) => {
+    const { triggers } = state.standing;
+    if (!triggers.has(setting.name) && triggers.size >= limit.triggersMax)
+      return refuse("refused", `a session has at most ${limit.triggersMax} triggers`, "remove some first");
+    return forbidden(state, "write", "be given a trigger") ?? accept(triggerDraft(setting));
+  },
+  untrigger: (state, { name }) => {
+    if (!state.standing.triggers.has(name)) return refuse("not-found", `there is no trigger "${name}"`);
+    return forbidden(state, "write", "lose a trigger") ?? accept(draft("trigger.removed", { name }));
+  },
+  fire: (state, { name, setSeq, digest, was, dueMs, nextMs, count, last, detail, text }) => {
+    const trigger = current(state, name, setSeq);
+    if ("ok" in trigger) return trigger;
+    const isStale =
+      dueMs === undefined ? was !== undefined && was !== trigger.lastCause : trigger.nextMs !== dueMs;
+    if (isStale) return refuse("conflict", `trigger "${name}" has fired for this already`);
+    const refusal =
+      forbidden(state, "write", "be woken by a trigger") ?? unreviewed(state, "triggers do not fire");
+    if (refusal !== null) return refusal;
+    const { inbox, status, sleep } = state.standing;
+    // One that has not heard yet of the last firing is not told twice, unless every time counts. An
+    // occurrence that is like no other is always told.
+    const isLikeTheLast = was !== undefined || dueMs !== undefined;
+    const isTold = isLikeTheLast && trigger.missed !== "all" && includes(inbox.waiting, trigger.input);
+    const input = isTold ? undefined : inbox.received + 1;
+    const wakes =
+      status === "sleeping" &&
+      (sleep === null || sleep.triggers.length === 0 || sleep.triggers.includes(name));
+    // Fired by hand, it still fires at its time.
+    const next = dueMs === undefined ? (trigger.nextMs ?? undefined) : nextMs;
+    const body = present({ name, digest, dueMs, nextMs: next, count, input });
+    return accept(
+      draft("trigger.fired", body, detail === undefined ? undefined : { detail }),
+      ...(last === true ? [draft("trigger.removed", { name })] : []),
+      ...(wakes ? [draft("session.woken", { by: "trigger", trigger: name })] : []),
+      ...(input === undefined ? [] : [inputDraft({ type: "input.received", from: "trigger", text }, input)]),
+    );
+  },
+  skip: (state, { name, setSeq, dueMs, count, nextMs }) => {
+    const trigger = current(state, name, setSeq);
+    if ("ok" in trigger) return trigger;
+    if (trigger.nextMs !== dueMs) return refuse("conflict", `trigger "${name}" is past ${dueMs} already`);
+    return (
+      forbidden(state, "write", "pass over a time") ??
+      accept(draft("trigger.skipped", present({ name, dueMs, count, nextMs })))
+    );
+  },
+};
+
+function current(state: State, name: string, setSeq: number): TriggerRef | Decision {
+  const trigger = state.standing.triggers.get(name);
+  if (trigger?.seq === setSeq) return trigger;
+  return refuse("not-found", `there is no trigger "${name}" that was set at ${setSeq}`);
+}

@@ -1,0 +1,75 @@
+/** Events of triggers. */
+import { type Entry, bare, event } from "../catalog-entry.ts";
+import { Count, Json, Key, Millis, Seq, SessionRef, Sha256, WorkspaceRef } from "../schema.ts";
+import * as z from "zod";
+
+export const triggerKinds = [
+  "at",
+  "every",
+  "cron",
+  "file",
+  "git",
+  "webhook",
+  "message",
+  "query",
+  "session",
+  "resource",
+] as const;
+
+export type TriggerKind = (typeof triggerKinds)[number];
+
+export const triggerEvents = {
+  "trigger.set": event({
+    meaning: "Something wakes the session, or opens a new one, from now on.",
+    erased: "A trigger of this kind was set; what it watched is gone, so it fires no more.",
+    body: z.looseObject({
+      name: Key,
+      kind: z.enum(triggerKinds),
+      /** What becomes of times that pass while nobody is there: one firing for all, one each, or none. */
+      missed: z.enum(["once", "all", "skip"]).optional(),
+      /** When it fires next, for what goes by time. */
+      nextMs: Millis.optional(),
+      /** How what it watches was when it was set: it fires when that changes. */
+      digest: Sha256.optional(),
+      /** Of messages: only on this topic, only from this session. */
+      topic: Key.optional(),
+      from: SessionRef.optional(),
+    }),
+    content: z.looseObject({
+      spec: Json,
+      /** Of a template: what each session is opened with. */
+      open: Json.optional(),
+    }),
+  }),
+  "trigger.removed": bare(
+    "The trigger is gone.",
+    z.looseObject({
+      name: Key,
+      /** Of a template that moved: the workspace in which it is set from now on. */
+      to: WorkspaceRef.optional(),
+    }),
+  ),
+  "trigger.fired": event({
+    meaning: "The trigger fired for this cause, once.",
+    erased: "It fired for the cause with this digest; the details are gone.",
+    body: z.looseObject({
+      name: Key,
+      /** Of the cause; of what is watched, as it is now. */
+      digest: Sha256,
+      /** The time that it fired for, and the next one. */
+      dueMs: Millis.optional(),
+      nextMs: Millis.optional(),
+      /** How many causes came together in it; absent: one. */
+      count: Count.optional(),
+      /** The number of the input that tells of it. */
+      input: Seq.optional(),
+      /** The session that it opened. */
+      opened: SessionRef.optional(),
+    }),
+    content: z.looseObject({ detail: Json }).optional(),
+  }),
+  "trigger.skipped": bare(
+    "Times passed while nobody was there, and the trigger goes on with the next one.",
+    z.looseObject({ name: Key, dueMs: Millis, count: Count, nextMs: Millis.optional() }),
+  ),
+} satisfies Record<string, Entry>;

@@ -1,0 +1,33 @@
+/** Folds of triggers. */
+import { type Folds, refOf, stand } from "../state-change.ts";
+import type { triggerEvents } from "./events.ts";
+
+export const triggerFolds: Folds<keyof typeof triggerEvents> = {
+  "trigger.set": (state, event) => {
+    const {
+      name,
+      kind,
+      missed = "once",
+      nextMs = null,
+      digest = null,
+      topic = null,
+      from = null,
+    } = event.body;
+    const trigger = { kind, missed, nextMs, lastCause: digest, input: 0, topic, from, ...refOf(event) };
+    return stand(state, { triggers: state.standing.triggers.set(name, trigger) });
+  },
+  "trigger.removed": (state, { body }) =>
+    stand(state, { triggers: state.standing.triggers.delete(body.name) }),
+  "trigger.fired": (state, { body }) => {
+    const { name, digest: lastCause, nextMs = null, input } = body;
+    const trigger = state.standing.triggers.get(name);
+    if (trigger === undefined) return state;
+    const fired = { ...trigger, lastCause, nextMs, input: input ?? trigger.input };
+    return stand(state, { triggers: state.standing.triggers.set(name, fired) });
+  },
+  "trigger.skipped": (state, { body: { name, nextMs = null } }) => {
+    const trigger = state.standing.triggers.get(name);
+    if (trigger === undefined) return state;
+    return stand(state, { triggers: state.standing.triggers.set(name, { ...trigger, nextMs }) });
+  },
+};

@@ -1,0 +1,124 @@
+/** Commands on a turn: inputs, model calls, the context window. */
+import type { Returned } from "../budget/commands.ts";
+import type { Command } from "../command.ts";
+import type { ZoneCause } from "../context/zone.ts";
+import type { Block } from "../schema.ts";
+import type { Called } from "../tool/commands.ts";
+import type { Amounts } from "../state.ts";
+
+/** What may be appended from outside: an input, or a record of another program. */
+export type AppendRecord =
+  | {
+      readonly type: "input.received";
+      readonly text: string;
+      readonly from?: "user" | "trigger" | "system";
+      /** What it is about. */
+      readonly topic?: string;
+    }
+  | {
+      readonly type: "input.received";
+      readonly blocks: readonly Block[];
+      readonly from?: "user" | "trigger" | "system";
+      readonly mode?: "queue" | "steer";
+    }
+  | { readonly type: `x.${string}`; readonly body?: unknown; readonly content?: unknown };
+
+/** Inputs that are taken up: the position of each, and its number in the inbox. */
+export type Taken = readonly (readonly [seq: number, input: number])[];
+
+export interface Counted {
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly cachedInputTokens?: number;
+  readonly cacheWriteTokens?: number;
+  readonly reasoningTokens?: number;
+  readonly estimated?: boolean;
+}
+
+export interface Zoned {
+  readonly zone: "smart" | "strained" | "full";
+  readonly tokens: number;
+  readonly windowTokens: number;
+  /** The thresholds that put the context there, with what was measured for them. */
+  readonly by?: readonly ZoneCause[];
+  readonly turns?: number;
+  readonly ageMs?: number;
+}
+
+export type TurnCommand =
+  | {
+      readonly do: "begin";
+      readonly inputs: Taken;
+      /** What the model is offered from here on, if it is not what it was offered before. */
+      readonly tools?: { readonly digest: string; readonly definitions: readonly unknown[] };
+      /** For a session that names no model yet: the one it goes on with. */
+      readonly model?: string;
+    }
+  | {
+      readonly do: "request";
+      readonly model: string;
+      readonly renderer: number;
+      readonly context: string;
+      readonly parts: number;
+      readonly inputs: Taken;
+      readonly reserved: Amounts;
+      readonly estimatedTokens?: number;
+      readonly outputTokensMax: number;
+      readonly settings: unknown;
+      /** What is asked after the context: for a summary. */
+      readonly prompt?: string;
+      readonly nowMs: number;
+      /** A summary of the transcript up to this position is asked for; it is no step of a turn. */
+      readonly compactTo?: number;
+    }
+  | {
+      readonly do: "respond";
+      readonly model: string;
+      readonly finish: "stop" | "tool-calls" | "length" | "refusal" | "content-filter" | "other";
+      readonly usage: Counted;
+      readonly costNanoUsd: number | null;
+      readonly blocks: readonly Block[];
+      readonly calls: readonly Called[];
+      readonly sent?: string;
+      readonly ms?: number;
+      readonly zone?: Zoned;
+    }
+  | {
+      readonly do: "fail";
+      readonly model: string;
+      readonly error: string;
+      readonly retryable: boolean;
+      /** The request that came to nothing; by default the one in flight. */
+      readonly requestSeq?: number;
+      /** Null: the price is not known; without `usage`, the call was lost. */
+      readonly costNanoUsd: number | null;
+      readonly usage?: Counted;
+      /** The most that it may have used besides. Absent: nothing, or of a lost call all that was reserved. */
+      readonly unconfirmed?: Amounts;
+      readonly message?: string;
+      readonly partial?: string;
+    }
+  | {
+      readonly do: "end";
+      readonly outcome: "completed" | "interrupted" | "failed" | "refused" | "length";
+      /** If the session is closed with it. */
+      readonly returned?: Returned;
+    }
+  | {
+      readonly do: "compact";
+      readonly fromSeq: number;
+      readonly toSeq: number;
+      readonly strategy: "prune" | "summarize" | "extract";
+      readonly tokensBefore: number;
+      readonly tokensAfter: number;
+      readonly model?: string;
+      readonly usage?: Counted;
+      readonly costNanoUsd?: number | null;
+      readonly summary?: string;
+      readonly pruned?: readonly number[];
+      /** Items that were found in the range and are recorded with it. */
+      readonly items?: readonly Extract<Command, { readonly do: "record" }>[];
+      readonly zone?: Zoned;
+    }
+  /** `sent`: its inputs are messages of a person, and fire the triggers for messages. */
+  | { readonly do: "append"; readonly records: readonly AppendRecord[]; readonly sent?: true };

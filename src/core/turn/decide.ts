@@ -1,0 +1,281 @@
+/** Decisions on a turn: inputs, model calls, the context window. */
+import { itemDecisions } from "../item/decide.ts";
+import { returnedDrafts } from "../budget/decide.ts";
+import { isForeign } from "../catalog.ts";
+import type { CommandOf } from "../command.ts";
+import {
+  type Decide,
+  type Decision,
+  type Decisions,
+  type DraftEvent,
+  accept,
+  because,
+  draft,
+  forbidden,
+  present,
+  refuse,
+} from "../decision.ts";
+import { limit } from "../limit.ts";
+import { includes } from "../range.ts";
+import type { State } from "../state.ts";
+import { approval, callDrafts, toolsDraft } from "../tool/drafts.ts";
+import { triggersFor } from "../trigger/drafts.ts";
+import type { AppendRecord, TurnCommand, Zoned } from "./commands.ts";
+import {
+  type InputRecord,
+  causedBy,
+  endTurn,
+  inTurn,
+  inputDraft,
+  mayGo,
+  overBudget,
+  topicOf,
+  wall,
+} from "./drafts.ts";
+
+export const turnDecisions: Decisions<TurnCommand["do"]> = {
+  begin: (state, { inputs, tools, model }) => {
+    const refusal = forbidden(state, "begin", "begin a turn");
+    if (refusal !== null) return refusal;
+    const stop = overBudget(state, { turns: 1 });
+    if (stop !== null) return accept(...stop);
+    const bound = tools === undefined ? [] : [toolsDraft(tools)];
+    const turn = state.standing.lastTurn + 1;
+    const named = model === undefined ? [] : [draft("session.migrated", { to: model })];
+    return accept(...named, ...bound, draft("turn.started", { inputs: pairs(inputs) }, undefined, { turn }));
+  },
+  request: (state, command) => {
+    const { model, compactTo: toSeq, nowMs, settings, prompt, inputs, reserved, ...body } = command;
+    const refusal =
+      toSeq === undefined ? mayAsk(state) : forbidden(state, "compact", "be compacted by a model");
+    if (refusal !== null) return refusal;
+    if (state.standing.reserved !== null)
+      return refuse("conflict", "a model call is in flight", "it must be settled first");
+    const { turn, limits } = state.standing;
+    const attempt = toSeq === undefined ? (turn?.attempts ?? 0) + 1 : 1;
+    if (limits.nanoUsd !== undefined && reserved.nanoUsd === undefined)
+      return accept(...unpriced(state, model));
+    const step = toSeq === undefined && attempt === 1 ? { steps: 1 } : {};
+    const stop = overBudget(state, { ...reserved, ...step, ...wall(state, nowMs) });
+    if (stop !== null) return accept(...stop);
+    const { do: _, renderer, context, parts, estimatedTokens, outputTokensMax } = body;
+    const purpose = toSeq === undefined ? {} : { purpose: "compaction" as const, toSeq };
+    return accept(
+      draft(
+        "model.requested",
+        {
+          ...purpose,
+          ...present({
+            model,
+            renderer,
+            context,
+            parts,
+            estimatedTokens,
+            outputTokensMax,
+            attempt,
+            reserved,
+          }),
+          inputs: pairs(inputs),
+        },
+        present({ settings, prompt }),
+        inTurn(state),
+      ),
+    );
+  },
+  respond: (state, { model, finish, usage, costNanoUsd, blocks, calls, sent, ms, zone }) => {
+    const refusal = forbidden(state, "settle", "take a model's answer") ?? inFlight(state);
+    if (refusal !== null) return refusal;
+    const body = present({ model, finish, usage: { ...usage }, costNanoUsd, sent, ms });
+    const more = { ...inTurn(state), ...causedBy(state.standing.reserved?.seq) };
+    const responded = draft("model.responded", body, { blocks: [...blocks] }, more);
+    const called = callDrafts(state, calls, model);
+    const asked = called.flatMap(({ type, body: one }, place) =>
+      type === "tool.requested" && (one as { ask?: boolean }).ask === true ? [state.seq + 2 + place] : [],
+    );
+    const suspended = asked.length === 0 || state.standing.status === "suspended" ? [] : [approval(asked)];
+    return accept(responded, ...called, ...zoneDrafts(state, zone), ...suspended);
+  },
+  fail,
+  end: (state, { outcome, returned }, { digest }) => {
+    const refusal = forbidden(state, "settle", "end a turn");
+    if (refusal !== null) return refusal;
+    if (state.standing.turn === null) return refuse("refused", "there is no turn to end");
+    if (state.mind.calls.size > 0 && outcome === "completed")
+      return refuse("refused", `${state.mind.calls.size} calls have no outcome yet`, "settle them first");
+    const ended = endTurn(state, digest, outcome);
+    if (!isDone(state, outcome)) return accept(...ended, ...wakeAtOnce(state));
+    const closed = draft("session.closed", { outcome: outcome === "completed" ? "completed" : "failed" });
+    return accept(...ended, closed, ...returnedDrafts(returned));
+  },
+  compact: (state, command, facts) => {
+    const refusal = forbidden(state, "compact", "be compacted");
+    return refusal ?? compact(state, command, facts);
+  },
+  append: (state, { records, sent }, { digest }) => {
+    const refusal = forbidden(state, "write", "take input");
+    if (refusal !== null) return refusal;
+    if (records.length === 0) return refuse("invalid", "nothing to append", "give at least one record");
+    if (records.length > limit.appendRecordsMax) {
+      return refuse(
+        "invalid",
+        `${records.length} records; one append takes at most ${limit.appendRecordsMax}`,
+      );
+    }
+    const wrong = records.find((record) => record.type !== "input.received" && !isForeign(record.type));
+    if (wrong !== undefined) return refusedType(wrong.type);
+    const { session, inbox } = state.standing;
+    let input = inbox.received;
+    // What a person says is meant to be heard, also by one who sleeps.
+    const heard = records.some((record) => record.type === "input.received" && isFromUser(record));
+    const woken =
+      heard && state.standing.status === "sleeping" ? [draft("session.woken", { by: "person" })] : [];
+    const fired: DraftEvent[] = [];
+    const appended = records.map((record) => {
+      if (record.type !== "input.received") return foreignDraft(record);
+      const received = inputDraft(record, ++input);
+      const names = sent === true ? triggersFor(state, { from: null, topic: topicOf(record) }) : [];
+      const cause = digest("", `input ${input} of ${session}`);
+      fired.push(...names.map((name) => draft("trigger.fired", { name, digest: cause, input })));
+      return received;
+    });
+    return accept(...appended, ...fired, ...woken);
+  },
+};
+
+const pairs = (taken: readonly (readonly [number, number])[]): [number, number][] =>
+  taken.map(([seq, input]) => [seq, input]);
+
+function mayAsk(state: State): Decision | null {
+  const refusal = mayGo(state, "ask a model");
+  if (refusal !== null || state.mind.calls.size === 0) return refusal;
+  return refuse("refused", `${state.mind.calls.size} calls have no outcome yet`, "settle them first");
+}
+
+const inFlight = (state: State): Decision | null =>
+  state.standing.reserved === null ? refuse("refused", "no model call is in flight") : null;
+
+const unpriced = (state: State, model: string): readonly DraftEvent[] => [
+  draft(
+    "session.suspended",
+    { by: "budget" },
+    because(`the price of ${model} is not known, so that the budget for money cannot be kept`),
+    inTurn(state),
+  ),
+];
+
+function zoneDrafts(state: State, zone: Zoned | undefined): readonly DraftEvent[] {
+  if (zone === undefined || zone.zone === state.standing.zone) return [];
+  const { by = [], turns, ageMs, ...body } = zone;
+  const cause = by.length === 0 ? {} : present({ by: [...by], turns, ageMs });
+  return [draft("zone.crossed", { ...body, ...cause }, undefined, inTurn(state))];
+}
+
+/**
+ * Whether a session that was opened to be done once is done with the end of this turn: it is not one that a
+ * person broke off, and it waits for nothing.
+ */
+function isDone({ standing }: State, outcome: string): boolean {
+  const { closesWhenDone, status, sleep, inbox, requests, triggers } = standing;
+  if (!closesWhenDone || outcome === "interrupted" || status !== "running") return false;
+  if (sleep !== null || inbox.waiting.length > 0 || requests.size > 0) return false;
+  return [...triggers.values()].every(
+    ({ kind, lastCause, nextMs }) =>
+      (kind === "session" && lastCause !== null) || (kind === "at" && nextMs === null),
+  );
+}
+
+/** One who went to sleep in this turn, while something came in that would have woken it. */
+function wakeAtOnce({ standing }: State): readonly DraftEvent[] {
+  const { status, sleep, inbox } = standing;
+  if (status !== "running" || sleep === null || inbox.waiting.length === 0) return [];
+  if (sleep.triggers.length === 0) return [draft("session.woken", { by: "message" })];
+  // What it waits for has fired already, and the input that tells of it was not taken up.
+  const trigger = sleep.triggers.find((name) =>
+    includes(inbox.waiting, standing.triggers.get(name)?.input ?? 0),
+  );
+  if (trigger === undefined) return [];
+  const by = standing.triggers.get(trigger)?.kind === "message" ? "message" : "trigger";
+  return [draft("session.woken", { by, trigger })];
+}
+
+/**
+ * A call came to nothing. What it cost is counted whatever became of the session meanwhile: also when its
+ * turn was ended over the runner's head, and the call was given up as lost.
+ */
+function fail(state: State, command: CommandOf<"fail">): Decision {
+  const refusal = forbidden(state, "describe", "take a model's failure");
+  if (refusal !== null) return refusal;
+  const { model, error, retryable, costNanoUsd, usage, message, partial, requestSeq } = command;
+  const { reserved, lost } = state.standing;
+  const inFlight = reserved !== null && (requestSeq ?? reserved.seq) === reserved.seq;
+  const isLate = !inFlight && lost !== null && lost.seq === requestSeq && usage !== undefined;
+  if (!inFlight && !isLate) return refuse("refused", "no model call is in flight");
+  const isLost = costNanoUsd === null && usage === undefined;
+  const unknown = usage !== undefined && costNanoUsd === null ? { tokens: 0 } : undefined;
+  const unconfirmed = command.unconfirmed ?? (isLost ? reserved?.amounts : unknown);
+  const body = present({
+    model,
+    error,
+    retryable: isLate ? false : retryable,
+    usage: usage && { ...usage },
+    costNanoUsd,
+    unconfirmed: unconfirmed && { ...unconfirmed },
+    released: isLate ? { ...lost.amounts } : undefined,
+    partialChars: partial?.length,
+  });
+  const content =
+    message === undefined && partial === undefined
+      ? undefined
+      : { message: message ?? "", ...present({ partial }) };
+  return accept(
+    draft("model.failed", body, content, { ...inTurn(state), ...causedBy(requestSeq ?? reserved?.seq) }),
+  );
+}
+
+function compact(
+  state: State,
+  command: CommandOf<"compact">,
+  facts: Parameters<Decide<"record">>[2],
+): Decision {
+  const { fromSeq, toSeq, strategy, model, usage, costNanoUsd, tokensBefore, tokensAfter } = command;
+  const { summary, pruned, items = [], zone } = command;
+  if (fromSeq < 1 || fromSeq > toSeq || toSeq > state.mind.toSeq)
+    return refuse("invalid", `there is no transcript from ${fromSeq} to ${toSeq} to compact`);
+  const open = [...state.mind.calls.values()].find(({ seq }) => seq <= toSeq);
+  if (open !== undefined)
+    return refuse("refused", `the call of ${open.tool} at ${open.seq} has no outcome yet`, "compact less");
+  const recorded: DraftEvent[] = [];
+  for (const item of items) {
+    const decision = itemDecisions.record(state, item, facts);
+    if (!decision.ok) return decision;
+    recorded.push(...decision.drafts);
+  }
+  const body = present({ fromSeq, toSeq, strategy, model, usage: usage && { ...usage }, costNanoUsd });
+  const found: [number, number][] =
+    recorded.length === 0 ? [] : [[state.seq + 1, state.seq + recorded.length]];
+  const counts = { tokensBefore, tokensAfter, ...(found.length === 0 ? {} : { items: found }) };
+  const content =
+    summary === undefined && pruned === undefined
+      ? undefined
+      : present({ summary, pruned: pruned && [...pruned] });
+  const more = { ...inTurn(state), ...causedBy(state.standing.reserved?.seq) };
+  return accept(
+    ...recorded,
+    draft("transcript.compacted", { ...body, ...counts }, content, more),
+    ...zoneDrafts(state, zone),
+  );
+}
+
+function refusedType(type: string): Decision {
+  return refuse(
+    "invalid",
+    `"${type}" cannot be appended from outside`,
+    'only "input.received" and foreign types "x.name"',
+  );
+}
+
+const isFromUser = ({ from }: { readonly from?: unknown }): boolean => from === undefined || from === "user";
+
+function foreignDraft({ type, body = {}, content }: Exclude<AppendRecord, InputRecord>): DraftEvent {
+  return content === undefined ? { type, body } : { type, body, content };
+}

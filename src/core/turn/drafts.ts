@@ -1,0 +1,90 @@
+/** Records and refusals of a turn that the decisions of several slices share. */
+import { budgetReason, budgetShort, workMs } from "../budget/budget.ts";
+import type { Digest } from "../chain.ts";
+import { type Decision, type DraftEvent, because, draft, forbidden, present, refuse } from "../decision.ts";
+import { Keyed } from "../sorted-map.ts";
+import { type State, mindForm, mindHash, type Amounts } from "../state.ts";
+import type { AppendRecord } from "./commands.ts";
+
+export type InputRecord = Extract<AppendRecord, { readonly type: "input.received" }>;
+
+export function inputDraft(record: InputRecord, input: number): DraftEvent {
+  const blocks = "blocks" in record ? [...record.blocks] : [{ type: "text" as const, text: record.text }];
+  const mode = "mode" in record ? record.mode : undefined;
+  const from = record.from === undefined || record.from === "user" ? undefined : { from: record.from };
+  const topic = present({ topic: topicOf(record) });
+  return draft("input.received", { input, ...from, ...(mode && { mode }), ...topic }, { blocks });
+}
+
+export const topicOf = (record: InputRecord): string | undefined =>
+  "topic" in record ? record.topic : undefined;
+
+/** The first input of a session that another one makes. */
+export const toldDrafts = (told: string | undefined): readonly DraftEvent[] =>
+  told === undefined ? [] : [inputDraft({ type: "input.received", from: "trigger", text: told }, 1)];
+
+export const inTurn = ({ standing }: State): { turn?: number } =>
+  standing.turn === null ? {} : { turn: standing.turn.number };
+
+export const causedBy = (seq: number | undefined): { cause?: number } =>
+  seq === undefined ? {} : { cause: seq };
+
+/** Time at work that is not counted yet; to go on takes a moment at least. */
+export const wall = (state: State, nowMs: number): Amounts =>
+  state.standing.turn === null ? {} : { wallMs: Math.max(1, workMs(state, nowMs)) };
+
+export function mayGo(state: State, verb: string): Decision | null {
+  const refusal = forbidden(state, "go", verb);
+  if (refusal !== null) return refusal;
+  const { turn } = state.standing;
+  if (turn === null) return refuse("refused", "there is no turn in progress", "begin one first");
+  return turn.interrupted ? refuse("refused", "the turn is interrupted", "end it") : null;
+}
+
+/** The records that suspend a session because of a limit; null when there is room. */
+export function overBudget(state: State, wanted: Amounts): readonly DraftEvent[] | null {
+  const short = budgetShort(state, wanted);
+  if (short === null) return null;
+  const { resource, limit: most, used } = short;
+  return [
+    draft("budget.reached", { resource, limit: most, used }, undefined, inTurn(state)),
+    draft(
+      "session.suspended",
+      { by: "budget", on: [state.seq + 1] },
+      because(budgetReason(resource, most, used)),
+      inTurn(state),
+    ),
+  ];
+}
+
+/**
+ * A model call in flight when its turn is ended from outside. All that was reserved stays unconfirmed until
+ * its runner, if it still lives, says what the call cost.
+ */
+function writeOff({ standing: { reserved, turn } }: State): readonly DraftEvent[] {
+  if (reserved === null || turn === null) return [];
+  const { model, seq: cause, amounts: unconfirmed } = reserved;
+  const body = { model, error: "interrupted", retryable: false, costNanoUsd: null, unconfirmed };
+  return [draft("model.failed", body, undefined, { turn: turn.number, cause })];
+}
+
+/**
+ * Ends a turn. Calls that nobody will go on with are settled: `unknown` if they had started, since their
+ * effect may have happened, unless they only read; the others are `skipped`.
+ */
+export function endTurn(
+  state: State,
+  digest: Digest,
+  outcome: "completed" | "interrupted" | "cancelled" | "failed" | "refused" | "length",
+): readonly DraftEvent[] {
+  const { turn } = state.standing;
+  if (turn === null) return [];
+  const settled = [...state.mind.calls.entries()].map(([call, { phase, effect, seq }]) => {
+    const status = phase === "started" && effect !== "read" ? "unknown" : "skipped";
+    return draft("tool.settled", { call, status }, undefined, { turn: turn.number, cause: seq });
+  });
+  const toSeq = settled.length === 0 ? state.mind.toSeq : state.seq + settled.length;
+  const hash = mindHash(digest, { ...state.mind, calls: Keyed.empty(), toSeq });
+  const body = { outcome, steps: turn.steps, mindForm, mindHash: hash };
+  return [...settled, ...writeOff(state), draft("turn.ended", body, undefined, { turn: turn.number })];
+}

@@ -1,0 +1,99 @@
+/** Folds of a turn: inputs, model calls, the context window. */
+import { loseOpenCall, settleCall } from "../budget/fold.ts";
+import * as range from "../range.ts";
+import { Keyed } from "../sorted-map.ts";
+import { type Folds, beginAnew, heard, refOf, stand, think, worked } from "../state-change.ts";
+import type { Inbox, ItemRef, Overlay } from "../state.ts";
+import type { turnEvents } from "./events.ts";
+
+export const turnFolds: Folds<keyof typeof turnEvents> = {
+  "turn.started": (state, { body, seq, at }) => {
+    const { used, inbox } = state.standing;
+    const lastTurn = state.standing.lastTurn + 1;
+    const begun = {
+      startedSeq: seq,
+      steps: 0,
+      attempts: 0,
+      answered: null,
+      interrupted: false,
+    };
+    const next = stand(state, {
+      status: "running",
+      why: null,
+      turn: { number: lastTurn, ...begun },
+      lastTurn,
+      workedTo: at,
+      used: { ...used, turns: used.turns + 1 },
+      inbox: takeUp(inbox, body.inputs),
+    });
+    return heard(think(next, { firstTurnSeq: state.mind.firstTurnSeq || seq }), seq);
+  },
+  "turn.ended": (state, { body, at }) => {
+    const { sleep, status } = state.standing;
+    const idle = sleep === null ? "open" : "sleeping";
+    // A turn may end while the session is suspended or already closed; then that status stands.
+    const next = stand(state, {
+      turn: null,
+      status: status === "running" ? idle : status,
+    });
+    // Others may end it too, long after a crash: then only what its holder still writes was work.
+    const byOthers = body.outcome === "interrupted" || body.outcome === "cancelled";
+    return byOthers ? next : stand(worked(next, at), { workedTo: null });
+  },
+  "input.received": (state, { seq, body }) =>
+    stand(state, { inbox: receive(state.standing.inbox, { seq, input: body.input }) }),
+  "model.requested": (state, { body, seq }) => {
+    const settled = loseOpenCall(state);
+    const { turn, inbox, used } = settled.standing;
+    const reserved = { seq, model: body.model, amounts: body.reserved };
+    if (body.purpose === "compaction") return stand(settled, { reserved });
+    const first = body.attempt <= 1 ? 1 : 0;
+    const next = stand(settled, {
+      used: { ...used, steps: used.steps + first },
+      reserved,
+      renderer: body.renderer,
+      inbox: takeUp(inbox, body.inputs),
+      turn:
+        turn === null ? null : { ...turn, steps: turn.steps + first, attempts: body.attempt, answered: null },
+    });
+    return heard(next, seq);
+  },
+  "model.responded": (state, { body, seq }) => {
+    const { turn } = state.standing;
+    const next = stand(settleCall(state, "model.responded", body), {
+      turn: turn === null ? null : { ...turn, attempts: 0, answered: { finish: body.finish, calls: 0 } },
+    });
+    return heard(next, seq);
+  },
+  "model.failed": (state, { body }) => settleCall(state, "model.failed", body),
+  "zone.crossed": (state, { body }) => stand(state, { zone: body.zone }),
+  "transcript.compacted": (state, event) => {
+    const { fromSeq, toSeq, strategy } = event.body;
+    const items = strategy === "prune" ? Keyed.empty<ItemRef>() : state.mind.items;
+    const overlay: Overlay = { fromSeq, toSeq, strategy, items, ...refOf(event) };
+    // An overlay inside a newer one can never be seen again; without it the list follows the window.
+    const kept = state.mind.overlays.filter((old) => old.fromSeq < fromSeq || old.toSeq > toSeq);
+    const contextFrom = { turn: state.standing.lastTurn, at: event.at };
+    const next = stand(think(state, { overlays: [...kept, overlay] }), { contextFrom });
+    return settleCall(beginAnew(next), "transcript.compacted", event.body);
+  },
+};
+
+/** An input with this number waits from now on. */
+export const receive = (
+  inbox: Inbox,
+  { seq, input }: { readonly seq: number; readonly input: number },
+): Inbox => ({
+  waiting: range.add(inbox.waiting, [input, input]),
+  received: Math.max(inbox.received, input),
+  fromSeq: inbox.fromSeq === 0 ? seq : inbox.fromSeq,
+});
+
+function takeUp(inbox: Inbox, taken: readonly (readonly [seq: number, input: number])[]): Inbox {
+  if (taken.length === 0) return inbox;
+  const waiting = taken.reduce<range.Ranges>(
+    (left, [, input]) => range.remove(left, [input, input]),
+    inbox.waiting,
+  );
+  return { ...inbox, waiting, fromSeq: waiting.length === 0 ? 0 : inbox.fromSeq };
+}

@@ -1,0 +1,176 @@
+/**
+ * Events of the workspace's own log: agents, memory, policies, approvals, tokens, webhooks, lists of heads.
+ */
+import { type Entry, bare, event } from "../catalog-entry.ts";
+import { ItemKind } from "../item/events.ts";
+import {
+  AgentName,
+  Count,
+  Json,
+  Key,
+  LabelKey,
+  LabelValue,
+  MayReason,
+  Millis,
+  Position,
+  Reason,
+  Seq,
+  SessionRef,
+  Sha256,
+  ToolName,
+  Word,
+} from "../schema.ts";
+import * as z from "zod";
+
+const TokenRef = z.string().regex(/^tok_[0-9a-z]{26}$/);
+
+const PrincipalRef = z.string().regex(/^prn_[0-9a-z]{26}$/);
+
+/** A position of the feed, as the store gave it. */
+const Place = z.string().max(500);
+
+const Encoded = z.string().regex(/^[A-Za-z0-9_-]{1,128}$/);
+
+export const workspaceEvents = {
+  "agent.defined": event({
+    meaning: "An agent has a new version.",
+    erased: "The version existed; its text is gone, so no new session can pin it.",
+    body: z.looseObject({ agent: AgentName, version: Count, digest: Sha256 }),
+    content: z.looseObject({ definition: Json }),
+  }),
+  "memory.promoted": event({
+    meaning: "An item is remembered for later sessions.",
+    erased: "Something was remembered under this key; it is carried no more.",
+    body: z.looseObject({
+      scope: Word,
+      owner: Key.optional(),
+      kind: ItemKind,
+      key: Key,
+      origin: Position.optional(),
+      /** Who saw to it: a rule of the agent, a tool that the model called, or a person. */
+      by: z.enum(["rule", "tool", "person"]).optional(),
+    }),
+    content: z.looseObject({ value: Json, because: z.string().optional() }),
+  }),
+  "memory.forgotten": event({
+    meaning: "What was remembered under this key is carried no more.",
+    erased: "It was forgotten; the reason is gone.",
+    body: z.looseObject({
+      scope: Word,
+      owner: Key.optional(),
+      kind: ItemKind,
+      key: Key,
+      by: z.enum(["rule", "tool", "person"]).optional(),
+    }),
+    content: MayReason,
+  }),
+  "policy.set": event({
+    meaning: "A policy of the workspace holds from now on.",
+    erased: "There was a policy of this name; it holds no more.",
+    body: z.looseObject({
+      name: Key,
+      /** It holds no more. */
+      removed: z.boolean().optional(),
+    }),
+    content: z.looseObject({ policy: Json }).optional(),
+  }),
+  "approval.saved": event({
+    meaning: "This exact command is allowed in every session, where a rule would ask about it.",
+    erased: "A command was allowed under this name; it is asked about again.",
+    body: z.looseObject({ name: Key, tool: ToolName }),
+    content: z.looseObject({
+      /** The exact text, where it runs, and the binding it runs by. */
+      command: z.looseObject({ text: z.string(), directory: z.string(), binding: Json }),
+    }),
+  }),
+  "approval.revoked": bare("The command is asked about again.", z.looseObject({ name: Key })),
+  "session.deleted": event({
+    meaning: "A session was deleted; its last position and hash remain as a witness.",
+    erased: "It was deleted; the reason is gone.",
+    body: z.looseObject({ session: SessionRef, headSeq: Count, headHash: Sha256 }),
+    content: MayReason,
+  }),
+  "token.issued": event({
+    meaning: "Whoever has this token may do what its scopes say, and is known by its principal.",
+    erased: "The token holds; what it was called is gone.",
+    body: z.looseObject({
+      id: TokenRef,
+      /** SHA-256 of the secret's text. The secret itself is nowhere. */
+      hash: Sha256,
+      /** A scope that a program does not know allows nothing there. */
+      scopes: z.array(Word).min(1).max(20),
+      principal: PrincipalRef,
+      /** From this moment on it holds no more. Absent: until it is revoked. */
+      expiresAt: Millis.optional(),
+    }),
+    content: z.looseObject({ name: Key }).optional(),
+  }),
+  "token.revoked": event({
+    meaning: "The token holds no more.",
+    erased: "It was revoked; the reason is gone.",
+    body: z.looseObject({ id: TokenRef }),
+    content: MayReason,
+  }),
+  "hook.set": event({
+    meaning: "From this position of the feed on, an address is told of these events.",
+    erased: "There was a hook of this name; where it told is gone, so it tells nobody.",
+    body: z.looseObject({
+      name: Key,
+      /** Types of events, or the beginning of some: `turn.*`, or `*`. */
+      events: z
+        .array(z.string().regex(/^(\*|[a-z][a-z0-9._-]{0,60}(\.\*)?)$/))
+        .min(1)
+        .max(50),
+      from: Place,
+      session: SessionRef.optional(),
+      agent: AgentName.optional(),
+      labels: z.record(LabelKey, LabelValue).optional(),
+      /** The name of the variable that holds what deliveries are signed with; never its value. */
+      signedBy: z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/),
+    }),
+    content: z.looseObject({ url: z.string() }),
+  }),
+  "hook.removed": event({
+    meaning: "The address is told no more.",
+    erased: "It was removed; the reason is gone.",
+    body: z.looseObject({ name: Key }),
+    content: MayReason,
+  }),
+  "hook.delivered": bare(
+    "Everything up to this position of the feed was told, or given up.",
+    z.looseObject({ name: Key, setSeq: Seq, to: Place, count: Count }),
+  ),
+  "hook.abandoned": bare(
+    "An event could not be told within a day, and was given up.",
+    z.looseObject({ name: Key, setSeq: Seq, log: z.string().max(64), seq: Seq, attempts: Count }),
+  ),
+  "heads.listed": event({
+    meaning: "The heads of the logs that changed since the last list, or of all logs, were listed.",
+    erased: "That many heads were listed under this root; which ones is gone.",
+    body: z.looseObject({
+      count: Count,
+      /** A list of all logs begins here: those before need not be read. */
+      full: z.boolean().optional(),
+      /** The Merkle root of this list. */
+      merkle: Sha256,
+      /** The root of the list before, and the one that this list has by it. */
+      before: Sha256,
+      root: Sha256,
+      /** Absent where the process that made it had no key. */
+      publicKey: Encoded.optional(),
+      signature: Encoded.optional(),
+    }),
+    content: z.looseObject({ heads: z.array(z.tuple([z.string(), Seq, Sha256])) }),
+  }),
+  "heads.accepted": event({
+    meaning: "A person accepted the logs as they are now, though lists or an anchor name records beyond.",
+    erased: "It was accepted; the reason is gone.",
+    body: z.looseObject({
+      /** Logs that were shorter than listed, other, or gone. */
+      count: Count,
+      /** The anchor that the workspace's own log no longer reaches. */
+      anchor: z.looseObject({ seq: Seq, hash: Sha256 }).optional(),
+    }),
+    content: z.looseObject({ reason: Reason }),
+  }),
+} satisfies Record<string, Entry>;

@@ -1,0 +1,181 @@
+/** The catalogue: every event of the design and no other, each with a schema that takes its sample. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { z } from "zod";
+import {
+  describeCatalog,
+  entryOf,
+  eventTypes,
+  isForeign,
+  sessionCatalog,
+  workspaceCatalog,
+} from "../../src/core/catalog.ts";
+import { checkJson } from "../../src/core/text/json.ts";
+import { limit } from "../../src/core/limit.ts";
+import { samples } from "./samples.ts";
+
+/** DESIGN.md, section 5, as it stands there. */
+const design = {
+  session:
+    "opened renamed labeled prioritized activated suspended " +
+    "slept woken interrupted closed reopened archived " +
+    "forked rewound merged migrated moved arrived",
+  others:
+    "lease.taken lease.released agent.pinned " +
+    "document.loaded memory.carried resource.bound resource.unbound " +
+    "resource.changed tools.bound permission.set contract.declared turn.started turn.ended input.received " +
+    "model.requested model.responded model.failed zone.crossed tool.requested tool.approved tool.denied " +
+    "tool.started tool.settled item.recorded " +
+    "item.retracted scratch.set transcript.compacted checkpoint.saved " +
+    "handoff.written message.sent message.delivered message.received " +
+    "message.refused trigger.set trigger.removed trigger.fired trigger.skipped " +
+    "budget.set budget.allotted budget.reached content.erased hold.set hold.lifted score.recorded",
+  workspace:
+    "agent.defined memory.promoted memory.forgotten policy.set session.deleted " +
+    "token.issued token.revoked hook.set hook.removed hook.delivered hook.abandoned " +
+    "heads.listed heads.accepted approval.saved approval.revoked",
+};
+const sessionTypes = [
+  ...design.session.split(" ").map((name) => `session.${name}`),
+  ...design.others.split(" "),
+];
+const workspaceTypes = design.workspace.split(" ");
+
+test("every event of the design is in the catalogue, and no other", () => {
+  assert.deepEqual(Object.keys(sessionCatalog).toSorted(), sessionTypes.toSorted());
+  assert.deepEqual(Object.keys(workspaceCatalog).toSorted(), workspaceTypes.toSorted());
+  assert.deepEqual([...eventTypes].toSorted(), [...sessionTypes, ...workspaceTypes].toSorted());
+  assert.deepEqual(Object.keys(samples).toSorted(), [...eventTypes].toSorted());
+});
+
+test("every schema takes its sample, keeps all of it, and fits a body of 4 KiB", () => {
+  for (const type of eventTypes) {
+    const entry = entryOf(type)!;
+    const { body, content } = samples[type];
+    assert.deepEqual(entry.body.parse(body), body, type);
+    assert.deepEqual(entry.content.parse(content), content, type);
+    assert.equal(
+      content !== undefined,
+      !(entry.content instanceof z.ZodUndefined),
+      `${type}: a sample says it all`,
+    );
+    checkJson(type, { body, content });
+    assert.ok(Buffer.byteLength(JSON.stringify(body)) <= limit.bodyBytesMax, type);
+  }
+});
+
+test("every entry says what it means, what is left when erased, and has a version", () => {
+  for (const type of eventTypes) {
+    const { v, meaning, erased } = entryOf(type)!;
+    // Version 2 says that a shell is sandboxed; every other binding is still written as version 1.
+    assert.equal(v, type === "resource.bound" ? 2 : 1, type);
+    for (const line of [meaning, erased]) assert.match(line, /^[A-Z][^\n]*\.$/, type);
+  }
+});
+
+test("a body without its required fields, or with one of the wrong kind, is refused", () => {
+  for (const type of eventTypes) {
+    const { body: schema } = entryOf(type)!;
+    const sample: Record<string, unknown> = { ...samples[type].body };
+    assert.equal(schema.safeParse("text").success, false, type);
+    for (const name of Object.keys(sample)) {
+      const wrong = { ...sample, [name]: Number.NaN };
+      assert.equal(schema.safeParse(wrong).success, false, `${type}.${name}`);
+      const { [name]: _, ...rest } = sample;
+      const optional = schema.safeParse(rest).success;
+      assert.equal(optional, optionalFields.has(`${type}.${name}`), `${type}.${name} optional: ${optional}`);
+    }
+  }
+});
+
+/** Spelled out, so that a field that becomes required or optional is a change somebody sees. */
+const optionalFields = new Set(
+  [
+    "session.opened: agent model labels parent from expiresAfterIdleMs",
+    "session.labeled: set remove",
+    "session.suspended: on",
+    "session.slept: untilMs triggers",
+    "session.woken: trigger",
+    "session.merged: base",
+    "session.migrated: from",
+    "memory.carried: tokens",
+    "input.received: from mode topic",
+    "tools.bound: count tools",
+    "model.requested: estimatedTokens outputTokensMax purpose toSeq",
+    "model.responded: sent ms",
+    "model.failed: usage",
+    "tool.requested: ask model",
+    "tool.settled: ms late",
+    "item.recorded: status origin",
+    "scratch.set: removed",
+    "transcript.compacted: model usage costNanoUsd items",
+    "handoff.written: toSeq tokens model usage costNanoUsd",
+    "message.sent: topic replyTo deadlineMs away",
+    "message.received: topic replyTo deadlineMs",
+    "trigger.set: missed nextMs digest topic from",
+    "trigger.fired: dueMs nextMs count input opened",
+    "trigger.skipped: nextMs",
+    "score.recorded: seq",
+    "memory.promoted: owner origin by",
+    "memory.forgotten: owner by",
+    "policy.set: removed",
+    "token.issued: expiresAt",
+    "hook.set: session agent labels",
+    "heads.listed: full publicKey signature",
+    "heads.accepted: anchor",
+  ].flatMap((line) => {
+    const [type = "", names = ""] = line.split(": ");
+    return names.split(" ").map((name) => `${type}.${name}`);
+  }),
+);
+
+test("a step that takes up as many inputs as it may still fits a body, in a very long session", () => {
+  const digits = 999_999_999;
+  const amounts = Object.fromEntries(
+    Object.keys(samples["budget.set"].body.limits).map((name) => [name, Number.MAX_SAFE_INTEGER]),
+  );
+  const body = {
+    ...samples["model.requested"].body,
+    model: `${"p".repeat(64)}/${"m".repeat(128)}`,
+    inputs: Array.from({ length: limit.takenMax }, () => [digits, digits]),
+    reserved: amounts,
+  };
+  assert.equal(entryOf("model.requested")?.body.safeParse(body).success, true);
+  assert.ok(Buffer.byteLength(JSON.stringify(body)) <= limit.bodyBytesMax);
+  const more = { ...body, inputs: [...body.inputs, [1, 1]] };
+  assert.equal(entryOf("model.requested")?.body.safeParse(more).success, false);
+});
+
+test("fields of a newer program pass through a body and a content untouched", () => {
+  for (const type of eventTypes) {
+    const { body, content } = entryOf(type)!;
+    const more = { ...samples[type].body, fromTheFuture: { deep: [1] } };
+    assert.deepEqual(body.parse(more), more, type);
+    if (samples[type].content === undefined) continue;
+    const said = { ...(samples[type].content as object), fromTheFuture: "x" };
+    assert.deepEqual(content.parse(said), said, type);
+  }
+});
+
+test("no type of the catalogue is foreign, and foreign ones are lower case behind x.", () => {
+  for (const type of eventTypes) assert.equal(isForeign(type), false);
+  for (const type of ["x.a", "x.my-tool.ran_2", `x.${"a".repeat(61)}`])
+    assert.equal(isForeign(type), true, type);
+  const wrong = [
+    "x.",
+    "x.A",
+    "x..a",
+    "y.a",
+    "x.a b",
+    "x.ä",
+    "x.a\n",
+    `x.${"a".repeat(62)}`,
+    "input.received",
+  ];
+  for (const type of wrong) assert.equal(isForeign(type), false, type);
+});
+
+test("the page for people names every event once", () => {
+  const page = describeCatalog();
+  for (const type of eventTypes) assert.equal(page.split(`### ${type}\n`).length, 2, type);
+});

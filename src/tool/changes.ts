@@ -7,6 +7,7 @@ import { lstat, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { databaseOf } from "./live-database.ts";
 import type { ToolWorld } from "./port.ts";
+import type { Reserved } from "./reserved.ts";
 
 const changeLimit = {
   /** Entries of one look. A tree with more is too large to tell. */
@@ -31,10 +32,12 @@ export type Changes =
 export async function watchChanges(
   world: Pick<ToolWorld, "now" | "hashBytes">,
   directory: string,
+  isReserved: Reserved,
 ): Promise<() => Promise<Changes>> {
-  const before = await look(world, directory, undefined);
+  const where = { directory, isReserved };
+  const before = await look(world, where, undefined);
   return async () => {
-    const after = before && (await look(world, directory, before));
+    const after = before && (await look(world, where, before));
     if (before === undefined || after === undefined) {
       return {
         changed: null,
@@ -52,7 +55,7 @@ export async function watchChanges(
 
 async function look(
   world: Pick<ToolWorld, "now" | "hashBytes">,
-  directory: string,
+  { directory, isReserved }: { readonly directory: string; readonly isReserved: Reserved },
   before: Look | undefined,
 ): Promise<Look | undefined> {
   const seen = new Map<string, { print: string; hash: string | undefined }>();
@@ -63,7 +66,10 @@ async function look(
     const entries = await readdir(join(directory, here), { withFileTypes: true }).catch(() => []);
     if (seen.size + entries.length > changeLimit.entriesMax) return undefined;
     const names = new Set(entries.map(({ name }) => name));
-    const kept = entries.filter(({ name }) => !skipped.has(name) && !isOfLiveDatabase(name, names));
+    const kept = entries.filter(
+      ({ name }) =>
+        !skipped.has(name) && !isOfLiveDatabase(name, names) && !isReserved(join(directory, here, name)),
+    );
     folders.push(...kept.filter((entry) => entry.isDirectory()).map(({ name }) => join(here, name)));
     const files = kept.filter((entry) => !entry.isDirectory()).map(({ name }) => join(here, name));
     const stats = await Promise.all(

@@ -27,9 +27,10 @@ export async function databaseTools(
   world: ToolWorld,
   bound: readonly Bound[],
   opened: AsyncDisposableStack,
+  writable: readonly string[] = [],
 ): Promise<OuterTool[]> {
   if (bound.length === 0) return [];
-  const databases = await Promise.all(bound.map((one) => openDatabase(world, one, opened)));
+  const databases = await Promise.all(bound.map((one) => openDatabase(world, one, { opened, writable })));
   const [first] = databases;
   const names = databases.map(({ name }) => name);
   const told = databases.map(({ name, kind, mode }) => `${name} (${kind}, ${mode})`).join(", ");
@@ -66,7 +67,11 @@ export async function databaseTools(
   ];
 }
 
-async function openDatabase(world: ToolWorld, bound: Bound, opened: AsyncDisposableStack): Promise<Database> {
+async function openDatabase(
+  world: ToolWorld,
+  bound: Bound,
+  { opened, writable }: { readonly opened: AsyncDisposableStack; readonly writable: readonly string[] },
+): Promise<Database> {
   const { name, mode, path, url } = bound;
   const mayWrite = mode === "write";
   const timeoutMs = timeoutOf(bound);
@@ -89,7 +94,7 @@ async function openDatabase(world: ToolWorld, bound: Bound, opened: AsyncDisposa
     mode,
     kind: "SQLite",
     timeoutMs,
-    ...(await openSqlite(world, { name, path: file, mayWrite })),
+    ...(await openSqlite(world, { name, path: file, mayWrite, writable })),
   };
 }
 

@@ -4,8 +4,10 @@ import { cp, lstat, mkdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { SkeinError } from "../core/error.ts";
 import { restoreFiles, type RestoreWorld } from "./file-restore.ts";
-import { isWithin, sightOf, temporaryEnding } from "./file-tree.ts";
+import { isWithin } from "./bound-path.ts";
+import { sightOf, temporaryEnding } from "./file-tree.ts";
 import { isLiveDatabase } from "./live-database.ts";
+import type { Reserved } from "./reserved.ts";
 import type { FileBlobs, FileConflict, FilePut, FileTree } from "./port.ts";
 
 /** `to` is there once all of it is. */
@@ -13,7 +15,11 @@ export async function copyTree(
   world: RestoreWorld,
   tree: FileTree,
   to: string,
-  { puts, blobs }: { readonly puts: readonly FilePut[]; readonly blobs: FileBlobs },
+  {
+    puts,
+    blobs,
+    isReserved,
+  }: { readonly puts: readonly FilePut[]; readonly blobs: FileBlobs; readonly isReserved: Reserved },
 ): Promise<readonly FileConflict[]> {
   if ((await lstat(to).catch(() => undefined)) !== undefined)
     throw new SkeinError("conflict", `${to} is there already`, { hint: "give the path of a new directory" });
@@ -29,7 +35,7 @@ export async function copyTree(
       ? { name: tree.name, root: made }
       : { name: tree.name, root: dirname(made), file: basename(made) };
   try {
-    await copyOver(tree, made);
+    await copyOver(tree, made, isReserved);
     const moved = puts.map((put) => ({ ...put, tree: there, path: there.file ?? put.path }));
     const conflicts = await restoreFiles(world, moved, blobs, { isOurs: true });
     // A bound file may not have been there at that time.
@@ -40,17 +46,19 @@ export async function copyTree(
   }
 }
 
-async function copyOver({ root, file }: FileTree, to: string): Promise<void> {
+async function copyOver({ root, file }: FileTree, to: string, isReserved: Reserved): Promise<void> {
   const from = file === undefined ? root : join(root, file);
   if (file !== undefined && (await sightOf(from)) === undefined) return;
   await cp(from, to, {
     recursive: true,
     verbatimSymlinks: true,
     mode: constants.COPYFILE_FICLONE,
-    // Pipes, sockets and devices are nobody's work; the files of an open database must not be opened here.
+    // Pipes, sockets and devices have no versions; the files of an open database must not be opened here,
+    // and the store's stay where they are.
     filter: async (path) =>
       path === from ||
       (!path.endsWith(temporaryEnding) &&
+        !isReserved(path) &&
         (await sightOf(path)) !== undefined &&
         !(await isLiveDatabase(path))),
   }).catch((cause: NodeJS.ErrnoException) => {

@@ -15,6 +15,7 @@ import { isLiveDatabase } from "./live-database.ts";
 import { inParallel } from "./file-shelf.ts";
 import { temporaryEnding } from "./file-tree.ts";
 import type { FileBlobs, FileConflict, FilePut, FileTree } from "./port.ts";
+import type { Reserved } from "./reserved.ts";
 import { openDirectory, type Directory } from "./root.ts";
 
 const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK } = constants;
@@ -33,6 +34,7 @@ interface Plan {
   readonly planned: ReadonlyMap<string, FilePut>;
   readonly blobs: FileBlobs;
   readonly isOurs: boolean;
+  readonly isReserved: Reserved;
 }
 
 /** All, or nothing and why. With `isOurs` it does not matter what is there now. */
@@ -40,7 +42,7 @@ export async function restoreFiles(
   world: RestoreWorld,
   puts: readonly FilePut[],
   blobs: FileBlobs,
-  options: { readonly isOurs?: boolean } = {},
+  options: { readonly isOurs?: boolean; readonly isReserved?: Reserved } = {},
 ): Promise<readonly FileConflict[]> {
   const byTree = Map.groupBy(puts, ({ tree }) => tree);
   const conflicts: FileConflict[] = [];
@@ -49,6 +51,7 @@ export async function restoreFiles(
     const { due, conflicts: found } = await check(world, tree, some, {
       blobs,
       isOurs: options.isOurs === true,
+      isReserved: options.isReserved ?? (() => false),
     });
     conflicts.push(...found);
     plans.push({ tree, due });
@@ -73,7 +76,7 @@ async function check(
   world: RestoreWorld,
   tree: FileTree,
   puts: readonly FilePut[],
-  how: Pick<Plan, "blobs" | "isOurs">,
+  how: Omit<Plan, "planned">,
 ): Promise<{ readonly due: readonly Due[]; readonly conflicts: readonly FileConflict[] }> {
   const planned = new Map(puts.map((put) => [put.path, put]));
   const found = new Map<FilePut, Awaited<ReturnType<typeof obstacle>>>();
@@ -99,6 +102,7 @@ async function obstacle(
   plan: Plan,
 ): Promise<string | { readonly isDue: boolean; readonly now: FileVersion["kind"] | null }> {
   if (!isPlainPath(path)) return "it is no path below what is bound";
+  if (plan.isReserved(join(tree.root, path))) return "it is a name of the store";
   if (await isLiveDatabase(join(tree.root, path))) return "it belongs to a database that is open";
   const now = await versionAt(world, tree, path);
   if (typeof now === "string") return now;

@@ -1,5 +1,6 @@
 /** Finding files by name and by what they say, below bound roots, with a bound on all of it. */
 import { lstat, readdir } from "node:fs/promises";
+import { join } from "node:path";
 import * as z from "zod";
 import { SkeinError } from "../core/error.ts";
 import { defineTool } from "./define.ts";
@@ -217,7 +218,9 @@ async function searchFrom(spot: Spot, walk: Walk): Promise<Walked> {
 
 /** Files before what lies deeper, each in the order of their names. Links are not followed. */
 async function walkDirectory({ spot, directory, below }: Omit<Found, "name">, walk: Walk): Promise<Walked> {
-  const entries = await readdir(directory.path, { withFileTypes: true }).catch(() => []);
+  const all = await readdir(directory.path, { withFileTypes: true }).catch(() => []);
+  const { isReserved = () => false } = spot.root;
+  const entries = all.filter(({ name }) => !isReserved(join(directory.real, name)));
   entries.sort((a, b) => (a.name < b.name ? -1 : 1));
   const childOf = (name: string) => ({
     spot: spotOf(walk.roots, spot.root, [...spot.steps, name]),
@@ -233,7 +236,11 @@ async function walkDirectory({ spot, directory, below }: Omit<Found, "name">, wa
     walk.signal.throwIfAborted();
     if (!walk.mayGoOn()) return "long";
     const child = childOf(name);
-    const opened = await openDirectory(`${directory.path}/${name}`, child.spot.shown).catch(() => undefined);
+    const opened = await openDirectory(
+      `${directory.path}/${name}`,
+      child.spot.shown,
+      join(directory.real, name),
+    ).catch(() => undefined);
     if (opened === undefined) continue;
     await using inner = opened;
     const walked = await walkDirectory({ ...child, directory: inner }, walk);

@@ -3,11 +3,13 @@
  * asks about are passed over, and so is what belongs to a database that is open: it is never opened here, and
  * what was passed over once is not taken for new when it can be seen again.
  */
-import { lstat, readdir, readlink, realpath } from "node:fs/promises";
-import { dirname, join, relative, sep } from "node:path";
+import { lstat, readdir, readlink } from "node:fs/promises";
+import { dirname, join, relative } from "node:path";
 import { isPlainPath } from "../core/tool/file-version.ts";
+import { isWithin, realBoundPath, writableRoots } from "./bound-path.ts";
 import { databaseOf } from "./live-database.ts";
 import type { Bound, FileTree } from "./port.ts";
+import type { Reserved } from "./reserved.ts";
 import { openRoot } from "./root.ts";
 
 export const treeLimit = {
@@ -50,7 +52,8 @@ export interface Look {
 export async function everyTree(bound: readonly Bound[]): Promise<readonly FileTree[]> {
   const isShell = ({ kind }: Bound): boolean => kind === "shell";
   const shellsLast = [...bound.filter((one) => !isShell(one)), ...bound.filter(isShell)];
-  const found = await Promise.all(shellsLast.map((one) => treeOf(one).catch(() => undefined)));
+  const writable = await writableRoots(bound);
+  const found = await Promise.all(shellsLast.map((one) => treeOf(one, writable).catch(() => undefined)));
   return found.filter((tree) => tree !== undefined);
 }
 
@@ -76,15 +79,17 @@ export function placeIn(
   return { tree, path: relative(tree.root, full) };
 }
 
-async function treeOf(bound: Bound): Promise<FileTree | undefined> {
+async function treeOf(bound: Bound, writable: readonly string[]): Promise<FileTree | undefined> {
   const { kind, name, mode, path, options } = bound;
   if (bound.sandbox === true && mode !== "write") return undefined;
   if (kind === "shell") {
     const cwd = typeof options === "object" && options !== null && "cwd" in options ? options.cwd : path;
-    return typeof cwd === "string" ? { name, root: await realpath(cwd) } : undefined;
+    return typeof cwd === "string"
+      ? { name, root: await realBoundPath({ name, path: cwd }, writable) }
+      : undefined;
   }
   if ((kind !== "directory" && kind !== "file") || mode !== "write") return undefined;
-  const { real, file } = await openRoot(bound);
+  const { real, file } = await openRoot(bound, { writable });
   return { name, root: real, ...(file === undefined ? {} : { file }) };
 }
 
@@ -94,12 +99,9 @@ export function covers(outer: FileTree, inner: FileTree): boolean {
   return isWithin(outer.root, inner.root);
 }
 
-export const isWithin = (root: string, path: string): boolean =>
-  path === root || path.startsWith(root.endsWith(sep) ? root : root + sep);
-
-/** How the tree is now; a text says why that cannot be told. */
-export async function lookAt(tree: FileTree): Promise<Look | string> {
-  if (tree.file !== undefined) return lookAtPaths(tree, [tree.file]);
+/** How the tree is now; a text says why that cannot be told. The store's names stay hidden. */
+export async function lookAt(tree: FileTree, isReserved: Reserved): Promise<Look | string> {
+  if (tree.file !== undefined) return lookAtPaths(tree, [tree.file], isReserved);
   const seen = new Map<string, Sight>();
   const hidden = new Set<string>();
   let bytes = 0;
@@ -118,7 +120,8 @@ export async function lookAt(tree: FileTree): Promise<Look | string> {
     await Promise.all(
       kept.map(async (name) => {
         const path = here === "" ? name : `${here}/${name}`;
-        const sight = names.has(`${databaseOf(name)}-shm`) ? undefined : await sightOf(join(tree.root, path));
+        const isOurs = names.has(`${databaseOf(name)}-shm`) || isReserved(join(tree.root, path));
+        const sight = isOurs ? undefined : await sightOf(join(tree.root, path));
         if (sight === undefined) return void hidden.add(path);
         seen.set(path, sight);
         if (sight.kind === "directory") folders.push(path);
@@ -134,7 +137,11 @@ export async function lookAt(tree: FileTree): Promise<Look | string> {
 const isPassedOver = (name: string): boolean => passedOver.has(name) || name.endsWith(temporaryEnding);
 
 /** How these paths, and the directories they lie in, are now. */
-export async function lookAtPaths(tree: FileTree, paths: readonly string[]): Promise<Look> {
+export async function lookAtPaths(
+  tree: FileTree,
+  paths: readonly string[],
+  isReserved: Reserved,
+): Promise<Look> {
   const seen = new Map<string, Sight>();
   const hidden = new Set<string>();
   for (const path of withParents(paths)) {
@@ -143,7 +150,7 @@ export async function lookAtPaths(tree: FileTree, paths: readonly string[]): Pro
       continue;
     }
     const full = join(tree.root, path);
-    const isLive = (await sightOf(`${databaseOf(full)}-shm`)) !== undefined;
+    const isLive = isReserved(full) || (await sightOf(`${databaseOf(full)}-shm`)) !== undefined;
     const sight = isLive ? undefined : await sightOf(full);
     if (isLive) hidden.add(path);
     else if (sight !== undefined) seen.set(path, sight);

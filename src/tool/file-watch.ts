@@ -10,8 +10,10 @@ import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import type { TreeChange } from "../core/tool/file-version.ts";
 import { Shelf, type Entry } from "./file-shelf.ts";
-import { covers, isWithin, lookAt, lookAtPaths, temporaryEnding, withParents } from "./file-tree.ts";
+import { isWithin } from "./bound-path.ts";
+import { covers, lookAt, lookAtPaths, temporaryEnding, withParents } from "./file-tree.ts";
 import { makeTurns } from "./file-write.ts";
+import type { Reserved } from "./reserved.ts";
 import type { FileBlobs, FileTree, FileWatch, OuterTool, WatchedCalls } from "./port.ts";
 
 /** What is looked at: all of a tree, or these paths of it. */
@@ -27,11 +29,14 @@ interface Kept {
 
 const listName = "calls.json";
 
+interface WatchOptions {
+  readonly now: () => number;
+  readonly session: string | undefined;
+  readonly isReserved?: Reserved;
+}
+
 /** Without a session nothing outlives the run. */
-export function watchFiles(
-  trees: readonly FileTree[],
-  options: { readonly now: () => number; readonly session: string | undefined },
-): FileWatch & AsyncDisposable {
+export function watchFiles(trees: readonly FileTree[], options: WatchOptions): FileWatch & AsyncDisposable {
   return new Watch(trees, options);
 }
 
@@ -39,6 +44,7 @@ class Watch implements FileWatch, AsyncDisposable {
   readonly #trees: readonly FileTree[];
   readonly #now: () => number;
   readonly #session: string | undefined;
+  readonly #isReserved: Reserved;
   readonly #shelves = new Map<FileTree, Shelf>();
   /** Trees that are too large, and why. */
   readonly #given = new Map<FileTree, string>();
@@ -48,11 +54,9 @@ class Watch implements FileWatch, AsyncDisposable {
   #isListed = false;
   #left: readonly Kept[] = [];
 
-  constructor(
-    trees: readonly FileTree[],
-    { now, session }: { readonly now: () => number; readonly session: string | undefined },
-  ) {
+  constructor(trees: readonly FileTree[], { now, session, isReserved }: WatchOptions) {
     this.#trees = trees;
+    this.#isReserved = isReserved ?? (() => false);
     this.#now = now;
     this.#session = session;
   }
@@ -128,7 +132,9 @@ class Watch implements FileWatch, AsyncDisposable {
     use: (shelf: Shelf, ...look: Parameters<Shelf["settle"]>) => Promise<T>,
   ): Promise<T | undefined> {
     if (this.#given.has(tree) && (paths === "all" || this.#directory === undefined)) return undefined;
-    const look = paths === "all" ? await lookAt(tree) : await lookAtPaths(tree, paths);
+    const isReserved = this.#isReserved;
+    const look =
+      paths === "all" ? await lookAt(tree, isReserved) : await lookAtPaths(tree, paths, isReserved);
     if (typeof look === "string") {
       this.#given.set(tree, look);
       return undefined;

@@ -1,5 +1,6 @@
 /** The tools of bound files and directories. Nothing outside of what is bound can be named or reached. */
 import { readdir } from "node:fs/promises";
+import { join } from "node:path";
 import * as z from "zod";
 import { SkeinError } from "../core/error.ts";
 import { defineTool } from "./define.ts";
@@ -212,7 +213,9 @@ function listFiles(roots: readonly Root[]): OuterTool {
         throw plainError(error as NodeJS.ErrnoException, spot.shown);
       });
       const denied = makeDenied(isPathDenied);
+      const { isReserved = () => false } = spot.root;
       const lines = entries
+        .filter(({ name }) => !isReserved(join(directory.real, name)))
         .map((entry) => ({ entry, below: spotOf(roots, spot.root, [...spot.steps, entry.name]) }))
         .filter(({ below }) => !denied.has(below))
         .map(({ entry, below }) => `${below.shown}${ending(entry)}`)

@@ -7,7 +7,7 @@
 import { lstat } from "node:fs/promises";
 
 /** The database that a file lies beside, or the file itself. */
-export const databaseOf = (path: string): string => path.replace(/-(?:wal|shm)$/, "");
+export const databaseOf = (path: string): string => path.replace(/-(?:wal|shm|journal)$/, "");
 
 /** Whether the path is such a file: one with its shared memory beside it, or one of those beside it. */
 export async function isLiveDatabase(path: string): Promise<boolean> {

@@ -11,18 +11,27 @@ import { constants, existsSync } from "node:fs";
 import { lstat, mkdir, open, realpath, type FileHandle } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, posix, resolve, sep } from "node:path";
 import { SkeinError } from "../core/error.ts";
+import { isWithin, realBoundPath } from "./bound-path.ts";
 import { isLiveDatabase } from "./live-database.ts";
 import type { Bound } from "./port.ts";
+import type { Reserved } from "./reserved.ts";
 
 export interface Root {
   readonly name: string;
   readonly mode: "read" | "write";
   /** The bound path, absolute. */
   readonly path: string;
-  /** The directory that is walked from, without links. */
+  /** The directory, without links. */
   readonly real: string;
+  /**
+   * The directory to walk from: `real`, or the outermost directory around it that the session may write. What
+   * lies between the two could be replaced by a link.
+   */
+  readonly start: string;
   /** Of a bound file: its name in that directory, the only one that may be used. */
   readonly file?: string;
+  /** The store's own names, which no tool reads, lists or writes. */
+  readonly isReserved?: Reserved;
 }
 
 /** Something below a root, as it was asked for. */
@@ -39,35 +48,53 @@ export interface Directory extends AsyncDisposable {
   /** Its children are reached below this path, whatever becomes of its name. */
   readonly path: string;
   readonly handle: FileHandle;
+  /** Its path without links, at the time it was opened. */
+  readonly real: string;
 }
 
 const stepsMax = 64;
 const pathCharsMax = 4_096;
 
-export async function openRoot({ name, mode, kind, path }: Bound): Promise<Root> {
+export interface RootOptions {
+  readonly isReserved?: Reserved;
+  /** The directories that the session may write: see bound-path.ts. */
+  readonly writable?: readonly string[];
+}
+
+export async function openRoot(
+  { name, mode, kind, path }: Bound,
+  { isReserved = () => false, writable = [] }: RootOptions = {},
+): Promise<Root> {
   if (path === undefined) {
     throw new SkeinError("invalid", `the ${kind} "${name}" is bound without a path`, {
       hint: "bind it again",
     });
   }
   const absolute = resolve(path);
+  const realOf = (one: string): Promise<string> => realBoundPath({ name, path: one }, writable);
+  const startOf = (real: string): string => writable.find((one) => isWithin(one, real)) ?? real;
   if (kind === "file") {
     // A file may come and go while it is bound; the directory it lies in is what is held on to.
-    const folder = await realpath(dirname(absolute)).catch(unusable(name, path));
-    const real = await realpath(absolute).catch(() => join(folder, basename(absolute)));
-    return { name, mode, path: absolute, real: dirname(real), file: basename(real) };
+    const folder = await realOf(dirname(absolute)).catch(unusable(name, path));
+    const real = await realOf(absolute).catch((error: unknown) => {
+      if (error instanceof SkeinError) throw error;
+      return join(folder, basename(absolute));
+    });
+    const place = { real: dirname(real), file: basename(real), start: startOf(dirname(real)) };
+    return { name, mode, path: absolute, ...place, isReserved };
   }
-  const real = await realpath(absolute).catch(unusable(name, path));
+  const real = await realOf(absolute).catch(unusable(name, path));
   if (!(await lstat(real)).isDirectory()) {
     throw new SkeinError("invalid", `"${name}" is bound as a directory, but ${path} is none`, {
       hint: "bind it as a file",
     });
   }
-  return { name, mode, path: absolute, real };
+  return { name, mode, path: absolute, real, start: startOf(real), isReserved };
 }
 
 function unusable(name: string, path: string): (cause: unknown) => never {
   return (cause) => {
+    if (cause instanceof SkeinError) throw cause;
     throw new SkeinError("unavailable", `"${name}" is bound to ${path}, which cannot be opened`, {
       hint: "create it, or unbind it",
       cause,
@@ -158,13 +185,23 @@ export async function enter(
   const steps = await settle(spot);
   const last = steps.at(-1);
   if (last === undefined) throw new SkeinError("invalid", `${spot.shown} is a directory`);
+  refuseReserved(spot, steps);
   const directory = await walk(spot, steps.slice(0, -1), options.create === true);
   return { ...directory, last };
 }
 
 /** Opens a spot that is a directory itself. */
 export async function enterDirectory(spot: Spot): Promise<Directory> {
-  return walk(spot, await settle(spot), false);
+  const steps = await settle(spot);
+  refuseReserved(spot, steps);
+  return walk(spot, steps, false);
+}
+
+function refuseReserved({ root, shown }: Spot, steps: readonly string[]): void {
+  if (root.isReserved?.(join(root.real, ...steps)) !== true) return;
+  throw new SkeinError("refused", `${shown} is a name of the store, which tools neither read nor write`, {
+    hint: "choose a name that does not begin with the store's file name",
+  });
 }
 
 /** The steps without links. What does not exist yet keeps its letters. */
@@ -190,8 +227,9 @@ function absent(shown: string): (error: NodeJS.ErrnoException) => undefined {
 }
 
 async function walk(spot: Spot, steps: readonly string[], create: boolean): Promise<Directory> {
-  let directory = await openDirectory(spot.root.real, spot.shown);
-  for (const step of steps) {
+  const { start, real } = spot.root;
+  let directory = await openDirectory(start, spot.shown);
+  for (const step of [...stepsOf(real.slice(start.length)), ...steps]) {
     const before = directory;
     try {
       directory = await stepInto(before, step, { shown: spot.shown, create });
@@ -218,16 +256,17 @@ async function stepInto(
     );
     if (made) await directory.handle.sync();
   }
-  return openDirectory(path, shown);
+  return openDirectory(path, shown, join(directory.real, step));
 }
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } = constants;
 const hasDescriptors = existsSync("/proc/self/fd");
 
-export async function openDirectory(path: string, shown: string): Promise<Directory> {
+export async function openDirectory(path: string, shown: string, real = path): Promise<Directory> {
   const handle = await open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW).catch(failed(shown));
   return {
     handle,
+    real,
     path: hasDescriptors ? `/proc/self/fd/${handle.fd}` : path,
     [Symbol.asyncDispose]: () => handle.close(),
   };

@@ -8,14 +8,14 @@
  */
 import { lstat, readdir, readFile, readlink, realpath } from "node:fs/promises";
 import { release } from "node:os";
-import { basename, dirname, join, resolve } from "node:path";
 import { SkeinError } from "../core/error.ts";
 import { limit } from "../core/limit.ts";
 import { errorText } from "../core/first-error.ts";
+import { realBoundPath, writableRoots } from "./bound-path.ts";
 import { makeCapture } from "./capture.ts";
-import { isWithin } from "./file-tree.ts";
 import type { McpWorld, PipedChild } from "./mcp-stdio.ts";
 import type { Bound, ToolWorld } from "./port.ts";
+import { coveredPaths, identify, mountsOf } from "./sandbox-mounts.ts";
 
 type Command = readonly [string, ...string[]];
 
@@ -31,36 +31,35 @@ export interface Sandbox {
   watch(child: PipedChild, over: AbortSignal): Promise<string | null>;
 }
 
-interface Mount {
-  readonly path: string;
-  readonly isWritable: boolean;
-}
-
 /** What a sandboxed shell sees of the session: its own directory and the bound files and directories. */
 export async function openSandbox(
   world: McpWorld,
   shell: Bound,
   { bound, hidden }: { readonly bound: readonly Bound[]; readonly hidden: readonly string[] },
 ): Promise<Sandbox> {
-  const mounts = await mountsOf([...bound, shell]);
+  const all = [...bound, shell];
+  const mounts = await mountsOf(all, hidden);
+  const writable = await writableRoots(all);
   // Without a path of its own it works in the first bound directory, or in its /tmp.
   const place = shell.path ?? bound.find(({ kind }) => kind === "directory")?.path;
-  const cwd = place === undefined ? "/tmp" : await realpath(resolve(place));
+  const cwd = place === undefined ? "/tmp" : await realBoundPath({ name: shell.name, path: place }, writable);
   const network = shell.network === true;
   const command = async (line: string): Promise<Command> => {
-    for (const { path } of mounts) await checkInPlace(path);
+    const identities = await identify(mounts, writable);
+    const covered = await coveredPaths(hidden, mounts);
     return [
       "bwrap",
       ...isolation(network),
       ...(await systemFiles(network)),
       ...mounts.flatMap(({ path, isWritable }) => [isWritable ? "--bind" : "--ro-bind", path, path]),
-      ...(await masks(hidden, mounts)),
+      ...covered.flatMap((path) => ["--ro-bind", "/dev/null", path]),
       ...words("--remount-ro / --chdir"),
       cwd,
       ...words("-- /bin/sh -c"),
       limited(),
       "sh",
       line,
+      ...mounts.flatMap(({ path }, place) => [identities[place] ?? "", path]),
     ];
   };
   await probe(world, shell.name, await command("exit 0"));
@@ -75,6 +74,11 @@ export async function openSandbox(
 
 const systemPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
+/** Refuses to begin when something else was mounted than what was checked. */
+const checkMounts =
+  'line=$1; shift; while [ $# -gt 0 ]; do [ "$(stat -c %d:%i -- "$2")" = "$1" ] || ' +
+  '{ echo "[not run: $2 was replaced]" >&2; exit 126; }; shift 2; done; ';
+
 /**
  * Limits of each process; dash and busybox say -p for processes, bash says -u. Before Linux 5.14 all of a
  * user's processes count, wherever they run.
@@ -85,7 +89,7 @@ function limited(): string {
   const processes =
     major > 5 || (major === 5 && minor >= 14) ? `ulimit -p ${most} 2>/dev/null || ulimit -u ${most}; ` : "";
   const memory = `ulimit -d ${limit.sandboxMemoryBytesMax / 1_024}; `;
-  return `ulimit -c 0; ${memory}${processes}exec /bin/sh -c "$1" </dev/null`;
+  return `${checkMounts}ulimit -c 0; ${memory}${processes}exec /bin/sh -c "$line" </dev/null`;
 }
 
 const words = (line: string): readonly string[] => line.split(" ");
@@ -122,55 +126,6 @@ async function systemFolder(path: string): Promise<readonly string[]> {
   const found = await lstat(path).catch(() => undefined);
   if (found === undefined) return [];
   return found.isSymbolicLink() ? ["--symlink", await realpath(path), path] : ["--ro-bind", path, path];
-}
-
-/** Outer ones first, so that what lies within is mounted over them. Bound twice, it may be written once. */
-async function mountsOf(bound: readonly Bound[]): Promise<readonly Mount[]> {
-  const found = new Map<string, boolean>();
-  for (const { kind, path, mode, name } of bound) {
-    if (path === undefined || !["file", "directory", "shell"].includes(kind)) continue;
-    // A bound file need not be there.
-    const real = await realpath(resolve(path)).catch(() => undefined);
-    if (real === undefined) continue;
-    if (real === "/" || ["/proc", "/sys", "/dev"].some((system) => isWithin(system, real))) {
-      throw new SkeinError("invalid", `the sandbox cannot show ${real}, which is bound as "${name}"`, {
-        hint: `bind a directory of your own, or unbind "${name}"`,
-      });
-    }
-    found.set(real, found.get(real) === true || mode === "write");
-  }
-  return [...found]
-    .map(([path, isWritable]) => ({ path, isWritable }))
-    .toSorted((a, b) => (a.path < b.path ? -1 : 1));
-}
-
-/** A directory that was replaced by a link since it was bound would show what the link leads to. */
-async function checkInPlace(path: string): Promise<void> {
-  const real = await realpath(path).catch(() => undefined);
-  if (real === path) return;
-  throw new SkeinError("unavailable", `the sandbox cannot show ${path}: it was moved or replaced by a link`, {
-    hint: "put it back, or bind it again",
-  });
-}
-
-/**
- * The store, and all files whose names begin with its name (-wal, -shm, the token of the local user), where
- * they lie in something that is mounted. Looked for before each command, since they come and go.
- */
-async function masks(hidden: readonly string[], mounts: readonly Mount[]): Promise<readonly string[]> {
-  const found: string[] = [];
-  const real = await Promise.all(hidden.map((store) => realpath(store).catch(() => store)));
-  for (const store of new Set([...hidden, ...real])) {
-    const folder = await realpath(dirname(store)).catch(() => undefined);
-    if (folder === undefined) continue;
-    const names = await readdir(folder, { withFileTypes: true }).catch(() => []);
-    for (const entry of names) {
-      const path = join(folder, entry.name);
-      if (!entry.name.startsWith(basename(store)) || !entry.isFile()) continue;
-      if (mounts.some((mount) => isWithin(mount.path, path))) found.push("--ro-bind", "/dev/null", path);
-    }
-  }
-  return found;
 }
 
 /** Whether it can be had at all, found out before a turn begins. */

@@ -1,13 +1,14 @@
 /** The tool `shell`: command lines in a bound directory, under a time-out, and all they start ended. */
-import { realpath, stat } from "node:fs/promises";
-import { resolve } from "node:path";
+import { stat } from "node:fs/promises";
 import * as z from "zod";
 import { SkeinError } from "../core/error.ts";
+import { realBoundPath, writableRoots } from "./bound-path.ts";
 import { makeCapture } from "./capture.ts";
 import { watchChanges, type Changes } from "./changes.ts";
 import { defineTool } from "./define.ts";
 import { hideSecrets, plainEnv, secretsOf } from "./environment.ts";
 import type { McpWorld } from "./mcp-stdio.ts";
+import { reservedBy, type Reserved } from "./reserved.ts";
 import { openSandbox, type Sandbox } from "./sandbox.ts";
 import { ToolOutput, type Bound, type Child, type OuterTool, type ToolWorld } from "./port.ts";
 
@@ -34,6 +35,7 @@ interface Shell {
   readonly sandbox: Sandbox | null;
   readonly isNetworked: boolean;
   readonly secrets: Readonly<Record<string, string>>;
+  readonly isReserved: Reserved;
 }
 
 /** None without a shell binding. With several, the model says in which. `around` is what sandboxes show. */
@@ -104,24 +106,28 @@ async function openShell(
       hint: "create it, or bind the shell elsewhere",
       cause,
     });
-  const cwd = await realpath(resolve(given ?? ".")).catch((cause: unknown) => {
-    throw noDirectory(cause);
+  const writable = await writableRoots([...around.bound, bound]);
+  const cwd = await realBoundPath({ name, path: given ?? "." }, writable).catch((cause: unknown) => {
+    throw cause instanceof SkeinError ? cause : noDirectory(cause);
   });
   if (!(await stat(cwd)).isDirectory()) throw noDirectory();
   const secrets = secretsOf(world, bound);
-  if (bound.sandbox !== true) return { name, cwd, secrets, sandbox: null, isNetworked };
+  const isReserved = await reservedBy(around.hidden);
+  if (bound.sandbox !== true) return { name, cwd, secrets, sandbox: null, isNetworked, isReserved };
   const sandbox = await openSandbox(world, given === undefined ? bound : { ...bound, path: cwd }, around);
-  return { name, cwd: sandbox.cwd, secrets, sandbox, isNetworked };
+  return { name, cwd: sandbox.cwd, secrets, sandbox, isNetworked, isReserved };
 }
 
 async function runCommand(
   world: McpWorld,
-  { cwd, secrets, sandbox }: Shell,
+  { cwd, secrets, sandbox, isReserved }: Shell,
   { command, timeoutSeconds, signal }: { command: string; timeoutSeconds: number; signal: AbortSignal },
 ): Promise<ToolOutput> {
   signal.throwIfAborted();
   const isSeen = sandbox === null || sandbox.isBound;
-  const changes = isSeen ? await watchChanges(world, cwd) : async () => ({ changed: [] }) as Changes;
+  const changes = isSeen
+    ? await watchChanges(world, cwd, isReserved)
+    : async () => ({ changed: [] }) as Changes;
   const child =
     sandbox === null
       ? await world.spawnPiped(["/bin/sh", "-c", lifeline, "sh", command], {

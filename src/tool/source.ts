@@ -1,6 +1,7 @@
 /** Where a session's tools come from: its own, those of its bindings, and those the program was given. */
 import { nearest, SkeinError } from "../core/error.ts";
 import { databaseTools } from "./database.ts";
+import { writableRoots } from "./bound-path.ts";
 import { checkToolName } from "./define.ts";
 import { copyTree } from "./file-copy.ts";
 import { restoreFiles } from "./file-restore.ts";
@@ -10,6 +11,7 @@ import { fileTools } from "./files.ts";
 import type { McpWorld } from "./mcp-stdio.ts";
 import { mcpTools } from "./mcp.ts";
 import type { Bound, OuterTool, Tool, Toolbox, ToolSource } from "./port.ts";
+import { reservedBy } from "./reserved.ts";
 import { openRoot } from "./root.ts";
 import { sessionTools } from "./session.ts";
 import { shellTools } from "./shell.ts";
@@ -21,10 +23,10 @@ import { shellTools } from "./shell.ts";
 export function makeToolSource(options: {
   readonly world: McpWorld;
   readonly tools?: readonly OuterTool[];
-  /** The store's file: no sandbox shows it, nor files whose names begin with its name. */
+  /** The store's file: no tool and no sandbox reaches it, nor a name that begins with its name. */
   readonly hidden?: readonly string[];
 }): ToolSource {
-  const given = options.tools ?? [];
+  const { tools: given = [], hidden = [] } = options;
   for (const { name } of given) checkToolName(name);
   checkUnique([...sessionTools, ...given]);
   return {
@@ -32,14 +34,16 @@ export function makeToolSource(options: {
       await using opened = new AsyncDisposableStack();
       const own: Tool[] = [...sessionTools];
       const of = (...kinds: readonly Bound["kind"][]) => bound.filter(({ kind }) => kinds.includes(kind));
-      own.push(...fileTools(await Promise.all(of("file", "directory").map(openRoot))));
+      const [isReserved, writable] = [await reservedBy(hidden), await writableRoots(bound)];
+      const roots = of("file", "directory").map((one) => openRoot(one, { isReserved, writable }));
+      own.push(...fileTools(await Promise.all(roots)));
       own.push(
         ...(await shellTools(options.world, of("shell"), {
           bound: of("file", "directory"),
-          hidden: options.hidden ?? [],
+          hidden,
         })),
       );
-      own.push(...(await databaseTools(options.world, of("database"), opened)));
+      own.push(...(await databaseTools(options.world, of("database"), opened, writable)));
       const mcp = await mcpTools(options.world, of("mcp"), opened, signal);
       const named = of("tool").map(({ name }) => namedTool(given, name));
       const all = (): readonly Tool[] => [...own, ...mcp.tools(), ...named];
@@ -47,7 +51,8 @@ export function makeToolSource(options: {
       signal.throwIfAborted();
       checkUnique(tools);
       const { now } = options.world;
-      const files = opened.use(watchFiles(outermost(await everyTree(bound)), { now: () => now(), session }));
+      const trees = outermost(await everyTree(bound));
+      const files = opened.use(watchFiles(trees, { now: () => now(), session, isReserved }));
       const held = opened.move();
       return {
         get tools() {
@@ -66,11 +71,12 @@ export function makeToolSource(options: {
       const { world } = options;
       const all = await everyTree(bound);
       const trees = outermost(all);
+      const isReserved = await reservedBy(hidden);
       return {
         trees,
         place: (name, path) => placeIn({ all, trees }, name, path),
-        restore: (puts, blobs) => restoreFiles(world, puts, blobs),
-        copy: (tree, to, puts, blobs) => copyTree(world, tree, to, { puts, blobs }),
+        restore: (puts, blobs) => restoreFiles(world, puts, blobs, { isReserved }),
+        copy: (tree, to, puts, blobs) => copyTree(world, tree, to, { puts, blobs, isReserved }),
       };
     },
   };

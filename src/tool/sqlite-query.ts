@@ -3,6 +3,7 @@ import { open } from "node:fs/promises";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { SkeinError } from "../core/error.ts";
+import { realBoundPath } from "./bound-path.ts";
 import type { Database } from "./database.ts";
 import { isLiveDatabase } from "./live-database.ts";
 import type { ToolWorld } from "./port.ts";
@@ -11,15 +12,29 @@ import type { StatementAnswer, StatementRequest } from "./sqlite-worker.ts";
 
 const headOfFile = "SQLite format 3\0";
 
+interface SqliteBinding {
+  readonly name: string;
+  readonly path: string;
+  readonly mayWrite: boolean;
+  /** The directories that the session may write: see bound-path.ts. */
+  readonly writable: readonly string[];
+}
+
 export async function openSqlite(
   world: ToolWorld,
-  { name, path, mayWrite }: { readonly name: string; readonly path: string; readonly mayWrite: boolean },
+  { name, path, mayWrite, writable }: SqliteBinding,
 ): Promise<Pick<Database, "query">> {
-  const absolute = resolve(path);
-  await checkFile(name, absolute, mayWrite);
+  // Looked at before each query: a session may replace by a link what it may write.
+  const locate = (): Promise<string> =>
+    realBoundPath({ name, path }, writable).catch((error: unknown) => {
+      if (error instanceof SkeinError) throw error;
+      return resolve(path);
+    });
+  await checkFile(name, await locate(), mayWrite);
   return {
     query: async (sql, { rowsMax, timeoutMs, signal }) => {
-      const answer = await ask(world, { path: absolute, sql, rowsMax, mayWrite }, { timeoutMs, signal });
+      const file = await locate();
+      const answer = await ask(world, { path: file, sql, rowsMax, mayWrite }, { timeoutMs, signal });
       if (!("error" in answer)) return answer;
       if (answer.isWrite === true && !mayWrite) throw readOnly(name, `--path ${path}`);
       throw new SkeinError("invalid", `${name}: ${answer.error}`);

@@ -90,6 +90,22 @@ test("a file that is no token's, or a link, is left alone", async () => {
   assert.ok(existsSync(linked));
 });
 
+test("an empty file, which covers the name in sandboxes, is filled in place", async () => {
+  const { file, kept, open } = await place();
+  await using _ = file;
+  writeFileSync(kept, "");
+  const { ino } = statSync(kept);
+  const other = await file.again();
+  const [ours, theirs] = await Promise.all([
+    open(),
+    openLocalToken(other.engine, { world: other.world, path: kept }),
+  ]);
+  assert.equal(ours.token, theirs.token);
+  assert.deepEqual([statSync(kept).ino, statSync(kept).mode & 0o777], [ino, 0o600]);
+  assert.equal(readFileSync(kept, "utf8").split("\n")[0], ours.token);
+  assert.equal((await open()).made, false);
+});
+
 test("two servers that start at once agree on one token", async () => {
   const { file, kept, open } = await place();
   await using _ = file;

@@ -6,6 +6,8 @@
 import {
   closeSync,
   constants,
+  existsSync,
+  fchmodSync,
   fstatSync,
   fsyncSync,
   linkSync,
@@ -99,7 +101,10 @@ async function issue(engine: Engine, token: string): Promise<string> {
   return token;
 }
 
-/** Null when there is no file. A link is not followed: what it points to is somebody else's. */
+/**
+ * Null when there is no file, or an empty one, which a sandbox puts there to cover it. A link is not
+ * followed. Two servers that write into an empty file at once append, and the first line counts for both.
+ */
 function readPrivate(path: string): { readonly token: string; readonly isPrivate: boolean } | null {
   let file: number;
   try {
@@ -112,7 +117,8 @@ function readPrivate(path: string): { readonly token: string; readonly isPrivate
     const { mode, uid, size } = fstatSync(file);
     const isMine = uid === (process.getuid?.() ?? uid);
     const isPrivate = isMine && ((mode & 0o077) === 0 || process.platform === "win32");
-    const token = size > 1_000 ? "" : readFileSync(file, "utf8").trim();
+    if (size === 0) return null;
+    const [token = ""] = size > 1_000 ? [] : readFileSync(file, "utf8").trim().split("\n");
     // Whatever else it is, it is not ours to remove.
     if (parseAccessToken(token) === null) throw new Error("it holds no token");
     return { token, isPrivate };
@@ -133,6 +139,10 @@ const unreadable = (path: string, cause: unknown): SkeinError =>
 function writePrivate(path: string, token: string): boolean {
   const draft = `${path}.${process.pid}`;
   try {
+    if (existsSync(path)) {
+      fillEmpty(path, token);
+      return false;
+    }
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     rmSync(draft, { force: true });
     const file = openSync(draft, "wx", 0o600);
@@ -149,5 +159,20 @@ function writePrivate(path: string, token: string): boolean {
     throw unreadable(path, error);
   } finally {
     rmSync(draft, { force: true });
+  }
+}
+
+/** In place: a new file under this name would not be covered in sandboxes that run now. */
+function fillEmpty(path: string, token: string): void {
+  const { O_WRONLY, O_APPEND, O_NOFOLLOW } = constants;
+  const file = openSync(path, O_WRONLY | O_APPEND | O_NOFOLLOW);
+  try {
+    const { size, uid } = fstatSync(file);
+    if (size > 0 || uid !== (process.getuid?.() ?? uid)) return;
+    fchmodSync(file, 0o600);
+    writeFileSync(file, `${token}\n`);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
   }
 }

@@ -2,7 +2,16 @@
  * A connection to one SQLite file: opened with the settings that durability rests on, each read back; refused
  * where the file is not ours; poisoned by the first I/O error, after which nothing is acknowledged any more.
  */
-import { closeSync, existsSync, openSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  lstatSync,
+  openSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { SkeinError } from "../../core/error.ts";
 import { version } from "../../core/version.ts";
@@ -62,6 +71,7 @@ export async function connect(options: ConnectionOptions): Promise<Connection> {
     });
   }
   if (create) makePrivate(path);
+  refuseJournal(path);
   const database = translate(path, () => new DatabaseSync(path, { timeout: busyTimeoutMs }));
   try {
     await waitForLock(options, () => translate(path, () => prepareFile(database, options)));
@@ -79,6 +89,24 @@ function makePrivate(path: string): void {
     closeSync(openSync(path, "a", 0o600));
   } catch {
     // SQLite says better what is wrong.
+  }
+}
+
+/**
+ * A rollback journal beside the store is not Skein's: a store is in WAL mode from its first byte on. SQLite
+ * would replay the journal on the first read, which replaces the store by what the journal holds. SQLite
+ * looks beside the file that a link leads to, and takes an empty journal for none.
+ */
+function refuseJournal(path: string): void {
+  if (path === ":memory:" || !existsSync(path)) return;
+  for (const file of new Set([path, realpathSync(path)])) {
+    const journal = `${file}-journal`;
+    const found = lstatSync(journal, { throwIfNoEntry: false });
+    if (found === undefined || (found.isFile() && found.size === 0)) continue;
+    throw new SkeinError("corrupt", `a rollback journal lies beside the store: ${journal}`, {
+      hint: "Skein never writes one, and opening would replay it; find out what did, then remove it",
+      where: path,
+    });
   }
 }
 
@@ -149,6 +177,9 @@ function prepareFile(database: DatabaseSync, options: ConnectionOptions): void {
     });
   }
   const full = options.durability === "disk";
+  // In SQLite's default mode these settings and the step to WAL write a rollback journal, which a kill would
+  // leave behind. They write one page, and what changes of it lies in one sector.
+  if (pragma(database, "journal_mode") !== "wal") database.exec("PRAGMA journal_mode=MEMORY");
   if (fresh) database.exec(`PRAGMA page_size=${pageBytes}; PRAGMA auto_vacuum=INCREMENTAL`);
   const settings: readonly (readonly [string, string | number, string | number])[] = [
     ["journal_mode", "WAL", "wal"],

@@ -1,0 +1,115 @@
+/**
+ * What a sandbox shows of the host: the bound files and directories at their own paths, without the store.
+ *
+ * The store may lie in a directory that is mounted for writing. Its files are covered by /dev/null. The ones
+ * that can be absent (a journal, the token of the local user) are created empty, so that there is something
+ * to cover: a command that could create them would replace the store. A mount point cannot be renamed or
+ * removed, so every directory on the way to the store is mounted by itself.
+ */
+import { lstat, open, readdir, stat } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import { SkeinError } from "../core/error.ts";
+import { isWithin, realBoundPath, writableRoots } from "./bound-path.ts";
+import type { Bound } from "./port.ts";
+import { storeFiles } from "./reserved.ts";
+
+export interface Mount {
+  readonly path: string;
+  readonly isWritable: boolean;
+}
+
+/** The names that may be absent while a store is open, and that Skein or SQLite would read. */
+const absentNames = ["-journal", ".token"];
+
+/** Outer ones first, so that what lies within is mounted over them. Bound twice, it may be written once. */
+export async function mountsOf(
+  bound: readonly Bound[],
+  stores: readonly string[],
+): Promise<readonly Mount[]> {
+  const found = new Map<string, boolean>();
+  const writable = await writableRoots(bound);
+  for (const { kind, path, mode, name } of bound) {
+    if (path === undefined || !["file", "directory", "shell"].includes(kind)) continue;
+    // A bound file need not be there.
+    const real = await realBoundPath({ name, path }, writable).catch((error: unknown) => {
+      if (error instanceof SkeinError) throw error;
+    });
+    if (real === undefined) continue;
+    if (real === "/" || ["/proc", "/sys", "/dev"].some((system) => isWithin(system, real))) {
+      throw new SkeinError("invalid", `the sandbox cannot show ${real}, which is bound as "${name}"`, {
+        hint: `bind a directory of your own, or unbind "${name}"`,
+      });
+    }
+    found.set(real, found.get(real) === true || mode === "write");
+  }
+  const mounts = inOrder(found);
+  for (const store of await storeFiles(stores)) {
+    for (let folder = dirname(store); folder !== dirname(folder); folder = dirname(folder)) {
+      const around = mounts.findLast(({ path }) => isWithin(path, folder));
+      if (around !== undefined && !found.has(folder)) found.set(folder, around.isWritable);
+    }
+  }
+  return inOrder(found);
+}
+
+const inOrder = (found: ReadonlyMap<string, boolean>): readonly Mount[] =>
+  [...found]
+    .map(([path, isWritable]) => ({ path, isWritable }))
+    .toSorted((a, b) => (a.path < b.path ? -1 : 1));
+
+/**
+ * What lies at each mount now, by device and inode. The sandbox compares it with what was mounted: between
+ * this look and the mount, a command that runs at the same time could replace a directory by a link.
+ */
+export async function identify(
+  mounts: readonly Mount[],
+  writable: readonly string[],
+): Promise<readonly string[]> {
+  return Promise.all(
+    mounts.map(async ({ path }) => {
+      const real = await realBoundPath({ name: path, path }, writable).catch(() => undefined);
+      if (real !== path) {
+        const message = `the sandbox cannot show ${path}: it was moved or replaced by a link`;
+        throw new SkeinError("unavailable", message, { hint: "put it back, or bind it again" });
+      }
+      const { dev, ino } = await stat(path, { bigint: true });
+      return `${dev}:${ino}`;
+    }),
+  );
+}
+
+/**
+ * The paths to cover: the store, and all files whose names begin with its name, where they lie in something
+ * that is mounted. Looked for before each command, since they come and go.
+ */
+export async function coveredPaths(
+  stores: readonly string[],
+  mounts: readonly Mount[],
+): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const store of await storeFiles(stores)) {
+    const folder = dirname(resolve(store));
+    if (!mounts.some(({ path }) => isWithin(path, folder) || isWithin(path, store))) continue;
+    for (const name of absentNames) await createEmpty(`${store}${name}`);
+    const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+    for (const entry of entries) {
+      const path = join(folder, entry.name);
+      if (!entry.name.startsWith(basename(store)) || !entry.isFile()) continue;
+      if (mounts.some((mount) => isWithin(mount.path, path))) found.push(path);
+    }
+  }
+  return found;
+}
+
+async function createEmpty(path: string): Promise<void> {
+  // Where Skein may not create it, a command may not either.
+  await open(path, "wx", 0o600).then(
+    (handle) => handle.close(),
+    () => undefined,
+  );
+  const found = await lstat(path).catch(() => undefined);
+  if (found === undefined || found.isFile()) return;
+  throw new SkeinError("refused", `${path} is a name of the store, but no regular file`, {
+    hint: "find out what created it, then remove it",
+  });
+}

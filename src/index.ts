@@ -289,10 +289,6 @@ export type { RetainAction, RetainSkip, RetainOptions, RetainReport } from "./ru
 export type { RunLimit } from "./core/trigger/schedule.ts";
 export type { WorkerEvent, SessionWorker, WorkOptions } from "./runtime/worker/worker.ts";
 export type { WorkerRow } from "./store/port.ts";
-export { parsePlan } from "./core/ticket.ts";
-export type { Plan, PlanSource, Ticket } from "./core/ticket.ts";
-export type { TicketsOptions } from "./runtime/tickets/tickets.ts";
-export type { TicketRow, TicketStatus } from "./runtime/tickets/ticket-status.ts";
 export type { SessionDependency, OpenOptions } from "./core/session/commands.ts";
 export type { AppendRecord } from "./core/turn/commands.ts";
 export type { Binding, Permission } from "./core/tool/commands.ts";

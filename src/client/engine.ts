@@ -6,6 +6,7 @@ import { operationIds, operationOf, type OperationId } from "../call/operations.
 import type { Engine } from "../runtime/engine/engine.ts";
 import type { SessionEvent } from "../runtime/read/event-reader.ts";
 import type { LiveDelta } from "../runtime/turn/live.ts";
+import type { Plan, RunPlanOptions, TicketRow } from "../tickets/tickets.ts";
 import { callOperation, readGiven } from "./method.ts";
 import { madeSession, makeSession, type RemoteSession } from "./session.ts";
 import { tellOn, wholeEvent } from "./stream.ts";
@@ -37,6 +38,10 @@ export interface RemoteEngine extends Omit<Pick<Engine, keyof Engine>, LocalCall
   open(...given: Parameters<Engine["open"]>): Promise<RemoteSession>;
   session(...given: Parameters<Engine["session"]>): Promise<RemoteSession>;
   fire(...given: Parameters<Engine["fire"]>): Promise<RemoteSession>;
+  /** Runs a plan on the server, as `runPlan` of `skein/tickets` does in this process. */
+  runTickets(plan: Plan, options?: RunPlanOptions): Promise<readonly TicketRow[]>;
+  /** Lists the tickets of a plan with their status. */
+  tickets(plan: Plan): Promise<TicketRow[]>;
   /** Who this client is to the server, and what it may do there. */
   me(): Promise<Me>;
   /** The feed on and on, with deltas. Every event once, until the signal is aborted. */

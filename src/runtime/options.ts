@@ -10,7 +10,7 @@ import { checkOptions, SkeinError } from "../core/error.ts";
 import { checkLists, checkTexts, isObject } from "../core/option-check.ts";
 import { quote } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
-import { agentHint, isAgentWord } from "../core/ticket/draft.ts";
+import { agentHint, isAgentWord } from "../core/workspace/agent.ts";
 
 export interface AskOptions extends WriteOptions {
   /** `queue`, the default: for the next turn. `steer`: for the next step of the turn in progress. */

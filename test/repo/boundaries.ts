@@ -40,16 +40,18 @@ const layers: Readonly<Record<string, Layer>> = {
   call: { src: ["core", "call"], node: "none", packages: ["zod"] },
   // The engine validates what callers pass against the descriptions; it knows nothing of HTTP.
   runtime: { src: ["core", "call", "platform", "runtime", ...ports], node: "all", packages: "all" },
+  // A program on the public engine; `skein/tickets`.
+  tickets: { src: ["core", "runtime", "tickets"], node: "all", packages: ["zod"] },
   protocol: { src: ["core", "call", "protocol"], node: "none", packages: ["zod"] },
   server: {
-    src: ["core", "call", "platform", "runtime", "protocol", "server"],
+    src: ["core", "call", "platform", "runtime", "tickets", "protocol", "server"],
     node: "all",
     packages: "all",
   },
   // The interfaces that it keeps to are those of the engine and its handles: types only, nothing that runs.
   // Plain tools for texts may run anywhere.
   client: {
-    src: ["core (types)", "core/text", "call", "runtime (types)", "protocol", "client"],
+    src: ["core (types)", "core/text", "call", "runtime (types)", "tickets (types)", "protocol", "client"],
     node: "none",
     packages: [],
   },
@@ -62,6 +64,7 @@ const layers: Readonly<Record<string, Layer>> = {
       "model",
       "tool",
       "runtime",
+      "tickets",
       "call",
       "protocol",
       "server",

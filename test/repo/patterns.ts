@@ -19,9 +19,9 @@ export interface Pattern {
 /** Patterns that are not linear, or not provably so, and the bound that makes them harmless. */
 export const bounded: Readonly<Record<string, string>> = {
   "/\\B(?=(\\d{3})+$)/g": "core/context/zone.ts: the digits of one number, at most 21",
-  "/^[^a-z0-9]+|[^a-z0-9]+$/g": "core/ticket/draft.ts: cut to limit.ticketIdCharsMax first",
+  "/^[^a-z0-9]+|[^a-z0-9]+$/g": "tickets/plan-draft.ts: cut to limit.ticketIdCharsMax first",
   "/^(?!.*\\.\\.)(?!.*\\.lock$)[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9_-])?$/":
-    "core/ticket/draft.ts: after a check of limit.ticketIdCharsMax",
+    "tickets/plan-draft.ts: after a check of limit.ticketIdCharsMax",
   "/\\[(?=[^\\]\\s]{0,40}@\\d)/gu": "core/handoff/text.ts: looks at 42 characters at most at each bracket",
 };
 
@@ -36,7 +36,7 @@ export const composed: Readonly<Record<string, string>> = {
   "src/core/bundle/format.ts": "a fixed count of hex digits",
   "src/core/ids.ts": "a prefix and a fixed tail",
   "src/core/secret/pattern.ts": "anchored alternatives; test/core/secret.test.ts attacks it",
-  "src/core/ticket/markdown.ts": "a word and the rest of a line; test/core/ticket.test.ts attacks it",
+  "src/tickets/plan-markdown.ts": "a word and the rest of a line; test/tickets/plan.test.ts attacks it",
   "src/model/offline/phrase.ts": "reads a bounded text",
   "src/model/offline/quote.ts": "reads a bounded text",
   "src/runtime/message/contract-schema.ts":

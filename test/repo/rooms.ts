@@ -92,19 +92,9 @@ export const rooms: Readonly<Record<string, Room>> = {
       turn: "a session is run",
     },
   },
-  tickets: {
-    may: {
-      read: "a ticket's session is looked at",
-      log: "secrets of bindings are checked",
-      workspace: "the agent of a ticket",
-      context: "the model of a ticket",
-      branch: "a ticket is a session that is opened",
-      worker: "tickets are run by a worker",
-    },
-  },
   engine: {
     may: Object.fromEntries(
-      "read log workspace govern message context branch trigger turn transfer replay worker tickets"
+      "read log workspace govern message context branch trigger turn transfer replay worker"
         .split(" ")
         .map((room) => [room, "the handles call every room"]),
     ),

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { SkeinError } from "../../src/core/error.ts";
 import { openEngine } from "../../src/index.ts";
 import { limit } from "../../src/core/limit.ts";
-import { parsePlan } from "../../src/core/ticket.ts";
+import { listTickets, parsePlan, runPlan } from "../../src/tickets/tickets.ts";
 import { Engine } from "../../src/runtime/engine/engine.ts";
 import type { Session } from "../../src/runtime/engine/session.ts";
 import { all, inFile, inMemory, newPath } from "./place.ts";
@@ -243,9 +243,9 @@ test("what is out of bounds is refused in words", async () => {
       (limits) => () => engine.work({ limits: limits as never }),
     ),
     ...[{}, undefined, null, "## a: x", { name: "p", tickets: [null] }, { name: "p", tickets: [{}] }].flatMap(
-      (plan) => [() => engine.runTickets(plan as never), () => engine.tickets(plan as never)],
+      (plan) => [() => runPlan(engine, plan as never), () => listTickets(engine, plan as never)],
     ),
-    () => engine.runTickets(parsePlan("## a: x", { name: "p" }), { dryRun: "yes" as never }),
+    () => runPlan(engine, parsePlan("## a: x", { name: "p" }), { dryRun: "yes" as never }),
     ...[null, 5, { file: 5 }, { name: 5 }].map((source) => async () => parsePlan("## a: x", source as never)),
     () => engine.retain({ dryRun: "yes" as never }),
     () => engine.retain({ everything: 1 as never }),

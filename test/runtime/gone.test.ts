@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import * as z from "zod";
-import { locked } from "../../src/runtime/tickets/plan-lock.ts";
+import { locked } from "../../src/tickets/plan-lock.ts";
 import { makeProcessIdentity, type Machine } from "../../src/platform/process-identity.ts";
 import { realWorld, type World } from "../../src/runtime/world.ts";
 import { defineTool } from "../../src/tool/define.ts";

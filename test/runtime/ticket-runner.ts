@@ -1,11 +1,12 @@
 /** The program that test/runtime/tickets-kill.test.ts kills: runs a plan, and says a line for each change. */
 import { readFileSync, writeSync } from "node:fs";
-import { openEngine, parsePlan } from "../../src/index.ts";
+import { openEngine } from "../../src/index.ts";
+import { parsePlan, runPlan } from "../../src/tickets/tickets.ts";
 
 const [, , directory = "", file = "", store = ""] = process.argv;
 await using engine = await openEngine({ store, durability: "process" });
 let said = "";
-const rows = await engine.runTickets(parsePlan(readFileSync(file, "utf8"), { file: "plan.md" }), {
+const rows = await runPlan(engine, parsePlan(readFileSync(file, "utf8"), { file: "plan.md" }), {
   directory,
   worktrees: true,
   parallel: 2,

@@ -4,8 +4,9 @@ import { spawnSync } from "node:child_process";
 import { existsSync, lstatSync, mkdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import { openEngine, parsePlan, type TicketRow } from "../../src/index.ts";
-import { locked } from "../../src/runtime/tickets/plan-lock.ts";
+import { openEngine } from "../../src/index.ts";
+import { parsePlan, runPlan, type TicketRow } from "../../src/tickets/tickets.ts";
+import { locked } from "../../src/tickets/plan-lock.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import { newRepository } from "./ticket-place.ts";
 import { scripted, use } from "./turn/scripted.ts";
@@ -48,7 +49,7 @@ test("two that run a plan with worktrees at once leave each other's alone", asyn
   await using engine = await openEngine({ store: kind().place(), models });
   const plan = planOf(Array.from({ length: 4 }, (_, n) => `## t${n}: Thing ${n}\n`).join(""));
   const options = { directory: repository.top, worktrees: true, parallel: 2 };
-  const runs = await Promise.all([engine.runTickets(plan, options), engine.runTickets(plan, options)]);
+  const runs = await Promise.all([runPlan(engine, plan, options), runPlan(engine, plan, options)]);
   const done = plan.tickets.map(({ id }) => [id, "done", null]);
   assert.deepEqual(runs.map(short), [done, done]);
   assert.equal(calls.length, 4);
@@ -70,10 +71,10 @@ describe("a ticket that is begun and whose worktree is gone", () => {
     const engine = await openEngine({ store: kind().place(), models });
     const plan = planOf("## a: Alpha\n");
     const options = { directory: repository.top, worktrees: true };
-    const rows = await engine.runTickets(plan, { ...options, signal: stop.signal });
+    const rows = await runPlan(engine, plan, { ...options, signal: stop.signal });
     assert.deepEqual(short(rows), [["a", "running", null]]);
     rmSync(repository.worktree("plan", "a"), { recursive: true });
-    return { engine, run: (more: object = {}) => engine.runTickets(plan, { ...options, ...more }) };
+    return { engine, run: (more: object = {}) => runPlan(engine, plan, { ...options, ...more }) };
   };
 
   for (const retry of [false, true])

@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import { openEngine, parsePlan, SkeinError, type Engine, type TicketRow } from "../../src/index.ts";
+import { openEngine, SkeinError, type Engine } from "../../src/index.ts";
+import { listTickets, parsePlan, runPlan, type TicketRow } from "../../src/tickets/tickets.ts";
 import { ModelError, type ModelCall } from "../../src/model/port.ts";
 import { newRepository } from "./ticket-place.ts";
 import { scripted, use, type Line } from "./turn/scripted.ts";
@@ -57,7 +58,7 @@ describe("a plan without worktrees", () => {
       const now = statuses(rows).join(", ");
       if (seen.at(-1) !== now) seen.push(now);
     };
-    const rows = await engine.runTickets(plan, { directory: repository.top, tell });
+    const rows = await runPlan(engine, plan, { directory: repository.top, tell });
     assert.deepEqual(statuses(rows), ["a done", "b done", "c done"]);
     assert.equal(seen[0], "a ready, b waiting, c ready");
     assert.ok(
@@ -76,7 +77,7 @@ describe("a plan without worktrees", () => {
     assert.ok(!ofA.includes("Second thing") && ofA.includes("ticket a of the plan plan"));
     assert.ok((a?.nanoUsd ?? 0) > 0);
     // Once more: nothing is left to do.
-    assert.deepEqual(await engine.runTickets(plan, { directory: repository.top }), rows);
+    assert.deepEqual(await runPlan(engine, plan, { directory: repository.top }), rows);
     assert.deepEqual([await opened(engine), calls.length], [["a", "b", "c"], 3]);
   });
 
@@ -86,19 +87,19 @@ describe("a plan without worktrees", () => {
     await using engine = await openEngine({ store: kind().place(), models });
     const plan = planOf("## a: Alpha\n## b: Beta\nafter: a\n## c: Gamma\n## d: Delta\nafter: b\n");
     const options = { directory: repository.top };
-    const rows = await engine.runTickets(plan, options);
+    const rows = await runPlan(engine, plan, options);
     assert.deepEqual(short(rows), [
       ["a", "failed", "the model refused"],
       ["b", "skipped", "after a, which failed"],
       ["c", "done", null],
       ["d", "skipped", "after b, which is skipped"],
     ]);
-    assert.deepEqual(await engine.runTickets(plan, options), rows);
+    assert.deepEqual(await runPlan(engine, plan, options), rows);
     assert.deepEqual(await opened(engine), ["a", "c"]);
-    const again = await engine.runTickets(plan, { ...options, retry: true });
+    const again = await runPlan(engine, plan, { ...options, retry: true });
     assert.deepEqual(statuses(again), ["a done", "b done", "c done", "d done"]);
     assert.deepEqual(await opened(engine), ["a", "a2", "b", "c", "d"]);
-    assert.deepEqual(await engine.tickets(plan), again);
+    assert.deepEqual(await listTickets(engine, plan), again);
   });
 
   test("one that waits for approval is blocked, says so, and goes on once it is answered", async () => {
@@ -110,14 +111,14 @@ describe("a plan without worktrees", () => {
     await engine.addAgent({ name: "careful", instructions: "Ask.", permissions });
     const plan = planOf("## a: Alpha\nagent: careful\n## b: Beta\nafter: a\n## c: Gamma\n");
     const options = { directory: repository.top, parallel: 2 };
-    const rows = await engine.runTickets(plan, options);
+    const rows = await runPlan(engine, plan, options);
     assert.deepEqual(short(rows), [
       ["a", "blocked", "approval: a tool call waits for approval"],
       ["b", "waiting", "after a (blocked)"],
       ["c", "done", null],
     ]);
     await (await engine.session(rows[0]?.session ?? "")).answer({ allow: true });
-    assert.deepEqual(statuses(await engine.runTickets(plan, options)), ["a done", "b done", "c done"]);
+    assert.deepEqual(statuses(await runPlan(engine, plan, options)), ["a done", "b done", "c done"]);
   });
 
   test("one that an error suspended goes on when asked to, and no other session is run", async () => {
@@ -128,9 +129,9 @@ describe("a plan without worktrees", () => {
     const other = await engine.open({ objective: "Something else" });
     await other.input("Wait for whoever runs all of them.");
     const plan = planOf("## a: Alpha\n");
-    const rows = await engine.runTickets(plan, { directory: repository.top });
+    const rows = await runPlan(engine, plan, { directory: repository.top });
     assert.deepEqual(short(rows), [["a", "blocked", "error: test/scripted: there is no such thing"]]);
-    const again = await engine.runTickets(plan, { directory: repository.top, retry: true });
+    const again = await runPlan(engine, plan, { directory: repository.top, retry: true });
     assert.deepEqual(statuses(again), ["a done"]);
     assert.deepEqual([await opened(engine), calls.length], [["a"], 2]);
     assert.equal((await other.fold()).standing.lastTurn, 0);
@@ -141,7 +142,7 @@ describe("a plan without worktrees", () => {
     const { models } = answering({ Alpha: [use("read_file", { path: "readme.txt" })] });
     await using engine = await openEngine({ store: kind().place(), models });
     const plan = planOf("## a: Alpha\nbudget: steps=2\n## b: Beta\n");
-    const rows = await engine.runTickets(plan, { directory: repository.top, budget: { steps: 1 } });
+    const rows = await runPlan(engine, plan, { directory: repository.top, budget: { steps: 1 } });
     assert.deepEqual(statuses(rows), ["a blocked", "b done"]);
     assert.match(rows[0]?.why ?? "", /^budget/);
     const of = async (place: number) =>
@@ -154,9 +155,9 @@ describe("a plan without worktrees", () => {
     const { models, calls } = answering({});
     await using engine = await openEngine({ store: kind().place(), models });
     const options = { directory: repository.top };
-    await engine.runTickets(planOf("## a: Alpha\nOld.\n"), options);
+    await runPlan(engine, planOf("## a: Alpha\nOld.\n"), options);
     const later = planOf("## a: Alpha\nNew.\n## b: Beta\nNew too.\n");
-    const rows = await engine.runTickets(later, options);
+    const rows = await runPlan(engine, later, options);
     assert.deepEqual(
       rows.map(({ ticket, status, changed }) => [ticket, status, changed]),
       [
@@ -175,7 +176,7 @@ describe("a plan without worktrees", () => {
     const labels = { plan: "plan", ticket: "a" };
     const half = await engine.open({ objective: "Alpha", labels });
     const plan = planOf("- [ ] a: Alpha\n- [x] b: Beta\n- [ ] c: Gamma (after: b)\n");
-    const rows = await engine.runTickets(plan, { directory: repository.top });
+    const rows = await runPlan(engine, plan, { directory: repository.top });
     assert.deepEqual(short(rows), [
       ["a", "done", null],
       ["b", "done", "ticked off in the plan"],
@@ -191,10 +192,7 @@ describe("a plan without worktrees", () => {
     await using engine = await openEngine({ store: kind().place(), models });
     const plan = planOf(Array.from({ length: 6 }, (_, n) => `## t${n}: Thing ${n}\n`).join(""));
     const options = { directory: repository.top, parallel: 2 };
-    const [one, two] = await Promise.all([
-      engine.runTickets(plan, options),
-      engine.runTickets(plan, options),
-    ]);
+    const [one, two] = await Promise.all([runPlan(engine, plan, options), runPlan(engine, plan, options)]);
     assert.ok(
       [...one, ...two].every(({ status }) => status === "done"),
       JSON.stringify([one, two]),
@@ -219,9 +217,9 @@ describe("a plan without worktrees", () => {
     await using engine = await openEngine({ store: kind().place(), models });
     const plan = planOf("## a: Alpha\n## b: Beta\n");
     const options = { directory: repository.top };
-    const rows = await engine.runTickets(plan, { ...options, signal: stop.signal });
+    const rows = await runPlan(engine, plan, { ...options, signal: stop.signal });
     assert.deepEqual(statuses(rows), ["a running", "b ready"]);
-    assert.deepEqual(statuses(await engine.runTickets(plan, options)), ["a done", "b done"]);
+    assert.deepEqual(statuses(await runPlan(engine, plan, options)), ["a done", "b done"]);
     assert.deepEqual(await opened(engine), ["a", "b"]);
   });
 });
@@ -239,7 +237,7 @@ describe("a plan with worktrees", () => {
     await using engine = await openEngine({ store: kind().place(), models: answering(by).models });
     const plan = planOf("## a: Alpha\n## b: Beta\n## c: Gamma\nafter: a, b\n");
     const options = { directory: repository.top, worktrees: true };
-    const rows = await engine.runTickets(plan, options);
+    const rows = await runPlan(engine, plan, options);
     assert.deepEqual(
       rows.map(({ status, branch }) => [status, branch]),
       ["a", "b", "c"].map((id) => ["done", `skein/plan/${id}`]),
@@ -262,7 +260,7 @@ describe("a plan with worktrees", () => {
     const bind = [{ kind: "directory", path: repository.top, mode: "write" }, { kind: "shell" }] as const;
     await engine.addAgent({ name: "coder", instructions: "Code.", bind });
     const options = { directory: repository.top, worktrees: true, agent: "coder", commit: false };
-    const rows = await engine.runTickets(planOf("## a: Alpha\n"), options);
+    const rows = await runPlan(engine, planOf("## a: Alpha\n"), options);
     assert.deepEqual(statuses(rows), ["a done"]);
     const tree = repository.worktree("plan", "a");
     assert.equal(readFileSync(join(tree, "where.txt"), "utf8").trim(), tree);
@@ -280,12 +278,12 @@ describe("a plan with worktrees", () => {
     await using engine = await openEngine({ store: kind().place(), models: answering(by).models });
     const plan = planOf("## a: Alpha\n## b: Beta\n## c: Gamma\nafter: a, b\n## d: Delta\nafter: c\n");
     const options = { directory: repository.top, worktrees: true };
-    const rows = await engine.runTickets(plan, options);
+    const rows = await runPlan(engine, plan, options);
     assert.deepEqual(statuses(rows), ["a done", "b done", "c failed", "d skipped"]);
     assert.match(rows[2]?.why ?? "", /^skein\/plan\/b cannot be merged: conflict in x\.txt/);
     const tree = repository.worktree("plan", "c");
     repository.git("-C", tree, "merge", "-q", "-X", "ours", "skein/plan/b");
-    assert.deepEqual(statuses(await engine.runTickets(plan, options)).slice(2), ["c done", "d done"]);
+    assert.deepEqual(statuses(await runPlan(engine, plan, options)).slice(2), ["c done", "d done"]);
   });
 
   test("what is in the way is told, and left as it is", async () => {
@@ -293,7 +291,7 @@ describe("a plan with worktrees", () => {
     await using engine = await openEngine({ store: kind().place(), models: answering({}).models });
     const options = { directory: repository.top, worktrees: true };
     repository.git("branch", "skein/plan/a");
-    const [row] = await engine.runTickets(planOf("## a: Alpha\n"), options);
+    const [row] = await runPlan(engine, planOf("## a: Alpha\n"), options);
     assert.match(row?.why ?? "", /^there is a branch skein\/plan\/a already, and no ticket made it/);
     assert.equal(row?.status, "failed");
     assert.deepEqual(await opened(engine), []);
@@ -304,7 +302,7 @@ describe("a plan with worktrees", () => {
     repository.git("worktree", "add", "-q", "-b", "skein/plan/a", tree);
     repository.git("worktree", "lock", "--reason", "initializing", tree);
     writeFileSync(join(tree, "half.txt"), "half");
-    assert.deepEqual(statuses(await engine.runTickets(planOf("## a: Alpha\n"), options)), ["a done"]);
+    assert.deepEqual(statuses(await runPlan(engine, planOf("## a: Alpha\n"), options)), ["a done"]);
     assert.ok(!existsSync(join(tree, "half.txt")));
   });
 });
@@ -313,8 +311,7 @@ test("what cannot be is refused before anything is made", async () => {
   using repository = newRepository();
   await using engine = await openEngine({ store: kind().place(), models: answering({}).models });
   const plan = planOf("## a: Alpha\n");
-  const run = (options: object) =>
-    refused(engine.runTickets(plan, { directory: repository.top, ...options }));
+  const run = (options: object) => refused(runPlan(engine, plan, { directory: repository.top, ...options }));
   assert.equal(await run({ paralel: 2 }), 'invalid: tickets: unknown option "paralel"');
   assert.equal(await run({ parallel: 0 }), "invalid: tickets: parallel is 0");
   assert.match(await run({ directory: "/nowhere/at/all" }), /^not-found: .*\/nowhere\/at\/all/);
@@ -324,7 +321,7 @@ test("what cannot be is refused before anything is made", async () => {
   assert.match(await run({ agent: "nobody@3" }), /^not-found: /);
   assert.match(await run({ budget: { usd: -1 } }), /^invalid: budget: usd is -1/);
   assert.deepEqual(await opened(engine), []);
-  assert.deepEqual(statuses(await engine.runTickets(plan, { directory: repository.top, dryRun: true })), [
+  assert.deepEqual(statuses(await runPlan(engine, plan, { directory: repository.top, dryRun: true })), [
     "a ready",
   ]);
   assert.ok(!existsSync(join(repository.top, ".skein")));

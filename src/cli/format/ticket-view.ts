@@ -1,5 +1,5 @@
 /** Tickets on a screen: a table that is drawn anew in place while a plan is run, or a line a change. */
-import type { TicketRow, TicketStatus } from "../../runtime/tickets/ticket-status.ts";
+import type { TicketRow, TicketStatus } from "../../tickets/tickets.ts";
 import { addShown, noSpend, spendText } from "../../core/text/money.ts";
 import { roughly } from "./moment.ts";
 import type { Screen } from "../command/screen.ts";

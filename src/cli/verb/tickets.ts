@@ -3,10 +3,15 @@ import { readFile } from "node:fs/promises";
 import { SkeinError } from "../../core/error.ts";
 import { makeWorkspaceId, quote } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
-import { parsePlan, type Plan } from "../../core/ticket.ts";
 import type { Engine } from "../../runtime/engine/engine.ts";
-import type { TicketsOptions } from "../../runtime/tickets/tickets.ts";
-import type { TicketRow } from "../../runtime/tickets/ticket-status.ts";
+import {
+  listTickets,
+  parsePlan,
+  runPlan,
+  type Plan,
+  type RunPlanOptions,
+  type TicketRow,
+} from "../../tickets/tickets.ts";
 import { realWorld } from "../../runtime/world.ts";
 import { checkAction, oneOf } from "../command/args.ts";
 import { parseBinding } from "../format/binding-word.ts";
@@ -71,7 +76,7 @@ export const tickets = verb({
     const action = oneOf("ACTION", call.args.ACTION, actions);
     checkAction("tickets", action, call.options, takes);
     const plan = await readPlan(call.args.PLAN, call.options.name);
-    return action === "status" ? showStatus(call, plan) : runPlan(call, plan);
+    return action === "status" ? showStatus(call, plan) : runAll(call, plan);
   },
 });
 
@@ -104,14 +109,14 @@ async function readFileText(path: string): Promise<string> {
 
 async function showStatus({ out, engine }: Here, plan: Plan): Promise<void> {
   const opened = await engine();
-  await summary({ out }, await opened.tickets(plan));
+  await summary({ out }, await listTickets(opened, plan));
 }
 
-async function runPlan(here: Here, plan: Plan): Promise<number> {
+async function runAll(here: Here, plan: Plan): Promise<number> {
   const { options: given, out, untilStopped } = here;
   const { agent, model, parallel, base, directory, retry } = given;
   await checkModelName(model);
-  const asked: TicketsOptions = {
+  const asked: RunPlanOptions = {
     ...present({ agent, model, parallel, base, directory, budget: budgetOf(given) }),
     ...(given.bind.length === 0 ? {} : { bind: given.bind.map(parseBinding) }),
     worktrees: given.worktrees,
@@ -121,7 +126,7 @@ async function runPlan(here: Here, plan: Plan): Promise<number> {
   // What is refused does not leave an empty store behind.
   if (given["dry-run"] || !(await storeExists(here.place))) {
     const engine = await rehearsal(here);
-    const rows = await engine.runTickets(plan, { ...asked, dryRun: true });
+    const rows = await runPlan(engine, plan, { ...asked, dryRun: true });
     if (given["dry-run"]) {
       await noteAgents(here, engine, plan);
       await summary(here, rows);
@@ -135,7 +140,7 @@ async function runPlan(here: Here, plan: Plan): Promise<number> {
   const watching = { signal: stopped, tell: view.show.bind(view), note: view.note.bind(view) };
   let rows: readonly TicketRow[];
   try {
-    rows = await opened.runTickets(plan, { ...asked, ...watching });
+    rows = await runPlan(opened, plan, { ...asked, ...watching });
   } finally {
     await view.end();
   }

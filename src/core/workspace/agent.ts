@@ -212,3 +212,9 @@ export function isStoredAgent(value: unknown): value is AgentDefinition {
   const checked = AgentDefinition.safeParse(value);
   return checked.success || checked.error.issues.every(({ code }) => code === "unrecognized_keys");
 }
+
+/** An agent's name, with a version or without. */
+export const isAgentWord = (word: string): boolean =>
+  AgentName.safeParse(word.replace(/@\d{1,9}$/, "")).success;
+export const agentHint =
+  "up to 64 lower-case letters, digits and . _ -, such as coder, or coder@2 for a version";

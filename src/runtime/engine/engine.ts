@@ -54,9 +54,6 @@ import type { VerifyAllOptions, VerifyAllReport } from "../govern/verify-all.ts"
 import type { HookEntry, SetHookOptions } from "../workspace/webhooks.ts";
 import type { TokenHolder } from "../workspace/token-reader.ts";
 import type { AddTokenOptions, IssuedToken, TokenEntry, TokensOptions } from "../workspace/tokens.ts";
-import type { Plan } from "../../core/ticket.ts";
-import type { TicketsOptions } from "../tickets/tickets.ts";
-import type { TicketRow } from "../tickets/ticket-status.ts";
 import type { TriggerTemplate, TemplateOptions } from "../trigger/templates.ts";
 import type { WebhookAnswer, WebhookCall } from "../trigger/webhook.ts";
 import type { WorkOptions, SessionWorker } from "../worker/worker.ts";
@@ -455,16 +452,6 @@ export class Engine implements AsyncDisposable {
   async webhook(token: string, call: WebhookCall = {}): Promise<WebhookAnswer> {
     checkOptions("webhook", call, ["body", "headers"]);
     return (await import("../trigger/webhook.ts")).callWebhook(this.#deps, token, call);
-  }
-
-  /** Runs a plan: one session for each ticket, each begun when those before it are done. */
-  async runTickets(plan: Plan, options: TicketsOptions = {}): Promise<readonly TicketRow[]> {
-    return (await import("../tickets/tickets.ts")).runTickets(this.#deps, plan, options);
-  }
-
-  /** How the tickets of a plan stand. */
-  async tickets(plan: Plan): Promise<TicketRow[]> {
-    return (await import("../tickets/tickets.ts")).listTickets(this.#deps, plan);
   }
 
   /** Workers of this store that were heard of lately, in this process or in others. */

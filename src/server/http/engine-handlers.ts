@@ -46,6 +46,10 @@ export const engineHandlers: Handlers = {
     if (await deletes(call, name)) need(call, "admin", "a policy that deletes");
     return call.engine.removePolicy(name);
   },
+  "engine.runTickets": async ({ engine }, { plan, ...rest }) =>
+    (await import("../../tickets/tickets.ts")).runPlan(engine, plan, rest),
+  "engine.tickets": async ({ engine }, { plan }) =>
+    (await import("../../tickets/tickets.ts")).listTickets(engine, plan),
   "engine.feed": ({ engine }, params) => readFeed(engine, params),
   "engine.query": ({ engine, gone }, { sql }) => engine.query(sql, { signal: gone() }),
   "engine.anchor": async (call, { url }) => {

@@ -1,13 +1,14 @@
 /** How the tickets of a plan stand: read from the sessions that have its labels, and from nothing else. */
-import { spendOf } from "../../core/budget/money.ts";
-import { dueOf } from "../../core/trigger/schedule.ts";
-import type { SessionId } from "../../core/ids.ts";
-import { limit } from "../../core/limit.ts";
-import type { State } from "../../core/state.ts";
-import { ticketForm, type Plan, type Ticket } from "../../core/ticket.ts";
-import { readContent } from "../read/content.ts";
-import type { Deps } from "../deps.ts";
-import { isFree } from "../read/lease-status.ts";
+import { spendOf } from "../core/budget/money.ts";
+import { dueOf } from "../core/trigger/schedule.ts";
+import type { SessionId } from "../core/ids.ts";
+import { limit } from "../core/limit.ts";
+import type { State } from "../core/state.ts";
+import { ticketForm, type Plan } from "./plan.ts";
+import type { Ticket } from "./plan-draft.ts";
+import { readContent } from "../runtime/read/content.ts";
+import type { Deps } from "../runtime/deps.ts";
+import { isFree } from "../runtime/read/lease-status.ts";
 
 /**
  * `waiting` for tickets before it, `ready` to be begun, `running` or about to, `blocked` until somebody does

@@ -2,11 +2,12 @@
  * A plan in Markdown. A ticket is a heading (`## login: Fix login`), with all up to the next one as its text,
  * or an item to tick off (`- [ ] login: Fix login`), with what is indented below it.
  */
-import type { Budget } from "../budget/commands.ts";
-import { quote } from "../ids.ts";
-import { agentHint, isAgentWord, mistake, slug, type Draft, type Ticket } from "./draft.ts";
-import { trimEndOf, trimStartOf } from "../text/trim.ts";
-import { pairOf } from "../text/pair.ts";
+import type { Budget } from "../core/budget/commands.ts";
+import { quote } from "../core/ids.ts";
+import { agentHint, isAgentWord } from "../core/workspace/agent.ts";
+import { mistake, slug, type Draft, type Ticket } from "./plan-draft.ts";
+import { trimEndOf, trimStartOf } from "../core/text/trim.ts";
+import { pairOf } from "../core/text/pair.ts";
 
 interface Line {
   readonly number: number;

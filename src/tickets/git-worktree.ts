@@ -4,10 +4,10 @@
  */
 import { mkdir, readdir, realpath, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { SkeinError } from "../../core/error.ts";
-import { quote } from "../../core/ids.ts";
+import { SkeinError } from "../core/error.ts";
+import { quote } from "../core/ids.ts";
 import { locked } from "./plan-lock.ts";
-import type { World } from "../world.ts";
+import type { World } from "../runtime/world.ts";
 
 /** What Git said. */
 interface Answer {

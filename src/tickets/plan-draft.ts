@@ -1,8 +1,7 @@
 /** A ticket as it was written, and what its id may be. */
-import { AgentName } from "../schema.ts";
-import type { Budget } from "../budget/commands.ts";
-import { SkeinError } from "../error.ts";
-import { limit } from "../limit.ts";
+import type { Budget } from "../core/budget/commands.ts";
+import { SkeinError } from "../core/error.ts";
+import { limit } from "../core/limit.ts";
 
 /** One piece of work: a session is opened for it. */
 export interface Ticket {
@@ -38,12 +37,6 @@ const idPattern = /^(?!.*\.\.)(?!.*\.lock$)[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0
 export const idHint = `letters, digits, ".", "_" and "-", at most ${limit.ticketIdCharsMax} of them`;
 
 export const isTicketId = (id: string): boolean => id.length <= limit.ticketIdCharsMax && idPattern.test(id);
-
-/** An agent's name, with a version or without. */
-export const isAgentWord = (word: string): boolean =>
-  AgentName.safeParse(word.replace(/@\d{1,9}$/, "")).success;
-export const agentHint =
-  "up to 64 lower-case letters, digits and . _ -, such as coder, or coder@2 for a version";
 
 /** What is left of a text when it is to be an id. */
 export function slug(text: string): string {

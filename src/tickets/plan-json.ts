@@ -1,9 +1,9 @@
 /** A plan in JSON: a list of tickets, or an object with a name and such a list. */
 import * as z from "zod";
-import { quote } from "../ids.ts";
-import { checkShape } from "../text/shape.ts";
-import { errorText } from "../first-error.ts";
-import { mistake, type Draft, type Ticket } from "./draft.ts";
+import { quote } from "../core/ids.ts";
+import { checkShape } from "../core/text/shape.ts";
+import { errorText } from "../core/first-error.ts";
+import { mistake, type Draft, type Ticket } from "./plan-draft.ts";
 
 const Amount = z.number().min(0, "limits are not negative");
 

@@ -1,32 +1,41 @@
 /**
- * Tickets: a plan is run, one session for each ticket, each begun when those before it are done. All there is
- * to know is in the store and in the repository; whoever runs the plan again goes on where it was left, and
- * several may run it at once.
+ * The subpath `skein/tickets`: runs a plan, one session for each ticket, each started when its predecessors
+ * are done. All progress is in the store and in the repository: a second run resumes, and several processes
+ * may run one plan at once.
  */
-import type { Binding } from "../../core/tool/commands.ts";
-import type { Budget } from "../../core/budget/commands.ts";
 import { realpath, stat } from "node:fs/promises";
 import { resolve } from "node:path";
-import { checkOptions, SkeinError } from "../../core/error.ts";
-import { checkFlags, checkLists, checkTexts } from "../../core/option-check.ts";
-import { quote, type SessionId } from "../../core/ids.ts";
-import { limit } from "../../core/limit.ts";
-import type { State } from "../../core/state.ts";
-import { errorText } from "../../core/first-error.ts";
-import { agentHint, checkPlan, isAgentWord, type Plan, type Ticket } from "../../core/ticket.ts";
-import { showAgent } from "../workspace/agents.ts";
-import type { Deps } from "../deps.ts";
-import { handoffSession } from "../branch/handoff.ts";
-import { checkBinding, checkBudget } from "../options.ts";
-import { checkBound } from "../log/redact.ts";
+import type { Budget } from "../core/budget/commands.ts";
+import type { Binding } from "../core/tool/commands.ts";
+import { checkOptions, SkeinError } from "../core/error.ts";
+import { checkFlags, checkLists, checkTexts } from "../core/option-check.ts";
+import { quote, type SessionId } from "../core/ids.ts";
+import { limit } from "../core/limit.ts";
+import type { State } from "../core/state.ts";
+import { errorText } from "../core/first-error.ts";
+import { agentHint, isAgentWord } from "../core/workspace/agent.ts";
+import { Engine } from "../runtime/engine/engine.ts";
+import { checkPlan, type Plan } from "./plan.ts";
+import type { Ticket } from "./plan-draft.ts";
+import { showAgent } from "../runtime/workspace/agents.ts";
+import type { Deps } from "../runtime/deps.ts";
+import { handoffSession } from "../runtime/branch/handoff.ts";
+import { checkBinding, checkBudget } from "../runtime/options.ts";
+import { checkBound } from "../runtime/log/redact.ts";
 import { beginTicket, tellTicket, type Manner } from "./ticket-session.ts";
 import { commitAll, inTurn, repositoryOf, restoreWorktree, worktreeDirectory } from "./git-worktree.ts";
 import { standingsOf, type Known, type Standing, type TicketRow, type Trouble } from "./ticket-status.ts";
-import { startWork } from "../worker/start-work.ts";
-import type { WorkerEvent } from "../worker/worker.ts";
-import { modelOf } from "../context/model-settings.ts";
+import { startWork } from "../runtime/worker/start-work.ts";
+import type { WorkerEvent } from "../runtime/worker/worker.ts";
+import { modelOf } from "../runtime/context/model-settings.ts";
 
-export interface TicketsOptions {
+export { parsePlan } from "./plan.ts";
+export type { Plan, PlanSource } from "./plan.ts";
+export type { Ticket } from "./plan-draft.ts";
+export type { TicketRow, TicketStatus } from "./ticket-status.ts";
+
+/** Options of `runPlan`. */
+export interface RunPlanOptions {
   /** Who works on them, unless a ticket names another. */
   readonly agent?: string;
   readonly model?: string;
@@ -62,24 +71,36 @@ const parallelUsual = 3;
 const lookMs = 1_000;
 const restMs = 25;
 
-/** How the tickets of a plan stand. */
-export async function listTickets(deps: Deps, plan: Plan): Promise<TicketRow[]> {
-  return (await standingsOf(deps, checkPlan(plan))).map(({ row }) => row);
+/**
+ * Lists the tickets of a plan with their status. Changes nothing.
+ *
+ * @example
+ *   for (const { ticket, status } of await listTickets(engine, plan)) console.log(ticket, status);
+ */
+export async function listTickets(engine: Engine, plan: Plan): Promise<TicketRow[]> {
+  return (await standingsOf(Engine.depsOf(engine), checkPlan(plan))).map(({ row }) => row);
 }
 
-/** Runs a plan until nothing more can be done for it, and gives how the tickets stand then. */
-export async function runTickets(
-  deps: Deps,
+/**
+ * Runs a plan until no ticket can advance, and returns the status of each.
+ *
+ * @example
+ *   const plan = parsePlan(await readFile("plan.md", "utf8"), { file: "plan.md" });
+ *   const rows = await runPlan(engine, plan, { agent: "coder", worktrees: true });
+ */
+export async function runPlan(
+  engine: Engine,
   plan: Plan,
-  options: TicketsOptions = {},
+  options: RunPlanOptions = {},
 ): Promise<readonly TicketRow[]> {
+  const deps = Engine.depsOf(engine);
   const manner = await mannerOf(deps, plan, options);
-  if (options.dryRun === true) return listTickets(deps, plan);
+  if (options.dryRun === true) return listTickets(engine, plan);
   return new PlanRun(deps, plan, manner, options).run();
 }
 
 /** Whatever is missing is said before anything is made. */
-async function mannerOf(deps: Deps, plan: Plan, options: TicketsOptions): Promise<Manner> {
+async function mannerOf(deps: Deps, plan: Plan, options: RunPlanOptions): Promise<Manner> {
   checkOptions("tickets", options, [...known, "retry", "dryRun", "signal", "tell", "note"]);
   checkPlan(plan);
   const { agent, model, parallel = 1, bind = [], budget, worktrees = false, base } = options;
@@ -137,7 +158,7 @@ class PlanRun {
   readonly #deps: Deps;
   readonly #plan: Plan;
   readonly #manner: Manner;
-  readonly #options: TicketsOptions;
+  readonly #options: RunPlanOptions;
   readonly #parallel: number;
   readonly #tickets: ReadonlyMap<string, Ticket>;
   readonly #troubles = new Map<string, Trouble>();
@@ -150,7 +171,7 @@ class PlanRun {
   readonly #placed = new Set<SessionId>();
   #going: readonly SessionId[] = [];
 
-  constructor(deps: Deps, plan: Plan, manner: Manner, options: TicketsOptions) {
+  constructor(deps: Deps, plan: Plan, manner: Manner, options: RunPlanOptions) {
     this.#deps = deps;
     this.#plan = plan;
     this.#manner = manner;

@@ -3,8 +3,8 @@
  * gone is taken away by whoever holds the lock on just that one, so that nobody takes away a newer one.
  */
 import { readlink, symlink, unlink } from "node:fs/promises";
-import { SkeinError } from "../../core/error.ts";
-import type { World } from "../world.ts";
+import { SkeinError } from "../core/error.ts";
+import type { World } from "../runtime/world.ts";
 
 const lookMs = 50;
 /** A large worktree takes its time. */

@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import { checkPlan, cycleIn, isTicketId, parsePlan, slug, type Ticket } from "../../src/core/ticket.ts";
+import { checkPlan, cycleIn, parsePlan } from "../../src/tickets/plan.ts";
+import { isTicketId, slug, type Ticket } from "../../src/tickets/plan-draft.ts";
 
 const wrong = (text: string, file = "plan.md"): string => {
   try {

@@ -2,16 +2,14 @@
  * Plans: tickets with what each waits for. Read from Markdown or JSON by a forgiving rule (docs/tickets.md
  * says which), and then held to a strict one: every mistake is told with the file and the line.
  */
-import { checkOptions, nearest, SkeinError } from "./error.ts";
-import { checkTexts, isObject } from "./option-check.ts";
-import { quote } from "./ids.ts";
-import { limit } from "./limit.ts";
-import { agentHint, idHint, isAgentWord, isTicketId, mistake, slug, type Ticket } from "./ticket/draft.ts";
-import { readJson } from "./ticket/json.ts";
-import { readMarkdown } from "./ticket/markdown.ts";
-
-export { agentHint, isAgentWord, isTicketId, slug } from "./ticket/draft.ts";
-export type { Ticket } from "./ticket/draft.ts";
+import { checkOptions, nearest, SkeinError } from "../core/error.ts";
+import { checkTexts, isObject } from "../core/option-check.ts";
+import { quote } from "../core/ids.ts";
+import { limit } from "../core/limit.ts";
+import { agentHint, isAgentWord } from "../core/workspace/agent.ts";
+import { idHint, isTicketId, mistake, slug, type Ticket } from "./plan-draft.ts";
+import { readJson } from "./plan-json.ts";
+import { readMarkdown } from "./plan-markdown.ts";
 
 export interface Plan {
   /** Sessions and branches go by it. */

@@ -3,18 +3,18 @@
  * has left: the branch by its mark, the session by an id that follows from plan and ticket, the input by its
  * key.
  */
-import type { Binding } from "../../core/tool/commands.ts";
-import type { Budget } from "../../core/budget/commands.ts";
-import type { Loaded } from "../../core/session/commands.ts";
 import { join, relative, resolve, sep } from "node:path";
-import type { AgentDefinition } from "../../core/workspace/agent.ts";
-import { SkeinError } from "../../core/error.ts";
-import { makeSessionId, type SessionId } from "../../core/ids.ts";
-import { limit } from "../../core/limit.ts";
-import type { Ticket } from "../../core/ticket.ts";
-import { instructionFiles, prepareOpening } from "../branch/bootstrap.ts";
-import type { Deps } from "../deps.ts";
-import { handoffDocument } from "../branch/handoff.ts";
+import type { AgentDefinition } from "../core/workspace/agent.ts";
+import type { Budget } from "../core/budget/commands.ts";
+import type { Loaded } from "../core/session/commands.ts";
+import type { Binding } from "../core/tool/commands.ts";
+import { SkeinError } from "../core/error.ts";
+import { makeSessionId, type SessionId } from "../core/ids.ts";
+import { limit } from "../core/limit.ts";
+import type { Ticket } from "./plan-draft.ts";
+import { instructionFiles, prepareOpening } from "../runtime/branch/bootstrap.ts";
+import type { Deps } from "../runtime/deps.ts";
+import { handoffDocument } from "../runtime/branch/handoff.ts";
 import { inTurn, makeWorktree, type Repository, type Worktree } from "./git-worktree.ts";
 import { textMark, type TicketRow } from "./ticket-status.ts";
 

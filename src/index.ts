@@ -181,7 +181,7 @@ export type {
   RequestOptions,
   RespondOptions,
 } from "./runtime/turn/drive.ts";
-export type { SessionUpdate } from "./runtime/turn/ask.ts";
+export type { SessionUpdate, SessionRun } from "./runtime/turn/ask.ts";
 export type { LiveDelta } from "./runtime/turn/live.ts";
 export type { RunResult, RunOptions } from "./runtime/turn/runner.ts";
 export type { RenderedContext } from "./runtime/context/context-view.ts";

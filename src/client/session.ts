@@ -4,7 +4,8 @@ import type { StoredRecord } from "../core/chain.ts";
 import type { SessionId } from "../core/ids.ts";
 import { parseSnapshot, SkeinError } from "../protocol/library.ts";
 import { operationIds, operationOf, type OperationId } from "../call/operations.ts";
-import type { SessionUpdate } from "../runtime/turn/ask.ts";
+import type { SessionUpdate, SessionRun } from "../runtime/turn/ask.ts";
+import { runOf } from "./run.ts";
 import type { CarryOver } from "../runtime/branch/carry-over.ts";
 import type { SessionEvent, EventsOptions } from "../runtime/read/event-reader.ts";
 import type { MergeAnswer } from "../runtime/branch/merge-answer.ts";
@@ -28,7 +29,7 @@ export interface RemoteSession extends Omit<Pick<Session, keyof Session>, LocalC
   clear(...given: Parameters<Session["clear"]>): Promise<RemoteSession>;
   load(...given: Parameters<Session["load"]>): Promise<RemoteView>;
   run(options?: Waiting): Promise<RunResult>;
-  watch(options?: Waiting): AsyncGenerator<SessionUpdate, RunResult>;
+  watch(options?: Waiting): SessionRun;
 }
 
 /** A session as it was at a position. Reads only; to go on from here, fork or rewind. */
@@ -81,8 +82,8 @@ export function makeSession(wire: Wire, id: SessionId, carriedOver: CarryOver | 
     merge: (options) => merge(wire, session, options),
     events: (...[options = {}]) => readEvents(wire, id, options),
     records: () => readRecords(wire, id),
-    ask: (...given) => ask(wire, id, given),
-    watch: (options = {}) => watch(wire, session, options),
+    ask: (...given) => runOf(ask(wire, id, given)),
+    watch: (options = {}) => runOf(watch(wire, session, options)),
   };
   return session;
 }

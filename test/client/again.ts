@@ -25,6 +25,12 @@ export const table: Readonly<Record<string, Row>> = {
     "a probe's large output is kept as a blob": driven,
     "a program that drives a session can settle a call with a large output": driven,
   }),
+  "turn/ask-calls.test.ts": but({
+    "an ask of one step makes 4 appends, with one head read between input and turn": inside,
+    "a session with bindings opens and closes its tools under the lease": inside,
+    "a run that is iterated late tells the same events, without the deltas":
+      "a client reads the updates once, as they come",
+  }),
   "turn/broken-call.test.ts": all,
   "signed-bundle.test.ts": all,
   "permission.test.ts": all,

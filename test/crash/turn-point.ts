@@ -31,11 +31,12 @@ export function makePoints(reached: Reached): Points {
 const main = [
   "session.opened",
   "lease.taken",
-  "lease.released",
   "turn.started",
-  "turn.ended",
   "model.requested",
+  // With it the turn may end, and the lease be released.
   "model.responded",
+  "turn.ended",
+  "lease.released",
   "model.failed",
   "tool.started",
   "tool.settled",

@@ -108,6 +108,7 @@ export const table: Readonly<Record<string, Group | string>> = {
   "runtime/trigger-race.test.ts": 3,
   "runtime/trigger-times.test.ts": ofWords,
   "runtime/trigger.test.ts": 2,
+  "runtime/turn/ask-calls.test.ts": ofModels,
   "runtime/turn/broken-call.test.ts": ofModels,
   "runtime/turn/large-result.test.ts": 2,
   "runtime/turn/loop.test.ts": 3,

@@ -105,7 +105,9 @@ export function makeWitness(trace: (line: string) => void): Witness {
       blame("fence", `${where} under epoch ${epoch}; in force is ${holder?.epoch ?? "none"}`);
     else if (epoch !== undefined && holder?.process !== process)
       blame("fence", `${where} under epoch ${epoch} of ${holder?.process}`);
-    const alone = epoch === undefined && drafts.find(({ type }) => runnersOnly.has(type));
+    // What is written with the lease is written under it: the append takes both or neither.
+    const isTaking = typeof part.lease === "object" && drafts[0]?.type === "lease.taken";
+    const alone = epoch === undefined && !isTaking && drafts.find(({ type }) => runnersOnly.has(type));
     if (alone) blame("fence", `${where} without an epoch`);
   }
 

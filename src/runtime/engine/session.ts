@@ -17,7 +17,8 @@ import { quote, type SessionId } from "../../core/ids.ts";
 import type { State } from "../../core/state.ts";
 import type { TriggerSpec } from "../../core/trigger/trigger.ts";
 import type { Head } from "../../store/port.ts";
-import { followRun, type SessionUpdate } from "../turn/ask.ts";
+import { runOrWait, startRun, type SessionRun } from "../turn/ask.ts";
+import { advanceRun, prepareAsk } from "../turn/prepare-run.ts";
 import type { CarryOver } from "../branch/carry-over.ts";
 import type { CancelTreeResult } from "../branch/children.ts";
 import type { ClearOptions } from "../branch/clear.ts";
@@ -56,8 +57,6 @@ import type { SessionTrigger, TriggerOptions } from "../trigger/triggers.ts";
 import { SessionView } from "./view.ts";
 import type { Build, Change, ChangeOptions } from "../log/writer.ts";
 import { isFree } from "../read/lease-status.ts";
-import { agentOf } from "../workspace/session-agent.ts";
-import { modelOf } from "../context/model-settings.ts";
 import type { AppendResult } from "../log/append-result.ts";
 
 interface Because {
@@ -338,21 +337,30 @@ export class Session extends SessionReader {
     return written(await this.#change({ do: "append", records: [record] }, { key }));
   }
 
-  /** An input, and all that comes of it: events, and live deltas. Breaking off the loop cancels nothing. */
-  async *ask(
-    input: string | readonly Block[],
-    options: AskOptions = {},
-  ): AsyncGenerator<SessionUpdate, RunResult> {
-    checkOptions("ask", options, ["key", "mode", "signal"]);
-    const { signal, ...rest } = options;
-    await this.#ready();
-    const { seq } = await this.input(input, rest);
-    const stop = signal === undefined ? {} : { signal };
-    try {
-      return yield* followRun(this.#deps, this.id, seq, { wait: true, ...stop });
-    } catch (error) {
-      throw stillWaiting(error, (await this.fold()).standing.inbox.waiting.length > 0);
-    }
+  /**
+   * An input, and the run that takes it up: events, live deltas and a result. The run starts at once; leaving
+   * the loop cancels nothing.
+   */
+  ask(input: string | readonly Block[], options: AskOptions = {}): SessionRun {
+    const { signal, key, mode } = options;
+    return startRun(this.#deps, this.id, {
+      start: async () => {
+        checkOptions("ask", options, ["key", "mode", "signal"]);
+        // Whatever is missing for a run is said before anything is written.
+        const prepared = await prepareAsk(this.#deps, this.id);
+        const records = [inputRecord(input, mode)];
+        const { state, firstSeq: seq } = await this.#change({ do: "append", records }, { key });
+        return { seq, prepared: await advanceRun(this.#deps, this.id, prepared, state) };
+      },
+      run: async ({ prepared }) => {
+        try {
+          const stop = signal === undefined ? {} : { signal };
+          return await runOrWait(this.#deps, this.id, { prepared, ...stop });
+        } catch (error) {
+          throw stillWaiting(error, (await this.fold()).standing.inbox.waiting.length > 0);
+        }
+      },
+    });
   }
 
   /** Runs the session until it is idle or stands still. Rejects with `conflict` if somebody else runs it. */
@@ -362,10 +370,14 @@ export class Session extends SessionReader {
   }
 
   /** Like `run`, and tells what happens from now on. */
-  async *watch(options: RunOptions = {}): AsyncGenerator<SessionUpdate, RunResult> {
-    checkOptions("watch", options, ["holder", "leaseMs", "signal"]);
-    const { seq } = await this.#head();
-    return yield* followRun(this.#deps, this.id, seq + 1, options);
+  watch(options: RunOptions = {}): SessionRun {
+    return startRun(this.#deps, this.id, {
+      start: async () => {
+        checkOptions("watch", options, ["holder", "leaseMs", "signal"]);
+        return { seq: (await this.#head()).seq + 1 };
+      },
+      run: () => this.#deps.runs.run(this.id, options),
+    });
   }
 
   /** Takes the lease and gives the commands of a turn, for a loop of your own. */
@@ -451,14 +463,6 @@ export class Session extends SessionReader {
   async lease(options: { readonly holder: string; readonly leaseMs?: number }): Promise<SessionLease> {
     checkOptions("lease", options, ["holder", "leaseMs"]);
     return takeLease(this.#deps, this.id, options);
-  }
-
-  /** Whatever is missing for a run is said before anything is written. */
-  async #ready(): Promise<void> {
-    const { writer } = this.#deps;
-    const state = await writer.current(this.id);
-    const { agent } = await agentOf(this.#deps, this.id, state);
-    await modelOf(this.#deps, state.standing.model ?? agent?.model);
   }
 
   async #simple(verb: SimpleVerb, options: Reason): Promise<AppendResult> {

@@ -14,13 +14,16 @@ import { limit } from "../../core/limit.ts";
 import { emptyState, type State } from "../../core/state.ts";
 import type { Appended, Draft, Outcome, Part, Store } from "../../store/port.ts";
 import type { Also, Beside } from "./workspace-effects.ts";
+import { leaseMove, withFollowUps, type Decided, type FollowUp, type NextFollowUp } from "./follow-up.ts";
+import { assembleAppend, type Shares } from "./append-parts.ts";
+import { buildOrExisting, orExisting } from "./existing-change.ts";
 import { makeLine } from "./keyed-mutex.ts";
 import { certainly, keyedParts } from "./lost-answer.ts";
 import { makeNewest } from "./state-cache.ts";
 import { expectAt, noteState, type Noted } from "../read/known-heads.ts";
 import { isEnding, withPayback } from "./child-refund.ts";
 import { indexEntry, touchesIndex } from "./session-index.ts";
-import { decideSealed, recordKey, seal, type Sealed } from "./seal.ts";
+import { decideSealed, recordKey, type Sealed } from "./seal.ts";
 import { makeLearner } from "./bound-secrets.ts";
 import { recordBytes, unread, type Known, type StateReader } from "../read/state-reader.ts";
 import type { World } from "../world.ts";
@@ -38,6 +41,8 @@ export interface ChangeOptions {
   /** Written only if this is the head; otherwise a conflict for the caller, and nothing is decided again. */
   readonly expectSeq?: number | undefined;
   readonly lease?: Part["lease"];
+  /** What is written with it in the same append. */
+  readonly followUp?: NextFollowUp | undefined;
   /**
    * Whether it is what a caller asked for, and bears the key of that call; see asked.ts. By default what is
    * written under a lease is not, and all else is.
@@ -107,12 +112,7 @@ export interface Start {
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 type Written = Exclude<Outcome, { readonly kind: "unknown" | "fenced" }>;
 
-type WriteOptions = ChangeOptions &
-  Pick<Part, "expect" | "parent"> & {
-    readonly beside?: Beside | null;
-    /** Shares of sessions that get something back. */
-    readonly ups?: readonly Part[];
-  };
+type WriteOptions = ChangeOptions & Pick<Part, "expect" | "parent"> & Pick<Shares, "beside" | "ups">;
 
 export interface WriterOptions {
   readonly tenant: string;
@@ -120,36 +120,6 @@ export interface WriterOptions {
   readonly always?: Also;
   /** Told of a log that was set back, to forget what was kept of it. */
   readonly forget?: (log: LogId) => void;
-}
-
-/** A quota refuses also what was written before it was used up. */
-async function orFirst(
-  writing: Promise<Change | null>,
-  first: () => Promise<Change | null>,
-): Promise<Change | null> {
-  try {
-    return await writing;
-  } catch (error) {
-    const isRefused = error instanceof SkeinError && error.code === "refused";
-    const found = isRefused ? await first() : null;
-    if (found !== null) return found;
-    throw error;
-  }
-}
-
-/** What is to be done; or what was done with the same key, when it cannot be decided any more. */
-async function builtOrFirst(
-  build: Exclude<Build, Command>,
-  state: State,
-  first: () => Promise<Change | null>,
-): Promise<Command | Change> {
-  try {
-    return await build(state);
-  } catch (error) {
-    const found = error instanceof SkeinError ? await first() : null;
-    if (found !== null) return found;
-    throw error;
-  }
 }
 
 export function makeWriter(store: Store, world: World, states: StateReader, how: WriterOptions): Writer {
@@ -193,12 +163,9 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
       }
       const { state } = known;
       if (options.history !== undefined) newest.assertNone(session, options.history);
-      const command = typeof build === "function" ? await builtOrFirst(build, state, before) : build;
+      const command = typeof build === "function" ? await buildOrExisting(build, state, before) : build;
       if ("firstSeq" in command) return command;
-      const alone = decided(state, command, options);
-      const { decision, ups } = isEnding(alone)
-        ? await paidBack({ state, command, decision: alone }, options)
-        : { decision: alone, ups: [] };
+      const { decision, ups } = await decidedWhole(session, state, command, options);
       if ("refusal" in decision) {
         // The state at hand may be old: nobody is refused on account of what has changed since.
         const newer = await refresh(session);
@@ -211,7 +178,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
         continue;
       }
       const writing = writeBeside(session, known, decision, { ...options, ups });
-      const written = await (options.key === undefined ? writing : orFirst(writing, before));
+      const written = await (options.key === undefined ? writing : orExisting(writing, before));
       if (written !== null) return written;
       known = await refresh(session);
     }
@@ -220,9 +187,27 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     });
   }
 
+  /** A command and, where there are any, its follow-ups. */
+  async function decidedWhole(
+    session: SessionId,
+    state: State,
+    command: Command,
+    options: Pick<ChangeOptions, "actor" | "key" | "followUp">,
+  ): Promise<Decided> {
+    const alone = decided(state, command, options);
+    const { decision, ups } = isEnding(alone)
+      ? await paidBack({ state, command, decision: alone }, options)
+      : { decision: alone, ups: [] };
+    if (options.followUp === undefined || "refusal" in decision) return { decision, ups };
+    const decideNext = (on: State, { command: next, actor = options.actor }: FollowUp): Promise<Decided> =>
+      decidedWhole(session, on, next, { actor });
+    const how = { next: options.followUp, decide: decideNext };
+    return withFollowUps(session, state, { decision, ups }, how);
+  }
+
   function paidBack(
     asked: Parameters<typeof withPayback>[0],
-    options: ChangeOptions,
+    options: Pick<ChangeOptions, "actor" | "key">,
   ): ReturnType<typeof withPayback> {
     const again = (on: State, one: Command, whole: boolean) =>
       decided(on, one, whole ? options : { actor: options.actor });
@@ -289,7 +274,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     sealed: Sealed,
     options: WriteOptions,
   ): Promise<Change | null> {
-    const { expect, epoch, parent, lease } = options;
+    const { expect, epoch, parent, lease = leaseMove(sealed.events) } = options;
     const index = touchesIndex(known.state, sealed.events)
       ? await indexEntry(store, parent?.session ?? session, known.state, sealed.events)
       : undefined;
@@ -298,7 +283,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     if (parent !== undefined) part.parent = parent;
     if (lease !== undefined) part.lease = lease;
     if (index !== undefined) part.index = index;
-    const { parts, blobs } = wholeOf({ store, world }, part, sealed, options);
+    const { parts, blobs } = assembleAppend({ store, world }, part, sealed, options);
     const answer = blobs.length === 0 ? await store.append(parts) : await withBlobs(parts, blobs);
     const outcome = answer.kind === "ok" ? answer : await unfenced(parts, answer);
     if (outcome.kind === "conflict") return null;
@@ -434,20 +419,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     return fenced(parts.find(({ session }) => session === whose) ?? { session: whose });
   }
 
-  const keyOf = (key: string): string => {
-    if (
-      typeof key !== "string" ||
-      !key.isWellFormed() ||
-      key.length === 0 ||
-      key.length > limit.idempotencyKeyCharsMax
-    ) {
-      throw new SkeinError(
-        "invalid",
-        `an idempotency key has 1 to ${limit.idempotencyKeyCharsMax} characters`,
-      );
-    }
-    return recordKey(world, tenant, key);
-  };
+  const keyOf = (key: string): string => checkedKey(world, tenant, key);
 
   async function commit(given: readonly Part[]): Promise<readonly Appended[]> {
     const parts = keyedParts(world, given);
@@ -470,27 +442,9 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
   };
 }
 
-interface Place {
-  readonly store: Store;
-  readonly world: World;
-}
-
-/** All that goes into one append with a part. */
-function wholeOf(place: Place, part: Part, { blobs }: Sealed, { ups = [], beside, actor }: WriteOptions) {
-  if (ups.length === 0 && (beside ?? null) === null) return { parts: [part], blobs };
-  const share = shareOf(place, beside, actor);
-  return { parts: [part, ...ups, ...share.parts], blobs: [...blobs, ...share.blobs] };
-}
-
-/** The workspace's share of a change, if it has one. */
-function shareOf(
-  { store, world }: Place,
-  beside: Beside | null | undefined,
-  actor: string,
-): { parts: Part[]; blobs: Sealed["blobs"] } {
-  if (beside === null || beside === undefined || beside.events.length === 0) return { parts: [], blobs: [] };
-  const { drafts, blobs } = seal(world, beside.events, { actor, key: null });
-  const { headSeq: seq, headHash: hash } = beside;
-  const expect = seq === 0 ? "absent" : hash === undefined ? { seq } : { seq, hash };
-  return { parts: [{ session: store.workspace, expect, drafts }], blobs };
+/** A caller's key as a record bears it. */
+function checkedKey(world: World, tenant: string, key: string): string {
+  const isKey = typeof key === "string" && key.isWellFormed() && key.length > 0;
+  if (isKey && key.length <= limit.idempotencyKeyCharsMax) return recordKey(world, tenant, key);
+  throw new SkeinError("invalid", `an idempotency key has 1 to ${limit.idempotencyKeyCharsMax} characters`);
 }

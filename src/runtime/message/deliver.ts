@@ -117,7 +117,7 @@ export async function deliverFrom(
   stores: Stores,
   only?: SessionId,
 ): Promise<Delivered> {
-  const overdue = await giveUp(deps, session);
+  const overdue = await giveUp(deps, session, await deps.writer.current(session));
   const { standing } = await deps.writer.current(session);
   // Where its messages go was said by someone whom nobody here trusts yet.
   if (standing.unreviewed) return { delivered: 0, refused: 0, overdue, waiting: [] };
@@ -224,9 +224,8 @@ function mayPass({ code }: SkeinError, state: State | null, { deadlineMs }: Lett
 }
 
 /** Gives up requests of a session that had no reply in time, and tells it. Gives how many. */
-export async function giveUp(deps: Deps, session: SessionId): Promise<number> {
+export async function giveUp(deps: Deps, session: SessionId, { standing }: State): Promise<number> {
   const nowMs = deps.store.now();
-  const { standing } = await deps.writer.current(session);
   const late = [...standing.requests.entries()].filter(([, { deadlineMs }]) => deadlineMs < nowMs);
   let count = 0;
   for (const [message, { to, deadlineMs }] of late) {

@@ -6,7 +6,7 @@ import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { firstError } from "../../core/first-error.ts";
-import { runSession, type RunResult, type RunOptions } from "./runner.ts";
+import { runSession, type RunResult, type RunRequest } from "./runner.ts";
 import type { Deps } from "../deps.ts";
 
 export interface Runs {
@@ -14,7 +14,7 @@ export interface Runs {
    * Runs the session here. A run that goes on already is joined; what came too late for it gets another.
    * `within`: with other models or tools than the engine's.
    */
-  run(session: SessionId, options?: RunOptions, within?: Deps): Promise<RunResult>;
+  run(session: SessionId, options?: RunRequest, within?: Deps): Promise<RunResult>;
   /**
    * Stops every run before its next step, and resolves when all have given their lease back; one that takes
    * too long is left to whoever runs the session next.
@@ -26,7 +26,7 @@ export function makeRuns(deps: () => Deps): Runs {
   const going = new Map<SessionId, { readonly ran: Promise<RunResult>; readonly isHeld: boolean }>();
   const stopping = new AbortController();
 
-  async function run(session: SessionId, options: RunOptions = {}, within = deps()): Promise<RunResult> {
+  async function run(session: SessionId, options: RunRequest = {}, within = deps()): Promise<RunResult> {
     const before = going.get(session);
     if (before !== undefined) {
       // Whoever started that one has changed the session already, or is about to.

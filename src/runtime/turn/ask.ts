@@ -1,67 +1,101 @@
 /**
- * Asking: an input, and everything that comes of it, as it comes. Breaking off the loop cancels nothing: the
- * turn goes on, here or in the process that runs the session.
+ * A run that a caller started: its updates, and its result. Both the library and the server's streams consume
+ * it. Leaving the loop cancels nothing: the turn goes on, here or in the process that runs the session.
  */
 import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { readEvents, type SessionEvent } from "../read/event-reader.ts";
 import type { LiveDelta } from "./live.ts";
-import { ranOf, type RunResult, type RunOptions } from "./runner.ts";
+import { ranOf, type RunResult, type RunRequest } from "./runner.ts";
 import type { Deps } from "../deps.ts";
 import { isFree } from "../read/lease-status.ts";
+import { prepareRun, type PreparedRun } from "./prepare-run.ts";
 
 /** Events of the log, and deltas that are heard while an answer is made. */
 export type SessionUpdate = SessionEvent | LiveDelta;
 
-/** Runs the session, and tells what happens from a position on until it is idle or stands still. */
-export async function* followRun(
-  deps: Deps,
-  session: SessionId,
-  fromSeq: number,
-  options: RunOptions & { readonly wait?: boolean } = {},
-): AsyncGenerator<SessionUpdate, RunResult> {
-  const { wait = false, ...run } = options;
-  const queue = makeQueue(fromSeq);
-  const over = new AbortController();
-  const unlisten = deps.live.listen(session, queue.delta);
-  const reading = (async () => {
-    const follow = { fromSeq, follow: true, signal: over.signal };
-    const { store, writer } = deps;
-    for await (const event of readEvents(store, session, follow, writer.setBack)) queue.event(event);
-  })();
-  reading.catch(queue.fail);
-  const running = wait ? runOrWait(deps, session, run) : deps.runs.run(session, run);
-  // What was written up to the end of the run is told before the run is over.
-  const ending = running.then(
-    async (ran) => {
-      queue.endAt(await headSeq(deps, session));
-      return ran;
-    },
-    async (error: unknown) => {
-      queue.endAt(await headSeq(deps, session));
-      throw error;
-    },
-  );
-  ending.catch(() => null);
-  try {
-    yield* queue.drain();
-    return await ending;
-  } finally {
-    over.abort();
-    unlisten();
-    await reading.catch(() => null);
-  }
+/**
+ * A run, started by `ask` or `watch`. Iterate it for events and live deltas; or await `result` alone.
+ *
+ * @example
+ * const run = session.ask("Summarize the log");
+ * for await (const update of run) console.log(update.type);
+ * console.log((await run.result).status);
+ */
+export interface SessionRun extends AsyncGenerator<SessionUpdate, RunResult> {
+  /** The first position that the updates tell of; of `ask`, that of the input, which is durable then. */
+  readonly started: Promise<{ readonly seq: number }>;
+  /** Why the run ended. Rejects as the loop does. */
+  readonly result: Promise<RunResult>;
 }
 
+interface RunSteps<T extends { readonly seq: number }> {
+  /** Writes or reads what the run starts from. */
+  readonly start: () => Promise<T>;
+  readonly run: (started: T) => Promise<RunResult>;
+}
+
+/** Starts a run at once. Updates are gathered only while the run is iterated. */
+export function startRun<T extends { readonly seq: number }>(
+  deps: Deps,
+  session: SessionId,
+  steps: RunSteps<T>,
+): SessionRun {
+  let queue: UpdateQueue | null = null;
+  const started = steps.start();
+  const result = started.then((from) => {
+    // Before the run begins: no delta of it is missed.
+    queue?.startAt(from.seq);
+    return steps.run(from);
+  });
+  // An unread failure of a run is not one of the process.
+  started.catch(() => null);
+  result.catch(() => null);
+
+  async function* follow(): AsyncGenerator<SessionUpdate, RunResult> {
+    queue = makeQueue();
+    const over = new AbortController();
+    const unlisten = deps.live.listen(session, queue.delta);
+    let reading: Promise<void> | null = null;
+    try {
+      const { seq: fromSeq } = await started;
+      queue.startAt(fromSeq);
+      const told = queue;
+      const range = { fromSeq, follow: true, signal: over.signal };
+      reading = (async () => {
+        const { store, writer } = deps;
+        for await (const event of readEvents(store, session, range, writer.setBack)) told.event(event);
+      })();
+      reading.catch(told.fail);
+      // What was written up to the end of the run is told before the run is over.
+      const end = async (): Promise<void> => told.endAt(await headSeq(deps, session));
+      result.then(end, end).catch(told.fail);
+      yield* queue.drain();
+      return await result;
+    } finally {
+      over.abort();
+      unlisten();
+      await reading?.catch(() => null);
+    }
+  }
+  return Object.assign(follow(), { started, result });
+}
+
+type UpdateQueue = ReturnType<typeof makeQueue>;
+
 /** Events in their order, and each delta after the request it belongs to. */
-function makeQueue(fromSeq: number) {
+function makeQueue() {
   const ready: SessionUpdate[] = [];
   const early: LiveDelta[] = [];
-  let seenSeq = fromSeq - 1;
+  /** Null before the run: what is heard then is of another. */
+  let seenSeq: number | null = null;
   let endSeq = Infinity;
   let failed: { readonly error: unknown } | null = null;
   let changed = Promise.withResolvers<void>();
   return {
+    startAt(fromSeq: number): void {
+      seenSeq ??= fromSeq - 1;
+    },
     event(event: SessionEvent): void {
       ready.push(event);
       seenSeq = event.seq;
@@ -69,6 +103,7 @@ function makeQueue(fromSeq: number) {
       changed.resolve();
     },
     delta(delta: LiveDelta): void {
+      if (seenSeq === null) return;
       if (delta.requestSeq <= seenSeq && early.length === 0) ready.push(delta);
       else early.push(delta);
       changed.resolve();
@@ -85,7 +120,7 @@ function makeQueue(fromSeq: number) {
       for (;;) {
         for (let one = ready.shift(); one !== undefined; one = ready.shift()) yield one;
         if (failed !== null) throw (failed as { error: unknown }).error;
-        if (seenSeq >= endSeq) return;
+        if (seenSeq !== null && seenSeq >= endSeq) return;
         await changed.promise;
         changed = Promise.withResolvers();
       }
@@ -101,18 +136,21 @@ const headSeq = async ({ store }: Deps, session: SessionId): Promise<number> =>
  * their lease. What is left to do after that is done here. Of an input that was answered before nothing is
  * left, and the lease is not taken.
  */
-export async function runOrWait(deps: Deps, session: SessionId, options: RunOptions): Promise<RunResult> {
-  for (;;) {
-    const state = await deps.writer.current(session);
-    const { turn, inbox } = state.standing;
-    if (turn === null && inbox.waiting.length === 0) return ranOf(state);
+export async function runOrWait(
+  deps: Deps,
+  session: SessionId,
+  { prepared, ...request }: RunRequest & { readonly prepared: PreparedRun },
+): Promise<RunResult> {
+  for (let run = prepared; ; run = await prepareRun(deps, session)) {
+    const { turn, inbox } = run.state.standing;
+    if (turn === null && inbox.waiting.length === 0) return ranOf(run.state);
     try {
-      return await deps.runs.run(session, options);
+      return await deps.runs.run(session, { ...request, prepared: run });
     } catch (error) {
       if (!(error instanceof SkeinError) || error.code !== "conflict") throw error;
     }
-    await released(deps, session, options.signal);
-    if (options.signal?.aborted === true) throw new SkeinError("unavailable", "the wait was broken off");
+    await released(deps, session, request.signal);
+    if (request.signal?.aborted === true) throw new SkeinError("unavailable", "the wait was broken off");
   }
 }
 

@@ -20,17 +20,25 @@ import type { ContextPart, Settings } from "../../core/context/part.ts";
 import type { State } from "../../core/state.ts";
 import { nextContext } from "../context/context-reader.ts";
 import { nextTaken, readWaiting, takenOf } from "../read/inbox.ts";
-import { takeLease, type SessionLease } from "./lease.ts";
+import { takeLeaseAt, type SessionLease } from "./lease.ts";
 import type { Deps } from "../deps.ts";
 import { safeJson, safeText } from "../log/redact.ts";
 import { shapeOutput } from "./tool-output.ts";
 import type { Also } from "../log/workspace-effects.ts";
 import type { Build, Change } from "../log/writer.ts";
+import type { NextFollowUp } from "../log/follow-up.ts";
 
 export interface DriveOptions {
   /** Who drives; shown to whoever finds the session taken. */
   readonly holder?: string;
   readonly leaseMs?: number;
+}
+
+export interface DriveChangeOptions {
+  readonly actor?: string;
+  readonly also?: Also;
+  readonly asked?: boolean | undefined;
+  readonly followUp?: NextFollowUp | undefined;
 }
 
 export interface RequestOptions {
@@ -88,12 +96,22 @@ export class Drive implements AsyncDisposable {
   readonly lease: SessionLease;
   readonly #deps: Deps;
   readonly #actor: string;
+  #latest: State;
 
-  constructor(deps: Deps, lease: SessionLease, actor: string) {
+  constructor(deps: Deps, lease: SessionLease, actor: string, state: State) {
     this.#deps = deps;
     this.session = lease.session;
     this.lease = lease;
     this.#actor = actor;
+    this.#latest = state;
+  }
+
+  /**
+   * The state that this driver wrote or read last; no read. Others may have written since: then what is
+   * decided on it conflicts, and is decided again.
+   */
+  get latest(): State {
+    return this.#latest;
   }
 
   /** The state at the head, with what others wrote in the meantime. */
@@ -101,22 +119,23 @@ export class Drive implements AsyncDisposable {
     const { writer } = this.#deps;
     const state = await writer.current(this.session);
     writer.assertHistory(this.session, this.lease.history);
+    return this.#note(state);
+  }
+
+  /** Calls of a turn run side by side: what one of them wrote earlier may come in later. */
+  #note(state: State): State {
+    if (state.seq >= this.#latest.seq) this.#latest = state;
     return state;
   }
 
   /** Any command of a turn, for loops that decide on the state themselves. */
-  change(
-    build: Build,
-    options: { readonly actor?: string; readonly also?: Also; readonly asked?: boolean | undefined } = {},
-  ): Promise<Change> {
+  async change(build: Build, options: DriveChangeOptions = {}): Promise<Change> {
     const { writer } = this.#deps;
-    return writer.change(this.session, build, {
-      actor: options.actor ?? this.#actor,
-      epoch: this.lease.epoch,
-      history: this.lease.history,
-      also: options.also,
-      asked: options.asked,
-    });
+    const { actor = this.#actor, ...rest } = options;
+    const { epoch, history } = this.lease;
+    const change = await writer.change(this.session, build, { ...rest, actor, epoch, history });
+    this.lease.noteState(this.#note(change.state));
+    return change;
   }
 
   /** Begins a turn with the input that waits. Gives its number. */
@@ -300,13 +319,13 @@ function freshId(wanted: string, taken: ReadonlySet<string>): string {
 export async function takeDrive(
   deps: Deps,
   session: SessionId,
-  options: DriveOptions & { readonly actor?: string; readonly expectSeq?: number } = {},
+  options: DriveOptions & {
+    readonly actor?: string;
+    readonly expectSeq?: number;
+    readonly followUp?: NextFollowUp | undefined;
+  } = {},
 ): Promise<Drive> {
-  const { holder = deps.holder, leaseMs = deps.leaseMs, actor = deps.actor, expectSeq } = options;
-  const lease = await takeLease(deps, session, {
-    holder,
-    ...(leaseMs === undefined ? {} : { leaseMs }),
-    ...(expectSeq === undefined ? {} : { expectSeq }),
-  });
-  return new Drive(deps, lease, actor);
+  const { holder = deps.holder, leaseMs = deps.leaseMs, actor = deps.actor, expectSeq, followUp } = options;
+  const { lease, state } = await takeLeaseAt(deps, session, { holder, leaseMs, expectSeq, followUp });
+  return new Drive(deps, lease, actor, state);
 }

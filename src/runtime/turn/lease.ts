@@ -9,6 +9,7 @@ import type { State } from "../../core/state.ts";
 import type { Deps } from "../deps.ts";
 import { type Moment, momentOf, isFree } from "../read/lease-status.ts";
 import type { AppendResult } from "../log/append-result.ts";
+import type { FollowUp, NextFollowUp } from "../log/follow-up.ts";
 
 /**
  * A lease outlives its holder by at most this. Shorter saves recovery time, but a long pause of the process
@@ -73,6 +74,21 @@ export class SessionLease implements AsyncDisposable {
     return { seq: change.firstSeq, headSeq: change.headSeq, duplicate: change.duplicate };
   }
 
+  /** Whether this holder has released it. */
+  get isReleased(): boolean {
+    return this.#released;
+  }
+
+  /** Releases it in the append of the change that this follows. */
+  releasing(): FollowUp {
+    return { command: { do: "release", epoch: this.epoch }, actor: this.#deps.actor };
+  }
+
+  /** Called with each state that a write under the lease left. */
+  noteState({ standing: { lease } }: State): void {
+    if (!lease.held) this.#released = true;
+  }
+
   /** Gives it back. May be called twice; a lease that was lost already is not an error here. */
   async release(): Promise<void> {
     if (this.#released) return;
@@ -97,12 +113,27 @@ export class SessionLease implements AsyncDisposable {
   }
 }
 
-export async function takeLease(
+export interface LeaseRequest {
+  readonly holder: string;
+  readonly leaseMs?: number | undefined;
+  readonly expectSeq?: number | undefined;
+  /** What is written in the append that takes the lease. */
+  readonly followUp?: NextFollowUp | undefined;
+}
+
+export const takeLease = async (
   deps: Deps,
   session: SessionId,
-  options: { readonly holder: string; readonly leaseMs?: number; readonly expectSeq?: number },
-): Promise<SessionLease> {
-  const { holder, leaseMs = leaseMsDefault, expectSeq } = options;
+  request: LeaseRequest,
+): Promise<SessionLease> => (await takeLeaseAt(deps, session, request)).lease;
+
+/** Takes the lease. Gives it and the state that the append left. */
+export async function takeLeaseAt(
+  deps: Deps,
+  session: SessionId,
+  request: LeaseRequest,
+): Promise<{ readonly lease: SessionLease; readonly state: State }> {
+  const { holder, leaseMs = leaseMsDefault, expectSeq, followUp } = request;
   const { store, world, writer, actor } = deps;
   let asked = momentOf(world);
   let rivalMs = 0;
@@ -114,14 +145,16 @@ export async function takeLease(
     rivalMs = before?.held === true ? before.leaseMs : 0;
     return { do: "take", holder, leaseMs, ranOut: isFree(deps, held) } as const;
   };
-  const { firstSeq: epoch } = await writer.change(session, build, {
+  const { firstSeq: epoch, state } = await writer.change(session, build, {
     actor,
     history,
     expectSeq,
+    followUp,
     lease: { holder, leaseMs },
   });
   const aloneFromMs = momentOf(world).steadyMs + rivalMs;
-  return new SessionLease(deps, { session, holder, leaseMs, asked, aloneFromMs, epoch, history });
+  const lease = new SessionLease(deps, { session, holder, leaseMs, asked, aloneFromMs, epoch, history });
+  return { lease, state };
 }
 
 const lostLease = (session: SessionId, epoch: number): SkeinError =>

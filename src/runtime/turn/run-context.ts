@@ -17,7 +17,8 @@ import type { Deps } from "../deps.ts";
 import { judgeCall, readRules, type CallRules } from "../govern/rules.ts";
 import { agentOf, type SessionAgent } from "../workspace/session-agent.ts";
 import { readBindings } from "../read/bindings.ts";
-import { settingsFor, modelOf } from "../context/model-settings.ts";
+import { settingsFor } from "../context/model-settings.ts";
+import { resolveRun, type PreparedRun } from "./prepare-run.ts";
 
 export interface Crew extends SessionAgent, AsyncDisposable {
   readonly rules: AgentRules;
@@ -41,10 +42,15 @@ export async function gatherCrew(
   deps: Deps,
   session: SessionId,
   state: State,
-  options: { readonly signal: AbortSignal },
+  options: { readonly signal: AbortSignal; readonly prepared?: PreparedRun },
 ): Promise<Crew> {
-  const { agent, actor, agentUnknown } = await agentOf(deps, session, state);
-  const model = await modelOf(deps, state.standing.model ?? agent?.model);
+  const prepared = options.prepared ?? {
+    state,
+    agent: await agentOf(deps, session, state),
+    model: null,
+  };
+  const { agent: named, model } = await resolveRun(deps, session, prepared, state);
+  const { agent, actor, agentUnknown } = named;
   const toolbox = await openTools(deps, session, state, options.signal);
   let offered = offeredOf(deps, agent, toolbox);
   return {

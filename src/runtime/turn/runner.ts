@@ -14,18 +14,27 @@ import { gatherCrew, type Crew } from "./run-context.ts";
 import { giveUp } from "../message/deliver.ts";
 import { takeDrive, type Drive } from "./drive.ts";
 import { noteLeft } from "./file-changes.ts";
-import { readWaiting } from "../read/inbox.ts";
+import { readWaiting, takenOf } from "../read/inbox.ts";
 import { keepLease } from "./lease-keeper.ts";
 import type { Deps } from "../deps.ts";
 import { measure, takeStep, type StepWorld } from "./step.ts";
 import { settleCalls } from "./tool-ledger.ts";
-import { agentOf } from "../workspace/session-agent.ts";
+import { wakeCommand } from "../read/wake-due.ts";
+import type { Command } from "../../core/command.ts";
+import type { FollowUp, NextFollowUp } from "../log/follow-up.ts";
+import { hasSameAgent, prepareRun, type PreparedRun } from "./prepare-run.ts";
 
 export interface RunOptions {
   readonly holder?: string;
   readonly leaseMs?: number;
   /** Aborted: the runner stops before the next thing it would do, and gives the lease back. */
   readonly signal?: AbortSignal;
+}
+
+/** A run as the engine itself asks for it. */
+export interface RunRequest extends RunOptions {
+  /** What the caller read already. */
+  readonly prepared?: PreparedRun | undefined;
   /** Asked once the lease is held, before anything is done. False: it is given back at once. */
   readonly admit?: () => Promise<boolean>;
   /** The lease is taken only if this is the head. */
@@ -44,29 +53,67 @@ export interface RunResult {
 export async function runSession(
   deps: Deps,
   session: SessionId,
-  options: RunOptions = {},
+  request: RunRequest = {},
 ): Promise<RunResult> {
-  const { signal, admit, ...lease } = options;
-  const { actor } = await agentOf(deps, session, await deps.writer.current(session));
-  await using drive = await takeDrive(deps, session, { ...lease, actor });
-  if (admit !== undefined && !(await admit())) return ranOf(await drive.state());
+  const { signal, admit, prepared = await prepareRun(deps, session), ...lease } = request;
+  const { actor } = prepared.agent;
+  await using early = admit === undefined ? await gatherEarly(deps, session, prepared) : null;
+  const followUp = early === null ? undefined : beginEarly(deps, session, prepared, early);
+  await using drive = await takeDrive(deps, session, { ...lease, actor, followUp });
+  if (admit !== undefined && !(await admit())) return ranOf(drive.latest);
   await using keeper = keepLease(deps, drive);
-  await wakeIfDue(deps, drive);
-  await giveUp(deps, session);
-  const state = await drive.state();
+  if (early !== null && drive.latest.standing.turn !== null)
+    return await new Runner(deps, drive, early, keeper).run(signal);
+  const wake = wakeCommand(drive.latest, deps.store.now());
+  if (wake !== null) await drive.change(wake);
+  const state = (await giveUp(deps, session, drive.latest)) > 0 ? await drive.state() : drive.latest;
   if (isAtRest(state)) return ranOf(state);
-  await using crew = await gatherCrew(deps, session, state, { signal: keeper.signal });
+  await using crew = await gatherCrew(deps, session, state, { signal: keeper.signal, prepared });
   await noteLeft(deps, drive, crew.files);
   return await new Runner(deps, drive, crew, keeper).run(signal);
 }
 
-/** A session that slept until a time goes on once it has come, and is told so. */
-async function wakeIfDue({ store }: Deps, drive: Drive): Promise<void> {
-  const { status, sleep } = (await drive.state()).standing;
-  const untilMs = sleep?.untilMs ?? null;
-  if (status !== "sleeping" || untilMs === null || untilMs > store.now()) return;
-  const text = `The time you slept until has come: ${new Date(untilMs).toISOString()}.`;
-  await drive.change({ do: "wake", by: "time", text });
+/** Whether the next thing to do is a turn, and nothing outside has to be opened for it. */
+const canBeginEarly = ({ store }: Deps, state: State): boolean =>
+  state.standing.bindings.size === 0 &&
+  nextOf(state, { steered: false, stepsMax: Infinity }).next === "begin" &&
+  [...state.standing.requests.values()].every(({ deadlineMs }) => deadlineMs >= store.now());
+
+/**
+ * Gathers what a session without bindings runs with before the lease is held, so that one append takes the
+ * lease and begins the turn. Null where that cannot be: then tools are opened under the lease, and what is
+ * wrong with them is found there.
+ */
+async function gatherEarly(deps: Deps, session: SessionId, prepared: PreparedRun): Promise<Crew | null> {
+  const { state } = prepared;
+  if (!canBeginEarly(deps, state)) return null;
+  const { signal } = new AbortController();
+  return gatherCrew(deps, session, state, { signal, prepared }).catch(() => null);
+}
+
+/** Begins the turn with the lease, unless the session has changed since it was prepared. */
+const beginEarly =
+  (deps: Deps, session: SessionId, { state: before }: PreparedRun, crew: Crew): NextFollowUp =>
+  async (state) => {
+    const isSame = hasSameAgent(before, state) && before.standing.model === state.standing.model;
+    if (!isSame || !canBeginEarly(deps, state)) return null;
+    return { command: await beginCommand(deps, session, crew, state), actor: crew.actor };
+  };
+
+/** A session that names no model is given one with its first turn, so that it does not change by itself. */
+async function beginCommand(
+  { store }: Deps,
+  session: SessionId,
+  { offer, model }: Crew,
+  state: State,
+): Promise<Command> {
+  const waiting = await readWaiting(store, session, state);
+  return {
+    do: "begin",
+    inputs: takenOf(waiting),
+    ...(state.standing.tools.at(-1)?.digest === offer.digest ? {} : { tools: offer }),
+    ...(state.standing.model === null ? { model: model.name } : {}),
+  };
 }
 
 /** Nothing to do, and so no need for models and tools. */
@@ -91,20 +138,42 @@ class Runner {
     this.#drive = drive;
     this.#crew = crew;
     this.#keeper = keeper;
-    this.#step = { deps, drive, crew, signal: keeper.signal, lesson: null };
+    const followUp = (state: State): FollowUp | null => this.#finish(state);
+    this.#step = { deps, drive, crew, signal: keeper.signal, lesson: null, followUp };
   }
 
   async run(signal: AbortSignal | undefined): Promise<RunResult> {
-    for (;;) {
-      const state = await this.#drive.state();
+    const drive = this.#drive;
+    for (let state = drive.latest; ; state = drive.latest) {
+      if (drive.lease.isReleased) return ranOf(state);
       const next = await this.#next(state);
-      if (next.next === "rest" || signal?.aborted === true) return ranOf(state);
+      if (signal?.aborted === true) return ranOf(state);
+      if (next.next === "rest") {
+        // Nobody rests on what may be old: an input may have come in.
+        if ((await drive.state()).seq === state.seq) return ranOf(state);
+        continue;
+      }
       this.#keeper.assertHeld();
       // An interrupt is for the turn it was meant for, not for what comes after it.
       this.#keeper.rearm(state);
       this.#step.signal = this.#keeper.signal;
       await this.#do(next, state).catch((error: unknown) => this.#unlessOvertaken(error, state));
+      // Calls write past the driver too: children are opened, messages sent.
+      if (next.next === "calls") await drive.state();
     }
+  }
+
+  /**
+   * What follows in the append of an answer, or of the end of a turn: the end of the turn, and once nothing
+   * is left to do, the release of the lease. With input that waits the loop looks itself: it may steer the
+   * turn, or begin another. Tools that hold something open are closed before the lease is released.
+   */
+  #finish(state: State): FollowUp | null {
+    const { standing } = state;
+    if (standing.inbox.waiting.length > 0 || !standing.lease.held) return null;
+    const next = nextOf(state, { steered: false, stepsMax: this.#crew.rules.stepsMax });
+    if (next.next === "end") return { command: { do: "end", outcome: next.outcome } };
+    return next.next === "rest" && standing.bindings.size === 0 ? this.#drive.lease.releasing() : null;
   }
 
   async #next(state: State): Promise<Next> {
@@ -135,26 +204,14 @@ class Runner {
       case "request":
         return this.#request(state);
       case "end":
-        await drive.change({ do: "end", outcome: next.outcome });
+        await drive.change({ do: "end", outcome: next.outcome }, { followUp: this.#step.followUp });
     }
   }
 
-  /** A session that names no model is given one with its first turn, so that it does not change by itself. */
   async #begin(): Promise<void> {
-    const { store } = this.#deps;
     await this.#crew.refresh(this.#step.signal);
-    const { offer, model } = this.#crew;
-    await this.#drive.change(async (state) => {
-      const waiting = await readWaiting(store, this.#drive.session, state);
-      const offered = state.standing.tools.at(-1)?.digest === offer.digest ? {} : { tools: offer };
-      const named = state.standing.model === null ? { model: model.name } : {};
-      return {
-        do: "begin",
-        inputs: waiting.map(({ seq, input }) => [seq, input] as const),
-        ...offered,
-        ...named,
-      };
-    });
+    const { session } = this.#drive;
+    await this.#drive.change((state) => beginCommand(this.#deps, session, this.#crew, state));
   }
 
   async #request(state: State): Promise<void> {

@@ -25,6 +25,7 @@ import { errorText } from "./tool-output.ts";
 import { nothingStreamed, recordBroken } from "./broken-call.ts";
 import { commandOf, findApproval, listApprovals } from "../workspace/approvals.ts";
 import { readBindings } from "../read/bindings.ts";
+import type { NextFollowUp } from "../log/follow-up.ts";
 
 /** A context and how many tokens it has, as far as that is known before it is sent. */
 export interface Measured {
@@ -49,6 +50,8 @@ export interface StepWorld {
   /** Aborted by an interrupt and by the loss of the lease. */
   signal: AbortSignal;
   lesson: Lesson | null;
+  /** What is written with an answer in the same append. */
+  readonly followUp?: NextFollowUp;
   /** Whether a compaction is what a caller asked for, and bears the key of that call. */
   readonly asked?: boolean;
 }
@@ -156,31 +159,38 @@ async function respond(
   // Calls are judged by what they will run with.
   const { blocks: answered, wrong } = storeAnswer(answer, (value) => safeJson(deps.world, value));
   const over = { do: "fail", model, requestSeq, error: "overtaken", retryable: false } as const;
-  await drive.change(async (state) => {
-    const { reserved, status } = state.standing;
-    // The turn was ended while the model was asked: the answer is of no use, but it was paid.
-    if (reserved?.seq !== requestSeq || !mayIn(status, "settle")) return { ...over, usage, costNanoUsd };
-    const { blocks, calls } = takeCalls(answered, state, (tool) => crew.tools.get(tool)?.effect ?? "unsafe");
-    const places = answered.flatMap((block, place) => (block.type === "tool-call" ? [place] : []));
-    const judged: Called[] = [];
-    for (const [number, call] of calls.entries()) {
-      judged.push(await judge(step, state, call, wrong.get(places[number] ?? -1)));
-    }
-    const zone = zoneNow(step, state, usage.inputTokens + usage.outputTokens);
-    const { finish } = answer;
-    return {
-      do: "respond",
-      model,
-      finish,
-      usage,
-      costNanoUsd,
-      blocks,
-      calls: judged,
-      ...sent,
-      ms,
-      zone,
-    };
-  });
+  await drive.change(
+    async (state) => {
+      const { reserved, status } = state.standing;
+      // The turn was ended while the model was asked: the answer is of no use, but it was paid.
+      if (reserved?.seq !== requestSeq || !mayIn(status, "settle")) return { ...over, usage, costNanoUsd };
+      const { blocks, calls } = takeCalls(
+        answered,
+        state,
+        (tool) => crew.tools.get(tool)?.effect ?? "unsafe",
+      );
+      const places = answered.flatMap((block, place) => (block.type === "tool-call" ? [place] : []));
+      const judged: Called[] = [];
+      for (const [number, call] of calls.entries()) {
+        judged.push(await judge(step, state, call, wrong.get(places[number] ?? -1)));
+      }
+      const zone = zoneNow(step, state, usage.inputTokens + usage.outputTokens);
+      const { finish } = answer;
+      return {
+        do: "respond",
+        model,
+        finish,
+        usage,
+        costNanoUsd,
+        blocks,
+        calls: judged,
+        ...sent,
+        ms,
+        zone,
+      };
+    },
+    { followUp: step.followUp },
+  );
 }
 
 /** Whether a call may run: it is known, its arguments are as they should be, and the rules allow it. */

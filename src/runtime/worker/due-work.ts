@@ -7,6 +7,7 @@ import { dueOf, expiryOf } from "../../core/trigger/schedule.ts";
 import type { State } from "../../core/state.ts";
 import { giveUp } from "../message/deliver.ts";
 import type { Deps } from "../deps.ts";
+import { wakeCommand } from "../read/wake-due.ts";
 import { indexEntryOf } from "../log/session-index.ts";
 import { fireDue, ifOvertaken } from "../trigger/fire.ts";
 
@@ -17,12 +18,12 @@ import { fireDue, ifOvertaken } from "../trigger/fire.ts";
 export async function attend(deps: Deps, session: SessionId): Promise<number | null> {
   const { writer, store } = deps;
   const before = await writer.current(session);
-  await wake(deps, session, before);
+  const wake = wakeCommand(before, store.now());
+  if (wake !== null) await writer.change(session, wake, { actor: "system" }).catch(ifOvertaken);
   if (before.standing.status !== "suspended") await fireDue(deps, session, before);
   await expire(deps, session, before);
   await suspendOverdue(deps, session, before);
-  const overdue = [...before.standing.requests.values()].some(({ deadlineMs }) => deadlineMs <= store.now());
-  if (overdue) await giveUp(deps, session);
+  await giveUp(deps, session, before);
   const after = await writer.current(session);
   // Nothing was written, so nothing has put the index right: it may stem from an earlier layout.
   if (after.seq === before.seq)
@@ -70,11 +71,4 @@ async function suspendOverdue({ store, writer }: Deps, session: SessionId, befor
   if (done === undefined) return;
   const relabel = { do: "label", set: { [overdueLabel]: deadline }, remove: [deadlineLabel] } as const;
   await writer.change(session, relabel, { actor }).catch(ifOvertaken);
-}
-
-async function wake({ store, writer }: Deps, session: SessionId, { standing }: State): Promise<void> {
-  const untilMs = standing.sleep?.untilMs ?? null;
-  if (standing.status !== "sleeping" || untilMs === null || untilMs > store.now()) return;
-  const text = `The time you slept until has come: ${new Date(untilMs).toISOString()}.`;
-  await writer.change(session, { do: "wake", by: "time", text }, { actor: "system" }).catch(ifOvertaken);
 }

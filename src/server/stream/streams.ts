@@ -3,7 +3,6 @@ import type { IncomingMessage } from "node:http";
 import type { OperationId, ParamsOf } from "../../call/operations.ts";
 import type { Problem } from "../../protocol/problem.ts";
 import { makeProblem } from "../../protocol/problem.ts";
-import { runOrWait } from "../../runtime/turn/ask.ts";
 import { Engine } from "../../runtime/engine/engine.ts";
 import { stillWaiting } from "../../runtime/options.ts";
 import type { RunResult } from "../../runtime/turn/runner.ts";
@@ -17,8 +16,6 @@ import type { Hub } from "./hub.ts";
 import { ProblemError } from "../http/problem.ts";
 import { streamSession } from "./session-stream.ts";
 import { problemFrame, type Sink } from "./sink.ts";
-import { agentOf } from "../../runtime/workspace/session-agent.ts";
-import { modelOf } from "../../runtime/context/model-settings.ts";
 
 /** What is needed before a stream begins is done, and refused, here; the rest is what comes back. */
 type Opener<K extends OperationId> = (
@@ -105,16 +102,12 @@ async function openAsk(
   given: StreamGiven,
 ): Promise<(sink: Sink) => Promise<void>> {
   const { engine } = call;
-  const deps = Engine.depsOf(engine);
   const session = await call.session();
   const last = await positionIn({ engine, session }, given.lastEventId, "Last-Event-ID");
-  // Whatever is missing for a run is said before anything is written.
-  const state = await deps.writer.current(session.id);
-  const { agent } = await agentOf(deps, session.id, state);
-  await modelOf(deps, state.standing.model ?? agent?.model);
-  const { seq } = await session.input(input, { ...rest, ...call.keyed });
-  const running = runOrWait(deps, session.id, {});
-  return streamRun({ engine, session, fromSeq: Math.max(seq, (last?.seq ?? 0) + 1), last, running }, given);
+  const run = session.ask(input, { ...rest, ...call.keyed });
+  const { seq } = await run.started;
+  const fromSeq = Math.max(seq, (last?.seq ?? 0) + 1);
+  return streamRun({ engine, session, fromSeq, last, running: run.result }, given);
 }
 
 async function openWatch(
@@ -127,7 +120,9 @@ async function openWatch(
   // Whoever comes again goes on after what they have, and not with what is new.
   const last = await positionIn({ engine, session }, given.lastEventId, "Last-Event-ID");
   const seq = last?.seq ?? (await session.head()).seq;
-  const running = session.run();
+  const running = session.run().catch(async (error: unknown) => {
+    throw stillWaiting(error, (await session.fold()).standing.inbox.waiting.length > 0);
+  });
   return streamRun({ engine, session, fromSeq: seq + 1, last, running }, given);
 }
 
@@ -146,10 +141,7 @@ function streamRun(
 ): (sink: Sink) => Promise<void> {
   const ended = running.then(
     (ran) => `event: ran\ndata: ${JSON.stringify(ran)}\n\n`,
-    async (error: unknown) => {
-      const waits = (await session.fold()).standing.inbox.waiting.length > 0;
-      return problemFrame(problemOf(stillWaiting(error, waits)));
-    },
+    (error: unknown) => problemFrame(problemOf(error)),
   );
   ended.catch(() => null);
   const endsAt = ended.then(async () => (await session.head()).seq);

@@ -1,0 +1,42 @@
+/** What one append consists of, besides the change that it is for. */
+import type { Part, Store } from "../../store/port.ts";
+import type { World } from "../world.ts";
+import { seal, type Sealed } from "./seal.ts";
+import type { Beside } from "./workspace-effects.ts";
+
+export interface Shares {
+  readonly actor: string;
+  readonly beside?: Beside | null;
+  /** Shares of sessions that get something back. */
+  readonly ups?: readonly Part[];
+}
+
+interface Place {
+  readonly store: Store;
+  readonly world: World;
+}
+
+/** The parts and blobs of one append: a session's share, that of its payers, and the workspace's. */
+export function assembleAppend(
+  place: Place,
+  part: Part,
+  { blobs }: Sealed,
+  { ups = [], beside, actor }: Shares,
+): { readonly parts: readonly Part[]; readonly blobs: Sealed["blobs"] } {
+  if (ups.length === 0 && (beside ?? null) === null) return { parts: [part], blobs };
+  const share = shareOf(place, beside, actor);
+  return { parts: [part, ...ups, ...share.parts], blobs: [...blobs, ...share.blobs] };
+}
+
+/** The workspace's share of a change, if it has one. */
+function shareOf(
+  { store, world }: Place,
+  beside: Beside | null | undefined,
+  actor: string,
+): { parts: Part[]; blobs: Sealed["blobs"] } {
+  if (beside === null || beside === undefined || beside.events.length === 0) return { parts: [], blobs: [] };
+  const { drafts, blobs } = seal(world, beside.events, { actor, key: null });
+  const { headSeq: seq, headHash: hash } = beside;
+  const expect = seq === 0 ? "absent" : hash === undefined ? { seq } : { seq, hash };
+  return { parts: [{ session: store.workspace, expect, drafts }], blobs };
+}

@@ -1,5 +1,7 @@
 /** What one append consists of, besides the change that it is for. */
-import type { Part, Store } from "../../store/port.ts";
+import { SkeinError } from "../../core/error.ts";
+import { limit } from "../../core/limit.ts";
+import type { Outcome, Part, Store } from "../../store/port.ts";
 import type { World } from "../world.ts";
 import { seal, type Sealed } from "./seal.ts";
 import type { Beside } from "./workspace-effects.ts";
@@ -39,4 +41,27 @@ function shareOf(
   const { headSeq: seq, headHash: hash } = beside;
   const expect = seq === 0 ? "absent" : hash === undefined ? { seq } : { seq, hash };
   return { parts: [{ session: store.workspace, expect, drafts }], blobs };
+}
+
+/**
+ * Blobs first. One that was there may be swept away with its last record before ours refers to it: once
+ * more then.
+ */
+export async function appendWithBlobs(
+  store: Store,
+  parts: readonly Part[],
+  blobs: Sealed["blobs"],
+): Promise<Outcome> {
+  for (let tries = 1; ; tries++) {
+    for (const { hash, bytes } of blobs) await store.putBlob(hash, [bytes]);
+    try {
+      return await store.append(parts);
+    } catch (error) {
+      // What a quota refuses is not to be used up by it.
+      if (error instanceof SkeinError && error.code === "refused")
+        for (const { hash } of blobs) await store.dropBlob(hash).catch(() => undefined);
+      const swept = error instanceof SkeinError && error.code === "not-found";
+      if (!swept || tries === limit.unknownRetriesMax) throw error;
+    }
+  }
 }

@@ -15,7 +15,7 @@ import { emptyState, type State } from "../../core/state.ts";
 import type { Appended, Draft, Outcome, Part, Store } from "../../store/port.ts";
 import type { Also, Beside } from "./workspace-effects.ts";
 import { leaseMove, withFollowUps, type Decided, type FollowUp, type NextFollowUp } from "./follow-up.ts";
-import { assembleAppend, type Shares } from "./append-parts.ts";
+import { appendWithBlobs, assembleAppend, type Shares } from "./append-parts.ts";
 import { buildOrExisting, orExisting } from "./existing-change.ts";
 import { makeLine } from "./keyed-mutex.ts";
 import { certainly, keyedParts } from "./lost-answer.ts";
@@ -284,7 +284,8 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     if (lease !== undefined) part.lease = lease;
     if (index !== undefined) part.index = index;
     const { parts, blobs } = assembleAppend({ store, world }, part, sealed, options);
-    const answer = blobs.length === 0 ? await store.append(parts) : await withBlobs(parts, blobs);
+    const answer =
+      blobs.length === 0 ? await store.append(parts) : await appendWithBlobs(store, parts, blobs);
     const outcome = answer.kind === "ok" ? answer : await unfenced(parts, answer);
     if (outcome.kind === "conflict") return null;
     if (outcome.kind === "duplicate") {
@@ -294,25 +295,6 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     const appended = outcome.parts[0];
     if (appended === undefined) throw new SkeinError("corrupt", "the store acknowledged nothing");
     return publish(session, known, sealed.drafts, appended);
-  }
-
-  /**
-   * Blobs first. One that was there may be swept away with its last record before ours refers to it: once
-   * more then.
-   */
-  async function withBlobs(parts: readonly Part[], blobs: Sealed["blobs"]): Promise<Outcome> {
-    for (let tries = 1; ; tries++) {
-      for (const { hash, bytes } of blobs) await store.putBlob(hash, [bytes]);
-      try {
-        return await store.append(parts);
-      } catch (error) {
-        // What a quota refuses is not to be used up by it.
-        if (error instanceof SkeinError && error.code === "refused")
-          for (const { hash } of blobs) await store.dropBlob(hash).catch(() => undefined);
-        const swept = error instanceof SkeinError && error.code === "not-found";
-        if (!swept || tries === limit.unknownRetriesMax) throw error;
-      }
-    }
   }
 
   /** The new state, made from what was written without reading it back. */

@@ -1,10 +1,13 @@
-/** Writes docs/event-catalog.md from the catalogue. With `--check` it writes nothing and fails if that would. */
+/** Writes the generated pages of docs. With `--check` it writes nothing and fails if a page is not current. */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describeCatalog } from "../src/core/catalog.ts";
+import { describeCalls } from "./describe-calls.ts";
 
-const path = join(import.meta.dirname, "event-catalog.md");
-const text = describeCatalog();
+const pages = { "event-catalog.md": describeCatalog(), "calls.md": describeCalls() };
 
-if (!process.argv.includes("--check")) writeFileSync(path, text);
-else if (!existsSync(path) || readFileSync(path, "utf8") !== text) process.exitCode = 1;
+for (const [name, text] of Object.entries(pages)) {
+  const path = join(import.meta.dirname, name);
+  if (!process.argv.includes("--check")) writeFileSync(path, text);
+  else if (!existsSync(path) || readFileSync(path, "utf8") !== text) process.exitCode = 1;
+}

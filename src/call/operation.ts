@@ -22,6 +22,16 @@ export interface Operation<P extends Fields = Fields, A extends z.ZodType = z.Zo
   /** Scopes that some parameters need besides. */
   readonly also: readonly ExtraScope<P>[];
   readonly summary: string;
+  /** A menu item: a verb and its object. */
+  readonly title: string;
+  /** Words of the field that find it besides. */
+  readonly words?: string;
+  /** The loss that it causes: menus ask for a confirmation. */
+  readonly warning?: string;
+  /** Menus ask for options first, though all may be left out. */
+  readonly asks?: true;
+  /** The plain verb of the command line; without it the call has a screen of its own, or no verb. */
+  readonly verb?: VerbDescription;
   /** The positional arguments of the library's call, in its order; all other parameters are its options. */
   readonly args: readonly string[];
   /** All parameters but the id: the query of a GET or DELETE or beside bytes, the JSON body of a POST. */
@@ -46,8 +56,24 @@ interface ExtraScope<P extends Fields> {
   when?(params: z.infer<z.ZodObject<P, z.core.$strict>>): boolean;
 }
 
-interface Description<P extends Fields, A extends z.ZodType> {
-  readonly summary: string;
+export interface VerbDescription {
+  /** The title of its group in the overview. */
+  readonly group: string;
+  /** Its job, in a line. */
+  readonly line: string;
+  /** A paragraph each. */
+  readonly about?: readonly string[];
+  readonly examples: readonly { readonly command: string; readonly what: string }[];
+  /** The result of a change, such as "renamed"; `{name}` stands for a parameter. */
+  readonly done?: string;
+  /** Names of parameters on the command line, where they differ. */
+  readonly names?: Readonly<Record<string, string>>;
+}
+
+interface Description<P extends Fields, A extends z.ZodType> extends Pick<
+  Operation,
+  "summary" | "title" | "words" | "warning" | "asks" | "verb"
+> {
   readonly args?: readonly (keyof P & string)[];
   readonly params?: P;
   readonly answer?: A;

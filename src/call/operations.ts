@@ -1,14 +1,28 @@
 /**
- * The one table of operations. The server's routes, the client's methods, /openapi.json and its page are all
- * made from it; what is not here cannot be done over HTTP, and local.ts says why.
+ * The table of calls, from which the library's checks, HTTP routes, client methods, OpenAPI, plain verbs, the
+ * palette and docs/calls.md are derived. local.ts lists the calls that need the engine in the same process.
  */
 import type { z } from "zod";
-import { engineOperations } from "./engine-operations.ts";
+import { engineSessions } from "./engine-sessions.ts";
+import { engineStore } from "./engine-store.ts";
+import { engineWorkspace } from "./engine-workspace.ts";
 import type { Operation } from "./operation.ts";
-import { sessionChanges } from "./session-operations.ts";
+import { sessionBranches } from "./session-branch.ts";
+import { sessionInput } from "./session-input.ts";
+import { sessionLifecycle } from "./session-lifecycle.ts";
+import { sessionStanding } from "./session-standing.ts";
 import { sessionReads } from "./session-reads.ts";
 
-export const operations = { ...engineOperations, ...sessionReads, ...sessionChanges };
+export const operations = {
+  ...engineSessions,
+  ...engineWorkspace,
+  ...engineStore,
+  ...sessionReads,
+  ...sessionInput,
+  ...sessionBranches,
+  ...sessionLifecycle,
+  ...sessionStanding,
+};
 
 /** `engine.open`, `session.fork`: whose call it is, and the library's word for it. */
 export type OperationId = keyof typeof operations;

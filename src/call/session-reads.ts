@@ -12,31 +12,37 @@ const Place = z.looseObject({ session: SessionId, seq: Count });
 
 export const sessionReads = {
   "session.state": read("session", "state", {
+    title: "Read the state",
     summary: "The state now, or at an earlier position, with its contents.",
     params: { atSeq },
     answer: answer.StateView,
   }),
   "session.fold": read("session", "fold", {
+    title: "Read the state without contents",
     summary: "The state as the log gives it: names and positions, no contents. Maps are lists of entries.",
     params: { atSeq },
     answer: z.looseObject({ seq: Count, mind: z.looseObject({}), standing: z.looseObject({}) }),
   }),
   "session.items": read("session", "items", {
+    title: "Read the items",
     summary: "The durable tier, with values.",
     params: { atSeq },
     answer: z.array(answer.Item),
   }),
   "session.load": read("session", "load", {
+    title: "Load a checkpoint or position",
     summary: "The position that a checkpoint names, to be read at, forked from or rewound to.",
     args: ["place"],
     params: { place: field.Place },
     answer: z.looseObject({ session: SessionId, seq: Count }),
   }),
   "session.head": read("session", "head", {
+    title: "Read the head",
     summary: "Position and hash of the last record. To be noted elsewhere, and given to verify later.",
     answer: z.looseObject({ seq: Count, hash: answer.Sha256, at: Count }),
   }),
   "session.events": read("session", "events", {
+    title: "Show the log",
     local: { signal: "client" },
     summary:
       "Events by position or time. A page; or a stream, which goes on with what is appended later. Of a " +
@@ -62,10 +68,12 @@ export const sessionReads = {
     streams: true,
   }),
   "session.records": read("session", "records", {
+    title: "Get the records as they are stored",
     summary: "The records exactly as they are stored, one a line, from the first to the last there is now.",
     gives: "bytes",
   }),
   "session.verify": read("session", "verify", {
+    title: "Verify the session",
     summary: "Hashes everything again and holds it against the chain, and against a head noted earlier.",
     params: {
       /** As head gave it. */
@@ -77,10 +85,12 @@ export const sessionReads = {
     answer: answer.VerifyReport,
   }),
   "session.lineage": read("session", "lineage", {
+    title: "Show what was forked from what",
     summary: "The family of this session: forks, children, successors, and what was merged.",
     answer: answer.Lineage,
   }),
   "session.diff": read("session", "diff", {
+    title: "Diff two positions",
     summary:
       "What differs between two positions of it, or from another session; by default to how it is now.",
     args: ["from", "to"],
@@ -92,6 +102,8 @@ export const sessionReads = {
     answer: z.looseObject({ from: Place, to: Place, common: Place.nullable() }),
   }),
   "session.context": read("session", "context", {
+    title: "Show the context",
+    words: "explain window prompt",
     summary: "What the model was sent by the request at a position, or would be sent next, and why.",
     params: { atSeq, uncompacted: z.boolean().exactOptional() },
     answer: z.looseObject({
@@ -108,14 +120,17 @@ export const sessionReads = {
     }),
   }),
   "session.tools": read("session", "tools", {
+    title: "Read which tools the model is offered",
     summary: "What the model is offered, and what becomes of calls by the rules that name no arguments.",
     answer: z.array(z.looseObject({ name: Text, description: Text, effect: Text, rule: Text })),
   }),
   "session.contracts": read("session", "contracts", {
+    title: "Read the contracts",
     summary: "What it has declared of messages, by topic.",
     answer: z.array(z.looseObject({ topic: Text, schema: z.unknown().optional(), seq: Count })),
   }),
   "session.triggers": read("session", "triggers", {
+    title: "Read the triggers",
     summary: "What wakes it, by name.",
     answer: z.array(z.looseObject({ name: Text, kind: Text, spec: z.looseObject({}).nullable() })),
   }),

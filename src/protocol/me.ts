@@ -22,6 +22,7 @@ export const mePath = "/v1/me";
 /** No call of the library: there nobody has to say who they are. */
 export const meOperation = read("engine", "me", {
   path: mePath,
+  title: "Show who you are",
   summary: "Who comes with this token or login, what they may do, and which version answers.",
   answer: Me,
 });

@@ -2,20 +2,19 @@
 import { test } from "node:test";
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { operationIds, operationOf } from "../../src/call/operations.ts";
-import { commands, needsSession } from "../../src/console/palette/commands.ts";
+import { operationIds, operationOf, type OperationId } from "../../src/call/operations.ts";
+import { commandOf, needsSession } from "../../src/console/palette/commands.ts";
 import { fieldsOf, paramsOf, titleOf, type Field } from "../../src/console/palette/form.ts";
 import { offered, type Known } from "../../src/console/palette/items.ts";
 import { keyName, keyRows } from "../../src/console/key-rows.ts";
 import { matchOf, piecesOf, recentOf, recentWith } from "../../src/console/palette/match.ts";
 
 test("every operation is a command, or says why it is none", () => {
-  assert.deepEqual(Object.keys(commands).toSorted(), operationIds.toSorted());
   const reached = operationIds.filter(
     (query) => offered({ query, sessions: [], own: [], recent: [], hasSession: true })[0]?.id === query,
   );
   const elsewhere = operationIds.flatMap((id) => {
-    const { does } = commands[id];
+    const { does } = commandOf(id);
     return does.how === "elsewhere" && does.why.length > 10 ? [id] : [];
   });
   assert.deepEqual(elsewhere, ["session.watch"]);
@@ -24,7 +23,7 @@ test("every operation is a command, or says why it is none", () => {
 
 test("each is found by its title, first of all", () => {
   for (const id of operationIds) {
-    const { title, does } = commands[id];
+    const { title, does } = commandOf(id);
     if (does.how === "elsewhere") continue;
     const hasSession = needsSession(id);
     const [first] = offered({ query: title, sessions: [], own: [], recent: [], hasSession });
@@ -38,7 +37,7 @@ test("before anything is typed all of them are offered, in a session and elsewhe
     title: `Own ${nth}`,
     act: () => {},
   }));
-  const wanted = operationIds.filter((id) => commands[id].does.how !== "elsewhere");
+  const wanted = operationIds.filter((id) => commandOf(id).does.how !== "elsewhere");
   for (const hasSession of [true, false]) {
     const ids = offered({ query: "", sessions: [], own, recent: [], hasSession }).map(({ id }) => id);
     assert.deepEqual(ids.toSorted(), [...wanted, ...own.map(({ id }) => id)].toSorted());
@@ -46,14 +45,14 @@ test("before anything is typed all of them are offered, in a session and elsewhe
 });
 
 test("no two commands have the same title", () => {
-  const titles = operationIds.map((id) => commands[id].title);
+  const titles = operationIds.map((id) => commandOf(id).title);
   assert.equal(new Set(titles).size, titles.length);
 });
 
 test("what takes something away says so before", () => {
-  const asks = (id: keyof typeof commands): boolean => {
-    const { does } = commands[id];
-    return does.how === "form" && does.bad !== undefined;
+  const asks = (id: OperationId): boolean => {
+    const { does } = commandOf(id);
+    return does.how === "form" && does.warning !== undefined;
   };
   for (const id of [
     "engine.delete",
@@ -67,7 +66,7 @@ test("what takes something away says so before", () => {
 
 test("nothing that must be given is run without being asked for", () => {
   for (const id of operationIds) {
-    if (commands[id].does.how !== "run") continue;
+    if (commandOf(id).does.how !== "run") continue;
     assert.deepEqual(
       fieldsOf(operationOf(id)).filter(({ isRequired }) => isRequired),
       [],

@@ -27,7 +27,10 @@ test("src speaks the words of the glossary, and every file says what it is", () 
 });
 
 test("Markdown keeps to the width, tables and the generated catalogue aside", () => {
-  const paths = globSync(["*.md", "docs/**/*.md"], { cwd: root, exclude: ["docs/event-catalog.md"] });
+  const paths = globSync(["*.md", "docs/**/*.md"], {
+    cwd: root,
+    exclude: ["docs/event-catalog.md", "docs/calls.md"],
+  });
   assert.ok(paths.length > 0, "the rule saw no files");
   const texts = paths.map((path) => ({ path, text: readFileSync(join(root, path), "utf8") }));
   assert.deepEqual(texts.flatMap(tidy.lineLength), []);

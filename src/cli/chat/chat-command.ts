@@ -4,7 +4,7 @@
  */
 import { nearest, SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
-import { verbs } from "../command/verbs.ts";
+import { loadVerb, verbNames } from "../command/verbs.ts";
 
 export type TalkCommand =
   | { readonly do: "help" | "quit" | "items" | "go-on" | "clear"; readonly words: readonly string[] }
@@ -68,9 +68,9 @@ export async function parseCommand(
   if (name === "switch") return { do: "switch", id: words[0] ?? "" };
   const reason = elsewhere[name] ?? (words.some((word) => /^(-f|--follow)$/.test(word)) ? follow : undefined);
   if (reason !== undefined) throw new SkeinError("invalid", `/${name} is not for here`, { hint: reason });
-  const load = Object.hasOwn(verbs, name) ? verbs[name] : undefined;
-  if (load === undefined) {
-    const near = nearest(name, [...Object.keys(own), ...Object.keys(verbs)]);
+  const verb = await loadVerb(name);
+  if (verb === undefined) {
+    const near = nearest(name, [...Object.keys(own), ...(await verbNames())]);
     throw new SkeinError("invalid", `there is no command ${quote(`/${name}`)}`, {
       hint:
         near === undefined
@@ -78,7 +78,7 @@ export async function parseCommand(
           : `did you mean /${near}?`,
     });
   }
-  const { args } = await load();
+  const { args } = verb;
   return { do: "perform", words: [name, ...placed(name, args[0] ?? "", words, here)] };
 }
 

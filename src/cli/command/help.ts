@@ -3,7 +3,7 @@ import { globalOptions, shownArg } from "./args.ts";
 import { exitCodes } from "./exit-code.ts";
 import type { Screen } from "./screen.ts";
 import type { Options, Verb } from "./verb.ts";
-import { groups } from "./verbs.ts";
+import { loadGroups } from "./verbs.ts";
 
 /** Help for one verb. */
 export function showHelp(out: Screen, verb: Verb): Promise<void> {
@@ -34,12 +34,7 @@ const environment = [
 
 /** Help for all. */
 export async function showOverview(out: Screen): Promise<void> {
-  const shown = await Promise.all(
-    groups.map(async ({ title, verbs }) => ({
-      title,
-      verbs: await Promise.all(Object.values(verbs).map((load) => load())),
-    })),
-  );
+  const shown = await loadGroups();
   const value = { verbs: shown.flatMap(({ verbs }) => verbs.map(described)), exitCodes };
   await out.answer(value, () => [
     "Skein keeps sessions of AI agents in a log that nothing is lost from.",

@@ -11,7 +11,7 @@ import { makeOpening } from "../open/open-engine.ts";
 import { collectingSurface, makeScreen, type Screen, type Surface } from "./screen.ts";
 import { jsonText, oneLine } from "../format/text.ts";
 import type { Call, Performed, Verb } from "./verb.ts";
-import { otherWords, verbs } from "./verbs.ts";
+import { loadVerb, otherWords, verbNames } from "./verbs.ts";
 
 export interface Circumstances {
   readonly surface: Surface;
@@ -40,9 +40,9 @@ export async function runWords(words: readonly string[], circumstances: Circumst
 const isNotHelp = (word: string): boolean => word !== "--help" && word !== "-h";
 
 async function load(name: string): Promise<Verb> {
-  const loader = Object.hasOwn(verbs, name) ? verbs[name] : undefined;
-  if (loader !== undefined) return loader();
-  const near = otherWords[name] ?? nearest(name, Object.keys(verbs));
+  const verb = await loadVerb(name);
+  if (verb !== undefined) return verb;
+  const near = otherWords[name] ?? nearest(name, await verbNames());
   throw new SkeinError("invalid", `there is no verb ${quote(name)}`, {
     hint: near === undefined ? '"skein help" lists them' : `did you mean "skein ${near}"?`,
   });

@@ -1,9 +1,9 @@
-/** All verbs, in the order in which help shows them. Each is loaded when it is used. */
+/** Verbs with a file of their own, in the order of the overview, each loaded on use; then the plain ones. */
 import type { Verb } from "./verb.ts";
 
 type Loaders = Readonly<Record<string, () => Promise<Verb>>>;
 
-export const groups: readonly { readonly title: string; readonly verbs: Loaders }[] = [
+const groups: readonly { readonly title: string; readonly verbs: Loaders }[] = [
   {
     title: "Sessions",
     verbs: {
@@ -11,9 +11,7 @@ export const groups: readonly { readonly title: string; readonly verbs: Loaders 
       ps: async () => (await import("../verb/ps.ts")).ps,
       top: async () => (await import("../verb/top.ts")).top,
       show: async () => (await import("../verb/show.ts")).show,
-      rename: async () => (await import("../verb/rename.ts")).rename,
       label: async () => (await import("../verb/label.ts")).label,
-      prioritize: async () => (await import("../verb/prioritize.ts")).prioritize,
       delete: async () => (await import("../verb/delete.ts")).deleteVerb,
     },
   },
@@ -28,7 +26,6 @@ export const groups: readonly { readonly title: string; readonly verbs: Loaders 
       tickets: async () => (await import("../verb/tickets.ts")).tickets,
       input: async () => (await import("../verb/input.ts")).input,
       answer: async () => (await import("../verb/answer.ts")).answer,
-      interrupt: async () => (await import("../verb/interrupt.ts")).interrupt,
       send: async () => (await import("../verb/send.ts")).send,
       contract: async () => (await import("../verb/contract.ts")).contract,
       deliver: async () => (await import("../verb/deliver.ts")).deliver,
@@ -38,8 +35,6 @@ export const groups: readonly { readonly title: string; readonly verbs: Loaders 
     title: "What it is told and what it knows",
     verbs: {
       append: async () => (await import("../verb/append.ts")).append,
-      record: async () => (await import("../verb/record.ts")).record,
-      retract: async () => (await import("../verb/retract.ts")).retract,
       memory: async () => (await import("../verb/memory.ts")).memory,
       scratch: async () => (await import("../verb/scratch.ts")).scratch,
       log: async () => (await import("../verb/log.ts")).log,
@@ -58,7 +53,6 @@ export const groups: readonly { readonly title: string; readonly verbs: Loaders 
   {
     title: "Where it goes on from",
     verbs: {
-      save: async () => (await import("../verb/save.ts")).save,
       load: async () => (await import("../verb/load.ts")).load,
       fork: async () => (await import("../verb/fork.ts")).fork,
       rewind: async () => (await import("../verb/rewind.ts")).rewind,
@@ -74,14 +68,9 @@ export const groups: readonly { readonly title: string; readonly verbs: Loaders 
   {
     title: "Lifecycle",
     verbs: {
-      suspend: async () => (await import("../verb/suspend.ts")).suspend,
-      activate: async () => (await import("../verb/activate.ts")).activate,
       sleep: async () => (await import("../verb/sleep.ts")).sleep,
       trigger: async () => (await import("../verb/trigger.ts")).trigger,
       cancel: async () => (await import("../verb/cancel.ts")).cancel,
-      close: async () => (await import("../verb/close.ts")).close,
-      reopen: async () => (await import("../verb/reopen.ts")).reopen,
-      archive: async () => (await import("../verb/archive.ts")).archive,
       hold: async () => (await import("../verb/hold.ts")).hold,
       erase: async () => (await import("../verb/erase.ts")).erase,
     },
@@ -90,7 +79,6 @@ export const groups: readonly { readonly title: string; readonly verbs: Loaders 
     title: "What it may use",
     verbs: {
       bind: async () => (await import("../verb/bind.ts")).bind,
-      unbind: async () => (await import("../verb/unbind.ts")).unbind,
       grant: async () => (await import("../verb/grant.ts")).grant,
       tools: async () => (await import("../verb/tools.ts")).tools,
       budget: async () => (await import("../verb/budget.ts")).budget,
@@ -131,7 +119,34 @@ export const groups: readonly { readonly title: string; readonly verbs: Loaders 
   },
 ];
 
-export const verbs: Loaders = Object.assign({}, ...groups.map((group) => group.verbs)) as Loaders;
+const ownVerbs: Loaders = Object.assign({}, ...groups.map((group) => group.verbs)) as Loaders;
+
+const loadPlain = async () => (await import("./call-verb.ts")).plainVerbs;
+
+/** The verb of this name, from its file or derived from the description of its call. */
+export async function loadVerb(name: string): Promise<Verb | undefined> {
+  const own = Object.hasOwn(ownVerbs, name) ? ownVerbs[name] : undefined;
+  return own === undefined ? (await loadPlain()).get(name)?.verb : own();
+}
+
+export const verbNames = async (): Promise<readonly string[]> => [
+  ...Object.keys(ownVerbs),
+  ...(await loadPlain()).keys(),
+];
+
+/** All verbs, as the overview shows them. */
+export async function loadGroups(): Promise<{ readonly title: string; readonly verbs: readonly Verb[] }[]> {
+  const plain = [...(await loadPlain()).values()];
+  return Promise.all(
+    groups.map(async ({ title, verbs }) => ({
+      title,
+      verbs: [
+        ...(await Promise.all(Object.values(verbs).map((load) => load()))),
+        ...plain.filter(({ group }) => group === title).map(({ verb }) => verb),
+      ],
+    })),
+  );
+}
 
 /** Words that other tools have for ours. They are not accepted, only recognized. */
 export const otherWords: Readonly<Record<string, string>> = {

@@ -3,7 +3,7 @@ import { nearest, SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import { showHelp, showOverview } from "../command/help.ts";
 import { verb } from "../command/verb.ts";
-import { otherWords, verbs } from "../command/verbs.ts";
+import { loadVerb, otherWords, verbNames } from "../command/verbs.ts";
 
 export const help = verb({
   name: "help",
@@ -16,9 +16,9 @@ export const help = verb({
   ],
   async run({ args, out }) {
     if (args.VERB === undefined) return showOverview(out);
-    const load = Object.hasOwn(verbs, args.VERB) ? verbs[args.VERB] : undefined;
-    if (load !== undefined) return showHelp(out, await load());
-    const near = otherWords[args.VERB] ?? nearest(args.VERB, Object.keys(verbs));
+    const found = await loadVerb(args.VERB);
+    if (found !== undefined) return showHelp(out, found);
+    const near = otherWords[args.VERB] ?? nearest(args.VERB, await verbNames());
     throw new SkeinError("invalid", `there is no verb ${quote(args.VERB)}`, {
       hint:
         near === undefined

@@ -9,7 +9,7 @@ import { useReading } from "../query-cache.ts";
 import { engine } from "../server.ts";
 import { brief } from "../ui/visible.ts";
 import type { Outcome } from "./call.ts";
-import { commands, needsSession } from "./commands.ts";
+import { commandOf, needsSession } from "./commands.ts";
 import { fieldsOf, paramsOf, titleOf, type Field, type Typed } from "./form.ts";
 
 export interface Sent {
@@ -28,7 +28,7 @@ interface CommandFormProps {
 
 /** Fields of the form; of a way to a view only those that it needs. */
 export function shownFields(id: OperationId): readonly Field[] {
-  const { does } = commands[id];
+  const { does } = commandOf(id);
   const all = fieldsOf(operationOf(id));
   if (does.how !== "go") return all;
   return all.filter(({ name }) => does.fields?.includes(name) === true);
@@ -36,7 +36,7 @@ export function shownFields(id: OperationId): readonly Field[] {
 
 export function CommandForm({ id, session, send, back }: CommandFormProps): ReactNode {
   const operation = operationOf(id);
-  const { title, does } = commands[id];
+  const { title, does } = commandOf(id);
   const fields = shownFields(id);
   const asksSession = needsSession(id) && session === null;
   const [typed, setTyped] = useState<Typed>({});
@@ -79,11 +79,13 @@ export function CommandForm({ id, session, send, back }: CommandFormProps): Reac
       ))}
       {error === null ? null : <Trouble error={error} />}
       <div className="dialog-actions">
-        {does.how === "form" && does.bad !== undefined ? <p className="palette-bad">{does.bad}</p> : null}
+        {does.how === "form" && does.warning !== undefined ? (
+          <p className="palette-bad">{does.warning}</p>
+        ) : null}
         <Button kind="quiet" act={back}>
           Back
         </Button>
-        <Button kind={does.how === "form" && does.bad !== undefined ? "bad" : "main"} disabled={isBusy}>
+        <Button kind={does.how === "form" && does.warning !== undefined ? "bad" : "main"} disabled={isBusy}>
           {isBusy ? "Working…" : title.split(/[:,]/, 1)[0]}
         </Button>
       </div>
@@ -228,7 +230,7 @@ export function Answer({ id, outcome, back }: AnswerProps): ReactNode {
   };
   return (
     <div className="stack palette-form">
-      <h1>{commands[id].title}</h1>
+      <h1>{commandOf(id).title}</h1>
       {outcome.what === "file" ? (
         <p>
           {outcome.name}: {bytes(outcome.bytes)} were handed to the browser.

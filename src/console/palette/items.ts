@@ -1,7 +1,7 @@
 /** What the palette offers for what was typed, the best first. */
-import { operationIds, type OperationId } from "../../call/operations.ts";
+import { operationIds, operationOf, type OperationId } from "../../call/operations.ts";
 import { brief } from "../ui/visible.ts";
-import { commands, needsSession, otherWords } from "./commands.ts";
+import { commandOf, needsSession } from "./commands.ts";
 import { matchOf } from "./match.ts";
 
 /** A session as the palette lists it. */
@@ -81,10 +81,10 @@ function lately({ recent, query }: Offer, id: string): number {
 function callsFor(offer: Offer): { item: Item; score: number }[] {
   const { query, hasSession } = offer;
   return operationIds.flatMap((id) => {
-    const { title, does } = commands[id];
+    const { title, does } = commandOf(id);
     if (does.how === "elsewhere") return [];
     const byTitle = matchOf(query, title);
-    const byName = byTitle === null ? matchOf(query, `${id} ${otherWords[id] ?? ""}`) : null;
+    const byName = byTitle === null ? matchOf(query, `${id} ${operationOf(id).words ?? ""}`) : null;
     const match = byTitle ?? byName;
     if (match === null) return [];
     // On the page of a session its own calls are nearer.

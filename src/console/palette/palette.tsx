@@ -3,7 +3,7 @@ import { useEffect, useId, useMemo, useRef, useState, type KeyboardEvent, type R
 import { logout } from "../connection.ts";
 import { call, type Outcome } from "./call.ts";
 import { Answer, CommandForm, shownFields, type Sent } from "./command-form.tsx";
-import { commands, needsSession, searchPath } from "./commands.ts";
+import { commandOf, needsSession, searchPath } from "./commands.ts";
 import { offered, type Item, type Known, type Own } from "./items.ts";
 import { piecesOf, recentOf, recentWith } from "./match.ts";
 import { bytes } from "../ui/amount.ts";
@@ -48,7 +48,7 @@ export function Palette({ close, open, keys }: PaletteProps): ReactNode {
   const [error, setError] = useState<unknown>(null);
   const back = (): void => setStep({ at: "list" });
   const send = async (id: OperationId, sent: Sent): Promise<void> => {
-    const { does } = commands[id];
+    const { does } = commandOf(id);
     if (does.how === "go") {
       close();
       return go(does.to(sent.session ?? "", sent.params));
@@ -75,7 +75,7 @@ export function Palette({ close, open, keys }: PaletteProps): ReactNode {
       return actOn(item);
     }
     const { id } = item;
-    const { how } = commands[id].does;
+    const { how } = commandOf(id).does;
     if (how === "open") return open();
     const asks =
       shownFields(id).some(({ isRequired }) => isRequired) || (needsSession(id) && session === null);
@@ -107,7 +107,7 @@ export function Palette({ close, open, keys }: PaletteProps): ReactNode {
 }
 
 function settle(id: OperationId, outcome: Outcome): void {
-  const { title } = commands[id];
+  const { title } = commandOf(id);
   if (outcome.what === "made") {
     if (outcome.carriedOver !== null) tell(carriedText(outcome.carriedOver));
     go(sessionPath(outcome.session));

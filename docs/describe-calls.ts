@@ -1,0 +1,100 @@
+/** docs/calls.md: the reference of all calls, derived from their descriptions. */
+import * as z from "zod";
+import { operationIds, operationOf, type OperationId } from "../src/call/operations.ts";
+import type { Operation } from "../src/call/operation.ts";
+import { plainVerbs } from "../src/cli/command/call-verb.ts";
+import { shownArg } from "../src/cli/command/args.ts";
+
+interface Schema {
+  readonly type?: string | readonly string[];
+  readonly enum?: readonly unknown[];
+  readonly const?: unknown;
+  readonly anyOf?: readonly Schema[];
+  readonly oneOf?: readonly Schema[];
+  readonly items?: Schema;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly description?: string;
+  readonly maxLength?: number;
+  readonly minimum?: number;
+  readonly maximum?: number;
+}
+
+const intro = `# Calls
+
+Every call, under the same name in the library, over HTTP, in the client and in the palette of the console; a
+verb of the command line where one is given. \`/openapi.json\` of a server has the same with all schemas.
+Generated from \`src/call\` by \`npm run docs\`.
+`;
+
+export function describeCalls(): string {
+  const part = (title: string, of: Operation["of"]): string =>
+    `## ${title}\n\n${operationIds
+      .filter((id) => operationOf(id).of === of)
+      .map(describeCall)
+      .join("\n")}`;
+  return [intro, part("Engine", "engine"), part("Session", "session")].join("\n");
+}
+
+function describeCall(id: OperationId): string {
+  const operation = operationOf(id);
+  const { args, call, also, local, keyed, method, params, path, scope, summary } = operation;
+  const { properties = {}, required = [] } = z.toJSONSchema(params, {
+    io: "input",
+    unrepresentable: "any",
+  }) as Schema;
+  const names = Object.keys(properties);
+  const options = [...names.filter((name) => !args.includes(name)), ...Object.keys(local)];
+  const given = [
+    ...(operation.of === "engine" && path.includes("{id}") ? ["id"] : []),
+    ...(operation.takes === "bytes" ? ["bytes"] : []),
+    ...args,
+    ...(options.length > 0 || keyed ? ["options"] : []),
+  ];
+  const scopes = also.map(({ scope: more, what }) => `${what.replace(/,$/, "")}: \`${more}\``);
+  const verb = plainVerbs.get(call)?.verb;
+  const rows = names.map(
+    (name) =>
+      `| \`${name}\` | ${kindOf(properties[name] ?? {})} | ${required.includes(name) ? "yes" : ""} | ` +
+      `${cell(properties[name]?.description ?? "")} |`,
+  );
+  const ownName = (operation.verb === undefined ? undefined : verb)?.name;
+  return [
+    `### ${id}`,
+    "",
+    summary,
+    "",
+    `- Library: \`${operation.of}.${call}(${given.join(", ")})\``,
+    `- HTTP: \`${method} ${path}\`, scope \`${scope}\`${scopes.map((one) => `; ${one}`).join("")}`,
+    ...(ownName === undefined || verb === undefined
+      ? []
+      : [`- Command line: \`skein ${[ownName, ...verb.args.map(shownArg)].join(" ")}\``]),
+    ...(Object.keys(local).length === 0
+      ? []
+      : [`- In the caller's process only: ${shown(Object.keys(local))}`]),
+    ...(keyed ? ["- Takes `key`, an idempotency key; over HTTP the header `Idempotency-Key`."] : []),
+    "",
+    ...(rows.length === 0
+      ? []
+      : ["| parameter | type | required | description |", "|---|---|---|---|", ...rows, ""]),
+  ].join("\n");
+}
+
+const shown = (names: readonly string[]): string => names.map((name) => `\`${name}\``).join(", ");
+const cell = (text: string): string => text.replaceAll("|", "\\|");
+
+function kindOf(schema: Schema): string {
+  const { type, items, maxLength, minimum, maximum } = schema;
+  if (schema.enum !== undefined) return schema.enum.map((one) => `\`${String(one)}\``).join(", ");
+  if (schema.const !== undefined) return `\`${JSON.stringify(schema.const)}\``;
+  const forms = schema.anyOf ?? schema.oneOf;
+  if (forms !== undefined) return [...new Set(forms.map(kindOf))].join(" or ");
+  if (type === "array") return `list of ${items === undefined ? "anything" : kindOf(items)}`;
+  if (type === "string")
+    return maxLength === undefined ? "string" : `string, at most ${maxLength} characters`;
+  if (type === "integer" || type === "number") {
+    const least = minimum === undefined || minimum < -1e15 ? "" : ` from ${minimum}`;
+    return `${type}${least}${maximum === undefined || maximum > 1e15 ? "" : ` to ${maximum}`}`;
+  }
+  return typeof type === "string" ? type : "any JSON";
+}

@@ -1,0 +1,158 @@
+/** Calls of an engine on whole sessions. */
+import * as z from "zod";
+import { statuses } from "../core/session/lifecycle.ts";
+import { limit } from "../core/limit.ts";
+import * as answer from "./answer.ts";
+import * as field from "./field.ts";
+import { change, read } from "./operation.ts";
+
+const { Count, Flag, MaybeText, SessionId } = answer;
+const dryRun = z.boolean().exactOptional();
+const limitTo = (max: number) => z.int().min(1).max(max).exactOptional();
+
+export const engineSessions = {
+  "engine.open": change("engine", "open", {
+    title: "New session",
+    summary:
+      "Begins a session, with its objective and what it starts with. What hands out the machine (bind but " +
+      "for tools, files, rules that allow, triggers that watch files) takes the scope operate.",
+    path: "/v1/sessions",
+    params: field.openFields,
+    answer: answer.MadeFrom,
+  }),
+  "engine.sessions": read("engine", "sessions", {
+    title: "List the sessions",
+    words: "ps top processes",
+    summary: "Lists sessions and how they stand, the most recently active first, in pages.",
+    params: {
+      agent: field.AgentName.exactOptional(),
+      status: z.array(z.enum(statuses)).min(1).exactOptional(),
+      labels: z.record(z.string(), z.string()).exactOptional(),
+      text: z.string().max(limit.nameCharsMax).exactOptional(),
+      activeSince: z.int().exactOptional(),
+      activeBefore: z.int().exactOptional(),
+      limit: limitTo(limit.listMax),
+      cursor: z.string().max(1_000).exactOptional(),
+    },
+    answer: z.looseObject({ rows: z.array(answer.SessionRow), cursor: MaybeText }),
+  }),
+  "engine.session": read("engine", "session", {
+    title: "Show the session",
+    summary: "Shows a session: how it stands, what it knows, where it came from, what happened last.",
+    path: "/v1/sessions/{id}",
+    answer: answer.StateView.extend({
+      id: SessionId,
+      copy: Flag,
+      movedTo: MaybeText,
+      head: z.looseObject({ seq: Count, hash: answer.Sha256 }),
+      forks: z.array(z.looseObject({ session: SessionId, seq: Count })),
+      events: z.array(answer.Event),
+    }),
+  }),
+  "engine.delete": change("engine", "delete", {
+    title: "Delete the session",
+    warning: "All that was said in it is gone for good.",
+    summary: "Deletes a session for good. Forks keep what they share with it.",
+    method: "DELETE",
+    path: "/v1/sessions/{id}",
+    scope: "admin",
+    params: { reason: field.Reason.exactOptional() },
+  }),
+  "engine.lineage": read("engine", "lineage", {
+    title: "Show the family",
+    summary: "The family of a session: forks, children, successors, and what was merged.",
+    args: ["session"],
+    params: { session: field.SessionName },
+    answer: answer.Lineage,
+  }),
+  "engine.export": change("engine", "export", {
+    title: "Export the session to a bundle",
+    also: [{ scope: "admin", what: "moving a session away", when: ({ move }) => move === true }],
+    local: { sign: "engine" },
+    summary: "Writes a session to a bundle. With move, which takes the scope admin, it leaves this store.",
+    path: "/v1/sessions/{id}/export",
+    scope: "read",
+    params: {
+      withForks: z.boolean().exactOptional(),
+      move: z.boolean().exactOptional(),
+      to: z.string().max(64).exactOptional(),
+    },
+    gives: "bytes",
+  }),
+  "engine.import": change("engine", "import", {
+    title: "Import a bundle",
+    summary:
+      "Imports a bundle. Nothing of it is visible before all of it is verified. A session that moves here " +
+      "without the signature of a trusted key arrives suspended; review lists what it would act with.",
+    scope: "operate",
+    takes: "bytes",
+    params: {
+      signedBy: z.array(z.string().max(100)).max(100).exactOptional(),
+      trusted: z.array(z.string().max(100)).max(100).exactOptional(),
+    },
+    answer: z.looseObject({
+      session: SessionId,
+      as: z.enum(["own", "copy"]),
+      sessions: z.array(SessionId),
+      records: Count,
+      blobs: Count,
+      already: Flag,
+      signedBy: MaybeText,
+      trusted: Flag,
+      suspended: Flag,
+      review: z.array(
+        z.looseObject({
+          session: SessionId,
+          bindings: z.array(z.looseObject({ name: z.string(), kind: z.string(), mode: z.string() })),
+          rules: z.array(z.looseObject({ name: z.string(), tool: z.string(), rule: z.string() })),
+          triggers: z.array(z.looseObject({ name: z.string(), kind: z.string() })),
+          input: z.array(z.looseObject({ seq: Count, type: z.string(), text: z.string() })),
+          waiting: Count,
+          calls: z.array(z.looseObject({ tool: z.string(), phase: z.string() })),
+        }),
+      ),
+      warning: MaybeText,
+    }),
+  }),
+  "engine.migrate": change("engine", "migrate", {
+    title: "Migrate all sessions to another store",
+    warning: "They leave this store.",
+    local: { progress: "client", signal: "client" },
+    summary:
+      "Moves every session to another store, with what the workspace knows. It takes a server that opens " +
+      "other stores.",
+    scope: "admin",
+    params: { to: field.Path, dryRun, waitMs: field.Millis.exactOptional() },
+    answer: z.looseObject({ dryRun: Flag, moved: Count, copied: Count, records: Count }),
+  }),
+  "engine.send": change("engine", "send", {
+    title: "Send a message to a session",
+    keyed: true,
+    summary:
+      "Puts what a person sends into a session's inbox, held to the contract that it has for the topic.",
+    args: ["to", "message"],
+    params: { to: field.SessionName, message: field.Value, topic: field.Key.exactOptional() },
+    answer: answer.Written,
+  }),
+  "engine.deliver": change("engine", "deliver", {
+    title: "Deliver messages to other stores",
+    local: { progress: "client" },
+    summary: "Goes on with messages to other stores, and gives up requests whose time is over.",
+    scope: "operate",
+    answer: z.looseObject({ sessions: Count, delivered: Count, refused: Count, overdue: Count }),
+  }),
+  "engine.putBlob": change("engine", "putBlob", {
+    title: "Keep the bytes of a file",
+    summary:
+      "Keeps the bytes of an image or file, and gives the hash by which a block of an input names them.",
+    takes: "bytes",
+    answer: z.looseObject({ hash: answer.Sha256 }),
+  }),
+  "engine.blob": read("engine", "blob", {
+    title: "Get the bytes of a hash",
+    summary: "The bytes that were kept under a hash: an image, a file, or a content that was too large.",
+    args: ["hash"],
+    params: { hash: answer.Sha256 },
+    gives: "bytes",
+  }),
+};

@@ -1,0 +1,124 @@
+/** Calls that move a session through its lifecycle. */
+import * as z from "zod";
+import { limit } from "../core/limit.ts";
+import * as answer from "./answer.ts";
+import * as field from "./field.ts";
+import { change, type Operation, type VerbDescription } from "./operation.ts";
+
+const { Written } = answer;
+const reason = field.Reason.describe("why; it is kept in the log").exactOptional();
+
+type Plain = Pick<Operation, "title" | "words" | "summary"> & {
+  readonly verb: Pick<VerbDescription, "line" | "about" | "done"> & Partial<VerbDescription>;
+  /** An example of a reason. */
+  readonly why: string;
+};
+/** A change that takes a reason and nothing else. */
+const plain = (call: string, { verb, why, ...rest }: Plain) =>
+  change("session", call, {
+    ...rest,
+    params: { reason },
+    answer: Written,
+    verb: {
+      group: "Lifecycle",
+      ...verb,
+      examples: [
+        ...(verb.examples ?? []),
+        { command: `skein ${call} 4x8kz1 --reason "${why}"`, what: `${verb.line.slice(0, -1)}, and say why` },
+      ],
+    },
+  });
+
+export const sessionLifecycle = {
+  "session.activate": plain("activate", {
+    title: "Activate",
+    words: "resume continue unpause",
+    summary:
+      "Lets a suspended or sleeping session go on; one that was imported and not reviewed takes the scope " +
+      "operate.",
+    verb: { line: "Let a suspended or sleeping session go on.", done: "activated" },
+    why: "the rates are in",
+  }),
+  "session.suspend": plain("suspend", {
+    title: "Suspend",
+    words: "pause stop",
+    summary: "Makes it stand still, with a reason.",
+    verb: { line: "Make a session stand still until it is activated.", done: "suspended" },
+    why: "waiting for the rates",
+  }),
+  "session.interrupt": plain("interrupt", {
+    title: "Interrupt",
+    words: "stop abort",
+    summary: "Asks that the turn in progress end, in whatever process it runs.",
+    verb: {
+      group: "Turns",
+      line: "End the turn that is in progress; the session stays open.",
+      about: [
+        "The process that runs the session hears it at once, also in the middle of an answer or a tool " +
+          "call: the tool is stopped with all it has started. Calls that had begun and are not known to be " +
+          "harmless are settled as unknown, the others as skipped, and both are told to the model in the " +
+          "next turn.",
+      ],
+      done: "interrupted",
+      examples: [{ command: "skein interrupt 4x8kz1", what: "from any terminal" }],
+    },
+    why: "wrong file",
+  }),
+  "session.reopen": plain("reopen", {
+    title: "Reopen",
+    summary: "Opens a closed or archived session again.",
+    verb: { line: "Open a closed or archived session again.", done: "reopened" },
+    why: "the bug is back",
+  }),
+  "session.archive": plain("archive", {
+    title: "Archive",
+    summary: "Makes a closed session read-only, and packs all of it.",
+    verb: {
+      line: "Make a closed session read-only, for audit, and pack all of it.",
+      about: ["It is still listed, read, searched and forked; reopen makes it an open session again."],
+      done: "archived",
+    },
+    why: "year's end",
+  }),
+  "session.cancel": change("session", "cancel", {
+    title: "Cancel",
+    warning: "It ends as cancelled.",
+    words: "kill abort",
+    summary: "Ends it as cancelled; with tree, also the sessions that it made itself.",
+    params: { reason, tree: z.boolean().exactOptional() },
+    answer: Written.partial({ seq: true, headSeq: true, duplicate: true }),
+  }),
+  "session.close": change("session", "close", {
+    title: "Close",
+    words: "end finish complete",
+    summary: "Ends it: completed, failed or expired.",
+    params: {
+      reason,
+      outcome: z
+        .enum(["completed", "failed", "expired"])
+        .describe("the outcome; by default completed")
+        .exactOptional(),
+    },
+    answer: Written,
+    verb: {
+      group: "Lifecycle",
+      line: "End a session; it is kept for audit and can be reopened.",
+      done: "closed",
+      examples: [
+        { command: "skein close 4x8kz1", what: "it is done" },
+        { command: 'skein close 4x8kz1 --outcome failed --reason "no access"', what: "it is not, but over" },
+      ],
+    },
+  }),
+  "session.sleep": change("session", "sleep", {
+    title: "Sleep",
+    asks: true,
+    summary: "Lets it wait, until a time, until one of its triggers fires, or until somebody wakes it.",
+    params: {
+      reason,
+      untilMs: field.Millis.exactOptional(),
+      triggers: z.array(field.Key).max(limit.triggersMax).exactOptional(),
+    },
+    answer: Written,
+  }),
+};

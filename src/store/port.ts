@@ -480,8 +480,8 @@ export interface Store extends ScheduleStore {
   packedTo(session: LogId): Promise<number>;
   /**
    * Makes sure that the files hold nothing any more of what was erased or deleted: not in free space, not in
-   * search, not in what was written ahead. In small steps. That it is due survives a crash. Rejects with
-   * `unavailable` when another program keeps it from being done; then it is still due.
+   * search, not in what was written ahead. Writers may wait for it. That it is due survives a crash. Rejects
+   * with `unavailable` when another program keeps it from being done; then it is still due.
    */
   scrub(): Promise<void>;
   /** Faults below the level of records; none when all is well. */

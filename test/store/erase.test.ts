@@ -349,7 +349,7 @@ test("what somebody else erases while a scrub runs is due again afterwards", asy
   remove();
 });
 
-test("copies that SQLite leaves between rows are overwritten, and nothing else is", async () => {
+test("copies that SQLite leaves between rows are gone, and nothing else is", async () => {
   const { path, remove } = newPath();
   const store = await opens(path);
   // The same rows in the same order leave the same copies.

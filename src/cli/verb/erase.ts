@@ -166,7 +166,7 @@ function rows<T>(list: readonly T[], out: Screen, text: (one: T) => string): str
 }
 
 function doneLines(report: EraseReport, out: Screen): string[] {
-  const trace = "another program keeps the store from giving up all traces in its files: do this again later";
+  const trace = "scrub pending: the store's files may still hold traces; run this again later";
   const { copies, kept } = report;
   const but = copies.length + kept.length === 0 ? "" : " here; what is listed above stays";
   return [

@@ -277,7 +277,7 @@ const notScrubbed = 4;
 function erasureLines({ erasure }: ForgetResult): string[] {
   if (erasure === undefined) return [];
   const { records, copies, scrubbed } = erasure;
-  const trace = "another program keeps the store from giving up all traces in its files: do this again later";
+  const trace = "scrub pending: the store's files may still hold traces; run this again later";
   return [
     records === 0 ? "nothing is left to erase in memory" : `erased ${plural(records, "content")} for good`,
     ...(copies.length === 0 ? [] : ["it still stands elsewhere; to take it out there too:"]),

@@ -45,7 +45,7 @@ export const stats = verb({
         row("snapshots", `${count(figures.snapshots)}, ${bytes(figures.snapshotBytes)}`),
         row("segments", `${count(figures.segments)}, ${bytes(figures.segmentBytes)}`),
         row("blobs", `${count(figures.blobs)}, ${bytes(blobBytes)}`),
-        ...(figures.unscrubbed ? [row("scrub", "due: something was erased or deleted")] : []),
+        ...(figures.unscrubbed ? [row("scrub", "pending: the files may hold traces of erased content")] : []),
       ],
     );
   },

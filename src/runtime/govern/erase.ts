@@ -55,7 +55,7 @@ export interface EraseReport {
    * the store. Else: bindings that were named after their path or address, which is erased.
    */
   readonly kept: readonly EraseKept[];
-  /** Whether the files of the store are known to hold nothing of it any more. */
+  /** False: the scrub is pending, and the files of the store may hold traces until it ran. */
   readonly scrubbed: boolean;
 }
 

@@ -17,7 +17,6 @@ import { SkeinError } from "../../core/error.ts";
 import { version } from "../../core/version.ts";
 import type { Durability, StoreWorld } from "../port.ts";
 import { fillPackedOrigins } from "./origins.ts";
-import { holdFile, stays } from "./raw-file.ts";
 import { addPackedCosts } from "./packed-costs.ts";
 import { applicationId, pageBytes, reservedNames, schema, schemaVersion, upgradeFrom } from "./schema.ts";
 
@@ -113,7 +112,6 @@ function refuseJournal(path: string): void {
 function connection(database: DatabaseSync, path: string): Connection {
   const marker = `${path}-suspect`;
   let poisoned: SkeinError | null = null;
-  const letGo = holdFile(path);
   const isThere = stays(path);
   const lookForFile = (cause?: unknown): SkeinError | null => {
     if (poisoned !== null || isThere()) return poisoned;
@@ -162,8 +160,26 @@ function connection(database: DatabaseSync, path: string): Connection {
       poisoned ??= new SkeinError("unavailable", "the store is closed", { hint: "open it again" });
       if (!database.isOpen) return;
       database.close();
-      letGo();
     },
+  };
+}
+
+/** Whether a file is still where it is now. When the system cannot tell, it is. */
+function stays(given: string): () => boolean {
+  // Whatever directory the process changes to.
+  const path = realpathSync(given);
+  const nameOf = (): string => {
+    const { dev, ino } = statSync(path);
+    return `${dev}:${ino}`;
+  };
+  const name = nameOf();
+  return () => {
+    try {
+      return nameOf() === name;
+    } catch (error) {
+      const code = error instanceof Error && "code" in error ? error.code : null;
+      return code !== "ENOENT" && code !== "ENOTDIR";
+    }
   };
 }
 
@@ -296,13 +312,13 @@ function checkVersion(): void {
 /** Tries again while another program holds the lock, up to `lockWaitMs`, without blocking this one. */
 export async function waitForLock<T>(
   options: { readonly world: StoreWorld; readonly lockWaitMs: number; readonly path: string },
-  work: () => T,
+  work: () => T | Promise<T>,
 ): Promise<T> {
   const { world, lockWaitMs } = options;
   const giveUpAt = world.now() + lockWaitMs;
   for (let waitMs = 1; ; waitMs = Math.min(waitMs * 2, 25)) {
     try {
-      return work();
+      return await work();
     } catch (error) {
       if (!isBusy(error)) throw error;
       if (world.now() >= giveUpAt) {

@@ -197,6 +197,21 @@ function isRare(database: DatabaseSync, key: string, value: string): boolean {
   return Number(probe.get(key, value, rareLabelMax)?.["count"]) < rareLabelMax;
 }
 
+/** Forks of a log that exist, and where they left it. */
+export function forksOf(database: DatabaseSync, log: number) {
+  const rows = database
+    .prepare("SELECT session, fork_seq FROM logs WHERE parent = ? AND dropped = 0 ORDER BY id")
+    .all(log);
+  return rows.map((row) => ({ session: row["session"] as SessionId, seq: Number(row["fork_seq"]) }));
+}
+
+export function openedFrom(database: DatabaseSync, tenant: string, session: SessionId): readonly SessionId[] {
+  const rows = database
+    .prepare("SELECT session FROM logs WHERE origin = ? AND tenant = ? AND dropped = 0 ORDER BY id")
+    .all(session, tenant);
+  return rows.map((row) => row["session"] as SessionId);
+}
+
 export function endingWith(
   database: DatabaseSync,
   tenant: string,

@@ -1,9 +1,9 @@
 /** Read-only SQL over the documented views, apart from this process so that a slow query holds up nothing. */
-import { Worker } from "node:worker_threads";
 import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
 import { endedQuery, failedQuery, slowQuery, type Answer, type QueryOptions } from "../sql/query-result.ts";
 import type { StoreWorld } from "../port.ts";
+import { runApart } from "./apart.ts";
 import type { QueryAnswer, QueryRequest } from "./query-worker.ts";
 
 export async function query(
@@ -23,9 +23,7 @@ export async function query(
   signal?.addEventListener("abort", leave, { once: true });
   if (signal?.aborted === true) leave();
   const late = world.sleep(timeoutMs, ended.signal).then(() => null);
-  const asked = world.apart
-    ? world.apart(file, request, ended.signal)
-    : inWorker(file, request, ended.signal);
+  const asked = runApart(world, file, request, ended.signal);
   // A process that is ended says so too, or not: nobody listens then.
   asked.catch(() => undefined);
   try {
@@ -53,13 +51,3 @@ const tooLarge = (cause: unknown): SkeinError =>
     `the query took more memory than the ${limit.queryMemoryBytesMax} bytes that it may have, and was ended`,
     { hint: "narrow it down: name a session, a type or a time; sort fewer and shorter texts", cause },
   );
-
-/** A thread is ended only between two rows; but it needs no process. */
-function inWorker(file: URL, request: QueryRequest, signal: AbortSignal): Promise<unknown> {
-  return new Promise((resolve, reject) => {
-    const worker = new Worker(file, { workerData: request });
-    worker.once("message", resolve);
-    worker.once("error", reject);
-    signal.addEventListener("abort", () => void worker.terminate(), { once: true });
-  });
-}

@@ -1,15 +1,15 @@
 /**
  * Scrubbing: what was erased or deleted leaves the file. Rows are overwritten when they go (secure_delete),
- * but words stay in the index of search until its parts are merged, the -wal file keeps what pages were like
- * before, and pages keep copies of rows that were moved (slack.ts). All in small steps; that it is due stands
- * in `meta` until the last one is done.
+ * but words stay in the index of search until its parts are merged, pages keep copies of rows that were moved
+ * until the file is written anew (vacuum.ts), and the -wal file keeps what pages were like before. That it is
+ * due stands in `meta` until the last step is done.
  */
 import type { StoreWorld } from "../port.ts";
 import { busyTimeoutMs, isBusy, sqliteBusy, waitForLock, type Connection } from "./connection.ts";
 import { unscrubbed } from "./erase.ts";
 import type { SegmentWriter } from "./segment-write.ts";
-import { cleanSlack } from "./slack.ts";
-import { shrink, sweep } from "./blobs.ts";
+import { sweep } from "./blobs.ts";
+import { vacuumStore } from "./vacuum.ts";
 import type { Writer } from "./writer.ts";
 
 export interface Scrubbing {
@@ -20,6 +20,8 @@ export interface Scrubbing {
   /** Forgets what is known of logs. */
   readonly forget: () => void;
   readonly segmentWriter: SegmentWriter;
+  /** Aborted when the store closes: a scrub that is under way ends, and is still due. */
+  readonly signal: AbortSignal;
 }
 
 /** Pages of the index of search that are merged in one transaction; a few milliseconds. */
@@ -53,12 +55,16 @@ async function scrubFile(scrubbing: Scrubbing): Promise<void> {
   const note = guard(() => unscrubbed(database));
   if (note === null) return;
   await mergeSearch(scrubbing);
-  await shrink(database, writer);
+  // A reader that keeps the -wal file from being emptied would make the new file worthless: it waits first.
   await emptyWal(scrubbing);
-  if ((await cleanSlack(scrubbing)) > 0) await emptyWal(scrubbing);
-  // Whatever was erased after the note was read needs another round; it has a note of its own.
+  // Jobs of this process wait in their queue, however long it takes; those of others wait for the lock.
+  await writer.hold(() =>
+    waitForLock({ ...scrubbing, path: connection.path }, () => vacuumStore(connection, scrubbing)),
+  );
+  await emptyWal(scrubbing);
+  // What was erased after the note was read needs another round; it has a note of its own.
   await writer.run(() => {
-    database.prepare("DELETE FROM meta WHERE key = 'slack' OR (key = 'scrub' AND value = ?)").run(note);
+    database.prepare("DELETE FROM meta WHERE key = 'scrub' AND value = ?").run(note);
   });
 }
 

@@ -5,7 +5,7 @@
 import { realpathSync, statSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import { SkeinError } from "../../core/error.ts";
-import { parseLogId, type SessionId, type WorkspaceId } from "../../core/ids.ts";
+import { parseLogId, type WorkspaceId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { isLater, version } from "../../core/version.ts";
 import type { Durability, Store, StoreStats, StoreWorld } from "../port.ts";
@@ -13,7 +13,15 @@ import { partsFlaw } from "../judge.ts";
 import { makeAppender } from "./append.ts";
 import { faults, regainTrust } from "./check.ts";
 import { connect, type Connection } from "./connection.ts";
-import { endingWith, everyLog, makeLister, makeProjector, makeSnapshots } from "./derived.ts";
+import {
+  endingWith,
+  everyLog,
+  forksOf,
+  makeLister,
+  openedFrom,
+  makeProjector,
+  makeSnapshots,
+} from "./derived.ts";
 import { unscrubbed } from "./erase.ts";
 import { makeFeed } from "./feed.ts";
 import { fileSystemClock } from "./file-clock.ts";
@@ -48,17 +56,11 @@ export interface SqliteOptions {
 
 export async function sqliteStore(options: SqliteOptions): Promise<Store> {
   const { path, world, tenant = "default", durability = "disk", lockWaitMs = limit.lockWaitMs } = options;
-  const { clock = "world" } = options;
-  const connection = await connect({
-    ...options,
-    tenant,
-    durability,
-    create: options.create ?? true,
-    lockWaitMs,
-  });
+  const { clock = "world", create = true } = options;
+  const connection = await connect({ ...options, tenant, durability, create, lockWaitMs });
   const { database, guard } = connection;
   const parts = openParts(database, tenant, world);
-  const { logs, names, reader, segments, segmentWriter } = parts;
+  const { logs, names, reader, segments } = parts;
   const appender = makeAppender(database, tenant, parts);
   const onRollback = () => {
     for (const cache of [logs, names, appender, segments]) cache.forget();
@@ -71,19 +73,12 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
   const watch = makeWatch(connection, realpathSync(path), world);
   writer.onCommit(watch.notify);
   const renew = database.prepare(renewal);
-  const look = async <T>(work: () => T | Promise<T>): Promise<T> => {
-    try {
-      return await guard(work);
-    } catch (error) {
-      // What was thrown after an await has not passed the guard yet.
-      return guard(() => {
-        throw error;
-      });
-    }
-  };
+  const look = makeLook(guard);
 
   const checking = { connection, segments, world };
-  const scrubbing = { connection, writer, world, lockWaitMs, forget: onRollback, segmentWriter };
+  const closing = new AbortController();
+  const { signal } = closing;
+  const scrubbing = { ...parts, connection, writer, lockWaitMs, forget: onRollback, signal };
   const store: Store = {
     workspace: workspaceOf(connection),
     program: await keepProgram(connection, writer),
@@ -115,20 +110,8 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
     logs: (after, count) => look(() => everyLog(database, tenant, after, count)),
     list: (filter, page) => look(() => lister.list(filter, page)),
     endingWith: (ending, count) => look(() => endingWith(database, tenant, ending, count)),
-    forks: (session) =>
-      look(() => {
-        const rows = database
-          .prepare("SELECT session, fork_seq FROM logs WHERE parent = ? AND dropped = 0 ORDER BY id")
-          .all(logs.find(session)?.id ?? -1);
-        return rows.map((row) => ({ session: row["session"] as SessionId, seq: Number(row["fork_seq"]) }));
-      }),
-    openedFrom: (session) =>
-      look(() => {
-        const rows = database
-          .prepare("SELECT session FROM logs WHERE origin = ? AND tenant = ? AND dropped = 0 ORDER BY id")
-          .all(session, tenant);
-        return rows.map((row) => row["session"] as SessionId);
-      }),
+    forks: (session) => look(() => forksOf(database, logs.find(session)?.id ?? -1)),
+    openedFrom: (session) => look(() => openedFrom(database, tenant, session)),
     index: (session, entry, atSeq) =>
       writer.run(() => {
         const line = logs.find(session);
@@ -159,6 +142,7 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
     stats: () => look(() => stats(connection, durability)),
     bytes: () => look(() => databaseBytes(connection)),
     async close() {
+      closing.abort();
       await writer.idle();
       connection.close();
       watch.close();
@@ -166,6 +150,20 @@ export async function sqliteStore(options: SqliteOptions): Promise<Store> {
   };
   if (connection.suspect) await regainTrust(store, checking, { lockWaitMs, path });
   return withProgress(store);
+}
+
+/** Reads under the guard of the connection. */
+function makeLook(guard: Connection["guard"]) {
+  return async <T>(work: () => T | Promise<T>): Promise<T> => {
+    try {
+      return await guard(work);
+    } catch (error) {
+      // What was thrown after an await has not passed the guard yet.
+      return guard(() => {
+        throw error;
+      });
+    }
+  };
 }
 
 /** What all of the driver works with. */

@@ -37,6 +37,8 @@ export interface Writer {
    * lock, which they only look for now and then.
    */
   steps(job: () => boolean, more?: { readonly weight?: number }): Promise<void>;
+  /** Runs other work in place of the jobs, which wait in their queue until it has ended. */
+  hold<T>(work: () => Promise<T>): Promise<T>;
   /** Called after each commit. */
   onCommit(listener: () => void): void;
   idle(): Promise<void>;
@@ -73,6 +75,8 @@ export function makeWriter(
   progress.setReturnArrays(true);
   const listeners: (() => void)[] = [];
   const waitingForIdle: (() => void)[] = [];
+  /** Work that takes the place of jobs, before the next of them. */
+  const holds: (() => Promise<void>)[] = [];
   let queue: Pending[] = [];
   let busy = false;
   let jobsSinceLook = 0;
@@ -128,6 +132,11 @@ export function makeWriter(
   }
 
   function next(): void {
+    const hold = holds.shift();
+    if (hold !== undefined) {
+      busy = true;
+      return void hold().then(next);
+    }
     busy = queue.length > 0;
     if (busy) options.world.defer(flush);
     else for (const resolve of waitingForIdle.splice(0)) resolve();
@@ -231,6 +240,11 @@ export function makeWriter(
         breathedAt = now();
       }
     },
+    hold: (work) =>
+      new Promise((resolve, reject) => {
+        holds.push(() => work().then(resolve, reject));
+        if (!busy) next();
+      }),
     onCommit: (listener) => void listeners.push(listener),
     idle: () => (busy ? new Promise((resolve) => void waitingForIdle.push(resolve)) : Promise.resolve()),
   };

@@ -1,0 +1,19 @@
+/** Runs `VACUUM` in a process of its own, or in a thread where the world starts no processes. */
+import { parentPort, workerData } from "node:worker_threads";
+import { vacuumFile } from "./vacuum-file.ts";
+
+export interface VacuumRequest {
+  readonly path: string;
+  /** How long to wait for the lock that every writer needs. */
+  readonly lockWaitMs: number;
+}
+
+/** An error of SQLite's crosses from process to process as its code and text. */
+export type VacuumAnswer = { readonly error: string; readonly errcode: number } | null;
+
+if (parentPort !== null) parentPort.postMessage(vacuumFile(workerData as VacuumRequest));
+else {
+  process.once("message", (request: VacuumRequest) => {
+    process.send?.(vacuumFile(request), () => process.disconnect?.());
+  });
+}

@@ -1,0 +1,55 @@
+/**
+ * `VACUUM`: SQLite writes the whole file anew, so that nothing of an erased row is left in it. SQLite
+ * rebuilds pages when it moves rows between them and leaves copies where they lay, which `secure_delete` does
+ * not reach. Writers wait for as long as it takes; readers do not. A large file is written by another
+ * process, so that this one goes on reading and answering.
+ */
+import type { DatabaseSync } from "node:sqlite";
+import { SkeinError } from "../../core/error.ts";
+import type { StoreWorld } from "../port.ts";
+import { runApart } from "./apart.ts";
+import type { Connection } from "./connection.ts";
+import { vacuumFile } from "./vacuum-file.ts";
+import type { VacuumAnswer, VacuumRequest } from "./vacuum-worker.ts";
+
+/** Up to this size this process writes the file itself: 50 ms, less than another process needs to start. */
+const hereBytesMax = 4 * 1024 * 1024;
+
+/** The write-ahead log holds the new file when it resolves, and most of it is in the main file. */
+export async function vacuumStore(
+  { path, database, guard }: Connection,
+  { world, lockWaitMs, signal }: { world: StoreWorld; lockWaitMs: number; signal: AbortSignal },
+): Promise<void> {
+  const request: VacuumRequest = { path, lockWaitMs };
+  const bytes = one(database, "page_count") * one(database, "page_size");
+  const answer =
+    bytes <= hereBytesMax ? vacuumFile({ path, lockWaitMs: 0 }) : await elsewhere(world, request, signal);
+  if (answer === null) return;
+  guard(() => {
+    throw Object.assign(new Error(answer.error), { errcode: answer.errcode });
+  });
+}
+
+async function elsewhere(
+  world: StoreWorld,
+  request: VacuumRequest,
+  signal: AbortSignal,
+): Promise<VacuumAnswer> {
+  // The worker's file has the extension of this one: .ts in a checkout, .js in the package.
+  const file = new URL(
+    import.meta.url.endsWith(".ts") ? "./vacuum-worker.ts" : "./vacuum-worker.js",
+    import.meta.url,
+  );
+  try {
+    return (await runApart(world, file, request, signal)) as VacuumAnswer;
+  } catch (cause) {
+    throw new SkeinError("unavailable", `the scrub was interrupted: ${request.path}`, {
+      hint: "it is still due; the next erasure, deletion or retention does it",
+      where: request.path,
+      cause,
+    });
+  }
+}
+
+const one = (database: DatabaseSync, name: string): number =>
+  Number(Object.values(database.prepare(`PRAGMA ${name}`).get() ?? {})[0]);

@@ -77,7 +77,7 @@ test("when fsync fails nothing more is acknowledged, and the next open verifies"
   const { opening, working, all } = await plainRun(syncCalls);
   assert.ok(opening > 2 && working >= opening + 10 && all > working, `${opening}, ${working}, ${all}`);
   // A slice begins elsewhere in each run.
-  const step = sliced(3, 1);
+  const step = sliced(6, 1);
   await eachOf(range(1 + (freshSeed() % step), all, step), async (n) => {
     const path = rig.path();
     const inject = `${syncCalls}:error=EIO:when=${n}`;

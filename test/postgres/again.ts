@@ -4,6 +4,7 @@
  */
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
+import { longOnly } from "../slice.ts";
 import { closeLeft, databaseVariable, standOn } from "../kind.ts";
 import { noPostgres, sharedDatabase } from "./place.ts";
 
@@ -21,6 +22,25 @@ const atLength = "fills memory up to its limits; what it does to the store is in
 const slice = "kills processes at length; crash.test.ts does it in short";
 const ofWords = "is about words and texts, and opens no store";
 const ofVerbs = "is about what a verb takes and prints; what it does to the store is in test/runtime";
+
+/**
+ * Run on PostgreSQL by `npm run test:long` only: the conformance suite proves what they need of the store, and
+ * each takes 8 to 40 seconds there.
+ */
+const longFiles: ReadonlySet<string> = new Set([
+  "runtime/children.test.ts",
+  "runtime/hold.test.ts",
+  "runtime/message-turn.test.ts",
+  "runtime/message.test.ts",
+  "runtime/move.test.ts",
+  "runtime/retain.test.ts",
+  "runtime/tokens.test.ts",
+  "runtime/trigger-race.test.ts",
+  "runtime/turn/large-result.test.ts",
+  "runtime/turn/loop.test.ts",
+  "runtime/work-order.test.ts",
+  "cli/work.test.ts",
+]);
 
 /** Paths within test. */
 export const table: Readonly<Record<string, Group | string>> = {
@@ -187,7 +207,7 @@ async function runFiles(files: readonly string[]): Promise<void> {
   const skip = await standOnPostgres();
   if (skip !== false) return void test("the same tests on PostgreSQL", { skip });
   for (const file of files)
-    describe(`${file}, on PostgreSQL`, async () => {
+    describe(`${file}, on PostgreSQL`, { skip: longFiles.has(file) && longOnly }, async () => {
       after(closeLeft);
       await import(join(import.meta.dirname, "..", file));
     });

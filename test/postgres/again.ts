@@ -24,8 +24,8 @@ const ofWords = "is about words and texts, and opens no store";
 const ofVerbs = "is about what a verb takes and prints; what it does to the store is in test/runtime";
 
 /**
- * Run on PostgreSQL by `npm run test:long` only: the conformance suite proves what they need of the store, and
- * each takes 8 to 40 seconds there.
+ * Run on PostgreSQL by `npm run test:long` only: the conformance suite proves what they need of the store,
+ * and each takes 8 to 40 seconds there.
  */
 const longFiles: ReadonlySet<string> = new Set([
   "runtime/children.test.ts",

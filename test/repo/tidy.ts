@@ -87,7 +87,7 @@ export function emptyName(source: Source): Finding[] {
   });
 }
 
-/** GLOSSARY.md's "Avoid" words. Drivers and adapters speak to others in the others' words. */
+/** Identifiers use the glossary's noun for the thing itself. Drivers and adapters use the words of others. */
 const glossary: Readonly<Record<string, string>> = {
   chat: "session",
   conversation: "session",

@@ -14,7 +14,7 @@ import { limit } from "../core/limit.ts";
 import type { State } from "../core/state.ts";
 import { errorText } from "../core/first-error.ts";
 import { agentHint, isAgentWord } from "../core/workspace/agent.ts";
-import { Engine } from "../runtime/engine/engine.ts";
+import type { Engine } from "../runtime/engine/engine.ts";
 import { checkPlan, type Plan } from "./plan.ts";
 import type { Ticket } from "./plan-draft.ts";
 import { showAgent } from "../runtime/workspace/agents.ts";
@@ -28,6 +28,7 @@ import { standingsOf, type Known, type Standing, type TicketRow, type Trouble } 
 import { startWork } from "../runtime/worker/start-work.ts";
 import type { WorkerEvent } from "../runtime/worker/worker.ts";
 import { modelOf } from "../runtime/context/model-settings.ts";
+import { depsForTickets } from "../runtime/engine/internals.ts";
 
 export { parsePlan } from "./plan.ts";
 export type { Plan, PlanSource } from "./plan.ts";
@@ -78,7 +79,7 @@ const restMs = 25;
  *   for (const { ticket, status } of await listTickets(engine, plan)) console.log(ticket, status);
  */
 export async function listTickets(engine: Engine, plan: Plan): Promise<TicketRow[]> {
-  return (await standingsOf(Engine.depsOf(engine), checkPlan(plan))).map(({ row }) => row);
+  return (await standingsOf(depsForTickets(engine), checkPlan(plan))).map(({ row }) => row);
 }
 
 /**
@@ -93,7 +94,7 @@ export async function runPlan(
   plan: Plan,
   options: RunPlanOptions = {},
 ): Promise<readonly TicketRow[]> {
-  const deps = Engine.depsOf(engine);
+  const deps = depsForTickets(engine);
   const manner = await mannerOf(deps, plan, options);
   if (options.dryRun === true) return listTickets(engine, plan);
   return new PlanRun(deps, plan, manner, options).run();

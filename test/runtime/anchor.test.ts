@@ -17,6 +17,8 @@ import { kind } from "../kind.ts";
 import { newPath } from "../path.ts";
 import { madeWorld } from "./made-world.ts";
 import { all, workspace } from "./place.ts";
+import { makeDeps } from "../../src/runtime/engine/make-deps.ts";
+import { internalsOf } from "../../src/runtime/engine/internals.ts";
 
 function newSigner(): Signer {
   const { privateKey, publicKey } = generateKeyPairSync("ed25519");
@@ -124,7 +126,9 @@ for (const [name, make] of [
       await (await engine.session(one.id)).append("another history");
       for (const text of ["and more", "and more"]) await (await engine.session(one.id)).append(text);
       assert.deepEqual(
-        (await listHeads(OwnEngine.depsOf(engine), { whenOlderMs: 0 })).cut.toSorted(),
+        (
+          await listHeads(makeDeps({ ...internalsOf(engine), signer: () => key }), { whenOlderMs: 0 })
+        ).cut.toSorted(),
         [one.id, two.id].toSorted(),
       );
       await engine.close();
@@ -226,7 +230,7 @@ test("a list costs what changed, and all logs are listed again only after as man
   await using place = inFile();
   await using engine = await place.open();
   const sessions = await filled(engine, 3);
-  const context = OwnEngine.depsOf(engine);
+  const context = makeDeps(internalsOf(engine));
   const list = (whenOlderMs: number) => listHeads(context, { whenOlderMs });
   assert.deepEqual(await list(1_000), { listed: 3, cut: [] });
   assert.equal((await list(0)).listed, null, "nothing changed");

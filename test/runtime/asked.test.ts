@@ -1,8 +1,9 @@
 /** A call from outside: its key makes it once in effect, its expectation is checked in the write itself. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Engine } from "../../src/runtime/engine/engine.ts";
+import type { Engine } from "../../src/runtime/engine/engine.ts";
 import { all, inMemory } from "./place.ts";
+import { internalsOf } from "../../src/runtime/engine/internals.ts";
 
 const gone = { code: "conflict" };
 
@@ -12,7 +13,9 @@ test("a change is written only if the session is where it was expected", async (
   const session = await engine.open({ objective: "Expected" });
   const other = await engine.open({ objective: "Other" });
   const asking = async (seq: number) =>
-    Engine.asking(engine, { expect: { session: session.id, seq } }).session(session.id);
+    internalsOf(engine)
+      .forRequest({ expect: { session: session.id, seq } })
+      .session(session.id);
   assert.equal((await (await asking(1)).rename("a")).seq, 2);
   const calls = [
     async () => (await asking(1)).rename("b"),
@@ -22,7 +25,10 @@ test("a change is written only if the session is where it was expected", async (
     async () => (await asking(1)).send(other.id, "x"),
     async () => (await asking(1)).clear(),
     async () => (await asking(1)).rewind(1),
-    async () => Engine.asking(engine, { expect: { session: session.id, seq: 1 } }).delete(session.id),
+    async () =>
+      internalsOf(engine)
+        .forRequest({ expect: { session: session.id, seq: 1 } })
+        .delete(session.id),
   ];
   for (const call of calls) await assert.rejects(call, gone, String(call));
   assert.equal((await session.head()).seq, 2);
@@ -33,21 +39,21 @@ test("a change is written only if the session is where it was expected", async (
 test("of two calls with one key the second finds what the first has made", async () => {
   await using place = inMemory();
   const { engine } = place;
-  const asking = (): Engine => Engine.asking(engine, { key: "k" });
+  const asking = (): Engine => internalsOf(engine).forRequest({ key: "k" });
   const session = await asking().open({ objective: "Once" });
   assert.equal((await asking().open({ objective: "Once" })).id, session.id);
   assert.notEqual((await engine.open({ objective: "Once" })).id, session.id);
   const forks = [];
   for (const key of ["f", "f", "g"])
-    forks.push(await (await Engine.asking(engine, { key }).session(session.id)).fork());
+    forks.push(await (await internalsOf(engine).forRequest({ key }).session(session.id)).fork());
   assert.equal(forks[0]?.id, forks[1]?.id);
   assert.notEqual(forks[0]?.id, forks[2]?.id);
   const cleared = [];
   for (const key of ["c", "c"])
-    cleared.push(await (await Engine.asking(engine, { key }).session(session.id)).clear());
+    cleared.push(await (await internalsOf(engine).forRequest({ key }).session(session.id)).clear());
   assert.equal(cleared[0]?.id, cleared[1]?.id);
-  const again = await (await Engine.asking(engine, { key: "n" }).session(forks[0]!.id)).rename("n");
-  const once = await (await Engine.asking(engine, { key: "n" }).session(forks[0]!.id)).rename("n");
+  const again = await (await internalsOf(engine).forRequest({ key: "n" }).session(forks[0]!.id)).rename("n");
+  const once = await (await internalsOf(engine).forRequest({ key: "n" }).session(forks[0]!.id)).rename("n");
   assert.deepEqual([again.duplicate, once.duplicate, once.seq], [false, true, again.seq]);
   assert.equal((await all(forks[0]!.events({ types: ["session.renamed"] }))).length, 1);
 });
@@ -56,10 +62,10 @@ test("the key and the expectation are of the first change only; what it brings a
   await using place = inMemory();
   const { engine } = place;
   const session = await engine.open({ objective: "First" });
-  const asking = Engine.asking(engine, { key: "k", expect: { session: session.id, seq: 1 } });
+  const asking = internalsOf(engine).forRequest({ key: "k", expect: { session: session.id, seq: 1 } });
   const held = await asking.session(session.id);
   await held.rename("a");
   await held.rename("b");
   assert.equal((await session.head()).seq, 3);
-  assert.equal(Engine.asking(engine, {}), engine);
+  assert.equal(internalsOf(engine).forRequest({}), engine);
 });

@@ -16,6 +16,7 @@ import { madeWorld, startOfTime } from "./made-world.ts";
 import { all, inFile, inMemory, workspace } from "./place.ts";
 import { twoInMemory } from "./two-stores.ts";
 import { noFile } from "../kind.ts";
+import { internalsOf } from "../../src/runtime/engine/internals.ts";
 
 const dayMs = 86_400_000;
 const isInvalid = (about: RegExp) => (error: unknown) =>
@@ -282,7 +283,7 @@ test("admin allows everything, every other scope itself alone", () => {
 test("under one key one token is issued, and the second call is told so", async () => {
   await using place = inMemory();
   const { engine } = place;
-  const asking = (key: string): Engine => Engine.asking(engine, { key });
+  const asking = (key: string): Engine => internalsOf(engine).forRequest({ key });
   const { id } = await asking("first").addToken({ scopes: ["read"] });
   await assert.rejects(asking("first").addToken({ scopes: ["read"] }), { code: "refused" });
   const other = await asking("second").addToken({ scopes: ["read"] });

@@ -13,6 +13,7 @@ import type { Store } from "../../src/store/port.ts";
 import { freshSeed, makeRandom } from "../crash/random.ts";
 import { madeWorld } from "../runtime/made-world.ts";
 import { workspace } from "../runtime/place.ts";
+import { internalsOf } from "../../src/runtime/engine/internals.ts";
 
 interface Place extends AsyncDisposable {
   readonly engine: Engine;
@@ -219,7 +220,7 @@ function gatedPlace(otherwise: Partial<Store> = {}): Place & { hold(): () => voi
 
 test("a delta that is heard while a reading is under way waits for the next one", async () => {
   await using place = gatedPlace();
-  const { live } = Engine.depsOf(place.engine);
+  const { live } = internalsOf(place.engine);
   const session = await place.engine.open({ objective: "Late" });
   const reader = read(place);
   await settled();
@@ -238,7 +239,7 @@ test("a delta that is heard while a reading is under way waits for the next one"
 
 test("a reading that began before something was written is not shared after it", async () => {
   await using place = gatedPlace();
-  const { live } = Engine.depsOf(place.engine);
+  const { live } = internalsOf(place.engine);
   const session = await place.engine.open({ objective: "Told" });
   const other = await place.engine.open({ objective: "Beside" });
   const everybody = read(place);
@@ -260,7 +261,7 @@ test("a reading that began before something was written is not shared after it",
 test("a reading that began before a delta was heard is not shared after it", async () => {
   // As when another process writes: deltas come, and the notice of what was written is late.
   await using place = gatedPlace({ watch: () => () => undefined });
-  const { live } = Engine.depsOf(place.engine);
+  const { live } = internalsOf(place.engine);
   const session = await place.engine.open({ objective: "Elsewhere" });
   const other = await place.engine.open({ objective: "Beside" });
   const everybody = read(place);

@@ -15,6 +15,7 @@ import { sqliteStore } from "../../src/store/sqlite/store.ts";
 import { newPath } from "../path.ts";
 import { inFile, inMemory, workspace } from "../runtime/place.ts";
 import { until } from "./until.ts";
+import { internalsOf } from "../../src/runtime/engine/internals.ts";
 
 /** Somebody who is told, and keeps what by its delivery. */
 async function receiver() {
@@ -67,7 +68,7 @@ test("two servers on one file tell each event once, and when one stops the other
     };
     await append(1, count);
     await until(async () => place.got.length >= count, 20_000);
-    const { lease } = (await Engine.depsOf(one).store.head(workspace)) ?? { lease: null };
+    const { lease } = (await internalsOf(one).store.head(workspace)) ?? { lease: null };
     assert.match(lease?.holder ?? "", /^hooks-/);
     // Whoever has it gives it back; the other one has been told nothing twice.
     await outs[0]?.stop();
@@ -80,10 +81,10 @@ test("two servers on one file tell each event once, and when one stops the other
     );
     const range = { fromSeq: 1, toSeq: 10_000, limit: 10_000, contents: false };
     const types = ["lease.taken", "lease.released"];
-    const taken = await Engine.depsOf(one).store.read(workspace, { ...range, types });
+    const taken = await internalsOf(one).store.read(workspace, { ...range, types });
     assert.ok(taken.length <= 4, "nobody takes it again and again");
     assert.deepEqual((await one.verify()).problems, []);
-    assert.deepEqual(await Engine.depsOf(one).store.leased(), []);
+    assert.deepEqual(await internalsOf(one).store.leased(), []);
   }
   remove();
 });
@@ -119,7 +120,7 @@ test("when the one that tells is killed the other goes on, under the same delive
 test("the duty is one process's until it gives it back, or is not heard of for so long", async () => {
   await using file = await inFile();
   const other = await file.again();
-  const [here, there] = [Engine.depsOf(file.engine), Engine.depsOf(other.engine)];
+  const [here, there] = [internalsOf(file.engine), internalsOf(other.engine)];
   const given = { name: "hooks", leaseMs: 15_000 };
   assert.equal(await takeDuty(here, given), null, "of a workspace without a record there is none");
   await file.engine.setHook("ops", "https://example.com/", hook);
@@ -151,7 +152,7 @@ test("the duty is one process's until it gives it back, or is not heard of for s
 test("of several that take it at once one gets it", async () => {
   await using place = inMemory();
   await place.engine.setHook("ops", "https://example.com/", hook);
-  const context = Engine.depsOf(place.engine);
+  const context = internalsOf(place.engine);
   const answers = await Promise.all(Array.from({ length: 8 }, () => takeDuty(context, { name: "hooks" })));
   const taken = answers.filter((one) => one !== null);
   assert.equal(taken.length, 1);

@@ -4,7 +4,6 @@ import { test } from "node:test";
 import type { WorkspaceId } from "../../src/core/ids.ts";
 import { ModelError } from "../../src/model/port.ts";
 import type { OperationId } from "../../src/call/operations.ts";
-import { Engine } from "../../src/runtime/engine/engine.ts";
 import type { Session } from "../../src/runtime/engine/session.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import { memoryStore } from "../../src/store/memory/store.ts";
@@ -12,6 +11,7 @@ import type { Store } from "../../src/store/port.ts";
 import { inMemory, workspace } from "../runtime/place.ts";
 import type { Line } from "../runtime/turn/scripted.ts";
 import { served, type Answered, type Given, type ServedOptions } from "./served.ts";
+import { internalsOf } from "../../src/runtime/engine/internals.ts";
 
 /** One that outlives its server. */
 const lasting = (of: WorkspaceId = workspace): Store => ({
@@ -91,9 +91,10 @@ test("a run that named no position is not refused for one that somebody else nam
   await using place = inMemory();
   const session = await place.engine.open({ objective: "Run" });
   await session.record("fact", "k", 1);
-  const { runs } = Engine.depsOf(place.engine);
-  const held = runs.run(session.id, { expectSeq: 1 });
-  const plain = runs.run(session.id);
+  const { forRequest } = internalsOf(place.engine);
+  const elsewhere = await forRequest({ expect: { session: session.id, seq: 1 } }).session(session.id);
+  const held = elsewhere.run();
+  const plain = session.run();
   await assert.rejects(held, { code: "conflict" });
   await plain;
 });

@@ -16,6 +16,7 @@ import { serve, type Serving, type Told } from "../../src/server/http/server.ts"
 import { memoryStore } from "../../src/store/memory/store.ts";
 import { madeWorld } from "../runtime/made-world.ts";
 import { workspace } from "../runtime/place.ts";
+import { internalsOf } from "../../src/runtime/engine/internals.ts";
 
 const unknown = "ses_00000000000000000000000000";
 const dayMs = 86_400_000;
@@ -132,7 +133,7 @@ suite("behind a server with two tenants", () => {
   const statuses = async (): Promise<unknown> =>
     Promise.all(
       [...engines.values()].map(async (engine) => {
-        const { store } = Engine.depsOf(engine);
+        const { store } = internalsOf(engine);
         return [await store.head(store.workspace), (await engine.sessions()).rows];
       }),
     );

@@ -5,12 +5,12 @@ import fc from "fast-check";
 import { makeSessionId, type SessionId } from "../../src/core/ids.ts";
 import { limit } from "../../src/core/limit.ts";
 import type { ModelDelta } from "../../src/model/port.ts";
-import { Engine } from "../../src/runtime/engine/engine.ts";
 import { makeLive, type LiveDelta, type LivePart } from "../../src/runtime/turn/live.ts";
 import type { Hub } from "../../src/server/stream/hub.ts";
 import { parsePart } from "../../src/server/stream/relay-connection.ts";
 import { isHeldBy, isOutOfReach, makeFetching, makeParts } from "../../src/server/stream/relay-fetch.ts";
 import { inMemory } from "../runtime/place.ts";
+import { internalsOf } from "../../src/runtime/engine/internals.ts";
 
 const session = makeSessionId({ nowMs: 1, random: new Uint8Array(10) });
 const text = (said: string): ModelDelta => ({ type: "text", text: said });
@@ -152,7 +152,7 @@ test("so many sessions are followed elsewhere and no more; those that nobody hea
     beat: () => () => undefined,
     stop: () => undefined,
   };
-  const { live } = Engine.depsOf(place.engine);
+  const { live } = internalsOf(place.engine);
   const fetching = makeFetching(place.engine, hub);
   const idOf = (number: number): SessionId =>
     makeSessionId({ nowMs: 1, random: Uint8Array.from([number >> 8, number & 255, 0, 0, 0, 0, 0, 0, 0, 0]) });

@@ -22,6 +22,7 @@ import { seqOf } from "./reader.ts";
 import { frames, type Frame } from "./served.ts";
 import { slowModel, type SlowModel } from "./slow-model.ts";
 import { until } from "./until.ts";
+import { internalsOf } from "../../src/runtime/engine/internals.ts";
 
 const words = ["Once ", "upon ", "a time."];
 
@@ -59,7 +60,7 @@ async function oneOf(
   more: Partial<ServeOptions> = {},
 ): Promise<One> {
   const engine = await engineOf(open, holder, model);
-  const { store, world } = Engine.depsOf(engine);
+  const { store, world } = internalsOf(engine);
   const { token } = await engine.addToken({ scopes: ["admin"] });
   const server = await serve({
     world,

@@ -15,6 +15,7 @@ import { openWebhooksOut } from "../../src/server/outbound/webhooks-out.ts";
 import { fallible, type Fallible } from "../runtime/fallible.ts";
 import { frames, served, type Frame, type Served } from "./served.ts";
 import { until } from "./until.ts";
+import { internalsOf } from "../../src/runtime/engine/internals.ts";
 
 const world = realWorld();
 const stream = { accept: "text/event-stream" };
@@ -193,7 +194,7 @@ test("a client is told of a rollback while it follows", async () => {
 
 test("a lease of the lost history is not taken for one of the same number", async () => {
   await using place = await fallible(world);
-  const depsOf = () => Engine.depsOf(new Engine({ store: place.store, world }));
+  const depsOf = () => internalsOf(new Engine({ store: place.store, world }));
   const one = depsOf();
   // Something has to be in the workspace's log.
   const hook = { events: ["*"], secret: "ROLLBACK_SECRET" };

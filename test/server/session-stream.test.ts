@@ -1,12 +1,12 @@
 /** What comes in between the last look at the log and being handed what is new is not missed. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Engine } from "../../src/runtime/engine/engine.ts";
 import type { Hub, Listener } from "../../src/server/stream/hub.ts";
 import { streamSession } from "../../src/server/stream/session-stream.ts";
 import { eventFrame, eventId, SharedFrame, type Sink } from "../../src/server/stream/sink.ts";
 import type { Store } from "../../src/store/port.ts";
 import { all, inMemory } from "../runtime/place.ts";
+import { internalsOf } from "../../src/runtime/engine/internals.ts";
 
 test("an event that is told of while the stream still reads is given once, and in its place", async () => {
   await using place = inMemory();
@@ -42,7 +42,7 @@ test("an event that is told of while the stream still reads is given once, and i
   };
   let appended = 0;
   let isAppending = false;
-  const { store } = Engine.depsOf(engine);
+  const { store } = internalsOf(engine);
   const headOf = store.head.bind(store);
   /** Right after the stream has looked where the log ends, one more is appended, and told of. */
   const head: Store["head"] = async (log) => {

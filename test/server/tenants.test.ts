@@ -6,6 +6,7 @@ import { makeTenants, oneTenant } from "../../src/server/http/tenants.ts";
 import { memoryStore } from "../../src/store/memory/store.ts";
 import { madeWorld } from "../runtime/made-world.ts";
 import { workspace } from "../runtime/place.ts";
+import { internalsOf } from "../../src/runtime/engine/internals.ts";
 
 /** Tenants a to d, what was opened and closed of them, and those that are busy. */
 function someTenants(options: { readonly openMax?: number } = {}) {
@@ -16,7 +17,7 @@ function someTenants(options: { readonly openMax?: number } = {}) {
     world,
     idleMs: 1_000,
     ...options,
-    isBusy: (engine) => busy.has(Engine.depsOf(engine).tenant),
+    isBusy: (engine) => busy.has(internalsOf(engine).tenant),
     async open(tenant) {
       if (!"abcd".includes(tenant)) return null;
       told.push(`open ${tenant}`);

@@ -17,6 +17,7 @@ import {
 import { memoryStore } from "../../src/store/memory/store.ts";
 import { all, workspace } from "../runtime/place.ts";
 import { until } from "./until.ts";
+import { internalsOf } from "../../src/runtime/engine/internals.ts";
 
 interface Got {
   readonly headers: IncomingHttpHeaders;
@@ -167,7 +168,7 @@ test("hooks say what goes wrong just now and when they are tried again, where th
 test("any process finds what a hook waits for, by what is written down", async () => {
   await using place = await receiver((count) => (count === 2 ? 503 : 200));
   await using engine = engineOn();
-  const context = Engine.depsOf(engine);
+  const context = internalsOf(engine);
   const waits = async () => {
     const [hook] = await engine.hooks();
     return waitingFor(context, hook!);

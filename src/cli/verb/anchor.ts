@@ -2,12 +2,13 @@
 import { existsSync } from "node:fs";
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
-import { Engine } from "../../runtime/engine/engine.ts";
+import type { Engine } from "../../runtime/engine/engine.ts";
 import { readHeads } from "../../runtime/govern/read-heads.ts";
 import { anchorProblems } from "../../runtime/govern/verify-all.ts";
 import { checkAnchor, git, readAnchor, writeAnchor } from "../open/anchor-file.ts";
 import { plural } from "../format/text.ts";
 import { verb } from "../command/verb.ts";
+import { internalsOf } from "../../runtime/engine/internals.ts";
 
 const usage = "usage: skein anchor --to FILE|git|URL, or skein anchor accept --reason TEXT";
 
@@ -53,7 +54,7 @@ export const anchor = verb({
         throw new SkeinError("invalid", "anchor: --reason is required", { hint: usage });
       const opened = await engine();
       const lost = options.anchor === undefined ? null : await readAnchor(options.anchor);
-      if (lost !== null) checkAnchor(Engine.depsOf(opened).store, lost);
+      if (lost !== null) checkAnchor(internalsOf(opened).store, lost);
       const named = lost === null ? {} : { anchor: { seq: lost.seq, hash: lost.hash } };
       const accepted = await opened.acceptAnchor({ reason, ...named });
       const { logs } = accepted;
@@ -92,7 +93,7 @@ export const anchor = verb({
 async function checkReplaced(engine: Engine, to: string): Promise<void> {
   if (to === git || !existsSync(to)) return;
   const before = await readAnchor(to);
-  const { store } = Engine.depsOf(engine);
+  const { store } = internalsOf(engine);
   checkAnchor(store, before);
   const problems = await anchorProblems(store, await readHeads(store, null), before);
   if (problems.length === 0) return;

@@ -1,6 +1,5 @@
 /** Hooks of the workspace: adds, lists, removes and tries addresses that are told of events. */
 import { SkeinError } from "../../core/error.ts";
-import { Engine } from "../../runtime/engine/engine.ts";
 import { hookCalled, type HookEntry } from "../../runtime/workspace/webhooks.ts";
 import { tellHook, waitingFor, type HookWaiting } from "../../server/outbound/webhooks-out.ts";
 import { oneOf } from "../command/args.ts";
@@ -9,6 +8,7 @@ import { ago, roughly } from "../format/moment.ts";
 import { table } from "../format/table.ts";
 import { oneLine } from "../format/text.ts";
 import { verb, type Call, type OptionValues } from "../command/verb.ts";
+import { internalsOf } from "../../runtime/engine/internals.ts";
 
 const actions = ["list", "add", "remove", "test"] as const;
 
@@ -111,7 +111,7 @@ async function add({ out, engine, options: given }: Here, name: string, url: str
 }
 
 async function tryOut({ out, engine, options: given }: Here, name: string): Promise<void> {
-  const context = Engine.depsOf(await engine());
+  const context = internalsOf(await engine());
   const hook = await hookCalled(context, name);
   const outbound = { allowPrivate: given["allow-private"] };
   const { status, ms } = await tellHook(context, { hook, options: { outbound } });
@@ -127,7 +127,7 @@ async function list({ out, engine, nowMs }: Here): Promise<void> {
   const opened = await engine();
   const found: (HookEntry & HookWaiting)[] = [];
   for (const hook of await opened.hooks())
-    found.push({ ...hook, ...(await waitingFor(Engine.depsOf(opened), hook)) });
+    found.push({ ...hook, ...(await waitingFor(internalsOf(opened), hook)) });
   if (out.json) {
     for (const one of found) await out.emit(one);
     return;

@@ -1,7 +1,6 @@
 /** Verifies one session or the whole store. */
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
-import { Engine } from "../../runtime/engine/engine.ts";
 import type { VerifyAllReport } from "../../runtime/govern/verify-all.ts";
 import type { VerifyReport } from "../../runtime/govern/verify.ts";
 import { checkAnchor, readAnchor } from "../open/anchor-file.ts";
@@ -10,6 +9,7 @@ import { exact } from "../format/moment.ts";
 import type { Screen } from "../command/screen.ts";
 import { count, oneLine, plural } from "../format/text.ts";
 import { verb, type Call } from "../command/verb.ts";
+import { internalsOf } from "../../runtime/engine/internals.ts";
 
 const problemsShown = 20;
 
@@ -78,7 +78,7 @@ async function verifyAll(
   try {
     const opened = await engine();
     const anchor = from === undefined ? null : await readAnchor(from);
-    if (anchor !== null) checkAnchor(Engine.depsOf(opened).store, anchor);
+    if (anchor !== null) checkAnchor(internalsOf(opened).store, anchor);
     return await opened.verify({
       ...(anchor === null ? {} : { anchor: { seq: anchor.seq, hash: anchor.hash } }),
       progress: ({ records, sessions }) =>

@@ -7,7 +7,7 @@ import { limit } from "../../core/limit.ts";
 import { statuses, type SessionStatus } from "../../core/session/lifecycle.ts";
 import type { TriggerSpec } from "../../core/trigger/trigger.ts";
 import type { Page, StoreStats, WorkerRow } from "../../store/port.ts";
-import { requestDeps, madeBefore, newSessionId, type Asked } from "../log/request-scope.ts";
+import { requestDeps, madeBefore, newSessionId } from "../log/request-scope.ts";
 import {
   addAgent,
   listAgents,
@@ -42,6 +42,7 @@ import type {
   RememberOptions,
 } from "../workspace/memory.ts";
 import { queryLine } from "../read/query-queue.ts";
+import { internals, ticketDeps, type EngineInternals } from "./internals.ts";
 import { makeDeps, type EngineOptions } from "./make-deps.ts";
 import { checkOpen } from "../options.ts";
 import { keepBytes } from "../log/redact.ts";
@@ -90,22 +91,35 @@ export class Engine implements AsyncDisposable {
 
   /** The same engine for somebody else: what is done through it, this actor did. Closing it does nothing. */
   as(actor: string): Engine {
-    const deps = { ...this.#deps, actor: checkActor(actor) };
+    return this.#with({ ...this.#deps, actor: checkActor(actor) });
+  }
+
+  /** For the server, in the same process: see internals.ts. */
+  get [internals](): EngineInternals {
+    const { store, world, tenant, actor, holder, live, tokens, writer } = this.#deps;
+    return {
+      store,
+      world,
+      tenant,
+      actor,
+      holder,
+      live,
+      tokens,
+      writer,
+      forRequest: (request) => this.#with(requestDeps(this.#deps, request)),
+      sessionAt: (id, options) => new Session({ ...this.#deps, ...options }, id),
+    };
+  }
+
+  get [ticketDeps](): Deps {
+    return this.#deps;
+  }
+
+  /** The same engine with other dependencies. */
+  #with(deps: Deps): Engine {
+    if (deps === this.#deps) return this;
     const { store, world } = deps;
     return new Engine({ store, world }, { deps, workers: this.#workers });
-  }
-
-  /** What its handles share: for the server, in the same process. */
-  static depsOf(engine: Engine): Deps {
-    return engine.#deps;
-  }
-
-  /** The same engine for one call from outside: with the caller's key, and held to where a session is. */
-  static asking(engine: Engine, asked: Asked): Engine {
-    const deps = requestDeps(engine.#deps, asked);
-    if (deps === engine.#deps) return engine;
-    const { store, world } = deps;
-    return new Engine({ store, world }, { deps, workers: engine.#workers });
   }
 
   /** Opens a session: one objective, and what it starts with; or with `from`, what another leaves it. */

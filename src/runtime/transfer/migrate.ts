@@ -40,8 +40,8 @@ export async function migrateSession(
 
 async function moveToPlace(deps: Deps, session: SessionId, place: string): Promise<MoveReport> {
   if (deps.openStore === undefined) {
-    throw new SkeinError("unavailable", "this engine cannot open other stores", {
-      hint: "give it an open store instead of a place",
+    throw new SkeinError("refused", "this engine cannot open other stores", {
+      hint: "give an open store instead of a place, or export the session",
     });
   }
   if (place === "memory:") {

@@ -77,8 +77,8 @@ export async function migrateAll(deps: Deps, options: MigrateAllOptions): Promis
     });
   }
   if (deps.openStore === undefined) {
-    throw new SkeinError("unavailable", "this engine cannot open other stores", {
-      hint: "give it an open store instead of a place",
+    throw new SkeinError("refused", "this engine cannot open other stores", {
+      hint: "give an open store instead of a place, or export the session",
     });
   }
   const store = await deps.openStore(to, { create: !dryRun }).catch((error: unknown) => {

@@ -6,6 +6,8 @@
 import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
 import type { Deps } from "../deps.ts";
+
+type LeaderDeps = Pick<Deps, "store" | "world" | "writer" | "holder">;
 import { seal } from "../log/seal.ts";
 import { holds, workspaceHead, type Noted } from "../read/known-heads.ts";
 import { isFree, isWithin, momentOf } from "../read/lease-status.ts";
@@ -24,7 +26,7 @@ const renewals = 3;
 
 /** Null while another process has it, or got it first. */
 export async function takeDuty(
-  deps: Deps,
+  deps: LeaderDeps,
   { name, leaseMs = leaseMsUsual }: { readonly name: string; readonly leaseMs?: number },
 ): Promise<Duty | null> {
   const { store, world, writer } = deps;
@@ -61,7 +63,7 @@ export async function isOnDuty({ store }: Pick<Deps, "store">, taken: Noted): Pr
 }
 
 function holdDuty(
-  deps: Deps,
+  deps: LeaderDeps,
   taken: Noted,
   { leaseMs, asked }: { readonly leaseMs: number; readonly asked: ReturnType<typeof momentOf> },
 ): Duty {

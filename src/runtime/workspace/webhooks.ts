@@ -15,7 +15,7 @@ import { findSession } from "../read/find.ts";
 import { troubleWith, type HookTrouble } from "./webhook-failures.ts";
 import { checkUrl } from "../../platform/outbound.ts";
 import { workspaceHead, type Noted } from "../read/known-heads.ts";
-import { writeOnce, writeWorkspace } from "../log/workspace-log.ts";
+import { writeOnce, writeWorkspace, type WorkspaceDeps } from "../log/workspace-log.ts";
 
 export interface SetHookOptions {
   /** Types of events, such as `turn.ended`; `turn.*` is all that begin so, and `*` all there are. */
@@ -109,7 +109,11 @@ export async function removeHook(
 }
 
 /** As it is, or as it was at a position of the workspace's log. */
-export async function hookCalled(deps: Deps, name: string, toSeq?: number): Promise<HookEntry> {
+export async function hookCalled(
+  deps: Pick<Deps, "store">,
+  name: string,
+  toSeq?: number,
+): Promise<HookEntry> {
   const found = (await listHooks(deps, toSeq)).find((one) => one.name === name);
   if (found !== undefined) return found;
   throw new SkeinError("not-found", `there is no hook ${quote(name)}`, {
@@ -118,7 +122,7 @@ export async function hookCalled(deps: Deps, name: string, toSeq?: number): Prom
 }
 
 /** By name; as they are, or as they were at a position of the workspace's log. */
-export async function listHooks(deps: Deps, toSeq?: number): Promise<HookEntry[]> {
+export async function listHooks(deps: Pick<Deps, "store">, toSeq?: number): Promise<HookEntry[]> {
   const { store } = deps;
   const headSeq = toSeq ?? (await workspaceHead(store)).seq;
   const hooks = new Map<string, HookEntry>();
@@ -144,7 +148,11 @@ interface HookBody {
   readonly count: number;
 }
 
-async function apply({ store }: Deps, hooks: Map<string, HookEntry>, record: StoredRecord): Promise<void> {
+async function apply(
+  { store }: Pick<Deps, "store">,
+  hooks: Map<string, HookEntry>,
+  record: StoredRecord,
+): Promise<void> {
   const body = JSON.parse(record.body) as HookBody;
   const { name } = body;
   const known = hooks.get(name);
@@ -167,7 +175,7 @@ async function apply({ store }: Deps, hooks: Map<string, HookEntry>, record: Sto
 
 /** Writes down how far a hook was told; nothing when it is not there any more, or another one tells it. */
 export async function noteDelivered(
-  deps: Deps,
+  deps: WorkspaceDeps,
   { name, setSeq }: Pick<HookEntry, "name" | "setSeq">,
   { to, count, taken }: { readonly to: string; readonly count: number; readonly taken: Noted },
 ): Promise<void> {
@@ -180,7 +188,7 @@ export async function noteDelivered(
 }
 
 export async function noteAbandoned(
-  deps: Deps,
+  deps: WorkspaceDeps,
   { name, setSeq }: Pick<HookEntry, "name" | "setSeq">,
   given: {
     readonly session: string;

@@ -7,13 +7,14 @@ import { hash } from "node:crypto";
 import { allows, type TokenScope } from "../../core/workspace/access-token.ts";
 import { limit } from "../../core/limit.ts";
 import { makeProblem, type Problem } from "../../protocol/problem.ts";
-import { Engine } from "../../runtime/engine/engine.ts";
+import type { Engine } from "../../runtime/engine/engine.ts";
 import { hashToken, type HashedToken, type TokenHolder } from "../../runtime/workspace/token-reader.ts";
 import type { World } from "../../runtime/world.ts";
 import { need } from "../http/invocation.ts";
 import { makeCookies } from "../http/cookie.ts";
 import { makeGate, type Incoming, type Gate, type GateOptions } from "../http/cross-origin.ts";
 import { makeRate } from "./rate-limit.ts";
+import { internalsOf } from "../../runtime/engine/internals.ts";
 
 /** Somebody who is known. */
 export interface Authorized {
@@ -107,7 +108,7 @@ export function makeAuthorizer(options: AuthorizerOptions): Authorizer {
     const token = read.get(name) ?? hashToken({ digest }, text);
     const engine = token === null ? null : await tenants(token.tenant);
     if (token === null || engine === null) return null;
-    const holder = await Engine.depsOf(engine).tokens.checkHashed(token);
+    const holder = await internalsOf(engine).tokens.checkHashed(token);
     if (holder === null) return null;
     // Only those that hold, so that no stranger drives them out.
     if (!read.has(name)) remember(name, token);
@@ -123,7 +124,7 @@ export function makeAuthorizer(options: AuthorizerOptions): Authorizer {
   function acting(engine: Engine, holder: TokenHolder): Engine {
     const kept = actors.get(holder);
     if (kept?.of === engine) return kept.engine;
-    const own = Engine.asking(engine.as(holder.actor), {
+    const own = internalsOf(engine.as(holder.actor)).forRequest({
       need: (scope, what) => need(holder, scope, what),
     });
     actors.set(holder, { of: engine, engine: own });

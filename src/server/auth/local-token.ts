@@ -23,9 +23,10 @@ import { parseAccessToken } from "../../core/workspace/access-token.ts";
 import { SkeinError } from "../../core/error.ts";
 import { joinHosts, splitHosts } from "../../core/text/host-list.ts";
 import { isPrincipalId } from "../../core/ids.ts";
-import { Engine } from "../../runtime/engine/engine.ts";
+import type { Engine } from "../../runtime/engine/engine.ts";
 import { newToken } from "../../runtime/workspace/tokens.ts";
 import type { World } from "../../runtime/world.ts";
+import { internalsOf } from "../../runtime/engine/internals.ts";
 
 export interface LocalToken {
   readonly token: string;
@@ -67,7 +68,7 @@ export async function openLocalToken(
   engine: Engine,
   { world, path }: LocalTokenOptions,
 ): Promise<LocalToken> {
-  const { tenant } = Engine.depsOf(engine);
+  const { tenant } = internalsOf(engine);
   if (path === null) return { token: await issue(engine, newToken(world, tenant)), made: true };
   for (let tries = 0; tries < 3; tries++) {
     const kept = readPrivate(path);
@@ -95,7 +96,7 @@ async function wasIssued(engine: Engine, token: string): Promise<boolean> {
 }
 
 async function issue(engine: Engine, token: string): Promise<string> {
-  const principal = Engine.depsOf(engine).actor.replace(/^user:/, "");
+  const principal = internalsOf(engine).actor.replace(/^user:/, "");
   const whose = isPrincipalId(principal) ? { principal } : {};
   await engine.addToken({ name: "local login", scopes: ["admin"], token, ...whose });
   return token;

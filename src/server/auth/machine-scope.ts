@@ -4,9 +4,9 @@
  * they are set, by what the rules before allowed: see runtime/govern/rules.ts.
  */
 import { isUnreviewed } from "../../core/govern/review.ts";
-import { Engine } from "../../runtime/engine/engine.ts";
 import type { Session } from "../../runtime/engine/session.ts";
 import { need, type Call } from "../http/invocation.ts";
+import { internalsOf } from "../../runtime/engine/internals.ts";
 
 /** As far as it is looked at; the rest of what is asked for does not matter here. */
 export interface AskedOfMachine {
@@ -35,7 +35,7 @@ export async function needReview(call: Call, session: Session): Promise<void> {
 
 /** The same for what goes on from a copy: it takes over bindings and rules that nobody here set. */
 export async function needOwn(call: Call, session: Session): Promise<void> {
-  const { store } = Engine.depsOf(call.engine);
+  const { store } = internalsOf(call.engine);
   if ((await store.head(session.id))?.copy !== true) return;
   const { bindings, permissions } = (await session.fold()).standing;
   needMachine(call, { bind: [...bindings.values()] });

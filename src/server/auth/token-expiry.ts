@@ -2,16 +2,16 @@
  * Ends what somebody began with a token as soon as it holds no more: at the moment it expires, and when the
  * log says that it was revoked, wherever that was done.
  */
-import { Engine } from "../../runtime/engine/engine.ts";
 import type { Authorized } from "./authorize.ts";
 import type { Hub } from "../stream/hub.ts";
+import { internalsOf } from "../../runtime/engine/internals.ts";
 
 /** No timer waits for longer. */
 const waitMsMax = 2_147_483_647;
 
 /** Until the function that comes back is called. */
 export function endWithToken(who: Authorized, hub: Hub, end: () => void): () => void {
-  const { store, world, tokens } = Engine.depsOf(who.engine);
+  const { store, world, tokens } = internalsOf(who.engine);
   const over = new AbortController();
 
   const look = (): void =>

@@ -2,13 +2,13 @@
 import type { OpenOptions } from "../../core/session/commands.ts";
 import { makeProblem } from "../../protocol/problem.ts";
 import { readChunks } from "../../runtime/read/content.ts";
-import { Engine } from "../../runtime/engine/engine.ts";
 import type { SessionEvent } from "../../runtime/read/event-reader.ts";
-import { need, needPublic, needStores, type Call, type Handlers } from "./invocation.ts";
+import { need, needAllowed, needPublic, type Call, type Handlers } from "./invocation.ts";
 import { readFeed } from "../stream/feed-cursor.ts";
 import { needMachine, needOwn } from "../auth/machine-scope.ts";
 import { ProblemError } from "./problem.ts";
 import { whereTo } from "../../runtime/read/moved.ts";
+import { internalsOf } from "../../runtime/engine/internals.ts";
 
 type Opening = OpenOptions & { readonly objective: string };
 
@@ -33,11 +33,11 @@ export const engineHandlers: Handlers = {
   "engine.export": async (call, params) => call.engine.export((await call.session()).id, params),
   "engine.import": ({ engine, bytes }, params) => engine.import(bytes(), params),
   "engine.migrate": async (call, params) => {
-    needStores(call, "to");
+    needAllowed(call, "to");
     return call.engine.migrate(params);
   },
   "engine.putBlob": async ({ engine, bytes }) => ({ hash: await engine.putBlob(bytes()) }),
-  "engine.blob": async ({ engine }, { hash }) => readChunks(Engine.depsOf(engine).store, hash),
+  "engine.blob": async ({ engine }, { hash }) => readChunks(internalsOf(engine).store, hash),
   "engine.setPolicy": async (call, { name, policy, ...rest }) => {
     if (policy.do === "delete" || (await deletes(call, name))) need(call, "admin", "a policy that deletes");
     return call.engine.setPolicy(name, policy, rest);
@@ -74,7 +74,7 @@ const lastEvents = 8;
 
 /** A session on one screen. */
 async function show(call: Call): Promise<unknown> {
-  const { store } = Engine.depsOf(call.engine);
+  const { store } = internalsOf(call.engine);
   const session = await call.session();
   const state = await session.state();
   const { seq, hash } = await session.head();

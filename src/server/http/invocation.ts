@@ -5,10 +5,11 @@ import { argumentsOf, type Operation } from "../../call/operation.ts";
 import type { OperationId, ParamsOf } from "../../call/operations.ts";
 import { makeProblem } from "../../protocol/problem.ts";
 import type { CarriedPart } from "../../runtime/branch/carry-over.ts";
-import { Engine } from "../../runtime/engine/engine.ts";
+import type { Engine } from "../../runtime/engine/engine.ts";
 import { isPrivateHost } from "../../platform/outbound.ts";
 import { Session } from "../../runtime/engine/session.ts";
 import { ProblemError } from "./problem.ts";
+import { internalsOf } from "../../runtime/engine/internals.ts";
 
 export interface Call {
   /** What is done through it is done by whoever asks, with their key and their expectation. */
@@ -85,16 +86,6 @@ export function needPublic({ privateHooks }: Call, url: string): void {
   );
 }
 
-/** Only some engines can open other stores: that is no fault, and does not pass. */
-export function needStores(call: Call, field: string): void {
-  needAllowed(call, field);
-  const { engine } = call;
-  if (Engine.depsOf(engine).openStore !== undefined) return;
-  throw new ProblemError(
-    makeProblem("refused", "this server opens no other stores", { hint: "export the session instead" }),
-  );
-}
-
 /** The session, for what may go to another store by what its log says. */
 export async function sessionKept(call: Call): Promise<Session> {
   const session = await call.session();
@@ -102,7 +93,7 @@ export async function sessionKept(call: Call): Promise<Session> {
   const openStore = async (): Promise<never> => {
     throw new SkeinError("refused", elsewhere, { hint: elsewhereHint });
   };
-  return new Session({ ...Engine.depsOf(call.engine), openStore }, session.id);
+  return internalsOf(call.engine).sessionAt(session.id, { openStore });
 }
 
 /** Scopes that these parameters need beyond the call's own. */

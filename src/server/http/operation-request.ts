@@ -8,9 +8,9 @@ import { textInHeader } from "../../protocol/header.ts";
 import type { OperationId } from "../../call/operations.ts";
 import { makeProblem } from "../../protocol/problem.ts";
 import { hasGoneOn, type Asked } from "../../runtime/log/request-scope.ts";
-import { Engine } from "../../runtime/engine/engine.ts";
+import type { Engine } from "../../runtime/engine/engine.ts";
 import { isReused } from "../../runtime/log/same-change.ts";
-import { Session } from "../../runtime/engine/session.ts";
+import type { Session } from "../../runtime/engine/session.ts";
 import type { Arrivals } from "./request-timeout.ts";
 import { isProblem, type Authorized, type Authorizer } from "../auth/authorize.ts";
 import { readBytes, readParams, readText } from "./body.ts";
@@ -27,6 +27,7 @@ import { sessionHandlers } from "./session-handlers.ts";
 import { openSink, problemFrame } from "../stream/sink.ts";
 import { endWithToken } from "../auth/token-expiry.ts";
 import { streamed, streamOpeners, wantsStream, type Streamed, type StreamGiven } from "../stream/streams.ts";
+import { internalsOf } from "../../runtime/engine/internals.ts";
 
 export interface Desk {
   readonly authorizer: Authorizer;
@@ -73,7 +74,7 @@ export async function answerCall(desk: Desk, exchange: Exchange, route: Route): 
   if (operation.method !== "GET") await desk.gather.join();
   const asked = isPlain(request) ? nothing : await askedOf(desk, who, { route, request, text });
   if (asked.same === true) desk.kept.check(keptName(who, request), route.session);
-  const engine = Engine.asking(who.engine, asked);
+  const engine = internalsOf(who.engine).forRequest(asked);
   const key = keyIn(request);
   const call: Call = {
     engine,
@@ -157,7 +158,7 @@ const keptName = ({ tenant, actor }: Authorized, request: IncomingMessage): stri
 /** What is written to is looked up by the write itself; any other session, and endings of ids, beforehand. */
 async function sessionOf(engine: Engine, { operation, session }: Route): Promise<Session> {
   if (!operation.keyed || !isSessionId(session)) return engine.session(session);
-  return new Session(Engine.depsOf(engine), session);
+  return internalsOf(engine).sessionAt(session);
 }
 
 const isStreamed = (id: OperationId): id is Streamed => streamed.some((one) => one === id);
@@ -229,7 +230,7 @@ async function askedOf(
   }
   // What this very call has deleted before is not there, and is known by its key.
   const id = isSessionId(session) ? session : (await who.engine.session(session)).id;
-  const { store, writer } = Engine.depsOf(who.engine);
+  const { store, writer } = internalsOf(who.engine);
   const stored = own ?? key;
   const expect = { session: id, seq, key: stored };
   // Whose answer is kept, or under way, gets that one.
@@ -250,10 +251,10 @@ async function askedOf(
 
 /** A key that a call gave to the library itself stands in the log as it is. */
 async function checkUnused({ engine }: Authorized, session: SessionId, key: string): Promise<void> {
-  if ((await Engine.depsOf(engine).writer.keyed(session, key)) !== undefined) throw reusedProblem();
+  if ((await internalsOf(engine).writer.keyed(session, key)) !== undefined) throw reusedProblem();
 }
 
-const digest = (engine: Engine, text: string): string => Engine.depsOf(engine).world.digest("", text);
+const digest = (engine: Engine, text: string): string => internalsOf(engine).world.digest("", text);
 const digestOf = ({ id, session }: Route, engine: Engine, text: string): string =>
   digest(engine, `${id}\n${session}\n${text}`);
 

@@ -20,7 +20,7 @@ import { describeApi } from "../../protocol/openapi.ts";
 import { mePath, type Me } from "../../protocol/me.ts";
 import { makeProblem, type Problem, type ProblemCode } from "../../protocol/problem.ts";
 import type { Deps } from "../../runtime/deps.ts";
-import { Engine } from "../../runtime/engine/engine.ts";
+import type { Engine } from "../../runtime/engine/engine.ts";
 import type { World } from "../../runtime/world.ts";
 import { answerCall, type Desk } from "./operation-request.ts";
 import { makeArrivals, type Arrivals } from "./request-timeout.ts";
@@ -39,6 +39,7 @@ import { checkRelayAddress, makeRelay, relayAddress } from "../stream/relay.ts";
 import { relayPath } from "../stream/relay-proof.ts";
 import { sendJson, sendProblem, sendText, type Headers } from "./reply.ts";
 import { findRoute, parseTarget, type Target } from "./router.ts";
+import { internalsOf } from "../../runtime/engine/internals.ts";
 
 /** One request that was answered. Never a token, never a body. */
 export interface Told {
@@ -214,7 +215,7 @@ function makeHubs(trouble: (error: unknown) => void) {
   let isOver = false;
   return {
     of(engine: Engine): Hub {
-      const { store } = Engine.depsOf(engine);
+      const { store } = internalsOf(engine);
       const hub = hubs.get(store) ?? makeHub(engine, trouble);
       hubs.set(store, hub);
       // A request may still come in over a connection that was open.

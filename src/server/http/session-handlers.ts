@@ -1,12 +1,12 @@
 /** Calls of a session that do more over HTTP than in the library. */
-import { Engine } from "../../runtime/engine/engine.ts";
 import { positionIn } from "../stream/event-id.ts";
 import { readEventsPage } from "../../runtime/read/event-reader.ts";
 import { isSameMessage, reusedKey } from "../../runtime/log/same-change.ts";
 import type { Session } from "../../runtime/engine/session.ts";
 import type { ParamsOf } from "../../call/operations.ts";
-import { needAllowed, needStores, sessionKept, type Call, type Handlers } from "./invocation.ts";
+import { needAllowed, sessionKept, type Call, type Handlers } from "./invocation.ts";
 import { needMachine, needOwn, needReview } from "../auth/machine-scope.ts";
+import { internalsOf } from "../../runtime/engine/internals.ts";
 
 export const sessionHandlers: Handlers = {
   "session.load": async (call, { place }) => {
@@ -21,7 +21,7 @@ export const sessionHandlers: Handlers = {
     const sent = await session.send(to, message, { ...rest, ...call.keyed });
     if (call.keyed.key === undefined) return sent;
     const place = { session: session.id, seq: sent.seq };
-    if (await isSameMessage(Engine.depsOf(call.engine), place, { to, message, ...rest })) return sent;
+    if (await isSameMessage(internalsOf(call.engine), place, { to, message, ...rest })) return sent;
     throw reusedKey();
   },
   "session.fork": async (call, params) => {
@@ -30,7 +30,7 @@ export const sessionHandlers: Handlers = {
     return session.fork(params);
   },
   "session.migrate": async (call, params) => {
-    if (params.to !== undefined) needStores(call, "to");
+    if (params.to !== undefined) needAllowed(call, "to");
     return (await call.session()).migrate(params);
   },
   "session.activate": async (call, params) => {
@@ -53,7 +53,7 @@ async function eventsPage(call: Call, params: ParamsOf<"session.events">): Promi
   const session = await call.session();
   const last = await positionIn({ engine, session }, after, "after");
   const from = last === undefined ? {} : { fromSeq: Math.max(last.seq + 1, rest.fromSeq ?? 1) };
-  return readEventsPage(Engine.depsOf(engine).store, session.id, { ...rest, ...from, limit: count });
+  return readEventsPage(internalsOf(engine).store, session.id, { ...rest, ...from, limit: count });
 }
 
 async function* lines(session: Session): AsyncGenerator<Uint8Array> {

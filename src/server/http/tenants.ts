@@ -4,8 +4,9 @@
  */
 import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
-import { Engine } from "../../runtime/engine/engine.ts";
+import type { Engine } from "../../runtime/engine/engine.ts";
 import type { World } from "../../runtime/world.ts";
+import { internalsOf } from "../../runtime/engine/internals.ts";
 
 export interface TenantsOptions {
   /** Null when there is no such tenant. */
@@ -31,7 +32,7 @@ interface Open {
 
 /** The one tenant of a store that has no others. Whoever opened its engine closes it. */
 export function oneTenant(engine: Engine): (tenant: string) => Promise<Engine | null> {
-  const { tenant: own } = Engine.depsOf(engine);
+  const { tenant: own } = internalsOf(engine);
   return async (tenant) => (tenant === own ? engine : null);
 }
 

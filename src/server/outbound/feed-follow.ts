@@ -4,7 +4,8 @@
  */
 import type { StoredRecord } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
-import { Engine } from "../../runtime/engine/engine.ts";
+import type { Engine } from "../../runtime/engine/engine.ts";
+import { internalsOf } from "../../runtime/engine/internals.ts";
 
 export interface Following {
   /** Resolves when nothing is under way any more. May be called twice. */
@@ -44,7 +45,7 @@ const rolledBack = (): SkeinError =>
 
 /** Begins at once; what is written after it came back is heard. */
 export async function followFeed(engine: Engine, options: FollowOptions): Promise<Following> {
-  const { store, world } = Engine.depsOf(engine);
+  const { store, world } = internalsOf(engine);
   const over = new AbortController();
   let position = options.after === undefined ? await store.feedEnd() : options.after;
   let news = new AbortController();

@@ -6,7 +6,7 @@
 import { limit } from "../../core/limit.ts";
 import { statuses, type SessionStatus } from "../../core/session/lifecycle.ts";
 import { makeProblem } from "../../protocol/problem.ts";
-import { Engine } from "../../runtime/engine/engine.ts";
+import type { Engine } from "../../runtime/engine/engine.ts";
 import type { World } from "../../runtime/world.ts";
 import { isProblem } from "../auth/authorize.ts";
 import { followFeed, type Following } from "./feed-follow.ts";
@@ -16,6 +16,7 @@ import { costFigures, costMetrics, type Figure } from "./cost-metrics.ts";
 import { makeCostMeter, type CostMeter } from "./cost-meter.ts";
 import { ProblemError } from "../http/problem.ts";
 import { sendText } from "../http/reply.ts";
+import { internalsOf } from "../../runtime/engine/internals.ts";
 
 const metricsPath = "/metrics";
 const mediaType = "text/plain; version=0.0.4; charset=utf-8";
@@ -99,7 +100,7 @@ export function makeMetrics(world: Pick<World, "now" | "steady">): Metrics {
     told,
     streaming: (change, tenant) => void (seenOf(tenant).streams += change),
     follow(engine, trouble) {
-      const { store, tenant } = Engine.depsOf(engine);
+      const { store, tenant } = internalsOf(engine);
       const seen = seenOf(tenant);
       return followFeed(engine, {
         trouble,
@@ -158,7 +159,7 @@ function costLines(meter: CostMeter): readonly string[] {
 
 /** What the store of whoever asks holds. */
 async function countStore(engine: Engine): Promise<readonly string[]> {
-  const { store } = Engine.depsOf(engine);
+  const { store } = internalsOf(engine);
   const nowMs = store.now();
   const stats = await store.stats();
   const due = await store.due({ nowMs, limit: countedMax, perAgent: countedMax });
@@ -192,7 +193,7 @@ async function countStore(engine: Engine): Promise<readonly string[]> {
 }
 
 async function countSessions(engine: Engine, status: SessionStatus): Promise<number> {
-  const { store } = Engine.depsOf(engine);
+  const { store } = internalsOf(engine);
   let count = 0;
   for (let cursor: string | null = ""; cursor !== null && count < countedMax;) {
     const asked = { limit: limit.listMax, ...(cursor === "" ? {} : { cursor }) };

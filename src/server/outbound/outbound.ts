@@ -1,5 +1,5 @@
 /** What a server has beside the operations: figures, request log, telemetry and webhooks, made together. */
-import { Engine } from "../../runtime/engine/engine.ts";
+import type { Engine } from "../../runtime/engine/engine.ts";
 import type { World } from "../../runtime/world.ts";
 import type { Following } from "./feed-follow.ts";
 import type { ServeOptions } from "../http/server.ts";
@@ -9,6 +9,7 @@ import { makeOtlp, type OtlpOptions } from "./otlp.ts";
 import { makeTelemetry } from "./telemetry.ts";
 import { makeWebhooksIn } from "../http/webhooks-in.ts";
 import { openWebhooksOut } from "./webhooks-out.ts";
+import { internalsOf } from "../../runtime/engine/internals.ts";
 
 export interface OutwardOptions {
   readonly world: World;
@@ -36,7 +37,7 @@ const readyMs = 3_000;
 /** `engine` is the one whose events are counted and traced. */
 export async function openOutward(engine: Engine, options: OutwardOptions): Promise<Outward> {
   const { world, version, trouble, tenants } = options;
-  const { store, tenant } = Engine.depsOf(engine);
+  const { store, tenant } = internalsOf(engine);
   const metrics = makeMetrics(world);
   const log = makeRequestLog({ form: options.log, now: world.now, write: options.write });
   const following: Following[] = [await metrics.follow(engine, trouble)];

@@ -10,7 +10,7 @@ import type { BodyOf, EventType } from "../../core/catalog.ts";
 import { SkeinError } from "../../core/error.ts";
 import { settledSpend, type Spend } from "../../core/budget/money.ts";
 import { operationOf } from "../../call/operations.ts";
-import { Engine } from "../../runtime/engine/engine.ts";
+import type { Engine } from "../../runtime/engine/engine.ts";
 import { followFeed, type Following } from "./feed-follow.ts";
 import { makeHistogram } from "./histogram.ts";
 import type { Told } from "../http/server.ts";
@@ -26,6 +26,7 @@ import {
   requestBounds,
   tokenBounds,
 } from "./telemetry-names.ts";
+import { internalsOf } from "../../runtime/engine/internals.ts";
 
 export interface Telemetry {
   /** Of each request that was answered. */
@@ -72,7 +73,7 @@ export function makeTelemetry(otlp: Pick<Otlp, "span" | "measure">): Telemetry {
       );
     },
     follow(engine, trouble) {
-      const { store, tenant } = Engine.depsOf(engine);
+      const { store, tenant } = internalsOf(engine);
       const meter = meters.get(tenant) ?? makeCostMeter();
       meters.set(tenant, meter);
       return followFeed(engine, {
@@ -249,7 +250,7 @@ function usual(engine: Engine, record: StoredRecord, turn: number): Attributes {
   const agent = agentOf(record);
   return {
     [names.conversation]: record.session,
-    [names.tenant]: Engine.depsOf(engine).tenant,
+    [names.tenant]: internalsOf(engine).tenant,
     [names.turn]: turn,
     [names.seq]: record.seq,
     ...(agent === null ? {} : { [names.agent]: agent.name, [names.agentVersion]: agent.version }),
@@ -269,7 +270,7 @@ function idsOf(
   turn: number,
   startSeq: number | null,
 ): Pick<Span, "traceId" | "spanId" | "parentSpanId"> {
-  const { world, tenant } = Engine.depsOf(engine);
+  const { world, tenant } = internalsOf(engine);
   const digest = (text: string): string => world.digest("", `${tenant}\n${session}\n${text}`);
   const traceId = digest(`trace ${turn}`).slice(0, 32);
   const root = digest(`turn ${turn}`).slice(0, 16);
@@ -283,7 +284,7 @@ async function startOf(
   { session, seq }: StoredRecord,
   turn: number,
 ): Promise<StoredRecord | null> {
-  const { store } = Engine.depsOf(engine);
+  const { store } = internalsOf(engine);
   const range = { fromSeq: 1, toSeq: seq, reverse: true, limit: 1, contents: false };
   const [started] = await store.read(session, { ...range, types: ["turn.started"] });
   return started?.turn === turn ? started : null;
@@ -295,7 +296,7 @@ async function causeOf(
   type: EventType,
 ): Promise<StoredRecord | null> {
   if (cause === null) return null;
-  const { store } = Engine.depsOf(engine);
+  const { store } = internalsOf(engine);
   const range = { fromSeq: cause, toSeq: cause, limit: 1, contents: false };
   const [record] = await store.read(session, range);
   return record?.type === type ? record : null;

@@ -9,14 +9,14 @@ import { SkeinError } from "../../core/error.ts";
 import { isSessionId, quote } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { takeDuty, type Duty } from "../../runtime/workspace/leader-lease.ts";
-import type { Deps } from "../../runtime/deps.ts";
-import { Engine } from "../../runtime/engine/engine.ts";
+import type { Engine } from "../../runtime/engine/engine.ts";
 import { forgetTrouble, noteTrouble, noteWell } from "../../runtime/workspace/webhook-failures.ts";
 import { listHooks, noteAbandoned, noteDelivered, type HookEntry } from "../../runtime/workspace/webhooks.ts";
 import { post, type Outbound, type Posted } from "../../platform/outbound.ts";
 import { signatureOf } from "../../runtime/trigger/webhook-token.ts";
 import { isLast, lastOf, parsePlace, placeText, type FeedPlace } from "../stream/feed-cursor.ts";
 import { followFeed, type Following } from "./feed-follow.ts";
+import { internalsOf, type EngineInternals } from "../../runtime/engine/internals.ts";
 
 export interface WebhooksOutOptions {
   readonly outbound: Pick<Outbound, "allowPrivate" | "resolve">;
@@ -51,7 +51,7 @@ type OnDuty = WebhooksOutOptions & Pick<Duty, "taken">;
  * when it is gone, another.
  */
 export async function openWebhooksOut(engine: Engine, options: WebhooksOutOptions): Promise<Following> {
-  const deps = Engine.depsOf(engine);
+  const deps = internalsOf(engine);
   const { world } = deps;
   const { trouble } = options;
   const over = new AbortController();
@@ -138,7 +138,7 @@ const isNews = ({ type, session }: StoredRecord): boolean =>
 /** Tells one hook, until it is stopped. */
 async function tellOn(engine: Engine, hook: HookEntry, options: OnDuty): Promise<Following> {
   const { trouble, taken, noteMs = noteMsUsual } = options;
-  const deps = Engine.depsOf(engine);
+  const deps = internalsOf(engine);
   const clock = (): number => deps.world.steady?.() ?? deps.world.now();
   let [told, passed, notedMs] = [0, 0, -Infinity];
   let place = parsePlace(hook.position);
@@ -188,7 +188,7 @@ async function tellOn(engine: Engine, hook: HookEntry, options: OnDuty): Promise
 }
 
 /** The position of the feed at which a hook was set; null when that is not known. */
-async function startOf({ store }: Deps, { setSeq }: HookEntry): Promise<string | null> {
+async function startOf({ store }: EngineInternals, { setSeq }: HookEntry): Promise<string | null> {
   const range = { fromSeq: setSeq, toSeq: setSeq, limit: 1, contents: false };
   const [record] = await store.read(store.workspace, range);
   return record?.type === "hook.set" ? (JSON.parse(record.body) as { from: string }).from : null;
@@ -198,7 +198,7 @@ async function startOf({ store }: Deps, { setSeq }: HookEntry): Promise<string |
 const after = (records: readonly StoredRecord[], { last }: FeedPlace): readonly StoredRecord[] =>
   last === null ? records : records.slice(records.findIndex((record) => isLast(record, last)) + 1);
 
-async function isWanted({ store }: Deps, hook: HookEntry, record: StoredRecord): Promise<boolean> {
+async function isWanted({ store }: EngineInternals, hook: HookEntry, record: StoredRecord): Promise<boolean> {
   const { type, session } = record;
   // Of what is said about tokens and hooks nobody outside is told, unless it was asked for by name.
   const isInner =
@@ -233,7 +233,7 @@ export interface HookWaiting {
  * What a hook waits for, as any process can tell: the wanted ones of the next 10,000 events after the last
  * that is written down as told.
  */
-export async function waitingFor(deps: Deps, hook: HookEntry): Promise<HookWaiting> {
+export async function waitingFor(deps: EngineInternals, hook: HookEntry): Promise<HookWaiting> {
   let place = parsePlace(hook.position);
   let waiting = 0;
   let waitingSince: number | null = null;
@@ -259,7 +259,10 @@ interface Telling {
   readonly signal: AbortSignal;
 }
 
-async function tellUntil(deps: Deps, telling: Telling): Promise<"told" | "given up" | "broken off"> {
+async function tellUntil(
+  deps: EngineInternals,
+  telling: Telling,
+): Promise<"told" | "given up" | "broken off"> {
   const { hook, record, options, signal } = telling;
   const { world, store } = deps;
   const cut = new AbortController();
@@ -304,7 +307,7 @@ function eventOf({ session, seq, at, type, v, actor, turn, cause, hash, body }: 
 
 /** One call, whatever comes of it. Without an event it is a trial. */
 export async function tellHook(
-  { world, store }: Deps,
+  { world, store }: EngineInternals,
   given: {
     readonly hook: HookEntry;
     readonly event?: object;

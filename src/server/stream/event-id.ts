@@ -4,10 +4,11 @@
  * alone, which is still accepted.
  */
 import { makeProblem } from "../../protocol/problem.ts";
-import { Engine } from "../../runtime/engine/engine.ts";
+import type { Engine } from "../../runtime/engine/engine.ts";
 import type { Noted } from "../../runtime/read/known-heads.ts";
 import type { Session } from "../../runtime/engine/session.ts";
 import { ProblemError } from "../http/problem.ts";
+import { internalsOf } from "../../runtime/engine/internals.ts";
 
 const form = /^(\d{1,15})(?:\.([0-9a-f]{16}))?$/;
 
@@ -25,7 +26,7 @@ export async function positionIn(
   }
   const seq = Number(digits);
   if (seq === 0) return undefined;
-  const { store } = Engine.depsOf(engine);
+  const { store } = internalsOf(engine);
   const head = (await session.head()).seq;
   const [record] = await store.read(session.id, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
   if (record?.hash.startsWith(hash) === true) return { seq, hash: record.hash };

@@ -9,9 +9,10 @@ import { SkeinError } from "../../core/error.ts";
 import { isSessionId, isWorkspaceId, type LogId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { originIn } from "../../core/branch/origin.ts";
-import { Engine } from "../../runtime/engine/engine.ts";
+import type { Engine } from "../../runtime/engine/engine.ts";
 import type { SessionEvent, FeedEvents } from "../../runtime/read/event-reader.ts";
 import { eventFrame, SharedFrame } from "./sink.ts";
+import { internalsOf } from "../../runtime/engine/internals.ts";
 
 export interface FeedPlace {
   /** The store's own; null is the beginning. */
@@ -79,7 +80,7 @@ export async function resumePlace(engine: Engine, text: string, field = "after")
 async function findPlace(engine: Engine, text: string): Promise<Resumed> {
   const place = parsePlace(text);
   const { after, last } = place;
-  const { store } = Engine.depsOf(engine);
+  const { store } = internalsOf(engine);
   const { rolledBackTo } = await store.feed(after, 1);
   if (rolledBackTo !== undefined) {
     if (rolledBackTo === null && !isNamed(after)) throw await pastEnd(engine, after);
@@ -94,14 +95,14 @@ async function findPlace(engine: Engine, text: string): Promise<Resumed> {
 const isNamed = (position: string | null): boolean => position?.includes("!") === true;
 
 async function pastEnd(engine: Engine, after: string | null): Promise<SkeinError> {
-  const end = await Engine.depsOf(engine).store.feedEnd();
+  const end = await internalsOf(engine).store.feedEnd();
   return new SkeinError("invalid", `after: the feed ends at ${end}, and has no position ${after}`, {
     hint: setBack,
   });
 }
 
 async function pastHead(engine: Engine, { session, seq }: LastGiven): Promise<SkeinError> {
-  const head = (await Engine.depsOf(engine).store.head(session))?.seq;
+  const head = (await internalsOf(engine).store.head(session))?.seq;
   return new SkeinError("invalid", `after: ${session} is at ${head}, and has no event ${seq}`, {
     hint: setBack,
   });
@@ -111,7 +112,7 @@ const setBack = "the store may have been set back; read the feed again from the 
 
 /** Of a deleted session nothing is there, and nothing comes again. */
 async function isThere(engine: Engine, { session, seq, hash }: LastGiven): Promise<boolean> {
-  const { store } = Engine.depsOf(engine);
+  const { store } = internalsOf(engine);
   if ((await store.head(session)) === undefined) return true;
   const [record] = await store.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
   return record?.hash.startsWith(hash) === true;

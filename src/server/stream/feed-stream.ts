@@ -5,7 +5,7 @@
  */
 import type { LogId, SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
-import { Engine } from "../../runtime/engine/engine.ts";
+import type { Engine } from "../../runtime/engine/engine.ts";
 import type { SessionEvent } from "../../runtime/read/event-reader.ts";
 import type { LiveDelta } from "../../runtime/turn/live.ts";
 import {
@@ -18,6 +18,7 @@ import {
 } from "./feed-cursor.ts";
 import type { Hub } from "./hub.ts";
 import { beatFrame, type Sink } from "./sink.ts";
+import { internalsOf } from "../../runtime/engine/internals.ts";
 
 export interface FeedStreamOptions {
   /** Where a reader goes on; without it the stream begins with what comes in now. */
@@ -34,7 +35,7 @@ export async function streamFeed(
   { engine, hub, sink }: { engine: Engine; hub: Hub; sink: Sink },
   { resumed, family, follow = true }: FeedStreamOptions,
 ): Promise<void> {
-  const { store, live } = Engine.depsOf(engine);
+  const { store, live } = internalsOf(engine);
   let place: FeedPlace = resumed?.place ?? { after: await store.feedEnd(), last: null };
   // Whoever is cut before the first event knows where to go on.
   if (resumed === undefined) sink.write(`id: ${placeText(place)}\n\n`);

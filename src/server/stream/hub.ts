@@ -4,10 +4,11 @@
  */
 import { limit } from "../../core/limit.ts";
 import type { LogId } from "../../core/ids.ts";
-import { Engine } from "../../runtime/engine/engine.ts";
+import type { Engine } from "../../runtime/engine/engine.ts";
 import type { SessionEvent } from "../../runtime/read/event-reader.ts";
 import { stepFeed, type FeedStep } from "./feed-cursor.ts";
 import { eventFrame, eventId, SharedFrame } from "./sink.ts";
+import { internalsOf } from "../../runtime/engine/internals.ts";
 
 /** Whoever is told of what is new in one log. */
 export interface Listener {
@@ -34,7 +35,7 @@ export interface Hub {
 const pageRecords = 200;
 
 export function makeHub(engine: Engine, trouble: (error: unknown) => void): Hub {
-  const { store, world } = Engine.depsOf(engine);
+  const { store, world } = internalsOf(engine);
   const listeners = new Map<LogId, Set<Listener>>();
   const watchers = new Set<() => void>();
   const beaters = new Set<() => void>();

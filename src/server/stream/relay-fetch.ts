@@ -5,12 +5,13 @@
  */
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
-import { Engine } from "../../runtime/engine/engine.ts";
+import type { Engine } from "../../runtime/engine/engine.ts";
 import type { SessionEvent } from "../../runtime/read/event-reader.ts";
 import { sizeOf, type LivePart } from "../../runtime/turn/live.ts";
 import type { Hub } from "./hub.ts";
 import { isLoopback } from "../http/cross-origin.ts";
 import { connectRelay, type RelayConnection, type Server } from "./relay-connection.ts";
+import { internalsOf, type EngineInternals } from "../../runtime/engine/internals.ts";
 
 export interface Fetching {
   stop(): void;
@@ -43,7 +44,7 @@ function machineOf(holder: string): { readonly host: string; readonly boot: stri
 }
 
 export function makeFetching(engine: Engine, hub: Hub): Fetching {
-  const deps = Engine.depsOf(engine);
+  const deps = internalsOf(engine);
   const { live } = deps;
   const parts = makeParts(deps);
   const following = new Map<SessionId | null, { stop(): void }>();
@@ -73,7 +74,7 @@ interface Given {
 
 /** One session, wherever it is run. */
 function followOne({ engine, hub, heard }: Given, session: SessionId): { stop(): void } {
-  const { store, world, holder: own, tenant } = Engine.depsOf(engine);
+  const { store, world, holder: own, tenant } = internalsOf(engine);
   const over = new AbortController();
   let news = new AbortController();
   let connection: RelayConnection | null = null;
@@ -130,7 +131,7 @@ function followOne({ engine, hub, heard }: Given, session: SessionId): { stop():
 
 /** All sessions of all other servers. */
 function followAll({ engine, heard }: Given): { stop(): void } {
-  const { store, world, holder: own, tenant } = Engine.depsOf(engine);
+  const { store, world, holder: own, tenant } = internalsOf(engine);
   const over = new AbortController();
   const open = new Map<string, RelayConnection>();
 
@@ -165,9 +166,7 @@ function followAll({ engine, heard }: Given): { stop(): void } {
  * Tells those who listen of each part once, though it may come twice, and not at all of what follows a part
  * that is missing: half of an answer would be taken for all of it.
  */
-export function makeParts({
-  live,
-}: Pick<ReturnType<typeof Engine.depsOf>, "live">): (part: LivePart) => void {
+export function makeParts({ live }: Pick<EngineInternals, "live">): (part: LivePart) => void {
   const sizes = new Map<SessionId, { readonly requestSeq: number; readonly size: number }>();
   return ({ session, requestSeq, after, deltas }) => {
     const known = sizes.get(session);

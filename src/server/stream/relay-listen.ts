@@ -7,7 +7,7 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { limit } from "../../core/limit.ts";
 import { makeProblem } from "../../protocol/problem.ts";
-import { Engine } from "../../runtime/engine/engine.ts";
+import type { Engine } from "../../runtime/engine/engine.ts";
 import { isProblem } from "../auth/authorize.ts";
 import { makeHub } from "./hub.ts";
 import { safetyHeaders } from "../http/cross-origin.ts";
@@ -15,11 +15,12 @@ import { problemOf, ProblemError } from "../http/problem.ts";
 import { makeRelay } from "./relay.ts";
 import { sendProblem } from "../http/reply.ts";
 import { parseTarget } from "../http/router.ts";
+import { internalsOf } from "../../runtime/engine/internals.ts";
 
 const ignore = (): void => undefined;
 
 export async function listenRelay(engine: Engine): Promise<AsyncDisposable> {
-  const { random } = Engine.depsOf(engine).world;
+  const { random } = internalsOf(engine).world;
   const server = createServer({
     maxHeaderSize: limit.requestHeaderBytesMax,
     requestTimeout: limit.requestMs,

@@ -4,7 +4,7 @@
  */
 import type { ServerResponse } from "node:http";
 import { isSessionId } from "../../core/ids.ts";
-import { Engine } from "../../runtime/engine/engine.ts";
+import type { Engine } from "../../runtime/engine/engine.ts";
 import type { LivePart } from "../../runtime/turn/live.ts";
 import type { World } from "../../runtime/world.ts";
 import type { Hub } from "./hub.ts";
@@ -12,6 +12,7 @@ import { isProof } from "./relay-proof.ts";
 import type { Headers } from "../http/reply.ts";
 import type { Target } from "../http/router.ts";
 import { beatFrame, openSink } from "./sink.ts";
+import { internalsOf } from "../../runtime/engine/internals.ts";
 
 export interface Giving {
   /** Answers another server, until either of them ends it. False when it does not show that it is one. */
@@ -43,7 +44,7 @@ const failuresMax = 12;
 const holdsMs = 20_000;
 
 export function makeGiving(engine: Engine, hub: Hub, { address, gone, random }: GivingOptions): Giving {
-  const { store, world, live, tenant, holder } = Engine.depsOf(engine);
+  const { store, world, live, tenant, holder } = internalsOf(engine);
   const secret = Buffer.from(random(secretBytes)).toString("base64url");
   const over = new AbortController();
   const announce = (untilMs: number): Promise<void> => store.announce({ holder, address, secret, untilMs });

@@ -8,7 +8,7 @@ import { quote } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { makeProblem } from "../../protocol/problem.ts";
 import type { Deps } from "../../runtime/deps.ts";
-import { Engine } from "../../runtime/engine/engine.ts";
+import type { Engine } from "../../runtime/engine/engine.ts";
 import type { World } from "../../runtime/world.ts";
 import type { Hub } from "./hub.ts";
 import { ProblemError } from "../http/problem.ts";
@@ -17,6 +17,7 @@ import { makeGiving, type Giving } from "./relay-serve.ts";
 import { proofHeader, relayPath, tenantIn } from "./relay-proof.ts";
 import type { Headers } from "../http/reply.ts";
 import type { Target } from "../http/router.ts";
+import { internalsOf } from "../../runtime/engine/internals.ts";
 
 export interface RelayOptions {
   /** Where others reach this server; null: nowhere, and it gives nothing. */
@@ -74,7 +75,7 @@ export function makeRelay({ address, hubOf, stopping, random }: RelayOptions): R
 
   return {
     attend(engine) {
-      const { store, tenant } = Engine.depsOf(engine);
+      const { store, tenant } = internalsOf(engine);
       if (isOver || attended.has(store)) return;
       const hub = hubOf(engine);
       const gone = (): void => void leave(store);

@@ -5,13 +5,14 @@
  */
 import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
-import { Engine } from "../../runtime/engine/engine.ts";
+import type { Engine } from "../../runtime/engine/engine.ts";
 import { readEventsPage, type SessionEvent } from "../../runtime/read/event-reader.ts";
 import type { LiveDelta } from "../../runtime/turn/live.ts";
 import { isStill, type Noted } from "../../runtime/read/known-heads.ts";
 import type { Session } from "../../runtime/engine/session.ts";
 import type { Hub } from "./hub.ts";
 import { beatFrame, eventFrame, eventId, type SharedFrame, type Sink } from "./sink.ts";
+import { internalsOf } from "../../runtime/engine/internals.ts";
 
 export interface SessionStreamOptions {
   readonly fromSeq: number;
@@ -51,7 +52,7 @@ export async function streamSession(
   let answeredSeq = 0;
   /** The newest record that was met: the log must still hold it whenever something is read. */
   let met: Noted | null = options.last ?? null;
-  const { live: heardHere, store, writer } = Engine.depsOf(engine);
+  const { live: heardHere, store, writer } = internalsOf(engine);
 
   const wake = (): void => woken.resolve();
   const look = (): void => {

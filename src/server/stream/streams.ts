@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http";
 import type { OperationId, ParamsOf } from "../../call/operations.ts";
 import type { Problem } from "../../protocol/problem.ts";
 import { makeProblem } from "../../protocol/problem.ts";
-import { Engine } from "../../runtime/engine/engine.ts";
+import type { Engine } from "../../runtime/engine/engine.ts";
 import { stillWaiting } from "../../runtime/options.ts";
 import type { RunResult } from "../../runtime/turn/runner.ts";
 import type { Session } from "../../runtime/engine/session.ts";
@@ -16,6 +16,7 @@ import type { Hub } from "./hub.ts";
 import { ProblemError } from "../http/problem.ts";
 import { streamSession } from "./session-stream.ts";
 import { problemFrame, type Sink } from "./sink.ts";
+import { internalsOf } from "../../runtime/engine/internals.ts";
 
 /** What is needed before a stream begins is done, and refused, here; the rest is what comes back. */
 type Opener<K extends OperationId> = (
@@ -63,7 +64,7 @@ async function openEvents(
   }
   const { engine } = call;
   const session = await call.session();
-  const { store } = Engine.depsOf(engine);
+  const { store } = internalsOf(engine);
   const first = since === undefined ? 1 : await store.seqAt(session.id, since);
   const last =
     (await positionIn({ engine, session }, lastEventId, "Last-Event-ID")) ??

@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import postgres, { type Sql } from "postgres";
 import { Engine } from "../../../src/runtime/engine/engine.ts";
-import { takeLease } from "../../../src/runtime/turn/lease.ts";
 import { realWorld } from "../../../src/runtime/world.ts";
 import type { Store } from "../../../src/store/port.ts";
 import { openTenants } from "../../../src/store/postgres/tenant/tenants.ts";
@@ -125,7 +124,7 @@ suite("a tenant's role that plants rows", { skip: await noPostgres() }, () => {
       await role.begin(async (sql) => {
         await sql.unsafe("SELECT pg_advisory_lock(1, id) FROM generate_series(0, 20) id");
         await sql.unsafe(`SELECT pg_advisory_lock(-id) FROM generate_series(1, ${log + 5}) id`);
-        const lease = await takeLease(Engine.depsOf(engine), session.id, { holder: "a" });
+        const lease = await session.lease({ holder: "a" });
         await lease.release();
         assert.equal((await session.erase({ ranges: [[2, 2]] })).records, 1);
         await session.close();

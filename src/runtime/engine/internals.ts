@@ -1,0 +1,32 @@
+/**
+ * What the server and the command line need of an engine beyond its public calls: one interface, kept small.
+ * The symbol is not exported from the package, so that no program comes to depend on it.
+ */
+import type { SessionId } from "../../core/ids.ts";
+import type { Deps, OpenStore } from "../deps.ts";
+import type { Asked } from "../log/request-scope.ts";
+import type { Engine } from "./engine.ts";
+import type { Session } from "./session.ts";
+
+export const internals = Symbol("engine internals");
+export const ticketDeps = Symbol("dependencies of tickets");
+
+/**
+ * `store`, `world`, `tenant`: where it works. `actor`, `holder`: as whom, and as which process. `live`: the
+ * deltas of answers in progress. `tokens`: access tokens by their hash. `writer`: the states and keys of the
+ * one write path.
+ */
+export interface EngineInternals extends Pick<
+  Deps,
+  "store" | "world" | "tenant" | "actor" | "holder" | "live" | "tokens" | "writer"
+> {
+  /** The engine for one request: with its idempotency key, expected position and rights. */
+  forRequest(request: Asked): Engine;
+  /** A handle that is not looked up first: the write finds out whether there is such a session. */
+  sessionAt(id: SessionId, options?: { readonly openStore?: OpenStore | undefined }): Session;
+}
+
+/** Gives the tickets all dependencies: they open and run sessions of their own, and are to do it by calls. */
+export const depsForTickets = (engine: Engine): Deps => engine[ticketDeps];
+
+export const internalsOf = (engine: Engine): EngineInternals => engine[internals];

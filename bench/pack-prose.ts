@@ -1,7 +1,8 @@
 /** A session as people have them: real prose, cut into messages, in the records that real turns write. */
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { defineTool, openEngine, type Engine, type Model, type Models, type Session } from "../src/index.ts";
+import { defineTool, openEngine, type Engine, type Session } from "../src/index.ts";
+import type { Model, Models } from "../src/entry/model.ts";
 import { z } from "zod";
 
 /** Of the documentation that lies in node_modules: as much as there is, up to so many characters. */

@@ -1,7 +1,8 @@
 /** Picking the next of many sessions that could be run, and how soon a message becomes a turn. */
 import { choose } from "../src/core/trigger/schedule.ts";
 import { makeSessionId, makeWorkspaceId } from "../src/core/ids.ts";
-import { openEngine, type Model, type Models } from "../src/index.ts";
+import { openEngine } from "../src/index.ts";
+import type { Model, Models } from "../src/entry/model.ts";
 import { realWorld } from "../src/runtime/world.ts";
 import { draftOf, entryOf } from "../src/store/conformance/bench.ts";
 import type { Part, Store } from "../src/store/port.ts";

@@ -3,7 +3,8 @@
  * turns leave behind.
  */
 import { statSync } from "node:fs";
-import { openEngine, type Engine, type Model, type Models, type Session } from "../src/index.ts";
+import { openEngine, type Engine, type Session } from "../src/index.ts";
+import type { Model, Models } from "../src/entry/model.ts";
 import { inputOf, makeDirectory, median, number, timeMs, type Measure } from "./measure.ts";
 
 const long = 100_000;

@@ -14,7 +14,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { generateText, jsonSchema, tool, type ModelMessage } from "ai";
 import { MockLanguageModelV4 } from "ai/test";
-import { openEngine, type Drive, type ContextPart } from "skein";
+import { openEngine } from "skein";
+import type { Drive } from "skein/session";
+import type { ContextPart } from "skein/model";
 
 // Any model of the AI SDK would do: `anthropic("…")`. This one asks for the weather, then says what it is.
 const model = new MockLanguageModelV4({

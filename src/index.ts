@@ -163,145 +163,45 @@ function checkStore(store: Store | undefined): Store {
   });
 }
 
+export type { ForkOptions } from "./core/branch/commands.ts";
+export type { Budget } from "./core/budget/commands.ts";
 export { SkeinError } from "./core/error.ts";
 export type { ErrorCode } from "./core/error.ts";
-export { limit } from "./core/limit.ts";
-export { Engine } from "./runtime/engine/engine.ts";
-export type { SessionsOptions } from "./runtime/engine/engine.ts";
-export { Session } from "./runtime/engine/session.ts";
-export { SessionView } from "./runtime/engine/view.ts";
-export type { AppendResult } from "./runtime/log/append-result.ts";
-export type { WriteOptions } from "./runtime/options.ts";
-export type { AnswerOptions, AskOptions } from "./runtime/options.ts";
-export { Drive } from "./runtime/turn/drive.ts";
-export type {
-  DrivenCall,
-  DriveOptions,
-  RequestResult,
-  RequestOptions,
-  RespondOptions,
-} from "./runtime/turn/drive.ts";
-export type { SessionUpdate, SessionRun } from "./runtime/turn/ask.ts";
-export type { LiveDelta } from "./runtime/turn/live.ts";
-export type { RunResult, RunOptions } from "./runtime/turn/runner.ts";
-export type { RenderedContext } from "./runtime/context/context-view.ts";
-export type { CompressResult, CompressStrategy } from "./runtime/turn/compress.ts";
-export type { OfferedTool } from "./runtime/turn/run-context.ts";
-export type {
-  SessionDiff,
-  DiffAspect,
-  DiffContextPart,
-  DiffOptions,
-  DiffPlace,
-  TranscriptEntry,
-} from "./runtime/branch/diff.ts";
-export type { FileDiff, FilesDiff } from "./runtime/branch/diff-files.ts";
-export type { EraseOptions, EraseReport, EraseShare } from "./runtime/govern/erase.ts";
-export type { EraseCopy } from "./runtime/workspace/memory.ts";
-export type { EraseKept } from "./runtime/govern/erase-copies.ts";
-export type { ForkPlace } from "./runtime/branch/fork.ts";
-export type { CarriedPart, CarryOver } from "./runtime/branch/carry-over.ts";
-export type { ClearOptions } from "./runtime/branch/clear.ts";
-export type { Handoff, HandoffOptions } from "./runtime/branch/handoff.ts";
-export type { FilesRestored, RewindOptions, RewindResult } from "./runtime/branch/rewind-files.ts";
-export type { FileVersion } from "./core/tool/file-version.ts";
-export type { Lineage, LineageNode } from "./runtime/read/lineage.ts";
-export type { FieldChange, ItemChange } from "./core/branch/diff.ts";
-export type { MergeWrite } from "./core/branch/merge.ts";
-export type {
-  ReplayCall,
-  ReplayCallPair,
-  ReplayMatch,
-  ReplayPair,
-  ReplayReport,
-} from "./core/turn/run-comparison.ts";
-export type { ReplayScores, ReplayTotals, ReplayTurn, ReplayUsage } from "./core/turn/run-comparison.ts";
-export type {
-  ForgetOptions,
-  ForgetResult,
-  MemoryEntry,
-  MemoryOptions,
-  PromoteOptions,
-  RememberOptions,
-} from "./runtime/workspace/memory.ts";
-export type { MemoryErasure } from "./runtime/workspace/memory.ts";
-export type { MemoryScope } from "./core/memory/memory.ts";
-export type { MergeAnswer } from "./runtime/branch/merge-answer.ts";
-export type { MergeConflict, MergeOptions, MergeReport, MergeSide } from "./runtime/branch/merge.ts";
-export type { SendOptions, SendResult } from "./runtime/message/send.ts";
-export type { MessageContract } from "./runtime/message/contract.ts";
-export type { DeliverProgress, DeliverReport, PendingDelivery } from "./runtime/message/deliver.ts";
-export type { AgentSummary, AgentVersion } from "./runtime/workspace/agents.ts";
-export { parseAgent } from "./runtime/workspace/agent-file.ts";
-export type { AgentDefinition } from "./core/workspace/agent.ts";
-export type { ContextPart } from "./core/context/part.ts";
-export { defineTool } from "./tool/define.ts";
-export type { ProbeAnswer, ToolOptions } from "./tool/define.ts";
-export { ToolOutput } from "./tool/port.ts";
-export type { OuterTool, ToolCall } from "./tool/port.ts";
-export { ModelError } from "./model/port.ts";
-export type {
-  ModelAnswer,
-  ModelDelta,
-  Model,
-  ModelCall,
-  ModelFacts,
-  ModelProgress,
-  Models,
-  TokenUsage,
-} from "./model/port.ts";
-export type { CostOptions, CostRow } from "./runtime/read/cost.ts";
-export type { Spend } from "./core/budget/money.ts";
-export type { ModelConfig } from "./model/model-config.ts";
-export type { SessionLease } from "./runtime/turn/lease.ts";
-export type { SessionEvent, EventsOptions } from "./runtime/read/event-reader.ts";
-export type { SearchHit, SessionItem, IndexProgress } from "./runtime/read/projection.ts";
-export type { StateView } from "./runtime/read/state-view.ts";
-export type { SecretsOptions } from "./runtime/log/redact.ts";
-export type { ScanFinding, ScanOptions, ScanReport } from "./runtime/govern/scan.ts";
-export type { VerifyProblem, VerifyOptions, VerifyReport } from "./runtime/govern/verify.ts";
-export type { ExportOptions, Signer } from "./runtime/transfer/bundle.ts";
-export type { AcceptOptions, AcceptResult, Anchor, AnchorOptions } from "./runtime/govern/anchor.ts";
-export type { VerifyAllOptions, VerifyAllReport } from "./runtime/govern/verify-all.ts";
-export type { ImportOptions, ImportReport } from "./runtime/transfer/import.ts";
-export type { SessionReview } from "./runtime/govern/review.ts";
-export type { MigrateOptions, MigrateReport } from "./runtime/transfer/migrate.ts";
-export type { ModelReport } from "./runtime/transfer/move-model.ts";
-export type { MoveReport } from "./runtime/transfer/move.ts";
-export type { MigrateAllOptions, MigrateAllReport, MigrateProgress } from "./runtime/transfer/move-all.ts";
-export type { ReplayResult, ReplayOptions, ReplayProgress } from "./runtime/replay/replay.ts";
-export type { ReplayJudgment, ReplayRun, ReplayScorer } from "./runtime/replay/replay-score.ts";
-export type { ReplayCheck, ReplayMismatch } from "./runtime/replay/replay-check.ts";
-export type { RebuildReport } from "./runtime/govern/rebuild.ts";
-export type { Policy } from "./core/govern/policy.ts";
-export type { PolicyEntry, SetPolicyOptions } from "./runtime/workspace/policies.ts";
-export type { TokenScope } from "./core/workspace/access-token.ts";
-export type {
-  AddTokenOptions,
-  IssuedToken,
-  TokenEntry,
-  TokensOptions,
-  TokenStatus,
-} from "./runtime/workspace/tokens.ts";
-export type { TokenHolder } from "./runtime/workspace/token-reader.ts";
-export type { HookEntry, SetHookOptions } from "./runtime/workspace/webhooks.ts";
-export type { RetainAction, RetainSkip, RetainOptions, RetainReport } from "./runtime/govern/retain.ts";
-export type { RunLimit } from "./core/trigger/schedule.ts";
-export type { WorkerEvent, SessionWorker, WorkOptions } from "./runtime/worker/worker.ts";
-export type { WorkerRow } from "./store/port.ts";
-export type { SessionDependency, OpenOptions } from "./core/session/commands.ts";
-export type { AppendRecord } from "./core/turn/commands.ts";
-export type { Binding, Permission } from "./core/tool/commands.ts";
-export type { Budget } from "./core/budget/commands.ts";
-export type { ForkOptions } from "./core/branch/commands.ts";
-export type { CancelTreeResult } from "./runtime/branch/children.ts";
-export type { MissedRule, TriggerSpec, WakeTrigger } from "./core/trigger/trigger.ts";
-export type { SessionTrigger, TriggerOptions } from "./runtime/trigger/triggers.ts";
-export type { TriggerTemplate, TemplateOptions } from "./runtime/trigger/templates.ts";
-export type { WebhookAnswer, WebhookCall } from "./runtime/trigger/webhook.ts";
-export type { SessionSummary } from "./runtime/read/session-list.ts";
-export type { SessionStatus } from "./core/session/lifecycle.ts";
 export type { SessionId } from "./core/ids.ts";
-export type { Durability, Page, SessionRow, Store, StoreStats } from "./store/port.ts";
-export { registerStore } from "./store/registry.ts";
-export type { StoreCheck, StoreDriver, StoreOpening, StorePlace, Tenancy } from "./store/driver.ts";
+export type { ItemKind } from "./core/item/events.ts";
+export { limit } from "./core/limit.ts";
+export type { ContentBlock } from "./core/schema.ts";
+export type { OpenOptions } from "./core/session/commands.ts";
+export type { SessionStatus } from "./core/session/lifecycle.ts";
+export type { Binding, Permission } from "./core/tool/commands.ts";
+export type { TriggerSpec } from "./core/trigger/trigger.ts";
+export type { AppendRecord } from "./core/turn/commands.ts";
+export type { AgentDefinition } from "./core/workspace/agent.ts";
+export type { ModelConfig } from "./model/model-config.ts";
+export type { ClearOptions } from "./runtime/branch/clear.ts";
+export type { ForkPlace } from "./runtime/branch/fork.ts";
+export type { Handoff, HandoffOptions } from "./runtime/branch/handoff.ts";
+export type { MergeAnswer } from "./runtime/branch/merge-answer.ts";
+export type { MergeOptions, MergeReport } from "./runtime/branch/merge.ts";
+export type { RewindOptions, RewindResult } from "./runtime/branch/rewind-files.ts";
+export type { Engine, SessionsOptions } from "./runtime/engine/engine.ts";
+export type { Session } from "./runtime/engine/session.ts";
+export type { SessionView } from "./runtime/engine/view.ts";
+export type { AppendResult } from "./runtime/log/append-result.ts";
+export type { SecretsOptions } from "./runtime/log/redact.ts";
+export type { SendOptions, SendResult } from "./runtime/message/send.ts";
+export type { AnswerOptions, AskOptions, WriteOptions } from "./runtime/options.ts";
+export type { EventsOptions, SessionEvent } from "./runtime/read/event-reader.ts";
+export type { SearchHit, SessionItem } from "./runtime/read/projection.ts";
+export type { SessionSummary } from "./runtime/read/session-list.ts";
+export type { StateView } from "./runtime/read/state-view.ts";
+export type { SessionTrigger, TriggerOptions } from "./runtime/trigger/triggers.ts";
+export type { SessionUpdate } from "./runtime/turn/ask.ts";
+export type { CompressResult } from "./runtime/turn/compress.ts";
+export type { LiveDelta } from "./runtime/turn/live.ts";
+export type { RunOptions, RunResult } from "./runtime/turn/runner.ts";
+export type { SessionWorker, WorkOptions, WorkerEvent } from "./runtime/worker/worker.ts";
+export { defineTool } from "./tool/define.ts";
+export type { ToolOptions } from "./tool/define.ts";
+export { ToolOutput } from "./tool/port.ts";
+export type { ToolCall } from "./tool/port.ts";

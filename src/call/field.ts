@@ -2,7 +2,7 @@
 import { ItemKind } from "../core/item/events.ts";
 import {
   AgentName,
-  Block,
+  ContentBlock,
   Key,
   LabelKey,
   LabelValue,
@@ -133,7 +133,7 @@ export const openFields = {
 };
 
 /** A text, or blocks of text, images and files; bytes are kept first, and named by their hash. */
-export const Input = z.union([z.string(), z.array(Block).min(1).max(1_000)]);
+export const Input = z.union([z.string(), z.array(ContentBlock).min(1).max(1_000)]);
 export const Mode = z.enum(["queue", "steer"]);
 
 const From = z.enum(["user", "trigger", "system"]);
@@ -146,7 +146,7 @@ export const AppendRecord = z.union([
   }),
   z.strictObject({
     type: z.literal("input.received"),
-    blocks: z.array(Block),
+    blocks: z.array(ContentBlock),
     from: From.exactOptional(),
     mode: Mode.exactOptional(),
   }),

@@ -103,7 +103,7 @@ export const Usage = z.looseObject({
 });
 
 /** What the log keeps of what was said: our own blocks, whoever the provider was. */
-export const Block = z.discriminatedUnion("type", [
+export const ContentBlock = z.discriminatedUnion("type", [
   z.looseObject({ type: z.literal("text"), text: z.string() }),
   z.looseObject({ type: z.literal("image"), blob: Sha256, mediaType: z.string() }),
   z.looseObject({
@@ -118,9 +118,9 @@ export const Block = z.discriminatedUnion("type", [
   z.looseObject({ type: z.literal("tool-result"), call: CallId, output: Json }),
 ]);
 
-export type Block = z.infer<typeof Block>;
+export type ContentBlock = z.infer<typeof ContentBlock>;
 
-export const Blocks = z.looseObject({ blocks: z.array(Block) });
+export const Blocks = z.looseObject({ blocks: z.array(ContentBlock) });
 
 export const Name = z.string().min(1).max(limit.nameCharsMax);
 

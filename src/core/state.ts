@@ -67,7 +67,7 @@ export interface Mind {
   readonly calls: Keyed<OpenCall>;
 }
 
-export interface Turn {
+export interface TurnState {
   readonly number: number;
   readonly startedSeq: number;
   readonly steps: number;
@@ -82,7 +82,7 @@ export type Lease =
   | { readonly held: false }
   | { readonly held: true; readonly holder: string; readonly epoch: number; readonly leaseMs: number };
 
-export interface Used {
+export interface UsedAmounts {
   readonly tokens: number;
   readonly nanoUsd: number;
   readonly steps: number;
@@ -152,7 +152,7 @@ export interface Standing {
   readonly status: SessionStatus;
   /** What brought about the status, where it does not speak for itself. */
   readonly why: { readonly by: string; readonly seq: number } | null;
-  readonly turn: Turn | null;
+  readonly turn: TurnState | null;
   /** The number of the last turn; a fork counts on from its parent's. */
   readonly lastTurn: number;
   readonly sleep: { readonly untilMs: number | null; readonly triggers: readonly string[] } | null;
@@ -171,7 +171,7 @@ export interface Standing {
     }
   >;
   readonly limits: Amounts;
-  readonly used: Used;
+  readonly used: UsedAmounts;
   /** Model calls whose price is not known, so that their cost is not in `used`. */
   readonly unpriced: number;
   readonly calls: CallCounts;
@@ -180,7 +180,7 @@ export interface Standing {
   /** What the model call in flight may cost. It counts as spent until the call is settled. */
   readonly reserved: { readonly seq: number; readonly model: string; readonly amounts: Amounts } | null;
   /** Given to other sessions, less what came back. */
-  readonly allotted: Used;
+  readonly allotted: UsedAmounts;
   readonly holds: Keyed<number>;
   readonly triggers: Keyed<TriggerRef>;
   readonly inbox: Inbox;
@@ -231,7 +231,7 @@ export interface State {
 /** What a budget limits, and usage counts. */
 export const resources = ["tokens", "nanoUsd", "steps", "turns", "toolCalls", "wallMs"] as const;
 
-const nothingUsed: Used = { tokens: 0, nanoUsd: 0, steps: 0, turns: 0, toolCalls: 0, wallMs: 0 };
+const nothingUsed: UsedAmounts = { tokens: 0, nanoUsd: 0, steps: 0, turns: 0, toolCalls: 0, wallMs: 0 };
 
 const emptyMind: Mind = {
   toSeq: 0,

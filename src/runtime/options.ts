@@ -1,5 +1,5 @@
 /** What callers may give to the calls of a session: checked here, before anything is decided. */
-import type { Block } from "../core/schema.ts";
+import type { ContentBlock } from "../core/schema.ts";
 import type { AppendRecord } from "../core/turn/commands.ts";
 import type { Binding } from "../core/tool/commands.ts";
 import type { Budget } from "../core/budget/commands.ts";
@@ -90,7 +90,7 @@ export function stillWaiting(error: unknown, waits: boolean): unknown {
 
 /** An input as a record: a text, or blocks. */
 export function inputRecord(
-  input: string | readonly Block[],
+  input: string | readonly ContentBlock[],
   mode: "queue" | "steer" | undefined,
 ): Extract<AppendRecord, { readonly type: "input.received" }> {
   if (mode !== undefined && mode !== "queue" && mode !== "steer") {
@@ -99,7 +99,7 @@ export function inputRecord(
   if (typeof input !== "string" && !Array.isArray(input)) {
     throw new SkeinError("invalid", `input: ${quote(input)} is neither a text nor a list of blocks`);
   }
-  const blocks: readonly Block[] = typeof input === "string" ? [{ type: "text", text: input }] : input;
+  const blocks: readonly ContentBlock[] = typeof input === "string" ? [{ type: "text", text: input }] : input;
   return { type: "input.received", blocks, ...(mode === undefined ? {} : { mode }) };
 }
 

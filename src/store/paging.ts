@@ -5,7 +5,7 @@
  */
 import type { StoredRecord } from "../core/chain.ts";
 import { SkeinError } from "../core/error.ts";
-import type { Page, ReadRange, Store } from "./port.ts";
+import type { ResultPage, ReadRange, Store } from "./port.ts";
 
 export function withProgress(store: Store): Store {
   return {
@@ -47,7 +47,7 @@ function checkRecords(page: readonly StoredRecord[], { fromSeq, toSeq, reverse =
   }
 }
 
-function checkCursor(call: string, { rows, cursor }: Page<unknown>, before: string | null): void {
+function checkCursor(call: string, { rows, cursor }: ResultPage<unknown>, before: string | null): void {
   if (cursor === null || (rows.length > 0 && cursor !== before)) return;
   throw stuck(call, cursor);
 }

@@ -270,7 +270,7 @@ export interface Packed {
   readonly bytesAfter: number;
 }
 
-export interface Page<T> {
+export interface ResultPage<T> {
   readonly rows: readonly T[];
   /** Where to go on; null at the end. Opaque. */
   readonly cursor: string | null;
@@ -407,12 +407,12 @@ export interface Store extends ScheduleStore {
    * Every log there is, the workspace's too, a fork after its parent. Where the store is damaged an id may be
    * any text; a page still moves on, so a driver pages by a key of its own.
    */
-  logs(after: string | null, limit: number): Promise<Page<LogId>>;
+  logs(after: string | null, limit: number): Promise<ResultPage<LogId>>;
   /** Sessions, the most recently active first. */
   list(
     filter: SessionFilter,
     page: { readonly limit: number; readonly cursor?: string },
-  ): Promise<Page<SessionRow>>;
+  ): Promise<ResultPage<SessionRow>>;
   /** Ids of sessions that end so; at most `limit`. */
   endingWith(ending: string, limit: number): Promise<readonly SessionId[]>;
   /** Forks of a session that still exist, and where they left it. */

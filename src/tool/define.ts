@@ -4,7 +4,7 @@ import * as z from "zod";
 import type { SessionAct } from "../core/tool/session-action.ts";
 import { checkOptions, SkeinError } from "../core/error.ts";
 import { errorText } from "../core/first-error.ts";
-import type { Checked, ExactCommand, OuterTool, Probed, SessionTool, ToolCall } from "./port.ts";
+import type { InputCheck, ExactCommand, OuterTool, ToolProbe, SessionTool, ToolCall } from "./port.ts";
 
 const toolLimit = {
   /** What every provider takes. */
@@ -193,7 +193,7 @@ function zodJsonSchema(schema: z.ZodType): Record<string, unknown> {
   });
 }
 
-async function check(schema: StandardSchemaV1, given: unknown): Promise<Checked> {
+async function check(schema: StandardSchemaV1, given: unknown): Promise<InputCheck> {
   try {
     const result = await schema["~standard"].validate(given);
     if (result.issues === undefined) return { ok: true, value: result.value };
@@ -213,7 +213,7 @@ function complaint(issues: readonly StandardSchemaV1.Issue[]): string {
 }
 
 /** A probe that fails or gives nonsense has not told anything. */
-async function probed(ask: () => Promise<ProbeAnswer>): Promise<Probed> {
+async function probed(ask: () => Promise<ProbeAnswer>): Promise<ToolProbe> {
   const answer = await ask().catch((): ProbeAnswer => "unknown");
   if (answer === "done") return { outcome: "done" };
   if (answer === "not done") return { outcome: "not-done" };

@@ -13,7 +13,7 @@ import { hideSecrets, plainEnv, secretsOf } from "./environment.ts";
 import { outputOf, type McpResult } from "./mcp-output.ts";
 import { watchAnswers } from "./mcp-http.ts";
 import { makeStdioTransport, NotSent, type McpWorld } from "./mcp-stdio.ts";
-import { OutcomeUnknown, type Bound, type Checked, type OuterTool } from "./port.ts";
+import { OutcomeUnknown, type Bound, type InputCheck, type OuterTool } from "./port.ts";
 
 const mcpLimit = {
   openMsDefault: 20_000,
@@ -245,7 +245,7 @@ function effectOf({ annotations }: McpTool): OuterTool["effect"] {
 }
 
 /** Against the server's schema, if that is one; what it cannot say the server will. */
-function checkInput(validator: AjvJsonSchemaValidator, { inputSchema }: McpTool, input: unknown): Checked {
+function checkInput(validator: AjvJsonSchemaValidator, { inputSchema }: McpTool, input: unknown): InputCheck {
   if (typeof input !== "object" || input === null || Array.isArray(input))
     return { ok: false, message: "the arguments are no object" };
   try {

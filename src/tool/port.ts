@@ -26,14 +26,14 @@ export interface ToolCall {
   readonly isPathDenied?: (...spellings: readonly string[]) => boolean;
 }
 
-export type Probed =
+export type ToolProbe =
   /** It happened; `output` is what the model is told. */
   | { readonly outcome: "done"; readonly output?: unknown }
   /** It did not: it may run. */
   | { readonly outcome: "not-done" }
   | { readonly outcome: "unknown" };
 
-export type Checked =
+export type InputCheck =
   | { readonly ok: true; readonly value: unknown }
   /** What the model is told, so that it can do better. */
   | { readonly ok: false; readonly message: string };
@@ -51,7 +51,7 @@ interface Described {
   /** JSON Schema of an object. */
   readonly input: Readonly<Record<string, unknown>>;
   /** Holds the arguments against the schema; gives them with defaults filled in. */
-  check(input: unknown): Promise<Checked>;
+  check(input: unknown): Promise<InputCheck>;
 }
 
 export interface OuterTool extends Described {
@@ -78,7 +78,7 @@ export interface OuterTool extends Described {
    */
   command?(input: unknown): ExactCommand;
   /** Whether the call with this key has happened. Asked after a crash, for unsafe calls. */
-  probe?(key: string, call: { readonly input: unknown; readonly signal: AbortSignal }): Promise<Probed>;
+  probe?(key: string, call: { readonly input: unknown; readonly signal: AbortSignal }): Promise<ToolProbe>;
 }
 
 export interface SessionTool extends Described {

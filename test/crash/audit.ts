@@ -4,14 +4,8 @@
  * or absent; nothing is there twice; whatever a reader saw has not changed; the chain verifies; every session
  * opens and can be written to.
  */
-import {
-  openEngine,
-  SkeinError,
-  type Engine,
-  type SessionEvent,
-  type Session,
-  type SessionRow,
-} from "../../src/index.ts";
+import { openEngine, SkeinError, type Engine, type SessionEvent, type Session } from "../../src/index.ts";
+import type { SessionRow } from "../../src/entry/store.ts";
 import type { Entry, Ledger, Sighting } from "./ledger.ts";
 import { fillOf, tokenIn, type Token } from "./mark.ts";
 

@@ -5,7 +5,8 @@ import { DatabaseSync } from "node:sqlite";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test, type TestContext } from "node:test";
-import { openEngine, type Durability, type OpenEngineOptions } from "../../src/index.ts";
+import { openEngine, type OpenEngineOptions } from "../../src/index.ts";
+import type { Durability } from "../../src/entry/store.ts";
 import { isSaying, isSync, makeRig, withoutStrace, type Call } from "./strace.ts";
 
 const skip = await withoutStrace();

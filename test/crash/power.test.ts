@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { after, test, type TestContext } from "node:test";
-import type { Durability } from "../../src/index.ts";
+import type { Durability } from "../../src/entry/store.ts";
 import { audit } from "./audit.ts";
 import { Disk, diskCalls, type Unsynced } from "./disk.ts";
 import { Ledger } from "./ledger.ts";

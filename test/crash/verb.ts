@@ -1,6 +1,7 @@
 /** The writes of a crash test: for each verb how often, how many records, and how it is done. */
 import { DatabaseSync } from "node:sqlite";
-import type { Engine, SessionLease, Session, AppendResult } from "../../src/index.ts";
+import type { Engine, Session, AppendResult } from "../../src/index.ts";
+import type { SessionLease } from "../../src/entry/session.ts";
 import { fillOf } from "./mark.ts";
 import type { Random } from "./random.ts";
 

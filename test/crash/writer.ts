@@ -6,7 +6,8 @@
  */
 import { writeSync } from "node:fs";
 import { flushCompileCache } from "node:module";
-import { openEngine, SkeinError, type Durability, type Engine, type Session } from "../../src/index.ts";
+import { openEngine, SkeinError, type Engine, type Session } from "../../src/index.ts";
+import type { Durability } from "../../src/entry/store.ts";
 import { followSessions } from "./follower.ts";
 import { tokensOf } from "./mark.ts";
 import { makeRandom, type Random } from "./random.ts";

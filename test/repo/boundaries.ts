@@ -55,6 +55,8 @@ const layers: Readonly<Record<string, Layer>> = {
     node: "none",
     packages: [],
   },
+  // Subpaths of the package: names of every layer below, no code.
+  entry: { src: ["core", "store", "model", "tool", "runtime"], node: "none", packages: [] },
   adapter: { src: ["core", "runtime", "client", "own"], node: "all", packages: "all" },
   cli: {
     src: [

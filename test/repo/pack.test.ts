@@ -52,6 +52,9 @@ suite("the packed package, installed in an empty folder", () => {
       "dist/index.d.ts",
       "dist/store/conformance/conformance.js",
       "dist/client/connect.js",
+      "dist/entry/admin.js",
+      "dist/entry/session.d.ts",
+      "dist/tickets/tickets.js",
       "dist/cli/main.js",
       "dist/console/index.html",
     ]) {

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { holesIn, makeModules, publicNames } from "./closure.ts";
 import type { Node, Source } from "./source.ts";
 import { entryPoints, isNode, nameOf, parseSource, root } from "./source.ts";
 
@@ -20,6 +21,56 @@ test("every subpath exports exactly the names in surface.json (UPDATE=1 rewrites
   assert.ok(Object.values(surface).flat().length > 0, "the rule saw no exports");
   if (process.env["UPDATE"] === "1") writeFileSync(path, `${JSON.stringify(surface, null, 2)}\n`);
   assert.deepEqual(surface, JSON.parse(readFileSync(path, "utf8")));
+});
+
+/** A page has the client without the root; its errors are the same class. */
+const inTwo = ["SkeinError"];
+
+test("the root has at most 60 names, and one name is one thing in one subpath", () => {
+  const names = publicNames(makeModules());
+  const atRoot = names.filter(({ subpath }) => subpath === ".").map(({ exported }) => exported);
+  assert.ok(atRoot.length <= 60, `the root exports ${atRoot.length} names`);
+  const homes = Map.groupBy(names, ({ exported }) => exported);
+  const doubled = [...homes].filter(([name, found]) => found.length > 1 && !inTwo.includes(name));
+  assert.deepEqual(
+    doubled.map(([name, found]) => `${name}: ${found.map(({ subpath }) => subpath).join(", ")}`),
+    [],
+  );
+  const renamed = names.filter(({ name, exported }) => name !== exported);
+  assert.deepEqual(renamed, [], "a public type has the name of its declaration");
+});
+
+test("every type that a public name takes or returns has a public name", () => {
+  const modules = makeModules();
+  const names = publicNames(modules);
+  assert.ok(names.length > 200, "the rule saw no names");
+  const holes = holesIn(modules, names);
+  assert.ok(holes.length === 0, `\n${holes.join("\n")}\nname them in a file of src/entry, then UPDATE=1`);
+});
+
+test("a type without a public name is told, and what callers cannot reach is not", () => {
+  const files: Readonly<Record<string, string>> = {
+    "src/index.ts": `export type { Engine } from "./engine.ts"; export { open } from "./engine.ts";`,
+    "src/engine.ts": `
+      import type { Deps, Hidden, Options, Result, Row } from "./types.ts";
+      interface Local { readonly row: Row }
+      export class Engine {
+        #deps: Deps;
+        constructor(deps: Deps) { this.#deps = deps; }
+        /** @internal */
+        peek(): Hidden { return this.#deps.hidden; }
+        list(): Promise<Local[]> { return Promise.resolve([]); }
+        static of(): Deps { throw new Error(); }
+      }
+      export function open(options: Options = {}): Result<string> { const deps: Deps = {}; return deps; }`,
+    "src/types.ts": `
+      export interface Deps {} export interface Hidden {} export interface Options {}
+      export interface Row {} export type Result<T> = T | readonly T[];`,
+  };
+  const modules = makeModules((path) => files[path] ?? "");
+  const names = publicNames(modules, [{ subpath: ".", file: "src/index.ts" }]);
+  const holes = holesIn(modules, names).map((hole) => hole.split(" ")[0]);
+  assert.deepEqual(holes.toSorted(), ["Options", "Result", "Row"]);
 });
 
 test("exported names are read from every form of export", () => {

@@ -14,7 +14,7 @@ import {
 } from "../../src/model/port.ts";
 import { makeTokenizer } from "../../src/runtime/turn/tokenizer.ts";
 import { realWorld } from "../../src/runtime/world.ts";
-import type { OuterTool, Probed, ToolCall, ToolSource } from "../../src/tool/port.ts";
+import type { OuterTool, ToolProbe, ToolCall, ToolSource } from "../../src/tool/port.ts";
 import { sessionTools } from "../../src/tool/session.ts";
 import type { Random } from "../crash/random.ts";
 import { answerTo } from "./answer.ts";
@@ -185,7 +185,7 @@ function wireTool(place: Place, process: SimProcess, wired: Map<string, "on its 
       process.leave(() => wired.set(call.key, "on its way"));
       return run(place, process, kind, input, call, () => wired.set(call.key, "done"));
     },
-    async probe(key): Promise<Probed> {
+    async probe(key): Promise<ToolProbe> {
       await arrives(place, process, 1 + random.below(200));
       const known = wired.get(key);
       witness.note(`probed ${known ?? "not-done"}`);

@@ -4,7 +4,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { test } from "node:test";
-import { openEngine, registerStore } from "../../src/index.ts";
+import { openEngine } from "../../src/index.ts";
+import { registerStore } from "../../src/entry/store.ts";
 import { memoryStore } from "../../src/store/memory/store.ts";
 import { locateStore } from "../../src/store/registry.ts";
 

@@ -5,7 +5,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { openEngine, type Models } from "../../src/index.ts";
+import { openEngine } from "../../src/index.ts";
+import type { Models } from "../../src/entry/model.ts";
 import { isLiveDatabase } from "../../src/tool/live-database.ts";
 import { scripted, use } from "../runtime/turn/scripted.ts";
 

@@ -2,7 +2,7 @@
 import { budgetLeft } from "../../core/budget/budget.ts";
 import { SkeinError } from "../../core/error.ts";
 import { spendOf, spendText } from "../../core/budget/money.ts";
-import { resources, type Amounts, type Used } from "../../core/state.ts";
+import { resources, type Amounts, type UsedAmounts } from "../../core/state.ts";
 import type { Session } from "../../runtime/engine/session.ts";
 import { budgetOf, budgetOptions } from "../command/budget-options.ts";
 import { present } from "../command/input.ts";
@@ -57,7 +57,7 @@ export const budget = verb({
   },
 });
 
-const names: Readonly<Record<keyof Used, string>> = {
+const names: Readonly<Record<keyof UsedAmounts, string>> = {
   nanoUsd: "money",
   tokens: "tokens",
   steps: "steps",
@@ -93,10 +93,10 @@ async function show(out: Screen, session: Session): Promise<void> {
   ]);
 }
 
-const shownLimit = (resource: keyof Used, most: number): string =>
+const shownLimit = (resource: keyof UsedAmounts, most: number): string =>
   `${names[resource]} ${amount(resource, most)}`;
 
-function amount(resource: keyof Used, value: number): string {
+function amount(resource: keyof UsedAmounts, value: number): string {
   if (resource === "nanoUsd") return money(value);
   return resource === "wallMs" ? roughly(value) : count(value);
 }

@@ -8,7 +8,7 @@ import type { Pin } from "../session/commands.ts";
 import type { State, Amounts } from "../state.ts";
 import type { Binding, Permission } from "../tool/commands.ts";
 import type { TreeChange } from "../tool/file-version.ts";
-import type { Counted } from "../turn/commands.ts";
+import type { CountedUsage } from "../turn/commands.ts";
 
 export interface ForkOptions {
   readonly objective?: string;
@@ -93,6 +93,6 @@ export type BranchCommand =
       readonly tokens: number;
       /** The model that put it into prose, and what that cost. */
       readonly model?: string;
-      readonly usage?: Counted;
+      readonly usage?: CountedUsage;
       readonly costNanoUsd?: number | null;
     };

@@ -2,7 +2,7 @@
 import type { budgetEvents } from "./events.ts";
 import { type CallBody, type CallType, openSpend, settledSpend, type Spend } from "./money.ts";
 import { type Folds, stand } from "../state-change.ts";
-import { type State, type Used, resources, type Amounts } from "../state.ts";
+import { type State, type UsedAmounts, resources, type Amounts } from "../state.ts";
 
 export const budgetFolds: Folds<keyof typeof budgetEvents> = {
   "budget.set": (state, { body }) => stand(state, { limits: body.limits }),
@@ -39,7 +39,7 @@ function raise(limits: Amounts, amounts: Amounts, sign: 1 | -1): Amounts {
   return next;
 }
 
-export function plus(used: Used, amounts: Amounts, sign: 1 | -1): Used {
+export function plus(used: UsedAmounts, amounts: Amounts, sign: 1 | -1): UsedAmounts {
   return {
     tokens: used.tokens + sign * (amounts.tokens ?? 0),
     nanoUsd: used.nanoUsd + sign * (amounts.nanoUsd ?? 0),

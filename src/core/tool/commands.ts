@@ -1,6 +1,6 @@
 /** Commands on tools: resource bindings, permissions, tool calls. */
 import type { Command } from "../command.ts";
-import type { Block } from "../schema.ts";
+import type { ContentBlock } from "../schema.ts";
 import type { TreeChange } from "./file-version.ts";
 import type { TriggerSetting } from "../trigger/commands.ts";
 import type { AppendRecord } from "../turn/commands.ts";
@@ -99,7 +99,7 @@ export type ToolCommand =
       readonly call: string;
       readonly status: "ok" | "error" | "unknown" | "skipped";
       readonly output?: unknown;
-      readonly blocks?: readonly Block[];
+      readonly blocks?: readonly ContentBlock[];
       readonly detail?: unknown;
       readonly ms?: number;
       /** The outcome is unknown, and a person is to say what happened: the session is suspended with it. */

@@ -1,7 +1,7 @@
 /** Events of tools: resource bindings, permissions, tool calls. */
 import { type Entry, bare, event } from "../catalog-entry.ts";
 import {
-  Block,
+  ContentBlock,
   CallId,
   Count,
   Json,
@@ -48,7 +48,7 @@ export const toolEvents = {
         /** Of a directory: `files`, each with its path and its version before and after. */
         detail: Json,
         /** The contents that the detail names. */
-        blocks: z.array(Block).optional(),
+        blocks: z.array(ContentBlock).optional(),
       })
       .optional(),
   }),
@@ -121,7 +121,7 @@ export const toolEvents = {
       .looseObject({
         output: Json,
         /** Images, and a long output whole; then `output` is its beginning and end. */
-        blocks: z.array(Block).optional(),
+        blocks: z.array(ContentBlock).optional(),
         detail: Json.optional(),
       })
       .optional(),

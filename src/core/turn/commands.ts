@@ -2,7 +2,7 @@
 import type { Returned } from "../budget/commands.ts";
 import type { Command } from "../command.ts";
 import type { ZoneCause } from "../context/zone.ts";
-import type { Block } from "../schema.ts";
+import type { ContentBlock } from "../schema.ts";
 import type { Called } from "../tool/commands.ts";
 import type { Amounts } from "../state.ts";
 
@@ -17,7 +17,7 @@ export type AppendRecord =
     }
   | {
       readonly type: "input.received";
-      readonly blocks: readonly Block[];
+      readonly blocks: readonly ContentBlock[];
       readonly from?: "user" | "trigger" | "system";
       readonly mode?: "queue" | "steer";
     }
@@ -26,7 +26,7 @@ export type AppendRecord =
 /** Inputs that are taken up: the position of each, and its number in the inbox. */
 export type Taken = readonly (readonly [seq: number, input: number])[];
 
-export interface Counted {
+export interface CountedUsage {
   readonly inputTokens: number;
   readonly outputTokens: number;
   readonly cachedInputTokens?: number;
@@ -75,9 +75,9 @@ export type TurnCommand =
       readonly do: "respond";
       readonly model: string;
       readonly finish: "stop" | "tool-calls" | "length" | "refusal" | "content-filter" | "other";
-      readonly usage: Counted;
+      readonly usage: CountedUsage;
       readonly costNanoUsd: number | null;
-      readonly blocks: readonly Block[];
+      readonly blocks: readonly ContentBlock[];
       readonly calls: readonly Called[];
       readonly sent?: string;
       readonly ms?: number;
@@ -92,7 +92,7 @@ export type TurnCommand =
       readonly requestSeq?: number;
       /** Null: the price is not known; without `usage`, the call was lost. */
       readonly costNanoUsd: number | null;
-      readonly usage?: Counted;
+      readonly usage?: CountedUsage;
       /** The most that it may have used besides. Absent: nothing, or of a lost call all that was reserved. */
       readonly unconfirmed?: Amounts;
       readonly message?: string;
@@ -112,7 +112,7 @@ export type TurnCommand =
       readonly tokensBefore: number;
       readonly tokensAfter: number;
       readonly model?: string;
-      readonly usage?: Counted;
+      readonly usage?: CountedUsage;
       readonly costNanoUsd?: number | null;
       readonly summary?: string;
       readonly pruned?: readonly number[];

@@ -6,7 +6,7 @@ import { quote, type LogId, type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { statuses, type SessionStatus } from "../../core/session/lifecycle.ts";
 import type { TriggerSpec } from "../../core/trigger/trigger.ts";
-import type { Page, StoreStats, WorkerRow } from "../../store/port.ts";
+import type { ResultPage, StoreStats, WorkerRow } from "../../store/port.ts";
 import { requestDeps, madeBefore, newSessionId } from "../log/request-scope.ts";
 import {
   addAgent,
@@ -94,7 +94,7 @@ export class Engine implements AsyncDisposable {
     return this.#with({ ...this.#deps, actor: checkActor(actor) });
   }
 
-  /** For the server, in the same process: see internals.ts. */
+  /** @internal For the server, in the same process: see internals.ts. */
   get [internals](): EngineInternals {
     const { store, world, tenant, actor, holder, live, tokens, writer } = this.#deps;
     return {
@@ -111,6 +111,7 @@ export class Engine implements AsyncDisposable {
     };
   }
 
+  /** @internal For tickets, until they need public calls alone. */
   get [ticketDeps](): Deps {
     return this.#deps;
   }
@@ -143,7 +144,7 @@ export class Engine implements AsyncDisposable {
   }
 
   /** Sessions and how they stand, the most recently active first, in pages. */
-  async sessions(options: SessionsOptions = {}): Promise<Page<SessionSummary>> {
+  async sessions(options: SessionsOptions = {}): Promise<ResultPage<SessionSummary>> {
     const known = ["agent", "status", "labels", "text", "activeSince", "activeBefore", "limit", "cursor"];
     checkOptions("sessions", options, known);
     const { status, limit: count = 50, cursor, ...rest } = options;

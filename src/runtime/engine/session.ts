@@ -3,7 +3,7 @@
  * one process or in two, are as good as one.
  */
 import type { ItemKind } from "../../core/item/events.ts";
-import type { Block } from "../../core/schema.ts";
+import type { ContentBlock } from "../../core/schema.ts";
 import type { AppendRecord } from "../../core/turn/commands.ts";
 import type { Binding, Permission } from "../../core/tool/commands.ts";
 import type { Budget } from "../../core/budget/commands.ts";
@@ -328,7 +328,7 @@ export class Session extends SessionReader {
 
   /** An input for the next turn, or with `steer` for the next step of the turn in progress. */
   async input(
-    input: string | readonly Block[],
+    input: string | readonly ContentBlock[],
     options: WriteOptions & { readonly mode?: "queue" | "steer" } = {},
   ): Promise<AppendResult> {
     checkOptions("input", options, ["key", "mode"]);
@@ -341,7 +341,7 @@ export class Session extends SessionReader {
    * An input, and the run that takes it up: events, live deltas and a result. The run starts at once; leaving
    * the loop cancels nothing.
    */
-  ask(input: string | readonly Block[], options: AskOptions = {}): SessionRun {
+  ask(input: string | readonly ContentBlock[], options: AskOptions = {}): SessionRun {
     const { signal, key, mode } = options;
     return startRun(this.#deps, this.id, {
       start: async () => {

@@ -10,7 +10,7 @@ import type { LogId, SessionId } from "../../core/ids.ts";
 import { candidateOf, dueFor, isFor, obstacle } from "../../core/govern/policy.ts";
 import type { PolicyAction, Candidate, Due, NamedPolicy } from "../../core/govern/policy.ts";
 import type { State } from "../../core/state.ts";
-import type { Packed, Page, SessionRow } from "../../store/port.ts";
+import type { Packed, ResultPage, SessionRow } from "../../store/port.ts";
 import type { Deps } from "../deps.ts";
 import { checkClocks } from "./clock-check.ts";
 import { followedPolicies, refuseEverything } from "../workspace/policies.ts";
@@ -130,7 +130,7 @@ async function* groups({ deps: { store }, pace }: Pass): AsyncGenerator<readonly
   let group: SessionRow[] = [];
   let records = 0;
   for (let cursor: string | null = ""; cursor !== null;) {
-    const page: Page<SessionRow> = await store.list(
+    const page: ResultPage<SessionRow> = await store.list(
       {},
       { limit: groupSessionsMax, ...(cursor === "" ? {} : { cursor }) },
     );

@@ -15,8 +15,8 @@ import {
   type Amounts,
   type Ref,
   type State,
-  type Turn,
-  type Used,
+  type TurnState,
+  type UsedAmounts,
 } from "../../core/state.ts";
 import { sideBySide } from "./content.ts";
 import type { Deps } from "../deps.ts";
@@ -63,7 +63,7 @@ export interface StateView {
   readonly asked: readonly (Waited & { readonly from: string })[];
   /** Topics for which messages must fit a schema. */
   readonly contracts: readonly string[];
-  readonly turn: Turn | null;
+  readonly turn: TurnState | null;
   readonly lease: { readonly holder: string; readonly epoch: number } | null;
   readonly bindings: readonly {
     readonly name: string;
@@ -80,7 +80,7 @@ export interface StateView {
     readonly effect?: string;
   }[];
   /** `used` counts unconfirmed amounts too: what a budget has left follows from it. */
-  readonly budget: { readonly limits: Amounts; readonly used: Used; readonly unpriced: number };
+  readonly budget: { readonly limits: Amounts; readonly used: UsedAmounts; readonly unpriced: number };
   /** Money and tokens of its own model calls, the one under way included. */
   readonly cost: Spend;
   readonly checkpoints: Readonly<Record<string, number>>;

@@ -3,7 +3,7 @@
  * nothing outside is touched. What was not recorded is an error, or, where it is allowed, runs if it only
  * reads. What changes nothing but the session's own log is done there.
  */
-import type { Block } from "../../core/schema.ts";
+import type { ContentBlock } from "../../core/schema.ts";
 import type { ToolDefinition } from "../../core/context/part.ts";
 import { callKey } from "../../core/turn/run-comparison.ts";
 import type { OuterTool, SessionTool, Tool, ToolCall, ToolSource } from "../../tool/port.ts";
@@ -125,7 +125,7 @@ async function recordedOutput({ deps, original }: ReplayTools, call: TakenCall):
   const { status, settledSeq } = call;
   if (settledSeq === null) return failure("it had no outcome in the original");
   const content = (await readContent(deps.store, original, settledSeq)) as
-    | { readonly output?: unknown; readonly blocks?: readonly Block[]; readonly detail?: unknown }
+    | { readonly output?: unknown; readonly blocks?: readonly ContentBlock[]; readonly detail?: unknown }
     | undefined;
   if (status === "skipped") return failure("it was skipped in the original");
   if (status === "unknown") return failure("its outcome was never known in the original");
@@ -143,7 +143,7 @@ async function recordedOutput({ deps, original }: ReplayTools, call: TakenCall):
 }
 
 /** A long output is kept whole beside what was shown of it. */
-async function wholeText(deps: Deps, output: unknown, blocks: readonly Block[]): Promise<unknown> {
+async function wholeText(deps: Deps, output: unknown, blocks: readonly ContentBlock[]): Promise<unknown> {
   const whole = blocks.find(isWholeOutput);
   if (whole?.type !== "file") return output ?? null;
   return (await readBlob(deps.store, whole.blob)).toString("utf8");

@@ -1,5 +1,5 @@
 /** Turns as they are compared and run again: read from a log, without what was rewound away. */
-import type { Block } from "../../core/schema.ts";
+import type { ContentBlock } from "../../core/schema.ts";
 import { readEvent, type EventOf, type SessionLogEvent } from "../../core/event.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
@@ -13,7 +13,7 @@ import type { Deps } from "../deps.ts";
 export type TakenInput =
   | {
       readonly type: "input.received";
-      readonly blocks: readonly Block[];
+      readonly blocks: readonly ContentBlock[];
       readonly from?: "user" | "trigger" | "system";
     }
   | {
@@ -180,7 +180,9 @@ async function takeUp(
 
 async function readInput({ store }: Deps, session: SessionId, seq: number): Promise<TakenInput> {
   const [record] = await store.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
-  const content = (await readContent(store, session, seq)) as { blocks?: readonly Block[] } | undefined;
+  const content = (await readContent(store, session, seq)) as
+    | { blocks?: readonly ContentBlock[] }
+    | undefined;
   const blocks = content?.blocks ?? [{ type: "text", text: "[erased]" } as const];
   const event = record === undefined ? undefined : (readEvent(record, false).event as SessionLogEvent);
   if (event?.type === "message.received")
@@ -189,7 +191,7 @@ async function readInput({ store }: Deps, session: SessionId, seq: number): Prom
   return { type: "input.received", blocks, ...(from === undefined ? {} : { from }) };
 }
 
-const textOf = (blocks: readonly Block[]): string =>
+const textOf = (blocks: readonly ContentBlock[]): string =>
   blocks
     .flatMap((block) =>
       block.type === "text"

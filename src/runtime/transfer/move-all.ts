@@ -6,7 +6,7 @@ import type { Moved } from "../../core/session/commands.ts";
 import { checkOptions, SkeinError } from "../../core/error.ts";
 import { isSessionId, quote, type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
-import type { Page, SessionRow, Store } from "../../store/port.ts";
+import type { ResultPage, SessionRow, Store } from "../../store/port.ts";
 import type { Deps } from "../deps.ts";
 import { moveGroup, type Fate, type Leaving, type Moving } from "./move-group.ts";
 import { lineageOf, type Travelling } from "./move-lineage.ts";
@@ -248,7 +248,7 @@ async function moveAll(
 async function countAll({ store }: Deps): Promise<{ readonly sessions: number; readonly records: number }> {
   let [sessions, records] = [0, 0];
   for (let cursor: string | null = ""; cursor !== null;) {
-    const page: Page<SessionRow> = await store.list(
+    const page: ResultPage<SessionRow> = await store.list(
       {},
       { limit: limit.listMax, ...(cursor === "" ? {} : { cursor }) },
     );

@@ -1,6 +1,6 @@
 /** Writing compactions down: what is replaced by what, and how many tokens that spares. */
 import type { Command } from "../../core/command.ts";
-import type { Counted, Zoned } from "../../core/turn/commands.ts";
+import type { CountedUsage, Zoned } from "../../core/turn/commands.ts";
 import { itemKey } from "../../core/item/fold.ts";
 import type { Cut } from "../../core/compaction/plan.ts";
 import type { FoundItem } from "../../core/compaction/prompt.ts";
@@ -26,7 +26,7 @@ export interface Replacement {
   readonly by?: {
     readonly model: string;
     readonly requestSeq: number;
-    readonly usage: Counted;
+    readonly usage: CountedUsage;
     readonly costNanoUsd: number | null;
   };
 }

@@ -2,7 +2,7 @@
  * Summaries by a model. The intent is written down and what it may cost is reserved before the model is
  * asked; what it did cost is written down with the summary, or with the failure.
  */
-import type { Counted } from "../../core/turn/commands.ts";
+import type { CountedUsage } from "../../core/turn/commands.ts";
 import { budgetLeft, budgetReason, budgetShort } from "../../core/budget/budget.ts";
 import type { Cut } from "../../core/compaction/plan.ts";
 import { compactionPrompt, readSummary, type FoundItem } from "../../core/compaction/prompt.ts";
@@ -79,7 +79,7 @@ export type Summarized =
       readonly summary: string;
       readonly items: readonly FoundItem[];
       readonly requestSeq: number;
-      readonly usage: Counted;
+      readonly usage: CountedUsage;
       readonly costNanoUsd: number | null;
     }
   | { readonly kind: "failed"; readonly error: ModelError }
@@ -132,7 +132,7 @@ export type Answered =
       readonly kind: "words";
       readonly words: string;
       readonly requestSeq: number;
-      readonly usage: Counted;
+      readonly usage: CountedUsage;
       readonly costNanoUsd: number | null;
     }
   | Exclude<Summarized, { readonly kind: "summary" }>;
@@ -255,7 +255,7 @@ export async function failed(
   { deps, drive }: StepWorld,
   model: Model,
   { kind: error, message, retryable }: Pick<ModelError, "message" | "retryable"> & { readonly kind: string },
-  paid: { readonly requestSeq?: number; readonly usage: Counted; readonly costNanoUsd: number | null },
+  paid: { readonly requestSeq?: number; readonly usage: CountedUsage; readonly costNanoUsd: number | null },
 ): Promise<void> {
   const words = safeText(deps.world, cleanText(message)).slice(0, limit.reasonCharsMax);
   await settle(drive, { do: "fail", model: model.name, error, retryable, message: words, ...paid });

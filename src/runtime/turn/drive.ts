@@ -7,10 +7,9 @@
  * Each call is one append, written only while the lease is in force. When it resolves the records are
  * durable: so nothing is to be done before `request` or `start` has resolved.
  */
-import type { Block } from "../../core/schema.ts";
+import type { ContentBlock } from "../../core/schema.ts";
 import type { Called } from "../../core/tool/commands.ts";
-import type { Counted } from "../../core/turn/commands.ts";
-import type { TurnCommand } from "../../core/turn/commands.ts";
+import type { CountedUsage } from "../../core/turn/commands.ts";
 import { present } from "../../core/decision.ts";
 import { checkOptions, SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
@@ -53,11 +52,11 @@ export interface RequestOptions {
 
 export interface RespondOptions {
   readonly finish: "stop" | "tool-calls" | "length" | "refusal" | "content-filter" | "other";
-  readonly usage: Counted;
+  readonly usage: CountedUsage;
   /** In nano-dollars; null when the price is not known. */
   readonly costNanoUsd: number | null;
   /** What the model said. A tool-call block has `call`, `tool` and `input`. */
-  readonly blocks: readonly Block[];
+  readonly blocks: readonly ContentBlock[];
   /** The effect of each tool that was asked for; by default `unsafe`. */
   readonly effects?: Readonly<Record<string, "read" | "idempotent" | "unsafe">>;
 }
@@ -67,7 +66,7 @@ export interface FailOptions {
   readonly message?: string;
   /** The text that the model had streamed. */
   readonly partial?: string;
-  readonly usage?: Counted;
+  readonly usage?: CountedUsage;
   /** In nano-dollars; null, or absent, when it is not known. */
   readonly costNanoUsd?: number | null;
   /** The most that the call may have used besides. */
@@ -107,8 +106,8 @@ export class Drive implements AsyncDisposable {
   }
 
   /**
-   * The state that this driver wrote or read last; no read. Others may have written since: then what is
-   * decided on it conflicts, and is decided again.
+   * @internal The state that this drive wrote or read last, without a read. A decision on a stale state
+   * conflicts, and is made again.
    */
   get latest(): State {
     return this.#latest;
@@ -128,7 +127,7 @@ export class Drive implements AsyncDisposable {
     return state;
   }
 
-  /** Any command of a turn, for loops that decide on the state themselves. */
+  /** @internal Any command of a turn, for the runner. */
   async change(build: Build, options: DriveChangeOptions = {}): Promise<Change> {
     const { writer } = this.#deps;
     const { actor = this.#actor, ...rest } = options;
@@ -249,7 +248,10 @@ export class Drive implements AsyncDisposable {
     await this.change({ do: "settle", call, ...result, ...shaped, status });
   }
 
-  async end(outcome: Extract<TurnCommand, { do: "end" }>["outcome"] = "completed"): Promise<void> {
+  /** Ends the turn. */
+  async end(
+    outcome: "completed" | "interrupted" | "failed" | "refused" | "length" = "completed",
+  ): Promise<void> {
     await this.change({ do: "end", outcome });
   }
 
@@ -293,13 +295,13 @@ function inFlight({ standing }: State): string {
  * id that no open call has. Providers repeat ids, and some give none.
  */
 export function takeCalls(
-  blocks: readonly Block[],
+  blocks: readonly ContentBlock[],
   state: State,
   effectOf: (tool: string) => Called["effect"],
-): { readonly blocks: Block[]; readonly calls: Called[] } {
+): { readonly blocks: ContentBlock[]; readonly calls: Called[] } {
   const calls: Called[] = [];
   const taken = new Set<string>(state.mind.calls.keys());
-  const kept = blocks.map((block): Block => {
+  const kept = blocks.map((block): ContentBlock => {
     if (block.type !== "tool-call") return block;
     const { input, ...rest } = block;
     const call = freshId(block.call, taken);

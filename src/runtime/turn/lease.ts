@@ -22,12 +22,12 @@ export class SessionLease implements AsyncDisposable {
   readonly holder: string;
   /** The position of the record that took it; every write under the lease carries it. */
   readonly epoch: number;
-  /** What else every write under the lease carries: it is of this history of the log alone. */
+  /** @internal Carried by every write under the lease: it belongs to this history of the log alone. */
   readonly history: number;
   readonly leaseMs: number;
-  /** Right before it was asked for: it surely lasts `leaseMs` from here. */
+  /** @internal The moment before the request: the lease surely lasts `leaseMs` from here. */
   readonly asked: Moment;
-  /** From here on, by the steady clock, an earlier holder that is still there knows that it has lost it. */
+  /** @internal From here on, by the steady clock, an earlier holder knows that it has lost the lease. */
   readonly aloneFromMs: number;
   readonly #deps: Deps;
   #released = false;
@@ -79,7 +79,7 @@ export class SessionLease implements AsyncDisposable {
     return this.#released;
   }
 
-  /** Releases it in the append of the change that this follows. */
+  /** @internal Releases it in the append of the change that this follows. */
   releasing(): FollowUp {
     return { command: { do: "release", epoch: this.epoch }, actor: this.#deps.actor };
   }

@@ -3,7 +3,7 @@
  * down. What may cost something is reserved before and settled after, so that a crash loses no charge.
  */
 import type { Called } from "../../core/tool/commands.ts";
-import type { Counted, Taken, Zoned } from "../../core/turn/commands.ts";
+import type { CountedUsage, Taken, Zoned } from "../../core/turn/commands.ts";
 import { budgetLeft } from "../../core/budget/budget.ts";
 import { mayIn } from "../../core/session/lifecycle.ts";
 import { limit } from "../../core/limit.ts";
@@ -232,7 +232,7 @@ function zoneNow({ deps, crew }: StepWorld, state: State, tokens: number): Zoned
 }
 
 /** A provider that does not count is counted for. */
-async function counted(deps: Deps, measured: Measured, answer: ModelAnswer): Promise<Counted> {
+async function counted(deps: Deps, measured: Measured, answer: ModelAnswer): Promise<CountedUsage> {
   const outputTokens = await deps.tokenizer.count(JSON.stringify(answer.blocks));
   return { inputTokens: measured.tokens, outputTokens, estimated: true };
 }

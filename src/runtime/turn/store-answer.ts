@@ -2,14 +2,14 @@
  * A model's answer as it can be stored. Whatever a provider sends must not stand in the way of the session:
  * what is too long is cut, what is no JSON is left out, and the model is told so.
  */
-import type { Block } from "../../core/schema.ts";
+import type { ContentBlock } from "../../core/schema.ts";
 import { checkJson } from "../../core/text/json.ts";
 import { limit } from "../../core/limit.ts";
 import type { ModelAnswer, AnswerBlock } from "../../model/port.ts";
 import { cleanText } from "./tool-output.ts";
 
 export interface Stored {
-  readonly blocks: readonly Block[];
+  readonly blocks: readonly ContentBlock[];
   /** Why calls cannot run, by their place among the blocks. */
   readonly wrong: ReadonlyMap<number, string>;
 }
@@ -21,7 +21,7 @@ type Redact = <T>(value: T) => T;
 
 /** Sizes are those of the JSON that is stored, after secrets were taken out. */
 export function storeAnswer({ blocks }: ModelAnswer, redact: Redact): Stored {
-  const kept: Block[] = [];
+  const kept: ContentBlock[] = [];
   const wrong = new Map<number, string>();
   const room = { text: limit.answerTextBytesMax, metadata: limit.answerMetadataBytesMax };
   let calls = 0;
@@ -52,7 +52,7 @@ function storeCall(
   block: Extract<AnswerBlock, { type: "tool-call" }>,
   redact: Redact,
   room: Room,
-): { readonly stored: Block; readonly reason: string | null } {
+): { readonly stored: ContentBlock; readonly reason: string | null } {
   const tool = block.tool.replace(/[^A-Za-z0-9_.:/-]/g, "-").slice(0, 128) || "unnamed";
   const { input, reason } = storeInput(block, redact);
   const more = metadataOf(block, redact, room);

@@ -2,7 +2,7 @@
  * From what a tool gave back to what the log keeps and the model sees. Long outputs are kept whole as a blob;
  * the model sees their beginning and end, and how to read the rest.
  */
-import type { Block } from "../../core/schema.ts";
+import type { ContentBlock } from "../../core/schema.ts";
 import { SkeinError } from "../../core/error.ts";
 import { checkJson } from "../../core/text/json.ts";
 import { limit } from "../../core/limit.ts";
@@ -14,7 +14,7 @@ import type { World } from "../world.ts";
 export interface Shaped {
   readonly status: "ok" | "error";
   readonly output: unknown;
-  readonly blocks?: readonly Block[];
+  readonly blocks?: readonly ContentBlock[];
   readonly detail?: unknown;
 }
 
@@ -49,7 +49,7 @@ export async function shapeOutput(place: Place, given: unknown, seq: number): Pr
   if (bytes.length > limit.blobBytesMax) {
     return { status: "error", output: `the tool gave back ${bytes.length} bytes, more than can be kept` };
   }
-  const whole: Block = { type: "file", blob: await keepBytes(place, bytes), mediaType: "text/plain" };
+  const whole: ContentBlock = { type: "file", blob: await keepBytes(place, bytes), mediaType: "text/plain" };
   return { status, output: `${shortened(text, seq)}${notes}`, ...more, blocks: [whole, ...kept] };
 }
 
@@ -60,8 +60,8 @@ const detailName = "detail.json";
 async function keepImages(
   place: Place,
   given: ToolOutput["images"],
-): Promise<{ readonly images: readonly Block[] | null; readonly notes: string }> {
-  const images: Block[] = [];
+): Promise<{ readonly images: readonly ContentBlock[] | null; readonly notes: string }> {
+  const images: ContentBlock[] = [];
   const notes: string[] = [];
   for (const { bytes, mediaType } of given.slice(0, limit.toolImagesMax)) {
     try {
@@ -108,14 +108,14 @@ const plainType = (given: unknown): string =>
 async function shapeDetail(
   place: Place,
   given: unknown,
-): Promise<{ readonly detail?: unknown; readonly blocks: readonly Block[] }> {
+): Promise<{ readonly detail?: unknown; readonly blocks: readonly ContentBlock[] }> {
   const detail = given === undefined ? undefined : safeValue(place, given);
   if (detail === undefined) return { blocks: [] };
   const bytes = Buffer.from(JSON.stringify(detail));
   if (bytes.length <= limit.toolDetailBytesMax && fits({ detail })) return { detail, blocks: [] };
   if (bytes.length > limit.blobBytesMax) return { detail: { bytes: bytes.length }, blocks: [] };
   const blob = await keepBytes(place, bytes);
-  const block: Block = { type: "file", blob, mediaType: "application/json", name: detailName };
+  const block: ContentBlock = { type: "file", blob, mediaType: "application/json", name: detailName };
   return { detail: { blob, bytes: bytes.length }, blocks: [block] };
 }
 

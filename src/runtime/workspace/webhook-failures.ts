@@ -5,7 +5,7 @@
 import { withoutTokens } from "../../core/workspace/access-token.ts";
 import type { Store } from "../../store/port.ts";
 
-export interface HookTrouble {
+export interface WebhookFailure {
   /** Why the last call did not count, in words; null: it did, or nobody knows here. */
   readonly lastError: string | null;
   /** Calls in a row that did not count; null: another process tells it, or none does. */
@@ -14,19 +14,19 @@ export interface HookTrouble {
   readonly nextTryAt: number | null;
 }
 
-const unknown: HookTrouble = { lastError: null, failures: null, nextTryAt: null };
-const none: HookTrouble = { ...unknown, failures: 0 };
+const unknown: WebhookFailure = { lastError: null, failures: null, nextTryAt: null };
+const none: WebhookFailure = { ...unknown, failures: 0 };
 const wordsMax = 300;
 
 /** By where a hook was set. */
-const known = new WeakMap<Store, Map<number, HookTrouble>>();
+const known = new WeakMap<Store, Map<number, WebhookFailure>>();
 
-export const troubleWith = (store: Store, setSeq: number): HookTrouble =>
+export const troubleWith = (store: Store, setSeq: number): WebhookFailure =>
   known.get(store)?.get(setSeq) ?? unknown;
 
 /** From now on it is known here how it goes. */
 export function noteWell(store: Store, setSeq: number): void {
-  const hooks = known.get(store) ?? new Map<number, HookTrouble>();
+  const hooks = known.get(store) ?? new Map<number, WebhookFailure>();
   known.set(store, hooks.set(setSeq, none));
 }
 

@@ -12,7 +12,7 @@ import { contentOf } from "../read/content.ts";
 import { isOnDuty } from "./leader-lease.ts";
 import type { Deps } from "../deps.ts";
 import { findSession } from "../read/find.ts";
-import { troubleWith, type HookTrouble } from "./webhook-failures.ts";
+import { troubleWith, type WebhookFailure } from "./webhook-failures.ts";
 import { checkUrl } from "../../platform/outbound.ts";
 import { workspaceHead, type Noted } from "../read/known-heads.ts";
 import { writeOnce, writeWorkspace, type WorkspaceDeps } from "../log/workspace-log.ts";
@@ -28,7 +28,7 @@ export interface SetHookOptions {
   readonly labels?: Readonly<Record<string, string>>;
 }
 
-export interface HookEntry extends HookTrouble {
+export interface HookEntry extends WebhookFailure {
   readonly name: string;
   /** Null when it was erased: then it tells nobody. */
   readonly url: string | null;

@@ -17,7 +17,7 @@ import type {
   IndexEntry,
   Outcome,
   Packed,
-  Page,
+  ResultPage,
   Part,
   Projection,
   SessionFilter,
@@ -218,7 +218,7 @@ function list(
   logs: Logs,
   filter: SessionFilter,
   page: { readonly limit: number; readonly cursor?: string },
-): Page<SessionRow> {
+): ResultPage<SessionRow> {
   const after = page.cursor === undefined ? undefined : parseCursor(page.cursor);
   const rows = [...logs.all.values()]
     .filter(({ index }) => filter.watches !== true || index?.watches === true)
@@ -368,7 +368,7 @@ function clearDerived(state: State): void {
 }
 
 /** Deleted logs may still lie here for their forks. */
-function everyLog(logs: Logs, after: string | null, count: number): Page<LogId> {
+function everyLog(logs: Logs, after: string | null, count: number): ResultPage<LogId> {
   const living = [...logs.all.keys()].filter((id) => livingLog(logs, id) !== undefined);
   const rows = living
     .filter((id) => after === null || id > after)

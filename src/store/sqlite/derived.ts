@@ -3,7 +3,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { LogId, SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { SessionStatus } from "../../core/session/lifecycle.ts";
-import type { Page, Projection, SessionFilter, SessionRow, Snapshot } from "../port.ts";
+import type { ResultPage, Projection, SessionFilter, SessionRow, Snapshot } from "../port.ts";
 import { erasures } from "./erase.ts";
 import { seen, type Logs } from "./log.ts";
 import { projectionPosition, withoutErasures } from "../feed-position.ts";
@@ -35,7 +35,10 @@ const isBefore = (a: ListPosition, b: ListPosition): boolean =>
 
 export interface Lister {
   /** A page of the session index, the most recently active first. */
-  list(filter: SessionFilter, page: { readonly limit: number; readonly cursor?: string }): Page<SessionRow>;
+  list(
+    filter: SessionFilter,
+    page: { readonly limit: number; readonly cursor?: string },
+  ): ResultPage<SessionRow>;
 }
 
 export function makeLister(database: DatabaseSync, tenant: string): Lister {
@@ -87,7 +90,7 @@ export function makeLister(database: DatabaseSync, tenant: string): Lister {
   function list(
     filter: SessionFilter,
     page: { readonly limit: number; readonly cursor?: string },
-  ): Page<SessionRow> {
+  ): ResultPage<SessionRow> {
     const count = Math.min(page.limit, limit.listMax);
     const end = page.cursor === undefined ? null : parseCursor(page.cursor);
     const { activeSince = 0, activeBefore = Infinity } = filter;
@@ -231,7 +234,7 @@ export function everyLog(
   tenant: string,
   after: string | null,
   count: number,
-): Page<LogId> {
+): ResultPage<LogId> {
   // By number: a damaged id may be no valid text, and comes back from JavaScript as another one.
   const rows = database
     .prepare("SELECT id, session FROM logs WHERE tenant = ? AND dropped = 0 AND id > ? ORDER BY id LIMIT ?")

@@ -1,13 +1,13 @@
 /** What people, models and tools say in generated lives: the usual, the odd, and the malformed. */
-import type { Block } from "../../../src/core/schema.ts";
+import type { ContentBlock } from "../../../src/core/schema.ts";
 import { digest } from "../digest.ts";
 
 const blob = digest("", "a picture");
 const pickOf = <T>(from: readonly T[], pick: number): T => from[pick % from.length]!;
 /** Readers do not check contents, so that a life may hold any. */
-const odd = (value: unknown): Block => value as Block;
+const odd = (value: unknown): ContentBlock => value as ContentBlock;
 
-const inputs: readonly (readonly Block[])[] = [
+const inputs: readonly (readonly ContentBlock[])[] = [
   [{ type: "text", text: "Compute the November run." }],
   [{ type: "text", text: "And then?" }],
   [
@@ -26,9 +26,9 @@ const inputs: readonly (readonly Block[])[] = [
   [{ type: "tool-result", call: "call_1", output: { ok: true } }],
   [odd({ type: "hologram", depth: 3 }), odd(null), odd(7), odd({ type: "text" }), odd({ type: "image" })],
 ];
-export const inputOf = (pick: number): Block[] => [...pickOf(inputs, pick)];
+export const inputOf = (pick: number): ContentBlock[] => [...pickOf(inputs, pick)];
 
-const outputs: readonly { readonly output: unknown; readonly blocks?: Block[] }[] = [
+const outputs: readonly { readonly output: unknown; readonly blocks?: ContentBlock[] }[] = [
   { output: "4.1" },
   { output: { base: 4.1, list: [1, null, "ä😀"] } },
   { output: "" },
@@ -77,7 +77,7 @@ const metadataOf = (provider: string, id: string): Record<string, unknown> | und
 export function answerOf(
   pick: number,
   { model, serial, isOpen }: { model: string; serial: number; isOpen: (id: string) => boolean },
-): { readonly blocks: Block[]; readonly calls: readonly Asked[] } {
+): { readonly blocks: ContentBlock[]; readonly calls: readonly Asked[] } {
   const own = (id: string): { metadata?: Record<string, unknown> } => {
     const metadata = metadataOf(model.split("/")[0] ?? "", `${id}_${serial}`);
     return metadata === undefined ? {} : { metadata };
@@ -89,15 +89,15 @@ export function answerOf(
     const call = isOpen(id) || calls.some((one) => one.call === id) ? `${id}-${pick}-${place}` : id;
     calls.push({ call, tool: pickOf(tools, pick >> 2), input: pickOf(arguments_, pick + place * 3) });
   }
-  const asked = calls.map(({ call, tool }, place): Block => ({
+  const asked = calls.map(({ call, tool }, place): ContentBlock => ({
     type: "tool-call",
     call,
     tool,
     ...own(`fc_${place}`),
   }));
   const reasoning = odd({ type: "reasoning", text: pick % 3 === 0 ? "" : "The rate matters.", ...own("rs") });
-  const text: Block = { type: "text", text: "The rate is 4.1." };
-  const shapes: readonly (readonly Block[])[] = [
+  const text: ContentBlock = { type: "text", text: "The rate is 4.1." };
+  const shapes: readonly (readonly ContentBlock[])[] = [
     [text, ...asked],
     [reasoning, text, ...asked],
     [reasoning, ...asked],

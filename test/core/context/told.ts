@@ -1,5 +1,5 @@
 /** Small sessions by hand, and contexts as short lines that can be read. */
-import type { Block } from "../../../src/core/schema.ts";
+import type { ContentBlock } from "../../../src/core/schema.ts";
 import { rendererNow } from "../../../src/core/context/context.ts";
 import type { ContextPart, Settings, UserBlock } from "../../../src/core/context/part.ts";
 import { nextContext, type Context } from "../../../src/runtime/context/context-reader.ts";
@@ -27,18 +27,18 @@ export const asks = (session: Given, ...inputs: [number, number][]): Given =>
     { settings },
   );
 
-export const says = (session: Given, ...blocks: Block[]): Given =>
+export const says = (session: Given, ...blocks: ContentBlock[]): Given =>
   session.and(
     "model.responded",
     { model: settings.model, finish: "stop", usage, costNanoUsd: null },
     { blocks },
   );
 
-export const words = (text: string): Block => ({ type: "text", text });
-export const callOf = (call: string, tool: string): Block => ({ type: "tool-call", call, tool });
+export const words = (text: string): ContentBlock => ({ type: "text", text });
+export const callOf = (call: string, tool: string): ContentBlock => ({ type: "tool-call", call, tool });
 
 /** Somebody says something, and a turn begins with it. */
-export function hears(session: Given, ...blocks: Block[]): Given {
+export function hears(session: Given, ...blocks: ContentBlock[]): Given {
   const input = session.state.standing.inbox.received + 1;
   const heard = session.and("input.received", { input }, { blocks });
   return heard.and("turn.started", { inputs: [[heard.state.seq, input]] });

@@ -5,7 +5,7 @@
 import type { LogId, SessionId } from "../../../core/ids.ts";
 import { statuses, type SessionStatus } from "../../../core/session/lifecycle.ts";
 import { limit } from "../../../core/limit.ts";
-import type { Page, SessionFilter, SessionRow, Store } from "../../port.ts";
+import type { ResultPage, SessionFilter, SessionRow, Store } from "../../port.ts";
 import type { Value } from "../connection/connection.ts";
 import type { Driver } from "../driver.ts";
 import { cursorOf, parseCursor, type ListPosition } from "../../sql/list-cursor.ts";
@@ -131,7 +131,7 @@ function makeList({ database, tenant }: Driver): Store["list"] {
     return (row?.count ?? 0) < sample.few;
   }
 
-  return async (filter, page): Promise<Page<SessionRow>> => {
+  return async (filter, page): Promise<ResultPage<SessionRow>> => {
     const count = Math.min(page.limit, limit.listMax);
     const end = page.cursor === undefined ? null : parseCursor(page.cursor);
     const { activeSince = 0, activeBefore = Infinity } = filter;

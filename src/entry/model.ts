@@ -1,0 +1,30 @@
+/** The subpath `skein/model`: the port that a model driver implements, and the context that it is sent. */
+export type {
+  ContextPart,
+  MessagePart,
+  Metadata,
+  ModelBlock,
+  ResultBlock,
+  Settings,
+  SettingsPart,
+  SystemPart,
+  ToolDefinition,
+  ToolsPart,
+  UserBlock,
+} from "../core/context/part.ts";
+export { ModelError } from "../model/port.ts";
+export type {
+  AnswerBlock,
+  FinishReason,
+  Model,
+  ModelAnswer,
+  ModelCall,
+  ModelDelta,
+  ModelErrorKind,
+  ModelFacts,
+  ModelListing,
+  ModelPrice,
+  ModelProgress,
+  Models,
+  TokenUsage,
+} from "../model/port.ts";

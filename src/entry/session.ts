@@ -1,0 +1,68 @@
+/**
+ * The subpath `skein/session`: the details of a session: folded state, events, diffs, merges, lineage, a loop
+ * of your own.
+ */
+export type { DiffItem, FieldChange, ItemChange } from "../core/branch/diff.ts";
+export type { ResolvedConflict } from "../core/branch/merge-summary.ts";
+export type { MergeResolution, MergeWrite } from "../core/branch/merge.ts";
+export type { BodyOf, ContentOf, EventType, SessionEventType, WorkspaceEventType } from "../core/catalog.ts";
+export type { PartKind, PartReason } from "../core/context/source.ts";
+export type { ZoneTokens } from "../core/context/zone.ts";
+export type { EventOf, OpaqueEvent, SessionLogEvent, WorkspaceEvent } from "../core/event.ts";
+export type { Range, Ranges } from "../core/range.ts";
+export type { SessionDependency } from "../core/session/commands.ts";
+export type { Keyed } from "../core/sorted-map.ts";
+export type {
+  Amounts,
+  CallCounts,
+  Inbox,
+  ItemRef,
+  Lease,
+  Mind,
+  OpenCall,
+  Overlay,
+  Ref,
+  Standing,
+  State,
+  TriggerRef,
+  TurnState,
+  UsedAmounts,
+} from "../core/state.ts";
+export type { Spend } from "../core/text/money.ts";
+export type { SavedCommand } from "../core/tool/commands.ts";
+export type { FileVersion } from "../core/tool/file-version.ts";
+export type { TriggerKind } from "../core/trigger/events.ts";
+export type { MissedRule, WakeTrigger } from "../core/trigger/trigger.ts";
+export type { CountedUsage } from "../core/turn/commands.ts";
+export type { CarriedPart, CarryOver } from "../runtime/branch/carry-over.ts";
+export type { CancelTreeResult } from "../runtime/branch/children.ts";
+export type { FileDiff, FilesDiff } from "../runtime/branch/diff-files.ts";
+export type {
+  DiffAspect,
+  DiffContextPart,
+  DiffOptions,
+  DiffPlace,
+  SessionDiff,
+  TranscriptEntry,
+} from "../runtime/branch/diff.ts";
+export type { MergeConflict, MergeSide } from "../runtime/branch/merge.ts";
+export type { FilesRestored } from "../runtime/branch/rewind-files.ts";
+export type { RenderedContext } from "../runtime/context/context-view.ts";
+export type { MessageContract } from "../runtime/message/contract.ts";
+export type { FeedEvents } from "../runtime/read/event-reader.ts";
+export type { Relation } from "../runtime/read/family.ts";
+export type { UnknownFileChange } from "../runtime/read/file-versions.ts";
+export type { Lineage, LineageNode } from "../runtime/read/lineage.ts";
+export type { SessionRun } from "../runtime/turn/ask.ts";
+export type { CompressStrategy } from "../runtime/turn/compress.ts";
+export type {
+  Drive,
+  DriveOptions,
+  DrivenCall,
+  FailOptions,
+  RequestOptions,
+  RequestResult,
+  RespondOptions,
+} from "../runtime/turn/drive.ts";
+export type { SessionLease } from "../runtime/turn/lease.ts";
+export type { OfferedTool } from "../runtime/turn/run-context.ts";

@@ -11,43 +11,43 @@ export type {
   TenantChange,
   Tenants,
 } from "../store/driver.ts";
-export type {
-  DueRow,
-  RunMatch,
-  ScheduleField,
-  ScheduleStore,
-  ScheduledRow,
-  ServerRow,
-  SpendField,
-  WorkerRow,
-} from "../store/port-schedule.ts";
+export type { BlobStore, Chunks } from "../store/port/blob.ts";
 export type {
   Appended,
-  Chunks,
   Draft,
   DraftContent,
   Durability,
   Expect,
   FeedPage,
-  Finished,
   Head,
-  IndexEntry,
-  ItemRow,
+  LogHead,
+  LogStore,
   Outcome,
-  Packed,
   Part,
-  Projection,
   ReadRange,
-  Received,
-  ReceivedRecord,
-  Reception,
+  StoreWorld,
+} from "../store/port/log.ts";
+export type { Maintenance, Packed, StoreStats } from "../store/port/maintenance.ts";
+export type { Finished, Received, ReceivedRecord, ReceiveStore, Reception } from "../store/port/receive.ts";
+export type {
+  DueRow,
+  RunMatch,
+  ScheduledRow,
+  ScheduleField,
+  ScheduleStore,
+  ServerRow,
+  SpendField,
+  WorkerRow,
+} from "../store/port/schedule.ts";
+export type { ItemRow, Projection, SearchStore } from "../store/port/search.ts";
+export type {
+  IndexEntry,
+  IndexStore,
   ResultPage,
   SessionFilter,
   SessionRow,
-  Snapshot,
-  Store,
-  StoreStats,
-  StoreWorld,
-} from "../store/port.ts";
+} from "../store/port/session-index.ts";
+export type { Snapshot, SnapshotStore } from "../store/port/snapshot.ts";
+export type { Store } from "../store/port.ts";
 export { registerStore } from "../store/registry.ts";
 export type { Answer, QueryOptions } from "../store/sql/query-result.ts";

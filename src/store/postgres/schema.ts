@@ -291,7 +291,7 @@ RETURNS TABLE (at bigint, hash bytea) LANGUAGE sql STABLE ROWS 1 AS $$
 $$;
 `;
 
-/** The processes that serve, and where they are reached; see `announce` in ../port-schedule.ts. */
+/** The processes that serve, and where they are reached; see `announce` in ../port/schedule.ts. */
 const servers = `
 CREATE TABLE skein.servers (
   tenant integer NOT NULL, until_ms bigint NOT NULL,

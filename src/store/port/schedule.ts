@@ -1,6 +1,6 @@
-/** What a store does for workers: a part of the port, and of its contract. */
-import type { SessionId } from "../core/ids.ts";
-import type { SessionStatus } from "../core/session/lifecycle.ts";
+/** Leases, and what workers and servers go by. Without them, a store is for one process. */
+import type { LogId, SessionId } from "../../core/ids.ts";
+import type { SessionStatus } from "../../core/session/lifecycle.ts";
 
 /** A session that is due, or is run. */
 export interface DueRow {
@@ -84,6 +84,12 @@ export interface ServerRow {
 }
 
 export interface ScheduleStore {
+  /** The store's clock, by which leases run out; as well as this process knows it since its last call. */
+  now(): number;
+  /** Reads the store's clock now: the database server's, the file system's, or this process's. */
+  readClock(): Promise<number>;
+  /** Moves the end of the lease, by the store's clock. False when the epoch is not the one in force. */
+  renew(session: LogId, epoch: number, leaseMs: number): Promise<boolean>;
   /**
    * Sessions that are due by `nowMs`, the most urgent first: by priority; among equals the nearest deadline
    * of those that have one and are due at once; then agents take turns, so that none hides another however

@@ -1,0 +1,15 @@
+/** Snapshots of states, so that a long log is not folded from its start. They may be deleted at any time. */
+import type { LogId } from "../../core/ids.ts";
+
+export interface Snapshot {
+  readonly seq: number;
+  /** The form it was written in; a reader passes over forms it does not know. */
+  readonly form: number;
+  readonly text: string;
+}
+
+export interface SnapshotStore {
+  putSnapshot(session: LogId, snapshot: Snapshot): Promise<void>;
+  /** The latest at or before `seq`, the log's own or one of the prefix it shares. */
+  snapshot(session: LogId, seq: number): Promise<Snapshot | undefined>;
+}

@@ -15,6 +15,7 @@ import type { Durability, Store } from "./store/port.ts";
 import { locateStore, type LocatedStore } from "./store/registry.ts";
 import type { OuterTool } from "./tool/port.ts";
 
+/** Options of `openEngine`. Only `store` is required. */
 export interface OpenEngineOptions {
   /** A path, `postgres://user:password@host:5432/database`, `memory:`, or a store of your own. */
   readonly store: string | Store;
@@ -50,7 +51,13 @@ export interface OpenEngineOptions {
   readonly sign?: Signer;
 }
 
-/** Opens a store and gives the engine on it. */
+/**
+ * Opens a store and returns the engine on it.
+ *
+ * @example
+ *   await using engine = await openEngine({ store: "skein.db" });
+ *   const session = await engine.open({ objective: "Review the retry logic" });
+ */
 export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
   const known = ["store", "durability", "create", "actor", "lockWaitMs", "models", "tools", "env", "holder"];
   checkOptions("openEngine", options, [...known, "leaseMs", "secrets", "tenant", "sign"]);

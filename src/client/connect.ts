@@ -11,6 +11,7 @@ export type { Followed, FollowOptions, RemoteEngine } from "./engine.ts";
 export type { RemoteSession, RemoteView } from "./session.ts";
 export type { Fetch } from "./world.ts";
 
+/** Options of `connect`. */
 export interface ConnectOptions {
   /** `skn_…`, as `skein tokens add` shows it. A page that is logged in needs none. */
   readonly token?: string;

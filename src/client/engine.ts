@@ -17,6 +17,7 @@ type LocalCall = "as" | "checkToken" | "work" | "webhook";
 /** Calls that give a handle. */
 type OwnCall = "open" | "session" | "fire";
 
+/** Options of `engine.follow`. */
 export interface FollowOptions {
   /** A position as it was received; without one it begins with what comes in now. */
   readonly after?: string;
@@ -34,6 +35,7 @@ export type Followed =
   | { readonly rollback: string | null }
   | { readonly session: SessionId; readonly delta: LiveDelta };
 
+/** The engine of a server: the library's calls over HTTP. */
 export interface RemoteEngine extends Omit<Pick<Engine, keyof Engine>, LocalCall | OwnCall> {
   open(...given: Parameters<Engine["open"]>): Promise<RemoteSession>;
   session(...given: Parameters<Engine["session"]>): Promise<RemoteSession>;

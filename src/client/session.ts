@@ -24,6 +24,7 @@ type OwnCall = "fork" | "clear" | "load" | "run" | "watch";
 /** Aborted: the wait ends. The run goes on; to end it, interrupt it. */
 type Waiting = Pick<RunOptions, "signal">;
 
+/** A session of a server: the library's calls over HTTP. */
 export interface RemoteSession extends Omit<Pick<Session, keyof Session>, LocalCall | OwnCall> {
   fork(...given: Parameters<Session["fork"]>): Promise<RemoteSession>;
   clear(...given: Parameters<Session["clear"]>): Promise<RemoteSession>;

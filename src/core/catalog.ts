@@ -44,12 +44,17 @@ export const sessionCatalog = {
 
 export const workspaceCatalog = workspaceEvents;
 
+/** The types of events in the log of a session. */
 export type SessionEventType = keyof typeof sessionCatalog;
+/** The types of events in the log of a workspace. */
 export type WorkspaceEventType = keyof typeof workspaceCatalog;
+/** The types of all events. */
 export type EventType = SessionEventType | WorkspaceEventType;
 
 type Catalog = typeof sessionCatalog & typeof workspaceCatalog;
+/** The body of an event by its type. */
 export type BodyOf<T extends EventType> = z.infer<Catalog[T]["body"]>;
+/** The content of an event by its type. */
 export type ContentOf<T extends EventType> = z.infer<Catalog[T]["content"]>;
 
 const all = new Map<string, Entry>(Object.entries({ ...sessionCatalog, ...workspaceCatalog }));

@@ -11,8 +11,19 @@ export const errorCodes = [
   "unknown", // the store never answered; it may or may not have been written
 ] as const;
 
+/** The kinds of a `SkeinError`. Branch on these, not on messages. */
 export type ErrorCode = (typeof errorCodes)[number];
 
+/**
+ * The one error of Skein. `code` is its kind, `hint` says what helps.
+ *
+ * @example
+ *   try {
+ *     await engine.session("4x8kz1");
+ *   } catch (error) {
+ *     if (error instanceof SkeinError && error.code === "not-found") console.log(error.hint);
+ *   }
+ */
 export class SkeinError extends Error {
   override readonly name = "SkeinError";
   readonly code: ErrorCode;

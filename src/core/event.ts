@@ -29,6 +29,7 @@ interface Envelope {
   readonly erased: boolean;
 }
 
+/** An event by its type. */
 export interface EventOf<T extends EventType> extends Envelope {
   readonly type: T;
   readonly body: BodyOf<T>;
@@ -36,7 +37,9 @@ export interface EventOf<T extends EventType> extends Envelope {
   readonly content: ContentOf<T> | undefined;
 }
 
+/** An event of the log of a session. */
 export type SessionLogEvent = { [T in SessionEventType]: EventOf<T> }[SessionEventType];
+/** An event of the log of a workspace. */
 export type WorkspaceEvent = { [T in WorkspaceEventType]: EventOf<T> }[WorkspaceEventType];
 
 /** A record that this program does not understand: of another program, or of a newer Skein. */

@@ -6,9 +6,13 @@ import type { Digest } from "./chain.ts";
 import { SkeinError } from "./error.ts";
 
 declare const brand: unique symbol;
+/** The id of a session: `ses_` and 26 characters. */
 export type SessionId = string & { readonly [brand]: "SessionId" };
+/** The id of a workspace: `wsp_` and 26 characters. */
 export type WorkspaceId = string & { readonly [brand]: "WorkspaceId" };
+/** The id of a person or program: `prn_` and 26 characters. */
 export type PrincipalId = string & { readonly [brand]: "PrincipalId" };
+/** The id of an access token: `tok_` and 26 characters. */
 export type TokenId = string & { readonly [brand]: "TokenId" };
 /** Whatever has a log. */
 export type LogId = SessionId | WorkspaceId;

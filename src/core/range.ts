@@ -4,6 +4,7 @@
  */
 
 export type Range = readonly [fromSeq: number, toSeq: number];
+/** Ranges of positions, ascending and without overlap. */
 export type Ranges = readonly Range[];
 
 export const includes = (ranges: Ranges, seq: number): boolean =>

@@ -8,6 +8,7 @@ const chunkEntriesMax = 64;
 type Entry<T> = readonly [key: string, value: T];
 type Chunk<T> = readonly Entry<T>[];
 
+/** An immutable map, sorted by key. */
 export class Keyed<T> {
   readonly #chunks: readonly Chunk<T>[];
   readonly size: number;

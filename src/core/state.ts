@@ -15,6 +15,7 @@ import { Keyed } from "./sorted-map.ts";
 import type { SessionStatus } from "./session/lifecycle.ts";
 import { subtract, type Ranges } from "./range.ts";
 
+/** Limits and amounts of a budget. */
 export type Amounts = z.infer<typeof AmountsSchema>;
 
 /** Where a content stands, and its hash. */
@@ -49,6 +50,7 @@ export interface Overlay extends Ref {
   readonly items: Keyed<ItemRef>;
 }
 
+/** The part of the state that rewinds with the session. */
 export interface Mind {
   /** The last event of the transcript; 0 when nothing was said yet. */
   readonly toSeq: number;
@@ -67,6 +69,7 @@ export interface Mind {
   readonly calls: Keyed<OpenCall>;
 }
 
+/** The turn in progress. */
 export interface TurnState {
   readonly number: number;
   readonly startedSeq: number;
@@ -78,10 +81,12 @@ export interface TurnState {
   readonly interrupted: boolean;
 }
 
+/** The lease of a session, as the log has it. */
 export type Lease =
   | { readonly held: false }
   | { readonly held: true; readonly holder: string; readonly epoch: number; readonly leaseMs: number };
 
+/** What a session has used of its budget. */
 export interface UsedAmounts {
   readonly tokens: number;
   readonly nanoUsd: number;
@@ -126,6 +131,7 @@ export interface TriggerRef extends Ref {
   readonly from: string | null;
 }
 
+/** The part of the state that no rewind touches. */
 export interface Standing {
   /** Empty before the first record. */
   readonly session: string;
@@ -220,6 +226,7 @@ export const setBack = "set-back";
 /** Why a session is suspended that was imported and not reviewed. Only a person lets it go on. */
 export const imported = "imported";
 
+/** The state of a session, folded from its log: names and positions, no contents. */
 export interface State {
   /** The position this is the state at; 0 before the first record. */
   readonly seq: number;

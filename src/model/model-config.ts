@@ -55,6 +55,7 @@ const ConfigSchema = z.strictObject({
   models: z.record(z.string().regex(/^[^/\s]+\/\S+$/), FactsSchema).optional(),
 });
 
+/** The configuration of models: keys, addresses, context windows and prices. */
 export type ModelConfig = Readonly<z.infer<typeof ConfigSchema>>;
 export type ConfiguredFacts = Readonly<z.infer<typeof FactsSchema>>;
 

@@ -4,6 +4,7 @@
  */
 import type { Metadata, ContextPart } from "../core/context/part.ts";
 
+/** A call of a model: the context and the limits. */
 export interface ModelCall {
   /** The rendered context. Of several `settings` or `tools` parts the last one counts. */
   readonly parts: readonly ContextPart[];
@@ -33,6 +34,7 @@ export type ModelProgress =
   /** Whether output may be produced from here on, or was, that is not streamed. */
   | { readonly type: "hidden"; readonly hidden: boolean };
 
+/** A block of a model's answer. */
 export type AnswerBlock =
   | { readonly type: "text"; readonly text: string; readonly metadata?: Metadata }
   | { readonly type: "reasoning"; readonly text: string; readonly metadata?: Metadata }
@@ -47,8 +49,10 @@ export type AnswerBlock =
       readonly metadata?: Metadata;
     };
 
+/** The reason why a model stopped. */
 export type FinishReason = "stop" | "tool-calls" | "length" | "refusal" | "content-filter" | "other";
 
+/** The tokens of a model call. */
 export interface TokenUsage {
   /** All input tokens, the cached ones too. */
   readonly inputTokens: number;
@@ -58,6 +62,7 @@ export interface TokenUsage {
   readonly reasoningTokens?: number;
 }
 
+/** A model's complete answer. */
 export interface ModelAnswer {
   readonly blocks: readonly AnswerBlock[];
   readonly finish: FinishReason;
@@ -77,6 +82,7 @@ export interface ModelPrice {
   readonly asOf: string;
 }
 
+/** What is known of a model: context window, prices, abilities. */
 export interface ModelFacts {
   readonly windowTokens: number;
   readonly outputTokensMax: number;
@@ -85,6 +91,7 @@ export interface ModelFacts {
   readonly price: ModelPrice | null;
 }
 
+/** A model driver: one call, streamed. */
 export interface Model {
   /** `provider/model`. */
   readonly name: string;
@@ -93,6 +100,7 @@ export interface Model {
   stream(call: ModelCall): AsyncGenerator<ModelDelta | ModelProgress, ModelAnswer, void>;
 }
 
+/** The kinds of a `ModelError`. */
 export type ModelErrorKind =
   /** The provider has too much to do (503, 529). */
   | "overloaded"
@@ -115,6 +123,7 @@ export type ModelErrorKind =
 const rejected: readonly ModelErrorKind[] = ["auth", "invalid", "overflow", "rate-limited", "overloaded"];
 const retried: readonly ModelErrorKind[] = ["overloaded", "rate-limited", "dropped", "garbled", "failed"];
 
+/** The failure of a model call. Its kind decides about a retry. */
 export class ModelError extends Error {
   override readonly name = "ModelError";
   readonly kind: ModelErrorKind;
@@ -144,6 +153,7 @@ export class ModelError extends Error {
   }
 }
 
+/** A model in a list, and whether it can be used. */
 export interface ModelListing {
   readonly name: string;
   readonly facts: ModelFacts;

@@ -15,6 +15,7 @@ export const Me = z.looseObject({
   /** Of the server. */
   version: answer.Text,
 });
+/** The identity and rights of a client at a server. */
 export type Me = Readonly<z.infer<typeof Me>>;
 
 export const mePath = "/v1/me";

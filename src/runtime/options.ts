@@ -12,6 +12,7 @@ import { quote } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import { agentHint, isAgentWord } from "../core/workspace/agent.ts";
 
+/** Options of `session.ask`. */
 export interface AskOptions extends WriteOptions {
   /** `queue`, the default: for the next turn. `steer`: for the next step of the turn in progress. */
   readonly mode?: "queue" | "steer";
@@ -19,6 +20,7 @@ export interface AskOptions extends WriteOptions {
   readonly signal?: AbortSignal;
 }
 
+/** Options of `session.answer`: the calls, and the decision on them. */
 export interface AnswerOptions {
   readonly allow: boolean;
   /** Ids of calls; by default all that wait. */
@@ -185,6 +187,7 @@ export function checkPriority(call: string, priority: unknown): void {
   });
 }
 
+/** Options of every write: an idempotency key. */
 export interface WriteOptions {
   /** A second change with the same key is not written; it gives the result of the first. */
   readonly key?: string;

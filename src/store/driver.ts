@@ -32,6 +32,7 @@ export interface StorePlace {
   diagnose?(world: StoreWorld, opened: () => Promise<readonly StoreCheck[]>): Promise<readonly StoreCheck[]>;
 }
 
+/** The options that a store driver is opened with. */
 export interface StoreOpening {
   readonly world: StoreWorld;
   /** For a new store: the id of its workspace. */
@@ -44,6 +45,7 @@ export interface StoreOpening {
   readonly lockWaitMs?: number;
 }
 
+/** A finding of `skein doctor` about a store. */
 export interface StoreCheck {
   readonly name: string;
   readonly ok: boolean;
@@ -52,6 +54,7 @@ export interface StoreCheck {
   readonly todo?: string;
 }
 
+/** The tenants of a driver that keeps several workspaces. */
 export interface Tenancy {
   /** The tenant that the address names; `default` when it names none. */
   readonly tenant: string;
@@ -63,6 +66,7 @@ export interface Tenancy {
   administer(options: Pick<StoreOpening, "world" | "workspace">): Promise<Tenants>;
 }
 
+/** A tenant of a store. */
 export interface Tenant {
   readonly name: string;
   /** Sessions that live here; `bytes` counts theirs only, too. */
@@ -84,6 +88,7 @@ export interface TenantChange {
   readonly role?: string | null;
 }
 
+/** The administration of the tenants of a store. */
 export interface Tenants {
   /** In order of name. A role that is bound to a tenant sees that one only. */
   list(): Promise<readonly Tenant[]>;

@@ -11,12 +11,14 @@ import { idHint, isTicketId, mistake, slug, type Ticket } from "./plan-draft.ts"
 import { readJson } from "./plan-json.ts";
 import { readMarkdown } from "./plan-markdown.ts";
 
+/** A plan: tickets, and the name of the whole. */
 export interface Plan {
   /** Sessions and branches go by it. */
   readonly name: string;
   readonly tickets: readonly Ticket[];
 }
 
+/** The origin of a plan's text. */
 export interface PlanSource {
   /** The path of the file, for what is wrong with it. */
   readonly file?: string;

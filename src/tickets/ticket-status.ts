@@ -16,6 +16,7 @@ import { isFree } from "../runtime/read/lease-status.ts";
  */
 export type TicketStatus = "waiting" | "ready" | "running" | "blocked" | "done" | "failed" | "skipped";
 
+/** A ticket and its status. */
 export interface TicketRow {
   readonly ticket: string;
   readonly title: string;

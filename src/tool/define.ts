@@ -19,6 +19,7 @@ const timeoutMsDefault = 120_000;
 /** What a tool says of a call that was cut off. Anything else counts as unknown. */
 export type ProbeAnswer = "done" | "not done" | "unknown" | { readonly done: unknown };
 
+/** Options of `defineTool`. */
 export interface ToolOptions<S extends StandardSchemaV1> {
   readonly name: string;
   /** For the model: what it does, when to use it, what it gives back. */
@@ -60,6 +61,18 @@ const known = [
   "timeoutMs",
 ];
 
+/**
+ * Defines a tool from a schema and a function.
+ *
+ * @example
+ *   const price = defineTool({
+ *     name: "price",
+ *     description: "Returns the price of an article.",
+ *     effect: "read",
+ *     input: z.object({ article: z.string() }),
+ *     run: async ({ article }) => prices.get(article) ?? "unknown",
+ *   });
+ */
 export function defineTool<S extends StandardSchemaV1>(options: ToolOptions<S>): OuterTool {
   checkOptions("defineTool", options, known);
   const { probe, touches, command, effect = "unsafe", timeoutMs = timeoutMsDefault } = options;

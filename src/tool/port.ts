@@ -26,6 +26,7 @@ export interface ToolCall {
   readonly isPathDenied?: (...spellings: readonly string[]) => boolean;
 }
 
+/** Whether an interrupted call took effect. */
 export type ToolProbe =
   /** It happened; `output` is what the model is told. */
   | { readonly outcome: "done"; readonly output?: unknown }
@@ -33,11 +34,13 @@ export type ToolProbe =
   | { readonly outcome: "not-done" }
   | { readonly outcome: "unknown" };
 
+/** The result of a check of a tool's arguments. */
 export type InputCheck =
   | { readonly ok: true; readonly value: unknown }
   /** What the model is told, so that it can do better. */
   | { readonly ok: false; readonly message: string };
 
+/** The command that a call runs, for approvals that are saved. */
 export interface ExactCommand {
   readonly text: string;
   readonly directory: string;
@@ -54,6 +57,7 @@ interface Described {
   check(input: unknown): Promise<InputCheck>;
 }
 
+/** A tool that acts outside the session. */
 export interface OuterTool extends Described {
   readonly effect: "read" | "idempotent" | "unsafe";
   readonly timeoutMs: number;
@@ -81,12 +85,14 @@ export interface OuterTool extends Described {
   probe?(key: string, call: { readonly input: unknown; readonly signal: AbortSignal }): Promise<ToolProbe>;
 }
 
+/** A tool that acts on the session itself. */
 export interface SessionTool extends Described {
   readonly effect: "session";
   /** What of the session's own is to be done; the runtime does it, in one append with the result. */
   act(input: unknown): SessionAct;
 }
 
+/** A tool, as a session runs it. */
 export type Tool = OuterTool | SessionTool;
 
 /**
@@ -102,7 +108,12 @@ export class ReadOnly extends Error {
   override readonly name = "ReadOnly";
 }
 
-/** A result with more to it than a text. */
+/**
+ * The result of a tool that is more than a text: images, a structure for programs, an error.
+ *
+ * @example
+ *   run: async () => new ToolOutput("3 rows", { detail: { rows } }),
+ */
 export class ToolOutput {
   readonly text: string;
   readonly images: readonly { readonly bytes: Uint8Array; readonly mediaType: string }[];

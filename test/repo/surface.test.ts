@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { holesIn, makeModules, publicNames } from "./closure.ts";
+import { docOf, holesIn, makeModules, publicNames } from "./closure.ts";
 import type { Node, Source } from "./source.ts";
 import { entryPoints, isNode, nameOf, parseSource, root } from "./source.ts";
 
@@ -46,6 +46,27 @@ test("every type that a public name takes or returns has a public name", () => {
   assert.ok(names.length > 200, "the rule saw no names");
   const holes = holesIn(modules, names);
   assert.ok(holes.length === 0, `\n${holes.join("\n")}\nname them in a file of src/entry, then UPDATE=1`);
+});
+
+test("every public name has a doc comment, functions and classes of the root an example", () => {
+  const modules = makeModules();
+  const names = publicNames(modules);
+  const silent = names.filter((one) => docOf(modules, one) === null);
+  assert.deepEqual(
+    silent.map(({ file, name }) => `${file}: ${name} has no doc comment`),
+    [],
+  );
+  const called = names.filter(({ subpath, file, name }) => {
+    const [{ type } = { type: "" }] = modules.load(file).declared.get(name) ?? [];
+    return subpath === "." && /^(Function|Class)Declaration$/.test(type);
+  });
+  assert.ok(called.length >= 8, "the rule saw no functions and classes");
+  assert.deepEqual(
+    called.flatMap((one) =>
+      docOf(modules, one)?.includes("@example") ? [] : [`${one.name} has no @example`],
+    ),
+    [],
+  );
 });
 
 test("a type without a public name is told, and what callers cannot reach is not", () => {

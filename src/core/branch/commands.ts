@@ -10,6 +10,7 @@ import type { Binding, Permission } from "../tool/commands.ts";
 import type { TreeChange } from "../tool/file-version.ts";
 import type { CountedUsage } from "../turn/commands.ts";
 
+/** Options of `session.fork` and `view.fork`: what the fork has of its own. */
 export interface ForkOptions {
   readonly objective?: string;
   readonly name?: string;

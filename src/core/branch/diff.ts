@@ -12,6 +12,7 @@ export interface DiffItem {
   readonly erased: boolean;
 }
 
+/** An item that differs between two states. */
 export interface ItemChange {
   readonly change: "added" | "removed" | "changed";
   readonly kind: ItemKind;

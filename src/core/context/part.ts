@@ -18,11 +18,13 @@ export interface Settings {
   readonly reasoning?: "none" | "low" | "medium" | "high";
 }
 
+/** The settings of a model call, as a part of the context. */
 export interface SettingsPart {
   readonly part: "settings";
   readonly settings: Settings;
 }
 
+/** A tool as the model is offered it. */
 export interface ToolDefinition {
   readonly name: string;
   readonly description: string;
@@ -30,22 +32,26 @@ export interface ToolDefinition {
   readonly input: Readonly<Record<string, unknown>>;
 }
 
+/** The tools that the model is offered, as a part of the context. */
 export interface ToolsPart {
   readonly part: "tools";
   readonly tools: readonly ToolDefinition[];
 }
 
+/** Instructions, as a part of the context. */
 export interface SystemPart {
   readonly part: "system";
   readonly text: string;
 }
 
+/** A message of the context: of the user, the model, or a tool. */
 export type MessagePart =
   | { readonly part: "message"; readonly role: "user"; readonly content: readonly UserBlock[] }
   | { readonly part: "message"; readonly role: "assistant"; readonly content: readonly ModelBlock[] }
   /** Results of every call of the message before it, in the order of the calls. */
   | { readonly part: "message"; readonly role: "tool"; readonly content: readonly ResultBlock[] };
 
+/** A block of a message of the user. */
 export type UserBlock =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "image"; readonly blob: string; readonly mediaType: string }
@@ -54,6 +60,7 @@ export type UserBlock =
 /** What a provider wants to see again, verbatim, under its own name. Never shown to another model. */
 export type Metadata = Readonly<Record<string, unknown>>;
 
+/** A block of a message of the model. */
 export type ModelBlock =
   | { readonly type: "text"; readonly text: string; readonly metadata?: Metadata }
   | { readonly type: "reasoning"; readonly text: string; readonly metadata?: Metadata }
@@ -67,6 +74,7 @@ export type ModelBlock =
       readonly metadata?: Metadata;
     };
 
+/** A block of a message with tool results. */
 export interface ResultBlock {
   readonly type: "tool-result";
   readonly call: string;

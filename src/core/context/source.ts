@@ -38,6 +38,7 @@ export const partKinds = [
   "summary",
   "transcript",
 ] as const;
+/** The origin of a part of the context. */
 export type PartKind = (typeof partKinds)[number];
 
 /** Why a part is there, and where in the log it comes from. 0 where it comes from no record. */

@@ -24,6 +24,7 @@ import type { Mind, Standing, State } from "../state.ts";
 
 /** From the weakest to the strongest. */
 export const actions = ["pack", "expire", "archive", "delete"] as const;
+/** The actions of a policy. */
 export type PolicyAction = (typeof actions)[number];
 /** All that a policy may say. */
 export const policyKinds = [...actions, "limit"] as const;
@@ -58,6 +59,7 @@ export const Policy = z.strictObject({
     })
     .exactOptional(),
 });
+/** A policy of retention: which sessions, after how long, and the action. */
 export type Policy = Readonly<z.infer<typeof Policy>>;
 
 /** A policy under its name. */

@@ -7,6 +7,7 @@ export const itemKinds = ["fact", "decision", "task", "artifact"] as const;
 
 export const ItemKind = z.enum(itemKinds);
 
+/** The kinds of items: what a session records to outlive every compaction. */
 export type ItemKind = z.infer<typeof ItemKind>;
 
 const TaskStatus = z.enum(["open", "done", "dropped"]);

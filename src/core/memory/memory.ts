@@ -15,9 +15,12 @@ import { roughTokens } from "../context/token-count.ts";
  * its owner is the principal. `workspace`: for all.
  */
 export const memoryScopes = ["agent", "user", "workspace"] as const;
+/** The readers of a memory entry: one agent, one user, or the workspace. */
 export type MemoryScope = (typeof memoryScopes)[number];
+/** The writer of a memory entry. */
 export type MemoryBy = "rule" | "tool" | "person";
 
+/** The scope, owner, kind and key that name a memory entry. */
 export interface MemoryName {
   readonly scope: MemoryScope;
   /** Null in the workspace's scope. */

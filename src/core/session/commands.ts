@@ -29,6 +29,7 @@ export interface SessionDependency {
   readonly give?: "handoff" | "facts" | "nothing";
 }
 
+/** Options of `engine.open`: the objective, and what the session starts with. */
 export interface OpenOptions {
   /** What the session is for. One that carries on another's work has the same, unless it is given. */
   readonly objective?: string;

@@ -9,6 +9,7 @@
  */
 
 export const statuses = ["open", "running", "suspended", "sleeping", "closed", "archived", "moved"] as const;
+/** The status of a session; docs/turns.md has the transitions. */
 export type SessionStatus = (typeof statuses)[number];
 
 interface Rule {

@@ -6,6 +6,7 @@ import type { TriggerSetting } from "../trigger/commands.ts";
 import type { AppendRecord } from "../turn/commands.ts";
 import type { Amounts } from "../state.ts";
 
+/** A resource that a session may use: a directory, file, database, shell, tool or MCP server. */
 export interface Binding {
   readonly kind: "file" | "directory" | "database" | "mcp" | "shell" | "tool";
   /** By default the path, the URL or the kind. */
@@ -24,6 +25,7 @@ export interface Binding {
   readonly network?: boolean;
 }
 
+/** A rule for tool calls: allow, ask or deny. */
 export interface Permission {
   readonly tool: string;
   /** Only tools of this effect. Such a rule is a default: it applies where no other rule does. */

@@ -34,6 +34,7 @@ const Detail = z.looseObject({
   unkept: z.string().optional(),
 });
 
+/** A version of a file that a tool wrote. */
 export type FileVersion = z.infer<typeof FileVersion>;
 export type FileChange = z.infer<typeof FileChange>;
 

@@ -6,6 +6,7 @@ import type { ItemKind } from "../item/events.ts";
 import type { Budget } from "../budget/commands.ts";
 import type { MemoryScope } from "../memory/memory.ts";
 
+/** An action of a session tool. */
 export type SessionAct =
   | {
       readonly act: "record";

@@ -16,6 +16,7 @@ export const triggerKinds = [
   "resource",
 ] as const;
 
+/** The kinds of triggers. */
 export type TriggerKind = (typeof triggerKinds)[number];
 
 export const triggerEvents = {

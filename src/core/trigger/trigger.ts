@@ -89,6 +89,7 @@ export const triggerSchemas = {
   }),
 } as const satisfies Record<TriggerKind, z.ZodType>;
 
+/** The cause that a trigger watches, by `kind`: a time, file, repository, query, session or webhook. */
 export type TriggerSpec = {
   readonly [K in TriggerKind]: Readonly<z.infer<(typeof triggerSchemas)[K]>>;
 }[TriggerKind];
@@ -96,6 +97,7 @@ export type SpecOf<K extends TriggerKind> = Extract<TriggerSpec, { readonly kind
 
 /** What becomes of times that pass while nobody is there: one firing for all, one each, or none. */
 export const missedRules = ["once", "all", "skip"] as const;
+/** Whether a trigger fires for causes that no process saw: once, each time, or not. */
 export type MissedRule = (typeof missedRules)[number];
 
 /** A trigger that a session is opened with. By default its name is its kind. */

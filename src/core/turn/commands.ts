@@ -26,6 +26,7 @@ export type AppendRecord =
 /** Inputs that are taken up: the position of each, and its number in the inbox. */
 export type Taken = readonly (readonly [seq: number, input: number])[];
 
+/** The tokens of a model call, and whether they are estimated. */
 export interface CountedUsage {
   readonly inputTokens: number;
   readonly outputTokens: number;

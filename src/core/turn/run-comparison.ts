@@ -4,8 +4,10 @@
  */
 import type { ItemChange } from "../branch/diff.ts";
 
+/** The outcome of a tool call in a comparison of runs. */
 export type CallStatus = "ok" | "error" | "unknown" | "skipped";
 
+/** A tool call of one run. */
 export interface ReplayCall {
   /** The position of the request. */
   readonly seq: number;
@@ -26,6 +28,7 @@ export interface ReplayUsage {
   readonly unpriced: number;
 }
 
+/** A turn of one run. */
 export interface ReplayTurn extends ReplayUsage {
   /** The number of the turn in its session. */
   readonly turn: number;
@@ -42,6 +45,7 @@ export interface ReplayTurn extends ReplayUsage {
 /** `missing`: only the original has it. `added`: only the replay has it. */
 export type ReplayMatch = "same" | "different" | "missing" | "added";
 
+/** A tool call of both runs, and whether they match. */
 export interface ReplayCallPair {
   readonly match: ReplayMatch;
   readonly tool: string;
@@ -49,6 +53,7 @@ export interface ReplayCallPair {
   readonly replay: ReplayCall | null;
 }
 
+/** A turn of both runs, and whether they match. */
 export interface ReplayPair {
   /** Of the answers. */
   readonly match: ReplayMatch;
@@ -57,17 +62,20 @@ export interface ReplayPair {
   readonly calls: readonly ReplayCallPair[];
 }
 
+/** The totals of both runs. */
 export interface ReplayTotals extends ReplayUsage {
   readonly turns: number;
   readonly calls: number;
 }
 
+/** The scores of both runs. */
 export interface ReplayScores {
   readonly name: string;
   readonly original: number | null;
   readonly replay: number | null;
 }
 
+/** The result of a replay that runs again: both runs, turn by turn. */
 export interface ReplayReport {
   /** The session that was run again, and the position from which. */
   readonly session: string;

@@ -8,6 +8,7 @@ import type { TokenId } from "../ids.ts";
 
 /** What a token may allow. `admin` allows all of it. */
 export const scopes = ["read", "write", "operate", "admin"] as const;
+/** The rights of an access token, from `read` to `admin`. */
 export type TokenScope = (typeof scopes)[number];
 
 export const isScope = (word: unknown): word is TokenScope => scopes.some((scope) => scope === word);

@@ -131,6 +131,7 @@ export const AgentDefinition = z.strictObject({
   /** What its sessions leave to later ones, and carry of what earlier ones left. */
   memory: MemoryRules.exactOptional(),
 });
+/** An agent: instructions, model, bindings, permissions and budget of its sessions. */
 export type AgentDefinition = Readonly<z.infer<typeof AgentDefinition>>;
 
 /** What holds where an agent, or a session without one, says nothing. */

@@ -13,6 +13,7 @@ import { storedTrigger } from "../../core/trigger/trigger.ts";
 import type { Store } from "../../store/port.ts";
 import { readContent } from "../read/content.ts";
 
+/** A part that came along to the next session, or stayed. */
 export interface CarriedPart {
   /** `triggers`, `budget`, `files`, `bindings`, `permissions`, `labels`, `agent`, `input`, `items`, … */
   readonly what: string;

@@ -30,6 +30,7 @@ import { objectiveFor, takenNames, takeOver } from "./predecessor.ts";
 import type { Deps } from "../deps.ts";
 import { assertReviewed } from "../govern/review.ts";
 
+/** Options of `session.clear`. */
 export interface ClearOptions {
   readonly objective?: string;
   readonly name?: string;

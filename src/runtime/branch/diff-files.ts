@@ -6,6 +6,7 @@ import { readChanges, type UnknownFileChange } from "../read/file-versions.ts";
 import type { Deps } from "../deps.ts";
 import { fileBlobs } from "../log/file-blobs.ts";
 
+/** A file that differs between two states. */
 export interface FileDiff {
   /** The name of the binding. */
   readonly name: string;
@@ -17,6 +18,7 @@ export interface FileDiff {
   readonly text?: readonly string[];
 }
 
+/** The files that differ between two states. */
 export interface FilesDiff {
   readonly files: readonly FileDiff[];
   /** Where more may have changed than is known. */

@@ -33,8 +33,10 @@ export type DiffPlace =
   | { readonly session: string; readonly at?: number | string | undefined };
 
 export const diffAspects = ["state", "items", "transcript", "context", "files"] as const;
+/** The aspects that `session.diff` can compare. */
 export type DiffAspect = (typeof diffAspects)[number];
 
+/** Options of `session.diff`. */
 export interface DiffOptions {
   /** By default all but the context and files. */
   readonly only?: readonly DiffAspect[];
@@ -49,6 +51,7 @@ export interface TranscriptEntry {
   readonly text: string;
 }
 
+/** A part of the context that one side has alone. */
 export interface DiffContextPart {
   readonly part: ContextPart;
   readonly digest: string;
@@ -56,6 +59,7 @@ export interface DiffContextPart {
   readonly tokens: number;
 }
 
+/** The result of `session.diff`. */
 export interface SessionDiff {
   readonly from: { readonly session: SessionId; readonly seq: number };
   readonly to: { readonly session: SessionId; readonly seq: number };

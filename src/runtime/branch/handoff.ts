@@ -31,6 +31,7 @@ import { writtenBefore } from "../log/workspace-log.ts";
 import { stateNow } from "../read/state-now.ts";
 import { carriedOn } from "../read/family.ts";
 
+/** Options of `session.handoff`. */
 export interface HandoffOptions {
   /** A model puts into prose where it stands and what to do next: the session's own, or the one named. */
   readonly model?: true | string;
@@ -40,6 +41,7 @@ export interface HandoffOptions {
   readonly write?: boolean;
 }
 
+/** The document for the next session, and the position it was written at. */
 export interface Handoff {
   readonly text: string;
   /** Where it stands in the log; null when it was not written down. */

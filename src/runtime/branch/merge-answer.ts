@@ -7,6 +7,7 @@ import type { MergeConflict } from "./merge.ts";
 
 type Take = "ours" | "theirs" | "both";
 
+/** The resolution of one conflict of a merge: a side, both, or a value. */
 export type MergeAnswer =
   | Take
   | { readonly take: Take; readonly because?: string }

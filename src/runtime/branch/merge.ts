@@ -33,6 +33,7 @@ export interface MergeSide {
   readonly gone: "erased" | "retracted" | "rewound" | null;
 }
 
+/** An item that both sides of a merge changed. */
 export interface MergeConflict {
   /** `kind/key`: what it is resolved by. */
   readonly name: string;
@@ -44,6 +45,7 @@ export interface MergeConflict {
   readonly theirs: MergeSide;
 }
 
+/** Options of `session.merge`: the other session, and answers to conflicts. */
 export interface MergeOptions {
   /** The session that it comes from: its id, or any ending that only one session has. */
   readonly from: string;
@@ -62,6 +64,7 @@ export interface MergeOptions {
   readonly summary?: string;
 }
 
+/** The result of `session.merge`: conflicts that are open, or what was written. */
 export interface MergeReport {
   /** False: there are conflicts that nobody resolved, and nothing was changed. */
   readonly ok: boolean;

@@ -28,6 +28,7 @@ export interface FilesRestored {
   readonly unkept: readonly UnknownFileChange[];
 }
 
+/** Options of `session.rewind`. */
 export interface RewindOptions {
   /** Puts inputs that were taken up since into the inbox again. */
   readonly requeue?: boolean;
@@ -36,6 +37,7 @@ export interface RewindOptions {
   readonly files?: boolean;
 }
 
+/** The result of `session.rewind`. */
 export interface RewindResult extends AppendResult {
   /** With `files`: what became of them. */
   readonly files?: FilesRestored;

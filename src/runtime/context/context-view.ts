@@ -10,6 +10,7 @@ import type { Deps } from "../deps.ts";
 import { agentOf } from "../workspace/session-agent.ts";
 import { modelOf, settingsFor } from "./model-settings.ts";
 
+/** The context of a model call: the result of `session.context`. */
 export interface RenderedContext {
   readonly parts: readonly ContextPart[];
   /** One a part: what it is, why it is there, where it comes from, and its tokens as counted here. */

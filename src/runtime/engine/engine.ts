@@ -62,6 +62,7 @@ import { writtenBefore } from "../log/workspace-log.ts";
 import { everyLog } from "../read/every-log.ts";
 import type { AppendResult } from "../log/append-result.ts";
 
+/** Filters and paging of `engine.sessions`. */
 export interface SessionsOptions {
   readonly agent?: string;
   readonly status?: SessionStatus | readonly SessionStatus[];
@@ -74,6 +75,13 @@ export interface SessionsOptions {
   readonly cursor?: string;
 }
 
+/**
+ * The sessions of one store, and the calls on all of them. `openEngine` makes it.
+ *
+ * @example
+ *   await using engine = await openEngine({ store: "skein.db" });
+ *   const session = await engine.open({ objective: "Review the retry logic" });
+ */
 export class Engine implements AsyncDisposable {
   readonly #deps: Deps;
   readonly #workers: Set<SessionWorker>;

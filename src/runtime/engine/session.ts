@@ -1,6 +1,6 @@
 /**
- * The session handle: every call on one session. It holds no state of its own; two handles on one session, in
- * one process or in two, are as good as one.
+ * The session handle: every call that changes one session. One subject: the public handle. It holds no state:
+ * two handles on one session, in one process or in two, are equivalent.
  */
 import type { ItemKind } from "../../core/item/events.ts";
 import type { ContentBlock } from "../../core/schema.ts";
@@ -63,6 +63,13 @@ interface Because {
   readonly because?: string;
 }
 
+/**
+ * A handle on one session. Two handles on one session, in one process or in two, are equivalent.
+ *
+ * @example
+ *   for await (const update of session.ask("list files")) console.log(update.type);
+ *   const { status } = await session.state();
+ */
 export class Session extends SessionReader {
   readonly #deps: Deps;
 

@@ -6,7 +6,13 @@ import type { Session } from "./session.ts";
 import type { StateView } from "../read/state-view.ts";
 import type { AppendResult } from "../log/append-result.ts";
 
-/** A session as it was at a position. Reads only; to go on from here, fork or rewind. */
+/**
+ * A session as it was at a position. It only reads; fork or rewind to continue from here.
+ *
+ * @example
+ *   const view = await session.load("before-refactoring");
+ *   const fork = await view.fork({ objective: "Try the other library" });
+ */
 export class SessionView {
   readonly session: Session;
   readonly seq: number;

@@ -31,6 +31,7 @@ export interface Anchor {
   readonly signature: string | null;
 }
 
+/** Options of `engine.anchor`. */
 export interface AnchorOptions {
   /** An address that the anchor is posted to, as JSON. */
   readonly url?: string;
@@ -207,6 +208,7 @@ function drafts(
   return events;
 }
 
+/** Options of `engine.acceptAnchor`. */
 export interface AcceptOptions {
   /** Why it is right that records are missing, for whoever reads the log. */
   readonly reason: string;
@@ -214,6 +216,7 @@ export interface AcceptOptions {
   readonly anchor?: { readonly seq: number; readonly hash: string };
 }
 
+/** The result of `engine.acceptAnchor`. */
 export interface AcceptResult {
   /** Logs that were shorter than listed, other, or gone; empty for a call repeated with its key. */
   readonly logs: readonly string[];

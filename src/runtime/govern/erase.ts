@@ -22,6 +22,7 @@ import type { IndexProgress } from "../read/projection.ts";
 import { wayTo } from "../read/moved.ts";
 import type { EraseCopy } from "../workspace/memory.ts";
 
+/** Options of `session.erase`: positions, a text, or everything. */
 export interface EraseOptions {
   /** Positions, both inclusive. */
   readonly ranges?: readonly (readonly [fromSeq: number, toSeq: number])[];
@@ -35,6 +36,7 @@ export interface EraseOptions {
   readonly progress?: IndexProgress;
 }
 
+/** The result of `session.erase`: what is gone, and what remains elsewhere. */
 export interface EraseReport {
   readonly session: SessionId;
   readonly dryRun: boolean;
@@ -59,6 +61,7 @@ export interface EraseReport {
   readonly scrubbed: boolean;
 }
 
+/** A session that shared erased contents. */
 export interface EraseShare {
   readonly session: SessionId;
   readonly records: number;

@@ -5,6 +5,7 @@ import { catchUp, type IndexProgress } from "../read/projection.ts";
 import { indexEntryOf } from "../log/session-index.ts";
 import type { Deps } from "../deps.ts";
 
+/** The result of `engine.rebuild`. */
 export interface RebuildReport {
   readonly sessions: number;
   readonly records: number;

@@ -18,6 +18,7 @@ import { dropSessions, type Dropped } from "./retain-drop.ts";
 import { planPacking, weigh, type PackPlan } from "./retain-pack.ts";
 import { isFree } from "../read/lease-status.ts";
 
+/** Options of `engine.retain`. */
 export interface RetainOptions {
   /** Says what would be done, and does nothing. */
   readonly dryRun?: boolean;
@@ -52,6 +53,7 @@ export interface RetainSkip {
   readonly why: string;
 }
 
+/** The result of `engine.retain`. */
 export interface RetainReport {
   readonly dryRun: boolean;
   /** Sessions that were looked at. */

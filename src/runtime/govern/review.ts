@@ -8,6 +8,7 @@ import type { Store } from "../../store/port.ts";
 import { readContent } from "../read/content.ts";
 import { readWaiting } from "../read/inbox.ts";
 
+/** The parts of an imported session that a person reviews before it runs. */
 export interface SessionReview {
   readonly session: SessionId;
   readonly bindings: readonly {

@@ -14,12 +14,14 @@ import type { Deps } from "../deps.ts";
 import type { IndexProgress } from "../read/projection.ts";
 import { secretInBytes, textIn, vocabulary } from "../log/redact.ts";
 
+/** Options of `engine.scan`. */
 export interface ScanOptions {
   /** One session, with what it shares with its parents; by default every log of the store. */
   readonly session?: string;
   readonly progress?: IndexProgress;
 }
 
+/** A secret that `engine.scan` found: its place, never its value. */
 export interface ScanFinding {
   readonly session: LogId;
   readonly seq: number;
@@ -37,6 +39,7 @@ export interface ScanFinding {
   readonly preview: string;
 }
 
+/** The result of `engine.scan`. */
 export interface ScanReport {
   readonly sessions: number;
   readonly records: number;

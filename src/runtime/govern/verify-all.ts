@@ -10,12 +10,14 @@ import { emptyReport, joinReports, verifyLog, withStoreProblem } from "./verify.
 import type { VerifyProblem, VerifyReport } from "./verify.ts";
 import { readHeads, type HeadLists } from "./read-heads.ts";
 
+/** Options of `engine.verify`. */
 export interface VerifyAllOptions {
   readonly progress?: IndexProgress;
   /** An anchor kept outside the store: the workspace's own log must still hold that record. */
   readonly anchor?: { readonly seq: number; readonly hash: string };
 }
 
+/** The result of `engine.verify`. */
 export interface VerifyAllReport extends VerifyReport {
   /** The lists of heads that the logs were checked against. */
   readonly heads: {

@@ -9,6 +9,7 @@ import { blobReference } from "../read/content.ts";
 import { checkErased } from "./verify-erased.ts";
 import type { World } from "../world.ts";
 
+/** Options of `session.verify`. */
 export interface VerifyOptions {
   /** A head noted earlier: the log must still hold that record, or its tail is missing. */
   readonly head?: { readonly seq: number; readonly hash: string };
@@ -16,12 +17,14 @@ export interface VerifyOptions {
   readonly own?: boolean;
 }
 
+/** A defect of a log, with its position. */
 export interface VerifyProblem {
   readonly session: LogId;
   readonly seq: number;
   readonly problem: string;
 }
 
+/** The result of `session.verify`. */
 export interface VerifyReport {
   readonly ok: boolean;
   readonly sessions: number;

@@ -18,6 +18,7 @@ import { checkSchema } from "./contract-schema.ts";
 import { inTime } from "./run-with-timeout.ts";
 import { compileSchema, type Validator } from "./schema.ts";
 
+/** The schema for messages on a topic. */
 export interface MessageContract {
   readonly topic: string;
   /** Undefined when it was erased: then no message fits it. */

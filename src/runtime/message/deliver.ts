@@ -17,8 +17,10 @@ import { hasReceived, momentText, receiving, type Letter } from "./envelope.ts";
 import { makeStateReader } from "../read/state-reader.ts";
 import { makeWriter, type Writer } from "../log/writer.ts";
 
+/** Receives the progress of `engine.deliver`. */
 export type DeliverProgress = (done: { readonly messages: number; readonly sessions: number }) => void;
 
+/** The result of `engine.deliver`. */
 export interface DeliverReport {
   /** Sessions that were looked at. */
   readonly sessions: number;
@@ -31,6 +33,7 @@ export interface DeliverReport {
   readonly waiting: readonly PendingDelivery[];
 }
 
+/** Messages of a session that could not be delivered yet. */
 export interface PendingDelivery {
   readonly session: SessionId;
   readonly to: string;

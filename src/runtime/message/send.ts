@@ -21,6 +21,7 @@ import { checkLivesHere, momentText, receiving, type Letter } from "./envelope.t
 import { makeLine, type InLine } from "../log/keyed-mutex.ts";
 import type { AppendResult } from "../log/append-result.ts";
 
+/** Options of `session.send`. */
 export interface SendOptions {
   /** What it is about. The receiver may have declared a contract for it. */
   readonly topic?: string;
@@ -35,6 +36,7 @@ export interface SendOptions {
   readonly key?: string;
 }
 
+/** The result of `session.send`. */
 export interface SendResult {
   readonly message: string;
   readonly to: SessionId;

@@ -10,6 +10,7 @@ import { costSums } from "../../core/budget/cost-view-sql.ts";
 
 const costGroups = ["session", "agent", "model", "day", "user"] as const;
 
+/** Options of `engine.cost`: the grouping and filters. */
 export interface CostOptions {
   /** `session` (the default), `agent`, `model`, `day` (UTC), `user`, or `label:KEY`. */
   readonly by?: string;
@@ -24,6 +25,7 @@ export interface CostOptions {
   readonly daily?: boolean;
 }
 
+/** The cost of one group: a row of `engine.cost`. */
 export interface CostRow extends Spend {
   /** Null: sessions without an agent, user or label. */
   readonly group: string | null;

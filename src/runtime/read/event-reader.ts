@@ -10,6 +10,7 @@ import { isStill, notAsBefore, type Noted } from "./known-heads.ts";
 /** Events of the catalogue, and records that only another program understands. */
 export type SessionEvent = SessionLogEvent | WorkspaceEvent | OpaqueEvent;
 
+/** Options of `session.events`: a range, filters, and whether to follow. */
 export interface EventsOptions {
   /** Positions, both inclusive. */
   readonly fromSeq?: number;
@@ -66,6 +67,7 @@ export async function readEventsPage(
   return { events, next: null };
 }
 
+/** A page of `engine.feed`. */
 export interface FeedEvents {
   readonly events: readonly SessionEvent[];
   /** To be given as `after` for the next page. Opaque. */

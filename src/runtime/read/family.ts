@@ -12,6 +12,7 @@ import type { StateReader } from "./state-reader.ts";
 import { limit } from "../../core/limit.ts";
 import type { Deps } from "../deps.ts";
 
+/** The relation of two sessions of a family. */
 export type Relation = "fork" | "child" | "successor";
 
 /** How a session comes from another; both null for the first one of a family. */

@@ -10,6 +10,7 @@ import { readContent } from "./content.ts";
 import type { Deps } from "../deps.ts";
 import { readFamily, type Relation, type Relative } from "./family.ts";
 
+/** A session of a family. */
 export interface LineageNode {
   readonly session: SessionId;
   /** 0 for the first one of the family. */
@@ -34,6 +35,7 @@ export interface LineageNode {
   readonly merged: readonly { readonly from: string; readonly toSeq: number; readonly seq: number }[];
 }
 
+/** The family of a session: the result of `session.lineage`. */
 export interface Lineage {
   /** The one that was asked for. */
   readonly session: SessionId;

@@ -132,6 +132,7 @@ function textOf(content: unknown): string {
   return words.join("\n");
 }
 
+/** A match of `engine.search`. */
 export interface SearchHit {
   readonly session: LogId;
   readonly seq: number;

@@ -23,6 +23,7 @@ import type { Deps } from "../deps.ts";
 import { type SessionItem, readItems, type ReadSaid } from "./projection.ts";
 import { makeReadSaid } from "./event-cache.ts";
 
+/** The state of a session as plain JSON: the result of `session.state`. */
 export interface StateView {
   readonly session: string;
   readonly seq: number;

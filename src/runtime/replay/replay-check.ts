@@ -15,6 +15,7 @@ import { headOf } from "../read/position.ts";
 import type { Deps } from "../deps.ts";
 import { makeEventCache } from "../read/event-cache.ts";
 
+/** A position where a recomputed hash differs. */
 export interface ReplayMismatch {
   readonly seq: number;
   /** `mind`: what the session knew at the end of a turn. `context`: what a request sent. */
@@ -24,6 +25,7 @@ export interface ReplayMismatch {
   readonly found: string;
 }
 
+/** The result of a replay that only recomputes hashes. */
 export interface ReplayCheck {
   readonly ok: boolean;
   readonly session: SessionId;

@@ -22,6 +22,7 @@ export type ReplayJudgment = Readonly<
   Record<string, number | { readonly value: number; readonly because?: string; readonly seq?: number }>
 >;
 
+/** Judges a run: returns scores by name. */
 export type ReplayScorer = (run: ReplayRun) => ReplayJudgment | Promise<ReplayJudgment>;
 
 /** A run that is judged: its log, up to where. */

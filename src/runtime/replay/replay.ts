@@ -11,6 +11,7 @@ import { recompute, type ReplayCheck } from "./replay-check.ts";
 import type { ReplayScorer } from "./replay-score.ts";
 import type { Deps } from "../deps.ts";
 
+/** Options of `session.replay`. */
 export interface ReplayOptions {
   /**
    * The turns that had not ended here are run again, in a fork that leaves right before the first of them.
@@ -46,6 +47,7 @@ export interface ReplayProgress {
   readonly of: number;
 }
 
+/** The result of `session.replay`: a report with `from`, else a check. */
 export type ReplayResult<O extends ReplayOptions> = O extends { readonly from: number | string }
   ? ReplayReport
   : ReplayCheck;

@@ -27,6 +27,7 @@ export interface Signer {
   sign(text: string): string;
 }
 
+/** Options of `engine.export`. */
 export interface ExportOptions {
   /** The session's forks, theirs, and so on. */
   readonly withForks?: boolean;

@@ -32,6 +32,7 @@ import { reviewOf, type SessionReview } from "../govern/review.ts";
 import type { Deps } from "../deps.ts";
 import { byBundle } from "../read/moved.ts";
 
+/** Options of `engine.import`. */
 export interface ImportOptions {
   /** Public keys, base64url: a bundle that none of them has signed is refused. */
   readonly signedBy?: readonly string[];
@@ -39,6 +40,7 @@ export interface ImportOptions {
   readonly trusted?: readonly string[];
 }
 
+/** The result of `engine.import`. */
 export interface ImportReport {
   /** The session that the bundle is of. */
   readonly session: SessionId;

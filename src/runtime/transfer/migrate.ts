@@ -15,6 +15,7 @@ export interface MigrateOptions {
   readonly to?: Store | string;
 }
 
+/** The result of `session.migrate`. */
 export type MigrateReport = MoveReport | ModelReport;
 
 export async function migrateSession(

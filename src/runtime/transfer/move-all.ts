@@ -18,6 +18,7 @@ import { logPages } from "../read/every-log.ts";
 import { isFree } from "../read/lease-status.ts";
 import { shownPlace } from "../read/moved.ts";
 
+/** Options of `engine.migrate`. */
 export interface MigrateAllOptions {
   /** A store, or the place of one, which is made if it is not there. */
   readonly to: Store | string;
@@ -30,6 +31,7 @@ export interface MigrateAllOptions {
   readonly signal?: AbortSignal;
 }
 
+/** Receives the progress of `engine.migrate`. */
 export interface MigrateProgress {
   /** Done so far, and in all. */
   readonly sessions: number;
@@ -40,6 +42,7 @@ export interface MigrateProgress {
   readonly ms: number;
 }
 
+/** The result of `engine.migrate`. */
 export interface MigrateAllReport {
   readonly dryRun: boolean;
   /** The workspace of the other store; null when that is yet to be made. */

@@ -23,6 +23,7 @@ import { agentOf } from "../workspace/session-agent.ts";
 import { modelOf } from "../context/model-settings.ts";
 import { wayTo } from "../read/moved.ts";
 
+/** The result of a migration to another model. */
 export interface ModelReport {
   readonly session: SessionId;
   readonly seq: number;

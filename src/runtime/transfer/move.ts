@@ -20,6 +20,7 @@ import type { World } from "../world.ts";
 import { makeWriter } from "../log/writer.ts";
 import { movedBy, whereTo } from "../read/moved.ts";
 
+/** The result of a move to another store. */
 export interface MoveReport {
   readonly session: SessionId;
   /** The workspace of the store it lives in now. */

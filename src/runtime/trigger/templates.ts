@@ -43,6 +43,7 @@ import type { Cause } from "./source.ts";
 import { isTimeSpec } from "./times.ts";
 import { prepareTrigger, type TriggerOptions } from "./triggers.ts";
 
+/** Options of `engine.trigger`: the session to open when it fires. */
 export interface TemplateOptions extends TriggerOptions {
   /** What each session is opened with. Relative paths mean what they mean here and now. */
   readonly open: OpenOptions & { readonly objective: string };

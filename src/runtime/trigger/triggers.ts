@@ -22,6 +22,7 @@ import { sources } from "./sources.ts";
 import { checkTime, isTimeSpec, nextTime } from "./times.ts";
 import { makeToken } from "./webhook-token.ts";
 
+/** Options of `session.trigger`. */
 export interface TriggerOptions {
   /** What becomes of times that pass while nobody is there: `once`, the default, `all` or `skip`. */
   readonly missed?: MissedRule;

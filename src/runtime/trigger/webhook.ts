@@ -10,6 +10,7 @@ import { causeKey, specOf } from "./fire.ts";
 import { fireTemplate, foldedTemplates, openedFor, withContent, type TriggerTemplate } from "./templates.ts";
 import { isSameText, nameMark, readToken, signatureOf } from "./webhook-token.ts";
 
+/** A call of a webhook: its body and headers. */
 export interface WebhookCall {
   /** Text in UTF-8. */
   readonly body?: string | Uint8Array;

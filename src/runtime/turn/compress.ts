@@ -10,8 +10,10 @@ import { writtenBefore } from "../log/workspace-log.ts";
 import { agentOf } from "../workspace/session-agent.ts";
 
 const strategies = ["prune", "summarize", "extract"] as const;
+/** The strategies of `session.compress`. */
 export type CompressStrategy = (typeof strategies)[number];
 
+/** The result of `session.compress`. */
 export interface CompressResult {
   /** False when there was nothing to make smaller. */
   readonly compacted: boolean;

@@ -27,6 +27,7 @@ import type { Also } from "../log/workspace-effects.ts";
 import type { Build, Change } from "../log/writer.ts";
 import type { NextFollowUp } from "../log/follow-up.ts";
 
+/** Options of `session.drive`. */
 export interface DriveOptions {
   /** Who drives; shown to whoever finds the session taken. */
   readonly holder?: string;
@@ -40,6 +41,7 @@ export interface DriveChangeOptions {
   readonly followUp?: NextFollowUp | undefined;
 }
 
+/** Options of `drive.request`. */
 export interface RequestOptions {
   /** `provider/model`. */
   readonly model: string;
@@ -50,6 +52,7 @@ export interface RequestOptions {
   readonly outputTokensMax?: number;
 }
 
+/** Options of `drive.respond`: the model's answer. */
 export interface RespondOptions {
   readonly finish: "stop" | "tool-calls" | "length" | "refusal" | "content-filter" | "other";
   readonly usage: CountedUsage;
@@ -61,6 +64,7 @@ export interface RespondOptions {
   readonly effects?: Readonly<Record<string, "read" | "idempotent" | "unsafe">>;
 }
 
+/** Options of `drive.fail`. */
 export interface FailOptions {
   readonly error: string;
   readonly message?: string;
@@ -84,12 +88,14 @@ export interface DrivenCall {
   readonly key: string;
 }
 
+/** The context to send to the model: the result of `drive.request`. */
 export interface RequestResult {
   readonly seq: number;
   readonly parts: readonly ContextPart[];
   readonly digest: string;
 }
 
+/** The commands of a turn under a lease, for a loop of your own. */
 export class Drive implements AsyncDisposable {
   readonly session: SessionId;
   readonly lease: SessionLease;

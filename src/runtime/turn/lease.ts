@@ -17,6 +17,7 @@ import type { FollowUp, NextFollowUp } from "../log/follow-up.ts";
  */
 const leaseMsDefault = 15_000;
 
+/** The exclusive right to run a session, until it expires or is released. */
 export class SessionLease implements AsyncDisposable {
   readonly session: SessionId;
   readonly holder: string;

@@ -9,6 +9,7 @@ import type { ModelDelta } from "../../model/port.ts";
 
 export type { ModelDelta };
 
+/** A piece of a model's answer while it streams. Never stored. */
 export interface LiveDelta {
   readonly type: "delta";
   /** The `model.requested` that is being answered. */

@@ -102,6 +102,7 @@ async function openTools(
   return source.open(bound, { signal, session });
 }
 
+/** A tool that a session offers its model, and the rule for its calls. */
 export interface OfferedTool {
   readonly name: string;
   readonly description: string;

@@ -24,6 +24,7 @@ import type { Command } from "../../core/command.ts";
 import type { FollowUp, NextFollowUp } from "../log/follow-up.ts";
 import { hasSameAgent, prepareRun, type PreparedRun } from "./prepare-run.ts";
 
+/** Options of `session.run` and `session.watch`. */
 export interface RunOptions {
   readonly holder?: string;
   readonly leaseMs?: number;

@@ -31,6 +31,7 @@ import { makeWatches, type Watches } from "../trigger/watches.ts";
 import type { Source } from "../trigger/source.ts";
 import { isFree } from "../read/lease-status.ts";
 
+/** Options of `engine.work`. */
 export interface WorkOptions {
   /** Sessions that are run at once; by default 4. */
   readonly concurrency?: number;
@@ -107,6 +108,12 @@ const listMs = 60_000;
 const briefMs = 20;
 const restMsMax = 100;
 
+/**
+ * A worker: runs sessions that are due until it is stopped. `engine.work` starts it.
+ *
+ * @example
+ *   await using worker = await engine.work({ concurrency: 4 });
+ */
 export class SessionWorker implements AsyncDisposable {
   readonly name: string;
   readonly #deps: Deps;

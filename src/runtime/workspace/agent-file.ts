@@ -14,6 +14,7 @@ import { checkAgent, type AgentDefinition } from "../../core/workspace/agent.ts"
 import { SkeinError } from "../../core/error.ts";
 import { errorText } from "../../core/first-error.ts";
 
+/** Options of `parseAgent`. */
 export interface AgentFileOptions {
   /** For a file that does not name its agent; by default the name of the file without its ending. */
   readonly name?: string;

@@ -14,6 +14,7 @@ import { workspaceHead } from "../read/known-heads.ts";
 import { checkMeant, safeJson } from "../log/redact.ts";
 import { writeOnce, type WorkspaceDeps } from "../log/workspace-log.ts";
 
+/** A version of an agent with its definition. */
 export interface AgentVersion {
   readonly name: string;
   readonly version: number;
@@ -24,6 +25,7 @@ export interface AgentVersion {
   readonly definition: AgentDefinition;
 }
 
+/** An agent in a list: its newest version without instructions. */
 export interface AgentSummary {
   readonly name: string;
   /** The newest, and so how many there are. */

@@ -17,6 +17,7 @@ import { contentOf } from "../read/content.ts";
 import { workspaceHead } from "../read/known-heads.ts";
 import { writeOnce, type WorkspaceDeps } from "../log/workspace-log.ts";
 
+/** A saved approval: a command that is always allowed. */
 export interface Approval {
   readonly name: string;
   readonly tool: string;

@@ -171,6 +171,7 @@ function withContent(entry: MemoryRef, content: unknown): MemoryEntry {
   return { ...entry, value, because, erased: content === undefined };
 }
 
+/** Filters of `engine.memory`. */
 export interface MemoryOptions {
   readonly scope?: MemoryScope;
   /** An agent's name, or a principal. */
@@ -231,6 +232,7 @@ async function contentsOf(
   return contents;
 }
 
+/** Options of `engine.remember`. */
 export interface RememberOptions {
   readonly scope: MemoryScope;
   /** An agent's name, or a principal; by default whoever acts. The workspace's scope has none. */
@@ -322,6 +324,7 @@ function checkFits(memory: Memory, promotion: Promotion): void {
   });
 }
 
+/** Options of `engine.forget`. */
 export interface ForgetOptions {
   readonly scope: MemoryScope;
   readonly owner?: string;
@@ -418,6 +421,7 @@ function checkOwner(scope: "agent" | "user", owner: unknown): void {
   });
 }
 
+/** Options of `session.promote`. */
 export interface PromoteOptions {
   readonly scope: MemoryScope;
   /** Why it is worth remembering; by default the reason that the item has. */
@@ -505,6 +509,7 @@ export interface MemoryErasure {
   readonly scrubbed: boolean;
 }
 
+/** A copy of erased contents in another log. */
 export interface EraseCopy {
   /** The log, and the position in it. */
   readonly session: LogId;

@@ -16,6 +16,7 @@ import type { Store } from "../../store/port.ts";
 import { contentOf } from "../read/content.ts";
 import { writeOnce, type WorkspaceDeps } from "../log/workspace-log.ts";
 
+/** A policy with its name and writer. */
 export interface PolicyEntry {
   readonly name: string;
   /** Null when only a newer program understands all of it: then it is not followed. */
@@ -27,6 +28,7 @@ export interface PolicyEntry {
   readonly everything: boolean;
 }
 
+/** Options of `engine.setPolicy`. */
 export interface SetPolicyOptions {
   /** Says that the policy is meant for every session there is. */
   readonly everything?: boolean;

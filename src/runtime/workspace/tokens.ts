@@ -19,8 +19,10 @@ import { isExpired, type TokenRef } from "./token-reader.ts";
 import { writeWorkspace } from "../log/workspace-log.ts";
 import type { World } from "../world.ts";
 
+/** Whether a token is valid. */
 export type TokenStatus = "valid" | "expired" | "revoked";
 
+/** An access token in a list, without its secret. */
 export interface TokenEntry {
   readonly id: TokenId;
   /** Null when it was given none, or its name was erased. */
@@ -41,6 +43,7 @@ export interface IssuedToken extends TokenEntry {
   readonly token: string;
 }
 
+/** Options of `engine.addToken`. */
 export interface AddTokenOptions {
   /** What it may be used for. `admin` is all there is. */
   readonly scopes: readonly TokenScope[];
@@ -54,6 +57,7 @@ export interface AddTokenOptions {
   readonly token?: string;
 }
 
+/** Options of `engine.tokens`. */
 export interface TokensOptions {
   /** Also those that were revoked or have expired. */
   readonly all?: boolean;

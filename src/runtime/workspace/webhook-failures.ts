@@ -5,6 +5,7 @@
 import { withoutTokens } from "../../core/workspace/access-token.ts";
 import type { Store } from "../../store/port.ts";
 
+/** The failures of the last calls of a webhook. */
 export interface WebhookFailure {
   /** Why the last call did not count, in words; null: it did, or nobody knows here. */
   readonly lastError: string | null;

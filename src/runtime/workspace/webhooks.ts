@@ -17,6 +17,7 @@ import { checkUrl } from "../../platform/outbound.ts";
 import { workspaceHead, type Noted } from "../read/known-heads.ts";
 import { writeOnce, writeWorkspace, type WorkspaceDeps } from "../log/workspace-log.ts";
 
+/** Options of `engine.setHook`. */
 export interface SetHookOptions {
   /** Types of events, such as `turn.ended`; `turn.*` is all that begin so, and `*` all there are. */
   readonly events: readonly string[];
@@ -28,6 +29,7 @@ export interface SetHookOptions {
   readonly labels?: Readonly<Record<string, string>>;
 }
 
+/** A webhook of the workspace, and how far it has been delivered. */
 export interface HookEntry extends WebhookFailure {
   readonly name: string;
   /** Null when it was erased: then it tells nobody. */

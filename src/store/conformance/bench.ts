@@ -61,6 +61,7 @@ export function makeIds(): () => SessionId {
   };
 }
 
+/** The parts of a record draft that a conformance case sets. */
 export interface DraftGiven {
   readonly type?: string;
   /** Any JSON value. */

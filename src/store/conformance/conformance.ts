@@ -31,6 +31,7 @@ import { receiveCases } from "./receive.ts";
 export type { ConformanceWorld, DraftGiven } from "./bench.ts";
 export { draftOf } from "./bench.ts";
 
+/** The driver under test. */
 export interface ConformanceSubject {
   readonly name: string;
   open(world: ConformanceWorld): Promise<ConformanceStore>;
@@ -38,6 +39,7 @@ export interface ConformanceSubject {
   readonly skip?: Readonly<Record<string, string>>;
 }
 
+/** An open store of the driver under test. */
 export interface ConformanceStore {
   readonly store: Store;
   /** Opens it once more on the same place, after it was closed. Absent when the driver keeps nothing. */

@@ -2,6 +2,7 @@
 
 export type Chunks = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
 
+/** The capability of a store to keep contents that are too large for a record. */
 export interface BlobStore {
   /**
    * Keeps bytes by the hash of the whole, durable when it resolves. Writing one that is there already is

@@ -49,6 +49,7 @@ export interface Draft {
   readonly blobs: readonly string[];
 }
 
+/** The content of a record draft. */
 export interface DraftContent {
   readonly text: string;
   readonly bytes: number;
@@ -88,6 +89,7 @@ export interface Part {
   readonly erase?: readonly (readonly [fromSeq: number, toSeq: number])[];
 }
 
+/** The outcome of an append. */
 export type Outcome =
   /** All parts are written, and as durable as the store was opened for. */
   | { readonly kind: "ok"; readonly parts: readonly Appended[] }
@@ -103,6 +105,7 @@ export type Outcome =
    */
   | { readonly kind: "unknown"; readonly cause: unknown };
 
+/** The result of one log's share of an append. */
 export interface Appended {
   readonly session: LogId;
   readonly firstSeq: number;
@@ -113,6 +116,7 @@ export interface Appended {
   readonly hashes: readonly string[];
 }
 
+/** The last record of a log. */
 export interface LogHead {
   readonly session: LogId;
   readonly seq: number;
@@ -121,6 +125,7 @@ export interface LogHead {
   readonly parent: { readonly session: SessionId; readonly seq: number } | null;
 }
 
+/** The last record of a log, its lease and its place. */
 export interface Head extends LogHead {
   /** The epoch in force, 0 when no lease is held. */
   readonly epoch: number;
@@ -130,6 +135,7 @@ export interface Head extends LogHead {
   readonly copy?: true;
 }
 
+/** The records that a read returns. */
 export interface ReadRange {
   readonly fromSeq: number;
   readonly toSeq: number;
@@ -144,6 +150,7 @@ export interface ReadRange {
   readonly received?: true;
 }
 
+/** A page of the feed of all logs. */
 export interface FeedPage {
   readonly records: readonly StoredRecord[];
   /** To be given as `after` for the next page. Opaque. */
@@ -152,6 +159,7 @@ export interface FeedPage {
   readonly rolledBackTo?: string | null;
 }
 
+/** The part of the port that every driver implements: append, read and follow logs. */
 export interface LogStore {
   /** The log that agents, memory and policies are events of. Made once, with the store. */
   readonly workspace: WorkspaceId;

@@ -9,6 +9,7 @@ export interface Packed {
   readonly bytesAfter: number;
 }
 
+/** The size of a store. */
 export interface StoreStats {
   readonly driver: string;
   readonly version: string;
@@ -29,6 +30,7 @@ export interface StoreStats {
   readonly blobBytes: number;
 }
 
+/** The capability of a store to pack, erase, delete and check. */
 export interface Maintenance {
   /** The newest version of Skein that opened this store; it says what is needed to understand all of it. */
   readonly program: string;

@@ -12,6 +12,7 @@ export interface Reception {
   readonly base: SessionId | null;
 }
 
+/** What a store has of a log that is being received. */
 export interface Received {
   /**
    * The last record that is here, whether finished or only received; the fork point when there is none, or 0
@@ -47,6 +48,7 @@ export interface Finished {
   readonly index?: IndexEntry;
 }
 
+/** The capability of a store to take in a log that another store wrote. */
 export interface ReceiveStore {
   /**
    * Begins to receive a log, or goes on with one: what was put stays, also when the store is closed, until it

@@ -83,6 +83,7 @@ export interface ServerRow {
   readonly untilMs: number;
 }
 
+/** The capability of a store to list due sessions, workers and servers. */
 export interface ScheduleStore {
   /** The store's clock, by which leases run out; as well as this process knows it since its last call. */
   now(): number;

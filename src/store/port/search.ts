@@ -2,6 +2,7 @@
 import type { LogId, SessionId } from "../../core/ids.ts";
 import type { Answer, QueryOptions } from "../sql/query-result.ts";
 
+/** An item in the index. */
 export interface ItemRow {
   readonly kind: string;
   readonly key: string;
@@ -22,6 +23,7 @@ export interface Projection {
   readonly items: readonly { readonly session: SessionId; readonly rows: readonly ItemRow[] }[];
 }
 
+/** The capability of a store to search texts and run SQL. */
 export interface SearchStore {
   /** How far the projections (search, items) have come in the feed. Null: they know nothing. */
   projected(): Promise<string | null>;

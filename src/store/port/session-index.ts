@@ -40,6 +40,7 @@ export interface IndexEntry {
   readonly unpriced?: number;
 }
 
+/** A session in the index. */
 export interface SessionRow extends Omit<IndexEntry, ScheduleField> {
   readonly session: SessionId;
   readonly headSeq: number;
@@ -51,6 +52,7 @@ export interface SessionRow extends Omit<IndexEntry, ScheduleField> {
   readonly copy?: true;
 }
 
+/** Filters of a list of sessions. */
 export interface SessionFilter {
   readonly agent?: string;
   readonly status?: readonly SessionStatus[];
@@ -66,12 +68,14 @@ export interface SessionFilter {
   readonly watches?: true;
 }
 
+/** A page of a list. */
 export interface ResultPage<T> {
   readonly rows: readonly T[];
   /** Where to go on; null at the end. Opaque. */
   readonly cursor: string | null;
 }
 
+/** The capability of a store to list sessions. */
 export interface IndexStore {
   /**
    * Every log there is, the workspace's too, a fork after its parent. Where the store is damaged an id may be

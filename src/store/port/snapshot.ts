@@ -1,6 +1,7 @@
 /** Snapshots of states, so that a long log is not folded from its start. They may be deleted at any time. */
 import type { LogId } from "../../core/ids.ts";
 
+/** A stored state, from which a fold continues. */
 export interface Snapshot {
   readonly seq: number;
   /** The form it was written in; a reader passes over forms it does not know. */
@@ -8,6 +9,7 @@ export interface Snapshot {
   readonly text: string;
 }
 
+/** The capability of a store to keep folded states. */
 export interface SnapshotStore {
   putSnapshot(session: LogId, snapshot: Snapshot): Promise<void>;
   /** The latest at or before `seq`, the log's own or one of the prefix it shares. */

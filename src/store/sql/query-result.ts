@@ -25,6 +25,7 @@ export const slowQuery = (timeoutMs: number): SkeinError =>
 export const endedQuery = (cause?: unknown): SkeinError =>
   new SkeinError("unavailable", "the query was ended before it had an answer", { cause });
 
+/** The result of a query. */
 export interface Answer {
   readonly columns: readonly string[];
   readonly rows: readonly (readonly unknown[])[];

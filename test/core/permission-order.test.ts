@@ -5,7 +5,12 @@ import type { Permission } from "../../src/core/tool/commands.ts";
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import { isAtMostAsPermissive, rulesForFork, type NamedRule } from "../../src/core/tool/permission-order.ts";
+import {
+  canonicalJson,
+  isAtMostAsPermissive,
+  rulesForFork,
+  type NamedRule,
+} from "../../src/core/tool/permission-order.ts";
 import { ruleFor } from "../../src/core/tool/permission.ts";
 
 const deny = (tool: string, more: Partial<Permission> = {}): Permission => ({ tool, rule: "deny", ...more });
@@ -29,6 +34,8 @@ describe("at most as permissive", () => {
     ["a deny for some calls only", [deny("shell", { pattern: "rm *" })], [deny("shell")], false],
     ["a deny for all calls", [deny("shell")], [deny("shell", { pattern: "rm *" })], true],
     ["a deny of more tools", [deny("*")], [deny("shell")], true],
+    ["a deny of more tools, by a longer run", [deny("*")], [deny("s*")], true],
+    ["a deny of one more letter", [deny("s?")], [deny("sh")], true],
     ["a deny of fewer tools", [deny("shell")], [deny("s*")], false],
     ["one letter is not any run", [deny("s?")], [deny("s*")], false],
     ["an ask in place of a deny", [ask("shell")], [deny("shell")], false],
@@ -131,4 +138,55 @@ test("a fork is allowed at most what its parent is now, and no deny of the fork 
     }),
     { seed, numRuns: 5_000 },
   );
+});
+
+describe("the rules that a fork gets", () => {
+  const called = (name: string, rule: Permission): NamedRule => ({ ...rule, name });
+
+  test("are none while its parent's rules are those of the fork point", () => {
+    const point = [
+      called("a", allow("shell")),
+      called("b", allow("t", { pattern: { x: 1, y: 2 } })),
+      called("c", deny("t")),
+      called("d", ask("*", { effect: "unsafe" })),
+    ];
+    const now = point.map((one) => (one.name === "b" ? { ...one, pattern: { y: 2, x: 1 } } : one));
+    assert.deepEqual(rulesForFork(point, now), []);
+    assert.deepEqual(
+      rulesForFork(
+        point,
+        now.map((one) => ({ ...one, name: `${one.name}-renamed` })),
+      ),
+      [],
+    );
+  });
+
+  test("have the parent's name, or a free one where a rule of that name must stay", () => {
+    const never = called("x", deny("b"));
+    assert.deepEqual(rulesForFork([never], [called("y", deny("c"))]), [called("y", deny("c"))]);
+    assert.deepEqual(rulesForFork([called("x", deny("b", { pattern: "p" }))], [never]), [never]);
+    assert.deepEqual(rulesForFork([never], [called("x", deny("c")), called("x-2", deny("d"))]), [
+      called("x-2", deny("c")),
+      called("x-2-2", deny("d")),
+    ]);
+  });
+
+  test("leave the name of an allow that the parent changed", () => {
+    const narrow = called("x-2", allow("a", { pattern: "p" }));
+    const point = [called("x-2", allow("a")), called("x", deny("b"))];
+    assert.deepEqual(rulesForFork(point, [narrow, called("x", deny("c"))]), [
+      narrow,
+      called("x-3", deny("c")),
+    ]);
+    assert.deepEqual(rulesForFork(point, [called("x-2", deny("a"))]), [
+      { name: "x-2", tool: "a", rule: "none" },
+      called("x-2", deny("a")),
+    ]);
+  });
+});
+
+test("JSON is the same whatever the order of fields, and a list is no object", () => {
+  assert.equal(canonicalJson({ b: [{ d: 1, c: null }], a: "x" }), '{"a":"x","b":[{"c":null,"d":1}]}');
+  assert.equal(canonicalJson(null), "null");
+  assert.notEqual(canonicalJson(["a"]), canonicalJson({ 0: "a" }));
 });

@@ -3,7 +3,8 @@ import type { Permission } from "../../src/core/tool/commands.ts";
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
-import { ruleFor, type Rule } from "../../src/core/tool/permission.ts";
+import { limit } from "../../src/core/limit.ts";
+import { ruleFor, type Rule, type RuledCall } from "../../src/core/tool/permission.ts";
 
 const on = (rule: Rule | "none", more: Partial<Permission> = {}): Permission => ({
   tool: "t",
@@ -63,12 +64,32 @@ describe("which rule decides", () => {
       ["db_*", "db_query", "deny"],
       ["*_file", "write_file", "deny"],
       ["*_*", "read_file", "deny"],
+      ["*_file", "_file", "deny"],
+      ["r*d", "rd", "deny"],
+      ["re*re", "re", "allow"],
+      ["re*re", "rere", "deny"],
       ["db_*", "db", "allow"],
       ["file", "read_file", "allow"],
       ["Shell", "shell", "allow"],
     ] as const)
       assert.equal(ruled({ agent: [on("deny", { tool })] }, {}, name), expected, `${tool} ${name}`);
   });
+});
+
+test("a rule for an effect is a default: for tools of that effect, where no other rule applies", () => {
+  const asks = on("ask", { tool: "*", effect: "unsafe" });
+  const of = (call: Partial<RuledCall>): Rule =>
+    ruleFor({ tool: "t", input: {}, agent: [], session: [asks], ...call }).rule;
+  for (const effect of ["read", "idempotent", "session"] as const) assert.equal(of({ effect }), "allow");
+  assert.deepEqual([of({ effect: "unsafe" }), of({})], ["ask", "ask"]);
+  assert.equal(of({ contained: true }), "allow");
+  assert.equal(of({ agent: [on("allow")] }), "allow");
+  assert.equal(of({ agent: [on("allow", { effect: "unsafe" })] }), "ask");
+  const never = on("deny", { tool: "*", effect: "unsafe" });
+  assert.deepEqual(
+    [of({ session: [never], contained: true }), of({ session: [never], effect: "read" })],
+    ["deny", "allow"],
+  );
 });
 
 describe("which arguments a pattern is for", () => {
@@ -149,6 +170,21 @@ describe("which arguments a pattern is for", () => {
     assert.equal(isFor("deny", { path: "." }, { path: "a/.." }), true);
   });
 
+  test("a deny on a relative path holds at any depth, a deny on a name only for that text", () => {
+    for (const [pattern, path, expected] of [
+      ["archive/*", "notes/archive/old", true],
+      ["archive/*", "a/b/c/archive/old", true],
+      ["./passwd", "etc/passwd", true],
+      ["archive/*", "notes/archives/old", false],
+      ["passwd", "etc/passwd", false],
+      ["/etc/*", "tmp/etc/passwd", false],
+    ] as const)
+      assert.equal(isFor("deny", { path: pattern }, { path }), expected, `${pattern} ${path}`);
+    assert.equal(isFor("allow", { path: "archive/*" }, { path: "notes/archive/old" }), false);
+    const deep = `${"a/".repeat(63)}archive/old`;
+    assert.equal(isFor("deny", { path: "archive/*" }, { path: deep }), true);
+  });
+
   test("arguments as the tool understands them count too, for the stricter side", () => {
     const input = { path: "link/a" };
     const checked = { path: "secrets/a" };
@@ -163,6 +199,9 @@ describe("which arguments a pattern is for", () => {
     const nest = (depth: number): unknown => (depth === 0 ? "x" : { a: nest(depth - 1) });
     assert.equal(isFor("deny", nest(100), nest(100)), true);
     assert.equal(isFor("allow", nest(100), nest(100)), false);
+    const most = limit.jsonDepthMax;
+    assert.equal(isFor("allow", nest(most), nest(most)), true);
+    assert.equal(isFor("allow", nest(most + 1), nest(most + 1)), false);
     const begun = performance.now();
     assert.equal(isFor("deny", { c: `${"*a".repeat(500)}b` }, { c: "a".repeat(10_000) }), false);
     assert.ok(performance.now() - begun < 2_000);

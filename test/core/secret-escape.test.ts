@@ -22,3 +22,16 @@ test("a letter that is not escaped is part of the word, which is no token then",
     assert.equal(redactor.text(text), text);
   }
 });
+
+test("however often a secret is escaped, a value and its JSON text lose the same", () => {
+  const redactor = makeRedactor();
+  redactor.register("DB", 'p/ss w0rd"é+x\\?');
+  let text = 'p/ss w0rd"é+x\\?';
+  for (let times = 0; times < 7; times++) {
+    const value = { text };
+    const clean = redactor.json(value);
+    assert.equal(clean.text === "[redacted: DB]", times <= 3, `${times} times`);
+    assert.equal(redactor.jsonText(JSON.stringify(value)), JSON.stringify(clean), `${times} times`);
+    text = JSON.stringify(text).slice(1, -1);
+  }
+});

@@ -5,6 +5,8 @@ import { join } from "node:path";
 import { suite, test } from "node:test";
 import fc from "fast-check";
 import { limit } from "../../src/core/limit.ts";
+import { formsOf } from "../../src/core/secret/encoding.ts";
+import { readingsOf } from "../../src/core/secret/decoding.ts";
 import { makeRedactor } from "../../src/core/secret/redactor.ts";
 
 const value = 'p/ss w0rd"é+x\\?';
@@ -22,7 +24,9 @@ const forms: Readonly<Record<string, (secret: string) => string>> = {
   plain: (secret) => secret,
   "escaped for JSON": json,
   "escaped twice": (secret) => json(json(secret)),
+  "escaped three times": (secret) => json(json(json(secret))),
   "escaped with slashes": (secret) => json(secret).replaceAll("/", "\\/"),
+  "escaped with slashes, twice": (secret) => json(json(secret).replaceAll("/", "\\/")),
   "escaped to ASCII": (secret) =>
     json(secret).replace(/[^ -~]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`),
   "URL-encoded": encodeURIComponent,
@@ -59,7 +63,9 @@ suite("a registered value", () => {
   for (const [form, write] of Object.entries(forms)) {
     test(`is taken out when it is ${form}`, () => {
       for (const secret of [value, "hunter22", "aB3_xY9-zzQ1~k.p"]) {
-        assert.equal(holding("DB", secret).text(`<${write(secret)}>`), "<[redacted: DB]>");
+        const [redactor, text] = [holding("DB", secret), `<${write(secret)}>`];
+        assert.equal(redactor.text(text), "<[redacted: DB]>");
+        assert.equal(redactor.jsonText(JSON.stringify({ text })), '{"text":"<[redacted: DB]>"}');
       }
     });
   }
@@ -139,10 +145,31 @@ suite("a registered value", () => {
     assert.equal(holding("DB", "hunter22-hunter").text(list), "apples\n[redacted: DB]\npears\nplums");
   });
 
-  test("of several lines is found line by line as well", () => {
+  test("in a line behind an escaped tab leaves that tab", () => {
+    const digits = utf8("uhunter22").toString("base64").slice(2);
+    assert.equal(holding("DB", "hunter22").text(`\\t\n${digits}`), "\\t\n[redacted: DB]");
+  });
+
+  test("of several lines is found line by line as well, but for short lines and the frame", () => {
     const line = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC";
-    const redactor = holding("PEM", `-----BEGIN X-----\n${line}\n-----END X-----\n`);
+    const [shortest, tooShort] = ["AbCdEfGhIj1-----", "aBcDeFgHiJkLmN2"];
+    const redactor = holding(
+      "PEM",
+      ["-----BEGIN X-----", line, shortest, tooShort, "-----END X-----", ""].join("\n"),
+    );
     assert.equal(redactor.text(`12\t${line}`), "12\t[redacted: PEM]");
+    assert.equal(redactor.text(`13\t${shortest}`), "13\t[redacted: PEM]");
+    for (const text of [`14\t${tooShort}`, "-----BEGIN X-----", "-----END X-----"])
+      assert.equal(redactor.text(text), text);
+  });
+
+  test("is marked as registered, and its name comes before what it looks like", () => {
+    const token = `ghp_${"A1b2C3d4".repeat(4)}`;
+    const place = { start: 2, end: 2 + token.length };
+    assert.deepEqual(holding("DB", token).find(`x ${token}`), [{ ...place, name: "DB", registered: true }]);
+    assert.deepEqual(makeRedactor().find(`x ${token}`), [
+      { ...place, name: "github-token", registered: false },
+    ]);
   });
 
   test("is found in any text, in any of its forms, and redacting twice changes nothing", () => {
@@ -173,6 +200,61 @@ suite("a registered value", () => {
     for (let count = 0; count < limit.secretsMax; count++) redactor.register("A", `${least}${count}`);
     redactor.register("A", `${least}0`);
     assert.throws(() => redactor.register("A", `${least}more`), /more than 1000/);
+  });
+});
+
+suite("the forms and readings that are searched", () => {
+  test("are few: three escapes, a fourth in JSON alone, 64 lines", () => {
+    const forms = new Map(formsOf(value).map((form) => [form.text, form.jsonOnly === true]));
+    const escaped = [0, 1, 2, 3, 4].map((times) => Array.from({ length: times }).reduce<string>(json, value));
+    assert.deepEqual(
+      [...escaped, json(escaped[4] ?? "")].map((text) => forms.get(text)),
+      [false, false, false, false, true, undefined],
+    );
+    const lines = Array.from({ length: 65 }, (_, line) => `a line with a number ${line + 1}`);
+    const texts = new Set(formsOf(lines.join("\n")).map(({ text }) => text));
+    assert.deepEqual([texts.has(lines[63] ?? ""), texts.has(lines[64] ?? "")], [true, false]);
+  });
+
+  test("join lines where base64 goes on, in either alphabet", () => {
+    const stripped = "\"'`,\\>|#";
+    for (let code = 33; code < 127; code++) {
+      const char = String.fromCharCode(code);
+      if (stripped.includes(char)) continue;
+      const expected = /[A-Za-z0-9+/_-]/.test(char) ? [`x${char}x`] : [];
+      for (const text of [`x${char}\nx`, `x\n${char}x`])
+        assert.deepEqual(
+          readingsOf(text, false).map((one) => one.text),
+          expected,
+          char,
+        );
+    }
+    const [joined] = readingsOf("ab\n  cd", false);
+    assert.deepEqual([joined?.start(1), joined?.end(2), joined?.start(2), joined?.end(4)], [1, 2, 5, 7]);
+  });
+
+  test("stop at a line that is narrow, or has a wider one behind it", () => {
+    const stops = (text: string) => [...(readingsOf(text, false).at(-1)?.stops ?? [])];
+    const [narrow, wide] = ["a".repeat(15), "a".repeat(16)];
+    assert.deepEqual(stops(`${narrow}\nb`), [15]);
+    assert.deepEqual(stops(`x\\n${narrow}\\nb`), [1, 16]);
+    assert.deepEqual(stops(`${wide}\n${wide}`), []);
+    assert.deepEqual(stops(`${wide}\n${wide}a`), [16]);
+  });
+
+  test("decode what is encoded for a URL at most twice, and know the place of each letter", () => {
+    for (const letter of ["\u007F", "\u0080", "\u07FF", "\u0800", "\uFFFF", "\u{10000}"]) {
+      const encoded = encodeURIComponent(letter);
+      const [reading] = readingsOf(`<${encoded}%41>`, false);
+      assert.equal(reading?.text, `<${letter}A>`);
+      const at = 1 + letter.length;
+      assert.deepEqual([reading.start(1), reading.end(at)], [1, 1 + encoded.length]);
+      assert.deepEqual([reading.start(at), reading.end(at + 1)], [1 + encoded.length, 4 + encoded.length]);
+    }
+    const texts = (text: string, hasSpaces: boolean) => readingsOf(text, hasSpaces).map((one) => one.text);
+    assert.deepEqual(texts("%FF%7F%80%41", false), ["\uFFFD\u007F\uFFFDA"]);
+    assert.deepEqual(texts("%25252541", false), ["%252541", "%2541"]);
+    assert.deepEqual([texts("a+b", true), texts("a+b", false)], [["a b"], []]);
   });
 });
 
@@ -213,7 +295,10 @@ const named: readonly (readonly [before: string, secret: string, after: string, 
   ["curl -H 'authorization: Basic ", "dXNlcjpwYXNz", "'", "authorization"],
   ["DB_PASSWORD=", "correcthorse", "\nnext", "password"],
   ["export GITHUB_TOKEN=", "abcdef12", "", "token"],
+  ["export DB_PASSWORD=", "correcthorse", "", "password"],
   ["password: ", "hunter22", "", "password"],
+  ["password: ", "12345678", "", "password"],
+  ['password: "', "a1$b2c3d4", '"', "password"],
   ['{"client_secret":"', "a1-b2-c3", '"}', "secret"],
   ['{\\"apiKey\\": \\"', "a1b2c3d4", '\\"}', "api-key"],
   ["https://x.test/?api_key=", "a1b2c3d4", "&q=1", "api-key"],
@@ -227,6 +312,9 @@ const stays = [
   "const apiKey = options.apiKey ?? process.env.API_KEY;",
   "password: z.string().min(8), secret = crypto.randomBytes(32)",
   "login(user, password=getpass(), api_key=config.api_key)",
+  "login(user, password=password2, api_key=api_key1)",
+  "password: 1234567",
+  'password: "at least 8 letters and 1 digit"',
   'input type="password" name="password" placeholder="Password"',
   '{"password": "Passwort", "secret": "Geheimnis", "api_key": "your-api-key"}',
   "PASSWORD=$1 API_KEY=${API_KEY} SECRET=<secret> TOKEN=***",
@@ -247,6 +335,7 @@ suite("what looks like a secret", () => {
     for (const [name, tokens] of Object.entries(seen)) {
       for (const token of tokens) {
         for (const [before, after] of [
+          ["", ""],
           ["see ", "."],
           ['"', '"'],
           ["\\n", " x"],
@@ -267,13 +356,14 @@ suite("what looks like a secret", () => {
     const before = {
       db_password: "correct",
       Authorization: "Bearer abcdef",
-      env: { NPM_TOKEN: "abcdef", githubToken: "abcdef", authorization: "abcdef" },
+      env: { NPM_TOKEN: "abcdef", DEPLOY_TOKEN: "abcdef", githubToken: "abcdef", authorization: "abcdef" },
     };
     assert.deepEqual(redactor.json(before), {
       db_password: "[redacted: password]",
       Authorization: "Bearer [redacted: authorization]",
       env: {
         NPM_TOKEN: "[redacted: token]",
+        DEPLOY_TOKEN: "[redacted: token]",
         githubToken: "[redacted: token]",
         authorization: "[redacted: authorization]",
       },

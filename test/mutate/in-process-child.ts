@@ -14,7 +14,9 @@ const register = (...given: readonly unknown[]): void => {
   const body = given.find((one): one is Body => typeof one === "function");
   const name = String(given[0]);
   // A test of how long something takes says little on a busy machine, and takes long itself.
-  if (body !== undefined && !/text takes long/.test(name)) queue.push({ name, body });
+  const isSkipped = given.some((one) => (one as { readonly skip?: unknown } | null)?.skip);
+  if (body !== undefined && !isSkipped && !/text takes long|holding up/.test(name))
+    queue.push({ name, body });
 };
 const describe = (...given: readonly unknown[]): void => {
   const body = given.find((one): one is Body => typeof one === "function");
@@ -26,7 +28,13 @@ const standInText = `const { test, it, describe, suite } = globalThis.standInFor
   export { test, it, describe, suite }; export default test;`;
 
 process.once("disconnect", () => process.exit());
+/** Fails the test that is running: it does not end, or left an error that nothing handles. */
+let fail: (error: unknown) => void = () => {};
+for (const event of ["unhandledRejection", "uncaughtException"])
+  process.on(event, (error: unknown) => fail(error));
 process.once("message", (screening: Screening) => void screenAll(screening));
+
+const tell = (message: Screened): void => void process.send?.(message);
 
 async function screenAll({ tree, file, text, affected, tests, mutants }: Screening): Promise<void> {
   const fresh = new Set(affected.map((one) => join(tree, one)));
@@ -51,7 +59,6 @@ async function screenAll({ tree, file, text, affected, tests, mutants }: Screeni
       return { format: "module", source: known, shortCircuit: true };
     },
   });
-  const tell = (message: Screened): void => void process.send?.(message);
   const passing: string[] = [];
   for (const test of tests) if (await passes(join(tree, test), round)) passing.push(test);
   tell({ ready: passing });
@@ -59,17 +66,29 @@ async function screenAll({ tree, file, text, affected, tests, mutants }: Screeni
     round++;
     source = text.slice(0, start) + to + text.slice(end);
     let caught = false;
-    for (const test of passing) if (!(caught ||= !(await passes(join(tree, test), round)))) continue;
+    for (const test of passing) {
+      caught = !(await passes(join(tree, test), round));
+      // What an earlier mutant left behind may have failed it: the next round has fresh instances.
+      if (caught && hasLeftovers) caught = !(await passes(join(tree, test), ++round));
+      if (caught) break;
+    }
     tell({ at, caught });
   }
 }
 
+/** How long a test may take, beyond twenty times what it takes with nothing planted. */
+const testMs = 20_000;
+/** Whether the last failure came from outside of the test's own steps. */
+let hasLeftovers = false;
+
 async function passes(path: string, round: number): Promise<boolean> {
   queue = [];
+  hasLeftovers = false;
   const ends: (() => unknown)[] = [];
   const context = {
     after: (end: () => unknown) => ends.push(end),
     diagnostic: () => {},
+    skip: () => {},
     test: async (_: string, body: Body): Promise<void> => void (await body(context)),
   };
   try {
@@ -79,13 +98,30 @@ async function passes(path: string, round: number): Promise<boolean> {
     );
     for (const { name, body } of quickestFirst) {
       const started = performance.now();
-      await body(context);
+      await ended(body(context), testMs + 20 * (tookMs.get(name) ?? 0));
+      tell({ passed: name });
       if (round === 0) tookMs.set(name, performance.now() - started);
     }
     return true;
   } catch {
     return false;
   } finally {
+    fail = () => {};
     for (const end of ends) await end();
+  }
+}
+
+/** Waits for a test, unless it takes too long or something fails that it does not wait for. */
+async function ended(running: unknown, ms: number): Promise<void> {
+  const failure = Promise.withResolvers<never>();
+  const timer = setTimeout(() => failure.reject(new Error("it does not end")), ms);
+  fail = (error) => {
+    hasLeftovers = true;
+    failure.reject(error);
+  };
+  try {
+    await Promise.race([running, failure.promise]);
+  } finally {
+    clearTimeout(timer);
   }
 }

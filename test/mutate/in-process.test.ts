@@ -1,4 +1,7 @@
-/** Screening in one process: a mutant that a test notices is caught, another is not. */
+/**
+ * Screening in one process: a mutant that a test notices is caught, another is not. What nothing handles is
+ * noticed.
+ */
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,11 +13,18 @@ import { mutantsOf } from "./mutant.ts";
 
 const source = `export const isFull = (count: number): boolean => count >= 3;
 export const unused = (count: number): boolean => count > 7;
+export function tellLater(count: number): void {
+  if (count === 5) void Promise.reject(new Error("nobody waits for it"));
+}
 `;
 const tests = `import assert from "node:assert/strict";
 import { test } from "node:test";
-import { isFull } from "../src/a.ts";
+import { isFull, tellLater } from "../src/a.ts";
 test("full", () => assert.deepEqual([2, 3].map(isFull), [false, true]));
+test("later", async () => {
+  tellLater(6);
+  await new Promise((resolve) => setTimeout(resolve, 10));
+});
 `;
 
 test("mutants are told apart by the tests, each with a fresh instance of the file", async (t) => {
@@ -33,6 +43,11 @@ test("mutants are told apart by the tests, each with a fresh instance of the fil
       [1, "3", true],
       [2, ">", false],
       [2, "7", false],
+      [4, "count === 5", true],
+      [4, "count === 5", false],
+      [4, "===", true],
+      [4, "5", true],
+      [4, 'void Promise.reject(new Error("nobody waits for it"));', false],
     ],
   );
 });

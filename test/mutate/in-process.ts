@@ -4,7 +4,7 @@
  * that never ends is killed from outside, and the rest goes on in the next process.
  */
 import { fork, type ChildProcess } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Mutant } from "./mutant.ts";
 import { importersOf } from "./near.ts";
@@ -20,9 +20,13 @@ export interface Screening {
   readonly mutants: readonly Pick<Mutant, "start" | "end" | "to">[];
 }
 
-/** What it answers: by how many tests nothing planted is passed, then the outcome of each mutant. */
+/**
+ * What it answers: which tests pass with nothing planted, then the outcome of each mutant; in between, each
+ * test that passed, so that silence means one that hangs.
+ */
 export type Screened =
   | { readonly ready: readonly string[] }
+  | { readonly passed: string }
   | { readonly at: number; readonly caught: boolean };
 
 const silenceMs = 90_000;
@@ -55,8 +59,11 @@ export const killScreens = (): void => running.forEach((child) => child.kill("SI
 
 /** One outcome for each mutant that was judged: the last may be one that never ended. */
 async function screenPart(screening: Screening): Promise<boolean[]> {
+  const temporary = join(screening.tree, "tmp");
+  mkdirSync(temporary, { recursive: true });
   const child = fork(join(import.meta.dirname, "in-process-child.ts"), {
     cwd: screening.tree,
+    env: { ...process.env, TMPDIR: temporary },
     execArgv: ["--conditions=skein-source", "--max-old-space-size=2000"],
     stdio: "ignore",
   });
@@ -73,7 +80,7 @@ async function screenPart(screening: Screening): Promise<boolean[]> {
       clearTimeout(timer);
       timer = setTimeout(hangs, silenceMs);
       if ("ready" in message) isReady = true;
-      else outcomes[message.at] = message.caught;
+      if ("at" in message) outcomes[message.at] = message.caught;
       if (outcomes.length === screening.mutants.length) child.kill("SIGKILL");
     });
     child.on("exit", () => {

@@ -24,14 +24,21 @@ export function importersOf(tree: string, file: string): ReadonlyMap<string, num
   return steps;
 }
 
-/** Pure tests that import the file, or else what imports it: mutants are screened with them. */
+/**
+ * Tests that mutants are screened with in one process: pure ones that import the file, or else what imports
+ * it; and those named after the file, or near it in its folder, unless they start an engine.
+ */
 export function quickTests(tree: string, file: string): string[] {
   const steps = importersOf(tree, file);
-  const pure = nearTests(tree, file, 50).filter(
-    (test) => /^test\/(core|runtime\/govern)\//.test(test) && !test.includes("hostile"),
-  );
+  const engines = importersOf(tree, "src/runtime/engine/engine.ts");
+  const near = nearTests(tree, file, 50).filter((test) => !test.includes("hostile"));
+  const pure = near.filter((test) => /^test\/(core|runtime\/govern)\//.test(test));
   const least = Math.min(2, ...pure.map((test) => steps.get(test) ?? 0));
-  return pure.filter((test) => steps.get(test) === least);
+  const isOwn = (test: string): boolean =>
+    test.startsWith(nameOf(file)) || (test.startsWith("test/store/") && (steps.get(test) ?? 0) <= 2);
+  return near.filter(
+    (test) => (pure.includes(test) && steps.get(test) === least) || (isOwn(test) && !engines.has(test)),
+  );
 }
 
 /** Where the tests of a source file are, without the ending. */

@@ -3,8 +3,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { limit } from "../../src/core/limit.ts";
 import { Engine } from "../../src/runtime/engine/engine.ts";
+import { isWithin, momentOf } from "../../src/runtime/read/lease-status.ts";
+import type { SessionLease } from "../../src/runtime/turn/lease.ts";
+import { madeWorld } from "./made-world.ts";
 import { inFile, inMemory, type Place } from "./place.ts";
-import { isWithin } from "../../src/runtime/read/lease-status.ts";
 
 for (const [name, make] of [
   ["memory", async () => inMemory()],
@@ -107,6 +109,39 @@ test("a deleted session fences its runner", async () => {
   await place.engine.delete(session.id);
   await assert.rejects(lease.append([{ type: "x.mine" }]), { code: "not-found" });
   await assert.rejects(lease.renew(), { code: "fenced" });
+});
+
+test("a release that fails is told, but for a lease that is lost; a second one does nothing", async () => {
+  const place = inMemory();
+  const lease = await (await place.engine.open({ objective: "o" })).lease({ holder: "one" });
+  const deleted = await place.engine.open({ objective: "o" });
+  const last = await deleted.lease({ holder: "one" });
+  await place.engine.delete(deleted.id);
+  await assert.rejects(last.release(), { code: "not-found" });
+  await lease.release();
+  await place[Symbol.asyncDispose]();
+  await lease.release();
+});
+
+test("a new holder is alone once the lease of an earlier one would have run out", async () => {
+  const world = madeWorld();
+  let isGone = false;
+  await using place = inMemory({ ...world, isGone: () => isGone });
+  const session = await place.engine.open({ objective: "o" });
+  const steady = (): number => momentOf(place.world).steadyMs;
+  const taken = async (): Promise<SessionLease> =>
+    (await place.engine.session(session.id)).lease({ holder: "one", leaseMs: 2_000 });
+  const first = await taken();
+  assert.equal(first.aloneFromMs, steady());
+  place.world.pass(2_500);
+  const second = await taken();
+  assert.equal(second.aloneFromMs, steady() + 2_000);
+  assert.deepEqual(second.asked, momentOf(place.world));
+  await second.release();
+  assert.equal((await taken()).aloneFromMs, steady());
+  // The process that held it is no more: nobody is left to wait for.
+  isGone = true;
+  assert.equal((await taken()).aloneFromMs, steady());
 });
 
 test("a lease has a holder, and a length between its limits", async () => {

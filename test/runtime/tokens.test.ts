@@ -109,6 +109,24 @@ test("a token is revoked by any ending of its id, once, and the log says by whom
   );
 });
 
+test("an ending that several tokens have revokes none of them", async () => {
+  await using place = inMemory();
+  const { engine, world } = place;
+  const random = world.random(10);
+  const ids = await Promise.all(
+    [1, 2].map(async (nowMs) => {
+      const token = newToken(world, "default", makeTokenId({ nowMs, random }));
+      return (await engine.addToken({ scopes: ["read"], token })).id;
+    }),
+  );
+  const ending = ids[0]?.slice(-4) ?? "";
+  await assert.rejects(engine.revokeToken(ending), isInvalid(/more than one token/));
+  for (const wrong of [ending.slice(1), ids[0]?.toUpperCase(), 7])
+    await assert.rejects(engine.revokeToken(wrong as never), isInvalid(/no id of a token/));
+  assert.equal((await engine.tokens()).length, 2);
+  assert.equal((await engine.revokeToken(ids[0] ?? "")).id, ids[0]);
+});
+
 test("another process knows a new token at once, and a revoked one within a second", async () => {
   await using place = await inFile();
   const { engine } = place;

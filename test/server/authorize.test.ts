@@ -149,6 +149,46 @@ test("whoever stays learns that the token was revoked, or has expired", async ()
   assert.deepEqual([await staying.stands(), await leaving.stands()], [false, false]);
 });
 
+test("an answer to a problem says when to ask again, in whole seconds from one", () => {
+  const headers = (status: number, retryAfterMs?: unknown) =>
+    problemHeaders({ status, retryAfterMs } as unknown as Problem);
+  assert.deepEqual(headers(401, 5_000), { "www-authenticate": 'Bearer realm="skein"' });
+  for (const status of [429, 503]) {
+    for (const [waitMs, seconds] of [
+      [2_001, "3"],
+      [2_000, "2"],
+      [0, "1"],
+      [undefined, "1"],
+    ] as const)
+      assert.deepEqual(headers(status, waitMs), { "retry-after": seconds });
+  }
+  for (const status of [400, 403, 404, 500]) assert.deepEqual(headers(status, 5_000), {});
+});
+
+test("whoever comes again with a token gets the same engine, and another token another", async () => {
+  await using place = gated();
+  const { authorizer, engine } = place;
+  const [one, two] = [
+    await engine.addToken({ scopes: ["read"] }),
+    await engine.addToken({ scopes: ["read"] }),
+  ];
+  const engineOf = async (token: string) => known(await authorizer.authorize(bearing(token), read)).engine;
+  const first = await engineOf(one.token);
+  assert.equal(await engineOf(one.token), first);
+  assert.notEqual(await engineOf(two.token), first);
+});
+
+test("a token that asked too often is known after many others asked", async () => {
+  await using place = gated({ rate: { perSecond: 0.001, burst: 1 } });
+  const { authorizer, engine } = place;
+  const ask = async (token: string) => codeOf(await authorizer.authorize(bearing(token), read));
+  const { token } = await engine.addToken({ scopes: ["read"] });
+  assert.deepEqual([await ask(token), await ask(token)], ["let in", "rate-limited"]);
+  for (let count = 1; count < limit.tokensMax; count++)
+    await ask((await engine.addToken({ scopes: ["read"] })).token);
+  assert.equal(await ask(token), "rate-limited");
+});
+
 test("one token may ask so often, and others do not wait for it", async () => {
   await using place = gated({ rate: { perSecond: 10, burst: 3 } });
   const { authorizer, engine, world } = place;

@@ -2,11 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { limit } from "../../src/core/limit.ts";
-import { ModelError } from "../../src/model/port.ts";
 import { makeKeptAnswers } from "../../src/server/http/stored-response.ts";
 import { ProblemError } from "../../src/server/http/problem.ts";
-import type { Line } from "../runtime/turn/scripted.ts";
-import { fine, served } from "./served.ts";
 
 const request = { digest: "d", session: "ses_1" };
 
@@ -55,20 +52,14 @@ test("the oldest kept response goes first", async () => {
   assert.equal(kept.has("k1", "d"), true);
 });
 
-test("over HTTP a request that failed runs again under its key, without a restart", async () => {
-  let fails = true;
-  const lines: Line[] = [() => (fails ? new ModelError("overloaded", "busy") : "In short: all of it.")];
-  await using place = await served({ lines });
-  const session = await place.engine.open({ objective: "Asked", model: "test/scripted" });
-  fails = false;
-  for (const text of ["One", "Two"]) {
-    await session.input(text.repeat(1_000));
-    await session.run();
-  }
-  const given = { id: session.id, params: { strategy: "summarize" }, headers: { "idempotency-key": "k" } };
-  fails = true;
-  const first = await place.call("session.compress", given);
-  assert.equal(first.status, 503, JSON.stringify(first.body));
-  fails = false;
-  fine(await place.call("session.compress", given));
+test("a response that gave way to a newer one under its key does not remove that one", async () => {
+  const kept = makeKeptAnswers();
+  const first = Promise.withResolvers<string>();
+  const early = kept.once("k", request, () => first.promise);
+  for (let number = 0; number < limit.keptAnswersMax; number++)
+    await kept.once(`k${number}`, request, async () => "");
+  await kept.once("k", request, async () => "newer");
+  first.reject(new Error("late"));
+  await assert.rejects(early, /late/);
+  assert.equal(await kept.once("k", request, async () => "again"), "newer");
 });

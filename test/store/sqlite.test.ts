@@ -11,12 +11,29 @@ import { realWorld } from "../../src/runtime/world.ts";
 import { conformance, draftOf } from "../../src/store/conformance/conformance.ts";
 import type { Outcome, Part, Store } from "../../src/store/port.ts";
 import { sqliteStore, type SqliteOptions } from "../../src/store/sqlite/store.ts";
-import { makeSessionId, type SessionId } from "../../src/core/ids.ts";
+import { makeSessionId, makeWorkspaceId, type SessionId } from "../../src/core/ids.ts";
 import { digest } from "../core/digest.ts";
-import { inFile, newPath, workspace } from "../runtime/place.ts";
+import { newPath } from "../path.ts";
 import { beforeEachRun } from "./sqlite/statement.ts";
 
 const { sleep, defer } = realWorld();
+const workspace = makeWorkspaceId({ nowMs: 1, random: new Uint8Array(10) });
+
+/** A store in a file of its own, and more connections to it. */
+async function inFile() {
+  const { path, remove } = newPath();
+  const stores: Store[] = [];
+  const open = async (): Promise<Store> => {
+    const store = await sqliteStore({ path, world: realWorld(), workspace });
+    stores.push(store);
+    return store;
+  };
+  const dispose = async (): Promise<void> => {
+    for (const store of stores) await store.close();
+    remove();
+  };
+  return { store: await open(), open, [Symbol.asyncDispose]: dispose };
+}
 
 conformance({
   name: "sqlite",
@@ -134,19 +151,6 @@ test("two connections to one file see one another's records, and one of them is 
       [1, 2],
     );
   }
-});
-
-test("appends of two connections in turn keep the chain", async () => {
-  await using place = await inFile();
-  const stores = [place.store, await place.open(), await place.open()];
-  await place.store.append([opening(1)]);
-  for (let seq = 1; seq < 40; seq++) {
-    const drafts = [draftOf({ body: { seq } }, digest)];
-    const outcome = await stores[seq % 3]!.append([{ session: idOf(1), expect: { seq }, drafts }]);
-    assert.equal(outcome.kind, "ok");
-  }
-  const report = await (await place.engine.session(idOf(1))).verify();
-  assert.deepEqual([report.ok, report.records], [true, 40]);
 });
 
 test("appends of one turn of the event loop share a commit, and one conflict fails nobody else", async () => {

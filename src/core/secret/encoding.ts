@@ -9,6 +9,8 @@ export interface Form {
   readonly around?: RegExp;
   /** Of base64: whether the digit right before it, and right after it, carries a part of the value. */
   readonly edges?: { readonly before: boolean; readonly after: boolean };
+  /** Only the text of a JSON value holds it: one escape more than the deepest that a text is searched for. */
+  readonly jsonOnly?: boolean;
 }
 
 /** Lines of a value of several lines that count by themselves: a file is often shown line by line. */
@@ -18,8 +20,8 @@ const linesMax = 64;
 export function formsOf(value: string): readonly Form[] {
   const forms = new Map<string, Form>();
   const add = (text: string, more: Omit<Form, "text"> = {}): void => {
-    for (const escaped of escapes(text)) {
-      if (!forms.has(escaped)) forms.set(escaped, { text: escaped, ...more });
+    for (const form of escapes(text)) {
+      if (!forms.has(form)) forms.set(form, { text: form, ...more });
     }
   };
   for (const text of [value, ...linesOf(value)]) {
@@ -30,7 +32,9 @@ export function formsOf(value: string): readonly Form[] {
     for (const hex of hexForms(bytes)) add(hex);
     for (const { text: base, ...more } of base64Forms(bytes)) add(base, more);
   }
-  return [...forms.values()];
+  const inTexts = [...forms.values()];
+  const inJson = inTexts.map(({ text }) => escaped(text)).filter((text) => !forms.has(text));
+  return [...inTexts, ...inJson.map((text) => ({ text, jsonOnly: true }))];
 }
 
 const linesOf = (value: string): readonly string[] =>
@@ -63,24 +67,24 @@ function escapes(text: string): ReadonlySet<string> {
   let plain = text;
   let ascii = text;
   for (let level = 0; level < escapesMax; level++) {
-    plain = JSON.stringify(plain).slice(1, -1);
+    plain = escaped(plain);
     ascii = asciiJson(ascii);
     all.add(plain);
     all.add(ascii);
   }
   // Some writers escape the slash as well.
   if (text.includes("/")) {
-    const slashed = JSON.stringify(text).slice(1, -1).replaceAll("/", "\\/");
+    const slashed = escaped(text).replaceAll("/", "\\/");
     all.add(slashed);
-    all.add(JSON.stringify(slashed).slice(1, -1));
+    all.add(escaped(slashed));
   }
   return all;
 }
 
+const escaped = (text: string): string => JSON.stringify(text).slice(1, -1);
+
 const asciiJson = (text: string): string =>
-  JSON.stringify(text)
-    .slice(1, -1)
-    .replace(/[^ -~]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  escaped(text).replace(/[^ -~]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
 const hex = (byte: number): string => byte.toString(16).padStart(2, "0");
 
@@ -95,7 +99,7 @@ const aroundStandard = /[A-Za-z0-9+/=]/;
 const aroundUrlSafe = /[A-Za-z0-9_=-]/;
 
 /** At each alignment, the digits that the value alone decides, whatever comes before and after. */
-function base64Forms(bytes: readonly number[]): readonly Required<Form>[] {
+function base64Forms(bytes: readonly number[]): readonly Required<Omit<Form, "jsonOnly">>[] {
   return [0, 1, 2].flatMap((shift) => {
     const digits: number[] = [];
     const first = Math.ceil((shift * 8) / 6);

@@ -181,7 +181,7 @@ function findIn(
   let guessed = 0;
   grams.each(text, (entry, at) => {
     if (isKnown(entry)) {
-      if (which === "sure" || !text.startsWith(entry.text, at)) return false;
+      if (which === "sure" || entry.jsonOnly === true || !text.startsWith(entry.text, at)) return false;
       const place = wholeOf(text, entry, at, { reach, stops });
       if (entry.around !== undefined) reach = Math.max(reach, place.end);
       places.push(place);

@@ -3,10 +3,24 @@ import { SkeinError } from "../core/error.ts";
 import { errorText } from "../core/first-error.ts";
 import type { Database } from "./database.ts";
 import { OutcomeUnknown, type ToolWorld } from "./port.ts";
-import { Gone, openConnection, type Connection, type ConnectionOptions } from "./postgres-connection.ts";
+import type { PostgresConnection, PostgresConnectionOptions } from "../platform/postgres-connection.ts";
 import { readOnly } from "./read-only.ts";
 import { effectfulQuery, isHarmless, readStatement } from "./read-statement.ts";
 import { cell, rowsLimit, type Rows } from "./rows.ts";
+
+/** The connection broke, and the outcome of its statement is unknown. */
+class Gone extends Error {
+  override readonly name = "Gone";
+}
+
+interface Connection extends Pick<PostgresConnection, "sql" | "isGone"> {
+  /**
+   * The answer, or `Gone` when the connection breaks before it: the library may wait for ever. An answer or
+   * an error of more than so many bytes is refused, and ends the connection.
+   */
+  orGone<T>(answer: Promise<T>, bytesMax?: number): Promise<T>;
+  end(): void;
+}
 
 export interface PostgresOptions {
   readonly world: Pick<ToolWorld, "sleep">;
@@ -83,6 +97,45 @@ export function openPostgres(options: PostgresOptions): Pick<Database, "query"> 
   };
 }
 
+async function openConnection(
+  url: string,
+  world: Pick<ToolWorld, "sleep">,
+  options: PostgresConnectionOptions,
+): Promise<Connection> {
+  const { exceedsBytes, openPostgresConnection } = await import("../platform/postgres-connection.ts");
+  const unanswered = new Set<() => void>();
+  const onlost = (): void => {
+    for (const lose of [...unanswered]) lose();
+  };
+  const connection = openPostgresConnection(url, world, { ...options, onlost });
+  const end = (): void => void connection.end().catch(() => undefined);
+  return {
+    sql: connection.sql,
+    get isGone() {
+      return connection.isGone;
+    },
+    orGone: (answer, bytesMax) =>
+      new Promise((resolve, reject) => {
+        const over = new AbortController();
+        const lose = (): void => reject(new Gone("the connection broke"));
+        const answered = (): void => {
+          over.abort();
+          unanswered.delete(lose);
+        };
+        answer.then(resolve, reject).finally(answered);
+        if (connection.isGone) return lose();
+        unanswered.add(lose);
+        if (bytesMax === undefined) return;
+        void exceedsBytes(connection, bytesMax, world, over.signal).then((isLonger) => {
+          if (!isLonger) return;
+          reject(new SkeinError("invalid", `the answer has more than ${bytesMax} bytes; ask for less`));
+          end();
+        });
+      }),
+    end,
+  };
+}
+
 /** So many stay open when nobody uses them, for a while. */
 const idleMax = 2;
 const codeOf = (error: unknown): string =>
@@ -99,7 +152,7 @@ const isLostAnswer = (error: unknown): boolean =>
 const settings = (
   { password, mayWrite }: Pick<PostgresOptions, "password" | "mayWrite">,
   timeoutMs: number,
-): ConnectionOptions => ({
+): PostgresConnectionOptions => ({
   idle_timeout: 20,
   fetch_types: false,
   prepare: false,

@@ -2,7 +2,7 @@
 import { nearest, SkeinError } from "../../../core/error.ts";
 import { joinHosts, splitHosts } from "../../../core/text/host-list.ts";
 import { quote } from "../../../core/ids.ts";
-import type { HostPort } from "./host-ring.ts";
+import type { HostPort } from "../../../platform/host-ring.ts";
 
 export interface Address {
   /** For the library, without what only Skein knows. */

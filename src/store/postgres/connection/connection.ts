@@ -8,9 +8,14 @@ import type { StoreWorld } from "../../port.ts";
 import type { Address } from "./address.ts";
 import { makeClockOffset } from "./clock-offset.ts";
 import { listenTo, type Hearing } from "./listen.ts";
-import { makeHostRing } from "./host-ring.ts";
+import { makeHostRing } from "../../../platform/host-ring.ts";
 import { makePool } from "./pool.ts";
-import { failure, openSingle, type Single } from "./single-connection.ts";
+import {
+  exceedsBytes,
+  failure,
+  openPostgresConnection,
+  type PostgresConnection,
+} from "../../../platform/postgres-connection.ts";
 import { makePatience } from "./answer-timeout.ts";
 import { usualSettings } from "./settings.ts";
 import { asSkeinError, isServerAnswer, Lost, TooLong, troubleOf } from "./errors.ts";
@@ -82,8 +87,6 @@ const pauseMs = [20, 1_000] as const;
 const answerMs = 120_000;
 /** The same, as long as there never was an answer: something else may listen there. */
 const firstAnswerMs = 8_000;
-/** So often it is looked how long an answer has become: a server nearby sends some megabytes meanwhile. */
-const lookMs = 10;
 
 export interface DatabaseOptions {
   readonly address: Address;
@@ -97,8 +100,8 @@ export interface DatabaseOptions {
 export function openDatabase({ address, world, clock, settings = {} }: DatabaseOptions): Database {
   const patience = makePatience(world);
   const hosts = address.hosts.length === 0 ? null : makeHostRing(address.hosts);
-  const open = (): Single =>
-    openSingle(address.url, world, {
+  const open = (): PostgresConnection =>
+    openPostgresConnection(address.url, world, {
       hosts,
       idle_timeout: 300,
       max_lifetime: null,
@@ -130,7 +133,7 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
    * (EHOSTUNREACH, ENETUNREACH, even ECONNREFUSED) with the codes of a connection that was never made. So
    * whatever is not the server's own answer is a lost one.
    */
-  const outcomeOf = (single: Single, error: unknown): unknown => {
+  const outcomeOf = (single: PostgresConnection, error: unknown): unknown => {
     if (single.isLetIn) {
       const isKnown = isServerAnswer(error) || error instanceof Lost || error instanceof TooLong;
       return isKnown ? error : new Lost("the connection broke", { cause: error });
@@ -141,7 +144,7 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
   };
 
   const ask =
-    (single: Single): Statement =>
+    (single: PostgresConnection): Statement =>
     async (text, values = [], { prepare = !address.pooled, bytesMax } = {}) => {
       // The library would connect again, and what belongs together would not be done together.
       if (single.isGone) throw new Lost("the connection is gone");
@@ -168,11 +171,8 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
       }
     };
 
-  /** The library holds an answer, or an error, until it is whole, and has no way to leave the rest of it. */
-  async function endIfLonger(single: Single, bytesMax: number, over: AbortSignal): Promise<void> {
-    const before = single.bytes;
-    while (!over.aborted && single.bytes - before <= bytesMax) await world.sleep(lookMs, over);
-    if (over.aborted) return;
+  async function endIfLonger(single: PostgresConnection, bytesMax: number, over: AbortSignal): Promise<void> {
+    if (!(await exceedsBytes(single, bytesMax, world, over))) return;
     patience.lose(single, new TooLong("the answer is too long"));
     await single.end().catch(() => undefined);
   }

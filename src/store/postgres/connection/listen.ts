@@ -1,8 +1,8 @@
 /** Notices of PostgreSQL, on a connection of their own. */
 import type { StoreWorld } from "../../port.ts";
 import type { Address } from "./address.ts";
-import { makeHostRing } from "./host-ring.ts";
-import { openSingle } from "./single-connection.ts";
+import { makeHostRing } from "../../../platform/host-ring.ts";
+import { openPostgresConnection } from "../../../platform/postgres-connection.ts";
 
 export interface Hearing {
   /** With each notice, and what was sent with it. */
@@ -19,7 +19,7 @@ export async function listenTo(
   { heard, lost }: Hearing,
 ): Promise<() => Promise<void>> {
   // The library's own way to listen tries again without a breath, or never.
-  const { sql, end } = openSingle(address.url, world, {
+  const { sql, end } = openPostgresConnection(address.url, world, {
     hosts: address.hosts.length === 0 ? null : makeHostRing(address.hosts),
     idle_timeout: undefined,
     max_lifetime: null,

@@ -2,15 +2,15 @@
  * A pool of connections. A transaction has one for itself; single statements go to one that is free, or
  * follow others on one that is not. Whoever finds none waits in line.
  */
-import type { Single } from "./single-connection.ts";
+import type { PostgresConnection } from "../../../platform/postgres-connection.ts";
 
 /** `alone`: a transaction. `append`: a statement that may follow another of its kind. */
 export type Use = "alone" | "append" | "single";
 
 export interface Pool {
   /** A promise only when it has to be waited for. */
-  take(use: Use): Single | Promise<Single>;
-  release(single: Single, use: Use): void;
+  take(use: Use): PostgresConnection | Promise<PostgresConnection>;
+  release(single: PostgresConnection, use: Use): void;
   close(): Promise<void>;
 }
 
@@ -26,7 +26,7 @@ const endSeconds = 5;
 
 interface Waiting {
   readonly use: Use;
-  readonly resolve: (single: Single) => void;
+  readonly resolve: (single: PostgresConnection) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -36,11 +36,11 @@ export interface PoolOptions {
   readonly follows: boolean;
 }
 
-export function makePool({ most, follows }: PoolOptions, open: () => Single): Pool {
-  let singles: Single[] = [];
+export function makePool({ most, follows }: PoolOptions, open: () => PostgresConnection): Pool {
+  let singles: PostgresConnection[] = [];
   const waiting: Waiting[] = [];
 
-  function find(use: Use): Single | null {
+  function find(use: Use): PostgresConnection | null {
     if (singles.some(({ isGone }) => isGone)) singles = singles.filter(({ isGone }) => !isGone);
     const followed = use === "append" && follows ? singles.find(isFollowed) : undefined;
     const free = followed ?? singles.find(({ asked }) => asked === 0);
@@ -55,7 +55,7 @@ export function makePool({ most, follows }: PoolOptions, open: () => Single): Po
     return shared.toSorted((one, other) => one.asked - other.asked)[0] ?? null;
   }
 
-  function hand(single: Single, use: Use): Single {
+  function hand(single: PostgresConnection, use: Use): PostgresConnection {
     single.asked += 1;
     if (use === "append") single.appends += 1;
     single.taken = use === "alone";
@@ -88,5 +88,5 @@ export function makePool({ most, follows }: PoolOptions, open: () => Single): Po
 }
 
 /** Nothing but appends, and few of them. */
-const isFollowed = ({ asked, appends, isLetIn }: Single): boolean =>
+const isFollowed = ({ asked, appends, isLetIn }: PostgresConnection): boolean =>
   isLetIn && asked > 0 && asked === appends && asked < followingMax;

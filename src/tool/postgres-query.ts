@@ -105,7 +105,7 @@ async function openConnection(
   const { exceedsBytes, openPostgresConnection } = await import("../platform/postgres-connection.ts");
   const unanswered = new Set<() => void>();
   const onlost = (): void => {
-    for (const lose of [...unanswered]) lose();
+    for (const lose of unanswered) lose();
   };
   const connection = openPostgresConnection(url, world, { ...options, onlost });
   const end = (): void => void connection.end().catch(() => undefined);
@@ -117,20 +117,23 @@ async function openConnection(
     orGone: (answer, bytesMax) =>
       new Promise((resolve, reject) => {
         const over = new AbortController();
-        const lose = (): void => reject(new Gone("the connection broke"));
         const answered = (): void => {
           over.abort();
           unanswered.delete(lose);
         };
+        const lose = (): void => {
+          answered();
+          reject(new Gone("the connection broke"));
+        };
+        const refuse = (): void => {
+          reject(new SkeinError("invalid", `the answer has more than ${bytesMax} bytes; ask for less`));
+          end();
+        };
         answer.then(resolve, reject).finally(answered);
         if (connection.isGone) return lose();
         unanswered.add(lose);
-        if (bytesMax === undefined) return;
-        void exceedsBytes(connection, bytesMax, world, over.signal).then((isLonger) => {
-          if (!isLonger) return;
-          reject(new SkeinError("invalid", `the answer has more than ${bytesMax} bytes; ask for less`));
-          end();
-        });
+        if (bytesMax !== undefined)
+          void exceedsBytes(connection, bytesMax, world, over.signal).then((is) => is && refuse());
       }),
     end,
   };

@@ -3,6 +3,7 @@
  * read-only transaction is not enough: large objects, advisory locks, notifications, files of the server and
  * connections to other servers are all reached by functions.
  */
+import { tokenizeSql } from "../platform/postgres-tokens.ts";
 
 export interface ReadStatement {
   /** Names that stand before a bracket or behind a point, as PostgreSQL looks them up. */
@@ -18,75 +19,21 @@ const running: ReadonlySet<string> = new Set(
   crosstab2 crosstab3 crosstab4 connectby`.split(/\s+/),
 );
 
-const space = /[ \t\n\r\f\v]+|--[^\n\r]*/y;
-const escaped = /[eE]'(?:[^'\\]|''|\\[^])*'/y;
-const text = /'(?:[^']|'')*'/y;
-const dollar = /\$([A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*)?\$/y;
-const quoted = /"(?:[^"]|"")+"/y;
-const word = /[A-Za-z_\u0080-\uffff][\w$\u0080-\uffff]*/y;
-
 /** What is wrong with it, as a text; else what it names. */
 export function readStatement(sql: string): ReadStatement | string {
-  const tokens: { readonly name: string | null; readonly sign: string }[] = [];
-  for (let at = 0; at < sql.length;) {
-    const take = (shape: RegExp): string | undefined => {
-      shape.lastIndex = at;
-      return shape.exec(sql)?.[0];
-    };
-    if (sql.startsWith("/*", at)) {
-      at = commentEnd(sql, at);
-      if (at < 0) return "a comment is not ended";
-      continue;
-    }
-    const skipped = take(space) ?? take(escaped) ?? take(text);
-    if (skipped !== undefined) {
-      if (skipped.includes("'")) tokens.push({ name: null, sign: "'" });
-      at += skipped.length;
-      continue;
-    }
-    const mark = take(dollar);
-    if (mark !== undefined) {
-      const end = sql.indexOf(mark, at + mark.length);
-      if (end < 0) return "a text is not ended";
-      tokens.push({ name: null, sign: "'" });
-      at = end + mark.length;
-      continue;
-    }
-    const name = take(quoted) ?? take(word);
-    if (name === undefined) {
-      tokens.push({ name: null, sign: sql.charAt(at) });
-      at += 1;
-      continue;
-    }
-    at += name.length;
-    // Its letters may be written as numbers.
-    if (/^u$/i.test(name) && /^&["']/.test(sql.slice(at, at + 2)))
-      return "U&\"…\" and U&'…' are not accepted";
-    const isQuoted = name.startsWith('"');
-    const value = isQuoted ? name.slice(1, -1).replaceAll('""', '"') : name.toLowerCase();
-    tokens.push({ name: value, sign: isQuoted ? '"' : "" });
-  }
-  const begins = tokens.find(({ sign }) => sign !== "(");
-  const verb = begins?.sign === "" ? begins.name : null;
-  if (verb === null || !first.has(verb))
+  const tokens = tokenizeSql(sql);
+  if (typeof tokens === "string") return tokens;
+  const isSign = (at: number, sign: string): boolean =>
+    tokens[at]?.kind === "sign" && tokens[at].value === sign;
+  const begins = tokens.find((_, at) => !isSign(at, "("));
+  if (begins?.kind !== "word" || !first.has(begins.value))
     return `it does not begin with ${[...first].join(", ").toUpperCase()}`;
-  const called = tokens.flatMap(({ name }, at) =>
-    name !== null && (tokens[at + 1]?.sign === "(" || tokens[at - 1]?.sign === ".") ? [name] : [],
-  );
+  const called = tokens.flatMap(({ kind, value }, at) => {
+    const isName = kind === "word" || kind === "quoted";
+    return isName && (isSign(at + 1, "(") || isSign(at - 1, ".")) ? [value] : [];
+  });
   const runs = called.find((name) => running.has(name));
   return runs === undefined ? { called: [...new Set(called)] } : `${runs} runs a text as SQL`;
-}
-
-/** Comments may hold comments; -1 when it has no end. */
-function commentEnd(sql: string, from: number): number {
-  const marks = /\/\*|\*\//g;
-  marks.lastIndex = from;
-  let depth = 0;
-  for (let mark = marks.exec(sql); mark !== null; mark = marks.exec(sql)) {
-    depth += mark[0] === "/*" ? 1 : -1;
-    if (depth === 0) return marks.lastIndex;
-  }
-  return -1;
 }
 
 /**

@@ -4,6 +4,7 @@
  * told apart for sure is refused.
  */
 import { severalStatements } from "../../sql/query-result.ts";
+import { tokenizeSql, type SqlToken } from "../../../platform/postgres-tokens.ts";
 
 export interface QueryText {
   /** Without what ends it. */
@@ -14,18 +15,13 @@ export interface QueryText {
   readonly called: readonly string[];
 }
 
-interface Token {
-  readonly kind: "word" | "quoted" | "text" | "number" | "sign";
-  readonly value: string;
-  readonly end: number;
-}
-
 /** The query as it may be run, or what is wrong with it. */
 export function readQuery(sql: string): QueryText | string {
-  const tokens = tokensOf(sql);
+  if (sql.includes("\0")) return "it holds a NUL character";
+  const tokens = tokenizeSql(sql);
   if (typeof tokens === "string") return tokens;
   while (tokens.at(-1)?.value === ";" && tokens.at(-1)?.kind === "sign") tokens.pop();
-  const wrong = signsFlaw(tokens) ?? firstFlaw(tokens) ?? wordsFlaw(tokens);
+  const wrong = kindsFlaw(tokens) ?? signsFlaw(tokens) ?? firstFlaw(tokens) ?? wordsFlaw(tokens);
   if (wrong !== null) return wrong;
   const names = tokens.map((token) => (isName(token) ? token.value : null));
   const isSign = (at: number, sign: string): boolean =>
@@ -47,61 +43,19 @@ export function readQuery(sql: string): QueryText | string {
   };
 }
 
-const isName = ({ kind }: Token): boolean => kind === "word" || kind === "quoted";
+const isName = ({ kind }: SqlToken): boolean => kind === "word" || kind === "quoted";
 
-const shapes: readonly (readonly [Token["kind"] | "space", RegExp])[] = [
-  ["space", /(?:[ \t\n\r\f]|--[^\n\r]*(?:[\n\r]|$))+/y],
-  ["text", /'(?:[^']|'')*'/y],
-  ["quoted", /"(?:[^"]|"")+"/y],
-  ["number", /\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?/y],
-  ["word", /[A-Za-z_\u0080-\uffff][A-Za-z0-9_$\u0080-\uffff]*/y],
-  ["sign", /[-+*/<>=~!@#%^&|`?.,;:()[\]]/y],
-];
-
-function tokensOf(sql: string): Token[] | string {
-  const tokens: Token[] = [];
-  if (sql.includes("\0")) return "it holds a NUL character";
-  for (let at = 0; at < sql.length;) {
-    if (sql.startsWith("/*", at)) {
-      at = commentEnd(sql, at);
-      if (at < 0) return "a comment is not ended";
-      continue;
-    }
-    const found = shapes.flatMap(([kind, shape]) => {
-      shape.lastIndex = at;
-      const match = shape.exec(sql)?.[0];
-      return match === undefined ? [] : [{ kind, match }];
-    })[0];
-    if (found === undefined) return `it has ${JSON.stringify(sql[at])} where nothing like it can stand`;
-    const { kind, match } = found;
-    at += match.length;
-    // Texts with escapes of their own could end elsewhere than they seem to.
-    if (kind === "word" && /^(?:e'|u&['"])/i.test(match + sql.slice(at, at + 2))) {
-      return "it has a text with escapes (E'…' or U&'…')";
-    }
-    if (kind !== "space") tokens.push({ kind, value: valueOf(kind, match), end: at });
+/** Texts with escapes, parameters, and signs that no query has. */
+function kindsFlaw(tokens: readonly SqlToken[]): string | null {
+  for (const { kind, value } of tokens) {
+    if (kind === "escaped") return "it has a text with escapes (E'…' or U&'…')";
+    const isStrange = kind === "dollar" || (kind === "sign" && !/^[-+*/<>=~!@#%^&|`?.,;:()[\]]$/.test(value));
+    if (isStrange) return `it has ${JSON.stringify(value[0])} where nothing like it can stand`;
   }
-  return tokens;
+  return null;
 }
 
-function valueOf(kind: Token["kind"], match: string): string {
-  if (kind === "word") return match.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
-  return kind === "quoted" ? match.slice(1, -1).replaceAll('""', '"') : match;
-}
-
-/** Comments may hold comments; -1 when it has no end. */
-function commentEnd(sql: string, from: number): number {
-  const marks = /\/\*|\*\//g;
-  marks.lastIndex = from;
-  let depth = 0;
-  for (let mark = marks.exec(sql); mark !== null; mark = marks.exec(sql)) {
-    depth += mark[0] === "/*" ? 1 : -1;
-    if (depth === 0) return marks.lastIndex;
-  }
-  return -1;
-}
-
-function signsFlaw(tokens: readonly Token[]): string | null {
+function signsFlaw(tokens: readonly SqlToken[]): string | null {
   let depth = 0;
   for (const { kind, value } of tokens) {
     if (kind !== "sign") continue;
@@ -112,13 +66,13 @@ function signsFlaw(tokens: readonly Token[]): string | null {
   return depth === 0 ? null : "a bracket is not closed";
 }
 
-function firstFlaw(tokens: readonly Token[]): string | null {
+function firstFlaw(tokens: readonly SqlToken[]): string | null {
   const first = tokens.find(({ value }) => value !== "(");
   const reads = first?.kind === "word" && ["select", "with", "values"].includes(first.value);
   return reads ? null : "it does not begin with SELECT, WITH or VALUES";
 }
 
-function wordsFlaw(tokens: readonly Token[]): string | null {
+function wordsFlaw(tokens: readonly SqlToken[]): string | null {
   const bad = tokens.find(
     (token) => isName(token) && (isClosed(token.value) || (token.kind === "word" && tells.has(token.value))),
   );

@@ -1,7 +1,6 @@
 /**
- * What was used last, at least so many and at most twice that. Two maps, in place of one that is put in
- * order with each use: that leaves one dead table after the other behind, each with all that it held, for the
- * collector of garbage to find.
+ * A two-generation cache of what was used last, at least so many entries and at most twice that. It avoids
+ * the garbage of one Map that is reordered on every hit.
  */
 export interface Kept<K, V> {
   get(key: K): V | undefined;

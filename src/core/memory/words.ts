@@ -3,6 +3,7 @@
  * joins them, brought to a common stem, without words that say nothing. Scripts that do not put spaces
  * between words are taken by pairs of characters.
  */
+import { makeKept } from "../cache.ts";
 
 /** Words that stand in any text, and words for work as such: what is worked on is what counts. */
 const empty = new Set(
@@ -54,9 +55,8 @@ export function wordsOf(text: string, forms?: Map<string, string>): string[] {
 const beyondAscii = /[^\0-\x7f]/;
 const asciiWord = /[a-z0-9]+/g;
 
-/** Stems that were found already; words come again and again. */
-const stems = new Map<string, string>();
-const stemsMax = 50_000;
+/** Stems of the words used last: words come again and again. */
+const stems = makeKept<string, string>(25_000);
 
 /** Empty for a word that says nothing. */
 function stemOf(piece: string): string {
@@ -64,7 +64,6 @@ function stemOf(piece: string): string {
   if (known !== undefined) return known;
   const says = !empty.has(piece) && (piece.length > 1 || /\p{N}/u.test(piece));
   const found = says ? stem(piece) : "";
-  if (stems.size >= stemsMax) stems.clear();
   stems.set(piece, found);
   return found;
 }

@@ -1,4 +1,5 @@
 /** Secrets that the bindings of a session name, learned before the session is written to. */
+import { makeKept } from "../../core/cache.ts";
 import type { LogId } from "../../core/ids.ts";
 import type { State } from "../../core/state.ts";
 import type { Store } from "../../store/port.ts";
@@ -6,19 +7,18 @@ import { readContent } from "../read/content.ts";
 import { learnNamed } from "./redact.ts";
 import type { World } from "../world.ts";
 
-/** Sessions that are known to have been learned from; past that they are read again. */
-const learnedMax = 1_000;
+/** So many sessions are known to be learned from; the bindings of others are read again. */
+const learnedCount = 500;
 
 /** Learns once from each session that has bindings, before this process first writes to it. */
 export function makeLearner(place: {
   readonly store: Store;
   readonly world: World;
 }): (session: LogId, state: State) => Promise<void> {
-  const learned = new Set<LogId>();
+  const learned = makeKept<LogId, true>(learnedCount);
   return async (session, state) => {
-    if (learned.has(session)) return;
-    if (learned.size === learnedMax) learned.clear();
-    learned.add(session);
+    if (learned.get(session) === true) return;
+    learned.set(session, true);
     await learnBound(place, session, state);
   };
 }

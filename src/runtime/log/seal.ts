@@ -2,6 +2,7 @@
  * From what was decided to what is stored: checked against the catalogue and the limits, serialised, rid of
  * secrets, salted, hashed. Nothing reaches a store but through here, so that no secret does.
  */
+import { makeKept } from "../../core/cache.ts";
 import type { Command, Facts } from "../../core/command.ts";
 import type { z } from "zod";
 import { entryOf, isForeign } from "../../core/catalog.ts";
@@ -269,15 +270,13 @@ const actorForms = [
   /^system$/,
 ];
 
-/** Few act, and often: those that were looked at before. */
-const checkedMax = 1_000;
-const checkedActors = new Set<string>();
+/** Actors whose form was checked: few act, and often. */
+const checkedActors = makeKept<string, true>(500);
 
 export function checkActor(actor: string): string {
-  if (checkedActors.has(actor)) return actor;
+  if (checkedActors.get(actor) === true) return actor;
   if (headerField.test(actor) && actorForms.some((form) => form.test(actor))) {
-    if (checkedActors.size >= checkedMax) checkedActors.clear();
-    checkedActors.add(actor);
+    checkedActors.set(actor, true);
     return actor;
   }
   throw new SkeinError("invalid", `not an actor: ${JSON.stringify(actor)}`, {

@@ -5,6 +5,7 @@
  *
  * Counts are kept by what a text says, so that a step pays the tokenizer for what is new only.
  */
+import { makeKept } from "../../core/cache.ts";
 import type { Digest } from "../../core/chain.ts";
 import type { ContextPart } from "../../core/context/part.ts";
 import { estimateParts, type CountTokens } from "../../core/context/token-count.ts";
@@ -21,12 +22,12 @@ export interface Tokenizer {
 }
 
 /** Texts whose count is kept. A key and a number each, so about ten megabytes at most. */
-const keptCountsMax = 50_000;
+const keptCounts = 25_000;
 /** Up to this length the text is its own key; a digest would cost more. */
 const shortChars = 64;
 
 export function makeTokenizer(world: { readonly digest: Digest }): Tokenizer {
-  const counts = new Map<string, number>();
+  const counts = makeKept<string, number>(keptCounts);
 
   const counting = (plain: CountTokens): CountTokens => {
     return (text) => {
@@ -34,7 +35,6 @@ export function makeTokenizer(world: { readonly digest: Digest }): Tokenizer {
       const known = counts.get(key);
       if (known !== undefined) return known;
       const tokens = plain(text);
-      if (counts.size >= keptCountsMax) counts.clear();
       counts.set(key, tokens);
       return tokens;
     };

@@ -2,6 +2,7 @@
  * Memory follows the sessions that it came from: what goes into the workspace's log with what a session
  * records and retracts, and what mends it where two programs met.
  */
+import { makeKept, type Kept } from "../../core/cache.ts";
 import type { ItemKind } from "../../core/item/events.ts";
 import { itemKey } from "../../core/item/fold.ts";
 import { SkeinError } from "../../core/error.ts";
@@ -135,22 +136,21 @@ export async function mend(deps: Deps, session: SessionId, items: readonly Named
   await done.catch(() => undefined);
 }
 
-/** Sessions whose rules are kept at hand. */
-const keptRulesMax = 1_000;
-const keptRules = new WeakMap<Store, Map<string, readonly MemoryRule[]>>();
+/** The rules of so many sessions are cached. */
+const keptRulesCount = 500;
+const keptRules = new WeakMap<Store, Kept<string, readonly MemoryRule[]>>();
 
 async function rulesOf(deps: Deps, session: SessionId, state: State): Promise<readonly MemoryRule[]> {
   const { agent, fork, labels } = state.standing;
   // What a replay records again is no news.
   const isReplay = fork !== null && labels.has("replay");
   if (agent === null || agent.version === 0 || isReplay) return [];
-  const kept = keptRules.get(deps.store) ?? new Map<string, readonly MemoryRule[]>();
+  const kept = keptRules.get(deps.store) ?? makeKept<string, readonly MemoryRule[]>(keptRulesCount);
   keptRules.set(deps.store, kept);
   const place = `${session}@${agent.seq}`;
   const known = kept.get(place);
   if (known !== undefined) return known;
   const rules = (await agentOf(deps, session, state)).agent?.memory?.promote ?? [];
-  if (kept.size >= keptRulesMax) kept.clear();
   kept.set(place, rules);
   return rules;
 }

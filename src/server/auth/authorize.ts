@@ -3,6 +3,7 @@
  * page that is logged in has the token in its cookie. Whoever has none that holds is refused alike, before
  * anything is looked up, so that no answer says whether a thing exists.
  */
+import { makeKept } from "../../core/cache.ts";
 import { hash } from "node:crypto";
 import { allows, type TokenScope } from "../../core/workspace/access-token.ts";
 import { limit } from "../../core/limit.ts";
@@ -92,7 +93,7 @@ export function makeAuthorizer(options: AuthorizerOptions): Authorizer {
   const key = options.cookieKey ?? world.random(32);
   const cookies = makeCookies({ port, key, world, holdsMs: limit.loginMs });
   /** Tokens taken apart before, by the hashes of their texts. Whether they hold is asked each time. */
-  const read = new Map<string, HashedToken>();
+  const read = makeKept<string, HashedToken>(limit.tokensMax);
   const actors = new WeakMap<TokenHolder, { readonly of: Engine; readonly engine: Engine }>();
   const known = makeRate({ perSecond, burst, clock, keysMin: limit.tokensMax * 10 });
   const strangers = makeRate({
@@ -111,13 +112,8 @@ export function makeAuthorizer(options: AuthorizerOptions): Authorizer {
     const holder = await internalsOf(engine).tokens.checkHashed(token);
     if (holder === null) return null;
     // Only those that hold, so that no stranger drives them out.
-    if (!read.has(name)) remember(name, token);
-    return { engine, holder };
-  }
-
-  function remember(name: string, token: HashedToken): void {
-    if (read.size >= limit.tokensMax) read.clear();
     read.set(name, token);
+    return { engine, holder };
   }
 
   /** The engine for whoever comes with a token, kept for as long as that is what is known of it. */

@@ -1,4 +1,5 @@
 /** From what went wrong in the engine to a problem. What nobody expected is told to the operator only. */
+import { makeKept } from "../../core/cache.ts";
 import { SkeinError } from "../../core/error.ts";
 import { makeProblem, type Problem } from "../../protocol/problem.ts";
 
@@ -29,16 +30,15 @@ function outward({ code, message }: SkeinError, where: string): Problem {
 }
 
 const againMs = 60_000;
-const toldMax = 100;
+const toldCount = 50;
 
 /** In an outage every request meets the same trouble with the store: it is told once a minute. */
 export function tellOnce(tell: (error: unknown) => void, clock: () => number): (error: unknown) => void {
-  const told = new Map<string, number>();
+  const told = makeKept<string, number>(toldCount);
   return (error) => {
     if (!(error instanceof SkeinError) || whereIn(error) === null) return tell(error);
     const nowMs = clock();
     if (nowMs - (told.get(error.message) ?? -Infinity) < againMs) return;
-    if (told.size >= toldMax) told.clear();
     told.set(error.message, nowMs);
     tell(error);
   };

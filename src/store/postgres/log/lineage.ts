@@ -1,4 +1,5 @@
 /** Who shares a prefix with whom, in PostgreSQL. What is said here of a log never changes while it exists. */
+import { makeKept } from "../../../core/cache.ts";
 import { missingLog } from "../../sql/damage.ts";
 import { SkeinError } from "../../../core/error.ts";
 import type { LogId } from "../../../core/ids.ts";
@@ -26,8 +27,8 @@ interface Line extends Readonly<Record<string, unknown>> {
   readonly fork_seq: number;
 }
 
-/** Lines kept at hand; past that it starts again. */
-const linesMax = 50_000;
+/** Lines in the cache. */
+const linesCount = 25_000;
 /** Ancestors fetched at once. */
 const fetchMax = 512;
 
@@ -42,13 +43,12 @@ WITH RECURSIVE up (id, session, base, fork_seq, level) AS (
 SELECT id, session, base, fork_seq FROM up`;
 
 export function makeLineage({ database, tenant }: Driver): Lineage {
-  const lines = new Map<number, Line>();
+  const lines = makeKept<number, Line>(linesCount);
 
   /** With those ancestors that hold positions from `first` on. */
   async function lineOf(log: number, first: number): Promise<Line> {
     const known = lines.get(log);
     if (known !== undefined) return known;
-    if (lines.size >= linesMax) lines.clear();
     const rows = await database.run<Line>(upward, [tenant, log, first]);
     for (const line of rows) lines.set(line.id, line);
     const [line] = rows;

@@ -127,6 +127,7 @@ export const openFields = {
   grant: z.array(Permission).max(limit.permissionsMax).exactOptional(),
   budget: Budget.exactOptional(),
   from: SessionName.exactOptional(),
+  handoffs: z.array(SessionName).max(limit.awaitedMax).exactOptional(),
   memory: z.boolean().exactOptional(),
   wake: z.array(Wake).max(limit.triggersMax).exactOptional(),
   after: After.exactOptional(),

@@ -5,6 +5,7 @@ export const localCalls: Readonly<Record<string, string>> = {
   "engine.close": "a client closes its own connections; the engine is the server's",
   "engine.as": "who acts follows from the token",
   "engine.checkToken": "the server checks the token of every request",
+  "engine.model": "depends on the configuration and keys of the process",
   "engine.work": "a server works by itself: skein serve, skein up",
   "engine.webhook": "has an address of its own, which needs no token but the webhook's",
   "session.drive": "a loop of your own needs the engine in its process: every step holds the lease",

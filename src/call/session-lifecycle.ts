@@ -91,6 +91,7 @@ export const sessionLifecycle = {
   "session.close": change("session", "close", {
     title: "Close",
     words: "end finish complete",
+    local: { expect: "client" },
     summary: "Ends it: completed, failed or expired.",
     params: {
       reason,

@@ -13,7 +13,7 @@ import { tellOn, wholeEvent } from "./stream.ts";
 import type { Wire } from "./wire.ts";
 
 /** Calls that need the engine in the same process; call/local.ts has the reasons. */
-type LocalCall = "as" | "checkToken" | "work" | "webhook";
+type LocalCall = "as" | "checkToken" | "model" | "work" | "webhook";
 /** Calls that give a handle. */
 type OwnCall = "open" | "session" | "fire";
 

@@ -7,7 +7,7 @@ import type { OpenOptions } from "../core/session/commands.ts";
 import { sandboxComplaint } from "../core/tool/drafts.ts";
 import { checkDeadline } from "../core/trigger/deadline.ts";
 import { checkOptions, SkeinError } from "../core/error.ts";
-import { checkLists, checkTexts, isObject } from "../core/option-check.ts";
+import { checkLists, checkTextLists, checkTexts, isObject } from "../core/option-check.ts";
 import { quote } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import { agentHint, isAgentWord } from "../core/workspace/agent.ts";
@@ -161,14 +161,16 @@ export function checkObjective(call: string, objective: unknown): void {
 
 export function checkOpen(options: OpenOptions): void {
   const known = ["objective", "name", "agent", "model", "instructions", "constraints", "labels", "priority"];
-  const more = ["expiresAfterIdleMs", "bind", "files", "grant", "budget", "from", "memory", "wake", "after"];
-  checkOptions("open", options, [...known, ...more]);
+  const more = ["expiresAfterIdleMs", "bind", "files", "grant", "budget", "from", "handoffs", "memory"];
+  const awaits = ["wake", "after"];
+  checkOptions("open", options, [...known, ...more, ...awaits]);
   checkDeadline(options.labels);
   const { objective, from } = options;
   const isCarried = from !== undefined && objective === undefined;
   if (!isCarried) checkObjective("open", objective);
   const { bind, grant, constraints, files, wake } = options;
   checkLists("open", { bind, grant, constraints, files, wake });
+  checkTextLists("open", { handoffs: options.handoffs });
   for (const binding of bind ?? []) checkBinding(binding);
   if (options.budget !== undefined) checkBudget(options.budget);
   if (options.priority !== undefined) checkPriority("open", options.priority);

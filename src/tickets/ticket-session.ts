@@ -1,22 +1,22 @@
 /**
  * The beginning of a ticket: its worktree, its session, its first input. Each step finds what an earlier try
- * has left: the branch by its mark, the session by an id that follows from plan and ticket, the input by its
+ * has left: the branch by its mark, the session by a key that follows from plan and ticket, the input by its
  * key.
  */
 import { join, relative, resolve, sep } from "node:path";
 import type { AgentDefinition } from "../core/workspace/agent.ts";
 import type { Budget } from "../core/budget/commands.ts";
-import type { Loaded } from "../core/session/commands.ts";
 import type { Binding } from "../core/tool/commands.ts";
 import { SkeinError } from "../core/error.ts";
-import { makeSessionId, type SessionId } from "../core/ids.ts";
+import type { SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import type { Ticket } from "./plan-draft.ts";
-import { instructionFiles, prepareOpening } from "../runtime/branch/bootstrap.ts";
-import type { Deps } from "../runtime/deps.ts";
-import { handoffDocument } from "../runtime/branch/handoff.ts";
+import type { Engine } from "../runtime/engine/engine.ts";
+import { realWorld } from "../runtime/world.ts";
 import { inTurn, makeWorktree, type Repository, type Worktree } from "./git-worktree.ts";
 import { textMark, type TicketRow } from "./ticket-status.ts";
+
+const world = realWorld();
 
 /** What all tickets of a run get. */
 export interface Manner {
@@ -31,27 +31,19 @@ export interface Manner {
   readonly repository: Repository | null;
 }
 
-/** The same for every process that begins this ticket for the so-manieth time. */
-function sessionIdOf({ world, store }: Deps, plan: string, ticket: string, attempt: number): SessionId {
-  const hex = world.digest("", `${store.workspace}\nticket\n${plan}\n${ticket}\n${attempt}`);
-  const random = Uint8Array.from({ length: 10 }, (_, place) =>
-    Number.parseInt(hex.slice(place * 2, place * 2 + 2), 16),
-  );
-  return makeSessionId({ nowMs: 0, random });
-}
-
 /** Opens the session of a ticket. `before` are the rows of the tickets that it comes after. */
 export async function beginTicket(
-  deps: Deps,
+  engine: Engine,
   ticket: Ticket,
   manner: Manner,
   { last, before }: { readonly last: TicketRow; readonly before: readonly TicketRow[] },
 ): Promise<SessionId> {
-  const worktree = await worktreeOf(deps, ticket, manner, { last, before });
+  const worktree = await worktreeOf(engine, ticket, manner, { last, before });
   if (typeof worktree === "string") return worktree;
   const agent = ticket.agent ?? manner.agent;
   const budget = ticket.budget ?? manner.budget;
-  const opening = await prepareOpening(deps, {
+  const own = (await agentNamed(engine, agent))?.bind ?? [];
+  const options = {
     objective: ticket.title,
     name: `${ticket.id}: ${ticket.title}`.slice(0, limit.nameCharsMax),
     ...(ticket.text === "" ? {} : { instructions: ticket.text }),
@@ -59,58 +51,75 @@ export async function beginTicket(
     ...(agent === undefined ? {} : { agent }),
     ...(manner.model === undefined ? {} : { model: manner.model }),
     ...(budget === undefined ? {} : { budget }),
-  });
-  const definition = opening.pin?.definition as AgentDefinition | undefined;
-  const bind = bindingsOf(definition?.bind ?? [], manner, worktree);
-  const documents = [...(await handoffsOf(deps, [...before, last])), ...(await instructionFiles(deps, bind))];
-  const { bind: _, documents: __, ...rest } = opening;
-  const { workspace } = deps.store;
+    bind: bindingsOf(own, manner, worktree),
+    // The work of the tickets before it, and of an earlier attempt.
+    handoffs: [...before, last].flatMap(({ session }) => session ?? []),
+  };
   for (let attempt = last.attempt + 1; ; attempt++) {
-    const id = sessionIdOf(deps, manner.plan, ticket.id, attempt);
-    const labels = labelsOf(deps, ticket, manner.plan, { attempt, branch: worktree?.branch });
-    const command = {
-      do: "open",
-      workspace,
-      ...rest,
-      bind,
-      labels,
-      ...(documents.length === 0 ? {} : { documents }),
-    } as const;
+    const labels = labelsOf(ticket, manner.plan, { attempt, branch: worktree?.branch });
+    // The same for every process: of two that start this attempt, one opens the session.
+    const key = `ticket ${manner.plan} ${ticket.id} ${attempt}`;
     try {
-      await deps.writer.begin(id, { command }, { actor: deps.actor });
-      return id;
+      return (await engine.open({ ...options, labels, key })).id;
     } catch (error) {
       if (!(error instanceof SkeinError) || error.code !== "conflict") throw error;
-      // Somebody else who runs the plan was quicker; or it was deleted, and its id is not used again.
-      if ((await deps.store.head(id)) !== undefined) return id;
+      // Another process was quicker; or the session was deleted, and its key is not used again.
+      const found = await attemptOf(engine, manner.plan, ticket.id, attempt);
+      if (found !== null) return found;
     }
   }
 }
 
+/** The definition of an agent, by `name` or `name@version`; null where only the name exists. */
+export async function agentNamed(engine: Engine, agent: string | undefined): Promise<AgentDefinition | null> {
+  if (agent === undefined) return null;
+  const [, name = agent, version] = /^(.*)@(\d{1,9})$/.exec(agent) ?? [];
+  if (version !== undefined) return (await engine.agent(name, { version: Number(version) })).definition;
+  try {
+    return (await engine.agent(name)).definition;
+  } catch (error) {
+    if (error instanceof SkeinError && error.code === "not-found") return null;
+    throw error;
+  }
+}
+
+/** The session of an attempt, or of a later one; null when there is none. */
+async function attemptOf(
+  engine: Engine,
+  plan: string,
+  ticket: string,
+  attempt: number,
+): Promise<SessionId | null> {
+  const { rows } = await engine.sessions({ labels: { plan, ticket }, limit: limit.listMax });
+  const found = rows.find(
+    ({ labels, copy, parent }) =>
+      copy !== true && parent === null && (Number(labels["attempt"] ?? "1") || 1) >= attempt,
+  );
+  return found?.session ?? null;
+}
+
 /** The first input, once: until it is there nothing runs. */
-export async function tellTicket(deps: Deps, session: SessionId, { title, text }: Ticket): Promise<void> {
+export async function tellTicket(engine: Engine, session: SessionId, { title, text }: Ticket): Promise<void> {
   const said = text === "" ? title : text.length <= repeatedCharsMax ? text : `${title}\n\n${pointed}`;
-  const command = { do: "append", records: [{ type: "input.received", text: said }] } as const;
-  await deps.writer.change(session, command, { actor: deps.actor, key: "ticket" });
+  await (await engine.session(session)).append(said, { key: "ticket" });
 }
 
 /** A longer text stands in the instructions alone. */
 const repeatedCharsMax = 4_000;
 const pointed = "Your instructions say what is to be done.";
 
-/** Where somebody else has begun the ticket in the meantime, its session: the worktree is that one's. */
+/** Where another process has begun the ticket meanwhile, its session: the worktree belongs to that one. */
 async function worktreeOf(
-  deps: Deps,
+  engine: Engine,
   { id, after }: Ticket,
   { plan, repository }: Manner,
   { last, before }: { readonly last: TicketRow; readonly before: readonly TicketRow[] },
 ): Promise<Worktree | SessionId | null> {
   if (repository === null) return null;
-  const { world, store } = deps;
   const branches = after.flatMap((one) => before.find(({ ticket }) => ticket === one)?.branch ?? []);
   return inTurn(world, repository, async () => {
-    const session = sessionIdOf(deps, plan, id, last.attempt + 1);
-    if ((await store.head(session)) !== undefined) return session;
+    const session = await attemptOf(engine, plan, id, last.attempt + 1);
+    if (session !== null) return session;
     return makeWorktree(world, repository, { plan, id, after: branches, isBegun: last.attempt > 0 });
   });
 }
@@ -126,7 +135,6 @@ function constraintsOf({ id }: Ticket, { plan }: Manner, worktree: Worktree | nu
 }
 
 const labelsOf = (
-  deps: Deps,
   ticket: Ticket,
   plan: string,
   { attempt, branch }: { readonly attempt: number; readonly branch: string | undefined },
@@ -134,17 +142,10 @@ const labelsOf = (
   ...ticket.labels,
   plan,
   ticket: ticket.id,
-  text: textMark(deps, ticket),
+  text: textMark(ticket),
   ...(attempt === 1 ? {} : { attempt: String(attempt) }),
   ...(branch === undefined ? {} : { branch }),
 });
-
-/** What the tickets before it leave, and what an earlier try at it left. */
-async function handoffsOf(deps: Deps, rows: readonly TicketRow[]): Promise<Loaded[]> {
-  const documents: Loaded[] = [];
-  for (const { session } of rows) if (session !== null) documents.push(await handoffDocument(deps, session));
-  return documents;
-}
 
 /** Of the agent and the run, in the worktree if they are in the repository; at least the directory itself. */
 function bindingsOf(

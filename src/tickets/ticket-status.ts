@@ -1,4 +1,5 @@
 /** How the tickets of a plan stand: read from the sessions that have its labels, and from nothing else. */
+import { createHash } from "node:crypto";
 import { spendOf } from "../core/budget/money.ts";
 import { dueOf } from "../core/trigger/schedule.ts";
 import type { SessionId } from "../core/ids.ts";
@@ -6,9 +7,9 @@ import { limit } from "../core/limit.ts";
 import type { State } from "../core/state.ts";
 import { ticketForm, type Plan } from "./plan.ts";
 import type { Ticket } from "./plan-draft.ts";
-import { readContent } from "../runtime/read/content.ts";
-import type { Deps } from "../runtime/deps.ts";
-import { isFree } from "../runtime/read/lease-status.ts";
+import type { Engine } from "../runtime/engine/engine.ts";
+import type { Session } from "../runtime/engine/session.ts";
+import { realWorld } from "../runtime/world.ts";
 
 /**
  * `waiting` for tickets before it, `ready` to be begun, `running` or about to, `blocked` until somebody does
@@ -57,11 +58,11 @@ interface Begun {
 }
 
 /** The last session of each ticket of a plan. */
-async function begunOf({ store }: Deps, plan: string): Promise<Map<string, Begun>> {
+async function begunOf(engine: Engine, plan: string): Promise<Map<string, Begun>> {
   const found = new Map<string, Begun>();
   for (let cursor: string | undefined; ;) {
     const more = cursor === undefined ? {} : { cursor };
-    const page = await store.list({ labels: { plan } }, { limit: limit.listMax, ...more });
+    const page = await engine.sessions({ labels: { plan }, limit: limit.listMax, ...more });
     for (const { session, labels, openedAt, copy, parent } of page.rows) {
       const { ticket, attempt = "1", text = null, branch = null } = labels;
       if (ticket === undefined || copy === true || parent !== null) continue;
@@ -79,8 +80,8 @@ async function begunOf({ store }: Deps, plan: string): Promise<Map<string, Begun
 }
 
 /** A short mark of what the ticket says. */
-export const textMark = ({ world }: Deps, ticket: Ticket): string =>
-  world.digest("", ticketForm(ticket)).slice(0, 12);
+export const textMark = (ticket: Ticket): string =>
+  createHash("sha256").update(ticketForm(ticket)).digest("hex").slice(0, 12);
 
 /** What whoever runs a plan knows besides. */
 export interface Known {
@@ -97,16 +98,16 @@ export interface Trouble {
 
 /** How all tickets stand, in the order of the plan. */
 export async function standingsOf(
-  deps: Deps,
+  engine: Engine,
   plan: Plan,
   known: Known = { troubles: new Map(), over: new Map() },
 ): Promise<readonly Standing[]> {
-  const begun = await begunOf(deps, plan.name);
+  const begun = await begunOf(engine, plan.name);
   const found = new Map<string, Standing>();
   for (const ticket of plan.tickets) {
     const one = begun.get(ticket.id);
     const trouble = known.troubles.get(ticket.id);
-    const base = one === undefined ? unopened(ticket, trouble) : await opened(deps, ticket, one, known);
+    const base = one === undefined ? unopened(ticket, trouble) : await opened(engine, ticket, one, known);
     if (base === null) continue;
     const { row } = base;
     const isStuck = trouble !== undefined && row.status !== "done" && row.status !== "failed";
@@ -126,10 +127,15 @@ function unopened(ticket: Ticket, trouble: Trouble | undefined): Standing | null
   return trouble === undefined ? null : { row: { ...row, ...trouble }, due: null, seq: 0 };
 }
 
-async function opened(deps: Deps, ticket: Ticket, begun: Begun, { over: ended }: Known): Promise<Standing> {
+async function opened(
+  engine: Engine,
+  ticket: Ticket,
+  begun: Begun,
+  { over: ended }: Known,
+): Promise<Standing> {
   const before = ended.get(begun.session);
   if (before !== undefined) return before;
-  const now = await standingOf(deps, ticket, begun);
+  const now = await standingOf(engine, ticket, begun);
   if (now.row.status === "done" || now.row.status === "failed") ended.set(begun.session, now);
   return now;
 }
@@ -180,14 +186,15 @@ function notBegun(ticket: Ticket, others: Others): TicketRow {
   return { ...row, status: "waiting", why: `after ${named.join(", ")}` };
 }
 
-async function standingOf(deps: Deps, ticket: Ticket, begun: Begun): Promise<Standing> {
+async function standingOf(engine: Engine, ticket: Ticket, begun: Begun): Promise<Standing> {
   const { session, attempt, branch, text } = begun;
-  const state = await deps.writer.current(session);
+  const handle = await engine.session(session);
+  const state = await handle.fold();
   const { wallMs } = state.standing.used;
   const { nanoUsd, unconfirmedNanoUsd, unpriced } = spendOf(state);
-  const stands = await readStanding(deps, session, state);
+  const stands = await readStanding(engine, handle, state);
   const { status, why } = stands;
-  const changed = text !== null && text !== textMark(deps, ticket);
+  const changed = text !== null && text !== textMark(ticket);
   const { id, title, after } = ticket;
   const own = { ticket: id, title, status, why, after, session, attempt, branch, wallMs, changed };
   const row = { ...own, nanoUsd, unconfirmedNanoUsd, unpriced };
@@ -206,23 +213,22 @@ const stands = (status: TicketStatus, why: string | null = null, due: Due = null
   due,
 });
 
-async function readStanding(deps: Deps, session: SessionId, state: State): Promise<Stands> {
+async function readStanding(engine: Engine, session: Session, state: State): Promise<Stands> {
   const { status, why, newer, sleep, inbox, lastTurn } = state.standing;
   if (newer !== null) return stands("blocked", "a newer Skein wrote to it");
   if (status === "moved") return stands("blocked", "it lives elsewhere now");
-  if (status === "closed" || status === "archived") return over(deps, session, state);
+  if (status === "closed" || status === "archived") return over(session, state);
   if (status === "suspended") {
-    const reason = await reasonAt(deps, session, why?.seq ?? 0);
+    const reason = await reasonAt(session, why?.seq ?? 0);
     const by = why?.by ?? "person";
     return stands("blocked", reason === null ? by : `${by}: ${reason}`);
   }
   if (dueOf(state) === 0) return stands("running");
   // Whoever ran it has not given it back yet.
-  if (state.standing.lease.held && !isFree(deps, (await deps.store.head(session))?.lease ?? null))
-    return stands("running");
+  if (state.standing.lease.held && (await isRun(engine, session, state))) return stands("running");
   if (status === "sleeping") return asleep(sleep?.untilMs ?? null, dueOf(state));
   if (lastTurn === 0 && inbox.received === 0) return stands("running", null, "tell");
-  return ended(await lastBody(deps, session, "turn.ended"));
+  return ended(await lastBody(session, "turn.ended"));
 }
 
 /** A time will come by itself; anything else, somebody has to bring about. */
@@ -241,11 +247,11 @@ function ended(body: Outcome | null): Stands {
   return stands("blocked", `${what}: it waits for an input`);
 }
 
-async function over(deps: Deps, session: SessionId, { standing }: State): Promise<Stands> {
-  const body = await lastBody(deps, session, "session.closed");
+async function over(session: Session, { standing }: State): Promise<Stands> {
+  const body = await lastBody(session, "session.closed");
   const outcome = body?.outcome ?? standing.why?.by ?? "failed";
   if (outcome === "completed") return stands("done");
-  const reason = await reasonAt(deps, session, body?.seq ?? 0);
+  const reason = await reasonAt(session, body?.seq ?? 0);
   return stands(
     "failed",
     reason === null ? outcome : outcome === "failed" ? reason : `${outcome}: ${reason}`,
@@ -257,17 +263,28 @@ interface Outcome {
   readonly seq: number;
 }
 
-/** What the last record of a type says, and its position. */
-async function lastBody({ store }: Deps, session: SessionId, type: string): Promise<Outcome | null> {
-  const toSeq = (await store.head(session))?.seq ?? 0;
-  const range = { fromSeq: 1, toSeq, reverse: true, limit: 1, types: [type], contents: false };
-  const [record] = await store.read(session, range);
-  if (record === undefined) return null;
-  return { ...(JSON.parse(record.body) as { readonly outcome?: string }), seq: record.seq };
+/** The outcome in the last event of a type, and its position. */
+async function lastBody(session: Session, type: string): Promise<Outcome | null> {
+  for await (const { seq, body } of session.events({ types: [type], reverse: true, limit: 1 }))
+    return { ...(body as { readonly outcome?: string }), seq };
+  return null;
 }
 
-async function reasonAt({ store }: Deps, session: SessionId, seq: number): Promise<string | null> {
+async function reasonAt(session: Session, seq: number): Promise<string | null> {
   if (seq === 0) return null;
-  const content = (await readContent(store, session, seq)) as { readonly reason?: unknown } | undefined;
-  return typeof content?.reason === "string" ? content.reason : null;
+  for await (const { content } of session.events({ fromSeq: seq, toSeq: seq })) {
+    const { reason } = (content ?? {}) as { readonly reason?: unknown };
+    if (typeof reason === "string") return reason;
+  }
+  return null;
+}
+
+const world = realWorld();
+
+/** Whether a process runs the session now: the lease in the log may be of one that died. */
+async function isRun(engine: Engine, { id }: Session, { standing }: State): Promise<boolean> {
+  const { plan = "", ticket = "" } = Object.fromEntries(standing.labels.entries());
+  const { rows } = await engine.sessions({ labels: { plan, ticket }, limit: limit.listMax });
+  const runBy = rows.find(({ session }) => session === id)?.runBy ?? null;
+  return runBy !== null && world.isGone?.(runBy) !== true;
 }

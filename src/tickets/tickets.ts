@@ -11,24 +11,18 @@ import { checkOptions, SkeinError } from "../core/error.ts";
 import { checkFlags, checkLists, checkTexts } from "../core/option-check.ts";
 import { quote, type SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
-import type { State } from "../core/state.ts";
 import { errorText } from "../core/first-error.ts";
 import { agentHint, isAgentWord } from "../core/workspace/agent.ts";
-import type { Engine } from "../runtime/engine/engine.ts";
 import { checkPlan, type Plan } from "./plan.ts";
 import type { Ticket } from "./plan-draft.ts";
-import { showAgent } from "../runtime/workspace/agents.ts";
-import type { Deps } from "../runtime/deps.ts";
-import { handoffSession } from "../runtime/branch/handoff.ts";
 import { checkBinding, checkBudget } from "../runtime/options.ts";
-import { checkBound } from "../runtime/log/redact.ts";
-import { beginTicket, tellTicket, type Manner } from "./ticket-session.ts";
+import { agentNamed, beginTicket, tellTicket, type Manner } from "./ticket-session.ts";
 import { commitAll, inTurn, repositoryOf, restoreWorktree, worktreeDirectory } from "./git-worktree.ts";
 import { standingsOf, type Known, type Standing, type TicketRow, type Trouble } from "./ticket-status.ts";
-import { startWork } from "../runtime/worker/start-work.ts";
+import type { Engine } from "../runtime/engine/engine.ts";
+import type { Session } from "../runtime/engine/session.ts";
+import { realWorld } from "../runtime/world.ts";
 import type { WorkerEvent } from "../runtime/worker/worker.ts";
-import { modelOf } from "../runtime/context/model-settings.ts";
-import { depsForTickets } from "../runtime/engine/internals.ts";
 
 export { parsePlan } from "./plan.ts";
 export type { Plan, PlanSource } from "./plan.ts";
@@ -66,6 +60,7 @@ export interface RunPlanOptions {
   readonly note?: (text: string) => void;
 }
 
+const world = realWorld();
 const known = ["agent", "model", "parallel", "directory", "bind", "budget", "worktrees", "base", "commit"];
 const parallelUsual = 3;
 /** However quiet it is, it is looked as often; and however busy, not more often than that. */
@@ -79,7 +74,7 @@ const restMs = 25;
  *   for (const { ticket, status } of await listTickets(engine, plan)) console.log(ticket, status);
  */
 export async function listTickets(engine: Engine, plan: Plan): Promise<TicketRow[]> {
-  return (await standingsOf(depsForTickets(engine), checkPlan(plan))).map(({ row }) => row);
+  return (await standingsOf(engine, checkPlan(plan))).map(({ row }) => row);
 }
 
 /**
@@ -94,14 +89,13 @@ export async function runPlan(
   plan: Plan,
   options: RunPlanOptions = {},
 ): Promise<readonly TicketRow[]> {
-  const deps = depsForTickets(engine);
-  const manner = await mannerOf(deps, plan, options);
+  const manner = await mannerOf(engine, plan, options);
   if (options.dryRun === true) return listTickets(engine, plan);
-  return new PlanRun(deps, plan, manner, options).run();
+  return new PlanRun(engine, plan, manner, options).run();
 }
 
 /** Whatever is missing is said before anything is made. */
-async function mannerOf(deps: Deps, plan: Plan, options: RunPlanOptions): Promise<Manner> {
+async function mannerOf(engine: Engine, plan: Plan, options: RunPlanOptions): Promise<Manner> {
   checkOptions("tickets", options, [...known, "retry", "dryRun", "signal", "tell", "note"]);
   checkPlan(plan);
   const { agent, model, parallel = 1, bind = [], budget, worktrees = false, base } = options;
@@ -117,20 +111,16 @@ async function mannerOf(deps: Deps, plan: Plan, options: RunPlanOptions): Promis
     });
   }
   if (budget !== undefined) checkBudget(budget);
-  for (const binding of bind) {
-    checkBinding(binding);
-    checkBound(deps.world, binding);
-  }
+  for (const binding of bind) checkBinding(binding);
   if (base !== undefined && !worktrees) {
     throw new SkeinError("invalid", "tickets: a base is for worktrees", { hint: "ask for worktrees, too" });
   }
   const directory = await folderAt(options.directory ?? ".");
   const left = plan.tickets.filter(({ done }) => done !== true);
   for (const name of new Set(left.map((ticket) => ticket.agent ?? agent))) {
-    const own = name === undefined ? undefined : await modelNamed(deps, name);
-    await modelOf(deps, model ?? own);
+    await engine.model(model ?? (await agentNamed(engine, name))?.model);
   }
-  const repository = worktrees ? await repositoryOf(deps.world, directory, base) : null;
+  const repository = worktrees ? await repositoryOf(world, directory, base) : null;
   return { plan: plan.name, agent, model, budget, bind, directory, repository };
 }
 
@@ -141,22 +131,8 @@ async function folderAt(path: string): Promise<string> {
   throw new SkeinError("not-found", `tickets: there is no directory ${quote(whole)}`);
 }
 
-/** An agent that nobody defined has no model of its own; a version that is not there is a mistake. */
-async function modelNamed(deps: Deps, agent: string): Promise<string | undefined> {
-  const [, name = agent, version] = /^(.*)@(\d{1,9})$/.exec(agent) ?? [];
-  const found = showAgent(deps, name, version === undefined ? undefined : Number(version));
-  if (version !== undefined) return (await found).definition.model;
-  return found.then(
-    ({ definition }) => definition.model,
-    (error: unknown) => {
-      if (error instanceof SkeinError && error.code === "not-found") return undefined;
-      throw error;
-    },
-  );
-}
-
 class PlanRun {
-  readonly #deps: Deps;
+  readonly #engine: Engine;
   readonly #plan: Plan;
   readonly #manner: Manner;
   readonly #options: RunPlanOptions;
@@ -172,8 +148,8 @@ class PlanRun {
   readonly #placed = new Set<SessionId>();
   #going: readonly SessionId[] = [];
 
-  constructor(deps: Deps, plan: Plan, manner: Manner, options: RunPlanOptions) {
-    this.#deps = deps;
+  constructor(engine: Engine, plan: Plan, manner: Manner, options: RunPlanOptions) {
+    this.#engine = engine;
     this.#plan = plan;
     this.#manner = manner;
     this.#options = options;
@@ -182,15 +158,16 @@ class PlanRun {
   }
 
   async run(): Promise<readonly TicketRow[]> {
-    const { store } = this.#deps;
     if (this.#options.retry === true) await this.#retry();
     let news = new AbortController();
-    const unwatch = store.watch(() => news.abort());
     const stopped = this.#options.signal ?? new AbortController().signal;
-    const worker = startWork(this.#deps, {
+    const worker = await this.#engine.work({
       concurrency: this.#parallel,
       only: () => this.#going,
-      tell: (told) => this.#note(told),
+      tell: (event) => {
+        this.#note(event);
+        news.abort();
+      },
     });
     // The worker hears it at once, so that no step begins after it; how its stop ends is asked below.
     const stop = (): void => {
@@ -204,11 +181,10 @@ class PlanRun {
         const standings = await this.#look();
         if (!stopped.aborted && (await this.#act(standings))) continue;
         if (stopped.aborted || standings.every(({ row }) => row.status !== "running")) break;
-        await this.#deps.world.sleep(restMs);
-        await this.#deps.world.sleep(lookMs, news.signal);
+        await world.sleep(restMs);
+        await world.sleep(lookMs, news.signal);
       }
     } finally {
-      unwatch();
       stopped.removeEventListener("abort", stop);
       await worker.stop();
     }
@@ -216,8 +192,8 @@ class PlanRun {
   }
 
   async #look(): Promise<readonly Standing[]> {
-    let found = await standingsOf(this.#deps, this.#plan, this.#known);
-    if (await this.#place(found)) found = await standingsOf(this.#deps, this.#plan, this.#known);
+    let found = await standingsOf(this.#engine, this.#plan, this.#known);
+    if (await this.#place(found)) found = await standingsOf(this.#engine, this.#plan, this.#known);
     const standings = found.map((one) => {
       const isAgain = one.row.status === "failed" && this.#again.has(one.row.ticket);
       return isAgain ? { ...one, row: { ...one.row, status: "ready" as const, why: "once more" } } : one;
@@ -232,7 +208,6 @@ class PlanRun {
   /** Sessions that are about to run get their worktrees back. True when one cannot. */
   async #place(standings: readonly Standing[]): Promise<boolean> {
     const { repository, plan } = this.#manner;
-    const { world } = this.#deps;
     const before = this.#troubles.size;
     for (const { row } of standings) {
       const { session, branch, ticket: id } = row;
@@ -274,7 +249,7 @@ class PlanRun {
     const ticket = this.#ticket(row);
     const before = rows.filter(({ ticket: id }) => ticket.after.includes(id));
     this.#again.delete(row.ticket);
-    const session = await beginTicket(this.#deps, ticket, this.#manner, { last: row, before });
+    const session = await beginTicket(this.#engine, ticket, this.#manner, { last: row, before });
     if (this.#begun.get(row.ticket) === session) {
       throw new SkeinError("refused", `${session} is of this ticket, and does not have its labels`, {
         hint: `skein label ${session} plan=${this.#plan.name} ticket=${row.ticket}`,
@@ -282,39 +257,35 @@ class PlanRun {
     }
     this.#begun.set(row.ticket, session);
     this.#placed.add(session);
-    await tellTicket(this.#deps, session, ticket);
+    await tellTicket(this.#engine, session, ticket);
   }
 
   /** A session that has come to rest: told what to do if it was not yet, or ended. */
-  async #rest({ row, due, seq }: Standing): Promise<void> {
+  async #rest({ row, due }: Standing): Promise<void> {
     const { session } = row;
     if (session === null) return;
-    if (due === "tell") return tellTicket(this.#deps, session, this.#ticket(row));
+    if (due === "tell") return tellTicket(this.#engine, session, this.#ticket(row));
     await this.#commit(row);
-    await handoffSession(this.#deps, session, {});
-    await this.#close(session, seq, due === "fail" ? (row.why ?? "it failed") : null);
+    await this.#close(await this.#engine.session(session), due === "fail" ? (row.why ?? "it failed") : null);
   }
 
   async #commit({ ticket, title, branch }: TicketRow): Promise<void> {
     const { repository, plan } = this.#manner;
     if (repository === null || branch === null || this.#options.commit === false) return;
     const directory = worktreeDirectory(repository.top, plan, ticket);
-    const { world } = this.#deps;
     // Of two that find something to commit, the second would be told that there is nothing.
     await inTurn(world, repository, () => commitAll(world, directory, `ticket ${ticket}: ${title}`));
   }
 
-  /** Unless something was said to it in the meantime: then it goes on. */
-  async #close(session: SessionId, seq: number, failure: string | null): Promise<void> {
-    const { writer, actor } = this.#deps;
-    const build = ({ standing }: State) => {
-      const { status, inbox } = standing;
-      if (status !== "open" || inbox.waiting.length > 0)
-        throw new SkeinError("conflict", `${session} went on after ${seq}`);
-      if (failure === null) return { do: "close", outcome: "completed" } as const;
-      return { do: "close", outcome: "failed", reason: failure } as const;
-    };
-    await writer.change(session, build, { actor, asked: false }).catch((error: unknown) => {
+  /** Writes the handoff and closes the session, unless it received something meanwhile: then it continues. */
+  async #close(session: Session, failure: string | null): Promise<void> {
+    await session.handoff();
+    const { seq, standing } = await session.fold();
+    if (standing.status !== "open" || standing.inbox.waiting.length > 0) return;
+    const expect = { seq };
+    const outcome = failure === null ? ("completed" as const) : ("failed" as const);
+    const reason = failure === null ? {} : { reason: failure };
+    await session.close({ outcome, ...reason, expect }).catch((error: unknown) => {
       const isOvertaken = error instanceof SkeinError && error.code === "conflict";
       if (!isOvertaken) throw error;
     });
@@ -328,14 +299,13 @@ class PlanRun {
   }
 
   async #retry(): Promise<void> {
-    const { writer, actor } = this.#deps;
-    const again = { do: "activate", reason: "the plan is run again" } as const;
-    for (const { row } of await standingsOf(this.#deps, this.#plan)) {
+    for (const { row } of await standingsOf(this.#engine, this.#plan)) {
       if (row.session === null) continue;
       if (row.status === "failed") this.#again.add(row.ticket);
-      const { status, why } = (await writer.current(row.session)).standing;
+      const session = await this.#engine.session(row.session);
+      const { status, why } = (await session.fold()).standing;
       if (status === "suspended" && why?.by === "error")
-        await writer.change(row.session, again, { actor, asked: false });
+        await session.activate({ reason: "the plan is run again" });
     }
   }
 

@@ -64,7 +64,7 @@ test("every method of the client has an operation, and every operation a method"
 });
 
 /** The calls that `localCalls` says of; a call that the client lacks beside these does not compile. */
-type LocalOfEngine = "as" | "checkToken" | "work" | "webhook";
+type LocalOfEngine = "as" | "checkToken" | "model" | "work" | "webhook";
 type LocalOfSession = "drive" | "lease";
 type Missing<Library, Client, Local> = Exclude<keyof Library, keyof Client | Local>;
 type Nothing<T> = [T] extends [never] ? true : T;

@@ -40,8 +40,12 @@ const layers: Readonly<Record<string, Layer>> = {
   call: { src: ["core", "call"], node: "none", packages: ["zod"] },
   // The engine validates what callers pass against the descriptions; it knows nothing of HTTP.
   runtime: { src: ["core", "call", "platform", "runtime", ...ports], node: "all", packages: "all" },
-  // A program on the public engine; `skein/tickets`.
-  tickets: { src: ["core", "runtime", "tickets"], node: "all", packages: ["zod"] },
+  // A program on the public engine: its types, the checks of its options, and the machine.
+  tickets: {
+    src: ["core", "runtime (types)", "runtime/options", "runtime/world", "tickets"],
+    node: "all",
+    packages: ["zod"],
+  },
   protocol: { src: ["core", "call", "protocol"], node: "none", packages: ["zod"] },
   server: {
     src: ["core", "call", "platform", "runtime", "tickets", "protocol", "server"],

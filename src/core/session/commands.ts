@@ -51,6 +51,8 @@ export interface OpenOptions {
    * bindings, permissions, labels and priority where they are not given.
    */
   readonly from?: string;
+  /** Sessions whose handoffs it begins with, and nothing else of them. */
+  readonly handoffs?: readonly string[];
   /** False: nothing of what is remembered is carried along. */
   readonly memory?: boolean;
   /** What wakes it: triggers that it has from the beginning. */

@@ -9,6 +9,7 @@ import type { Loaded, OpenOptions, Pin } from "../../core/session/commands.ts";
 import { readFile, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import type { AgentDefinition } from "../../core/workspace/agent.ts";
+import { bindingName } from "../../core/tool/drafts.ts";
 import { budgetLeft } from "../../core/budget/budget.ts";
 import { present } from "../../core/decision.ts";
 import { SkeinError } from "../../core/error.ts";
@@ -23,6 +24,7 @@ import type { Deps } from "../deps.ts";
 import { findSession } from "../read/find.ts";
 import { initialFilesOf, listCarryOver, type CarryOver } from "./carry-over.ts";
 import { carryOn, takenNames, takeOver, type TakenOver } from "./predecessor.ts";
+import { handoffDocument } from "./handoff.ts";
 import { headOf } from "../read/position.ts";
 import { readContent } from "../read/content.ts";
 import { guardRules, strictRules, withRules } from "../govern/rules.ts";
@@ -39,7 +41,7 @@ export const prepareOpening = async (deps: Deps, options: OpenOptions): Promise<
 
 /** The same, with the list of what comes along from the session whose work is carried on. */
 export async function prepareCarried(deps: Deps, options: OpenOptions): Promise<Prepared> {
-  const { files = [], wake = [], after, ...rest } = options;
+  const { files = [], handoffs = [], wake = [], after, ...rest } = options;
   const carried = options.from === undefined ? null : await carryOn(deps, options.from, options.objective);
   const { objective = options.objective ?? "", from, handoff, taken } = carried ?? {};
   const before = carried === null ? null : await carriedBefore(deps, carried, options);
@@ -49,10 +51,11 @@ export async function prepareCarried(deps: Deps, options: OpenOptions): Promise<
   const definition = pinned?.definition as AgentDefinition | undefined;
   for (const binding of options.bind ?? []) checkBound(deps.world, binding);
   const own = [...(same ? [] : (definition?.bind ?? [])), ...(taken?.bind ?? []), ...(options.bind ?? [])];
-  const bind = taken === undefined ? own.map(absolute) : lastOfName(own.map(absolute));
+  const bind = lastOfName(own.map(absolute));
   const documents = [
     // In front, since what comes after may be cut when there is too much of it.
     ...(handoff === undefined ? [] : [handoff]),
+    ...(await handoffDocuments(deps, handoffs)),
     ...(await instructionFiles(deps, bind)),
     ...(before?.files ?? []),
     ...(await initialFiles(deps, files)),
@@ -175,10 +178,17 @@ async function endsOf({ store }: Deps, after: NonNullable<OpenOptions["after"]>)
 const described = ({ labels, priority, instructions, constraints, expiresAfterIdleMs }: TakenOver) =>
   present({ labels, priority, instructions, constraints, expiresAfterIdleMs });
 
-/** Of several bindings with one name the last counts. */
+/** Of several bindings with one name the last counts: an option replaces the agent's. */
 const lastOfName = (bind: readonly Binding[]): Binding[] => [
-  ...new Map(bind.map((one) => [one.name ?? one.path ?? one.url ?? one.kind, one])).values(),
+  ...new Map(bind.map((one) => [bindingName(one), one])).values(),
 ];
+
+/** The handoffs of sessions, written first where they are missing or stale. */
+async function handoffDocuments(deps: Deps, sessions: readonly string[]): Promise<Loaded[]> {
+  const documents: Loaded[] = [];
+  for (const one of sessions) documents.push(await handoffDocument(deps, await findSession(deps.store, one)));
+  return documents;
+}
 
 /**
  * `name` pins the newest version, `name@2` the second. A name that nobody defined stays a bare name: the

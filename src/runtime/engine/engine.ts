@@ -42,11 +42,14 @@ import type {
   RememberOptions,
 } from "../workspace/memory.ts";
 import { queryLine } from "../read/query-queue.ts";
-import { internals, ticketDeps, type EngineInternals } from "./internals.ts";
+import { internals, type EngineInternals } from "./internals.ts";
 import { makeDeps, type EngineOptions } from "./make-deps.ts";
-import { checkOpen } from "../options.ts";
+import { checkOpen, type WriteOptions } from "../options.ts";
+import { checkTexts } from "../../core/option-check.ts";
 import { keepBytes } from "../log/redact.ts";
 import type { Deps } from "../deps.ts";
+import type { ModelFacts } from "../../model/port.ts";
+import { modelOf } from "../context/model-settings.ts";
 import { checkActor } from "../log/seal.ts";
 import { Session } from "./session.ts";
 import { standingRows, type SessionSummary } from "../read/session-list.ts";
@@ -119,11 +122,6 @@ export class Engine implements AsyncDisposable {
     };
   }
 
-  /** @internal For tickets, until they need public calls alone. */
-  get [ticketDeps](): Deps {
-    return this.#deps;
-  }
-
   /** The same engine with other dependencies. */
   #with(deps: Deps): Engine {
     if (deps === this.#deps) return this;
@@ -131,17 +129,23 @@ export class Engine implements AsyncDisposable {
     return new Engine({ store, world }, { deps, workers: this.#workers });
   }
 
-  /** Opens a session: one objective, and what it starts with; or with `from`, what another leaves it. */
+  /**
+   * Opens a session: one objective, and what it starts with; or with `from`, what another leaves it. With
+   * `key`, once: a second call with the same key returns the session of the first.
+   */
   async open(
-    options: OpenOptions & ({ readonly objective: string } | { readonly from: string }),
+    given: OpenOptions & WriteOptions & ({ readonly objective: string } | { readonly from: string }),
   ): Promise<Session> {
+    const { key, ...options } = given;
     checkOpen(options);
-    const { writer, actor, store } = this.#deps;
-    const before = await madeBefore(this.#deps);
+    checkTexts("open", { key });
+    const deps = key === undefined ? this.#deps : requestDeps(this.#deps, { key });
+    const { writer, actor, store } = deps;
+    const before = await madeBefore(deps);
     if (before !== null)
       return new Session(this.#deps, before, await carriedAgain(this.#deps, before, options));
     const { opening, carriedOver } = await prepareCarried(this.#deps, options);
-    const id = newSessionId(this.#deps);
+    const id = newSessionId(deps);
     await writer.begin(id, { command: { do: "open", workspace: store.workspace, ...opening } }, { actor });
     return new Session(this.#deps, id, carriedOver);
   }
@@ -191,6 +195,12 @@ export class Engine implements AsyncDisposable {
   async agent(name: string, options: { readonly version?: number } = {}): Promise<AgentVersion> {
     checkOptions("agent", options, ["version"]);
     return showAgent(this.#deps, name, options.version);
+  }
+
+  /** The facts of a model, by default the engine's own. Rejects with `unavailable` if it cannot be used. */
+  async model(name?: string): Promise<ModelFacts> {
+    checkTexts("model", { name });
+    return (await modelOf(this.#deps, name)).facts;
   }
 
   /** What is remembered, the newest first: all of it, or of one scope or owner, or what has these words. */

@@ -9,7 +9,6 @@ import type { Engine } from "./engine.ts";
 import type { Session } from "./session.ts";
 
 export const internals = Symbol("engine internals");
-export const ticketDeps = Symbol("dependencies of tickets");
 
 /**
  * `store`, `world`, `tenant`: where it works. `actor`, `holder`: as whom, and as which process. `live`: the
@@ -25,8 +24,5 @@ export interface EngineInternals extends Pick<
   /** A handle that is not looked up first: the write finds out whether there is such a session. */
   sessionAt(id: SessionId, options?: { readonly openStore?: OpenStore | undefined }): Session;
 }
-
-/** Gives the tickets all dependencies: they open and run sessions of their own, and are to do it by calls. */
-export const depsForTickets = (engine: Engine): Deps => engine[ticketDeps];
 
 export const internalsOf = (engine: Engine): EngineInternals => engine[internals];

@@ -88,9 +88,7 @@ export class Session extends SessionReader {
     options: WriteOptions & { readonly expect?: { readonly seq: number } } = {},
   ): Promise<AppendResult> {
     checkOptions("append", options, ["key", "expect"]);
-    if (options.expect !== undefined && !Number.isInteger(options.expect.seq)) {
-      throw new SkeinError("invalid", "append: expect names no position", { hint: "give { seq: 12 }" });
-    }
+    checkExpected("append", options.expect);
     const { writer, actor } = this.#deps;
     const { key, expect } = options;
     const command: Command = { do: "append", records: recordsOf(records) };
@@ -284,16 +282,22 @@ export class Session extends SessionReader {
     return done;
   }
 
+  /** Ends the session. With `expect`, only if this position is still its last: else `conflict`. */
   async close(
-    options: Reason & { readonly outcome?: "completed" | "failed" | "expired" } = {},
+    options: Reason & {
+      readonly outcome?: "completed" | "failed" | "expired";
+      readonly expect?: { readonly seq: number };
+    } = {},
   ): Promise<AppendResult> {
-    checkOptions("close", options, ["outcome", "reason"]);
+    checkOptions("close", options, ["outcome", "reason", "expect"]);
+    const { expect, ...rest } = options;
+    checkExpected("close", expect);
     if (options.outcome !== undefined && !["completed", "failed", "expired"].includes(options.outcome)) {
       throw new SkeinError("invalid", `close: there is no outcome ${quote(options.outcome)}`, {
         hint: '"completed", "failed" or "expired"; cancel cancels',
       });
     }
-    return written(await this.#change({ do: "close", ...options }));
+    return written(await this.#change({ do: "close", ...rest }, { expectSeq: expect?.seq }));
   }
 
   /** Waits, until a time or until something wakes it; with `triggers`, until one of these fires. */
@@ -493,6 +497,11 @@ export class Session extends SessionReader {
   #resolve(place: string | number): Promise<number> {
     return resolvePlace(this.#deps, this.id, place);
   }
+}
+
+function checkExpected(call: string, expect: { readonly seq: number } | undefined): void {
+  if (expect === undefined || Number.isInteger(expect.seq)) return;
+  throw new SkeinError("invalid", `${call}: expect names no position`, { hint: "give { seq: 12 }" });
 }
 
 interface Reason {

@@ -35,6 +35,11 @@ export class SkeinError extends Error {
   readonly where: string | undefined;
   /** What of the input it is about, as `bind[0].kind`, where that is known. */
   readonly field: string | undefined;
+  /**
+   * Tells errors of one code apart, where a program must: an idempotency key was used for another change; this
+   * engine opens no other stores, now or later; a log no longer holds a record that was read from it.
+   */
+  readonly detail: "reused-key" | "opens-no-stores" | "rolled-back" | undefined;
 
   constructor(
     code: ErrorCode,
@@ -43,6 +48,7 @@ export class SkeinError extends Error {
       hint?: string | undefined;
       where?: string | undefined;
       field?: string | undefined;
+      detail?: SkeinError["detail"];
       cause?: unknown;
     } = {},
   ) {
@@ -51,6 +57,7 @@ export class SkeinError extends Error {
     this.hint = options.hint;
     this.where = options.where;
     this.field = options.field;
+    this.detail = options.detail;
   }
 }
 

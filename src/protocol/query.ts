@@ -14,6 +14,7 @@ interface Schema {
   readonly items?: Schema;
 }
 
+/** Pure cache: what an operation takes in its query. */
 const forms = new WeakMap<Operation, ReadonlyMap<string, Form>>();
 
 /** How each parameter of an operation is written. */

@@ -17,6 +17,14 @@ import type { Tokenizer } from "./turn/tokenizer.ts";
 import type { World } from "./world.ts";
 import type { Writer } from "./log/writer.ts";
 import type { NeedScope } from "../core/tool/permission.ts";
+import type { InLine } from "./log/keyed-mutex.ts";
+import type { QueryLine } from "./read/query-queue.ts";
+import type { Spread } from "./trigger/staggered-timer.ts";
+import type { Follower } from "./trigger/session-news.ts";
+import type { Levels } from "./trigger/watch-hub.ts";
+import type { SharedTree } from "./trigger/source-file.ts";
+import type { Kept } from "../core/cache.ts";
+import type { MemoryRule } from "../core/memory/memory.ts";
 import type { EventCache } from "./read/event-cache.ts";
 
 export type OpenStore = (place: string, options?: { readonly create?: boolean }) => Promise<Store>;
@@ -38,7 +46,24 @@ export interface LateCalls {
   ) => Promise<Handoff | { readonly failed: string }>;
 }
 
+/** What the parts of one engine keep while it is open. All its handles share it, also those of `as`. */
+export interface EngineState {
+  /** How many workers it has had: those after the first have a number. */
+  workersStarted: number;
+  /** Messages of a pair of sessions go in the order of the calls. */
+  readonly sendOrder: InLine;
+  readonly queries: QueryLine;
+  /** The rules for memory of sessions, by session and agent. */
+  readonly memoryRules: Kept<string, readonly MemoryRule[]>;
+  /** Made by the first trigger that needs it. */
+  spread: Spread | null;
+  follower: Follower | null;
+  levels: Levels | null;
+  readonly trees: Map<string, SharedTree>;
+}
+
 export interface Deps {
+  readonly shared: EngineState;
   readonly late: LateCalls;
   readonly store: Store;
   readonly world: World;

@@ -10,7 +10,10 @@ const lookMs = 50;
 /** A large worktree takes its time. */
 const waitMsMax = 600_000;
 
-/** What this process holds: a mark with its number that is not here was left by an earlier process. */
+/**
+ * One for the process: what it holds. A mark with its number that is not here was left by an earlier
+ * process.
+ */
 const held = new Set<string>();
 
 /** Does the work while nobody else does any under the same path. */

@@ -195,7 +195,7 @@ test("a move to the same store, of a copy, or to a store that cannot be written 
   await assert.rejects(root.migrate({}), { code: "invalid" });
   await assert.rejects(root.migrate({ to: "./x.db" }), { code: "refused" });
   const full = mortal(b.store, { left: 1, dead: true, steps: 0 }, "before");
-  await assert.rejects(root.migrate({ to: full }), { code: "refused" });
+  await assert.rejects(root.migrate({ to: full }), { code: "unavailable" });
   assert.equal(await statusIn(a, root.id), "open");
   await b.engine.import(a.engine.export(fork.id));
   const copy = await b.engine.session(fork.id);

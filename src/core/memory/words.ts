@@ -55,7 +55,7 @@ export function wordsOf(text: string, forms?: Map<string, string>): string[] {
 const beyondAscii = /[^\0-\x7f]/;
 const asciiWord = /[a-z0-9]+/g;
 
-/** Stems of the words used last: words come again and again. */
+/** Pure cache of the stems of the words used last: words come again and again. */
 const stems = makeKept<string, string>(25_000);
 
 /** Empty for a word that says nothing. */

@@ -41,7 +41,6 @@ import type {
   MemoryOptions,
   RememberOptions,
 } from "../workspace/memory.ts";
-import { queryLine } from "../read/query-queue.ts";
 import { internals, type EngineInternals } from "./internals.ts";
 import { makeDeps, type EngineOptions } from "./make-deps.ts";
 import { checkOpen, type WriteOptions } from "../options.ts";
@@ -257,12 +256,12 @@ export class Engine implements AsyncDisposable {
     if (typeof sql !== "string" || sql.trim() === "" || sql.length > limit.queryCharsMax) {
       throw new SkeinError("invalid", `a query is a text of 1 to ${limit.queryCharsMax} characters`);
     }
-    const { store, states, actor } = this.#deps;
+    const { store, states, actor, shared } = this.#deps;
     const { progress, signal } = options;
     await catchUp(store, states, progress);
     const { queryRowsMax, queryBytesMax: bytesMax, queryMs: timeoutMs } = limit;
     const how = { limit: queryRowsMax, bytesMax, timeoutMs, ...(signal && { signal }) };
-    return queryLine(store)({ actor, signal }, () => store.query(sql, how));
+    return shared.queries({ actor, signal }, () => store.query(sql, how));
   }
 
   async #familyOf(session: SessionId): Promise<readonly SessionId[]> {

@@ -5,7 +5,10 @@ import type { Store } from "../../store/port.ts";
 import type { ToolSource } from "../../tool/port.ts";
 import type { Also } from "../log/workspace-effects.ts";
 import type { Signer } from "../transfer/bundle.ts";
-import type { Deps, LateCalls, OpenStore } from "../deps.ts";
+import type { Deps, EngineState, LateCalls, OpenStore } from "../deps.ts";
+import { makeKept } from "../../core/cache.ts";
+import { makeLine } from "../log/keyed-mutex.ts";
+import { makeQueryLine } from "../read/query-queue.ts";
 import { makeLive } from "../turn/live.ts";
 import { makeMemoryReader } from "../workspace/memory.ts";
 import { memoryBeside } from "../workspace/memory-follow.ts";
@@ -46,6 +49,17 @@ const late: LateCalls = {
   proseHandoff: async (...given) => (await import("../turn/handoff-prose.ts")).proseHandoff(...given),
 };
 
+const newEngineState = (): EngineState => ({
+  workersStarted: 0,
+  sendOrder: makeLine(),
+  queries: makeQueryLine(),
+  memoryRules: makeKept(500),
+  spread: null,
+  follower: null,
+  levels: null,
+  trees: new Map(),
+});
+
 export function makeDeps({ store, tenant = "default", actor, ...options }: EngineOptions): Deps {
   const world = { ...options.world, redactor: openRedactor(options.secrets, options.world.redactor) };
   const states = makeStateReader(store);
@@ -56,6 +70,7 @@ export function makeDeps({ store, tenant = "default", actor, ...options }: Engin
   const local = `user:${principalFor(world.digest, store.workspace, "local")}`;
   const deps: Deps = {
     late,
+    shared: newEngineState(),
     store,
     world,
     tenant,

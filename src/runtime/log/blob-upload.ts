@@ -39,7 +39,10 @@ export async function keepStream(place: Place, chunks: AsyncIterable<Uint8Array>
   return hash;
 }
 
-/** Secrets are looked for in a text as a whole, which takes a multiple of its size. */
+/**
+ * Secrets are looked for in a text as a whole, which takes a multiple of its size. One for the process, whose
+ * memory it bounds.
+ */
 let line: Promise<unknown> = Promise.resolve();
 function oneAtATime<T>(work: () => Promise<T>): Promise<T> {
   const done = line.then(work);

@@ -38,6 +38,7 @@ export function openRedactor(secrets: SecretsOptions = {}, known?: Redactor): Re
   return redactor;
 }
 
+/** Pure cache: the words of the program itself. */
 let words: ReadonlySet<string> | null = null;
 
 /**

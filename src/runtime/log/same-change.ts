@@ -15,11 +15,13 @@ import type { Build } from "./writer.ts";
 
 type Known = Pick<Deps, "store" | "world" | "states">;
 
-const reused = "this Idempotency-Key was used for something else";
-
 export const reusedKey = (): SkeinError =>
-  new SkeinError("conflict", reused, { hint: "use a key of its own for each change" });
-export const isReused = (error: unknown): boolean => error instanceof SkeinError && error.message === reused;
+  new SkeinError("conflict", "this Idempotency-Key was used for something else", {
+    hint: "use a key of its own for each change",
+    detail: "reused-key",
+  });
+export const isReused = (error: unknown): boolean =>
+  error instanceof SkeinError && error.detail === "reused-key";
 
 export interface Again {
   readonly build: Build;

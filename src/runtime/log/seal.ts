@@ -270,7 +270,7 @@ const actorForms = [
   /^system$/,
 ];
 
-/** Actors whose form was checked: few act, and often. */
+/** Pure cache of actors whose form was checked: few act, and often. */
 const checkedActors = makeKept<string, true>(500);
 
 export function checkActor(actor: string): string {

@@ -89,7 +89,7 @@ interface CompiledContract {
  */
 const costly = /"(?:pattern|patternProperties|format|anyOf|oneOf|\$ref|uniqueItems)":/;
 
-/** By the salted hash of the content: no two contracts have the same. */
+/** Pure cache, by the salted hash of the content: no two contracts have the same. */
 const compiled = makeKept<string, CompiledContract>(100);
 
 async function compiledContract(

@@ -55,7 +55,10 @@ export interface Stores extends AsyncDisposable {
 export function otherStores({ openStore, world }: Deps): Stores {
   const opened = new Map<string, Promise<There>>();
   const open = async (place: string): Promise<There> => {
-    if (openStore === undefined) throw new SkeinError("unavailable", "this engine cannot open other stores");
+    if (openStore === undefined)
+      throw new SkeinError("unavailable", "this engine cannot open other stores", {
+        detail: "opens-no-stores",
+      });
     const store = await openStore(place, { create: false });
     return { store, writer: makeWriter(store, world, makeStateReader(store), { tenant: "default" }) };
   };

@@ -6,6 +6,7 @@ interface Place {
 }
 
 const script = new Script("work()");
+/** One for the process: a context that holds nothing between two calls. */
 let made: Place | null = null;
 
 /**

@@ -18,7 +18,6 @@ import { deliverFrom, otherStores, type Stores, type There } from "./deliver.ts"
 import type { Deps } from "../deps.ts";
 import { findSession } from "../read/find.ts";
 import { checkLivesHere, momentText, receiving, type Letter } from "./envelope.ts";
-import { makeLine, type InLine } from "../log/keyed-mutex.ts";
 import type { AppendResult } from "../log/append-result.ts";
 
 /** Options of `session.send`. */
@@ -62,9 +61,6 @@ interface Outgoing extends Omit<SendOptions, "withinMs" | "at"> {
   readonly place?: string;
 }
 
-/** Of each engine, by its writer. */
-const lines = new WeakMap<Deps["writer"], InLine>();
-
 /**
  * `to` may be left out of a reply. Messages of a pair go in the order of the calls, also when nobody waits
  * for one before sending the next.
@@ -77,9 +73,7 @@ export async function sendMessage(
 ): Promise<SendResult> {
   checkSend(options);
   const text = textOf(value);
-  const inLine = lines.get(deps.writer) ?? makeLine();
-  lines.set(deps.writer, inLine);
-  return inLine([`${from} ${to ?? options.replyTo}`], () =>
+  return deps.shared.sendOrder([`${from} ${to ?? options.replyTo}`], () =>
     sendText(deps, from, { to, text, ...options }, call),
   );
 }
@@ -304,7 +298,7 @@ async function reached(stores: Stores, place: string): Promise<There | null> {
 }
 
 /** An engine that opens no stores will not do so later. */
-const isForever = ({ message }: SkeinError): boolean => message.includes("this engine cannot");
+const isForever = ({ detail }: SkeinError): boolean => detail === "opens-no-stores";
 
 /** What the receiver would refuse now is refused before anything is written. */
 async function look(deps: Deps, { store, writer }: There, letter: Letter): Promise<void> {

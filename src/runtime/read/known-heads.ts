@@ -39,18 +39,16 @@ export function makeNotedHeads(): NotedHeads {
   };
 }
 
-const parted = new WeakSet<Error>();
-
 /** A record is gone that was there, or another one stands in its place. */
 export function notAsBefore(log: LogId, seq: number): SkeinError {
-  const error = new SkeinError("corrupt", `${log} no longer holds the record ${seq} that was there before`, {
+  return new SkeinError("corrupt", `${log} no longer holds the record ${seq} that was there before`, {
     hint: "the store may have fallen back to an earlier copy of itself; see docs/operating.md",
+    detail: "rolled-back",
   });
-  parted.add(error);
-  return error;
 }
 
-export const isNotAsBefore = (error: unknown): boolean => error instanceof Error && parted.has(error);
+export const isNotAsBefore = (error: unknown): boolean =>
+  error instanceof SkeinError && error.detail === "rolled-back";
 
 /** Whether a head that was read after another one was noted cannot be of the same log. */
 export const isBehind = (head: Pick<Head, "seq" | "hash">, { seq, hash }: Noted): boolean =>
@@ -68,7 +66,7 @@ export async function isStill(store: Store, head: Head, met: Noted): Promise<boo
   return head.seq === met.seq || holds(store, head.session, met);
 }
 
-/** The hash of the record that a state stands at. */
+/** The hash of the record that a state stands at. Kept with the state. */
 const hashes = new WeakMap<State, string>();
 
 export function noteState(state: State, hash: string): State {
@@ -87,6 +85,7 @@ export interface WorkspaceHead extends Noted {
   readonly times: number;
 }
 
+/** What this process knew of the log of each workspace. Kept with the store. */
 const workspaces = new WeakMap<Store, { last: Noted; times: number; told: number }>();
 
 /** The head of the workspace's log, held against what this process knew of it. */

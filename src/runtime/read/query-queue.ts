@@ -4,7 +4,6 @@
  */
 import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
-import type { Store } from "../../store/port.ts";
 
 interface Waiting {
   readonly actor: string;
@@ -19,14 +18,6 @@ export interface Queried {
 }
 
 export type QueryLine = <T>(queried: Queried, work: () => Promise<T>) => Promise<T>;
-
-const lines = new WeakMap<Store, QueryLine>();
-
-export function queryLine(store: Store): QueryLine {
-  const line = lines.get(store) ?? makeQueryLine();
-  lines.set(store, line);
-  return line;
-}
 
 const endedQuery = (): SkeinError =>
   new SkeinError("unavailable", "the query was ended, because nobody waits for its answer any more");

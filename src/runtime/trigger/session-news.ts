@@ -22,24 +22,22 @@ const heard = /^(session\.(closed|archived|deleted)|item\.recorded)$/;
 const anywayMs = 1_000;
 const restMs = 10;
 
-interface Listener {
+export interface Listener {
   readonly touched: Set<SessionId>;
   wake: () => void;
 }
 
-interface Follower {
+export interface Follower {
   readonly listeners: Map<LogId, Set<Listener>>;
   readonly over: AbortController;
   /** Resolves once it stands at the feed's end: whatever happens later is heard. */
   readonly begun: Promise<void>;
 }
 
-const followers = new WeakMap<Deps, Follower>();
-
 /** Listens until the signal is aborted. When it resolves, nothing that happens from now on is missed. */
 export async function listen(deps: Deps, sessions: readonly SessionId[], signal: AbortSignal): Promise<News> {
-  const follower = followers.get(deps) ?? follow(deps);
-  followers.set(deps, follower);
+  const { shared } = deps;
+  const follower = (shared.follower ??= follow(deps));
   const listener: Listener = { touched: new Set(), wake: () => undefined };
   for (const session of sessions) {
     const there = follower.listeners.get(session) ?? new Set();
@@ -53,7 +51,7 @@ export async function listen(deps: Deps, sessions: readonly SessionId[], signal:
     }
     listener.wake();
     if (follower.listeners.size > 0) return;
-    if (followers.get(deps) === follower) followers.delete(deps);
+    if (shared.follower === follower) shared.follower = null;
     follower.over.abort();
   };
   if (signal.aborted) leave();

@@ -110,12 +110,16 @@ function shapeOf({ path, glob }: FileScope): Shape {
 
 const digestOf = (world: World, listing: Listing): string => world.digest("", JSON.stringify(listing));
 
-/** Trees are shared by all globs over one directory. */
-const trees = new WeakMap<World, Map<string, { readonly tree: Tree; users: number }>>();
+/** Shared by all globs over one directory. */
+export interface SharedTree {
+  readonly tree: Tree;
+  users: number;
+}
 
-function shareTree(world: World, { root, options }: Shape): { readonly tree: Tree; end(): void } {
-  const all = trees.get(world) ?? new Map<string, { readonly tree: Tree; users: number }>();
-  trees.set(world, all);
+function shareTree(
+  { world, shared: { trees: all } }: Deps,
+  { root, options }: Shape,
+): { readonly tree: Tree; end(): void } {
   const key = JSON.stringify([root, options]);
   const shared = all.get(key) ?? { tree: new Tree(world, root, { ...options, watched: true }), users: 0 };
   all.set(key, shared);
@@ -135,7 +139,7 @@ const listingsMax = 4;
 
 function fileSubject(deps: Deps, scope: FileScope, notice: () => void): Subject {
   const shape = shapeOf(scope);
-  const shared = shareTree(deps.world, shape);
+  const shared = shareTree(deps, shape);
   const { tree } = shared;
   const listings = new Map<string, Listing>();
   const unlisten = tree.listen((path, isNamed) => {

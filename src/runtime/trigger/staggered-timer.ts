@@ -11,7 +11,7 @@ const lookMs = 1_000;
 /** What changed while nobody watched is found within this, however long the interval is. */
 const firstMs = 60_000;
 
-interface Entry {
+export interface Entry {
   atMs: number;
   readonly everyMs: number;
   /** Where in the interval it runs. */
@@ -20,12 +20,10 @@ interface Entry {
   over: boolean;
 }
 
-interface Spread {
+export interface Spread {
   add(entry: Entry): void;
   drop(entry: Entry): void;
 }
-
-const spreads = new WeakMap<Deps, Spread>();
 
 /** Runs something once in each interval until the signal is aborted; resolves when it does no more. */
 export function everySpread(
@@ -33,8 +31,7 @@ export function everySpread(
   { key, everyMs, signal }: { readonly key: string; readonly everyMs: number; readonly signal: AbortSignal },
   work: () => Promise<void>,
 ): Promise<void> {
-  const spread = spreads.get(deps) ?? makeSpread(deps);
-  spreads.set(deps, spread);
+  const spread = (deps.shared.spread ??= makeSpread(deps));
   const nowMs = deps.world.now();
   const chance = Number.parseInt(deps.world.digest("", key).slice(0, 12), 16);
   const phaseMs = chance % everyMs;

@@ -65,6 +65,7 @@ interface Folded {
   readonly times: number;
 }
 
+/** Kept with the store: it is of its log, whichever engine reads it. */
 const kept = new WeakMap<Store, Folded>();
 
 /** The templates at the head of the workspace's log. Only what is new is read. */

@@ -137,9 +137,11 @@ interface Line {
   readonly next: Map<number, number | null>;
 }
 
-const known = new Map<string, Line>();
 const linesMax = 10_000;
 const keptMax = 200_000;
+/** Pure cache: cron lines as they were parsed, with times that follow from them. */
+const known = new Map<string, Line>();
+/** Pure cache: how many times it holds. */
 let kept = 0;
 
 /** Times that are made up for one by one are asked for again and again. */

@@ -168,8 +168,9 @@ export async function prepareTrigger(
 
 /** The same, with the place in front. */
 function placed(error: unknown, where: string): unknown {
-  if (!(error instanceof SkeinError) || error.message.startsWith(where)) return error;
-  return new SkeinError(error.code, `${where}: ${error.message}`, { hint: error.hint, cause: error });
+  if (!(error instanceof SkeinError)) return error;
+  const { code, message, hint } = error;
+  return new SkeinError(code, `${where}: ${message}`, { hint, cause: error });
 }
 
 async function bindingsOf({ store }: Deps, session: SessionId, state: State): Promise<Binding[]> {

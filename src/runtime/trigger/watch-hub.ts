@@ -226,7 +226,7 @@ class Level {
 }
 
 /** The levels of a process, and the one loop that polls them all. */
-class Levels {
+export class Levels {
   readonly #world: World;
   readonly #levels = new Map<string, Level>();
   #stop = new AbortController();
@@ -280,11 +280,9 @@ class Levels {
 /** In each round so much time is spent on what announces its changes. */
 const roundMs = 5;
 
-const known = new WeakMap<World, Levels>();
-
 /** Watches by a level that all triggers with the same key share. */
 export function watchLevel(
-  { world }: Deps,
+  { world, shared }: Deps,
   {
     key,
     debounceMs,
@@ -298,8 +296,7 @@ export function watchLevel(
   how: How,
 ): Promise<void> {
   if (how.signal.aborted) return Promise.resolve();
-  const levels = known.get(world) ?? new Levels(world);
-  known.set(world, levels);
+  const levels = (shared.levels ??= new Levels(world));
   const name = `${debounceMs} ${key}`;
   return levels.watch(name, levels.get(name) ?? new Level(world, debounceMs, make), watch, how);
 }

@@ -44,17 +44,11 @@ export interface CompactOptions {
   readonly instructions?: string;
 }
 
-/**
- * Where a run tried in vain, in tokens. While there is room, it tries again only once the context has grown:
- * a model that gives no summary wants to be paid all the same.
- */
-const inVain = new WeakMap<StepWorld, number>();
-
 /** Whether this context is compacted before it is sent. */
 export function mustCompact(step: StepWorld, { tokens }: Measured): boolean {
   const { windowTokens } = step.crew.model.facts;
   if (!isOverfull(tokens, windowTokens, step.crew.rules.compaction)) return false;
-  const tried = inVain.get(step) ?? 0;
+  const tried = step.failedTokens ?? 0;
   const hasGrown = tokens < tried || tokens >= tried + windowTokens * gainShare;
   return hasGrown || isBeyond(tokens, windowTokens);
 }
@@ -105,7 +99,7 @@ export async function compactNow(step: StepWorld, options: CompactOptions): Prom
   }
   if (isForced(task, now) && options.strategy !== "prune") now = await lastResort(task, now);
   const isSmaller = now.measured.tokens < first.measured.tokens;
-  if (!isSmaller) inVain.set(step, first.measured.tokens);
+  if (!isSmaller) step.failedTokens = first.measured.tokens;
   return isSmaller;
 }
 

@@ -50,6 +50,11 @@ export interface StepWorld {
   /** Aborted by an interrupt and by the loss of the lease. */
   signal: AbortSignal;
   lesson: Lesson | null;
+  /**
+   * The tokens at which a compaction gained nothing. While there is room, the next try waits until the
+   * context has grown: a model that gives no summary is paid all the same.
+   */
+  failedTokens?: number;
   /** What is written with an answer in the same append. */
   readonly followUp?: NextFollowUp;
   /** Whether a compaction is what a caller asked for, and bears the key of that call. */

@@ -50,6 +50,7 @@ export function makeTokenizer(world: { readonly digest: Digest }): Tokenizer {
   };
 }
 
+/** Pure cache: a library that is loaded once. */
 let loading: Promise<CountTokens> | null = null;
 
 /** Loading takes some tenths of a second and tens of megabytes, so it happens once and only on demand. */

@@ -8,9 +8,6 @@ import { checkHolder } from "../log/redact.ts";
 import { sources } from "../trigger/sources.ts";
 import { SessionWorker, type WorkOptions } from "./worker.ts";
 
-/** How many workers each engine has had: those after the first have a number. */
-const counts = new WeakMap<Deps, number>();
-
 export function startWork(deps: Deps, options: WorkOptions): SessionWorker {
   const { concurrency = 1, limits = [] } = options;
   if (!Number.isInteger(concurrency) || concurrency < 1 || concurrency > limit.concurrencyMax) {
@@ -27,8 +24,7 @@ export function startWork(deps: Deps, options: WorkOptions): SessionWorker {
       hint: "give openEngine the option models",
     });
   }
-  const count = (counts.get(deps) ?? 0) + 1;
-  counts.set(deps, count);
+  const count = ++deps.shared.workersStarted;
   const name = options.name ?? (count === 1 ? deps.holder : `${deps.holder}+${count}`);
   return new SessionWorker(deps, { ...options, name }, sources);
 }

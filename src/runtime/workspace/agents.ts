@@ -136,7 +136,10 @@ async function newestOf(store: Store, name: string): Promise<Defined | undefined
   return undefined;
 }
 
-/** What was defined in each store up to a position, without the texts: so that a long log is read once. */
+/**
+ * What was defined in each store up to a position, without the texts: so that a long log is read once.
+ * Kept with the store.
+ */
 const known = new WeakMap<Store, { seq: number; times: number; list: Defined[] }>();
 
 /** What was defined, without the texts. */

@@ -2,7 +2,6 @@
  * Memory follows the sessions that it came from: what goes into the workspace's log with what a session
  * records and retracts, and what mends it where two programs met.
  */
-import { makeKept, type Kept } from "../../core/cache.ts";
 import type { ItemKind } from "../../core/item/events.ts";
 import { itemKey } from "../../core/item/fold.ts";
 import { SkeinError } from "../../core/error.ts";
@@ -22,7 +21,6 @@ import {
 } from "../../core/memory/memory.ts";
 import type { DraftEvent } from "../../core/decision.ts";
 import type { State } from "../../core/state.ts";
-import type { Store } from "../../store/port.ts";
 import type { AlsoChange, Beside } from "../log/workspace-effects.ts";
 import { readContent } from "../read/content.ts";
 import type { Deps } from "../deps.ts";
@@ -136,17 +134,12 @@ export async function mend(deps: Deps, session: SessionId, items: readonly Named
   await done.catch(() => undefined);
 }
 
-/** The rules of so many sessions are cached. */
-const keptRulesCount = 500;
-const keptRules = new WeakMap<Store, Kept<string, readonly MemoryRule[]>>();
-
 async function rulesOf(deps: Deps, session: SessionId, state: State): Promise<readonly MemoryRule[]> {
   const { agent, fork, labels } = state.standing;
   // What a replay records again is no news.
   const isReplay = fork !== null && labels.has("replay");
   if (agent === null || agent.version === 0 || isReplay) return [];
-  const kept = keptRules.get(deps.store) ?? makeKept<string, readonly MemoryRule[]>(keptRulesCount);
-  keptRules.set(deps.store, kept);
+  const kept = deps.shared.memoryRules;
   const place = `${session}@${agent.seq}`;
   const known = kept.get(place);
   if (known !== undefined) return known;

@@ -19,7 +19,7 @@ const unknown: WebhookFailure = { lastError: null, failures: null, nextTryAt: nu
 const none: WebhookFailure = { ...unknown, failures: 0 };
 const wordsMax = 300;
 
-/** By where a hook was set. */
+/** By where a hook was set. Kept with the store: the server writes it, and every engine on it lists it. */
 const known = new WeakMap<Store, Map<number, WebhookFailure>>();
 
 export const troubleWith = (store: Store, setSeq: number): WebhookFailure =>

@@ -36,8 +36,8 @@ export class SkeinError extends Error {
   /** What of the input it is about, as `bind[0].kind`, where that is known. */
   readonly field: string | undefined;
   /**
-   * Tells errors of one code apart, where a program must: an idempotency key was used for another change; this
-   * engine opens no other stores, now or later; a log no longer holds a record that was read from it.
+   * Tells errors of one code apart, where a program must: an idempotency key was used for another change;
+   * this engine opens no other stores, now or later; a log no longer holds a record that was read from it.
    */
   readonly detail: "reused-key" | "opens-no-stores" | "rolled-back" | undefined;
 

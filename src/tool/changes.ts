@@ -7,19 +7,15 @@ import { lstat, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { databaseOf } from "./live-database.ts";
 import type { ToolWorld } from "./port.ts";
+import { ignoredNames, unsettledMs } from "../platform/file-look.ts";
 import type { Reserved } from "./reserved.ts";
 
 const changeLimit = {
   /** Entries of one look. A tree with more is too large to tell. */
   entriesMax: 20_000,
-  /** How long after a write a file counts as doubtful. */
-  doubtMs: 2_000,
   doubtfulBytesMax: 1_048_576,
   doubtfulMax: 500,
 } as const;
-
-/** Large, and not what anybody asks about. */
-const skipped: ReadonlySet<string> = new Set([".git", "node_modules"]);
 
 type Look = ReadonlyMap<string, { readonly print: string; readonly hash: string | undefined }>;
 
@@ -68,7 +64,9 @@ async function look(
     const names = new Set(entries.map(({ name }) => name));
     const kept = entries.filter(
       ({ name }) =>
-        !skipped.has(name) && !isOfLiveDatabase(name, names) && !isReserved(join(directory, here, name)),
+        !ignoredNames.includes(name) &&
+        !isOfLiveDatabase(name, names) &&
+        !isReserved(join(directory, here, name)),
     );
     folders.push(...kept.filter((entry) => entry.isDirectory()).map(({ name }) => join(here, name)));
     const files = kept.filter((entry) => !entry.isDirectory()).map(({ name }) => join(here, name));
@@ -79,7 +77,7 @@ async function look(
       const stat = stats[place];
       if (stat === undefined) continue;
       const print = [stat.ino, stat.size, stat.mode, stat.mtimeNs, stat.ctimeNs].join(" ");
-      const isFresh = world.now() - Number(stat.ctimeMs) < changeLimit.doubtMs;
+      const isFresh = world.now() - Number(stat.ctimeMs) < unsettledMs(stat.ctimeNs);
       const isDoubtful =
         before === undefined
           ? isFresh && doubtful < changeLimit.doubtfulMax

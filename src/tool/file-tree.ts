@@ -6,6 +6,7 @@
 import { lstat, readdir, readlink } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { isPlainPath } from "../core/tool/file-version.ts";
+import { ignoredNames, unsettledMs } from "../platform/file-look.ts";
 import { isWithin, realBoundPath, writableRoots } from "./bound-path.ts";
 import { databaseOf } from "./live-database.ts";
 import type { Bound, FileTree } from "./port.ts";
@@ -19,14 +20,8 @@ export const treeLimit = {
   bytesMax: 268_435_456,
   /** Files that are read at once. */
   atOnce: 32,
-  /** How long after a change a file may change again without its times telling: some tell seconds only. */
-  doubtMs: 2_100,
-  /** The same where times are finer than a millisecond: they follow the clock of the system. */
-  fineDoubtMs: 50,
 } as const;
 
-/** Large, and made by programs. */
-const passedOver: ReadonlySet<string> = new Set([".git", "node_modules"]);
 /** What Skein itself writes beside files. */
 export const temporaryEnding = ".skein-tmp";
 
@@ -134,7 +129,7 @@ export async function lookAt(tree: FileTree, isReserved: Reserved): Promise<Look
   return { seen, hidden };
 }
 
-const isPassedOver = (name: string): boolean => passedOver.has(name) || name.endsWith(temporaryEnding);
+const isPassedOver = (name: string): boolean => ignoredNames.includes(name) || name.endsWith(temporaryEnding);
 
 /** How these paths, and the directories they lie in, are now. */
 export async function lookAtPaths(
@@ -179,8 +174,7 @@ export async function sightOf(path: string): Promise<Sight | undefined> {
         : undefined;
   if (kind === undefined) return undefined;
   const mode = Number(stat.mode) & 0o7777;
-  const doubtMs = stat.ctimeNs % 1_000_000n === 0n ? treeLimit.doubtMs : treeLimit.fineDoubtMs;
-  const doubtfulUntilMs = Number(stat.ctimeMs) + doubtMs;
+  const doubtfulUntilMs = Number(stat.ctimeMs) + unsettledMs(stat.ctimeNs);
   const sight = { kind, mode, bytes: Number(stat.size), doubtfulUntilMs } as const;
   // What lies in a directory changes its times and nothing else about it.
   if (kind === "directory") return { ...sight, print: `d ${mode}` };

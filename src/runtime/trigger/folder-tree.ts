@@ -11,6 +11,7 @@ import { lstat, open, readdir, readlink } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
+import { unsettledMs } from "../../platform/file-look.ts";
 import type { World } from "../world.ts";
 
 /** Sorted by path: the path, and the hash of what is there. */
@@ -50,12 +51,7 @@ export interface TreeOptions {
 /** Files that are looked at for one tree, whether or not they are watched. */
 const entriesMax = limit.watchedFilesMax * 5;
 const atOnce = 16;
-const fineDoubtMs = 20;
-const coarseDoubtMs = 2_000;
 const chunkBytes = 262_144;
-
-/** What nobody means who watches a directory. */
-export const passedOver: readonly string[] = [".git", "node_modules"];
 
 export class Tree {
   readonly root: string;
@@ -272,8 +268,7 @@ export class Tree {
 
   async #hash(path: string, entry: Entry, folder: string): Promise<string> {
     const full = join(this.root, path);
-    const doubtMs = entry.changedNs % 1_000_000n === 0n ? coarseDoubtMs : fineDoubtMs;
-    if (this.#world.now() - Number(entry.changedNs / 1_000_000n) < doubtMs) {
+    if (this.#world.now() - Number(entry.changedNs / 1_000_000n) < unsettledMs(entry.changedNs)) {
       entry.isDoubtful = true;
       this.#dirty.add(folder);
     }

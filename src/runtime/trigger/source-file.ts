@@ -10,7 +10,8 @@ import type { Deps } from "../deps.ts";
 import type { World } from "../world.ts";
 import { watchLevel, type Sight, type Subject, type Watched } from "./watch-hub.ts";
 import type { Source, Watch } from "./source.ts";
-import { passedOver, Tree, type Listing, type TreeOptions } from "./folder-tree.ts";
+import { ignoredNames } from "../../platform/file-look.ts";
+import { Tree, type Listing, type TreeOptions } from "./folder-tree.ts";
 import { boundPlace } from "./watched-path.ts";
 
 /** What is watched of files. A path that ends with a slash is a directory, any other is a file. */
@@ -103,7 +104,7 @@ function shapeOf({ path, glob }: FileScope): Shape {
   const isAsked = (name: string): boolean => path.includes(`/${name}/`) || glob?.includes(name) === true;
   return {
     root: path.length > 1 ? path.slice(0, -1) : path,
-    options: { passedOver: passedOver.filter((name) => !isAsked(name)) },
+    options: { passedOver: ignoredNames.filter((name) => !isAsked(name)) },
     matches: glob === undefined ? () => true : globMatcher(glob),
   };
 }

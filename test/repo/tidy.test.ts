@@ -11,6 +11,7 @@ const code = ["src", "test", "bench", "examples"];
 const everywhere: readonly Rule[] = [
   tidy.fileLength,
   tidy.functionLength,
+  tidy.unitLength,
   tidy.lineLength,
   tidy.fileName,
   tidy.emptyName,
@@ -54,6 +55,16 @@ test("a function has at most 70 lines, a describe block any number", () => {
     good,
     bad: `const f = () => {\n${lines(69)}}`,
     says: /:1: .* 71 lines/,
+  });
+});
+
+test("a class or a factory of closures has at most 300 lines", () => {
+  const closures = (count: number) => "const g = () => {\n  h();\n};\n".repeat(count);
+  assertTells(tidy.unitLength, {
+    path,
+    good: `function f() {\n${closures(99)}}`,
+    bad: `function f() {\n${closures(100)}}`,
+    says: /:1: 302 lines that share state, at most 300/,
   });
 });
 

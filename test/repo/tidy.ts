@@ -3,7 +3,14 @@ import { basename } from "node:path";
 import type { Finding, Node, Place, Source } from "./source.ts";
 import { finding, isNode, lineAt, nameOf, placesIn } from "./source.ts";
 
-const limit = { fileLines: 500, oneSubjectLines: 700, functionLines: 70, lineColumns: 110 } as const;
+const limit = {
+  fileLines: 500,
+  oneSubjectLines: 700,
+  functionLines: 70,
+  unitLines: 300,
+  oneSubjectUnitLines: 450,
+  lineColumns: 110,
+} as const;
 
 /** A file is cut by concept. One that has a single subject, and says so in its header, may be longer. */
 export function fileLength({ path, text, comments }: Source): Finding[] {
@@ -27,6 +34,23 @@ export function functionLength(source: Source): Finding[] {
     return [
       finding(source, node.start, `a function of ${lines} lines, at most ${limit.functionLines}; split it`),
     ];
+  });
+}
+
+/**
+ * A class, and a function with all closures in it, share what they close over: past 300 lines nobody sees any
+ * more which of them changes it. One that is the single subject of its file, as a public handle with a method
+ * a call, may have 450.
+ */
+export function unitLength(source: Source): Finding[] {
+  const isOneSubject = source.comments[0]?.value.includes("One subject:") === true;
+  const most = isOneSubject ? limit.oneSubjectUnitLines : limit.unitLines;
+  return [...placesIn(source.program)].flatMap((place) => {
+    const { node } = place;
+    if (node.type !== "ClassDeclaration" && (!isFunction(node) || isChapter(place))) return [];
+    const lines = linesOf(source, node);
+    if (lines <= most) return [];
+    return [finding(source, node.start, `${lines} lines that share state, at most ${most}; cut by concept`)];
   });
 }
 

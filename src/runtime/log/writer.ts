@@ -12,11 +12,12 @@ import { SkeinError } from "../../core/error.ts";
 import { isWorkspaceId, type LogId, type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { emptyState, type State } from "../../core/state.ts";
-import type { Appended, Draft, Outcome, Part, Store } from "../../store/port.ts";
+import type { Appended, Draft, Part, Store } from "../../store/port.ts";
 import type { Also, Beside } from "./workspace-effects.ts";
 import { leaseMove, withFollowUps, type Decided, type FollowUp, type NextFollowUp } from "./follow-up.ts";
 import { appendWithBlobs, assembleAppend, type Shares } from "./append-parts.ts";
 import { buildOrExisting, orExisting } from "./existing-change.ts";
+import { resolveOutcome, writeTogether, type TogetherDeps } from "./write-together.ts";
 import { makeLine } from "./keyed-mutex.ts";
 import { certainly, keyedParts } from "./lost-answer.ts";
 import { makeNewest } from "./state-cache.ts";
@@ -27,7 +28,7 @@ import { decideSealed, recordKey, type Sealed } from "./seal.ts";
 import { makeLearner } from "./bound-secrets.ts";
 import { recordBytes, unread, type Known, type StateReader } from "../read/state-reader.ts";
 import type { World } from "../world.ts";
-import { fenced, moved, noRecall, notFoundOut, recordOf, refused } from "./writer-errors.ts";
+import { moved, noRecall, notFoundOut, recordOf, refused } from "./writer-errors.ts";
 import { refusedElsewhere } from "../read/moved.ts";
 
 export interface ChangeOptions {
@@ -110,7 +111,6 @@ export interface Start {
 }
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
-type Written = Exclude<Outcome, { readonly kind: "unknown" | "fenced" }>;
 
 type WriteOptions = ChangeOptions & Pick<Part, "expect" | "parent"> & Pick<Shares, "beside" | "ups">;
 
@@ -138,6 +138,8 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     const once = key === undefined ? null : keyOf(key);
     return decideSealed(world, state, command, { facts: { ...facts, actor }, key: once });
   };
+
+  const parts: TogetherDeps = { store, world, newest, learn, decide: decided };
 
   /** False when the log is not there any more. */
   async function suspend(session: LogId, known: Known, command: Command): Promise<boolean> {
@@ -286,7 +288,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     const { parts, blobs } = assembleAppend({ store, world }, part, sealed, options);
     const answer =
       blobs.length === 0 ? await store.append(parts) : await appendWithBlobs(store, parts, blobs);
-    const outcome = answer.kind === "ok" ? answer : await unfenced(parts, answer);
+    const outcome = answer.kind === "ok" ? answer : await resolveOutcome({ store, world }, parts, answer);
     if (outcome.kind === "conflict") return null;
     if (outcome.kind === "duplicate") {
       const { state } = await refresh(session);
@@ -334,71 +336,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     { actor }: { readonly actor: string },
   ): Promise<readonly Appended[]> {
     const sessions = members.map(({ session }) => session);
-    return inTurn(sessions, () => writeAll(members, actor));
-  }
-
-  async function writeAll(members: readonly Member[], actor: string): Promise<readonly Appended[]> {
-    for (let tries = 0; tries < limit.conflictRetriesMax; tries++) {
-      const all = await decideAll(members, actor);
-      if (all === null) continue;
-      const outcome = await appendAll(all.parts, all.blobs);
-      if (outcome.kind === "ok") return outcome.parts;
-      if (outcome.kind === "duplicate")
-        throw new SkeinError("conflict", "a change with this key was written before");
-    }
-    throw new SkeinError("conflict", "the sessions change too fast to be written to", {
-      hint: "try again later",
-    });
-  }
-
-  /** Null: one was refused, but those decided before it have changed meanwhile, and it may be due to that. */
-  async function decideAll(
-    members: readonly Member[],
-    actor: string,
-  ): Promise<{ parts: Part[]; blobs: Sealed["blobs"] } | null> {
-    const parts: Part[] = [];
-    const blobs: Sealed["blobs"][number][] = [];
-    for (const { session, build, epoch, history, key, erase, start } of members) {
-      const state = start === undefined ? (await refresh(session)).state : (start.from ?? emptyState);
-      if (history !== undefined) newest.assertNone(session, history);
-      if (state.standing.bindings.size > 0) await learn(session, state);
-      const command = typeof build === "function" ? await build(state) : build;
-      const sealed = decided(state, command, { actor, key });
-      if ("refusal" in sealed) {
-        for (const { session: earlier, expect } of parts) {
-          if (typeof expect === "object" && (await store.head(earlier))?.seq !== expect.seq) return null;
-        }
-        throw refused(sealed.refusal);
-      }
-      const parent = start?.parent;
-      const index = touchesIndex(state, sealed.events)
-        ? await indexEntry(store, parent?.session ?? session, state, sealed.events)
-        : undefined;
-      parts.push({
-        session,
-        expect: start === undefined ? expectAt(state) : "absent",
-        drafts: sealed.drafts,
-        ...(epoch === undefined ? {} : { epoch }),
-        ...(parent === undefined ? {} : { parent }),
-        ...(index === undefined ? {} : { index }),
-        ...(erase === undefined ? {} : { erase }),
-      });
-      blobs.push(...sealed.blobs);
-    }
-    return { parts, blobs };
-  }
-
-  /** Conflicts are the caller's; a lost answer is followed until it is known. */
-  async function appendAll(parts: readonly Part[], blobs: Sealed["blobs"]): Promise<Written> {
-    for (const { hash, bytes } of blobs) await store.putBlob(hash, [bytes]);
-    return unfenced(parts, await store.append(parts));
-  }
-
-  async function unfenced(parts: readonly Part[], answer: Outcome): Promise<Written> {
-    const outcome = await certainly({ store, world }, parts, answer);
-    if (outcome.kind !== "fenced") return outcome;
-    const whose = outcome.session;
-    return fenced(parts.find(({ session }) => session === whose) ?? { session: whose });
+    return inTurn(sessions, () => writeTogether(parts, members, actor));
   }
 
   const keyOf = (key: string): string => checkedKey(world, tenant, key);

@@ -2,6 +2,7 @@
  * A worker: picks sessions that have something to do, runs them side by side, and does what time brings
  * about. It keeps nothing that matters: what is due is in the store, the right to run is a lease, and another
  * worker goes on where this one died. Clocks only decide when something is tried.
+ * One subject: the loop of a worker.
  */
 import { spendOf, type Spend } from "../../core/budget/money.ts";
 import { SkeinError } from "../../core/error.ts";

@@ -1,0 +1,108 @@
+/** Changes of several sessions in one append, all or none. */
+import type { Command } from "../../core/command.ts";
+import { SkeinError } from "../../core/error.ts";
+import type { SessionId } from "../../core/ids.ts";
+import { limit } from "../../core/limit.ts";
+import { emptyState, type State } from "../../core/state.ts";
+import type { Appended, Outcome, Part, Store } from "../../store/port.ts";
+import { expectAt } from "../read/known-heads.ts";
+import type { World } from "../world.ts";
+import { certainly } from "./lost-answer.ts";
+import type { decideSealed, Sealed } from "./seal.ts";
+import { indexEntry, touchesIndex } from "./session-index.ts";
+import type { Newest } from "./state-cache.ts";
+import { fenced, refused } from "./writer-errors.ts";
+import type { Member } from "./writer.ts";
+
+type AppendOutcome = Exclude<Outcome, { readonly kind: "unknown" | "fenced" }>;
+
+export interface TogetherDeps {
+  readonly store: Store;
+  readonly world: World;
+  readonly newest: Pick<Newest, "refresh" | "assertNone">;
+  /** Learns the secrets that the bindings of a session name. */
+  readonly learn: (session: SessionId, state: State) => Promise<void>;
+  readonly decide: (
+    state: State,
+    command: Command,
+    options: { readonly actor: string; readonly key?: string | undefined },
+  ) => ReturnType<typeof decideSealed>;
+}
+
+export async function writeTogether(
+  deps: TogetherDeps,
+  members: readonly Member[],
+  actor: string,
+): Promise<readonly Appended[]> {
+  for (let tries = 0; tries < limit.conflictRetriesMax; tries++) {
+    const all = await decideAll(deps, members, actor);
+    if (all === null) continue;
+    const outcome = await appendAll(deps, all.parts, all.blobs);
+    if (outcome.kind === "ok") return outcome.parts;
+    if (outcome.kind === "duplicate")
+      throw new SkeinError("conflict", "a change with this key was written before");
+  }
+  throw new SkeinError("conflict", "the sessions change too fast to be written to", {
+    hint: "try again later",
+  });
+}
+
+/** Null: one was refused, but those decided before it have changed meanwhile, and it may be due to that. */
+async function decideAll(
+  { store, newest, learn, decide }: TogetherDeps,
+  members: readonly Member[],
+  actor: string,
+): Promise<{ parts: Part[]; blobs: Sealed["blobs"] } | null> {
+  const parts: Part[] = [];
+  const blobs: Sealed["blobs"][number][] = [];
+  for (const { session, build, epoch, history, key, erase, start } of members) {
+    const state = start === undefined ? (await newest.refresh(session)).state : (start.from ?? emptyState);
+    if (history !== undefined) newest.assertNone(session, history);
+    if (state.standing.bindings.size > 0) await learn(session, state);
+    const command = typeof build === "function" ? await build(state) : build;
+    const sealed = decide(state, command, { actor, key });
+    if ("refusal" in sealed) {
+      for (const { session: earlier, expect } of parts) {
+        if (typeof expect === "object" && (await store.head(earlier))?.seq !== expect.seq) return null;
+      }
+      throw refused(sealed.refusal);
+    }
+    const parent = start?.parent;
+    const index = touchesIndex(state, sealed.events)
+      ? await indexEntry(store, parent?.session ?? session, state, sealed.events)
+      : undefined;
+    parts.push({
+      session,
+      expect: start === undefined ? expectAt(state) : "absent",
+      drafts: sealed.drafts,
+      ...(epoch === undefined ? {} : { epoch }),
+      ...(parent === undefined ? {} : { parent }),
+      ...(index === undefined ? {} : { index }),
+      ...(erase === undefined ? {} : { erase }),
+    });
+    blobs.push(...sealed.blobs);
+  }
+  return { parts, blobs };
+}
+
+/** Conflicts are the caller's; a lost answer is followed until it is known. */
+async function appendAll(
+  { store, world }: TogetherDeps,
+  parts: readonly Part[],
+  blobs: Sealed["blobs"],
+): Promise<AppendOutcome> {
+  for (const { hash, bytes } of blobs) await store.putBlob(hash, [bytes]);
+  return resolveOutcome({ store, world }, parts, await store.append(parts));
+}
+
+/** What an append came to, also where its answer was lost. Throws `fenced` for a lease that is lost. */
+export async function resolveOutcome(
+  { store, world }: Pick<TogetherDeps, "store" | "world">,
+  parts: readonly Part[],
+  answer: Outcome,
+): Promise<AppendOutcome> {
+  const outcome = await certainly({ store, world }, parts, answer);
+  if (outcome.kind !== "fenced") return outcome;
+  const whose = outcome.session;
+  return fenced(parts.find(({ session }) => session === whose) ?? { session: whose });
+}

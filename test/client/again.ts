@@ -117,6 +117,9 @@ export const table: Readonly<Record<string, Row>> = {
   "move-model.test.ts": all,
   "move.test.ts": long,
   "newer.test.ts": driven,
+  "open-key.test.ts": but({
+    "two calls of open with one key give one session": "over HTTP the header Idempotency-Key is the key",
+  }),
   "policies.test.ts": but({ "what cannot be a policy or an option is refused, and leaves no trace": worded }),
   "query-line.test.ts": inside,
   "rebuild.test.ts": long,

@@ -1,10 +1,11 @@
 /** Opening once by a key, beginning with handoffs, and closing at an expected position. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { openEngine } from "../../src/index.ts";
+import { inMemory } from "./place.ts";
 
 test("two calls of open with one key give one session", async () => {
-  await using engine = await openEngine({ store: "memory:" });
+  await using place = inMemory();
+  const { engine } = place;
   const options = { objective: "Review the retry logic", key: "review 1" };
   const [first, second] = await Promise.all([engine.open(options), engine.open(options)]);
   assert.equal(first.id, second.id);
@@ -16,7 +17,8 @@ test("two calls of open with one key give one session", async () => {
 });
 
 test("a session begins with the handoffs it is opened with, and takes over nothing else", async () => {
-  await using engine = await openEngine({ store: "memory:" });
+  await using place = inMemory();
+  const { engine } = place;
   const earlier = await engine.open({ objective: "Collect rates", labels: { team: "web" } });
   await earlier.record("fact", "base-rate", 4.1);
   const next = await engine.open({ objective: "Write the report", handoffs: [earlier.id] });
@@ -27,7 +29,8 @@ test("a session begins with the handoffs it is opened with, and takes over nothi
 });
 
 test("close with an expected position is refused once the session has gone on", async () => {
-  await using engine = await openEngine({ store: "memory:" });
+  await using place = inMemory();
+  const { engine } = place;
   const session = await engine.open({ objective: "Wait" });
   const { seq } = await session.head();
   await session.input("one more thing");
@@ -39,7 +42,8 @@ test("close with an expected position is refused once the session has gone on", 
 });
 
 test("a binding of the options replaces the agent's of the same name", async () => {
-  await using engine = await openEngine({ store: "memory:" });
+  await using place = inMemory();
+  const { engine } = place;
   await engine.addAgent({ name: "reader", instructions: "Read.", bind: [{ kind: "directory", path: "." }] });
   const bind = [{ kind: "directory", name: ".", path: "/", mode: "read" }] as const;
   const session = await engine.open({ objective: "Read", agent: "reader", bind });

@@ -44,7 +44,7 @@ import type {
 import { internals, type EngineInternals } from "./internals.ts";
 import { makeDeps, type EngineOptions } from "./make-deps.ts";
 import { checkOpen, type WriteOptions } from "../options.ts";
-import { checkTexts } from "../../core/option-check.ts";
+import { checkTexts, isObject } from "../../core/option-check.ts";
 import { keepBytes } from "../log/redact.ts";
 import type { Deps } from "../deps.ts";
 import type { ModelFacts } from "../../model/port.ts";
@@ -135,7 +135,8 @@ export class Engine implements AsyncDisposable {
   async open(
     given: OpenOptions & WriteOptions & ({ readonly objective: string } | { readonly from: string }),
   ): Promise<Session> {
-    const { key, ...options } = given;
+    // Without types anything may be given; checkOpen names what is missing.
+    const { key, ...options } = isObject(given) ? given : ({} as typeof given);
     checkOpen(options);
     checkTexts("open", { key });
     const deps = key === undefined ? this.#deps : requestDeps(this.#deps, { key });

@@ -11,14 +11,14 @@ import { realWorld, type World } from "./runtime/world.ts";
 import type { ModelConfig } from "./model/model-config.ts";
 import type { Models } from "./model/port.ts";
 import type { StoreOpening } from "./store/driver.ts";
-import type { Durability, Store } from "./store/port.ts";
-import { locateStore, type LocatedStore } from "./store/registry.ts";
+import type { Durability, LogStore, Store } from "./store/port.ts";
+import { locateStore, openWhole, type LocatedStore } from "./store/registry.ts";
 import type { OuterTool } from "./tool/port.ts";
 
 /** Options of `openEngine`. Only `store` is required. */
 export interface OpenEngineOptions {
   /** A path, `postgres://user:password@host:5432/database`, `memory:`, or a store of your own. */
-  readonly store: string | Store;
+  readonly store: string | Store | LogStore;
   /** Whose sessions, where a store keeps those of several; by default `default`. */
   readonly tenant?: string;
   /**
@@ -81,13 +81,13 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
   const at = typeof place === "string" ? await locateTenant(place, tenant) : null;
   const store =
     at === null
-      ? checkStore(place as Store)
+      ? await openWhole(checkStore(place), { world })
       : await openAt(at, {
           ...how,
           ...(create === undefined ? {} : { create }),
           ...(tenant === undefined ? {} : { tenant }),
         });
-  return new Engine({
+  const engine = new Engine({
     store,
     world,
     tenant: tenant ?? at?.tenancy?.tenant ?? "default",
@@ -106,6 +106,8 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
     ...(actor === undefined ? {} : { actor }),
     ...(leaseMs === undefined ? {} : { leaseMs }),
   });
+  if (store.derivedInMemory === true) await engine.rebuild();
+  return engine;
 }
 
 const providersIn = (models: OpenEngineOptions["models"]): ModelConfig["providers"] =>
@@ -163,8 +165,8 @@ async function loadModels(
   return makeModels({ env, config, offline: offlineModel() });
 }
 
-function checkStore(store: Store | undefined): Store {
-  if (typeof store === "object" && typeof store.append === "function") return store;
+function checkStore(store: unknown): Store | LogStore {
+  if (typeof store === "object" && store !== null && "append" in store) return store as LogStore;
   throw new SkeinError("invalid", "openEngine: store is neither a path nor a store", {
     hint: 'for example { store: "./skein.db" }',
   });

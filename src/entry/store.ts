@@ -49,5 +49,6 @@ export type {
 } from "../store/port/session-index.ts";
 export type { Snapshot, SnapshotStore } from "../store/port/snapshot.ts";
 export type { Store } from "../store/port.ts";
+export type { Capability } from "../store/capabilities.ts";
 export { registerStore } from "../store/registry.ts";
 export type { Answer, QueryOptions } from "../store/sql/query-result.ts";

@@ -3,15 +3,18 @@
  * opens the store. The registry (registry.ts) finds the driver by the URL scheme of the address.
  */
 import type { WorkspaceId } from "../core/ids.ts";
-import type { Durability, Store, StoreWorld } from "./port.ts";
+import type { Durability, LogStore, Store, StoreWorld } from "./port.ts";
 
 /** Makes the place of an address, without opening or reading anything there. */
 export type StoreDriver = (address: string) => StorePlace;
 
 /** Where a store is, and how to open it. Only `open` is required. */
 export interface StorePlace {
-  /** Opens the store, and creates it when there is none and `create` is not false. */
-  open(options: StoreOpening): Promise<Store>;
+  /**
+   * Opens the store, and creates it when there is none and `create` is not false. What a driver lacks of the
+   * capabilities is supplied in memory.
+   */
+  open(options: StoreOpening): Promise<Store | LogStore>;
   /** The address as messages show it. By default the registry removes the password of a URL. */
   readonly shown?: string;
   /**

@@ -30,7 +30,10 @@ export type Fault =
   | "unavailable";
 
 /** The calls that can be disturbed. */
-export type FaultyOp = Exclude<keyof Store, "workspace" | "program" | "now" | "watch" | "close">;
+export type FaultyOp = Exclude<
+  keyof Store,
+  "workspace" | "program" | "now" | "watch" | "close" | "derivedInMemory"
+>;
 
 export interface FaultyCall {
   readonly op: FaultyOp;

@@ -62,4 +62,6 @@ export interface Store
     ReceiveStore,
     Maintenance {
   head(session: LogId): Promise<Head | undefined>;
+  /** What is derived starts empty with each opening: the engine rebuilds it (complete-store.ts). */
+  readonly derivedInMemory?: true;
 }

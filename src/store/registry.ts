@@ -5,7 +5,9 @@
  */
 import { SkeinError } from "../core/error.ts";
 import { quote } from "../core/ids.ts";
-import type { StoreDriver, StorePlace } from "./driver.ts";
+import type { StoreDriver, StoreOpening, StorePlace } from "./driver.ts";
+import { isComplete } from "./capabilities.ts";
+import type { LogStore, Store } from "./port.ts";
 
 /** Loaded on first use: a program on a file loads nothing of PostgreSQL. */
 const drivers = new Map<string, () => StoreDriver | Promise<StoreDriver>>([
@@ -46,6 +48,7 @@ export interface LocatedStore extends StorePlace {
   readonly address: string | null;
   readonly files: readonly string[];
   exists(): boolean;
+  open(options: StoreOpening): Promise<Store>;
 }
 
 /** The place of an address. Rejects with `invalid` when no driver has its scheme. */
@@ -58,7 +61,18 @@ export async function locateStore(address: string): Promise<LocatedStore> {
     address: place.address === undefined ? shown : place.address,
     files: place.files ?? [],
     exists: place.exists ?? (() => true),
+    open: async (options) => openWhole(await place.open(options), options),
   };
+}
+
+/** A store with every capability; the adapter for drivers that lack some is loaded only for them. */
+export async function openWhole(
+  store: Store | LogStore,
+  options: Pick<StoreOpening, "world">,
+): Promise<Store> {
+  if (isComplete(store)) return store;
+  const { completeStore } = await import("./complete-store.ts");
+  return completeStore(store, options);
 }
 
 async function driverOf(address: string): Promise<StoreDriver> {

@@ -16,6 +16,7 @@ import type {
   Store,
   StoreWorld,
 } from "../port.ts";
+import type { Capability } from "../capabilities.ts";
 
 /** The part of the world that the suite decides; the driver's author adds timers of their own. */
 export type ConformanceWorld = Pick<StoreWorld, "now" | "digest">;
@@ -23,6 +24,8 @@ export type ConformanceWorld = Pick<StoreWorld, "now" | "digest">;
 export interface ConformanceCase {
   readonly name: string;
   run(bench: Bench): Promise<void>;
+  /** What it needs beside the log; by default what its file is about. */
+  readonly needs?: readonly Capability[];
   /** The case closes the store and wants it back with all that was in it. */
   readonly reopens?: true;
 }

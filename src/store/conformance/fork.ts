@@ -15,20 +15,48 @@ export const forkCases: readonly ConformanceCase[] = [
   { name: "a fork copies nothing", run: copiesNothing },
   { name: "a fork 1,000 deep reads its first and last record", run: deep },
   { name: "a fork is taken at the greatest depth and refused beyond", run: mostDeep },
-  { name: "a fork of what is not there is refused and nothing is written", run: forkOfNothing },
+  {
+    name: "a fork of what is not there is refused and nothing is written",
+    run: forkOfNothing,
+    needs: ["maintenance"],
+  },
   { name: "a fork begins a session and joins none that is there", run: forkBegins },
   { name: "a parent and its fork are opened in one append", run: forkOfSameAppend },
   { name: "a fork may use a key of its parent again", run: keysOfFork },
   { name: "a fork starts without a lease", run: leaseOfFork },
-  { name: "a deleted session is gone from everywhere", run: deletedIsGone },
-  { name: "a feed page smaller than a deleted session yields what follows it", run: feedPastDeleted },
-  { name: "a deleted session is not written any more", run: deletedIsClosed },
-  { name: "a deletion is checked and is all or none like any part", run: deletionChecked },
-  { name: "deleting a parent leaves its forks whole", run: parentDeleted },
-  { name: "deleting a parent gives back what no fork shares", run: unsharedGivenBack },
-  { name: "deleting a parent leaves its forks whole until the last fork is gone", run: lastForkGone },
-  { name: "deleting a fork whose prefix was forked leaves that fork whole", run: insidePrefixDeleted },
-  { name: "deleting a fork in the middle leaves those that stand on it whole", run: middleDeleted },
+  { name: "a deleted session is gone from everywhere", run: deletedIsGone, needs: ["maintenance"] },
+  {
+    name: "a feed page smaller than a deleted session yields what follows it",
+    run: feedPastDeleted,
+    needs: ["maintenance"],
+  },
+  { name: "a deleted session is not written any more", run: deletedIsClosed, needs: ["maintenance"] },
+  {
+    name: "a deletion is checked and is all or none like any part",
+    run: deletionChecked,
+    needs: ["maintenance"],
+  },
+  { name: "deleting a parent leaves its forks whole", run: parentDeleted, needs: ["maintenance"] },
+  {
+    name: "deleting a parent gives back what no fork shares",
+    run: unsharedGivenBack,
+    needs: ["maintenance"],
+  },
+  {
+    name: "deleting a parent leaves its forks whole until the last fork is gone",
+    run: lastForkGone,
+    needs: ["maintenance"],
+  },
+  {
+    name: "deleting a fork whose prefix was forked leaves that fork whole",
+    run: insidePrefixDeleted,
+    needs: ["maintenance"],
+  },
+  {
+    name: "deleting a fork in the middle leaves those that stand on it whole",
+    run: middleDeleted,
+    needs: ["maintenance"],
+  },
 ];
 
 async function sharesPrefix(bench: Bench): Promise<void> {

@@ -9,8 +9,16 @@ import type { ReceivedRecord } from "../port.ts";
 
 export const originCases: readonly ConformanceCase[] = [
   { name: "a session is found by the session it was opened from", run: foundByOrigin },
-  { name: "a session is found by its origin when it is packed, and until it is deleted", run: packedAndGone },
-  { name: "a received session is found by its origin once it is finished", run: receivedByOrigin },
+  {
+    name: "a session is found by its origin when it is packed, and until it is deleted",
+    run: packedAndGone,
+    needs: ["index", "maintenance"],
+  },
+  {
+    name: "a received session is found by its origin once it is finished",
+    run: receivedByOrigin,
+    needs: ["index", "receive"],
+  },
   { name: "a store that was opened again finds sessions by their origin", run: reopened, reopens: true },
 ];
 

@@ -155,15 +155,7 @@ function writePart(write: Write, part: Part): Appended {
   if (part.drop) dropLog(log);
   for (const draft of part.drafts) writeDraft(write, log, at, draft);
   if (part.index) setIndex(log, part.index, write.now);
-  if (part.lease === "release") {
-    log.epoch = 0;
-    log.lease = null;
-    if (log.index?.due === 0) log.sinceMs = write.now;
-  } else if (part.lease) {
-    log.epoch = firstSeq;
-    log.lease = { holder: part.lease.holder, untilMs: write.now + part.lease.leaseMs };
-    log.leaseOrder = write.logs.position - part.drafts.length + 1;
-  }
+  if (part.lease) setLease(log, part.lease, { firstSeq, now: write.now, order: write.logs.position });
   const hashes = part.drop ? [] : log.records.slice(firstSeq - log.firstSeq).map((record) => record.hash);
   return { session: log.id, firstSeq, headSeq: firstSeq + part.drafts.length - 1, at, hashes };
 }
@@ -177,14 +169,36 @@ function writeDraft(write: Write, log: Log, at: number, draft: Draft): void {
   const before = recordAt(log, seq - 1)?.hash ?? genesisHash;
   const hash = link(write.digest, before, fields, draft.bodyHash);
   const kept = { salt: content?.salt ?? null, content: content?.text ?? null };
-  const record: StoredRecord = Object.freeze({ ...fields, body, hash, ...kept });
-  log.records.push(record);
-  if (key !== null) log.seqOfKey.set(key, seq);
-  write.logs.position += 1;
-  write.logs.journal.push({ position: write.logs.position, log, record, blobs: draft.blobs });
+  pushRecord(write.logs, log, { ...fields, body, hash, ...kept }, draft.blobs);
 }
 
-function beginPart(logs: Logs, part: Part): Log {
+export function pushRecord(logs: Logs, log: Log, given: StoredRecord, blobs: readonly string[]): void {
+  const record: StoredRecord = Object.freeze({ ...given });
+  log.records.push(record);
+  if (record.key !== null) log.seqOfKey.set(record.key, record.seq);
+  logs.position += 1;
+  logs.journal.push({ position: logs.position, log, record, blobs });
+}
+
+/** Takes the lease, or gives it back, with an append whose first record is at `firstSeq`. */
+export function setLease(
+  log: Log,
+  lease: NonNullable<Part["lease"]>,
+  { firstSeq, now, order }: { readonly firstSeq: number; readonly now: number; readonly order: number },
+): void {
+  if (lease === "release") {
+    log.epoch = 0;
+    log.lease = null;
+    if (log.index?.due === 0) log.sinceMs = now;
+    return;
+  }
+  log.epoch = firstSeq;
+  log.lease = { holder: lease.holder, untilMs: now + lease.leaseMs };
+  log.leaseOrder = order;
+}
+
+/** The log of a session's first record: new, or a fork of another one. */
+export function beginPart(logs: Logs, part: Pick<Part, "session" | "parent">): Log {
   const { session, parent = null } = part;
   const from = parent ? logs.all.get(parent.session) : undefined;
   return beginLog(logs, session, parent, parent && from ? ownerOf(from, parent.seq) : null, from?.depth);

@@ -1,5 +1,11 @@
 /**
- * The port of a log: the least that a driver does.
+ * The port of a log: the least that a driver does. An engine on a bare `LogStore` opens, appends, forks,
+ * rewinds, runs turns and verifies; complete-store.ts supplies the other capabilities in memory, for one
+ * process.
+ *
+ * A bare driver gets parts of `session`, `expect`, `drafts` and `parent` only. `index` comes with
+ * `IndexStore`, `lease` and `epoch` with `ScheduleStore`, `drop` and `erase` with `Maintenance`, blobs of
+ * drafts with `BlobStore`.
  */
 import type { Digest, StoredRecord } from "../../core/chain.ts";
 import type { LogId, SessionId, WorkspaceId } from "../../core/ids.ts";

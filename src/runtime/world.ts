@@ -9,6 +9,7 @@ import { setImmediate, setTimeout } from "node:timers";
 import type { Redactor } from "../core/secret/redactor.ts";
 import type { StoreWorld } from "../store/port.ts";
 import type { Child, ToolWorld } from "../tool/port.ts";
+import { withoutInherited } from "../platform/inherited-files.ts";
 import { makeProcessIdentity, thisMachine } from "../platform/process-identity.ts";
 
 export interface World extends StoreWorld, Pick<ToolWorld, "secret" | "spawn"> {
@@ -64,7 +65,7 @@ export function realWorld(): World {
       new Promise((resolve, reject) => {
         const child = fork(file, {
           execArgv: [],
-          stdio: ["ignore", "ignore", "ignore", "ipc"],
+          stdio: withoutInherited(["ignore", "ignore", "ignore", "ipc"]),
           serialization: "advanced",
           killSignal: "SIGKILL",
           signal,
@@ -111,7 +112,7 @@ async function startGroup(
   const child = spawn(file, args, {
     cwd: options.cwd,
     env: { ...options.env },
-    stdio: [options.stdin, "pipe", "pipe"],
+    stdio: withoutInherited([options.stdin, "pipe", "pipe"]),
     detached: true,
   });
   const exited = once(child, "exit").then(([code, signal]) => ({

@@ -1,9 +1,24 @@
 /** Ways out of a sandbox that need more than one step: planted files, moved folders, replaced links. */
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { lstatSync } from "node:fs";
-import { mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
+import {
+  mkdir,
+  mkdtemp,
+  open,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
 import { describe, test } from "node:test";
 import { openEngine } from "../../src/index.ts";
 import { realWorld } from "../../src/runtime/world.ts";
@@ -26,6 +41,29 @@ async function openRun(bound: readonly Bound[], hidden: readonly string[] = []) 
     call: (name: string, input: object) => callTool(box.tools, name, input),
     [Symbol.asyncDispose]: () => box[Symbol.asyncDispose](),
   };
+}
+
+/** Open files of the process that runs Skein, as a script or a supervisor leaves them. */
+for (const kind of ["sandbox", "plain"]) {
+  test(`a ${kind} shell inherits no open files`, { skip: kind === "sandbox" && skip }, async () => {
+    await using folder = await openFolder();
+    const secret = join(folder.path, "secret.txt");
+    await writeFile(secret, "private words");
+    await using handle = await open(secret, "r+");
+    // Node itself sees to what it inherits in one row from 3 on, and not to what lies behind a gap.
+    const files = Array.from({ length: 253 }, (_, place) => (place % 50 === 49 ? handle.fd : "ignore"));
+    const command =
+      "for f in /proc/self/fd/*; do n=${f##*/}; [ $n -gt 2 ] || continue; " +
+      "cat $f 2>/dev/null; echo gone > $f; readlink $f; done; echo looked";
+    const args = [join(import.meta.dirname, "sandbox-runner.ts"), await mkdtemp(join(folder.path, "w"))];
+    const child = spawn(process.execPath, ["--conditions=skein-source", ...args, command, kind], {
+      stdio: ["ignore", "pipe", "inherit", ...files],
+    });
+    const [said] = await Promise.all([text(child.stdout ?? Readable.from([])), once(child, "exit")]);
+    assert.match(said, /looked/);
+    assert.doesNotMatch(said, /private words|secret\.txt/);
+    assert.equal(await readFile(secret, "utf8"), "private words");
+  });
 }
 
 describe("the store in a directory that a sandbox may write", { skip }, () => {

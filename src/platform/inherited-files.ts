@@ -1,0 +1,51 @@
+/**
+ * The files that a started process would inherit. Node marks the files that it opens as not to be inherited;
+ * what this process was started with (a lock of a shell script, a socket of a supervisor) stays open in every
+ * process that it starts, a sandbox included. Node cannot close a descriptor on the way to a child, but it
+ * can put another file in its place.
+ */
+import { constants, openSync, readdirSync, readFileSync } from "node:fs";
+import type { StdioOptions } from "node:child_process";
+
+/** O_CLOEXEC, as /proc shows it: in octal. */
+const closeOnExec = 0o2000000;
+
+let nothing: number | undefined;
+
+/**
+ * The options that give a child its standard streams, and /dev/null for everything else that it would
+ * inherit. Without /proc nothing is to be done: on macOS Node starts processes that inherit nothing.
+ */
+export function withoutInherited(
+  streams: readonly ("ignore" | "pipe" | "ipc")[],
+): Exclude<StdioOptions, string> {
+  const inherited = inheritedFiles(streams.length);
+  if (inherited.length === 0) return [...streams];
+  nothing ??= openSync("/dev/null", constants.O_RDWR);
+  const given = Array.from<"ignore" | "pipe" | "ipc" | number>({ length: Math.max(...inherited) + 1 }).fill(
+    "ignore",
+  );
+  for (const [place, stream] of streams.entries()) given[place] = stream;
+  for (const file of inherited) given[file] = nothing;
+  return given;
+}
+
+function inheritedFiles(from: number): readonly number[] {
+  try {
+    return readdirSync("/proc/self/fdinfo")
+      .map(Number)
+      .filter((file) => file >= from && isInherited(file));
+  } catch {
+    return [];
+  }
+}
+
+function isInherited(file: number): boolean {
+  try {
+    const [, flags] = /^flags:\s*([0-7]+)$/m.exec(readFileSync(`/proc/self/fdinfo/${file}`, "utf8")) ?? [];
+    return (Number.parseInt(flags ?? "", 8) & closeOnExec) === 0;
+  } catch {
+    // It was closed meanwhile.
+    return false;
+  }
+}

@@ -5,6 +5,7 @@ import { limit } from "../../core/limit.ts";
 import { settleBroken } from "../../core/budget/money.ts";
 import type { Amounts } from "../../core/state.ts";
 import type { ModelDelta, Model, ModelError, ModelProgress, TokenUsage } from "../../model/port.ts";
+import { readUsage } from "../../model/usage.ts";
 import type { Drive } from "./drive.ts";
 import type { Deps } from "../deps.ts";
 import { safeText } from "../log/redact.ts";
@@ -50,13 +51,19 @@ export function takeNote(
       streamed.rest.push(one.text);
       return false;
     case "usage":
-      streamed.reported = one.usage;
-      if (one.isWhole) streamed.hidden = false;
-      return false;
+      return takeUsage(streamed, one);
     case "hidden":
       streamed.hidden = one.hidden;
       return false;
   }
+}
+
+function takeUsage(streamed: Streamed, one: Extract<ModelProgress, { type: "usage" }>): false {
+  const usage = readUsage(one.usage);
+  if (usage === null) return false;
+  streamed.reported = usage;
+  if (one.isWhole) streamed.hidden = false;
+  return false;
 }
 
 export interface Broken {

@@ -4,6 +4,7 @@ import { limit } from "../../core/limit.ts";
 import type { ContextPart } from "../../core/context/part.ts";
 import { errorText } from "../../core/first-error.ts";
 import { ModelError, type ModelAnswer, type Model } from "../../model/port.ts";
+import { readUsage } from "../../model/usage.ts";
 import { readBlob } from "../read/content.ts";
 import type { Deps } from "../deps.ts";
 import { takeNote, type Streamed } from "./broken-call.ts";
@@ -43,7 +44,7 @@ export async function listen(
       heard.abort();
       if (next === "stop") throw new ModelError("interrupted", "the call was interrupted");
       if (next === "silence") throw new ModelError("dropped", "the model said nothing for too long");
-      if (next.done === true) return next.value;
+      if (next.done === true) return { ...next.value, usage: readUsage(next.value.usage) };
       if (takeNote(streamed, next.value, momentOf(world)) && requestSeq !== null)
         live.publish(session, { type: "delta", requestSeq, delta: next.value });
     }

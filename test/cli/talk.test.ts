@@ -83,7 +83,7 @@ suite("chat over a pipe", { concurrency: 3 }, () => {
     rmSync(join(folder, "one"));
     const again = await talk(["run touch one", "run touch one two"], "--objective", "Again", ...bound);
     assert.equal(again.code, 7, again.stdout);
-    assert.match(again.stdout, /^Allow shell command=touch one two\?$/m);
+    assert.match(again.stdout, /^Allow shell\?\n  shell {2}\(.*\)\n {4}command: touch one two$/m);
     assert.match(again.stderr, /skein answer \w+ allow/);
     assert.deepEqual([existsSync(join(folder, "one")), existsSync(join(folder, "two"))], [true, false]);
     assert.equal((await skein.run(["approvals", "revoke", name])).code, 0);
@@ -96,7 +96,9 @@ suite("chat over a pipe", { concurrency: 3 }, () => {
     const { folder, bound, talk, skein, idOf } = makePlace();
     const { code, stdout, stderr } = await talk(["run touch one", "y"], "--objective", "Try", ...bound);
     assert.deepEqual([code, existsSync(join(folder, "one"))], [7, false], stdout);
-    const [, words = ""] = /allow it: skein (answer \w+ allow);/.exec(stderr) ?? [];
+    const [, words = ""] = /allow it: \S*skein (answer \w+ allow);/.exec(stderr) ?? [];
+    assert.doesNotMatch(stdout, /y {2}once/);
+    assert.match(stderr, /lines after this one are not used/);
     assert.equal((await skein.run(words.split(" "))).code, 0, stderr);
     assert.equal((await skein.run(["run", await idOf()])).code, 0);
     assert.equal(existsSync(join(folder, "one")), true);

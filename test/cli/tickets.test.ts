@@ -37,7 +37,7 @@ describe("tickets", () => {
     assert.match(first.stderr, /a running \(\w{8}\)\n/);
     assert.match(
       first.stderr,
-      /b is blocked: approval: .*\n +shell command=ls .*\nallow it: skein answer \w{8} allow/,
+      /b is blocked: approval: .*\n +shell .*\n +command: ls.*\n(?: .*\n)*allow it: skein answer \w{8} allow/,
     );
     assert.match(first.stderr, /then run the plan again: skein tickets run /);
     assert.equal(readFileSync(join(folder, "a.txt"), "utf8").trim(), "one");

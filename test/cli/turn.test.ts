@@ -272,7 +272,10 @@ suite("budgets", () => {
     const [shown] = await skein.look("budget", id);
     assert.deepEqual([shown!["limits"], shown!["left"]], [{ steps: 1 }, { steps: 0 }]);
     assert.equal((shown!["used"] as Fields)["steps"], 1);
-    assert.match(asked.stderr, new RegExp(`such as: skein budget ${id.slice(-8)} --steps 2; then: `));
+    assert.match(
+      asked.stderr,
+      new RegExp(`such as: skein budget ${id.slice(-8)} --steps 2 --store \\S+; then: `),
+    );
     const given = await skein.here("budget", id, "--steps", "1", "--usd", "2", "--wall", "2h");
     assert.match(given.stdout, /^budget set at \d+ of ses_\w+: money \$2\.00, steps 1, time at work 2 h$/m);
     const again = await skein.here("run", id);

@@ -10,8 +10,8 @@ import type { Engine } from "../../runtime/engine/engine.ts";
 import type { RunResult } from "../../runtime/turn/runner.ts";
 import type { Session } from "../../runtime/engine/session.ts";
 import { exitCodeOf, hintFor, standsStill } from "../command/exit-code.ts";
-import { argumentsOf, makeHearing, type Hearing } from "./turn-printer.ts";
-import { questionOf, wayOn, type Question } from "./question.ts";
+import { makeHearing, type Hearing } from "./turn-printer.ts";
+import { callLines, isCut, questionOf, wayOn, type AskedCall, type Question } from "./question.ts";
 import type { Screen } from "../command/screen.ts";
 import { itemLines } from "../format/state-lines.ts";
 import { helpRows, parseCommand } from "./chat-command.ts";
@@ -37,6 +37,8 @@ export class Talk {
   #session: Session | null;
   #going: Promise<void> | null = null;
   #question: Question | null = null;
+  /** The call of which all was shown, after only a part of it was. */
+  #shownCall: string | null = null;
   #presses = 0;
   #code = 0;
 
@@ -149,10 +151,13 @@ export class Talk {
     if (question === null || isSame) return;
     this.#code = standsStill;
     if (out.json) return out.emit({ type: "question", ...question });
-    await out.line(out.yellow(askedText(question)));
+    const { interactive } = this.#place.lines;
     // A line that was written before the question was asked is no answer to it.
-    if (!asksNow || question.by !== "approval" || this.#place.lines.interactive) return;
-    for (const line of wayOn(question)) out.note(line);
+    const isLeft = asksNow && question.by === "approval" && !interactive;
+    await out.line(out.yellow(askedText(question, { menu: !isLeft })));
+    if (!isLeft) return;
+    for (const line of wayOn(question, out.command)) out.note(line);
+    out.note("the chat ends here; lines after this one are not used");
     this.#place.lines.close();
   }
 
@@ -161,6 +166,7 @@ export class Talk {
     const [first] = calls;
     const isYes = /^(y|yes|ok|allow|s|session|a|always)$/i.test(text);
     if (by === "approval" && first !== undefined) {
+      if (isYes && (await this.#showWhole(first))) return;
       const remember = /^(s|session)$/i.test(text)
         ? ({ remember: "session" } as const)
         : /^(a|always)$/i.test(text)
@@ -183,6 +189,16 @@ export class Talk {
       return;
     }
     await this.#goOn();
+  }
+
+  /** Nobody allows what was not shown whole. True: it is shown now, and the answer is asked for again. */
+  async #showWhole(call: AskedCall): Promise<boolean> {
+    const { out } = this.#place;
+    if (!isCut(call) || this.#shownCall === call.call || out.json) return false;
+    this.#shownCall = call.call;
+    for (const line of callLines(call, Infinity)) await out.line(line);
+    await out.line(out.yellow("That is all of it. Allow it? The same answer again allows it."));
+    return true;
   }
 
   async #command(text: string): Promise<void> {
@@ -264,14 +280,21 @@ const typing: readonly string[] = [
   "Ctrl-C interrupts the turn, a second one leaves. A text that begins with a slash is typed with two.",
 ];
 
-function askedText({ by, calls, session, modelError, budget }: Question): string {
+function askedText(
+  { by, calls, session, modelError, budget }: Question,
+  { menu }: { readonly menu: boolean },
+): string {
   const [first] = calls;
   if (by === "approval" && first !== undefined)
     return [
-      `Allow ${first.tool} ${argumentsOf(first.input)}?`,
-      `  y  once    s  every ${first.tool} call in this session` +
-        `${first.command === undefined ? "" : "    a  always this command"}    n  no, or type why`,
-      ...(first.command === undefined ? [] : [`  in ${oneLine(first.command.directory)}`]),
+      `Allow ${oneLine(first.tool)}?`,
+      ...callLines(first),
+      ...(menu
+        ? [
+            `  y  once    s  every ${oneLine(first.tool)} call in this session` +
+              `${first.command === undefined ? "" : "    a  always this command"}    n  no, or type why`,
+          ]
+        : []),
     ].join("\n");
   switch (by) {
     case "unknown":

@@ -3,9 +3,9 @@ import type { Resource } from "../../core/budget/budget.ts";
 import type { Amounts } from "../../core/state.ts";
 import type { Session } from "../../runtime/engine/session.ts";
 import { limitWords } from "../command/budget-options.ts";
-import { argumentsOf } from "./turn-printer.ts";
 import { present } from "../command/input.ts";
-import { oneLine } from "../format/text.ts";
+import type { Screen } from "../command/screen.ts";
+import { count, manyLines, oneLine } from "../format/text.ts";
 import { ending } from "../format/title.ts";
 
 export interface AskedCall {
@@ -73,41 +73,90 @@ async function contentAt(session: Session, seq: number): Promise<object> {
   return {};
 }
 
-function errorWays(id: string, modelError: string | undefined): string[] {
-  const goOn = `skein activate ${id}; then: skein run ${id}`;
-  const another = `with another model: skein migrate ${id} --model PROVIDER/MODEL; then: ${goOn}`;
+type Command = Screen["command"];
+
+function errorWays(id: string, modelError: string | undefined, command: Command): string[] {
+  const goOn = `${command(`activate ${id}`)}; then: ${command(`run ${id}`)}`;
+  const another = `with another model: ${command(`migrate ${id} --model PROVIDER/MODEL`)}; then: ${goOn}`;
   if (modelError === undefined) return [`mend it, then: ${goOn}`];
   // Asking the same model the same again would be refused again.
   if (modelError === "invalid") return [another, `or mend it, then: ${goOn}`];
   return [`to try again: ${goOn}`, `or ${another}`];
 }
 
-/** The calls, one a line. */
-export const questionLines = ({ calls }: Question): string[] =>
-  calls.map(({ call, tool, input }) => `  ${tool} ${argumentsOf(input)}  (${oneLine(call)})`);
+/** How much of one argument is shown where a command shows all of it. */
+const shownCharsMax = 2_000;
+
+/** Whether a part of the call is left out of what `callLines` shows by default. */
+export const isCut = ({ input }: AskedCall): boolean =>
+  argumentsIn(input).some(([, value]) => value.length > shownCharsMax);
+
+/**
+ * A call as it would run: every argument whole, or with the number of characters left out, and its line
+ * breaks and white space as they are. A person decides by this, so nothing is folded into one line.
+ */
+export function callLines(asked: AskedCall, charsMax: number = shownCharsMax): string[] {
+  const { call, tool, input, command } = asked;
+  return [
+    `  ${oneLine(tool)}  (${oneLine(call)})`,
+    ...argumentsIn(input).flatMap(([name, value]) => argumentLines(oneLine(name), value, charsMax)),
+    ...(command === undefined ? [] : [`    in ${oneLine(command.directory)}`]),
+  ];
+}
+
+function argumentsIn(input: unknown): readonly (readonly [string, string])[] {
+  const text = (value: unknown): string =>
+    typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "");
+  if (typeof input !== "object" || input === null) return input === null ? [] : [["input", text(input)]];
+  return Object.entries(input).map(([name, value]) => [name, text(value)]);
+}
+
+function argumentLines(name: string, value: string, charsMax: number): string[] {
+  const hidden = value.length - charsMax;
+  const half = Math.floor(charsMax / 2);
+  const block = (text: string): string[] => manyLines(text).map((line) => `      │ ${line}`);
+  if (hidden > 0) {
+    const gap = `      [… ${count(hidden)} characters are not shown here …]`;
+    return [`    ${name}:`, ...block(value.slice(0, half)), gap, ...block(value.slice(half + hidden))];
+  }
+  const lines = manyLines(value);
+  const isPlain = lines.length === 1 && lines[0] === value && value === value.trim() && value.length <= 200;
+  return isPlain ? [`    ${name}: ${value}`] : [`    ${name}:`, ...block(value)];
+}
+
+/** The calls that wait, each as it would run. */
+export function questionLines(question: Question, command: Command, charsMax = shownCharsMax): string[] {
+  const { calls, session } = question;
+  const isShort = calls.some(isCut) && charsMax < Infinity;
+  return [
+    ...calls.flatMap((call) => callLines(call, charsMax)),
+    ...(isShort ? [`all of it: ${command(`answer ${ending(session)}`)}`] : []),
+  ];
+}
 
 /** What to type next. */
-export function wayOn(question: Omit<Question, "reason" | "calls">): string[] {
+export function wayOn(question: Omit<Question, "reason" | "calls">, command: Command): string[] {
   const { session, by, modelError, budget } = question;
   const id = ending(session);
-  const run = `skein run ${id}`;
+  const run = command(`run ${id}`);
   switch (by) {
     case "approval":
       return [
-        `allow it: skein answer ${id} allow; or: skein answer ${id} deny --reason WHY; then: ${run}`,
+        `allow it: ${command(`answer ${id} allow`)}; or: ${command(`answer ${id} deny --reason WHY`)}; ` +
+          `then: ${run}`,
         `--remember session allows every call of the tool here, --remember always this command everywhere`,
       ];
     case "unknown":
-      return [`look what happened, then: skein answer ${id} --text "what you found"; then: ${run}`];
+      return [`look what happened, then: ${command(`answer ${id} --text "what you found"`)}; then: ${run}`];
     case "budget":
       return [
         budget === undefined
-          ? `skein budget ${id} shows its limits; set others, then: ${run}`
-          : `give it more, such as: skein budget ${id} ${budget}; then: ${run}`,
+          ? `${command(`budget ${id}`)} shows its limits; set others, then: ${run}`
+          : `give it more, such as: ${command(`budget ${id} ${budget}`)}; then: ${run}`,
       ];
     case "error":
-      return errorWays(id, modelError);
+      return errorWays(id, modelError, command);
     default:
-      return [`to go on: skein activate ${id}; then: ${run}`];
+      return [`to go on: ${command(`activate ${id}`)}; then: ${run}`];
   }
 }

@@ -85,7 +85,8 @@ async function tellEnd(
   if (out.json) await out.emit({ type: "ran", session: session.id, status, by, seq, outcome });
   const question = await questionOf(session);
   if (question !== null) {
-    for (const line of [...questionLines(question), ...wayOn(question)]) out.note(line);
+    for (const line of [...questionLines(question, out.command), ...wayOn(question, out.command)])
+      out.note(line);
     return standsStill;
   }
   if (status === "open") return 0;

@@ -8,6 +8,7 @@ import { errorText, firstError } from "../../core/first-error.ts";
 import { findVerb, parseWords } from "./args.ts";
 import { exitCodeOf, hintFor } from "./exit-code.ts";
 import { makeOpening } from "../open/open-engine.ts";
+import { pastableCommand } from "./pastable-command.ts";
 import { collectingSurface, makeScreen, type Screen, type Surface } from "./screen.ts";
 import { jsonText, oneLine } from "../format/text.ts";
 import type { Call, Performed, Verb } from "./verb.ts";
@@ -51,7 +52,7 @@ async function load(name: string): Promise<Verb> {
 async function runVerb(verb: Verb, words: readonly string[], circumstances: Circumstances): Promise<number> {
   const nowMs = Date.now();
   const { args, options } = parseWords(verb, words, nowMs);
-  const out = makeScreen(circumstances.surface, options["json"] === true);
+  const out = makeScreen(circumstances.surface, options["json"] === true, pastableCommand(options["store"]));
   if (options["help"] === true) {
     const { showHelp } = await import("./help.ts");
     await showHelp(out, verb);

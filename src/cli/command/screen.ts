@@ -36,6 +36,8 @@ export interface Screen {
   text(text: string): Promise<void>;
   /** What is no text: a bundle. */
   bytes(chunk: Uint8Array): Promise<void>;
+  /** A command line that can be pasted: with the program and the store that this one was started with. */
+  command(words: string): string;
   /** A remark for people that is not part of the answer. */
   note(text: string): void;
   /** Shows how far a long task has come, on a terminal only; the function it gives takes the line away. */
@@ -51,7 +53,11 @@ export interface Screen {
 const progressAfterMs = 1_000;
 const progressEveryMs = 100;
 
-export function makeScreen(surface: Surface, json: boolean): Screen {
+export function makeScreen(
+  surface: Surface,
+  json: boolean,
+  command = (words: string): string => `skein ${words}`,
+): Screen {
   const paint =
     (on: number, off: number): Paint =>
     (text) =>
@@ -59,6 +65,7 @@ export function makeScreen(surface: Surface, json: boolean): Screen {
   const line = async (text: string) => surface.out(`${text}\n`);
   return {
     json,
+    command,
     columns: json ? null : surface.columns,
     answer: (value, lines) => line(json ? jsonText(value) : lines().join("\n")),
     emit: (value) => line(jsonText(value)),

@@ -50,8 +50,8 @@ export const answer = verb({
           ? [`${ending(found.id)} is not suspended; it waits for no answer`]
           : [
               `suspended by ${question.by}${question.reason === null ? "" : `: ${oneLine(question.reason)}`}`,
-              ...questionLines(question),
-              ...wayOn(question),
+              ...questionLines(question, out.command, Infinity),
+              ...wayOn(question, out.command),
             ],
       );
     }
@@ -66,7 +66,7 @@ export const answer = verb({
     });
     const done = args.VERDICT === undefined ? "answered" : verdict === "allow" ? "allowed" : "denied";
     await answerChange(out, found, written, done);
-    out.note(out.dim(`skein run ${ending(found.id)} goes on with it`));
+    out.note(out.dim(`${out.command(`run ${ending(found.id)}`)} goes on with it`));
     return undefined;
   },
 });

@@ -2,7 +2,7 @@
 import { SkeinError } from "../../core/error.ts";
 import { oneOf } from "../command/args.ts";
 import { ago } from "../format/moment.ts";
-import { table } from "../format/table.ts";
+import { callLines } from "../chat/question.ts";
 import { oneLine } from "../format/text.ts";
 import { verb } from "../command/verb.ts";
 
@@ -42,17 +42,10 @@ export const approvals = verb({
     return out.answer(all, () =>
       all.length === 0
         ? ["no saved approvals"]
-        : table(
-            ["NAME", "TOOL", "COMMAND", "DIRECTORY", "SAVED"].map((title) => ({ title })),
-            all.map(({ name, tool, command, at }) => [
-              name,
-              tool,
-              oneLine(command.text),
-              oneLine(command.directory),
-              ago(at, nowMs),
-            ]),
-            { width: out.columns, heading: out.bold },
-          ),
+        : all.flatMap(({ name, tool, command, at }) => [
+            out.bold(`${oneLine(name)}  saved ${ago(at, nowMs)}`),
+            ...callLines({ call: name, tool, input: { command: command.text }, command, seq: 0 }, Infinity),
+          ]),
     );
   },
 });

@@ -194,8 +194,8 @@ async function tellMore({ out, args }: Here, engine: Engine, rows: readonly Tick
     out.note(`${out.yellow(ticket)} is blocked: ${why ?? ""}`);
     const question = session === null ? null : await questionOf(await engine.session(session));
     if (question === null) continue;
-    const ways = wayOn(question).map((way) => way.replace(/; then: skein run \S+$/, ""));
-    for (const line of [...questionLines(question), ...ways]) out.note(line);
+    const ways = wayOn(question, out.command).map((way) => way.replace(/; then: .*$/, ""));
+    for (const line of [...questionLines(question, out.command), ...ways]) out.note(line);
   }
   const again = `skein tickets run ${args.PLAN}`;
   if (rows.some(({ status }) => status === "blocked")) out.note(`then run the plan again: ${again} …`);

@@ -57,7 +57,7 @@ export function CallEntry({ call, isOpen, toggle }: CallProps): ReactNode {
           {word}
         </span>
       </button>
-      {isOpen || waits ? <CallDetail call={call} phase={phase} /> : null}
+      {isOpen || waits ? <CallDetail call={call} phase={phase} isWhole={waits} /> : null}
       {waits ? <Answering call={call} /> : null}
       {at === null && phase === "unknown" ? <Settling call={call} /> : null}
     </div>
@@ -79,12 +79,23 @@ function shortJson(value: unknown): string {
   return typeof value === "object" && value !== null ? "{…}" : String(value);
 }
 
-function CallDetail({ call, phase }: { readonly call: Call; readonly phase: Phase }): ReactNode {
+interface CallDetailProps {
+  readonly call: Call;
+  readonly phase: Phase;
+  /** A person decides by what is shown, so nothing of it is left out. */
+  readonly isWhole: boolean;
+}
+
+function CallDetail({ call, phase, isWhole }: CallDetailProps): ReactNode {
   const { request, approved, denied, settled, late } = call;
   const reason = approved?.content?.reason ?? denied?.content?.reason;
   return (
     <div className="call-detail">
-      {request.erased ? <Gap what="The arguments" /> : <Json value={request.content?.input} chars={4_000} />}
+      {request.erased ? (
+        <Gap what="The arguments" />
+      ) : (
+        <Json value={request.content?.input} chars={isWhole ? Infinity : 4_000} />
+      )}
       {reason === undefined ? null : (
         <p className="small soft">
           {denied === undefined ? "Allowed: " : "Denied: "}
@@ -152,7 +163,10 @@ function Answering({ call }: { readonly call: Call }): ReactNode {
   return (
     <div className="call-answer">
       {command === undefined ? null : (
-        <p className="small soft call-where">Runs in {brief(command.directory, 200)}</p>
+        <>
+          <Said as="pre" className="call-command" text={command.text} chars={Infinity} />
+          <p className="small soft call-where">Runs in {brief(command.directory, 200)}</p>
+        </>
       )}
       <Button kind="main" data-answer="" refusal={mayAllow} act={() => answer(true)}>
         Allow once

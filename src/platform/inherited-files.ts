@@ -5,7 +5,8 @@
  * can put another file in its place.
  */
 import { constants, openSync, readdirSync, readFileSync } from "node:fs";
-import type { StdioOptions } from "node:child_process";
+
+type Stream = "ignore" | "pipe" | "ipc";
 
 /** O_CLOEXEC, as /proc shows it: in octal. */
 const closeOnExec = 0o2000000;
@@ -16,15 +17,11 @@ let nothing: number | undefined;
  * The options that give a child its standard streams, and /dev/null for everything else that it would
  * inherit. Without /proc nothing is to be done: on macOS Node starts processes that inherit nothing.
  */
-export function withoutInherited(
-  streams: readonly ("ignore" | "pipe" | "ipc")[],
-): Exclude<StdioOptions, string> {
+export function withoutInherited(streams: readonly Stream[]): (Stream | number)[] {
   const inherited = inheritedFiles(streams.length);
   if (inherited.length === 0) return [...streams];
   nothing ??= openSync("/dev/null", constants.O_RDWR);
-  const given = Array.from<"ignore" | "pipe" | "ipc" | number>({ length: Math.max(...inherited) + 1 }).fill(
-    "ignore",
-  );
+  const given = Array.from<Stream | number>({ length: Math.max(...inherited) + 1 }).fill("ignore");
   for (const [place, stream] of streams.entries()) given[place] = stream;
   for (const file of inherited) given[file] = nothing;
   return given;

@@ -5,7 +5,7 @@ import { limit } from "../../core/limit.ts";
 import { settleBroken } from "../../core/budget/money.ts";
 import type { Amounts } from "../../core/state.ts";
 import type { ModelDelta, Model, ModelError, ModelProgress, TokenUsage } from "../../model/port.ts";
-import { readUsage } from "../../model/usage.ts";
+import { readUsage } from "../../core/budget/reported-usage.ts";
 import type { Drive } from "./drive.ts";
 import type { Deps } from "../deps.ts";
 import { safeText } from "../log/redact.ts";

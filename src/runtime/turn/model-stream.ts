@@ -4,7 +4,7 @@ import { limit } from "../../core/limit.ts";
 import type { ContextPart } from "../../core/context/part.ts";
 import { errorText } from "../../core/first-error.ts";
 import { ModelError, type ModelAnswer, type Model } from "../../model/port.ts";
-import { readUsage } from "../../model/usage.ts";
+import { readUsage } from "../../core/budget/reported-usage.ts";
 import { readBlob } from "../read/content.ts";
 import type { Deps } from "../deps.ts";
 import { takeNote, type Streamed } from "./broken-call.ts";

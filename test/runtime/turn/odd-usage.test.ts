@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { TokenUsage } from "../../../src/model/port.ts";
-import { readUsage } from "../../../src/model/usage.ts";
+import { readUsage } from "../../../src/core/budget/reported-usage.ts";
 import { freshSeed, makeRandom } from "../../crash/random.ts";
 import { engineWith, say, scripted } from "./scripted.ts";
 

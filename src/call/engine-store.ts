@@ -70,7 +70,7 @@ export const engineStore = {
       "Verifies every log of the store, against the listed heads too, and the store itself; with anchor, " +
       "also that the workspace's log holds the anchored record.",
     params: {
-      anchor: z.strictObject({ seq: field.Seq, hash: answer.Sha256 }).exactOptional(),
+      anchor: z.looseObject({ seq: field.Seq, hash: answer.Sha256 }).exactOptional(),
     },
     answer: answer.VerifyReport,
   }),
@@ -91,7 +91,7 @@ export const engineStore = {
     scope: "admin",
     params: {
       reason: field.Reason.min(1),
-      anchor: z.strictObject({ seq: field.Seq, hash: answer.Sha256 }).exactOptional(),
+      anchor: z.looseObject({ seq: field.Seq, hash: answer.Sha256 }).exactOptional(),
     },
     answer: z.looseObject({ logs: z.array(Text), anchor: answer.Anchor }),
   }),

@@ -12,14 +12,8 @@ export const checkTexts = (where: string, given: Given): void =>
 export const checkLists = (where: string, given: Given): void =>
   checkKind(where, given, Array.isArray, "not a list", "give an array");
 
-export const checkTextLists = (where: string, given: Given): void =>
-  checkKind(where, given, isTextList, "no list of texts", 'give an array, such as ["one", "two"]');
-
 export const isObject = (value: unknown): value is Given =>
   typeof value === "object" && value !== null && !Array.isArray(value);
-
-const isTextList = (value: unknown): boolean =>
-  Array.isArray(value) && value.every((one) => typeof one === "string");
 
 function checkKind(
   where: string,

@@ -1,4 +1,5 @@
 /** What callers may give to the calls of a session: checked here, before anything is decided. */
+import { checkCall } from "../call/check.ts";
 import type { ContentBlock } from "../core/schema.ts";
 import type { AppendRecord } from "../core/turn/commands.ts";
 import type { Binding } from "../core/tool/commands.ts";
@@ -7,10 +8,9 @@ import type { OpenOptions } from "../core/session/commands.ts";
 import { sandboxComplaint } from "../core/tool/drafts.ts";
 import { checkDeadline } from "../core/trigger/deadline.ts";
 import { checkOptions, SkeinError } from "../core/error.ts";
-import { checkLists, checkTextLists, checkTexts, isObject } from "../core/option-check.ts";
+import { isObject } from "../core/option-check.ts";
 import { quote } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
-import { agentHint, isAgentWord } from "../core/workspace/agent.ts";
 
 /** Options of `session.ask`. */
 export interface AskOptions extends WriteOptions {
@@ -45,39 +45,14 @@ export function recordsOf(records: string | AppendRecord | readonly AppendRecord
   });
 }
 
-/** Items are named by two texts; an object with all that there is to say is easily given instead. */
-export function checkNamed(call: keyof typeof besides, kind: unknown, key: unknown): void {
-  const wrong = typeof kind === "string" ? { name: "key", value: key } : { name: "kind", value: kind };
-  if (typeof wrong.value === "string") return;
-  const is = wrong.value === undefined ? "is missing" : "is no text";
-  throw new SkeinError("invalid", `${call}: its ${wrong.name} ${is}`, {
-    hint: `it takes them one by one: ${call}("fact", "base-rate"${besides[call]})`,
-  });
-}
-
-const besides = { record: ", 4.1", retract: "", promote: ', { scope: "agent" }' } as const;
-
 export function checkAnswer(options: AnswerOptions): void {
-  checkOptions("answer", options, ["allow", "calls", "reason", "text", "remember"]);
+  checkCall("session.answer", options);
   const { remember } = options;
-  if (remember !== undefined && remember !== "session" && remember !== "always") {
-    throw new SkeinError(
-      "invalid",
-      `answer: remember: expected "session" or "always", got ${quote(remember)}`,
-    );
-  }
-  if (typeof options.allow !== "boolean") {
-    throw new SkeinError("invalid", `answer: allow is ${quote(options.allow)}`, { hint: "true or false" });
-  }
   if (remember !== undefined && !options.allow) {
     throw new SkeinError("invalid", "answer: remember: only an allowed call can be remembered", {
       hint: '"skein grant ID TOOL deny" denies every call of a tool',
     });
   }
-  const { calls } = options;
-  if (calls === undefined || (Array.isArray(calls) && calls.every((call) => typeof call === "string")))
-    return;
-  throw new SkeinError("invalid", "answer: calls is no list of ids", { hint: 'for example ["call_1"]' });
 }
 
 /** What kept a run from taking up its input, and that the input is kept. */
@@ -95,9 +70,6 @@ export function inputRecord(
   input: string | readonly ContentBlock[],
   mode: "queue" | "steer" | undefined,
 ): Extract<AppendRecord, { readonly type: "input.received" }> {
-  if (mode !== undefined && mode !== "queue" && mode !== "steer") {
-    throw new SkeinError("invalid", `input: there is no mode ${quote(mode)}`, { hint: '"queue" or "steer"' });
-  }
   if (typeof input !== "string" && !Array.isArray(input)) {
     throw new SkeinError("invalid", `input: ${quote(input)} is neither a text nor a list of blocks`);
   }
@@ -160,33 +132,15 @@ export function checkObjective(call: string, objective: unknown): void {
 }
 
 export function checkOpen(options: OpenOptions): void {
-  const known = ["objective", "name", "agent", "model", "instructions", "constraints", "labels", "priority"];
-  const more = ["expiresAfterIdleMs", "bind", "files", "grant", "budget", "from", "handoffs", "memory"];
-  const awaits = ["wake", "after"];
-  checkOptions("open", options, [...known, ...more, ...awaits]);
+  // Triggers are checked where they are set: what is wrong with one depends on its kind and the time.
+  checkCall(
+    "engine.open",
+    Array.isArray((options as OpenOptions | undefined)?.wake) ? { ...options, wake: undefined } : options,
+  );
   checkDeadline(options.labels);
   const { objective, from } = options;
-  const isCarried = from !== undefined && objective === undefined;
-  if (!isCarried) checkObjective("open", objective);
-  const { bind, grant, constraints, files, wake } = options;
-  checkLists("open", { bind, grant, constraints, files, wake });
-  checkTextLists("open", { handoffs: options.handoffs });
-  for (const binding of bind ?? []) checkBinding(binding);
-  if (options.budget !== undefined) checkBudget(options.budget);
-  if (options.priority !== undefined) checkPriority("open", options.priority);
-  checkTexts("open", { agent: options.agent });
-  if (options.agent === undefined || isAgentWord(options.agent)) return;
-  throw new SkeinError("invalid", `open: ${quote(options.agent)} is no name of an agent`, {
-    hint: agentHint,
-  });
-}
-
-export function checkPriority(call: string, priority: unknown): void {
-  if (Number.isInteger(priority) && Number(priority) >= 0 && Number(priority) <= limit.priorityMax) return;
-  const given = typeof priority === "number" ? `is ${priority}` : "is no number";
-  throw new SkeinError("invalid", `${call}: the priority ${given}`, {
-    hint: `priorities are whole numbers from 0, the most urgent, to ${limit.priorityMax}`,
-  });
+  if (from === undefined || objective !== undefined) checkObjective("open", objective);
+  for (const binding of options.bind ?? []) checkBinding(binding);
 }
 
 /** Options of every write: an idempotency key. */

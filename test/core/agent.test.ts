@@ -61,7 +61,7 @@ test("a definition passes through as it is, the smallest and the largest", () =>
 
 test("a mistake is told with its place and the right spelling", () => {
   const table: [unknown, string, string | undefined][] = [
-    [{ ...small, modell: "a/b" }, 'there is no field "modell"', 'did you mean "model"?'],
+    [{ ...small, modell: "a/b" }, 'unknown field "modell"', 'did you mean "model"?'],
     [
       {
         ...small,
@@ -70,27 +70,27 @@ test("a mistake is told with its place and the right spelling", () => {
           { tool: "x", rule: "dney" },
         ],
       },
-      '"permissions[1].rule" cannot be "dney"',
+      'permissions[1].rule: expected one of allow, ask, deny, got "dney"',
       'did you mean "deny"?',
     ],
     [
       { ...small, permissions: [{ tool: "x", rule: "allow", patern: {} }] },
-      'there is no field "permissions[0].patern"',
+      'unknown field "permissions[0].patern"',
       'did you mean "pattern"?',
     ],
     [
       { ...small, zones: { strained: { shares: 1 } } },
-      'there is no field "zones.strained.shares"',
+      'unknown field "zones.strained.shares"',
       'did you mean "share"?',
     ],
     [
       { ...small, bind: [{ path: "." }] },
-      '"bind[0].kind" is missing',
+      "bind[0].kind: missing",
       "one of file, directory, database, mcp, shell, tool",
     ],
     [
       { ...small, budget: { dollars: 3 } },
-      'there is no field "budget.dollars"',
+      'unknown field "budget.dollars"',
       "one of usd, tokens, steps, turns, toolCalls, wallMs",
     ],
     [
@@ -101,22 +101,26 @@ test("a mistake is told with its place and the right spelling", () => {
           { kind: "shell", path: "notes" },
         ],
       },
-      '"bind[1]": the one before has the name "notes" too; give it a name of its own',
+      'bind[1]: the one before has the name "notes" too; give it a name of its own',
       undefined,
     ],
-    [{ name: "reviewer" }, '"instructions" is missing', undefined],
-    [{ ...small, instructions: " \n" }, '"instructions": instructions cannot be empty', undefined],
-    [{ ...small, tools: "read_file" }, '"tools" is a text, not a list', undefined],
-    [{ ...small, tools: null }, '"tools" is empty, not a list', undefined],
-    [{ ...small, stepsMax: "3" }, '"stepsMax" is a text, not a number', undefined],
-    [{ ...small, stepsMax: 1.5 }, '"stepsMax" is a number, not a whole number', undefined],
-    [{ ...small, model: "claude" }, '"model": a model is named "provider/model"', undefined],
+    [{ name: "reviewer" }, "instructions: missing", undefined],
+    [{ ...small, instructions: " \n" }, "instructions: instructions cannot be empty", undefined],
+    [{ ...small, tools: "read_file" }, "tools: expected a list, got a text", undefined],
+    [{ ...small, tools: null }, "tools: expected a list, got null", undefined],
+    [{ ...small, stepsMax: "3" }, "stepsMax: expected a number, got a text", undefined],
+    [{ ...small, stepsMax: 1.5 }, "stepsMax: expected a whole number, got 1.5", undefined],
+    [{ ...small, model: "claude" }, 'model: a model is named "provider/model"', undefined],
     [
       { ...small, name: "The Reviewer" },
-      `"name": an agent's name has up to 64 lower-case letters, digits and . _ -`,
+      `name: an agent's name has up to 64 lower-case letters, digits and . _ -`,
       undefined,
     ],
-    [{ ...small, zones: { full: { share: 85 } } }, '"zones.full.share": a share is from 0 to 1', undefined],
+    [
+      { ...small, zones: { full: { share: 85 } } },
+      "zones.full.share: a share is from 0 to 1, got 85",
+      undefined,
+    ],
   ];
   for (const [given, message, hint] of table) {
     assert.deepEqual(complaintOf(given), ["invalid", `a.md: ${message}`, hint]);
@@ -124,7 +128,7 @@ test("a mistake is told with its place and the right spelling", () => {
 });
 
 test("what is no object, or cannot be stored, is refused", () => {
-  assert.equal(complaintOf(null)[1], "a.md: a definition is an object, not empty");
+  assert.equal(complaintOf(null)[1], "a.md: a definition is an object, not null");
   assert.equal(complaintOf([])[1], "a.md: a definition is an object, not a list");
   assert.equal(complaintOf("text")[1], "a.md: a definition is an object, not a text");
   assert.equal(complaintOf({ ...small, bind: [{ kind: "tool", options: new Date(0) }] })[0], "invalid");

@@ -221,11 +221,11 @@ suite("an agent's memory", () => {
   test("is refused where it makes no sense, with the place", () => {
     const fails = (memory: unknown, message: RegExp) =>
       assert.throws(() => check(memory), { code: "invalid", message });
-    fails({ promote: [{ scope: "team" }] }, /"memory\.promote\[0\]\.scope" cannot be "team"/);
-    fails({ promote: [{ kinds: ["idea"], scope: "user" }] }, /kinds\[0\]" cannot be "idea"/);
+    fails({ promote: [{ scope: "team" }] }, /memory\.promote\[0\]\.scope: expected one of .*, got "team"/);
+    fails({ promote: [{ kinds: ["idea"], scope: "user" }] }, /kinds\[0\]: expected one of .*, got "idea"/);
     fails({ promote: [{ scope: "user", keys: [] }] }, /promote\[0\]\.keys/);
-    fails({ promot: [] }, /there is no field "memory\.promot"/);
-    fails({ carry: true }, /"memory\.carry": is false, or has tokensMax/);
+    fails({ promot: [] }, /unknown field "memory\.promot"/);
+    fails({ carry: true }, /memory\.carry: is false, or has tokensMax/);
     fails({ carry: { tokensMax: limit.memoryTokensMax + 1 } }, /memory\.carry\.tokensMax/);
   });
 });

@@ -49,23 +49,33 @@ test("a policy passes through as it is, the smallest and the largest", () => {
   assert.deepEqual(checkPolicy({ do: "pack", after: undefined }), { do: "pack" });
 });
 
+const span = "the policy: after: a length of time is a number and a unit, such as 12h, 90d or 4w";
+const known = "one of open, running, suspended, sleeping, closed, archived, moved";
+
 test("a mistake is told with its field and the right spelling", () => {
   const hint = "how long nothing was written before it is time to delete, such as 90d; 0d is at once";
-  const span = 'the policy: "after": a length of time is a number and a unit, such as 12h, 90d or 4w';
   const cases: readonly [unknown, string, string | undefined][] = [
-    [{ do: "pack", aftr: "9d" }, 'the policy: there is no field "aftr"', 'did you mean "after"?'],
+    [{ do: "pack", aftr: "9d" }, 'the policy: unknown field "aftr"', 'did you mean "after"?'],
     [
       { do: "pack", match: { agents: "a" } },
-      'the policy: there is no field "match.agents"',
+      'the policy: unknown field "match.agents"',
       'did you mean "agent"?',
     ],
-    [{ do: "remove" }, 'the policy: "do" cannot be "remove"', "one of pack, expire, archive, delete, limit"],
-    [{ do: "archve", after: "1d" }, 'the policy: "do" cannot be "archve"', 'did you mean "archive"?'],
-    [{}, 'the policy: "do" is missing', "one of pack, expire, archive, delete, limit"],
-    [{ do: "delete" }, 'the policy: "after" is missing', hint],
+    [
+      { do: "remove" },
+      'the policy: do: expected one of pack, expire, archive, delete, limit, got "remove"',
+      "one of pack, expire, archive, delete, limit",
+    ],
+    [
+      { do: "archve", after: "1d" },
+      'the policy: do: expected one of pack, expire, archive, delete, limit, got "archve"',
+      'did you mean "archive"?',
+    ],
+    [{}, "the policy: do: missing", "one of pack, expire, archive, delete, limit"],
+    [{ do: "delete" }, "the policy: after: missing", hint],
     [
       { do: "limit", match: { agent: "a" } },
-      'the policy: "running" is missing',
+      "the policy: running: missing",
       "how many are run at once, such as 2",
     ],
     [
@@ -85,11 +95,11 @@ test("a mistake is told with its field and the right spelling", () => {
     ],
     [{ do: "delete", after: "-3d" }, span, undefined],
     [{ do: "delete", after: "soon" }, span, undefined],
-    [{ do: "delete", after: 90 }, 'the policy: "after" is a number, not a text', undefined],
+    [{ do: "delete", after: 90 }, "the policy: after: expected a text, got 90", undefined],
     [
       { do: "delete", after: "1d", match: { status: ["done"] } },
-      'the policy: "match.status[0]" cannot be "done"',
-      "one of open, running, suspended, sleeping, closed, archived, moved",
+      `the policy: match.status[0]: expected ${known}, got "done"`,
+      known,
     ],
     [
       { do: "delete", after: "1d", match: { status: ["running"] } },
@@ -103,11 +113,11 @@ test("a mistake is told with its field and the right spelling", () => {
     ],
     [
       { do: "expire", after: "1d", match: { status: [] } },
-      'the policy: "match.status": name a status, or leave it out',
+      "the policy: match.status: name a status, or leave it out",
       undefined,
     ],
     ["pack", "the policy: a policy is an object, not a text", "its fields: do, after, running, match"],
-    [null, "the policy: a policy is an object, not empty", "its fields: do, after, running, match"],
+    [null, "the policy: a policy is an object, not null", "its fields: do, after, running, match"],
   ];
   for (const [given, message, right] of cases)
     assert.deepEqual(complaintOf(given), ["invalid", message, right], JSON.stringify(given));

@@ -56,29 +56,25 @@ test("a file that does not name its agent gives it the name of the file, or the 
   assert.deepEqual(parseAgent("Look around.\n", { path: "agents/scout.md" }), definition);
   assert.deepEqual(parseAgent("---\n---\nLook around.", { name: "scout", path: "x.md" }), definition);
   assert.deepEqual(parseAgent("---\nname: scout\n---\nLook around.", { name: "other" }), definition);
-  assert.deepEqual(complaintOf("Look around."), ['the agent file: "name" is missing', undefined]);
+  assert.deepEqual(complaintOf("Look around."), ["the agent file: name: missing", undefined]);
 });
 
 test("a mistake is told with its line and the right spelling, never with a stack", () => {
   const fields = "fields are written as `name: value`, one a line";
   const table: [string, string, string | undefined][] = [
-    [
-      "---\nname: a\nmodell: x/y\n---\nGo.",
-      'a.md, line 3: there is no field "modell"',
-      'did you mean "model"?',
-    ],
+    ["---\nname: a\nmodell: x/y\n---\nGo.", 'a.md, line 3: unknown field "modell"', 'did you mean "model"?'],
     [
       "---\nname: a\npermissions:\n  - tool: shell\n    rule: dney\n---\nGo.",
-      'a.md, line 5: "permissions[0].rule" cannot be "dney"',
+      'a.md, line 5: permissions[0].rule: expected one of allow, ask, deny, got "dney"',
       'did you mean "deny"?',
     ],
     [
       "---\nname: a\npermissions:\n  - tool: shell\n---\nGo.",
-      'a.md, line 4: "permissions[0].rule" is missing',
+      "a.md, line 4: permissions[0].rule: missing",
       "one of allow, ask, deny",
     ],
-    ["---\nname: a\ntools: read\n---\nGo.", 'a.md, line 3: "tools" is a text, not a list', undefined],
-    ["---\nname: a\n---\n \n", 'a.md: "instructions" is missing', undefined],
+    ["---\nname: a\ntools: read\n---\nGo.", "a.md, line 3: tools: expected a list, got a text", undefined],
+    ["---\nname: a\n---\n \n", "a.md: instructions: missing", undefined],
     [
       "---\nname: a\nGo.",
       "a.md: the front matter that begins in line 1 does not end",
@@ -94,7 +90,7 @@ test("a mistake is told with its line and the right spelling, never with a stack
     ],
     [
       '{\n  "name": "a",\n  "instructons": "Go."\n}',
-      'a.md, line 3: there is no field "instructons"',
+      'a.md, line 3: unknown field "instructons"',
       'did you mean "instructions"?',
     ],
   ];

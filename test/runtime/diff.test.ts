@@ -144,7 +144,7 @@ test("places and aspects that do not exist are refused", async () => {
   await assert.rejects(session.diff(1, { session: "zzzz" }), { code: "not-found" });
   await assert.rejects(session.diff(1, 1, { only: ["faces" as never] }), {
     code: "invalid",
-    hint: "some of state, items, transcript, context, files",
+    hint: 'did you mean "files"?',
   });
   await assert.rejects(session.diff(1, 1, { only: "items" as never }), { code: "invalid" });
 });

@@ -36,13 +36,10 @@ test("what cannot be a policy or an option is refused, and leaves no trace", asy
   await using place = inMemory();
   const { engine, store } = place;
   const bad: readonly [() => Promise<unknown>, string][] = [
-    [
-      () => engine.setPolicy("p", { do: "delete", aftr: "1d" } as never),
-      'policy "p": there is no field "aftr"',
-    ],
+    [() => engine.setPolicy("p", { do: "delete", aftr: "1d" } as never), 'policy "p": unknown field "aftr"'],
     [
       () => engine.setPolicy("p", { do: "delete", after: "-1d" }),
-      'policy "p": "after": a length of time is a number and a unit, such as 12h, 90d or 4w',
+      'policy "p": after: a length of time is a number and a unit, such as 12h, 90d or 4w',
     ],
     [() => engine.setPolicy("", { do: "pack" }), '"" is no name of a policy'],
     [

@@ -32,7 +32,10 @@ test("a score that is none is refused, and nothing is written", async () => {
   await using place = await inFile();
   const session = await place.engine.open({ objective: "o" });
   const long = "b".repeat(limit.reasonCharsMax + 1);
-  await assert.rejects(session.score("n", Number.NaN), { code: "invalid", message: /is no number/ });
+  await assert.rejects(session.score("n", Number.NaN), {
+    code: "invalid",
+    message: /expected a number, got NaN/,
+  });
   await assert.rejects(session.score("", 1), { code: "invalid", message: /cannot be empty/ });
   await assert.rejects(session.score("n", "1" as never), { code: "invalid" });
   await assert.rejects(session.score("n", 1, { seq: 2 }), { code: "not-found" });

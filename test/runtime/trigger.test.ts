@@ -97,7 +97,7 @@ test("what is wrong with a trigger is told when it is set, and nothing is writte
   await wrong([{ kind: "crom" }], /^wake\[0\]: there is no kind of trigger "crom"/);
   await wrong([{ kind: "webhook" }], /^wake\[0\]: a webhook's token/);
   await wrong([null], /^wake\[0\] is no trigger/);
-  await wrong("daily", /^open: wake is not a list/);
+  await wrong("daily", /^open: wake: expected a list, got a text/);
   await wrong(
     [
       { kind: "message", name: "a" },
@@ -315,7 +315,7 @@ test("what can open nothing is told as it is set; later it is trouble, and is tr
   const wrong = (spec: object, options: object, message: RegExp) =>
     assert.rejects(engine.trigger("t", spec as never, options as never), { message });
   await wrong({ kind: "message" }, { open: { objective: "x" } }, /a message goes to a session that is there/);
-  await wrong({ kind: "every", everyMs: 1_000 }, {}, /it does not say what it opens/);
+  await wrong({ kind: "every", everyMs: 1_000 }, {}, /open: missing/);
   await wrong({ kind: "every", everyMs: 1_000 }, { open: { objective: "" } }, /needs an objective/);
   await wrong(
     { kind: "every", everyMs: 1_000 },
@@ -381,15 +381,12 @@ test("what is wrong with a trigger is told in words of its own, always with a hi
     );
   const fields = "its fields: kind, sessions, on, all, item, give, since";
   assert.deepEqual(await told({ kind: "session", sessions: [], on: "end" }), [
-    'trigger "t": "sessions": at least 1 entry',
+    'trigger "t": sessions: expected at least 1 entry',
     fields,
   ]);
-  assert.deepEqual(await told({ kind: "session", on: "end" }), [
-    'trigger "t": "sessions" is missing',
-    fields,
-  ]);
+  assert.deepEqual(await told({ kind: "session", on: "end" }), ['trigger "t": sessions: missing', fields]);
   const every = await told({ kind: "every", everyMs: 5 });
-  assert.equal(every?.[0], 'trigger "t": "everyMs": a trigger fires at most once a second');
+  assert.equal(every?.[0], 'trigger "t": everyMs: a trigger fires at most once a second, got 5');
   assert.deepEqual(await told({ kind: "webhook", secret: "sk-live 123" }), [
     'trigger "t": its secret is not the name of a variable',
     "name the variable of the environment that holds it, such as HOOK_SECRET",

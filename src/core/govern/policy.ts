@@ -107,7 +107,7 @@ export function checkPolicy(given: unknown, origin: Origin = {}): Policy {
     });
   }
   if (policy.after === undefined && policy.do !== "pack") {
-    throw new SkeinError("invalid", `${where}: "after" is missing`, {
+    throw new SkeinError("invalid", `${where}: after: missing`, {
       hint: `how long nothing was written before it is time to ${policy.do}, such as 90d; 0d is at once`,
     });
   }
@@ -128,7 +128,7 @@ function checkRunLimit(policy: Policy, where: string): Policy {
     });
   }
   if (running === undefined) {
-    throw new SkeinError("invalid", `${where}: "running" is missing`, {
+    throw new SkeinError("invalid", `${where}: running: missing`, {
       hint: "how many are run at once, such as 2",
     });
   }

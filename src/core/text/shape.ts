@@ -71,7 +71,7 @@ function wordsFor(issue: z.core.$ZodIssue): string {
   // Only whole numbers have bounds that they may not be themselves: above 0 is at least 1.
   const bound = issue.inclusive === false ? given + (few ? 1 : -1) : given;
   const unit = units[issue.origin]?.[bound === 1 ? 0 : 1];
-  return `${few ? "at least" : "at most"} ${bound}${unit === undefined ? "" : ` ${unit}`}`;
+  return `expected ${few ? "at least" : "at most"} ${bound}${unit === undefined ? "" : ` ${unit}`}`;
 }
 
 export interface Complaint {
@@ -82,31 +82,31 @@ export interface Complaint {
 
 function complaint(schema: z.ZodObject, issue: z.core.$ZodIssue, value: unknown): Complaint {
   const { path } = issue;
-  const field = quote(writtenPath(path));
+  const field = writtenPath(path);
   const found = path.reduce<unknown>((inner, key) => (inner as Record<PropertyKey, unknown>)?.[key], value);
   if (issue.code === "unrecognized_keys") {
     const [key = ""] = issue.keys;
-    const message = `there is no field ${quote(writtenPath([...path, key]))}`;
+    const message = `unknown field ${quote(writtenPath([...path, key]))}`;
     return { path: [...path, key], message, hint: meant(key, fieldsAt(schema, path)) };
   }
   const known = issue.code === "invalid_value" ? issue.values.map(String) : [];
   if (found === undefined) {
     const hint = known.length === 0 ? undefined : `one of ${known.join(", ")}`;
-    return { path, message: `${field} is missing`, hint };
+    return { path, message: `${field}: missing`, hint };
   }
   if (known.length > 0) {
-    return {
-      path,
-      message: `${field} cannot be ${quote(found)}`,
-      hint: meant(typeof found === "string" ? found : "", known),
-    };
+    const hint = meant(typeof found === "string" ? found : "", known);
+    return { path, message: `${field}: expected one of ${known.join(", ")}, got ${quote(found)}`, hint };
   }
   const message =
     issue.code === "invalid_type"
-      ? `${field} is ${kindOf(found)}, not ${kinds(issue.expected)}`
-      : `${field}: ${issue.message}`;
+      ? `${field}: expected ${kinds(issue.expected)}, got ${shown(found)}`
+      : `${field}: ${issue.message}${typeof found === "number" ? `, got ${found}` : ""}`;
   return { path, message, hint: undefined };
 }
+
+/** A number as it is; of others the kind: a text may be long, or a secret. */
+const shown = (value: unknown): string => (typeof value === "number" ? String(value) : kindOf(value));
 
 function meant(word: string, known: readonly string[]): string {
   const near = nearest(word, known);
@@ -120,7 +120,7 @@ export const writtenPath = (path: Path): string =>
     .join("");
 
 function kindOf(value: unknown): string {
-  if (value === null) return "empty";
+  if (value === null) return "null";
   if (Array.isArray(value)) return "a list";
   return kinds(typeof value);
 }
@@ -158,7 +158,7 @@ function bareSchema(schema: unknown): unknown {
 }
 
 /** Fields without a value are as good as absent. What is too deep is left for `checkJson` to refuse. */
-function withoutUndefined(value: unknown, depth = 1): unknown {
+export function withoutUndefined(value: unknown, depth = 1): unknown {
   if (typeof value !== "object" || value === null || depth > limit.jsonDepthMax) return value;
   if (Array.isArray(value)) return value.map((inner) => withoutUndefined(inner, depth + 1));
   const above: unknown = Object.getPrototypeOf(value);

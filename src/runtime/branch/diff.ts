@@ -2,6 +2,7 @@
  * Diff: what differs between two positions of a session, or between two sessions: how they stand, what they
  * know, what was said since they were the same, and what the model would be sent. It changes nothing.
  */
+import { checkCall } from "../../call/check.ts";
 import { cut } from "../../core/context/text.ts";
 import {
   diffFields,
@@ -10,9 +11,9 @@ import {
   type FieldChange,
   type ItemChange,
 } from "../../core/branch/diff.ts";
-import { checkOptions, SkeinError } from "../../core/error.ts";
+import { checkOptions } from "../../core/error.ts";
 import { readEvent } from "../../core/event.ts";
-import { quote, type SessionId } from "../../core/ids.ts";
+import { type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { ContextPart } from "../../core/context/part.ts";
 import { clip, subtract, type Ranges } from "../../core/range.ts";
@@ -124,14 +125,9 @@ const commonOf = (from: Side, to: Side, seq: number): Ancestor =>
   from.session === to.session ? { session: from.session, seq } : ownerOf(from.chain, seq);
 
 function aspectsOf(options: DiffOptions): readonly DiffAspect[] {
-  checkOptions("diff", options, ["only"]);
+  checkCall("session.diff", options);
   const { only = ["state", "items", "transcript"] } = options;
-  const given: unknown = only;
-  const wrong = Array.isArray(given) ? only.find((one) => !diffAspects.includes(one)) : only;
-  if (wrong === undefined) return only;
-  throw new SkeinError("invalid", `diff: there is no ${quote(wrong)} to compare`, {
-    hint: `some of ${diffAspects.join(", ")}`,
-  });
+  return only;
 }
 
 async function sideAt(deps: Deps, own: SessionId, place: DiffPlace): Promise<Side> {

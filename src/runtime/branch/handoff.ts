@@ -2,10 +2,11 @@
  * Handoffs: the document for the next session, read together from the state and the last records of the log,
  * and written down in it. A handoff since which nothing was said is given again as it is.
  */
+import { checkCall } from "../../call/check.ts";
 import type { CommandOf } from "../../core/command.ts";
 import type { Loaded } from "../../core/session/commands.ts";
 import type { StoredRecord } from "../../core/chain.ts";
-import { checkOptions, SkeinError } from "../../core/error.ts";
+import { SkeinError } from "../../core/error.ts";
 import { readEvent } from "../../core/event.ts";
 import { readChange, type RecordedChange } from "../../core/tool/file-version.ts";
 import { handoffTokensMin, writeHandoff, type HandoffOptions as Manner } from "../../core/handoff/handoff.ts";
@@ -17,7 +18,7 @@ import {
   type HandoffEvent,
   type HandoffSource,
 } from "../../core/handoff/source.ts";
-import { quote, type SessionId } from "../../core/ids.ts";
+import { type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { mayIn } from "../../core/session/lifecycle.ts";
 import { subtract } from "../../core/range.ts";
@@ -93,15 +94,13 @@ const isBy = ({ model }: Handoff, wanted: true | string | undefined): boolean =>
   wanted === undefined || (wanted === true ? model !== null : model === wanted);
 
 export function checkHandoff(options: HandoffOptions): number {
-  checkOptions("handoff", options, ["model", "tokensMax", "write"]);
-  const { tokensMax = limit.handoffTokensMax, write } = options;
-  if (!Number.isInteger(tokensMax) || tokensMax < handoffTokensMin || tokensMax > limit.handoffTokensMax) {
-    throw new SkeinError("invalid", `handoff: tokensMax is ${quote(tokensMax)}`, {
-      hint: `from ${handoffTokensMin} to ${limit.handoffTokensMax}`,
-    });
-  }
-  if (write === undefined || typeof write === "boolean") return tokensMax;
-  throw new SkeinError("invalid", `handoff: write is ${quote(write)}`, { hint: "true or false" });
+  checkCall("session.handoff", options);
+  const { tokensMax = limit.handoffTokensMax } = options;
+  if (tokensMax >= handoffTokensMin) return tokensMax;
+  throw new SkeinError(
+    "invalid",
+    `handoff: tokensMax: expected at least ${handoffTokensMin}, got ${tokensMax}`,
+  );
 }
 
 /** A session that lives elsewhere, or that only a newer program may write to, keeps its log as it is. */

@@ -3,10 +3,11 @@
  * values: while one is not resolved by name, nothing is changed. What comes in is copied with its origin, and
  * the other log is never read again.
  */
+import { checkOptionNames } from "../../call/check.ts";
 import type { ItemKind } from "../../core/item/events.ts";
 import type { MergeNote } from "../../core/branch/commands.ts";
 import { itemKey } from "../../core/item/fold.ts";
-import { checkOptions, nearest, SkeinError } from "../../core/error.ts";
+import { nearest, SkeinError } from "../../core/error.ts";
 import { quote, type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { mayIn, wayOut } from "../../core/session/lifecycle.ts";
@@ -121,7 +122,7 @@ export async function mergeSession(
 }
 
 function checkMerge(options: MergeOptions): void {
-  checkOptions("merge", options, ["from", "toSeq", "resolve", "dryRun", "summary"]);
+  checkOptionNames("session.merge", options);
   const { resolve: given = {}, summary } = options as { readonly resolve?: unknown; summary?: unknown };
   if (summary !== undefined && typeof summary !== "string")
     throw new SkeinError("invalid", `merge: ${quote(summary)} is no summary`, { hint: "give a text" });

@@ -1,10 +1,11 @@
 /** The engine: sessions of one store, and what is asked of all of them. One subject: the public handle. */
+import { checkCall } from "../../call/check.ts";
 import type { OpenOptions } from "../../core/session/commands.ts";
 import type { AgentDefinition } from "../../core/workspace/agent.ts";
 import { checkOptions, SkeinError } from "../../core/error.ts";
-import { quote, type LogId, type SessionId } from "../../core/ids.ts";
+import { type LogId, type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
-import { statuses, type SessionStatus } from "../../core/session/lifecycle.ts";
+import { type SessionStatus } from "../../core/session/lifecycle.ts";
 import type { TriggerSpec } from "../../core/trigger/trigger.ts";
 import type { ResultPage, StoreStats, WorkerRow } from "../../store/port.ts";
 import { requestDeps, madeBefore, newSessionId } from "../log/request-scope.ts";
@@ -157,19 +158,9 @@ export class Engine implements AsyncDisposable {
 
   /** Sessions and how they stand, the most recently active first, in pages. */
   async sessions(options: SessionsOptions = {}): Promise<ResultPage<SessionSummary>> {
-    const known = ["agent", "status", "labels", "text", "activeSince", "activeBefore", "limit", "cursor"];
-    checkOptions("sessions", options, known);
-    const { status, limit: count = 50, cursor, ...rest } = options;
-    if (!Number.isInteger(count) || count < 1 || count > limit.listMax) {
-      throw new SkeinError("invalid", `sessions: limit is ${count}`, { hint: `from 1 to ${limit.listMax}` });
-    }
-    const wanted = status === undefined ? undefined : typeof status === "string" ? [status] : status;
-    const wrong = wanted?.find((one) => !statuses.includes(one));
-    if (wrong !== undefined) {
-      throw new SkeinError("invalid", `there is no status ${quote(wrong)}`, {
-        hint: `one of ${statuses.join(", ")}`,
-      });
-    }
+    const wanted = typeof options.status === "string" ? [options.status] : options.status;
+    checkCall("engine.sessions", { ...options, status: wanted });
+    const { status: _status, limit: count = 50, cursor, ...rest } = options;
     const filter = wanted === undefined ? rest : { ...rest, status: wanted };
     const { store, world } = this.#deps;
     const page = await store.list(filter, cursor === undefined ? { limit: count } : { limit: count, cursor });
@@ -193,7 +184,7 @@ export class Engine implements AsyncDisposable {
 
   /** An agent by its name, with its definition; the newest version, or an earlier one. */
   async agent(name: string, options: { readonly version?: number } = {}): Promise<AgentVersion> {
-    checkOptions("agent", options, ["version"]);
+    checkCall("engine.agent", options);
     return showAgent(this.#deps, name, options.version);
   }
 
@@ -205,13 +196,13 @@ export class Engine implements AsyncDisposable {
 
   /** What is remembered, the newest first: all of it, or of one scope or owner, or what has these words. */
   async memory(options: MemoryOptions = {}): Promise<MemoryEntry[]> {
-    checkOptions("memory", options, ["scope", "owner", "text"]);
+    checkCall("engine.memory", options);
     return listMemory(this.#deps, options);
   }
 
   /** Puts into memory what comes from no session: a preference, a rule of the house. */
   async remember(options: RememberOptions): Promise<MemoryEntry> {
-    checkOptions("remember", options, ["scope", "owner", "kind", "key", "value", "because"]);
+    checkCall("engine.remember", options);
     return remember(this.#deps, options);
   }
 
@@ -220,7 +211,7 @@ export class Engine implements AsyncDisposable {
    * of all its versions go for good, also when it was forgotten before.
    */
   async forget(options: ForgetOptions): Promise<ForgetResult> {
-    checkOptions("forget", options, ["scope", "owner", "kind", "key", "reason", "erase"]);
+    checkCall("engine.forget", options);
     if (options.erase !== true) return forget(this.#deps, options);
     return (await import("../govern/erase-memory.ts")).forgetForGood(this.#deps, options);
   }
@@ -237,8 +228,7 @@ export class Engine implements AsyncDisposable {
     text: string,
     options: { readonly session?: string; readonly limit?: number; readonly progress?: IndexProgress } = {},
   ): Promise<SearchHit[]> {
-    checkOptions("search", options, ["session", "limit", "progress"]);
-    if (typeof text !== "string") throw new SkeinError("invalid", `search: ${quote(text)} is no text`);
+    checkCall("engine.search", options, { text });
     const { store, states } = this.#deps;
     const only = options.session === undefined ? undefined : await this.#find(options.session);
     return search(store, states, text, {
@@ -253,10 +243,7 @@ export class Engine implements AsyncDisposable {
     sql: string,
     options: { readonly progress?: IndexProgress; readonly signal?: AbortSignal } = {},
   ): Promise<{ readonly columns: readonly string[]; readonly rows: readonly (readonly unknown[])[] }> {
-    checkOptions("query", options, ["progress", "signal"]);
-    if (typeof sql !== "string" || sql.trim() === "" || sql.length > limit.queryCharsMax) {
-      throw new SkeinError("invalid", `a query is a text of 1 to ${limit.queryCharsMax} characters`);
-    }
+    checkCall("engine.query", options, { sql });
     const { store, states, actor, shared } = this.#deps;
     const { progress, signal } = options;
     await catchUp(store, states, progress);
@@ -272,7 +259,7 @@ export class Engine implements AsyncDisposable {
 
   /** What model calls have cost, by group, the most expensive first; by day, the latest first. */
   async cost(options: CostOptions = {}): Promise<CostRow[]> {
-    checkOptions("cost", options, ["by", "session", "family", "since", "until", "daily"]);
+    checkCall("engine.cost", options);
     const { session, family = false } = options;
     if (family && session === undefined)
       throw new SkeinError("invalid", "cost: family: expected with session", { hint: "name a session" });
@@ -284,7 +271,7 @@ export class Engine implements AsyncDisposable {
 
   /** Verifies every log of the store, against the listed heads too, and the store itself. */
   async verify(options: VerifyAllOptions = {}): Promise<VerifyAllReport> {
-    checkOptions("verify", options, ["progress", "anchor"]);
+    checkCall("engine.verify", options);
     const { verifyAll } = await import("../govern/verify-all.ts");
     return verifyAll(this.#deps, options);
   }
@@ -330,25 +317,25 @@ export class Engine implements AsyncDisposable {
     message: unknown,
     options: { readonly topic?: string; readonly key?: string } = {},
   ): Promise<AppendResult> {
-    checkOptions("send", options, ["topic", "key"]);
+    checkCall("engine.send", options);
     return (await import("../message/send.ts")).sendInput(this.#deps, await this.#find(to), message, options);
   }
 
   /** Goes on with messages to other stores that wait, and gives up requests whose time is over. */
   async deliver(options: { readonly progress?: DeliverProgress } = {}): Promise<DeliverReport> {
-    checkOptions("deliver", options, ["progress"]);
+    checkCall("engine.deliver", options);
     return (await import("../message/deliver.ts")).deliverAll(this.#deps, options.progress);
   }
 
   /** Forgets everything derived and makes it again from the logs. */
   async rebuild(options: { readonly progress?: IndexProgress } = {}): Promise<RebuildReport> {
-    checkOptions("rebuild", options, ["progress"]);
+    checkCall("engine.rebuild", options);
     return rebuild(this.#deps, everyLog(this.#deps.store), options.progress);
   }
 
   /** Deletes a session for good. Forks keep what they share with it. */
   async delete(idOrEnding: string, options: { readonly reason?: string } = {}): Promise<void> {
-    checkOptions("delete", options, ["reason"]);
+    checkCall("engine.delete", options);
     const { store, once } = this.#deps;
     if ((await writtenBefore(this.#deps)) === null)
       await dropSessions(this.#deps, [{ ...options, session: await this.#find(idOrEnding) }], once);
@@ -458,7 +445,7 @@ export class Engine implements AsyncDisposable {
     spec: TriggerSpec,
     options: TemplateOptions,
   ): Promise<TriggerTemplate & { readonly token?: string }> {
-    checkOptions("trigger", options, ["open", "missed"]);
+    checkCall("engine.trigger", options);
     const { setTemplate } = await import("../trigger/templates.ts");
     const { template, token } = await setTemplate(this.#deps, name, spec, options);
     return { ...template, ...(token === null ? {} : { token }) };
@@ -476,7 +463,7 @@ export class Engine implements AsyncDisposable {
 
   /** Fires a template by hand, and gives the session that it opened. */
   async fire(name: string, options: { readonly text?: string } = {}): Promise<Session> {
-    checkOptions("fire", options, ["text"]);
+    checkCall("engine.fire", options);
     const { fireTemplateNow } = await import("../trigger/templates.ts");
     return new Session(this.#deps, await fireTemplateNow(this.#deps, name, options.text));
   }

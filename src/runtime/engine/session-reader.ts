@@ -1,6 +1,7 @@
 /** Everything that is read of one session. What changes it is in session.ts. */
+import { checkCall } from "../../call/check.ts";
 import type { StoredRecord } from "../../core/chain.ts";
-import { checkOptions, SkeinError } from "../../core/error.ts";
+import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { State } from "../../core/state.ts";
@@ -29,13 +30,13 @@ export class SessionReader {
 
   /** The state now, or at an earlier position, with its contents. */
   async state(options: { readonly atSeq?: number } = {}): Promise<StateView> {
-    checkOptions("state", options, ["atSeq"]);
+    checkCall("session.state", options);
     return viewState(this.#deps, this.id, await this.fold(options));
   }
 
   /** The state as the log gives it: names and positions, no contents. */
   async fold(options: { readonly atSeq?: number } = {}): Promise<State> {
-    checkOptions("fold", options, ["atSeq"]);
+    checkCall("session.fold", options);
     const { states } = this.#deps;
     const head = await this.#head();
     return states.at(this.id, await this.#position(options.atSeq ?? head.seq));
@@ -80,7 +81,7 @@ export class SessionReader {
   }
 
   async verify(options: VerifyOptions = {}): Promise<VerifyReport> {
-    checkOptions("verify", options, ["head", "own"]);
+    checkCall("session.verify", options);
     return verifyLog(this.#deps.store, this.#deps.world, this.id, options);
   }
 
@@ -103,7 +104,7 @@ export class SessionReader {
   async context(
     options: { readonly atSeq?: number; readonly uncompacted?: boolean } = {},
   ): Promise<RenderedContext> {
-    checkOptions("context", options, ["atSeq", "uncompacted"]);
+    checkCall("session.context", options);
     return showContext(this.#deps, this.id, {
       ...options,
       atSeq: await this.#position(options.atSeq ?? (await this.#head()).seq),

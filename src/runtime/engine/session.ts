@@ -2,6 +2,7 @@
  * The session handle: every call that changes one session. One subject: the public handle. It holds no state:
  * two handles on one session, in one process or in two, are equivalent.
  */
+import { checkCall } from "../../call/check.ts";
 import type { ItemKind } from "../../core/item/events.ts";
 import type { ContentBlock } from "../../core/schema.ts";
 import type { AppendRecord } from "../../core/turn/commands.ts";
@@ -12,7 +13,6 @@ import type { ForkOptions } from "../../core/branch/commands.ts";
 import { absolute } from "../branch/bootstrap.ts";
 import { checkDeadline } from "../../core/trigger/deadline.ts";
 import { checkOptions, SkeinError } from "../../core/error.ts";
-import { checkTextLists } from "../../core/option-check.ts";
 import { quote, type SessionId } from "../../core/ids.ts";
 import type { State } from "../../core/state.ts";
 import type { TriggerSpec } from "../../core/trigger/trigger.ts";
@@ -39,9 +39,6 @@ import {
   type AskOptions,
   checkAnswer,
   checkBinding,
-  checkBudget,
-  checkNamed,
-  checkPriority,
   inputRecord,
   recordsOf,
   stillWaiting,
@@ -87,7 +84,7 @@ export class Session extends SessionReader {
     records: string | AppendRecord | readonly AppendRecord[],
     options: WriteOptions & { readonly expect?: { readonly seq: number } } = {},
   ): Promise<AppendResult> {
-    checkOptions("append", options, ["key", "expect"]);
+    checkCall("session.append", options);
     checkExpected("append", options.expect);
     const { writer, actor } = this.#deps;
     const { key, expect } = options;
@@ -102,22 +99,19 @@ export class Session extends SessionReader {
     value: unknown,
     options: WriteOptions & Because & { readonly status?: "open" | "done" | "dropped" } = {},
   ): Promise<AppendResult> {
-    checkNamed("record", kind, key);
-    checkOptions("record", options, ["key", "because", "status"]);
+    checkCall("session.record", options, { kind, key });
     const { key: once, ...rest } = options;
     return written(await this.#change({ do: "record", kind, key, value, ...rest }, { key: once }));
   }
 
   async retract(kind: ItemKind, key: string, options: Because = {}): Promise<AppendResult> {
-    checkNamed("retract", kind, key);
-    checkOptions("retract", options, ["because"]);
+    checkCall("session.retract", options, { kind, key });
     return written(await this.#change({ do: "retract", kind, key, ...options }));
   }
 
   /** Puts an item into memory, for later sessions of the agent, the user or the workspace. */
   async promote(kind: ItemKind, key: string, options: PromoteOptions): Promise<MemoryEntry> {
-    checkNamed("promote", kind, key);
-    checkOptions("promote", options, ["scope", "because"]);
+    checkCall("session.promote", options, { kind, key });
     return promoteItem(this.#deps, this.id, { kind, key, ...options });
   }
 
@@ -131,7 +125,7 @@ export class Session extends SessionReader {
     name: string,
     options: { readonly atSeq?: number; readonly note?: string } = {},
   ): Promise<AppendResult> {
-    checkOptions("save", options, ["atSeq", "note"]);
+    checkCall("session.save", options, { name });
     return written(await this.#change({ do: "save", name, ...options }));
   }
 
@@ -145,7 +139,7 @@ export class Session extends SessionReader {
    * `files` names a new directory for the files as they were then.
    */
   async fork(options: ForkOptions & ForkPlace = {}): Promise<Session> {
-    checkOptions("fork", options, ["atSeq", "objective", "name", "budget", "labels", "files", "memory"]);
+    checkCall("session.fork", options);
     const { atSeq, files, ...rest } = options;
     const seq = await this.#position(atSeq ?? (await this.#head()).seq);
     return new Session(this.#deps, await forkSession(this.#deps, this.id, seq, { ...rest, files }));
@@ -156,7 +150,7 @@ export class Session extends SessionReader {
    * what tools made of files since is undone: all of it, or nothing of all this and a `conflict`.
    */
   async rewind(place: string | number, options: RewindOptions = {}): Promise<RewindResult> {
-    checkOptions("rewind", options, ["requeue", "reason", "files"]);
+    checkCall("session.rewind", options);
     const toSeq = await this.#resolve(place);
     const { files = false, ...rest } = options;
     if (!files) {
@@ -172,7 +166,7 @@ export class Session extends SessionReader {
    * of this one. `carriedOver` of the handle lists what came along and what did not.
    */
   async clear(options: ClearOptions = {}): Promise<Session> {
-    checkOptions("clear", options, ["objective", "name", "reason", "handoff"]);
+    checkCall("session.clear", options);
     const { clearSession } = await import("../branch/clear.ts");
     const { next, carriedOver } = await clearSession(this.#deps, this.id, options);
     return new Session(this.#deps, next, carriedOver);
@@ -189,17 +183,17 @@ export class Session extends SessionReader {
     value: number,
     options: Because & { readonly seq?: number } = {},
   ): Promise<AppendResult> {
-    checkOptions("score", options, ["seq", "because"]);
+    checkCall("session.score", options, { name, value });
     return written(await this.#change({ do: "score", name, value, ...options }));
   }
 
   /** Nothing of the session is erased or deleted until the hold of this name is lifted. */
   async hold(name: string, options: Reason = {}): Promise<AppendResult> {
-    checkOptions("hold", options, ["reason"]);
+    checkCall("session.hold", options, { name });
     return written(await this.#change({ do: "hold", name, ...options }));
   }
   async lift(name: string, options: Reason = {}): Promise<AppendResult> {
-    checkOptions("lift", options, ["reason"]);
+    checkCall("session.lift", options, { name });
     return written(await this.#change({ do: "lift", name, ...options }));
   }
 
@@ -217,6 +211,7 @@ export class Session extends SessionReader {
   }
 
   async rename(name: string): Promise<AppendResult> {
+    checkCall("session.rename", {}, { name });
     return written(await this.#change({ do: "rename", name }));
   }
 
@@ -224,18 +219,13 @@ export class Session extends SessionReader {
     set: Readonly<Record<string, string>>,
     options: { readonly remove?: readonly string[] } = {},
   ): Promise<AppendResult> {
-    checkOptions("label", options, ["remove"]);
-    if (typeof set !== "object" || set === null) {
-      throw new SkeinError("invalid", `label: ${quote(set)} are no labels`, {
-        hint: 'for example { team: "web" }',
-      });
-    }
+    checkCall("session.label", options, { set });
     checkDeadline(set);
     return written(await this.#change({ do: "label", set, ...options }));
   }
 
   async prioritize(priority: number): Promise<AppendResult> {
-    checkPriority("prioritize", priority);
+    checkCall("session.prioritize", {}, { priority });
     return written(await this.#change({ do: "prioritize", priority }));
   }
 
@@ -247,7 +237,7 @@ export class Session extends SessionReader {
   }
   /** Ends the turn in progress, also in the middle of a stream or a tool, in whatever process it runs. */
   async interrupt(options: Reason = {}): Promise<AppendResult> {
-    checkOptions("interrupt", options, ["reason"]);
+    checkCall("session.interrupt", options);
     const build = async (): Promise<Command> => {
       const lease = (await this.#head()).lease;
       return { do: "interrupt", idle: isFree(this.#deps, lease), ...options };
@@ -258,7 +248,7 @@ export class Session extends SessionReader {
   async cancel(
     options: Reason & { readonly tree?: boolean } = {},
   ): Promise<AppendResult & Partial<CancelTreeResult>> {
-    checkOptions("cancel", options, ["reason", "tree"]);
+    checkCall("session.cancel", options);
     const { tree = false, ...rest } = options;
     if (!tree) return this.#simple("cancel", rest);
     const { cancelTree } = await import("../branch/children.ts");
@@ -289,14 +279,9 @@ export class Session extends SessionReader {
       readonly expect?: { readonly seq: number };
     } = {},
   ): Promise<AppendResult> {
-    checkOptions("close", options, ["outcome", "reason", "expect"]);
+    checkCall("session.close", options);
     const { expect, ...rest } = options;
     checkExpected("close", expect);
-    if (options.outcome !== undefined && !["completed", "failed", "expired"].includes(options.outcome)) {
-      throw new SkeinError("invalid", `close: there is no outcome ${quote(options.outcome)}`, {
-        hint: '"completed", "failed" or "expired"; cancel cancels',
-      });
-    }
     return written(await this.#change({ do: "close", ...rest }, { expectSeq: expect?.seq }));
   }
 
@@ -304,8 +289,7 @@ export class Session extends SessionReader {
   async sleep(
     options: Reason & { readonly untilMs?: number; readonly triggers?: readonly string[] } = {},
   ): Promise<AppendResult> {
-    checkOptions("sleep", options, ["untilMs", "triggers", "reason"]);
-    checkTextLists("sleep", { triggers: options.triggers });
+    checkCall("session.sleep", options);
     const build = ({ standing }: State): Command => {
       const missing = options.triggers?.find((name) => !standing.triggers.has(name));
       if (missing === undefined) return { do: "sleep", ...options };
@@ -323,17 +307,17 @@ export class Session extends SessionReader {
   }
 
   async unbind(name: string): Promise<AppendResult> {
+    checkCall("session.unbind", {}, { name });
     return written(await this.#change({ do: "unbind", name }));
   }
 
   async grant(permission: Permission): Promise<AppendResult> {
-    checkOptions("grant", permission, ["tool", "effect", "rule", "name", "pattern", "reason"]);
+    checkCall("session.grant", permission);
     return written(await this.#change(guardedGrant(this.#deps, this.id, permission)));
   }
 
   async budget(limits: Budget, options: Reason = {}): Promise<AppendResult> {
-    checkBudget(limits);
-    checkOptions("budget", options, ["reason"]);
+    checkCall("session.budget", options, { limits });
     return written(await this.#change({ do: "budget", limits, ...options }));
   }
 
@@ -342,7 +326,7 @@ export class Session extends SessionReader {
     input: string | readonly ContentBlock[],
     options: WriteOptions & { readonly mode?: "queue" | "steer" } = {},
   ): Promise<AppendResult> {
-    checkOptions("input", options, ["key", "mode"]);
+    checkCall("session.input", options);
     const { key, mode } = options;
     const record = inputRecord(input, mode);
     return written(await this.#change({ do: "append", records: [record] }, { key }));
@@ -356,7 +340,7 @@ export class Session extends SessionReader {
     const { signal, key, mode } = options;
     return startRun(this.#deps, this.id, {
       start: async () => {
-        checkOptions("ask", options, ["key", "mode", "signal"]);
+        checkCall("session.ask", options);
         // Whatever is missing for a run is said before anything is written.
         const prepared = await prepareAsk(this.#deps, this.id);
         const records = [inputRecord(input, mode)];
@@ -376,7 +360,7 @@ export class Session extends SessionReader {
 
   /** Runs the session until it is idle or stands still. Rejects with `conflict` if somebody else runs it. */
   run(options: RunOptions = {}): Promise<RunResult> {
-    checkOptions("run", options, ["holder", "leaseMs", "signal"]);
+    checkCall("session.run", options);
     return this.#deps.runs.run(this.id, options);
   }
 
@@ -384,7 +368,7 @@ export class Session extends SessionReader {
   watch(options: RunOptions = {}): SessionRun {
     return startRun(this.#deps, this.id, {
       start: async () => {
-        checkOptions("watch", options, ["holder", "leaseMs", "signal"]);
+        checkCall("session.watch", options);
         return { seq: (await this.#head()).seq + 1 };
       },
       run: () => this.#deps.runs.run(this.id, options),
@@ -409,7 +393,7 @@ export class Session extends SessionReader {
   async compress(
     options: { readonly strategy?: CompressStrategy; readonly instructions?: string } = {},
   ): Promise<CompressResult> {
-    checkOptions("compress", options, ["strategy", "instructions"]);
+    checkCall("session.compress", options);
     const { compressSession } = await import("../turn/compress.ts");
     return compressSession(this.#deps, this.id, options);
   }
@@ -448,7 +432,7 @@ export class Session extends SessionReader {
     spec: TriggerSpec,
     options: TriggerOptions = {},
   ): Promise<AppendResult & { readonly token?: string }> {
-    checkOptions("trigger", options, ["missed"]);
+    checkCall("session.trigger", options);
     const { setTrigger } = await import("../trigger/triggers.ts");
     const { change, token } = await setTrigger(this.#deps, this.id, name, spec, options);
     return { ...written(change), ...(token === null ? {} : { token }) };
@@ -461,7 +445,7 @@ export class Session extends SessionReader {
 
   /** Fires a trigger by hand: the session is told, and woken if it sleeps. */
   async fire(name: string, options: { readonly text?: string } = {}): Promise<AppendResult> {
-    checkOptions("fire", options, ["text"]);
+    checkCall("session.fire", options);
     const { fireNow } = await import("../trigger/fire.ts");
     return written(await fireNow(this.#deps, this.id, name, options.text));
   }
@@ -477,7 +461,7 @@ export class Session extends SessionReader {
   }
 
   async #simple(verb: SimpleVerb, options: Reason): Promise<AppendResult> {
-    checkOptions(verb, options, ["reason"]);
+    checkCall(`session.${verb}`, options);
     return written(await this.#change({ do: verb, ...options }));
   }
 

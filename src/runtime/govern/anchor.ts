@@ -3,8 +3,9 @@
  * the store. What is listed costs what changed: a list names the logs that changed since the last one, and
  * all logs only once as many changes were listed as there are logs.
  */
+import { checkCall, checkOptionNames } from "../../call/check.ts";
 import type { DraftEvent } from "../../core/decision.ts";
-import { checkOptions, SkeinError } from "../../core/error.ts";
+import { SkeinError } from "../../core/error.ts";
 import { anchorText, chainRoot, merkleOf, sortHeads, type ListedHead } from "../../core/govern/heads.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
@@ -41,7 +42,7 @@ export interface AnchorOptions {
 
 /** Lists the heads as they are now, and gives the anchor for them. */
 export async function makeAnchor(deps: Deps, options: AnchorOptions = {}): Promise<Anchor> {
-  checkOptions("anchor", options, ["url", "allowPrivate"]);
+  checkCall("engine.anchor", options);
   await listHeads(deps, { whenOlderMs: 0 });
   const anchor = await newestAnchor(deps);
   if (options.url === undefined) return anchor;
@@ -225,7 +226,7 @@ export interface AcceptResult {
 
 /** Accepts the logs as they are now, after a restore that was meant. All of them are listed anew. */
 export async function acceptHeads(deps: Deps, options: AcceptOptions): Promise<AcceptResult> {
-  checkOptions("acceptAnchor", options, ["reason", "anchor"]);
+  checkOptionNames("engine.acceptAnchor", options);
   const { reason, anchor } = options;
   if (typeof reason !== "string" || reason.trim() === "" || reason.length > limit.reasonCharsMax) {
     throw new SkeinError("invalid", "acceptAnchor: reason: expected a text, got none", {

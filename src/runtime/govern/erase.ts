@@ -3,8 +3,9 @@
  * loses something can be told before, and refused as a whole; then it is done in batches (erase-write.ts),
  * and at last the files of the store are scrubbed.
  */
+import { checkCall } from "../../call/check.ts";
 import type { StoredRecord } from "../../core/chain.ts";
-import { checkOptions, SkeinError } from "../../core/error.ts";
+import { SkeinError } from "../../core/error.ts";
 import { isWorkspaceId, quote, type LogId, type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import * as range from "../../core/range.ts";
@@ -116,7 +117,7 @@ export async function eraseSession(
 }
 
 function checkErase(options: EraseOptions): void {
-  checkOptions("erase", options, ["ranges", "match", "copies", "reason", "dryRun", "progress"]);
+  checkCall("session.erase", options);
   const { match, reason, ranges } = options as { readonly [K in keyof EraseOptions]: unknown };
   if (match !== undefined && (typeof match !== "string" || match.trim() === "")) {
     throw new SkeinError("invalid", "erase: there is no text to match", {

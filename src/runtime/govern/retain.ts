@@ -3,9 +3,9 @@
  * append or one packing, decided on the session as it is at that moment; so it may be stopped anywhere, run
  * again, and run twice at once. Others work on: after each few sessions it rests for as long as it wrote.
  */
+import { checkCall } from "../../call/check.ts";
 import type { Command } from "../../core/command.ts";
-import { checkOptions, SkeinError } from "../../core/error.ts";
-import { checkFlags } from "../../core/option-check.ts";
+import { SkeinError } from "../../core/error.ts";
 import type { LogId, SessionId } from "../../core/ids.ts";
 import { candidateOf, dueFor, isFor, obstacle } from "../../core/govern/policy.ts";
 import type { PolicyAction, Candidate, Due, NamedPolicy } from "../../core/govern/policy.ts";
@@ -85,9 +85,8 @@ interface Pass {
 }
 
 export async function retain(deps: Deps, options: RetainOptions = {}): Promise<RetainReport> {
-  checkOptions("retain", options, ["dryRun", "everything", "progress", "signal"]);
+  checkCall("engine.retain", options);
   const { dryRun = false, everything = false, progress, signal } = options;
-  checkFlags("retain", { dryRun, everything });
   const { store } = deps;
   await checkClocks(deps, "retain");
   const policies = await followedPolicies(deps);

@@ -2,9 +2,10 @@
  * Scan: finds secrets that got into the store before they were registered, or before they were looked for.
  * Reads only, and never shows what it found: a preview has the name in its place.
  */
+import { checkCall } from "../../call/check.ts";
 import { isForeign } from "../../core/catalog.ts";
 import type { StoredRecord } from "../../core/chain.ts";
-import { checkOptions, SkeinError } from "../../core/error.ts";
+import { SkeinError } from "../../core/error.ts";
 import { isWorkspaceId, type LogId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { marker, type Redactor } from "../../core/secret/redactor.ts";
@@ -116,9 +117,7 @@ function makePlacer({
 }
 
 export function checkScan(options: ScanOptions): void {
-  checkOptions("scan", options, ["session", "progress"]);
-  if (options.session === undefined || typeof options.session === "string") return;
-  throw new SkeinError("invalid", "scan: session is no id");
+  checkCall("engine.scan", options);
 }
 
 type Found = Pick<ScanFinding, "kind" | "registered" | "where" | "preview">;

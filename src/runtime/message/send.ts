@@ -3,9 +3,10 @@
  * received. To another store it is written to the sender's log first, with where it is to go, and delivered
  * from there: see deliver.ts.
  */
+import { checkOptionNames } from "../../call/check.ts";
 import { resolve } from "node:path";
 import { decide } from "../../core/decide.ts";
-import { checkOptions, SkeinError } from "../../core/error.ts";
+import { SkeinError } from "../../core/error.ts";
 import { readEvent, type EventOf } from "../../core/event.ts";
 import { makeSessionId, parseSessionId, quote, type SessionId } from "../../core/ids.ts";
 import { checkJson } from "../../core/text/json.ts";
@@ -102,10 +103,8 @@ async function sendText(
   return await sendAway(deps, from, { ...outgoing, place }, stores, call);
 }
 
-const known = ["topic", "replyTo", "withinMs", "deadlineMs", "at", "key"];
-
 function checkSend(options: SendOptions): void {
-  checkOptions("send", options, known);
+  checkOptionNames("session.send", options);
   const { topic, withinMs, deadlineMs, at } = options;
   if (topic !== undefined) checkTopic(topic);
   if (withinMs !== undefined && deadlineMs !== undefined)

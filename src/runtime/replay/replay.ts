@@ -2,11 +2,11 @@
  * Replay: every hash that the log says of itself is computed again; or, from a position on, the session is
  * run again into a fork, and both are laid side by side.
  */
+import { checkCall } from "../../call/check.ts";
 import type { Budget } from "../../core/budget/commands.ts";
-import { checkOptions, SkeinError } from "../../core/error.ts";
+import { SkeinError } from "../../core/error.ts";
 import { quote, type SessionId } from "../../core/ids.ts";
 import type { ReplayReport } from "../../core/turn/run-comparison.ts";
-import { checkBudget } from "../options.ts";
 import { recompute, type ReplayCheck } from "./replay-check.ts";
 import type { ReplayScorer } from "./replay-score.ts";
 import type { Deps } from "../deps.ts";
@@ -74,8 +74,8 @@ export async function replaySession<O extends ReplayOptions>(
 const forRuns = ["model", "instructions", "tools", "name", "budget", "score"] as const;
 
 function checkReplay(options: ReplayOptions): void {
-  checkOptions("replay", options, ["from", ...forRuns, "progress", "signal"]);
-  const { from, tools, budget, score } = options;
+  checkCall("session.replay", options);
+  const { from, score } = options;
   const idle = forRuns.find((name) => options[name] !== undefined);
   if (from === undefined && idle !== undefined) {
     throw new SkeinError("invalid", `replay: ${idle} is given, but no position to run from`, {
@@ -87,12 +87,6 @@ function checkReplay(options: ReplayOptions): void {
     if (value === undefined || (typeof value === "string" && value.trim() !== "")) continue;
     throw new SkeinError("invalid", `replay: ${name} is ${quote(value)}`, { hint: "give a text" });
   }
-  if (tools !== undefined && tools !== "recorded" && tools !== "live") {
-    throw new SkeinError("invalid", `replay: there are no tools ${quote(tools)}`, {
-      hint: '"recorded" or "live"',
-    });
-  }
-  if (budget !== undefined) checkBudget(budget);
   if (score !== undefined && typeof score !== "function")
     throw new SkeinError("invalid", `replay: score is ${quote(score)}`, { hint: "give a function" });
 }

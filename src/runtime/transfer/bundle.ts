@@ -1,4 +1,5 @@
 /** Export: a session, with its ancestors and perhaps its forks, as a bundle that is made as it is read. */
+import { checkCall } from "../../call/check.ts";
 import {
   bundleVersion,
   frameKinds,
@@ -10,7 +11,7 @@ import {
 } from "../../core/bundle/format.ts";
 import { trackMissingContents, type MissingContents } from "../../core/bundle/erased-contents.ts";
 import type { StoredRecord } from "../../core/chain.ts";
-import { checkOptions, SkeinError } from "../../core/error.ts";
+import { SkeinError } from "../../core/error.ts";
 import { isWorkspaceId, quote, type SessionId } from "../../core/ids.ts";
 import { version } from "../../core/version.ts";
 import type { Store } from "../../store/port.ts";
@@ -46,7 +47,7 @@ export async function* exportBundle(
   session: SessionId,
   options: ExportOptions = {},
 ): AsyncGenerator<Uint8Array> {
-  checkOptions("export", options, ["withForks", "move", "to", "sign"]);
+  checkCall("engine.export", options);
   checkExport(options);
   const { store, world } = deps;
   // A session that moves is read once before: one that cannot travel must not be moved away first.

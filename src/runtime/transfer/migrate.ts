@@ -1,5 +1,6 @@
 /** Migrate: a session goes on with another model, or in another store. */
-import { checkOptions, SkeinError } from "../../core/error.ts";
+import { checkOptionNames } from "../../call/check.ts";
+import { SkeinError } from "../../core/error.ts";
 import { quote, type SessionId } from "../../core/ids.ts";
 import type { Store } from "../../store/port.ts";
 import { changeModel, type ModelReport } from "./move-model.ts";
@@ -23,7 +24,7 @@ export async function migrateSession(
   session: SessionId,
   options: MigrateOptions,
 ): Promise<MigrateReport> {
-  checkOptions("migrate", options, ["model", "to"]);
+  checkOptionNames("session.migrate", options);
   const { model, to } = options;
   if ((model === undefined) === (to === undefined)) {
     throw new SkeinError("invalid", "migrate: give a model or a store, and not both", {

@@ -2,8 +2,9 @@
  * Moving a whole store: every session that lives in it goes to another one, and what the workspace knows is
  * carried along. Whatever was done is found again, so that doing the same once more goes on with it.
  */
+import { checkOptionNames } from "../../call/check.ts";
 import type { Moved } from "../../core/session/commands.ts";
-import { checkOptions, SkeinError } from "../../core/error.ts";
+import { SkeinError } from "../../core/error.ts";
 import { isSessionId, quote, type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { ResultPage, SessionRow, Store } from "../../store/port.ts";
@@ -69,7 +70,7 @@ export interface MigrateAllReport {
 }
 
 export async function migrateAll(deps: Deps, options: MigrateAllOptions): Promise<MigrateAllReport> {
-  checkOptions("migrate", options, ["to", "dryRun", "waitMs", "progress", "signal"]);
+  checkOptionNames("engine.migrate", options);
   const { to, dryRun = false } = options;
   if (typeof to === "object" && typeof to.append === "function") {
     return dryRun ? surveyAll(deps, to) : moveAll(deps, { to, where: to.workspace }, options);

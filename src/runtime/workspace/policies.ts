@@ -1,6 +1,7 @@
 /** Policies of a workspace: set and removed by events of its log; the last of each name counts. */
+import { checkCall } from "../../call/check.ts";
 import type { StoredRecord } from "../../core/chain.ts";
-import { checkOptions, nearest, SkeinError } from "../../core/error.ts";
+import { nearest, SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import {
@@ -41,7 +42,7 @@ export async function setPolicy(
   policy: Policy,
   options: SetPolicyOptions = {},
 ): Promise<PolicyEntry> {
-  checkOptions("setPolicy", options, ["everything"]);
+  checkCall("engine.setPolicy", options);
   const checkedName = checkPolicyName(name);
   const checked = checkPolicy(policy, { where: `policy ${quote(checkedName)}` });
   if (options.everything !== true) refuseEverything([{ name: checkedName, policy: checked }]);

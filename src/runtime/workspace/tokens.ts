@@ -1,4 +1,5 @@
 /** Tokens of a workspace: issued and revoked by events of its log, which hold a hash and never the secret. */
+import { checkCall } from "../../call/check.ts";
 import { Key } from "../../core/schema.ts";
 import {
   accessTokenText,
@@ -111,7 +112,7 @@ const idFor = ({ newSession }: Deps): TokenId | undefined =>
 
 /** The newest first. */
 export async function listTokens(deps: Deps, options: TokensOptions = {}): Promise<TokenEntry[]> {
-  checkOptions("tokens", options, ["all"]);
+  checkCall("engine.tokens", options);
   const nowMs = deps.world.now();
   const entries: TokenEntry[] = [];
   for (const ref of [...(await deps.tokens.fold()).values()].toSorted((a, b) => b.seq - a.seq)) {
@@ -127,7 +128,7 @@ export async function revokeToken(
   idOrEnding: string,
   options: { readonly reason?: string } = {},
 ): Promise<TokenEntry> {
-  checkOptions("revokeToken", options, ["reason"]);
+  checkCall("engine.revokeToken", options);
   const { reason } = options;
   let id: string = "";
   await writeWorkspace(deps, async () => {

@@ -2,10 +2,11 @@
  * Hooks: addresses outside that are told of events. Which there are, and how far each was told, are records
  * of the workspace's log; whoever serves tells them.
  */
+import { checkCall, checkOptionNames } from "../../call/check.ts";
 import { AgentName, Key, LabelKey, LabelValue } from "../../core/schema.ts";
 import { eventTypes, isForeign } from "../../core/catalog.ts";
 import type { StoredRecord } from "../../core/chain.ts";
-import { checkOptions, nearest, SkeinError } from "../../core/error.ts";
+import { nearest, SkeinError } from "../../core/error.ts";
 import { quote, type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { contentOf } from "../read/content.ts";
@@ -61,7 +62,7 @@ export async function setHook(
   url: string,
   options: SetHookOptions,
 ): Promise<HookEntry> {
-  checkOptions("setHook", options, ["events", "secret", "session", "agent", "labels"]);
+  checkOptionNames("engine.setHook", options);
   checkName(name);
   checkUrl(url);
   const events = checkEvents(options.events);
@@ -96,7 +97,7 @@ export async function removeHook(
   name: string,
   options: { readonly reason?: string } = {},
 ): Promise<HookEntry> {
-  checkOptions("removeHook", options, ["reason"]);
+  checkCall("engine.removeHook", options);
   const { reason } = options;
   let found: HookEntry | null = null;
   const before = await writeOnce(deps, async () => {

@@ -1,0 +1,54 @@
+/** Validates the arguments and options of a call against its description. */
+import * as z from "zod";
+import { checkOptions, SkeinError } from "../core/error.ts";
+import { complaintAbout, withoutUndefined, writtenPath } from "../core/text/shape.ts";
+import type { Operation } from "./operation.ts";
+import { operationOf, type OperationId } from "./operations.ts";
+
+type Values = Readonly<Record<string, unknown>>;
+
+interface Known {
+  readonly names: readonly string[];
+  /** Options that may not be left out. */
+  readonly required: readonly string[];
+}
+
+const known = new Map<OperationId, Known>();
+
+function knownOf(id: OperationId): Known {
+  const before = known.get(id);
+  if (before !== undefined) return before;
+  const { args, params, keyed, local }: Operation = operationOf(id);
+  const own = Object.keys(params.shape).filter((name) => !args.includes(name));
+  const isRequired = (name: string): boolean => params.shape[name]?._zod.optin !== "optional";
+  const found = {
+    names: [...own, ...(keyed ? ["key"] : []), ...Object.keys(local)],
+    required: own.filter(isRequired),
+  };
+  known.set(id, found);
+  return found;
+}
+
+/** Refuses options that the call does not have, with the nearest right spelling. */
+export const checkOptionNames = (id: OperationId, options: object): void =>
+  checkOptions(operationOf(id).call, options, knownOf(id).names);
+
+/** Refuses unknown options, and values that the description does not allow. `args` are positional. */
+export function checkCall(id: OperationId, options: object, args: Values = {}): void {
+  checkOptionNames(id, options);
+  const given = options as Values;
+  for (const name of knownOf(id).required) checkField(id, name, given[name]);
+  for (const name of Object.keys(given)) if (given[name] !== undefined) checkField(id, name, given[name]);
+  for (const name of Object.keys(args)) checkField(id, name, args[name]);
+}
+
+function checkField(id: OperationId, name: string, value: unknown): void {
+  const { call, params } = operationOf(id);
+  const schema = params.shape[name] as z.ZodType | undefined;
+  if (schema === undefined || schema.safeParse(value).success) return;
+  const plain = { [name]: withoutUndefined(value) };
+  const whole = z.strictObject({ [name]: schema });
+  if (whole.safeParse(plain).success) return;
+  const { path, message, hint } = complaintAbout(whole, plain);
+  throw new SkeinError("invalid", `${call}: ${message}`, { hint, field: writtenPath(path) });
+}

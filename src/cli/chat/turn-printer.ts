@@ -113,6 +113,8 @@ function makeAnswer(out: Screen) {
   let heardSeq = 0;
   let shownSeq = 0;
   let spoke = false;
+  /** The request of which text was shown, whatever was printed after it. */
+  let spokenSeq = 0;
   let open = false;
   /** The text of an interrupted answer that may be asked for again: it could not be taken back. */
   let held: string | null = null;
@@ -137,16 +139,19 @@ function makeAnswer(out: Screen) {
       if (delta.type !== "text" || !isLive) return;
       shownSeq = requestSeq;
       await write(pieces(delta.text));
+      if (spoke) spokenSeq = requestSeq;
     },
     /** The text of an answer that was interrupted is shown, if it was not heard live, and marked. */
     async broken({ cause, content }: SessionEvent): Promise<void> {
       const { partial } = (content ?? {}) as Fields;
       held = isLive || typeof partial !== "string" ? null : partial;
       if (held !== null) return;
-      const isShown = cause === shownSeq && spoke;
+      const isShown = cause === spokenSeq && spokenSeq !== 0;
       if (!isShown && typeof partial === "string") await write(pieces(partial));
-      if (isShown || typeof partial === "string") await out.text(out.dim(" … (interrupted)"));
-      open ||= spoke;
+      if (isShown || typeof partial === "string") {
+        await out.text(out.dim(" … (interrupted)"));
+        open = true;
+      }
       await rest();
     },
     requested(): void {

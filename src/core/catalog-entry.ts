@@ -1,4 +1,4 @@
-/** An entry of the event catalog: all that is said about one type of event. */
+/** An entry of the event catalog: all that is said about one type of event, but for its fold. */
 import * as z from "zod";
 
 export interface Entry<B extends z.ZodType = z.ZodType, C extends z.ZodType = z.ZodType> {
@@ -8,24 +8,30 @@ export interface Entry<B extends z.ZodType = z.ZodType, C extends z.ZodType = z.
   readonly written?: (content: unknown) => number;
   /** One line: what happened. */
   readonly meaning: string;
-  /** One line: what is left to say once the content is erased. */
+  /** One line: what remains once the content is erased. */
   readonly erased: string;
   readonly body: B;
   readonly content: C;
+  /**
+   * One line for a list: facts first, free text last. The content is undefined once it is erased. Declared as
+   * a method, so that an entry with its own body fits where any entry is expected.
+   */
+  summary(body: z.infer<B>, content: z.infer<C> | undefined): string;
+  /** One event of the type with every optional field. Folds, golden logs and the docs use it. */
+  readonly sample: { readonly body: z.infer<B>; readonly content?: z.infer<C> };
 }
 
 /** An event with a content, which may be left out only where `content` says so. */
-export function event<B extends z.ZodType, C extends z.ZodType>(entry: Omit<Entry<B, C>, "v">): Entry<B, C> {
+export function event<B extends z.ZodType, C extends z.ZodType>(
+  entry: Omit<Entry<B, C>, "v"> & { readonly v?: number },
+): Entry<B, C> {
   return { v: 1, ...entry };
 }
 
 /** An event that says everything in its body. */
-export function bare<B extends z.ZodType>(meaning: string, body: B): Entry<B, z.ZodUndefined> {
-  return {
-    v: 1,
-    meaning,
-    erased: "It has no content, so nothing of it can be erased.",
-    body,
-    content: z.undefined(),
-  };
+export function bare<B extends z.ZodType>(
+  entry: Pick<Entry<B, z.ZodUndefined>, "meaning" | "body" | "summary" | "sample">,
+): Entry<B, z.ZodUndefined> {
+  const erased = "It has no content, so nothing of it can be erased.";
+  return { v: 1, ...entry, erased, content: z.undefined() };
 }

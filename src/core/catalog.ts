@@ -17,7 +17,8 @@ import { budgetEvents } from "./budget/events.ts";
 import { governEvents } from "./govern/events.ts";
 import { workspaceEvents } from "./workspace/events.ts";
 
-const families = {
+/** The events of a session by slice. */
+export const sessionSlices = {
   session: sessionEvents,
   branch: branchEvents,
   turn: turnEvents,
@@ -27,7 +28,6 @@ const families = {
   trigger: triggerEvents,
   budget: budgetEvents,
   govern: governEvents,
-  workspace: workspaceEvents,
 } satisfies Record<string, Record<string, Entry>>;
 
 export const sessionCatalog = {
@@ -67,15 +67,18 @@ export const isForeign = (type: string): boolean => /^x\.[a-z0-9][a-z0-9._-]{0,6
 
 /** The catalog as a page of Markdown. */
 export function describeCatalog(): string {
-  const sections = Object.entries(families).map(([family, events]) => {
-    const rows = Object.entries<Entry>(events).map(([type, entry]) => describeEvent(type, entry));
-    return `## ${family}\n\n${rows.join("\n")}`;
-  });
+  const sections = Object.entries({ ...sessionSlices, workspace: workspaceEvents }).map(
+    ([family, events]) => {
+      const rows = Object.entries<Entry>(events).map(([type, entry]) => describeEvent(type, entry));
+      return `## ${family}\n\n${rows.join("\n")}`;
+    },
+  );
   const head =
     "# Event catalog\n\n" +
     "Generated from `src/core/catalog.ts` by `node docs/generate.ts`; do not edit. Every record of a log " +
     "is one of these, or a foreign record (`x.…`) that Skein keeps and ignores. Body and content are JSON " +
-    "Schema; a body holds at most 4,096 bytes and no free text, and is never erased.\n";
+    "Schema; a body holds at most 4,096 bytes and no free text, and is never erased. The summary is the " +
+    "line that the command line and the console show, here for a sample.\n";
   return `${head}\n${sections.join("\n")}`;
 }
 
@@ -87,9 +90,12 @@ function describeEvent(type: string, entry: Entry): string {
     `- version: ${entry.v}`,
     `- body: ${schemaText(entry.body)}`,
     `- content: ${content}`,
-    `- erased: ${entry.erased}\n`,
+    `- erased: ${entry.erased}`,
+    `- summary: ${codeText(entry.summary(entry.sample.body, entry.sample.content))}\n`,
   ].join("\n");
 }
+
+const codeText = (text: string): string => `\`${text.replaceAll("`", "'")}\``;
 
 function schemaText(schema: z.ZodType): string {
   const optional = schema instanceof z.ZodOptional;

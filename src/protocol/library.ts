@@ -5,4 +5,3 @@ export { mayIn, statuses, wayOut, type SessionStatus } from "../core/session/lif
 export { limit } from "../core/limit.ts";
 export { parseSnapshot } from "../core/state.ts";
 export { isUnsent } from "../core/unsent-request.ts";
-export { zoneReasons } from "../core/context/zone.ts";

@@ -52,7 +52,7 @@ suite("branching and coming back together", { concurrency: true }, () => {
     const again = await say(["merge", a, b]);
     assert.deepEqual([again.code, /nothing was written/.test(again.stdout)], [0, true]);
     const log = await say(["log", a]);
-    assert.match(log.stdout, /session\.merged +from \w{8} 4 to 6; 1 taken, 1 resolved\n$/);
+    assert.match(log.stdout, /session\.merged +Merged \w{8}@4–6: 1 item taken, 1 conflict resolved\n$/);
     await json("record", b, "fact", "early", "1");
     await json("record", b, "fact", "late", "2");
     const early = await say(["merge", a, `${b}@7`]);
@@ -190,7 +190,7 @@ suite("branching and coming back together", { concurrency: true }, () => {
       accuracy: { value: 0.8, seq: 3 },
       tone: { value: -1, seq: 4 },
     });
-    assert.match((await say(["log", id])).stdout, /accuracy = 0\.8 at 1; 8 of 10/);
+    assert.match((await say(["log", id])).stdout, /Score accuracy = 0\.8 at 1: 8 of 10/);
     for (const value of ["high", "", "Infinity"])
       assert.equal((await say(["score", id, "n", value])).code, 2, value);
     assert.equal((await say(["score", `${id}@7`, "n", "1"])).code, 3);

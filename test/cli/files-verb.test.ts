@@ -36,7 +36,7 @@ test("rewind, fork and diff take files along, and what is in the way is shown", 
   await json("save", id, "before");
   await say("ask", id, "run sed -i s/4/5/ rates && echo new > extra");
   assert.deepEqual(readdirSync(work), ["extra", "rates"]);
-  assert.match((await say("log", id)).stdout, /resource\.changed +\S+work; \+extra ~rates\n/);
+  assert.match((await say("log", id)).stdout, /resource\.changed +\S+work changed: \+extra ~rates\n/);
 
   const shown = await say("diff", `${id}@before`, id, "--files");
   assert.match(shown.stdout, /^Files\n {2}\+ .*work: extra \(file 644\)\n {6}@@ -0,0 \+1,1 @@\n {6}\+new\n/m);

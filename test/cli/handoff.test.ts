@@ -27,7 +27,7 @@ describe("handoff", () => {
     assert.partialDeepStrictEqual(answer, { session: id, seq: 5, toSeq: 4, model: null });
     assert.equal(answer?.["text"], stdout);
     const pointed = await skein.here("log", `${short}@3`);
-    assert.match(pointed.stdout, /^ +3 .* item\.recorded +decision storage = SQLite/);
+    assert.match(pointed.stdout, /^ +3 .* item\.recorded +Recorded decision storage = SQLite/);
     assert.equal((await skein.here("log", `${short}@3`, "--from", "1")).code, 2);
   });
 

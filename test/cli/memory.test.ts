@@ -58,7 +58,7 @@ suite("memory", { concurrency: true }, () => {
     );
     const next = await open("Raise the base rate");
     const { stdout: log } = await say("log", next);
-    assert.match(log, /memory\.carried +2 remembered, about \d+ tokens; tone, base-rate\n/);
+    assert.match(log, /memory\.carried +Loaded 2 memory entries, about \d+ tokens: tone, base-rate\n/);
     const asked = await say(
       "ask",
       await open("Raise the base rate", "--model", "offline/offline"),

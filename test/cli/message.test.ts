@@ -142,7 +142,7 @@ suite("messages on the command line", { concurrency: true }, () => {
     );
     renameSync(path("kept.db"), path("b.db"));
     assert.match((await say("deliver")).stdout, /^1 message delivered\n$/);
-    assert.match((await sayIn("b.db", ["log", b])).stdout, /message\.received +from \w+; two\n$/);
+    assert.match((await sayIn("b.db", ["log", b])).stdout, /message\.received +Message from \w+: two\n$/);
     assert.doesNotMatch((await say("show", a)).stdout, /outbox/);
   });
 });

@@ -5,7 +5,8 @@ import { DatabaseSync } from "node:sqlite";
 import { suite, test } from "node:test";
 import { runWords } from "../../src/cli/command/run.ts";
 import { collectingSurface } from "../../src/cli/command/screen.ts";
-import { parseComing, parseWake, specText } from "../../src/cli/format/trigger-word.ts";
+import { specText } from "../../src/core/trigger/spec-text.ts";
+import { parseComing, parseWake } from "../../src/cli/format/trigger-word.ts";
 import { makeFolder, parseLines } from "./skein.ts";
 
 function place() {

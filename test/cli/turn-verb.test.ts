@@ -123,7 +123,7 @@ test("the zone hint and show name the threshold that was crossed, not the share 
   const [shown] = await skein.look("show", id);
   assert.deepEqual([shown!["zone"], shown!["zoneReasons"]], ["strained", ["it is 2 turns long"]]);
   const logged = await skein.here("log", id, "--type", "zone.crossed");
-  assert.match(logged.stdout, /strained: \d+ of \d+ tokens; it is 2 turns long/);
+  assert.match(logged.stdout, /Context strained: [\d.]+K? of [\d.]+K? tokens; it is 2 turns long/);
 });
 
 suite("agents, models and tools", { concurrency: 4 }, () => {

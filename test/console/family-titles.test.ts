@@ -19,7 +19,7 @@ test("two of one name are told apart by the endings of their ids, and nobody els
   ];
   assert.deepEqual(
     nodes.map((one) => titlesAmong(nodes)(one)),
-    ["aaaaaa · Report", "bbbbbb · Report", "cccccc · Report", "Another", "eeeeee"],
+    ["00aaaaaa · Report", "00bbbbbb · Report", "00cccccc · Report", "Another", "00eeeeee"],
   );
-  assert.equal(titlesAmong(nodes)(nodes[0] ?? node("", null), 4), "aaaaaa · Rep…");
+  assert.equal(titlesAmong(nodes)(nodes[0] ?? node("", null), 4), "00aaaaaa · Rep…");
 });

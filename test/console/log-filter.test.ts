@@ -58,14 +58,14 @@ test("a text is found in what is shown of an event, and in what it holds", () =>
 });
 
 test("families are chosen as a whole, and taken away as a whole", () => {
-  const leases = withFamily(["turn.started"], "Lease");
-  assert.deepEqual(leases, ["turn.started", "lease.taken", "lease.released"]);
+  const chosen = withFamily(["turn.started"], "budget");
+  assert.deepEqual(chosen, ["turn.started", "budget.set", "budget.allotted", "budget.reached"]);
   assert.deepEqual(
-    [chosenOf("Lease", leases), chosenOf("Turn", leases), chosenOf("Tool", leases)],
+    [chosenOf("budget", chosen), chosenOf("turn", chosen), chosenOf("tool", chosen)],
     ["all", "some", "none"],
   );
-  assert.deepEqual(withFamily(leases, "Lease"), ["turn.started"]);
+  assert.deepEqual(withFamily(chosen, "budget"), ["turn.started"]);
   assert.deepEqual(withType(withType([], "x.ci"), "x.ci"), []);
-  assert.deepEqual(othersOf([...leases, "x.ci"]), ["x.ci"]);
+  assert.deepEqual(othersOf([...chosen, "x.ci"]), ["x.ci"]);
   assert.deepEqual([typeOf(" x.ci "), typeOf("<b>"), typeOf("")], ["x.ci", null, null]);
 });

@@ -2,7 +2,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { z } from "zod";
-import { actorWords, eventFamilies, toneOfEvent, wordsOfEvent } from "../../src/console/ui/event-summary.ts";
+import {
+  actorWords,
+  eventFamilies,
+  summaryOf,
+  toneOfEvent,
+  typesOf,
+} from "../../src/console/ui/event-summary.ts";
 import { entryOf, eventTypes, sessionCatalog } from "../../src/core/catalog.ts";
 
 interface Schema {
@@ -12,6 +18,7 @@ interface Schema {
   readonly enum?: readonly unknown[];
   readonly const?: unknown;
   readonly items?: Schema;
+  readonly prefixItems?: readonly Schema[];
   readonly anyOf?: readonly Schema[];
   readonly oneOf?: readonly Schema[];
 }
@@ -26,6 +33,7 @@ function sample(schema: Schema, whole: boolean): unknown {
     const names = whole ? Object.keys(schema.properties) : (schema.required ?? []);
     return Object.fromEntries(names.map((name) => [name, sample(schema.properties?.[name] ?? {}, whole)]));
   }
+  if (schema.prefixItems !== undefined) return schema.prefixItems.map((item) => sample(item, whole));
   if (schema.type === "array") return schema.items === undefined ? [] : [sample(schema.items, whole)];
   if (schema.type === "integer" || schema.type === "number") return 7;
   if (schema.type === "boolean") return true;
@@ -43,7 +51,7 @@ for (const whole of [true, false])
       const content = whole
         ? sample(z.toJSONSchema(entry?.content ?? z.any(), { unrepresentable: "any" }) as Schema, true)
         : undefined;
-      const words = wordsOfEvent({ type, body, content, erased: !whole });
+      const words = summaryOf({ type, body, content, erased: !whole });
       return (
         !/^[A-Za-z]/.test(words) ||
         words.startsWith(type) ||
@@ -57,13 +65,13 @@ for (const whole of [true, false])
 
 test("a shell is not said to be bound for reading alone", () => {
   const bound = (kind: string): string =>
-    wordsOfEvent({
+    summaryOf({
       type: "resource.bound",
       body: { name: "src", kind, mode: "read" },
       content: { path: "/src" },
       erased: false,
     });
-  assert.match(bound("directory"), /^Bound directory .*src.* to read/);
+  assert.match(bound("directory"), /^Bound directory src \(read\): \/src/);
   assert.match(bound("shell"), /^Bound shell .*src.*\/src/);
   assert.doesNotMatch(bound("shell"), /read/);
 });
@@ -75,22 +83,22 @@ test("what was erased is said to be", () => {
     content: undefined,
     erased: true,
   };
-  assert.equal(wordsOfEvent(event), "Recorded fact rate (content erased)");
+  assert.equal(summaryOf(event), "Recorded fact rate (content erased)");
 });
 
 test("records of other programs are named by their type", () => {
   const foreign = { type: "x.crm.ticket", body: { id: 7 }, content: undefined, erased: false };
-  assert.equal(wordsOfEvent(foreign), 'x.crm.ticket {"id":7}');
+  assert.equal(summaryOf(foreign), 'x.crm.ticket {"id":7}');
   const newer = { type: "turn.started", body: {}, content: undefined, erased: false };
-  assert.equal(wordsOfEvent(newer), "turn.started {}");
+  assert.equal(summaryOf(newer), "turn.started {}");
   const odd = { type: "constructor", body: null, content: undefined, erased: false };
-  assert.equal(wordsOfEvent(odd), "constructor null");
+  assert.equal(summaryOf(odd), "constructor null");
 });
 
 test("a line of 5 MB takes one line of words, at once", () => {
   const text = "a".repeat(5_000_000);
   const event = { type: "input.received", body: { input: 1 }, content: { blocks: [{ type: "text", text }] } };
-  assert.ok(wordsOfEvent({ ...event, erased: false }).length < 300);
+  assert.ok(summaryOf({ ...event, erased: false }).length < 300);
 });
 
 test("who did it is named by the ending of an id", () => {
@@ -98,12 +106,12 @@ test("who did it is named by the ending of an id", () => {
     ["user:prn_01k5abcdef", "agent:payroll@2", "tool:shell", "session:ses_01k5zzzzzz", "system"].map(
       actorWords,
     ),
-    ["user abcdef", "agent payroll@2", "tool shell", "session zzzzzz", "system"],
+    ["user k5abcdef", "agent payroll@2", "tool shell", "session k5zzzzzz", "system"],
   );
 });
 
 test("the families hold every type of a session, once", () => {
-  const all = Object.values(eventFamilies).flat();
+  const all = eventFamilies.flatMap(typesOf);
   assert.deepEqual(all.toSorted(), Object.keys(sessionCatalog).toSorted());
 });
 

@@ -82,8 +82,18 @@ const layers: Readonly<Record<string, Layer>> = {
     node: "all",
     packages: "all",
   },
+  // The console shows the same summaries of events as the command line: pure functions of the catalog.
   console: {
-    src: ["core (types)", "core/text", "call", "client", "protocol", "console"],
+    src: [
+      "core (types)",
+      "core/text",
+      "core/catalog",
+      "core/summary",
+      "call",
+      "client",
+      "protocol",
+      "console",
+    ],
     node: "none",
     packages: "all",
   },

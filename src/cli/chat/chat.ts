@@ -3,6 +3,7 @@
  * questions are answered in place, and commands begin with a slash. A turn belongs to the session and not to
  * the talk: leaving cancels nothing.
  */
+import { shortId } from "../../core/text/short-id.ts";
 import { SkeinError } from "../../core/error.ts";
 import { nextOf } from "../../core/turn/next.ts";
 import type { SessionUpdate } from "../../runtime/turn/ask.ts";
@@ -16,7 +17,6 @@ import type { Screen } from "../command/screen.ts";
 import { itemLines } from "../format/state-lines.ts";
 import { helpRows, parseCommand } from "./chat-command.ts";
 import { manyLines, oneLine } from "../format/text.ts";
-import { ending } from "../format/title.ts";
 import { hearAll } from "./turn.ts";
 import type { TypedLines } from "./typed-lines.ts";
 import type { Performed } from "../command/verb.ts";
@@ -208,7 +208,7 @@ export class Talk {
     const command = await parseCommand(text, { id: session?.id ?? "", headSeq });
     if (command.do === "quit") {
       if (this.#going !== null && session !== null)
-        out.note(out.dim(`the turn is not over; skein run ${ending(session.id)} goes on with it`));
+        out.note(out.dim(`the turn is not over; skein run ${shortId(session.id)} goes on with it`));
       // Whoever takes leave has seen what there was.
       this.#code = 0;
       return lines.close();
@@ -304,7 +304,7 @@ function askedText(
         ? "Type y to try again, or something else to tell it."
         : "Type y to try again, something else to tell it, or go on with /migrate --model PROVIDER/MODEL.";
     case "budget":
-      return `Give it more with /budget ${budget ?? "--usd 5"}; or leave: ${ending(session)} keeps.`;
+      return `Give it more with /budget ${budget ?? "--usd 5"}; or leave: ${shortId(session)} keeps.`;
     default:
       return "/activate lets it go on.";
   }

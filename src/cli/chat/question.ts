@@ -1,4 +1,5 @@
 /** What a session that stands still waits for, and what one can do about it. */
+import { shortId } from "../../core/text/short-id.ts";
 import type { Resource } from "../../core/budget/budget.ts";
 import type { Amounts } from "../../core/state.ts";
 import type { Session } from "../../runtime/engine/session.ts";
@@ -6,7 +7,6 @@ import { limitWords } from "../command/budget-options.ts";
 import { present } from "../command/input.ts";
 import type { Screen } from "../command/screen.ts";
 import { count, manyLines, oneLine } from "../format/text.ts";
-import { ending } from "../format/title.ts";
 
 export interface AskedCall {
   readonly call: string;
@@ -130,14 +130,14 @@ export function questionLines(question: Question, command: Command, charsMax = s
   const isShort = calls.some(isCut) && charsMax < Infinity;
   return [
     ...calls.flatMap((call) => callLines(call, charsMax)),
-    ...(isShort ? [`all of it: ${command(`answer ${ending(session)}`)}`] : []),
+    ...(isShort ? [`all of it: ${command(`answer ${shortId(session)}`)}`] : []),
   ];
 }
 
 /** What to type next. */
 export function wayOn(question: Omit<Question, "reason" | "calls">, command: Command): string[] {
   const { session, by, modelError, budget } = question;
-  const id = ending(session);
+  const id = shortId(session);
   const run = command(`run ${id}`);
   switch (by) {
     case "approval":

@@ -4,16 +4,15 @@
  * that breaks off and is asked for again could not be taken back. For programs, every event and delta is a
  * line of JSON.
  */
+import { shortId } from "../../core/text/short-id.ts";
 import { limit } from "../../core/limit.ts";
 import { zoneHint, zoneReasons, type Zone } from "../../core/context/zone.ts";
 import type { SessionUpdate } from "../../runtime/turn/ask.ts";
 import type { SessionEvent } from "../../runtime/read/event-reader.ts";
 import type { LiveDelta } from "../../runtime/turn/live.ts";
-import { plain } from "../format/event-line.ts";
 import { money } from "../format/money.ts";
 import type { Screen } from "../command/screen.ts";
-import { count, cut, oneLine, safePieces } from "../format/text.ts";
-import { ending } from "../format/title.ts";
+import { plain, count, cut, oneLine, safePieces } from "../format/text.ts";
 
 export interface Hearing {
   hear(one: SessionUpdate): Promise<void>;
@@ -200,7 +199,7 @@ const notes: Readonly<Record<string, Note>> = {
     return out.dim(`asked again (${plain(attempt)} of ${limit.attemptsMax})`);
   },
   "zone.crossed": (body, _content, { session }, out) => {
-    const onward = `skein open --from ${ending(session)}, in a chat /handoff`;
+    const onward = `skein open --from ${shortId(session)}, in a chat /handoff`;
     const hint = zoneHint(body["zone"] as Zone, zoneReasons(body), onward);
     return hint === "" ? "" : out.yellow(hint);
   },
@@ -210,7 +209,7 @@ const notes: Readonly<Record<string, Note>> = {
     return out.dim(`the context was compacted (${plain(strategy)}): ${sizes}${cost}`);
   },
   "session.suspended": (_body, { reason }, { session }, out) =>
-    out.yellow(withReason(`session ${ending(session)} is suspended`, reason)),
+    out.yellow(withReason(`session ${shortId(session)} is suspended`, reason)),
   "session.slept": ({ untilMs }, { reason }, _, out) =>
     out.dim(
       withReason(

@@ -2,6 +2,7 @@
  * Runs of a session on the command line: what happens is shown, Ctrl-C interrupts the turn, and the exit code
  * says how the session stands afterwards.
  */
+import { shortId } from "../../core/text/short-id.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { SessionUpdate } from "../../runtime/turn/ask.ts";
 import type { RunResult } from "../../runtime/turn/runner.ts";
@@ -11,7 +12,6 @@ import { makeHearing, type HearingOptions } from "./turn-printer.ts";
 import { realWorld } from "../../runtime/world.ts";
 import { questionLines, questionOf, wayOn } from "./question.ts";
 import type { Screen } from "../command/screen.ts";
-import { ending } from "../format/title.ts";
 import type { Call } from "../command/verb.ts";
 
 /**
@@ -42,7 +42,7 @@ export async function showRun(
   }
 }
 
-const inputWaits = ({ id }: Session): string => `your input waits; skein run ${ending(id)} takes it up`;
+const inputWaits = ({ id }: Session): string => `your input waits; skein run ${shortId(id)} takes it up`;
 
 /** The library says that an input is kept; here it is said how to go on with it. */
 function waitingError(error: unknown, session: Session): unknown {

@@ -1,6 +1,7 @@
 /** Moments and lengths of time: as people type them, and as they read them. */
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
+import { roughly } from "../../core/text/utc.ts";
 import { checkZone, nextTime } from "../../runtime/trigger/times.ts";
 
 const unitsMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
@@ -69,11 +70,4 @@ export function ago(atMs: number, nowMs: number): string {
   if (ms < 0) return exact(atMs).slice(0, 16).replace("T", " ");
   if (ms < 1_000) return "now";
   return `${roughly(ms)} ago`;
-}
-
-export function roughly(ms: number): string {
-  if (ms < unitsMs.m) return `${Math.floor(ms / unitsMs.s)} s`;
-  if (ms < unitsMs.h) return `${Math.floor(ms / unitsMs.m)} m`;
-  if (ms < unitsMs.d * 2) return `${Math.floor(ms / unitsMs.h)} h`;
-  return `${Math.floor(ms / unitsMs.d)} d`;
 }

@@ -1,6 +1,6 @@
 /** Parts of a context as people read them. */
+import { plain } from "./text.ts";
 import type { ContextPart } from "../../core/context/part.ts";
-import { plain } from "./event-line.ts";
 import { argumentsOf } from "../chat/turn-printer.ts";
 
 /** What a part is, in a word or two. */

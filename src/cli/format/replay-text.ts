@@ -5,11 +5,10 @@ import type {
   ReplayReport,
   ReplayTotals,
 } from "../../core/turn/run-comparison.ts";
-import { plain } from "./event-line.ts";
 import { money } from "./money.ts";
 import type { Screen } from "../command/screen.ts";
 import { table } from "./table.ts";
-import { count, cut, oneLine, plural } from "./text.ts";
+import { plain, count, cut, oneLine, plural } from "./text.ts";
 
 /** In one sentence. */
 export function replayVerdict({ same, stopped, turns, unrecorded, items }: ReplayReport): string {

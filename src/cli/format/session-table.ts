@@ -1,11 +1,12 @@
 /** The table of sessions and how they stand. On a terminal ids and times are short; elsewhere whole. */
+import { shortId } from "../../core/text/short-id.ts";
 import { spendText } from "../../core/budget/money.ts";
 import type { SessionSummary } from "../../runtime/read/session-list.ts";
 import { ago, exact } from "./moment.ts";
 import type { Screen } from "../command/screen.ts";
 import { table, type Column } from "./table.ts";
 import { count, oneLine } from "./text.ts";
-import { ending, titleOf } from "./title.ts";
+import { titleOf } from "./title.ts";
 
 interface Shown extends Column {
   readonly cell: (row: SessionSummary) => string;
@@ -44,7 +45,7 @@ function columnsFor(
   const short = columns !== null;
   const color = { open: green, running: green, suspended: yellow, sleeping: yellow };
   return [
-    { title: "ID", cell: ({ session }) => (short ? ending(session) : session) },
+    { title: "ID", cell: ({ session }) => (short ? shortId(session) : session) },
     {
       title: "STATUS",
       cell: statusWord,

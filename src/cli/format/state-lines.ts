@@ -2,11 +2,11 @@
 import type { SessionItem } from "../../runtime/read/projection.ts";
 import type { StateView } from "../../runtime/read/state-view.ts";
 import { moneyText, spendText } from "../../core/budget/money.ts";
-import { plain } from "./event-line.ts";
 import { bindingText } from "./binding-word.ts";
-import { ago, exact, roughly } from "./moment.ts";
+import { roughly } from "../../core/text/utc.ts";
+import { ago, exact } from "./moment.ts";
 import type { Screen } from "../command/screen.ts";
-import { count, cut, oneLine, plural } from "./text.ts";
+import { plain, count, cut, oneLine, plural } from "./text.ts";
 import { titleOf } from "./title.ts";
 
 /** Rows of one list that are shown; the rest is counted. */

@@ -40,11 +40,17 @@ const escaped = (sign: string): string => `\\u${sign.charCodeAt(0).toString(16).
 
 const wide = /[\u1100-\u115f\u2e80-\ud7a3\uf900-\ufaff\ufe30-\uff60\u{1f300}-\u{1faff}\u{20000}-\u{3ffff}]/u;
 const nothing = /^(?:\p{M}|\p{Cf})$/u;
-const plain = /^[\u0020-\u007e]*$/;
+const ascii = /^[\u0020-\u007e]*$/;
+
+/** A value as people write it: text without quotes, anything else as JSON, nothing as nothing. */
+export function plain(value: unknown): string {
+  if (value === undefined || value === null) return "";
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
 
 /** Columns that a text takes on a terminal, near enough for tables. */
 export function columnsOf(text: string): number {
-  if (plain.test(text)) return text.length;
+  if (ascii.test(text)) return text.length;
   let columns = 0;
   for (const sign of text) columns += signColumns(sign);
   return columns;

@@ -1,11 +1,11 @@
 /** Tickets on a screen: a table that is drawn anew in place while a plan is run, or a line a change. */
+import { shortId } from "../../core/text/short-id.ts";
 import type { TicketRow, TicketStatus } from "../../tickets/tickets.ts";
 import { addShown, noSpend, spendText } from "../../core/text/money.ts";
-import { roughly } from "./moment.ts";
+import { roughly } from "../../core/text/utc.ts";
 import type { Screen } from "../command/screen.ts";
 import { table, type Column } from "./table.ts";
 import { oneLine, plural } from "./text.ts";
-import { ending } from "./title.ts";
 
 const statusOrder: readonly TicketStatus[] = [
   "running",
@@ -46,7 +46,7 @@ export function ticketTable(
     row.session === null ? "" : spendText(row),
     row.session === null ? "" : roughly(sinceMs(row)),
     ...(hasBranch ? [row.branch ?? ""] : []),
-    row.session === null ? "" : ending(row.session),
+    row.session === null ? "" : shortId(row.session),
     oneLine(row.why === null ? row.title : `${row.title}: ${row.why}`),
   ]);
   return table(columns, cells, { width: out.columns, heading: out.dim });
@@ -87,7 +87,7 @@ function plainView(out: Screen): TicketView {
         const isNews =
           told.get(ticket) !== said && (told.has(ticket) || !["waiting", "ready"].includes(status));
         told.set(ticket, said);
-        if (isNews) out.note(`${ticket} ${said}${session === null ? "" : out.dim(` (${ending(session)})`)}`);
+        if (isNews) out.note(`${ticket} ${said}${session === null ? "" : out.dim(` (${shortId(session)})`)}`);
       }
     },
     note: (text) => out.note(oneLine(text)),

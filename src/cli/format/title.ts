@@ -1,8 +1,6 @@
 /** How a session is called in lists: short, and without loading what reading its log takes. */
+import { shortId } from "../../core/text/short-id.ts";
 import { oneLine } from "./text.ts";
-
-/** The last characters of an id: enough to tell sessions apart, and to be typed. */
-export const ending = (id: string): string => id.slice(-8);
 
 /** Its name, or else its objective. A fork that was given neither goes by where it comes from. */
 export function titleOf(session: {
@@ -12,5 +10,5 @@ export function titleOf(session: {
 }): string {
   const { name, objective, fork } = session;
   if (name !== null || objective !== null) return oneLine(name ?? objective ?? "");
-  return fork === null ? "(erased)" : `fork of ${ending(fork.parent)} at ${fork.seq}`;
+  return fork === null ? "(erased)" : `fork of ${shortId(fork.parent)} at ${fork.seq}`;
 }

@@ -1,11 +1,11 @@
 /** Answers what a suspended session waits for. */
+import { shortId } from "../../core/text/short-id.ts";
 import { SkeinError } from "../../core/error.ts";
 import { oneOf } from "../command/args.ts";
 import { answerChange } from "../command/change-verb.ts";
 import { present } from "../command/input.ts";
 import { questionLines, questionOf, wayOn } from "../chat/question.ts";
 import { oneLine } from "../format/text.ts";
-import { ending } from "../format/title.ts";
 import { verb } from "../command/verb.ts";
 
 const verdicts = ["allow", "deny"] as const;
@@ -47,7 +47,7 @@ export const answer = verb({
       const none = { session: found.id, by: null, reason: null, calls: [] };
       return out.answer(question ?? none, () =>
         question === null
-          ? [`${ending(found.id)} is not suspended; it waits for no answer`]
+          ? [`${shortId(found.id)} is not suspended; it waits for no answer`]
           : [
               `suspended by ${question.by}${question.reason === null ? "" : `: ${oneLine(question.reason)}`}`,
               ...questionLines(question, out.command, Infinity),
@@ -66,7 +66,7 @@ export const answer = verb({
     });
     const done = args.VERDICT === undefined ? "answered" : verdict === "allow" ? "allowed" : "denied";
     await answerChange(out, found, written, done);
-    out.note(out.dim(`${out.command(`run ${ending(found.id)}`)} goes on with it`));
+    out.note(out.dim(`${out.command(`run ${shortId(found.id)}`)} goes on with it`));
     return undefined;
   },
 });

@@ -7,7 +7,7 @@ import type { Session } from "../../runtime/engine/session.ts";
 import { budgetOf, budgetOptions } from "../command/budget-options.ts";
 import { present } from "../command/input.ts";
 import { money } from "../format/money.ts";
-import { roughly } from "../format/moment.ts";
+import { roughly } from "../../core/text/utc.ts";
 import type { Screen } from "../command/screen.ts";
 import { table } from "../format/table.ts";
 import { count, plural } from "../format/text.ts";

@@ -1,4 +1,5 @@
 /** Says what model calls have cost, by session, agent, model, day, user or label. */
+import { shortId } from "../../core/text/short-id.ts";
 import { SkeinError } from "../../core/error.ts";
 import { addSpend, noSpend, spendText, type Spend } from "../../core/budget/money.ts";
 import { costRow, type CostRow } from "../../runtime/read/cost.ts";
@@ -6,7 +7,6 @@ import { locateStore } from "../../store/registry.ts";
 import { present } from "../command/input.ts";
 import { table } from "../format/table.ts";
 import { count, oneLine } from "../format/text.ts";
-import { ending } from "../format/title.ts";
 import { verb } from "../command/verb.ts";
 import { openHere } from "./tenants.ts";
 
@@ -108,7 +108,7 @@ async function byTenant(
 }
 
 const nameOf = (by: string, { group }: CostRow): string =>
-  group === null ? "(none)" : by === "session" ? ending(group) : oneLine(group);
+  group === null ? "(none)" : by === "session" ? shortId(group) : oneLine(group);
 
 const cells = (name: string, spend: Spend): string[] => [
   name,

@@ -1,10 +1,9 @@
 /** Shows what differs between two positions of a session, or between two sessions. */
 import type { SessionDiff, DiffAspect, DiffContextPart, TranscriptEntry } from "../../runtime/branch/diff.ts";
-import { plain } from "../format/event-line.ts";
 import { partName, partText } from "../format/part-text.ts";
 import { placeOf } from "../command/position.ts";
 import type { Screen } from "../command/screen.ts";
-import { count, cut, manyLines, oneLine, plural } from "../format/text.ts";
+import { plain, count, cut, manyLines, oneLine, plural } from "../format/text.ts";
 import { verb } from "../command/verb.ts";
 
 const aspects = ["state", "items", "transcript", "context", "files"] as const;

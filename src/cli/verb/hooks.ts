@@ -4,7 +4,8 @@ import { hookCalled, type HookEntry } from "../../runtime/workspace/webhooks.ts"
 import { tellHook, waitingFor, type HookWaiting } from "../../server/outbound/webhooks-out.ts";
 import { oneOf } from "../command/args.ts";
 import { present } from "../command/input.ts";
-import { ago, roughly } from "../format/moment.ts";
+import { roughly } from "../../core/text/utc.ts";
+import { ago } from "../format/moment.ts";
 import { table } from "../format/table.ts";
 import { oneLine } from "../format/text.ts";
 import { verb, type Call, type OptionValues } from "../command/verb.ts";

@@ -1,8 +1,9 @@
 /** Shows the family of a session as a tree. */
+import { shortId } from "../../core/text/short-id.ts";
 import type { Lineage, LineageNode } from "../../runtime/read/lineage.ts";
 import type { Screen } from "../command/screen.ts";
 import { count, cut, columnsOf, plural } from "../format/text.ts";
-import { ending, titleOf } from "../format/title.ts";
+import { titleOf } from "../format/title.ts";
 import { verb } from "../command/verb.ts";
 
 export const lineage = verb({
@@ -58,16 +59,16 @@ function nodeText(node: LineageNode, isAsked: boolean, before: string, out: Scre
   const { session, parent, relation, status, headSeq, merged, copy } = node;
   const at = parent === null || parent.seq === 0 ? "" : ` at ${count(parent.seq)}`;
   // The first one shown may come from a session that is too far up to be shown.
-  const other = parent !== null && node.depth === 0 ? ` of ${ending(parent.session)}` : "";
+  const other = parent !== null && node.depth === 0 ? ` of ${shortId(parent.session)}` : "";
   const from = relation === null ? "" : `${relation}${other}${at}, `;
   const now = status === "absent" ? "absent" : `${copy === true ? "copy" : status} at ${count(headSeq)}`;
-  const came = merged.map(({ from: other, toSeq }) => `${ending(other)}@${toSeq}`).join(", ");
+  const came = merged.map(({ from: other, toSeq }) => `${shortId(other)}@${toSeq}`).join(", ");
   const how = `${from}${now}${came === "" ? "" : `; merged ${came}`}`;
   const fork = parent === null || relation !== "fork" ? null : { parent: parent.session, seq: parent.seq };
   const title = status === "absent" ? "" : titleOf({ ...node, fork });
-  const taken = columnsOf(before) + ending(session).length + columnsOf(how) + 6;
+  const taken = columnsOf(before) + shortId(session).length + columnsOf(how) + 6;
   const room = out.columns === null ? Infinity : Math.max(12, out.columns - taken);
-  const name = isAsked ? out.bold(ending(session)) : ending(session);
+  const name = isAsked ? out.bold(shortId(session)) : shortId(session);
   return [`${name}${isAsked ? " *" : ""}`, cut(title, room), out.dim(how)]
     .filter((part) => part !== "")
     .join("  ");

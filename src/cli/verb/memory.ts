@@ -1,4 +1,5 @@
 /** Memory of the workspace: lists and shows what is remembered, puts something in, and forgets it. */
+import { shortId } from "../../core/text/short-id.ts";
 import type { ItemKind } from "../../core/item/events.ts";
 import { nearest, SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
@@ -10,7 +11,6 @@ import { itemKinds } from "../command/item-kinds.ts";
 import { ago, exact } from "../format/moment.ts";
 import { table } from "../format/table.ts";
 import { jsonText, manyLines, oneLine, plural } from "../format/text.ts";
-import { ending } from "../format/title.ts";
 import { verb, type Call, type OptionValues } from "../command/verb.ts";
 
 const actions = ["list", "show", "promote", "remember", "forget"] as const;
@@ -142,7 +142,9 @@ async function list({ out, engine, options: given, nowMs }: Here): Promise<void>
     one.kind,
     oneLine(one.key),
     short ? ago(one.at, nowMs) : exact(one.at),
-    one.origin === null ? "" : `${short ? ending(one.origin.session) : one.origin.session}@${one.origin.seq}`,
+    one.origin === null
+      ? ""
+      : `${short ? shortId(one.origin.session) : one.origin.session}@${one.origin.seq}`,
     oneLine(valueText(one)),
   ]);
   for (const line of table(columns, rows, { width: out.columns, heading: out.bold })) await out.line(line);

@@ -3,12 +3,11 @@ import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import type { MergeAnswer } from "../../runtime/branch/merge-answer.ts";
 import type { MergeConflict, MergeReport, MergeSide } from "../../runtime/branch/merge.ts";
-import { plain } from "../format/event-line.ts";
 import { present, valueOf } from "../command/input.ts";
 import { exact } from "../format/moment.ts";
 import { placeOf } from "../command/position.ts";
 import type { Screen } from "../command/screen.ts";
-import { cut, oneLine, plural } from "../format/text.ts";
+import { plain, cut, oneLine, plural } from "../format/text.ts";
 import { verb } from "../command/verb.ts";
 
 const takes = ["ours", "theirs", "both"] as const;

@@ -1,8 +1,7 @@
 /** Read-only SQL over the documented views. */
-import { plain } from "../format/event-line.ts";
 import { readText } from "../command/input.ts";
 import { table } from "../format/table.ts";
-import { oneLine, plural } from "../format/text.ts";
+import { plain, oneLine, plural } from "../format/text.ts";
 import { verb } from "../command/verb.ts";
 
 export const query = verb({

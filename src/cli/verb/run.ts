@@ -1,10 +1,10 @@
 /** Runs a session until it is idle or stands still. */
+import { shortId } from "../../core/text/short-id.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { Session } from "../../runtime/engine/session.ts";
 import { exact } from "../format/moment.ts";
 import { showRun } from "../chat/turn.ts";
 import { oneLine } from "../format/text.ts";
-import { ending } from "../format/title.ts";
 import { verb, type Call } from "../command/verb.ts";
 
 export const run = verb({
@@ -47,7 +47,7 @@ export const run = verb({
 });
 
 const saysWait = ({ code, message, cause }: SkeinError, { id }: Session): SkeinError =>
-  new SkeinError(code, message, { hint: `to wait for them: skein run ${ending(id)} --wait`, cause });
+  new SkeinError(code, message, { hint: `to wait for them: skein run ${shortId(id)} --wait`, cause });
 
 /** Whether it sleeps and a time is set at which it goes on. */
 async function isToWake(session: Session): Promise<boolean> {

@@ -1,11 +1,11 @@
 /** Finds secrets that got into the store earlier. */
+import { shortId } from "../../core/text/short-id.ts";
 import type { ScanFinding, ScanReport } from "../../runtime/govern/scan.ts";
 import { isWorkspaceId } from "../../core/ids.ts";
 import type { Screen } from "../command/screen.ts";
 import { notLookedFor } from "../open/secrets.ts";
 import { table } from "../format/table.ts";
 import { count, oneLine, plural } from "../format/text.ts";
-import { ending } from "../format/title.ts";
 import { verb } from "../command/verb.ts";
 
 const shownMax = 200;
@@ -67,7 +67,7 @@ function lines({ sessions, records, findings, more }: ScanReport, out: Screen): 
     { title: "PREVIEW", paint: out.dim },
   ];
   const rows = shown.map(({ session, seq, type, kind, registered, preview }) => [
-    `${out.columns === null ? session : ending(session)}@${seq}`,
+    `${out.columns === null ? session : shortId(session)}@${seq}`,
     oneLine(type),
     registered ? kind : `${kind}?`,
     oneLine(preview),

@@ -1,9 +1,9 @@
 /** Full-text search over everything that was said. */
+import { shortId } from "../../core/text/short-id.ts";
 import { present } from "../command/input.ts";
 import { ago, exact } from "../format/moment.ts";
 import { table } from "../format/table.ts";
 import { oneLine } from "../format/text.ts";
-import { ending } from "../format/title.ts";
 import { verb } from "../command/verb.ts";
 
 export const search = verb({
@@ -41,7 +41,7 @@ export const search = verb({
       { title: "TEXT" },
     ];
     const rows = hits.map((hit) => [
-      short ? ending(hit.session) : hit.session,
+      short ? shortId(hit.session) : hit.session,
       String(hit.seq),
       short ? ago(hit.at, nowMs) : exact(hit.at),
       oneLine(hit.type),

@@ -1,4 +1,5 @@
 /** Tokens of the workspace: issues, lists and revokes them. */
+import { shortId } from "../../core/text/short-id.ts";
 import { isScope, scopes, type TokenScope } from "../../core/workspace/access-token.ts";
 import { nearest, SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
@@ -7,7 +8,6 @@ import { present } from "../command/input.ts";
 import { ago, exact } from "../format/moment.ts";
 import { table } from "../format/table.ts";
 import { oneLine } from "../format/text.ts";
-import { ending } from "../format/title.ts";
 import { verb, type Call, type OptionValues } from "../command/verb.ts";
 
 const actions = ["list", "add", "revoke"] as const;
@@ -123,7 +123,7 @@ async function list({ out, engine, nowMs, options: { all } }: Here): Promise<voi
     { title: "HOLDS" },
   ];
   const rows = found.map(({ id, name, scopes: its, issuedAt, expiresAt, status }) => [
-    ending(id),
+    shortId(id),
     oneLine(name ?? "-"),
     its.join(", ") || "-",
     ago(issuedAt, nowMs),

@@ -2,13 +2,13 @@
  * The tour: what Skein does, step by step, on a store of its own that is deleted afterwards. Every line of
  * output is real, and so are the process that is killed and the one that finds out what it left.
  */
+import { shortId } from "../../core/text/short-id.ts";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { killWriter, readBack, type Killed, type Survived } from "../open/tour-kill.ts";
 import { count, plural } from "../format/text.ts";
-import { ending } from "../format/title.ts";
 import { verb, type Call } from "../command/verb.ts";
 
 export const tour = verb({
@@ -53,7 +53,7 @@ async function walk(call: Call, store: string, stopped: AbortSignal) {
 
   await guide.step("Open a session: one piece of work, one log");
   const id = idIn(await guide.run(["open", "--objective", "November payroll", "--agent", "payroll"]));
-  const name = ending(id);
+  const name = shortId(id);
 
   await guide.step("Tell it something, and record what it must not forget");
   await guide.run(["append", name, "Compute the run with the rates of October."]);
@@ -62,7 +62,7 @@ async function walk(call: Call, store: string, stopped: AbortSignal) {
   await guide.run(["save", name, "rates-known"]);
 
   await guide.step("Fork it: the same past, another question; nothing is copied");
-  const fork = ending(idIn(await guide.run(["fork", name, "--objective", "What if the base rate rises?"])));
+  const fork = shortId(idIn(await guide.run(["fork", name, "--objective", "What if the base rate rises?"])));
   await guide.run(["record", fork, "fact", "base-rate", "4.6"]);
 
   await guide.step("Make a mistake, and rewind: the mind goes back, the log keeps everything");
@@ -109,7 +109,7 @@ async function turnByModel(guide: Guide, store: string): Promise<void> {
   writeFileSync(join(folder, "rates.json"), '{ "base-rate": 4.1 }\n');
   await guide.step("Let a model work: here the offline one, which needs no key; its tool calls are real");
   const bound = ["--model", "offline/offline", "--bind", `directory:${folder}`];
-  const name = ending(idIn(await guide.run(["open", "Read the rates", ...bound])));
+  const name = shortId(idIn(await guide.run(["open", "Read the rates", ...bound])));
   await guide.run(["ask", name, "read rates.json and then remember base-rate is 4.1"]);
   await guide.run(["ask", name, "what is base-rate?"]);
 }

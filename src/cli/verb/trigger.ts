@@ -1,4 +1,5 @@
 /** Triggers: what wakes a session, and templates, which open a new one each time. */
+import { shortId } from "../../core/text/short-id.ts";
 import type { ItemKind } from "../../core/item/events.ts";
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
@@ -15,8 +16,8 @@ import { checkModelName } from "../format/model-name.ts";
 import { ago, exact } from "../format/moment.ts";
 import { table } from "../format/table.ts";
 import { oneLine } from "../format/text.ts";
-import { ending } from "../format/title.ts";
-import { parseComing, specText } from "../format/trigger-word.ts";
+import { specText } from "../../core/trigger/spec-text.ts";
+import { parseComing } from "../format/trigger-word.ts";
 import { verb, type Call, type OptionValues } from "../command/verb.ts";
 
 const actions = ["list", "add", "remove", "fire"] as const;
@@ -353,7 +354,7 @@ async function fire(here: Here, [first = "", name]: readonly string[]): Promise<
   const more = present({ text: given.text });
   if (name === undefined) {
     const { id } = await (await engine()).fire(first, more);
-    return out.answer({ name: first, opened: id }, () => [`fired ${oneLine(first)}; opened ${ending(id)}`]);
+    return out.answer({ name: first, opened: id }, () => [`fired ${oneLine(first)}; opened ${shortId(id)}`]);
   }
   const found = await session(first);
   await answerChange(out, found, await found.fire(name, more), `fired ${oneLine(name)}`);

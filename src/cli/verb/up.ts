@@ -1,4 +1,5 @@
 /** Runs a worker until it is stopped: sessions that have something to do are run, side by side. */
+import { shortId } from "../../core/text/short-id.ts";
 import { once } from "node:events";
 import { SkeinError } from "../../core/error.ts";
 import { quote, type SessionId } from "../../core/ids.ts";
@@ -9,11 +10,11 @@ import type { WorkerEvent } from "../../runtime/worker/worker.ts";
 import { listenRelay } from "../../server/stream/relay-listen.ts";
 import { present } from "../command/input.ts";
 import { storeExists } from "../open/open-engine.ts";
-import { exact, roughly } from "../format/moment.ts";
+import { roughly } from "../../core/text/utc.ts";
+import { exact } from "../format/moment.ts";
 import { spendText } from "../../core/text/money.ts";
 import type { Screen } from "../command/screen.ts";
 import { oneLine, plural } from "../format/text.ts";
-import { ending } from "../format/title.ts";
 import { verb } from "../command/verb.ts";
 
 const concurrencyUsual = 4;
@@ -100,7 +101,7 @@ async function tellOne(out: Screen, told: WorkerEvent): Promise<void> {
   if (out.json)
     return out.emit({ at: atMs, ...told, ...("error" in told ? { error: errorOf(told.error) } : {}) });
   const time = out.dim(exact(atMs).slice(11, 19));
-  const name = (session: SessionId | null): string => (session === null ? "" : out.bold(ending(session)));
+  const name = (session: SessionId | null): string => (session === null ? "" : out.bold(shortId(session)));
   await out.line(`${time} ${name(told.session)} ${oneLine(textOf(told))}`);
 }
 
@@ -117,7 +118,7 @@ function textOf(told: WorkerEvent): string {
       return `ended: ${told.outcome ?? "nothing to do"}${stands}${cost}`;
     }
     case "yielded":
-      return `gives way to ${ending(told.to)}`;
+      return `gives way to ${shortId(told.to)}`;
     case "failed": {
       const { message, hint } = errorOf(told.error);
       const next = told.againMs === null ? "suspended" : `again in ${roughly(told.againMs)}`;

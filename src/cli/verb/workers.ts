@@ -1,10 +1,10 @@
 /** Lists the workers of a store. It reads what they made known, and does without the engine. */
+import { shortId } from "../../core/text/short-id.ts";
 import { workerMs } from "../../core/trigger/schedule.ts";
 import { realWorld } from "../../runtime/world.ts";
 import { ago } from "../format/moment.ts";
 import { table } from "../format/table.ts";
 import { oneLine } from "../format/text.ts";
-import { ending } from "../format/title.ts";
 import { verb } from "../command/verb.ts";
 
 export const workers = verb({
@@ -51,7 +51,7 @@ export const workers = verb({
       ago(sinceMs, nowMs),
       ago(heardMs, nowMs),
       gone ? "gone" : `${sessions.length} of ${concurrency}`,
-      sessions.map(ending).join(", ") || "-",
+      sessions.map(shortId).join(", ") || "-",
     ]);
     for (const line of table(columns, cells, { width: out.columns, heading: out.bold })) await out.line(line);
   },

@@ -1,4 +1,5 @@
 /** Calls an operation by its id, with parameters by their names, and says what came of it. */
+import { shortId } from "../../core/text/short-id.ts";
 import { argumentsOf } from "../../call/operation.ts";
 import { operationOf, type OperationId } from "../../call/operations.ts";
 import type { RemoteSession } from "../../client/connect.ts";
@@ -99,7 +100,7 @@ function file(
   session: string | null,
 ): Outcome {
   const blob = new Blob([...all], { type: "application/octet-stream" });
-  const name = `${(session ?? "skein").slice(-8)}.${endings[id] ?? "bin"}`;
+  const name = `${shortId(session ?? "skein")}.${endings[id] ?? "bin"}`;
   const address = URL.createObjectURL(blob);
   const link = document.createElement("a");
   link.href = address;

@@ -1,4 +1,5 @@
 /** The command palette: every system call and every session, by a few letters. */
+import { shortId } from "../../core/text/short-id.ts";
 import { useEffect, useId, useMemo, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
 import { logout } from "../connection.ts";
 import { call, type Outcome } from "./call.ts";
@@ -266,7 +267,7 @@ function ItemWords({ item }: { readonly item: Item }): ReactNode {
       </span>
       {item.kind === "session" ? (
         <>
-          <code className="palette-id">{item.id.slice(-6)}</code>
+          <code className="palette-id">{shortId(item.id)}</code>
           <Status status={item.known.status} />
         </>
       ) : null}

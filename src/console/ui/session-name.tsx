@@ -1,4 +1,5 @@
 /** A session by its name, where only its id is known; by the ending of the id until the name was read. */
+import { shortId } from "../../core/text/short-id.ts";
 import type { ReactNode } from "react";
 import { Link } from "../link.tsx";
 import { useReading } from "../query-cache.ts";
@@ -17,7 +18,7 @@ export function useSessionTitle(id: string): SessionTitle | null | undefined {
   return useReading(`session/${id}/title`, async (): Promise<SessionTitle | null> => {
     try {
       const { name, objective, status, labels } = await (await sessionOf(id)).state();
-      return { name: name ?? objective ?? id.slice(-6), status, labels };
+      return { name: name ?? objective ?? shortId(id), status, labels };
     } catch (error) {
       if ((error as { readonly code?: unknown }).code === "not-found") return null;
       throw error;
@@ -33,10 +34,10 @@ interface SessionNameProps {
 
 export function SessionName({ id, to }: SessionNameProps): ReactNode {
   const title = useSessionTitle(id);
-  if (title === null) return <span className="faint">{id.slice(-6)}, which was deleted</span>;
+  if (title === null) return <span className="faint">{shortId(id)}, which was deleted</span>;
   return (
     <Link to={sessionPath(id, "transcript", { to })} dir="auto">
-      {brief(title?.name ?? id.slice(-6), 80)}
+      {brief(title?.name ?? shortId(id), 80)}
     </Link>
   );
 }

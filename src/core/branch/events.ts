@@ -1,4 +1,8 @@
 /** Events of branches: forks, rewinds, checkpoints, merges, handoffs. */
+import { ifGiven, after, because } from "../summary-text.ts";
+import { plural, compact } from "../text/number-format.ts";
+import { shortId } from "../text/short-id.ts";
+import { otherSession, sha, reason } from "../sample.ts";
 import { type Entry, event } from "../catalog-entry.ts";
 import {
   Count,
@@ -36,6 +40,12 @@ export const branchEvents = {
       has: Has,
     }),
     content: z.looseObject({ objective: Objective.optional(), name: Name.optional() }).optional(),
+    summary: ({ parent, parentSeq }, content) =>
+      `Forked from ${shortId(parent)}@${parentSeq}${after(content?.objective ?? content?.name)}`,
+    sample: {
+      body: { parent: otherSession, parentSeq: 1, parentHash: sha, by: "person", has: ["objective", "name"] },
+      content: { objective: "What if the rate rises?", name: "what if" },
+    },
   }),
   "session.rewound": event({
     meaning: "The session goes on with the mind it had at an earlier position.",
@@ -48,6 +58,12 @@ export const branchEvents = {
       requeued: z.boolean(),
     }),
     content: MayReason,
+    summary: ({ toSeq, requeued }, content) =>
+      `Rewound to ${toSeq}${requeued ? ", inputs queued again" : ""}${because(content)}`,
+    sample: {
+      body: { toSeq: 1, inputs: { ranges: [[2, 3]], fromSeq: 2 }, requeued: false },
+      content: reason,
+    },
   }),
   "session.merged": event({
     meaning: "What another session learned since the base came into this one.",
@@ -67,12 +83,32 @@ export const branchEvents = {
         .array(z.looseObject({ kind: Word, key: Key, take: Word, because: z.string().optional() }))
         .optional(),
     }),
+    summary: ({ from, fromSeq, toSeq, taken, resolved }) =>
+      `Merged ${shortId(from)}@${fromSeq}–${toSeq}: ${plural(taken, "item")} taken` +
+      (resolved === 0 ? "" : `, ${plural(resolved, "conflict")} resolved`),
+    sample: {
+      body: {
+        from: otherSession,
+        fromSeq: 2,
+        toSeq: 9,
+        toHash: sha,
+        base: { session: otherSession, seq: 1 },
+        taken: 2,
+        resolved: 1,
+      },
+      content: {
+        summary: "The rate is 4.2.",
+        resolutions: [{ kind: "fact", key: "base-rate", take: "theirs", because: "it is newer" }],
+      },
+    },
   }),
   "checkpoint.saved": event({
     meaning: "A position has a name.",
     erased: "The position has this name; the note is gone.",
     body: z.looseObject({ name: Key, seq: Seq }),
     content: z.looseObject({ note: z.string() }).optional(),
+    summary: ({ name, seq }, content) => `Checkpoint ${name} saved at ${seq}${after(content?.note)}`,
+    sample: { body: { name: "before the run", seq: 1 }, content: { note: "all rates known" } },
   }),
   "handoff.written": event({
     meaning: "The document for the next session was written.",
@@ -88,5 +124,12 @@ export const branchEvents = {
       costNanoUsd: NanoUsd.nullable().optional(),
     }),
     content: z.looseObject({ text: z.string() }),
+    summary: ({ toSeq, tokens, model }, content) =>
+      "Handoff written" +
+      ifGiven(toSeq, (seq) => ` up to ${seq}`) +
+      ifGiven(tokens, (many) => `, ${compact(many)} tokens`) +
+      ifGiven(model, (name) => `, by ${name}`) +
+      after(content?.text),
+    sample: { body: { digest: sha }, content: { text: "# Handoff" } },
   }),
 } satisfies Record<string, Entry>;

@@ -11,6 +11,7 @@
  * Of an erased base nobody can say what became of it, so it counts as changed on both sides. What was erased
  * over there cannot be copied: it is left, and named.
  */
+import { shortId } from "../text/short-id.ts";
 import type { ItemKind } from "../item/events.ts";
 import { itemKey } from "../item/fold.ts";
 import { sameJson } from "../text/json.ts";
@@ -175,7 +176,7 @@ export function resolve(
 /** Where theirs stands when both are kept: `key (from 4x8kz1ab)`, the end of their id; or with a number. */
 function besideKey(kind: ItemKind, key: string, from: string, isTaken: (name: string) => boolean): string {
   for (let number = 1; ; number++) {
-    const mark = ` (from ${from.slice(-8)}${number === 1 ? "" : ` ${number}`})`;
+    const mark = ` (from ${shortId(from)}${number === 1 ? "" : ` ${number}`})`;
     const beside = `${key.slice(0, limit.keyCharsMax - mark.length).toWellFormed()}${mark}`;
     if (!isTaken(itemKey(kind, beside))) return beside;
   }

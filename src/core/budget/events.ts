@@ -1,4 +1,7 @@
 /** Events of budgets and allotments. */
+import { because, amountText, amountsText } from "../summary-text.ts";
+import { shortId } from "../text/short-id.ts";
+import { otherSession, reason, amounts } from "../sample.ts";
 import { type Entry, bare, event } from "../catalog-entry.ts";
 import { Amounts, Count, MayReason, SessionRef } from "../schema.ts";
 import * as z from "zod";
@@ -9,21 +12,30 @@ export const budgetEvents = {
     erased: "The limits stand; the reason is gone.",
     body: z.looseObject({ limits: Amounts }),
     content: MayReason,
+    summary: ({ limits }, content) => `Budget set: ${amountsText(limits) ?? "unlimited"}${because(content)}`,
+    sample: { body: { limits: amounts }, content: reason },
   }),
-  "budget.allotted": bare(
-    "A part of one session's budget went to another, or came back.",
-    z.looseObject({
+  "budget.allotted": bare({
+    meaning: "A part of one session's budget went to another, or came back.",
+    body: z.looseObject({
       session: SessionRef,
       direction: z.enum(["given", "got", "returned", "regained"]),
       amounts: Amounts,
     }),
-  ),
-  "budget.reached": bare(
-    "A limit is used up.",
-    z.looseObject({
+    summary: ({ session, direction, amounts: given }) =>
+      `Budget ${direction} ${direction === "given" || direction === "returned" ? "to" : "from"} ` +
+      `${shortId(session)}: ${amountsText(given) ?? "nothing"}`,
+    sample: { body: { session: otherSession, direction: "given", amounts } },
+  }),
+  "budget.reached": bare({
+    meaning: "A limit is used up.",
+    body: z.looseObject({
       resource: z.enum(["tokens", "nanoUsd", "steps", "turns", "toolCalls", "wallMs"]),
       limit: Count,
       used: Count,
     }),
-  ),
+    summary: ({ resource, limit, used }) =>
+      `Budget reached: ${amountText(resource, used)} of ${amountText(resource, limit)}`,
+    sample: { body: { resource: "tokens", limit: 500, used: 510 } },
+  }),
 } satisfies Record<string, Entry>;

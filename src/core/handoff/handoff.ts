@@ -7,6 +7,7 @@
  * before any of them is, values before reasons. What was left out is said with its number, and where to read
  * it.
  */
+import { shortId } from "../text/short-id.ts";
 import { share } from "../context/text.ts";
 import { failureLines } from "./failure.ts";
 import { headings } from "./inherit.ts";
@@ -21,7 +22,7 @@ import {
   type Width,
 } from "./section.ts";
 import type { HandoffSource } from "./source.ts";
-import { grouped, plural, shortId } from "./text.ts";
+import { count, plural } from "../text/number-format.ts";
 import type { CountTokens } from "../context/token-count.ts";
 
 export interface HandoffOptions {
@@ -275,7 +276,7 @@ function noteText({ state }: HandoffSource, { noun, where, lines }: List, left: 
   const named = [...sessions].slice(-sessionsNamed).map((session) => `\`${where(shortId(session))}\``);
   const has = sessions.size > 1 ? "have" : "has";
   const rest = sessions.size > sessionsNamed ? ", with those before," : "";
-  return `(${grouped(left)} ${noun}${are} left out: ${named.join(", ")}${rest} ${has} ${them}.)`;
+  return `(${count(left)} ${noun}${are} left out: ${named.join(", ")}${rest} ${has} ${them}.)`;
 }
 
 const sessionsNamed = 3;

@@ -1,4 +1,5 @@
 /** The sections of a handoff: what each has to say, one claim a line, each with its pointer. */
+import { shortId } from "../text/short-id.ts";
 import { budgetLeft } from "../budget/budget.ts";
 import { gap } from "../context/text.ts";
 import { isSameVersion, type FileVersion } from "../tool/file-version.ts";
@@ -7,7 +8,8 @@ import { includes } from "../range.ts";
 import { resources, type ItemRef } from "../state.ts";
 import { secondHandText } from "./inherit.ts";
 import { isFileTool, type HandoffSource, type Inherited } from "./source.ts";
-import { fieldLine, fieldOf, grouped, inLine, plural, pointerTo, saidIn, shortId } from "./text.ts";
+import { count, plural } from "../text/number-format.ts";
+import { fieldLine, fieldOf, inLine, pointerTo, saidIn } from "./text.ts";
 
 /** How many characters things may have, from the widest to the tightest. */
 export interface Width {
@@ -149,7 +151,7 @@ function usedText({ state }: HandoffSource): string {
   const rest = resources.flatMap((name) => {
     const amount = left[name];
     if (amount === undefined) return [];
-    return [name === "nanoUsd" ? dollars(amount) : `${grouped(amount)} ${units[name] ?? name}`];
+    return [name === "nanoUsd" ? dollars(amount) : `${count(amount)} ${units[name] ?? name}`];
   });
   return Object.keys(limits).length === 0 ? spent : `${spent} Left of its budget: ${rest.join(", ")}.`;
 }

@@ -2,6 +2,7 @@
  * Words of a handoff: what was said, in one line that cannot be taken for anything else. A line of its own, a
  * heading and a pointer at the beginning of a line are made here alone.
  */
+import { shortId } from "../text/short-id.ts";
 import { gap, textOf } from "../context/text.ts";
 
 /** How a position of a session is named in its handoff: the ending of the id, as every verb takes it. */
@@ -9,8 +10,6 @@ export const pointerTo =
   (session: string) =>
   (seq: number): string =>
     `${shortId(session)}@${seq}`;
-
-export const shortId = (session: string): string => session.slice(-8);
 
 /** White space, and what would break a line or turn its direction. */
 const breaks = /[\s\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]+/gu;
@@ -58,8 +57,3 @@ export function saidIn(content: unknown): string {
     })
     .join(" ");
 }
-
-export const plural = (count: number, noun: string): string =>
-  `${grouped(count)} ${noun}${count === 1 ? "" : "s"}`;
-
-export const grouped = (count: number): string => String(count).replace(/\B(?=(\d{3})+$)/g, ",");

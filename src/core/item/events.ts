@@ -1,4 +1,8 @@
 /** Events of items, scratch and the memory that a session starts with. */
+import { ifGiven, after, lineText, valueText } from "../summary-text.ts";
+import { plural, compact } from "../text/number-format.ts";
+import { shortId } from "../text/short-id.ts";
+import { otherSession } from "../sample.ts";
 import { type Entry, event } from "../catalog-entry.ts";
 import { Count, Json, Key, ModelName, Position, Word } from "../schema.ts";
 import * as z from "zod";
@@ -27,18 +31,34 @@ export const itemEvents = {
       model: ModelName.optional(),
     }),
     content: z.looseObject({ value: Json, because: z.string().optional() }),
+    summary: ({ kind, key, status, origin }, content) =>
+      `Recorded ${kind} ${key}${ifGiven(status, (word) => ` (${word})`)}` +
+      ifGiven(origin, ({ session, seq }) => ` from ${shortId(session)}@${seq}`) +
+      ifGiven(content, ({ value }) => ` = ${valueText(value)}`) +
+      ifGiven(content?.because, (why) => `, because ${lineText(why)}`),
+    sample: {
+      body: { kind: "task", key: "check-rate", status: "open", origin: { session: otherSession, seq: 3 } },
+      content: { value: "look at the rate", because: "it may change" },
+    },
   }),
   "item.retracted": event({
     meaning: "The item under this key no longer holds.",
     erased: "It was retracted; the reason is gone.",
     body: z.looseObject({ kind: ItemKind, key: Key, model: ModelName.optional() }),
     content: z.looseObject({ because: z.string() }).optional(),
+    summary: ({ kind, key }, content) => `Retracted ${kind} ${key}${after(content?.because)}`,
+    sample: { body: { kind: "task", key: "check-rate" }, content: { because: "done" } },
   }),
   "scratch.set": event({
     meaning: "A key of the scratch has this value, or none.",
     erased: "The key is set; its value is gone.",
     body: z.looseObject({ key: Key, removed: z.boolean().optional(), model: ModelName.optional() }),
     content: z.looseObject({ value: Json }).optional(),
+    summary: ({ key, removed }, content) =>
+      removed === true
+        ? `Scratch ${key} removed`
+        : `Scratch ${key} set${content === undefined ? "" : ` to ${valueText(content.value)}`}`,
+    sample: { body: { key: "step", removed: false }, content: { value: [1, null, "ä😀"] } },
   }),
   "memory.carried": event({
     meaning: "Items of earlier sessions came along, each with its origin.",
@@ -56,5 +76,24 @@ export const itemEvents = {
         }),
       ),
     }),
+    summary: ({ count: entries, tokens }, content) =>
+      `Loaded ${plural(entries, "memory entry", "memory entries")}` +
+      ifGiven(tokens, (many) => `, about ${compact(many)} tokens`) +
+      after(content?.items.map(({ key }) => key).join(", ")),
+    sample: {
+      body: { count: 1, tokens: 9 },
+      content: {
+        items: [
+          {
+            scope: "agent",
+            kind: "fact",
+            key: "base-rate",
+            value: 4.1,
+            why: "asked for",
+            origin: { session: otherSession, seq: 7 },
+          },
+        ],
+      },
+    },
   }),
 } satisfies Record<string, Entry>;

@@ -13,7 +13,8 @@ import {
 } from "../decision.ts";
 import { limit } from "../limit.ts";
 import type { MessageCommand } from "./commands.ts";
-import { count } from "../range.ts";
+import * as range from "../range.ts";
+import { count } from "../text/number-format.ts";
 import { mayIn } from "../session/lifecycle.ts";
 import type { Inbox, State } from "../state.ts";
 import { settled } from "../tool/drafts.ts";
@@ -90,7 +91,7 @@ export const messageDecisions: Decisions<MessageCommand["do"]> = {
 };
 
 /** Whether an inbox takes no more messages from sessions. */
-export const isFull = (inbox: Inbox): boolean => count(inbox.waiting) >= limit.inboxMax;
+export const isFull = (inbox: Inbox): boolean => range.count(inbox.waiting) >= limit.inboxMax;
 
 /** Whether a session was asked so much that it takes no more requests. */
 export const isAskedOut = ({ standing, at }: State): boolean =>
@@ -126,11 +127,11 @@ function unsendable(state: State, command: CommandOf<"send">): Decision | null {
     return refuse("invalid", `${replyTo} is a request of ${request.from}, not of ${to}`);
   if (deadlineMs !== undefined && requests.size >= limit.requestsMax) {
     const hint = '"skein deliver" gives up those whose time is over';
-    return refuse("refused", `${thousands(limit.requestsMax)} requests wait for a reply already`, hint);
+    return refuse("refused", `${count(limit.requestsMax)} requests wait for a reply already`, hint);
   }
   const hint = '"skein deliver" goes on with them, or says why they wait';
   if (place !== undefined && outbox.size >= limit.outboxMax)
-    return refuse("refused", `its outbox is full (${thousands(limit.outboxMax)} wait)`, hint);
+    return refuse("refused", `its outbox is full (${count(limit.outboxMax)} wait)`, hint);
   const before = [...outbox.values()].filter((one) => one.to === to).length;
   if (place === undefined && before > 0)
     return refuse("refused", `${before} messages to ${to} wait to be delivered first`, hint);
@@ -143,17 +144,15 @@ function unwelcome(state: State, command: CommandOf<"receive">): Decision | null
   const { session, inbox, requests } = state.standing;
   const hint = "it takes more once it was run and has taken some up";
   if (isFull(inbox))
-    return refuse("refused", `the inbox of ${session} is full (${thousands(limit.inboxMax)} wait)`, hint);
+    return refuse("refused", `the inbox of ${session} is full (${count(limit.inboxMax)} wait)`, hint);
   if (deadlineMs !== undefined && isAskedOut(state)) {
-    const many = thousands(limit.requestsMax);
+    const many = count(limit.requestsMax);
     return refuse("refused", `${session} has ${many} requests to reply to already`, "try again later");
   }
   if (replyTo === undefined || requests.get(replyTo)?.to === from) return null;
   const over = "it was replied to already, or given up";
   return refuse("refused", `${session} waits for no reply of ${from} to ${replyTo}`, over);
 }
-
-const thousands = (number: number): string => String(number).replaceAll(/\B(?=(\d{3})+$)/g, ",");
 
 /** Whether a message wakes it: one who named what it waits for is woken by that alone. */
 function listens({ sleep, triggers }: State["standing"]): boolean {

@@ -1,4 +1,7 @@
 /** Events of messages between sessions, and the contracts of their topics. */
+import { because, blocksText, onTopic } from "../summary-text.ts";
+import { shortId } from "../text/short-id.ts";
+import { otherSession, sha, reason, blocks, message } from "../sample.ts";
 import { type Entry, bare, event } from "../catalog-entry.ts";
 import { Blocks, Count, Json, Key, MayReason, Millis, Seq, SessionRef, Sha256, Word } from "../schema.ts";
 import * as z from "zod";
@@ -22,11 +25,15 @@ export const messageEvents = {
       /** Where the other store is. */
       place: z.string().optional(),
     }),
+    summary: ({ to, topic }, content) => `Message to ${shortId(to)}${onTopic(topic)}${blocksText(content)}`,
+    sample: { body: { ...message, to: otherSession }, content: blocks },
   }),
-  "message.delivered": bare(
-    "A message to another store is known to have arrived there.",
-    z.looseObject({ message: Key, to: SessionRef, number: Count }),
-  ),
+  "message.delivered": bare({
+    meaning: "A message to another store is known to have arrived there.",
+    body: z.looseObject({ message: Key, to: SessionRef, number: Count }),
+    summary: ({ to, number }) => `Message ${number} to ${shortId(to)} delivered`,
+    sample: { body: { message: "msg-1", to: otherSession, number: 1 } },
+  }),
   "message.received": event({
     meaning: "A message from another session waits in the inbox.",
     erased: "A message came from there; what it said is gone here.",
@@ -44,17 +51,24 @@ export const messageEvents = {
       /** Where the sender lives, when that is another store: a reply goes there. */
       place: z.string().optional(),
     }),
+    summary: ({ from, topic }, content) =>
+      `Message from ${shortId(from)}${onTopic(topic)}${blocksText(content)}`,
+    sample: { body: { ...message, input: 2, from: otherSession }, content: blocks },
   }),
   "message.refused": event({
     meaning: "A message was not accepted, or a request had no reply in time; it says why.",
     erased: "The message was refused for this cause; the words are gone.",
     body: z.looseObject({ message: Key, to: SessionRef, error: Word }),
     content: MayReason,
+    summary: ({ to, error }, content) => `Message to ${shortId(to)} refused (${error})${because(content)}`,
+    sample: { body: { message: "msg-1", to: otherSession, error: "no-contract" }, content: reason },
   }),
   "contract.declared": event({
     meaning: "Messages on this topic must fit this schema.",
     erased: "A contract was declared; its schema is gone, so no message fits it.",
     body: z.looseObject({ topic: Key, digest: Sha256 }),
     content: z.looseObject({ schema: Json }),
+    summary: ({ topic }) => `Contract declared for topic ${topic}`,
+    sample: { body: { topic: "rates", digest: sha }, content: { schema: { type: "object" } } },
   }),
 } satisfies Record<string, Entry>;

@@ -1,4 +1,8 @@
 /** Events of a session: its life, its lease, where it lives and what it starts with. */
+import { ifGiven, after, because } from "../summary-text.ts";
+import { count } from "../text/number-format.ts";
+import { utcText } from "../text/utc.ts";
+import { otherSession, otherWorkspace, sha, reason } from "../sample.ts";
 import { type Entry, bare, event } from "../catalog-entry.ts";
 import { limit } from "../limit.ts";
 import {
@@ -25,6 +29,16 @@ import * as z from "zod";
 const Priority = z.int().min(0).max(limit.priorityMax);
 
 const none = z.looseObject({});
+
+const suspensions = {
+  person: "Suspended by a person",
+  budget: "Suspended by the budget",
+  approval: "Waiting for approval",
+  unknown: "Suspended, the outcome of a call is unknown",
+  error: "Suspended after an error",
+} as const;
+
+const documentNames = { "agents-md": "AGENTS.md", file: "a file", handoff: "a handoff" } as const;
 
 export const sessionEvents = {
   "session.opened": event({
@@ -53,26 +67,60 @@ export const sessionEvents = {
       instructions: z.string().optional(),
       constraints: z.array(z.string()).optional(),
     }),
+    summary: (_, content) => `Opened${after(content?.objective)}`,
+    sample: {
+      body: {
+        workspace: otherWorkspace,
+        agent: "payroll",
+        model: "acme/large-2",
+        priority: 3,
+        labels: { team: "finance", "env/stage": "Test 1" },
+        parent: { session: otherSession, seq: 4 },
+        from: otherSession,
+        expiresAfterIdleMs: 86_400_000,
+        has: ["objective", "name"],
+      },
+      content: {
+        objective: "November payroll run",
+        name: "payroll",
+        instructions: "Be exact.",
+        constraints: ["never pay twice"],
+      },
+    },
   }),
   "session.renamed": event({
     meaning: "The session has another name.",
     erased: "It was renamed; to what is gone.",
     body: none,
     content: z.looseObject({ name: Name }),
+    summary: (_, content) => `Renamed${after(content?.name)}`,
+    sample: { body: {}, content: { name: "payroll, second try" } },
   }),
-  "session.labeled": bare(
-    "Labels were set or removed.",
-    z.looseObject({ set: z.record(LabelKey, LabelValue).optional(), remove: z.array(LabelKey).optional() }),
-  ),
-  "session.prioritized": bare(
-    "The session is more or less urgent; 0 is the most.",
-    z.looseObject({ priority: Priority }),
-  ),
+  "session.labeled": bare({
+    meaning: "Labels were set or removed.",
+    body: z.looseObject({
+      set: z.record(LabelKey, LabelValue).optional(),
+      remove: z.array(LabelKey).optional(),
+    }),
+    summary: ({ set = {}, remove = [] }) =>
+      "Labels: " +
+      ([...Object.entries(set).map((pair) => pair.join("=")), ...remove.map((key) => `-${key}`)].join(" ") ||
+        "none"),
+    sample: { body: { set: { owner: "ann" }, remove: ["team"] } },
+  }),
+  "session.prioritized": bare({
+    meaning: "The session is more or less urgent; 0 is the most.",
+    body: z.looseObject({ priority: Priority }),
+    summary: ({ priority }) => `Priority ${priority}`,
+    sample: { body: { priority: 0 } },
+  }),
   "session.activated": event({
     meaning: "A suspended or sleeping session may go on.",
     erased: "It was activated; the reason is gone.",
     body: none,
     content: MayReason,
+    summary: (_, content) => `Activated${because(content)}`,
+    sample: { body: {}, content: reason },
   }),
   "session.suspended": event({
     meaning: "The session stands still until it is activated, and says why.",
@@ -90,12 +138,20 @@ export const sessionEvents = {
       imported: z.boolean().optional(),
     }),
     content: MayReason,
+    summary: ({ by }, content) => `${suspensions[by]}${because(content)}`,
+    sample: { body: { by: "approval", on: [3, 5] }, content: reason },
   }),
   "session.slept": event({
     meaning: "The session sleeps, from now or from the end of its turn, until something wakes it.",
     erased: "It went to sleep; the reason is gone.",
     body: z.looseObject({ untilMs: Millis.optional(), triggers: z.array(Key).max(32).optional() }),
     content: MayReason,
+    summary: ({ untilMs, triggers = [] }, content) =>
+      "Sleeping" +
+      ifGiven(untilMs, (ms) => ` until ${utcText(ms)}`) +
+      (triggers.length === 0 ? "" : `, triggers ${triggers.join(", ")}`) +
+      because(content),
+    sample: { body: { untilMs: 1_800_000_000_000, triggers: ["nightly"] }, content: reason },
   }),
   "session.woken": event({
     meaning: "A sleeping session is open again, and says what woke it.",
@@ -105,36 +161,53 @@ export const sessionEvents = {
       trigger: Key.optional(),
     }),
     content: MayReason,
+    summary: ({ by, trigger }, content) =>
+      `Woken by ${trigger === undefined ? by : `${by} ${trigger}`}${because(content)}`,
+    sample: { body: { by: "trigger", trigger: "nightly" }, content: reason },
   }),
   "session.interrupted": event({
     meaning: "Somebody asked that the turn in progress end now.",
     erased: "It was interrupted; the reason is gone.",
     body: none,
     content: MayReason,
+    summary: (_, content) => `Interrupted${because(content)}`,
+    sample: { body: {}, content: reason },
   }),
   "session.closed": event({
     meaning: "The session is over: completed, cancelled, failed or expired.",
     erased: "It was closed with this outcome; the reason is gone.",
     body: z.looseObject({ outcome: z.enum(["completed", "cancelled", "failed", "expired"]) }),
     content: MayReason,
+    summary: ({ outcome }, content) => `Closed as ${outcome}${because(content)}`,
+    sample: { body: { outcome: "completed" }, content: reason },
   }),
   "session.reopened": event({
     meaning: "A closed or archived session is open again.",
     erased: "It was reopened; the reason is gone.",
     body: none,
     content: MayReason,
+    summary: (_, content) => `Reopened${because(content)}`,
+    sample: { body: {}, content: reason },
   }),
   "session.archived": event({
     meaning: "A closed session is packed and read-only.",
     erased: "It was archived; the reason is gone.",
     body: none,
     content: MayReason,
+    summary: (_, content) => `Archived${because(content)}`,
+    sample: { body: {}, content: reason },
   }),
   "session.migrated": event({
     meaning: "The session goes on with another model.",
     erased: "It was migrated between these models; what could not travel is no longer named.",
     body: z.looseObject({ from: ModelName.optional(), to: ModelName }),
     content: z.looseObject({ left: z.array(z.string()) }).optional(),
+    summary: ({ from, to }) =>
+      from === undefined ? `Model set to ${to}` : `Model changed from ${from} to ${to}`,
+    sample: {
+      body: { from: "acme/large-2", to: "other/small:1" },
+      content: { left: ["reasoning"] },
+    },
   }),
   "session.moved": event({
     meaning: "The session lives elsewhere now; nothing more is written here.",
@@ -145,6 +218,8 @@ export const sessionEvents = {
       to: WorkspaceRef.optional(),
     }),
     content: z.looseObject({ to: z.string() }).optional(),
+    summary: (_, content) => `Moved to another store${after(content?.to)}`,
+    sample: { body: { move: "move-1" }, content: { to: "another machine" } },
   }),
   "session.arrived": event({
     meaning: "A moved session goes on here.",
@@ -155,22 +230,42 @@ export const sessionEvents = {
       untrusted: z.boolean().optional(),
     }),
     content: z.looseObject({ from: z.string() }).optional(),
+    summary: (_, content) => `Arrived from another store${after(content?.from)}`,
+    sample: { body: { move: "move-1" }, content: { from: "a machine" } },
   }),
-  "lease.taken": bare(
-    "A runner took the right to run the session; its epoch is the position of this record.",
-    z.looseObject({ holder: Key, leaseMs: Millis }),
-  ),
-  "lease.released": bare("The runner gave the right back.", z.looseObject({ epoch: Seq })),
+  "lease.taken": bare({
+    meaning: "A runner took the right to run the session; its epoch is the position of this record.",
+    body: z.looseObject({ holder: Key, leaseMs: Millis }),
+    summary: ({ holder }) => `Lease taken by ${holder}`,
+    sample: { body: { holder: "runner-1", leaseMs: 15_000 } },
+  }),
+  "lease.released": bare({
+    meaning: "The runner gave the right back.",
+    body: z.looseObject({ epoch: Seq }),
+    summary: ({ epoch }) => `Lease of epoch ${epoch} released`,
+    sample: { body: { epoch: 2 } },
+  }),
   "agent.pinned": event({
     meaning: "The session works under this version of an agent.",
     erased: "The agent's name and version are known; its text must be read from the workspace.",
     body: z.looseObject({ agent: AgentName, version: Count, digest: Sha256 }),
     content: z.looseObject({ definition: Json }),
+    summary: ({ agent, version }) => `Runs as agent ${agent}@${version}`,
+    sample: {
+      body: { agent: "payroll", version: 2, digest: sha },
+      content: { definition: { instructions: "Be exact.", model: "acme/large-2" } },
+    },
   }),
   "document.loaded": event({
     meaning: "A document came into the mind: AGENTS.md, an initial file, a handoff.",
     erased: "A document of this kind and size was loaded; its path and text are gone.",
     body: z.looseObject({ kind: z.enum(["agents-md", "file", "handoff"]), digest: Sha256, bytes: Count }),
     content: z.looseObject({ path: z.string().optional(), text: z.string() }),
+    summary: ({ kind, bytes }, content) =>
+      `Loaded ${documentNames[kind]} of ${count(bytes)} bytes${after(content?.path)}`,
+    sample: {
+      body: { kind: "agents-md", digest: sha, bytes: 12 },
+      content: { path: "AGENTS.md", text: "Use the WAL." },
+    },
   }),
 } satisfies Record<string, Entry>;

@@ -3,8 +3,15 @@
 /** 1,234,567. */
 export const count = (number: number): string => String(number).replaceAll(/\B(?=(\d{3})+(?!\d))/g, ",");
 
-export const plural = (number: number, noun: string): string =>
-  `${count(number)} ${noun}${number === 1 ? "" : noun.endsWith("s") ? "es" : "s"}`;
+export const plural = (
+  number: number,
+  noun: string,
+  many = `${noun}${noun.endsWith("s") ? "es" : "s"}`,
+): string => `${count(number)} ${number === 1 ? noun : many}`;
+
+const short = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
+/** `12.3K`, for tokens. */
+export const compact = (number: number): string => short.format(number);
 
 export function bytes(number: number): string {
   const units = ["bytes", "KiB", "MiB", "GiB", "TiB"];

@@ -1,4 +1,7 @@
 /** Events of tools: resource bindings, permissions, tool calls. */
+import { ifGiven, after, because, valueText } from "../summary-text.ts";
+import { count } from "../text/number-format.ts";
+import { sha, reason } from "../sample.ts";
 import { type Entry, bare, event } from "../catalog-entry.ts";
 import {
   ContentBlock,
@@ -14,8 +17,25 @@ import {
 } from "../schema.ts";
 import * as z from "zod";
 
+/** The paths of changed files, with a sign each; of many the first. */
+function changedPaths(detail: unknown): string {
+  const { files, unkept } = (detail ?? {}) as { readonly files?: unknown; readonly unkept?: unknown };
+  const list = (Array.isArray(files) ? files : []) as { path?: unknown; before?: unknown; after?: unknown }[];
+  const paths = list.slice(0, 20).map((file) => {
+    const sign = file.before === null ? "+" : file.after === null ? "-" : "~";
+    return `${sign}${valueText(file.path)}`;
+  });
+  const more = list.length > paths.length ? [`and ${list.length - paths.length} more`] : [];
+  return [...paths, ...more, ...(unkept === undefined ? [] : [valueText(unkept)])].join(" ");
+}
+
+const toolNames = (definitions: unknown): readonly string[] =>
+  (Array.isArray(definitions) ? (definitions as { readonly name?: unknown }[]) : []).map(({ name }) =>
+    valueText(name),
+  );
+
 export const toolEvents = {
-  "resource.bound": {
+  "resource.bound": event({
     // A program that does not know the sandbox would run the shell without it. Under 2 it refuses to run.
     v: 2,
     written: (content: unknown) => ((content as { sandbox?: unknown } | undefined)?.sandbox === true ? 2 : 1),
@@ -37,8 +57,27 @@ export const toolEvents = {
       sandbox: z.boolean().optional(),
       network: z.boolean().optional(),
     }),
-  },
-  "resource.unbound": bare("The session may no longer use the resource.", z.looseObject({ name: Key })),
+    summary: ({ name, kind, mode }, content) =>
+      `Bound ${kind}${name === kind ? "" : ` ${name}`}` +
+      (["file", "directory", "database"].includes(kind) ? ` (${mode})` : "") +
+      after(content?.path ?? content?.url),
+    sample: {
+      body: { name: "rates", kind: "file", mode: "read" },
+      content: {
+        path: "rates.json",
+        url: "file:///rates.json",
+        command: ["cat", "rates.json"],
+        secrets: ["RATES_TOKEN"],
+        options: { watch: true },
+      },
+    },
+  }),
+  "resource.unbound": bare({
+    meaning: "The session may no longer use the resource.",
+    body: z.looseObject({ name: Key }),
+    summary: ({ name }) => `Unbound ${name}`,
+    sample: { body: { name: "rates" } },
+  }),
   "resource.changed": event({
     meaning: "A bound resource is not what it was.",
     erased: "It changed to this digest; the details are gone.",
@@ -51,12 +90,20 @@ export const toolEvents = {
         blocks: z.array(ContentBlock).optional(),
       })
       .optional(),
+    summary: ({ name }, content) => `${name} changed${after(changedPaths(content?.detail))}`,
+    sample: { body: { name: "rates", digest: sha }, content: { detail: { lines: 3 } } },
   }),
   "tools.bound": event({
     meaning: "From here on the model is offered these tools.",
     erased: "So many tools were offered; their names and definitions are gone.",
     body: z.looseObject({ digest: Sha256, count: Count.optional(), tools: z.array(ToolName).optional() }),
     content: z.looseObject({ definitions: Json }),
+    summary: ({ count: bound, tools }, content) =>
+      `Tools offered: ${(tools ?? toolNames(content?.definitions)).join(", ") || count(bound ?? 0)}`,
+    sample: {
+      body: { digest: sha, count: 2, tools: ["files.read", "shell"] },
+      content: { definitions: [{ name: "files.read" }, { name: "shell" }] },
+    },
   }),
   "permission.set": event({
     meaning: "Calls of a tool are allowed, asked about, denied, or no longer ruled on.",
@@ -71,6 +118,15 @@ export const toolEvents = {
       effect: z.enum(["unsafe"]).optional(),
     }),
     content: z.looseObject({ pattern: Json.optional(), reason: z.string().optional() }).optional(),
+    summary: ({ name, tool, rule, effect }, content) =>
+      (rule === "none" ? `Permission ${name} removed` : `Permission: ${rule} ${tool}`) +
+      ifGiven(effect, (word) => ` (${word} calls)`) +
+      (name === tool || rule === "none" ? "" : `, rule ${name}`) +
+      because(content),
+    sample: {
+      body: { name: "shell", tool: "shell", rule: "ask" },
+      content: { pattern: { command: "git *" }, reason: "it writes" },
+    },
   }),
   "tool.requested": event({
     meaning: "The model asked for a tool call.",
@@ -90,23 +146,36 @@ export const toolEvents = {
         .looseObject({ text: z.string(), directory: z.string(), binding: Json.optional() })
         .optional(),
     }),
+    summary: ({ tool, ask }, content) =>
+      `Call of ${tool}${ask === true ? ", approval required" : ""}` +
+      ifGiven(content, ({ input }) => after(valueText(input))),
+    sample: {
+      body: { call: "call_1", tool: "files.read", effect: "read", ask: true, model: "acme/large-2" },
+      content: { input: { path: "rates.json" } },
+    },
   }),
   "tool.approved": event({
     meaning: "A person or a rule allowed the call.",
     erased: "The call was allowed; the reason is gone.",
     body: z.looseObject({ call: CallId }),
     content: z.looseObject({ reason: z.string() }).optional(),
+    summary: ({ call }, content) => `Call ${call} approved${because(content)}`,
+    sample: { body: { call: "call_1" }, content: reason },
   }),
   "tool.denied": event({
     meaning: "A person or a rule forbade the call; it is settled as skipped.",
     erased: "The call was denied; the reason is gone.",
     body: z.looseObject({ call: CallId }),
     content: z.looseObject({ reason: z.string() }).optional(),
+    summary: ({ call }, content) => `Call ${call} denied${because(content)}`,
+    sample: { body: { call: "call_1" }, content: reason },
   }),
-  "tool.started": bare(
-    "The call is about to run; from here a crash leaves its outcome unknown.",
-    z.looseObject({ call: CallId, attempt: Count }),
-  ),
+  "tool.started": bare({
+    meaning: "The call is about to run; from here a crash leaves its outcome unknown.",
+    body: z.looseObject({ call: CallId, attempt: Count }),
+    summary: ({ call, attempt }) => `Call ${call} started${attempt > 1 ? `, attempt ${attempt}` : ""}`,
+    sample: { body: { call: "call_1", attempt: 1 } },
+  }),
   "tool.settled": event({
     meaning: "The call has its outcome: ok, error, unknown or skipped.",
     erased: "The call ended so; what it gave back is gone.",
@@ -125,5 +194,13 @@ export const toolEvents = {
         detail: Json.optional(),
       })
       .optional(),
+    summary: ({ call, status, ms, late }, content) =>
+      `${late === true ? "Late result of call" : "Call"} ${call}: ${status}` +
+      ifGiven(ms, (took) => ` after ${count(took)} ms`) +
+      ifGiven(content, ({ output }) => after(valueText(output))),
+    sample: {
+      body: { call: "call_1", status: "ok", ms: 12, late: false },
+      content: { output: { base: 4.1 } },
+    },
   }),
 } satisfies Record<string, Entry>;

@@ -1,4 +1,8 @@
 /** Events of a turn: inputs, model calls, the context window. */
+import { ifGiven, after, blocksText, usageText, onTopic, lineText } from "../summary-text.ts";
+import { plural, count, compact } from "../text/number-format.ts";
+import { sha, blocks, usage, amounts } from "../sample.ts";
+import { zoneReasons } from "../context/zone.ts";
 import { type Entry, bare, event } from "../catalog-entry.ts";
 import {
   Amounts,
@@ -19,19 +23,23 @@ import {
 import * as z from "zod";
 
 export const turnEvents = {
-  "turn.started": bare(
-    "A turn begins and takes up these inputs; here they stand in the transcript.",
-    z.looseObject({ inputs: Taken }),
-  ),
-  "turn.ended": bare(
-    "The turn is over; the hash of the mind is what the fold must give at this position.",
-    z.looseObject({
+  "turn.started": bare({
+    meaning: "A turn begins and takes up these inputs; here they stand in the transcript.",
+    body: z.looseObject({ inputs: Taken }),
+    summary: ({ inputs }) => `Turn started with ${plural(inputs.length, "input")}`,
+    sample: { body: { inputs: [[2, 1]] } },
+  }),
+  "turn.ended": bare({
+    meaning: "The turn is over; the hash of the mind is what the fold must give at this position.",
+    body: z.looseObject({
       outcome: z.enum(["completed", "interrupted", "cancelled", "failed", "refused", "length", "suspended"]),
       steps: Count,
       mindForm: Count,
       mindHash: Sha256,
     }),
-  ),
+    summary: ({ outcome, steps }) => `Turn ended: ${outcome} after ${plural(steps, "step")}`,
+    sample: { body: { outcome: "completed", steps: 1, mindForm: 1, mindHash: sha } },
+  }),
   "input.received": event({
     meaning: "Something for the session to take up, from a person, a trigger or a program.",
     erased: "There was an input here; what it said is gone.",
@@ -46,6 +54,11 @@ export const turnEvents = {
       topic: Key.optional(),
     }),
     content: Blocks,
+    summary: ({ from, mode, topic }, content) =>
+      (mode === "steer" ? "Steering input" : "Input") +
+      (from === undefined || from === "user" ? "" : ` from the ${from}`) +
+      `${onTopic(topic)}${blocksText(content)}`,
+    sample: { body: { input: 1, from: "trigger", mode: "steer" }, content: blocks },
   }),
   "model.requested": event({
     meaning: "The context with this digest is about to be sent to a model; what it may cost is reserved.",
@@ -67,6 +80,26 @@ export const turnEvents = {
       outputTokensMax: Count.optional(),
     }),
     content: z.looseObject({ settings: Json, prompt: z.string().optional() }).optional(),
+    summary: ({ model, purpose, parts, estimatedTokens, attempt }) =>
+      `Request to ${model}${purpose === "compaction" ? " for a summary" : ""}: ${plural(parts, "part")}` +
+      ifGiven(estimatedTokens, (many) => `, about ${compact(many)} tokens`) +
+      (attempt > 1 ? `, attempt ${attempt}` : ""),
+    sample: {
+      body: {
+        model: "acme/large-2",
+        renderer: 1,
+        context: sha,
+        parts: 4,
+        attempt: 1,
+        inputs: [[3, 2]],
+        reserved: amounts,
+        estimatedTokens: 120,
+        outputTokensMax: 4_096,
+        purpose: "step",
+        toSeq: 2,
+      },
+      content: { settings: { temperature: 0 }, prompt: "Summarize." },
+    },
   }),
   "model.responded": event({
     meaning: "The model answered; usage and cost are final.",
@@ -81,6 +114,13 @@ export const turnEvents = {
       ms: Millis.optional(),
     }),
     content: Blocks,
+    summary: ({ model, finish, usage, costNanoUsd }, content) =>
+      `Response from ${model}${finish === "stop" || finish === "tool-calls" ? "" : ` (${finish})`}, ` +
+      `${usageText(usage, costNanoUsd)}${blocksText(content)}`,
+    sample: {
+      body: { model: "acme/large-2", finish: "tool-calls", usage, costNanoUsd: 1_500, sent: sha, ms: 800 },
+      content: blocks,
+    },
   }),
   "model.failed": event({
     meaning: "The model call came to nothing; what it cost, if anything, is counted.",
@@ -102,10 +142,21 @@ export const turnEvents = {
     }),
     /** `partial`: the text that was streamed before the call ended. */
     content: z.looseObject({ message: z.string(), partial: z.string().optional() }).optional(),
+    summary: ({ error, retryable, partialChars }, content) => {
+      const kept = partialChars === undefined ? "" : `, ${count(partialChars)} characters kept`;
+      if (error === "interrupted") return `Model call interrupted${kept}${after(content?.message)}`;
+      const said = lineText(content?.message ?? "").replace(/[.\s]$/, "");
+      const cause = said === "" ? error : `${said} (${error})`;
+      return `Provider error: ${cause}${kept}${retryable ? ". Retrying" : ""}`;
+    },
+    sample: {
+      body: { model: "acme/large-2", error: "overloaded", retryable: true, usage, costNanoUsd: 40 },
+      content: { message: "Overloaded, try later." },
+    },
   }),
-  "zone.crossed": bare(
-    "The context is fuller or older than before, or emptier.",
-    z.looseObject({
+  "zone.crossed": bare({
+    meaning: "The context is fuller or older than before, or emptier.",
+    body: z.looseObject({
       zone: z.enum(["smart", "strained", "full"]),
       tokens: Count,
       windowTokens: Count,
@@ -115,7 +166,13 @@ export const turnEvents = {
       turns: Count.optional(),
       ageMs: Millis.optional(),
     }),
-  ),
+    summary: (body) =>
+      `Context ${body.zone === "smart" ? "OK" : body.zone}: ${compact(body.tokens)} of ` +
+      `${compact(body.windowTokens)} tokens${zoneReasons(body)
+        .map((one) => `; ${one}`)
+        .join("")}`,
+    sample: { body: { zone: "strained", tokens: 60_000, windowTokens: 100_000 } },
+  }),
   "transcript.compacted": event({
     meaning: "In the context, a range of the transcript is replaced; in the log it stays.",
     erased: "The range is replaced by a note that its summary was erased.",
@@ -131,5 +188,22 @@ export const turnEvents = {
       items: RangeList.optional(),
     }),
     content: z.looseObject({ summary: z.string().optional(), pruned: z.array(Seq).optional() }).optional(),
+    summary: ({ fromSeq, toSeq, strategy, tokensBefore, tokensAfter }) =>
+      `Compacted ${fromSeq}–${toSeq} (${strategy}): ` +
+      `${compact(tokensBefore)} to ${compact(tokensAfter)} tokens`,
+    sample: {
+      body: {
+        fromSeq: 1,
+        toSeq: 1,
+        strategy: "summarize",
+        model: "acme/small",
+        usage,
+        costNanoUsd: 20,
+        tokensBefore: 900,
+        tokensAfter: 90,
+        items: [[1, 1]],
+      },
+      content: { summary: "A run was computed.", pruned: [1] },
+    },
   }),
 } satisfies Record<string, Entry>;

@@ -1,6 +1,10 @@
 /**
  * Events of the workspace's own log: agents, memory, policies, approvals, tokens, webhooks, lists of heads.
  */
+import { ifGiven, after, because, lineText, valueText } from "../summary-text.ts";
+import { plural } from "../text/number-format.ts";
+import { shortId } from "../text/short-id.ts";
+import { otherSession, sha, reason } from "../sample.ts";
 import { type Entry, bare, event } from "../catalog-entry.ts";
 import { ItemKind } from "../item/events.ts";
 import {
@@ -31,12 +35,20 @@ const Place = z.string().max(500);
 
 const Encoded = z.string().regex(/^[A-Za-z0-9_-]{1,128}$/);
 
+const owned = (scope: string, owner: string | undefined): string =>
+  owner === undefined ? `the ${scope}` : `${scope} ${owner}`;
+
 export const workspaceEvents = {
   "agent.defined": event({
     meaning: "An agent has a new version.",
     erased: "The version existed; its text is gone, so no new session can pin it.",
     body: z.looseObject({ agent: AgentName, version: Count, digest: Sha256 }),
     content: z.looseObject({ definition: Json }),
+    summary: ({ agent, version }) => `Agent ${agent}@${version} defined`,
+    sample: {
+      body: { agent: "payroll", version: 2, digest: sha },
+      content: { definition: { instructions: "Be exact." } },
+    },
   }),
   "memory.promoted": event({
     meaning: "An item is remembered for later sessions.",
@@ -51,6 +63,20 @@ export const workspaceEvents = {
       by: z.enum(["rule", "tool", "person"]).optional(),
     }),
     content: z.looseObject({ value: Json, because: z.string().optional() }),
+    summary: ({ scope, owner, kind, key }, content) =>
+      `Remembered ${kind} ${key} for ${owned(scope, owner)}` +
+      ifGiven(content, ({ value }) => ` = ${valueText(value)}`) +
+      ifGiven(content?.because, (why) => `, because ${lineText(why)}`),
+    sample: {
+      body: {
+        scope: "agent",
+        owner: "payroll",
+        kind: "fact",
+        key: "base-rate",
+        origin: { session: otherSession, seq: 7 },
+      },
+      content: { value: 4.1, because: "asked for" },
+    },
   }),
   "memory.forgotten": event({
     meaning: "What was remembered under this key is carried no more.",
@@ -63,6 +89,12 @@ export const workspaceEvents = {
       by: z.enum(["rule", "tool", "person"]).optional(),
     }),
     content: MayReason,
+    summary: ({ scope, owner, kind, key }, content) =>
+      `Forgot ${kind} ${key} of ${owned(scope, owner)}${because(content)}`,
+    sample: {
+      body: { scope: "agent", owner: "payroll", kind: "fact", key: "base-rate" },
+      content: reason,
+    },
   }),
   "policy.set": event({
     meaning: "A policy of the workspace holds from now on.",
@@ -73,6 +105,8 @@ export const workspaceEvents = {
       removed: z.boolean().optional(),
     }),
     content: z.looseObject({ policy: Json }).optional(),
+    summary: ({ name, removed }) => `Policy ${name} ${removed === true ? "removed" : "set"}`,
+    sample: { body: { name: "retention" }, content: { policy: { days: 90 } } },
   }),
   "approval.saved": event({
     meaning: "This exact command is allowed in every session, where a rule would ask about it.",
@@ -82,13 +116,28 @@ export const workspaceEvents = {
       /** The exact text, where it runs, and the binding it runs by. */
       command: z.looseObject({ text: z.string(), directory: z.string(), binding: Json }),
     }),
+    summary: ({ name, tool }, content) => `Always allowed ${tool} (${name})${after(content?.command.text)}`,
+    sample: {
+      body: { name: "approval-1", tool: "shell" },
+      content: {
+        command: { text: "npm test", directory: "/work", binding: { kind: "shell", name: "shell" } },
+      },
+    },
   }),
-  "approval.revoked": bare("The command is asked about again.", z.looseObject({ name: Key })),
+  "approval.revoked": bare({
+    meaning: "The command is asked about again.",
+    body: z.looseObject({ name: Key }),
+    summary: ({ name }) => `Approval ${name} revoked`,
+    sample: { body: { name: "approval-1" } },
+  }),
   "session.deleted": event({
     meaning: "A session was deleted; its last position and hash remain as a witness.",
     erased: "It was deleted; the reason is gone.",
     body: z.looseObject({ session: SessionRef, headSeq: Count, headHash: Sha256 }),
     content: MayReason,
+    summary: ({ session, headSeq }, content) =>
+      `Deleted ${shortId(session)} with ${plural(headSeq, "record")}${because(content)}`,
+    sample: { body: { session: otherSession, headSeq: 12, headHash: sha }, content: reason },
   }),
   "token.issued": event({
     meaning: "Whoever has this token may do what its scopes say, and is known by its principal.",
@@ -104,12 +153,25 @@ export const workspaceEvents = {
       expiresAt: Millis.optional(),
     }),
     content: z.looseObject({ name: Key }).optional(),
+    summary: ({ scopes }, content) => `Token issued for ${scopes.join(", ")}${after(content?.name)}`,
+    sample: {
+      body: {
+        id: "tok_01hf7yat00000000000000000t",
+        hash: sha,
+        scopes: ["read", "write"],
+        principal: "prn_01hf7yat00000000000000000p",
+        expiresAt: 1_700_000_000_000,
+      },
+      content: { name: "the nightly build" },
+    },
   }),
   "token.revoked": event({
     meaning: "The token holds no more.",
     erased: "It was revoked; the reason is gone.",
     body: z.looseObject({ id: TokenRef }),
     content: MayReason,
+    summary: ({ id }, content) => `Token ${shortId(id)} revoked${because(content)}`,
+    sample: { body: { id: "tok_01hf7yat00000000000000000t" }, content: reason },
   }),
   "hook.set": event({
     meaning: "From this position of the feed on, an address is told of these events.",
@@ -129,21 +191,41 @@ export const workspaceEvents = {
       signedBy: z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/),
     }),
     content: z.looseObject({ url: z.string() }),
+    summary: ({ name }, content) => `Webhook ${name} set${after(content?.url)}`,
+    sample: {
+      body: {
+        name: "ops",
+        events: ["turn.ended", "session.*"],
+        from: "12",
+        session: otherSession,
+        agent: "payroll",
+        labels: { team: "web" },
+        signedBy: "HOOK_SECRET",
+      },
+      content: { url: "https://example.com/hook" },
+    },
   }),
   "hook.removed": event({
     meaning: "The address is told no more.",
     erased: "It was removed; the reason is gone.",
     body: z.looseObject({ name: Key }),
     content: MayReason,
+    summary: ({ name }, content) => `Webhook ${name} removed${because(content)}`,
+    sample: { body: { name: "ops" }, content: reason },
   }),
-  "hook.delivered": bare(
-    "Everything up to this position of the feed was told, or given up.",
-    z.looseObject({ name: Key, setSeq: Seq, to: Place, count: Count }),
-  ),
-  "hook.abandoned": bare(
-    "An event could not be told within a day, and was given up.",
-    z.looseObject({ name: Key, setSeq: Seq, log: z.string().max(64), seq: Seq, attempts: Count }),
-  ),
+  "hook.delivered": bare({
+    meaning: "Everything up to this position of the feed was told, or given up.",
+    body: z.looseObject({ name: Key, setSeq: Seq, to: Place, count: Count }),
+    summary: ({ name, count: sent }) => `Webhook ${name} delivered ${plural(sent, "event")}`,
+    sample: { body: { name: "ops", setSeq: 3, to: "40", count: 7 } },
+  }),
+  "hook.abandoned": bare({
+    meaning: "An event could not be told within a day, and was given up.",
+    body: z.looseObject({ name: Key, setSeq: Seq, log: z.string().max(64), seq: Seq, attempts: Count }),
+    summary: ({ name, log, seq, attempts }) =>
+      `Webhook ${name} gave up on ${shortId(log)}@${seq} after ${plural(attempts, "attempt")}`,
+    sample: { body: { name: "ops", setSeq: 3, log: otherSession, seq: 12, attempts: 40 } },
+  }),
   "heads.listed": event({
     meaning: "The heads of the logs that changed since the last list, or of all logs, were listed.",
     erased: "That many heads were listed under this root; which ones is gone.",
@@ -161,6 +243,12 @@ export const workspaceEvents = {
       signature: Encoded.optional(),
     }),
     content: z.looseObject({ heads: z.array(z.tuple([z.string(), Seq, Sha256])) }),
+    summary: ({ count: heads, full }) =>
+      `Listed ${full === true ? "all" : "changed"} heads: ${plural(heads, "log")}`,
+    sample: {
+      body: { count: 1, full: true, merkle: sha, before: sha, root: sha, publicKey: "k", signature: "s" },
+      content: { heads: [[otherSession, 12, sha]] },
+    },
   }),
   "heads.accepted": event({
     meaning: "A person accepted the logs as they are now, though lists or an anchor name records beyond.",
@@ -172,5 +260,8 @@ export const workspaceEvents = {
       anchor: z.looseObject({ seq: Seq, hash: Sha256 }).optional(),
     }),
     content: z.looseObject({ reason: Reason }),
+    summary: ({ count: logs }, content) =>
+      `Accepted ${plural(logs, "log")} whose heads differ from the list${because(content)}`,
+    sample: { body: { count: 1, anchor: { seq: 9, hash: sha } }, content: reason },
   }),
 } satisfies Record<string, Entry>;

@@ -1,4 +1,5 @@
 /** Children: sessions that a session opens or forks itself, what they get of it, and their end with it. */
+import { shortId } from "../../core/text/short-id.ts";
 import type { Command, CommandOf } from "../../core/command.ts";
 import { childPrefix, toldOf } from "../../core/trigger/drafts.ts";
 import type { SessionAct } from "../../core/tool/session-action.ts";
@@ -127,7 +128,7 @@ function mayWait(state: State): void {
 
 const endOf = (child: SessionId) => {
   const spec: SpecOf<"session"> = { kind: "session", sessions: [child], on: "end", all: true };
-  return { name: `${childPrefix}${child.slice(-8)}`, kind: spec.kind, spec };
+  return { name: `${childPrefix}${shortId(child)}`, kind: spec.kind, spec };
 };
 
 const toldFirst = (parent: SessionId): string =>

@@ -2,6 +2,7 @@
  * Contracts: a session declares a JSON Schema for the messages on a topic. The sender validates a message
  * before anything is written. A message is a text: it fits if the JSON in it does, or the text itself.
  */
+import { shortId } from "../../core/text/short-id.ts";
 import { Key } from "../../core/schema.ts";
 import { makeKept } from "../../core/cache.ts";
 import { SkeinError } from "../../core/error.ts";
@@ -72,7 +73,7 @@ export async function checkContract(
   const violation = contract === null ? "the contract was erased" : violationOf(contract, text);
   if (violation === null) return;
   throw new SkeinError("refused", `the message violates the contract for ${quote(topic)}: ${violation}`, {
-    hint: `"skein contract ${session.slice(-6)}" shows the contracts of ${session}`,
+    hint: `"skein contract ${shortId(session)}" shows the contracts of ${session}`,
   });
 }
 

@@ -2,6 +2,7 @@
  * Running again: what was asked after a position is asked once more, in a fork at that position, with another
  * model or other instructions, and against the recorded results of tools. The original is only read.
  */
+import { shortId } from "../../core/text/short-id.ts";
 import type { Budget } from "../../core/budget/commands.ts";
 import type { Pin } from "../../core/session/commands.ts";
 import { agentDigest, checkAgent, type AgentDefinition } from "../../core/workspace/agent.ts";
@@ -140,7 +141,7 @@ async function forkFor(
 ): Promise<SessionId> {
   const { writer, actor } = deps;
   const plan = await forkCommand(deps, session, from, {
-    name: (name ?? `replay of ${session.slice(-8)} from ${from}`).slice(0, limit.nameCharsMax),
+    name: (name ?? `replay of ${shortId(session)} from ${from}`).slice(0, limit.nameCharsMax),
     labels: { replay: `${session}@${from}` },
     ...(budget === undefined ? {} : { budget }),
   });

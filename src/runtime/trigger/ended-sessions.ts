@@ -1,4 +1,5 @@
 /** What is told of sessions that were waited for: how each ended, and what it leaves. */
+import { shortId } from "../../core/text/short-id.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { Ref, State } from "../../core/state.ts";
@@ -55,7 +56,7 @@ async function tellOne(
   most: number,
 ): Promise<string> {
   if (outcome === "deleted") return `## ${session}: deleted\n\nIt was deleted; nothing of it is left.`;
-  const pointer = `[${session.slice(-8)}@${seq}]`;
+  const pointer = `[${shortId(session)}@${seq}]`;
   const head = `## ${session}: ${outcome} ${pointer}`;
   if (give === "nothing") return head;
   const state = await stateNow(deps, session);
@@ -90,7 +91,7 @@ export async function tellItem(
   const content = (await readContent(store, session, seq)) as
     | { readonly value?: unknown; readonly because?: string }
     | undefined;
-  const pointer = `[${session.slice(-8)}@${seq}]`;
+  const pointer = `[${shortId(session)}@${seq}]`;
   if (content === undefined) return `${kind} ${key}: [erased] ${pointer}`;
   const { value, because } = content;
   const told = typeof value === "string" ? value : JSON.stringify(value);

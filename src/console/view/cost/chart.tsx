@@ -15,7 +15,7 @@ export const nameOf = ({ group, others }: Series): string =>
   others > 0 ? `${others} others` : group === null ? "None" : brief(shortId(group), 60);
 
 /** A session is named by the end of its id, as everywhere. */
-const shortId = (group: string): string => (/^ses_[a-z0-9]+$/.test(group) ? group.slice(-6) : group);
+const shortId = (group: string): string => (/^ses_[a-z0-9]+$/.test(group) ? shortId(group) : group);
 
 const dayName = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", timeZone: "UTC" });
 export const dayText = (day: string): string => dayName.format(Date.parse(`${day}T00:00:00Z`));

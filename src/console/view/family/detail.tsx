@@ -1,4 +1,5 @@
 /** What is known of the session of the family that is looked at, and what can be done with it. */
+import { shortId } from "../../../core/text/short-id.ts";
 import type { ReactNode } from "react";
 import { Link } from "../../link.tsx";
 import { noSpend, spendText } from "../../../core/text/money.ts";
@@ -81,7 +82,7 @@ function Origin({ node, nodes }: Pick<DetailProps, "node" | "nodes">): ReactNode
   const { parent, merged } = node;
   const nameOf = (session: string): string => {
     const found = nodes.get(session);
-    return found === undefined ? session.slice(-6) : titlesAmong(nodes)(found, 40);
+    return found === undefined ? shortId(session) : titlesAmong(nodes)(found, 40);
   };
   return (
     <>

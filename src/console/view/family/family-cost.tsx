@@ -1,4 +1,5 @@
 /** What models have cost in the family, session by session, the dearest first. */
+import { shortId } from "../../../core/text/short-id.ts";
 import type { ReactNode } from "react";
 import { Link } from "../../link.tsx";
 import { spendText } from "../../../core/text/money.ts";
@@ -57,7 +58,7 @@ export function FamilyCost({ costs, nodes }: FamilyCostProps): ReactNode {
 
 const titleIn = (nodes: FamilyCostProps["nodes"], session: string): string => {
   const node = nodes.get(session);
-  return node === undefined ? session.slice(-6) : titlesAmong(nodes)(node);
+  return node === undefined ? shortId(session) : titlesAmong(nodes)(node);
 };
 
 interface LineProps {

@@ -1,4 +1,5 @@
 /** A session of the family in words: what it is called, how it stands, and what can be done with it. */
+import { shortId } from "../../../core/text/short-id.ts";
 import type { ReactNode } from "react";
 import { Link } from "../../link.tsx";
 import { spendText } from "../../../core/text/money.ts";
@@ -32,7 +33,7 @@ export function LaneRow(props: LaneRowProps): ReactNode {
   const choices = choicesOf(node, acts);
   const nameOf = (session: string): string => {
     const found = nodes.get(session);
-    return found === undefined ? session.slice(-6) : titlesAmong(nodes)(found);
+    return found === undefined ? shortId(session) : titlesAmong(nodes)(found);
   };
   return (
     <li
@@ -95,7 +96,7 @@ function Under({ node, nodes, isPresent, cost }: LaneRowProps & { readonly node:
   const { session, parent, relation, status, headSeq, merged } = node;
   const words = [
     // The name may be cut, so that what tells it from others stands here.
-    ...(titlesAmong(nodes)(node) === titleOf(node) ? [] : [session.slice(-6)]),
+    ...(titlesAmong(nodes)(node) === titleOf(node) ? [] : [shortId(session)]),
     ...(isPresent ? ["this session"] : []),
     ...(parent === null ? [] : [`${relation ?? "fork"}${placeOf(parent.seq)}`]),
     ...(status === "absent" ? ["not here any more"] : [`at ${headSeq}`]),

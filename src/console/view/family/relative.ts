@@ -1,4 +1,5 @@
 /** A session of the family as it is read, and what it is called. */
+import { shortId } from "../../../core/text/short-id.ts";
 import type { RemoteEngine } from "../../../client/connect.ts";
 import { addSpend, noSpend, type Spend } from "../../../core/text/money.ts";
 import { brief } from "../../ui/visible.ts";
@@ -14,7 +15,7 @@ export interface Titled {
 
 /** Its name; without one what it is for; without that the ending of its id. */
 export const titleOf = (node: Titled, chars = 60): string =>
-  brief(node.name ?? "", chars) || brief(node.objective ?? "", chars) || node.session.slice(-6);
+  brief(node.name ?? "", chars) || brief(node.objective ?? "", chars) || shortId(node.session);
 
 type TitleAmong = (node: Titled, chars?: number) => string;
 const known = new WeakMap<object, TitleAmong>();
@@ -27,7 +28,7 @@ export function titlesAmong(nodes: ReadonlyMap<string, Titled> | readonly Titled
   for (const node of nodes.values()) times.set(titleOf(node), (times.get(titleOf(node)) ?? 0) + 1);
   const made: TitleAmong = (node, chars) => {
     const title = titleOf(node, chars);
-    const ending = node.session.slice(-6);
+    const ending = shortId(node.session);
     return (times.get(titleOf(node)) ?? 0) < 2 || title === ending ? title : `${ending} · ${title}`;
   };
   known.set(nodes, made);

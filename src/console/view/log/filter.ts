@@ -1,11 +1,6 @@
 /** Which events of a log are shown, as the address says it; and where somebody wants to go. Pure. */
-import {
-  actorWords,
-  eventFamilies,
-  wordsOfEvent,
-  type EventFamily,
-  type Told,
-} from "../../ui/event-summary.ts";
+import type { Summarized } from "../../../core/summary.ts";
+import { actorWords, eventFamilies, summaryOf, type EventFamily, typesOf } from "../../ui/event-summary.ts";
 
 export interface LogFilter {
   /** Empty: all. */
@@ -35,10 +30,10 @@ export function seqOf(params: URLSearchParams): number | null {
 }
 
 /** Who searches a text finds it in what is shown of an event, and in what it holds. */
-export function holds(event: Told & { readonly actor: string }, text: string): boolean {
+export function holds(event: Summarized & { readonly actor: string }, text: string): boolean {
   if (text === "") return true;
   const wanted = text.toLowerCase();
-  const shown = `${event.type} ${actorWords(event.actor)} ${wordsOfEvent(event)}`;
+  const shown = `${event.type} ${actorWords(event.actor)} ${summaryOf(event)}`;
   if (shown.toLowerCase().includes(wanted)) return true;
   return (JSON.stringify([event.body, event.content]) ?? "").toLowerCase().includes(wanted);
 }
@@ -79,7 +74,7 @@ const unitMs: Readonly<Record<string, number>> = {
 
 /** Chosen types that are of no family: those of other programs. */
 export function othersOf(types: readonly string[]): readonly string[] {
-  const known = new Set<string>(Object.values(eventFamilies).flat());
+  const known = new Set<string>(eventFamilies.flatMap(typesOf));
   return types.filter((type) => !known.has(type));
 }
 
@@ -88,14 +83,14 @@ export const typeOf = (typed: string): string | null => (typeForm.test(typed.tri
 
 /** All types of a family are chosen, some, or none. */
 export function chosenOf(family: EventFamily, types: readonly string[]): "all" | "some" | "none" {
-  const own = eventFamilies[family];
+  const own = typesOf(family);
   const chosen = own.filter((type) => types.includes(type)).length;
   return chosen === 0 ? "none" : chosen === own.length ? "all" : "some";
 }
 
 /** With a whole family, or without it. */
 export function withFamily(types: readonly string[], family: EventFamily): readonly string[] {
-  const own: readonly string[] = eventFamilies[family];
+  const own = typesOf(family);
   const others = types.filter((type) => !own.includes(type));
   return chosenOf(family, types) === "all" ? others : [...others, ...own];
 }

@@ -4,7 +4,7 @@ import { Link } from "../../link.tsx";
 import { count } from "../../ui/amount.ts";
 import { Button } from "../../ui/button.tsx";
 import { copyText } from "../../ui/copy.tsx";
-import { actorWords, toneOfEvent, wordsOfEvent } from "../../ui/event-summary.ts";
+import { actorWords, toneOfEvent, summaryOf } from "../../ui/event-summary.ts";
 import { exact } from "../../ui/moment.tsx";
 import { brief, Json, visible } from "../../ui/untrusted-text.tsx";
 import { sessionPath } from "../../route.ts";
@@ -80,7 +80,7 @@ function Cells({ event, isOpen }: { readonly event: LogEvent; readonly isOpen: b
         {event.turn ?? ""}
       </span>
       <span role="gridcell" className="said cut log-words">
-        {wordsOfEvent(event)}
+        {summaryOf(event)}
       </span>
       <span role="gridcell" className="faint log-fold">
         <span className="aside">{isOpen ? "unfolded" : "folded"}</span>

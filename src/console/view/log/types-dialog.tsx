@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState, type ReactNode } from "react";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
-import { eventFamilies, type EventFamily } from "../../ui/event-summary.ts";
+import { eventFamilies, typesOf, type EventFamily } from "../../ui/event-summary.ts";
 import { chosenOf, othersOf, typeOf, withFamily, withType } from "./filter.ts";
 
 interface TypesDialogProps {
@@ -11,18 +11,16 @@ interface TypesDialogProps {
   readonly close: () => void;
 }
 
-const families = Object.keys(eventFamilies) as readonly EventFamily[];
-
 export function TypesDialog({ types, choose, close }: TypesDialogProps): ReactNode {
   return (
     <Dialog title="Types of events" wide close={close}>
       <div className="log-families">
-        {families.map((family) => (
+        {eventFamilies.map((family) => (
           <fieldset key={family}>
             <legend>
               <FamilyBox family={family} types={types} choose={choose} />
             </legend>
-            {eventFamilies[family].map((type) => (
+            {typesOf(family).map((type) => (
               <label key={type} className="row">
                 <input
                   type="checkbox"
@@ -106,7 +104,7 @@ function FamilyBox({
         checked={chosen === "all"}
         onChange={() => choose(withFamily(types, family))}
       />
-      {family}
+      <span className="log-family">{family}</span>
     </label>
   );
 }

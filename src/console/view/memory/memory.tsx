@@ -1,4 +1,5 @@
 /** Memory: what later sessions are to know, where it came from, and how it is ended. */
+import { shortId } from "../../../core/text/short-id.ts";
 import { useState, type ReactNode } from "react";
 import { useRefusal } from "../../scopes.ts";
 import { plural } from "../../ui/amount.ts";
@@ -196,7 +197,7 @@ function Scope({ scope, owner }: Pick<Entry, "scope" | "owner">): ReactNode {
   if (owner === null) return <span className="mark">{scope}</span>;
   return (
     <button type="button" className="mark places-owner" onClick={() => goWith({ scope, owner })}>
-      {scope} {brief(scope === "user" ? owner.slice(-6) : owner, 40)}
+      {scope} {brief(scope === "user" ? shortId(owner) : owner, 40)}
     </button>
   );
 }

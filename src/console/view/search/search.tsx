@@ -1,4 +1,5 @@
 /** Search over everything that was said, as one types. */
+import { shortId } from "../../../core/text/short-id.ts";
 import { useRef, useState, type KeyboardEvent, type ReactNode } from "react";
 import { Link } from "../../link.tsx";
 import { plural } from "../../ui/amount.ts";
@@ -277,7 +278,7 @@ function GroupHead({ id, count }: { readonly id: string; readonly count: number 
   return (
     <h2 className="row">
       <Link to={sessionPath(id)} className="cut" dir="auto">
-        {brief(title?.name ?? id.slice(-6), 100)}
+        {brief(title?.name ?? shortId(id), 100)}
       </Link>
       {title?.labels["sample"] === "yes" ? <span className="mark">sample</span> : null}
       {count < 2 ? null : (

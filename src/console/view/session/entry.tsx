@@ -1,8 +1,9 @@
 /** One entry of the transcript. */
+import { shortId } from "../../../core/text/short-id.ts";
 import { memo, type ReactNode } from "react";
 import type { EventOf } from "../../../core/event.ts";
 import { money, plural, tokens } from "../../ui/amount.ts";
-import { actorWords, ending, toneOfEvent, wordsOfEvent } from "../../ui/event-summary.ts";
+import { actorWords, toneOfEvent, summaryOf } from "../../ui/event-summary.ts";
 import { Ago, span } from "../../ui/moment.tsx";
 import { Json, Said } from "../../ui/untrusted-text.tsx";
 import { SessionName } from "../../ui/session-name.tsx";
@@ -195,7 +196,7 @@ function otherOf(event: LogEvent): string | null {
 const noteWords = (event: LogEvent): string => {
   if (isOf(event, "session.opened")) return "Opened";
   if (isOf(event, "handoff.written")) return "Handoff written";
-  return wordsOfEvent(event);
+  return summaryOf(event);
 };
 
 function NoteEntry({ event, isOpen, toggle }: NoteProps): ReactNode {
@@ -229,7 +230,7 @@ function NoteEntry({ event, isOpen, toggle }: NoteProps): ReactNode {
       ) : null}
       {other === null ? null : (
         <p className="small note-other">
-          <SessionName id={other} /> <span className="faint">{ending(other)}</span>
+          <SessionName id={other} /> <span className="faint">{shortId(other)}</span>
         </p>
       )}
       {isOpen && detail !== null ? (

@@ -1,4 +1,5 @@
 /** What the session is, how it stands, and what can be done with it. */
+import { shortId } from "../../../core/text/short-id.ts";
 import { useEffect, useRef, useState, type SubmitEvent, type ReactNode } from "react";
 import { mayIn } from "../../../protocol/library.ts";
 import { Link } from "../../link.tsx";
@@ -38,7 +39,7 @@ export function Head(): ReactNode {
 }
 
 const titleOf = ({ name, objective, session }: State): string =>
-  name ?? (objective === null || objective === "" ? `Session ${session.slice(-6)}` : objective);
+  name ?? (objective === null || objective === "" ? `Session ${shortId(session)}` : objective);
 
 /** Renamed in place. */
 function Title({ title }: { readonly title: string }): ReactNode {

@@ -1,4 +1,5 @@
 /** What wakes the session, the names its positions have, its labels and scores, and its forks. */
+import { shortId } from "../../../core/text/short-id.ts";
 import type { ReactNode } from "react";
 import { useRefusal } from "../../scopes.ts";
 import { Link } from "../../link.tsx";
@@ -303,14 +304,14 @@ function ForkList(): ReactNode {
         <li className="item">
           <span className="soft">Forked from</span>
           <Link className="spread" to={sessionPath(state.fork.parent, "transcript", { to: state.fork.seq })}>
-            {state.fork.parent.slice(-6)}@{state.fork.seq}
+            {shortId(state.fork.parent)}@{state.fork.seq}
           </Link>
         </li>
       )}
       {forks?.map(({ session, name, objective, status, parent }) => (
         <li key={session} className="item">
           <Link className="spread cut" to={sessionPath(session)} dir="auto">
-            {brief(name ?? objective ?? session.slice(-6), 80)}
+            {brief(name ?? objective ?? shortId(session), 80)}
           </Link>
           <span className="faint small number">at {parent?.seq}</span>
           <Status status={status} />

@@ -1,4 +1,5 @@
 /** Does with sessions what was asked for in their rows, and says what came of it. */
+import { shortId } from "../../../core/text/short-id.ts";
 import { cell } from "../../signal.ts";
 import { plural } from "../../ui/amount.ts";
 import { tell, tellError, wordsOf } from "../../ui/toast.tsx";
@@ -94,7 +95,7 @@ export async function perform(action: Action, chosen: readonly Row[], given: Giv
   if (done.length > 0) tellDone(action, done);
 }
 
-const nameOf = (row: Row): string => brief(titleOf(row), 60) || row.session.slice(-6);
+const nameOf = (row: Row): string => brief(titleOf(row), 60) || shortId(row.session);
 
 function tellDone(action: Action, rows: readonly Row[]): void {
   const [first] = rows;

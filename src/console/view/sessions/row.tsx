@@ -1,4 +1,5 @@
 /** One session as a row of the table; on a phone, as a card. */
+import { shortId } from "../../../core/text/short-id.ts";
 import { memo, type ReactNode } from "react";
 import { Link } from "../../link.tsx";
 import { spendText } from "../../../core/text/money.ts";
@@ -77,7 +78,7 @@ function Name({ row, title }: { readonly row: Row; readonly title: string }): Re
     <span role="gridcell" className="sessions-name">
       <span className="sessions-title">
         <Link to={sessionPath(row.session)} className="sessions-link" dir="auto">
-          {title || <span className="faint">No name: {row.session.slice(-8)}</span>}
+          {title || <span className="faint">No name: {shortId(row.session)}</span>}
         </Link>
         {row.labels["sample"] === "yes" ? <span className="mark">sample</span> : null}
         {row.copy === true ? <span className="mark">copy</span> : null}

@@ -2,7 +2,8 @@
  * What is marked on the timeline: few things, and those that somebody looks for. A log of any length has no
  * more marks than there is room for.
  */
-import { toneOfEvent, wordsOfEvent, type Told } from "../../ui/event-summary.ts";
+import type { Summarized } from "../../../core/summary.ts";
+import { toneOfEvent, summaryOf } from "../../ui/event-summary.ts";
 import { lostBy, type Ranges } from "../session/transcript-entries.ts";
 
 /** Where there is room for one only, the last of these stays. */
@@ -45,14 +46,16 @@ const kinds: Readonly<Record<string, MarkKind>> = {
 };
 
 /** Null: it is not marked. A checkpoint stands where it points to. */
-export function markOf(event: Told & { readonly seq: number; readonly turn: number | null }): Mark | null {
+export function markOf(
+  event: Summarized & { readonly seq: number; readonly turn: number | null },
+): Mark | null {
   if (event.type === "checkpoint.saved") {
     const { seq = event.seq } = event.body as { readonly seq?: number };
-    return { seq, kind: "checkpoint", words: wordsOfEvent(event) };
+    return { seq, kind: "checkpoint", words: summaryOf(event) };
   }
   const kind = kinds[event.type] ?? (toneOfEvent(event) === null ? undefined : "trouble");
   if (kind === undefined) return null;
-  const words = kind === "turn" && event.turn !== null ? `Turn ${event.turn}` : wordsOfEvent(event);
+  const words = kind === "turn" && event.turn !== null ? `Turn ${event.turn}` : summaryOf(event);
   const { toSeq } = event.body as { readonly toSeq?: number };
   return { seq: event.seq, kind, words, ...(kind === "rewind" && toSeq !== undefined ? { toSeq } : {}) };
 }

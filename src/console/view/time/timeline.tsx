@@ -7,7 +7,7 @@ import { useCell } from "../../signal.ts";
 import { useRefusal } from "../../scopes.ts";
 import { count } from "../../ui/amount.ts";
 import { Button } from "../../ui/button.tsx";
-import { actorWords, wordsOfEvent } from "../../ui/event-summary.ts";
+import { actorWords, summaryOf } from "../../ui/event-summary.ts";
 import { exact } from "../../ui/moment.tsx";
 import { brief } from "../../ui/untrusted-text.tsx";
 import { tell, tellError } from "../../ui/toast.tsx";
@@ -49,7 +49,7 @@ export function Timeline(): ReactNode {
         headSeq={headSeq}
         marks={marks}
         ranges={now?.transcript.ranges ?? []}
-        words={event === undefined ? "" : wordsOfEvent(event)}
+        words={event === undefined ? "" : summaryOf(event)}
         moves={moves}
       />
     </section>
@@ -126,7 +126,7 @@ function Steps({ seq, headSeq, moves }: Omit<Place, "setThumb"> & { readonly mov
 /** What the event did, who did it, and when. */
 function Happened({ event }: { readonly event: LogEvent | undefined }): ReactNode {
   if (event === undefined) return <div className="time-event spread" />;
-  const words = wordsOfEvent(event);
+  const words = summaryOf(event);
   return (
     <div className="time-event spread" title={words}>
       <p className="said cut">{words}</p>

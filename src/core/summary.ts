@@ -1,0 +1,26 @@
+/** What an event did, in one line. The command line and the console show the same line. */
+import { entryOf } from "./catalog.ts";
+import { valueText } from "./summary-text.ts";
+
+/** What a summary needs of an event. */
+export interface Summarized {
+  readonly type: string;
+  readonly body: unknown;
+  readonly content: unknown;
+  readonly erased: boolean;
+}
+
+/** One line. Records of other programs, or of a newer Skein, are named by their type. */
+export function summarize(event: Summarized): string {
+  const line = knownSummary(event) ?? `${event.type} ${valueText(event.body)}`;
+  return event.erased ? `${line} (content erased)` : line;
+}
+
+function knownSummary({ type, body, content }: Summarized): string | undefined {
+  try {
+    return entryOf(type)?.summary(body, content);
+  } catch {
+    // A body of another version may lack a field that the summary names.
+    return undefined;
+  }
+}

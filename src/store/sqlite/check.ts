@@ -1,7 +1,7 @@
 /** Whether the file is sound, below the level of records and, after an I/O error, at that level too. */
 import { flaw, genesisHash } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
-import { parseLogId } from "../../core/ids.ts";
+import { parseLogId, type LogId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { Store, StoreWorld } from "../port.ts";
 import { sqliteBusy, waitForLock, type Connection } from "./connection.ts";
@@ -85,7 +85,12 @@ async function trust(store: Store, context: CheckContext): Promise<void> {
   const bad = await faults(context);
   const rows = connection.database.prepare("SELECT session FROM logs WHERE dropped = 0").all();
   for (const row of rows) {
-    const session = parseLogId(String(row["session"]));
+    if (bad.length > 0) break;
+    const session = sessionIn(String(row["session"]));
+    if (session === null) {
+      bad.push(`a log of no session: ${String(row["session"])}`);
+      break;
+    }
     let before = genesisHash;
     for (let fromSeq = 1; bad.length === 0;) {
       const page = await store.read(session, {
@@ -108,6 +113,15 @@ async function trust(store: Store, context: CheckContext): Promise<void> {
   throw new SkeinError("corrupt", `the store met an I/O error earlier and does not verify: ${bad[0] ?? ""}`, {
     hint: "restore a backup; the damaged file is left as it is",
   });
+}
+
+/** Null for an id that is damaged. */
+function sessionIn(text: string): LogId | null {
+  try {
+    return parseLogId(text);
+  } catch {
+    return null;
+  }
 }
 
 /**

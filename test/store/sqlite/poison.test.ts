@@ -206,3 +206,17 @@ test("it is noticed also where nobody watches, after a while of writing", async 
   await engine.close();
   remove();
 });
+
+test("a suspect store with a damaged session id is reported as damaged", async () => {
+  for (const damaged of ["ses_not an id", "ses_uuuuuuuuuuuuuuuuuuuuuuuuuu"]) {
+    const { path, remove } = newPath();
+    const { engine } = await filled(path);
+    await engine.close();
+    const file = new DatabaseSync(path);
+    file.prepare("UPDATE logs SET session = ? WHERE session LIKE 'ses_%'").run(damaged);
+    file.close();
+    writeFileSync(`${path}-suspect`, "disk I/O error\n");
+    await assert.rejects(opens(path), { code: "corrupt", message: /does not verify: a log of no session/ });
+    remove();
+  }
+});

@@ -20,7 +20,7 @@ function knownOf(id: OperationId): Known {
   if (before !== undefined) return before;
   const { args, params, keyed, local }: Operation = operationOf(id);
   const own = Object.keys(params.shape).filter((name) => !args.includes(name));
-  const isRequired = (name: string): boolean => params.shape[name]?._zod.optin !== "optional";
+  const isRequired = (name: string): boolean => !(params.shape[name] as z.ZodType).isOptional();
   const found = {
     names: [...own, ...(keyed ? ["key"] : []), ...Object.keys(local)],
     required: own.filter(isRequired),

@@ -268,7 +268,11 @@ type Wrap = <A extends readonly unknown[], R>(work: (...args: A) => Promise<R>) 
 
 /** The same functions, each wrapped. */
 const mapped = <T extends object>(functions: T, wrap: Wrap): T =>
-  Object.fromEntries(Object.entries(functions).map(([name, work]) => [name, wrap(work)])) as T;
+  Object.fromEntries(
+    Object.entries(functions as Record<string, Work>).map(([name, work]) => [name, wrap(work)]),
+  ) as T;
+
+type Work = (...args: readonly unknown[]) => Promise<unknown>;
 
 const noBlobs = (): SkeinError =>
   lacks("a content of more than 64 KiB, or a file", "blobs", "use a store in a file or PostgreSQL");

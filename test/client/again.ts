@@ -165,6 +165,7 @@ export const table: Readonly<Record<string, Row>> = {
     "a probe tells what became of an unsafe call": driven,
     "an unsafe call that its holder finishes after the lease has expired does not run twice": driven,
   }),
+  "turn/odd-usage.test.ts": all,
   "turn/strange.test.ts": but({
     "bad options of an engine, a compression and a drive are refused before anything happens": driven,
   }),

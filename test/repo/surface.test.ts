@@ -91,7 +91,7 @@ test("a type without a public name is told, and what callers cannot reach is not
   const modules = makeModules((path) => files[path] ?? "");
   const names = publicNames(modules, [{ subpath: ".", file: "src/index.ts" }]);
   const holes = holesIn(modules, names).map((hole) => hole.split(" ")[0]);
-  assert.deepEqual(holes.toSorted(), ["Options", "Result", "Row"]);
+  assert.deepEqual(new Set(holes), new Set(["Options", "Result", "Row"]));
 });
 
 test("exported names are read from every form of export", () => {

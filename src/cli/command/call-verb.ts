@@ -133,8 +133,7 @@ async function run(
   const text = done.replace(/\{(\w+)\}/g, (_, name: string) => String(params[name]));
   if (found !== null && isWritten(result)) return answerChange(out, found, result, text);
   if (result instanceof Session) return out.answer({ id: result.id }, () => [result.id]);
-  if (!Array.isArray(result))
-    return out.answer((result ?? { done: true }) as object, () => linesOf(result, text));
+  if (!Array.isArray(result)) return out.answer(result ?? { done: true }, () => linesOf(result, text));
   for (const one of result) await (out.json ? out.emit(one as object) : out.line(jsonText(one)));
 }
 

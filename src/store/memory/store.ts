@@ -95,7 +95,11 @@ type Open = <A extends readonly unknown[], R>(work: (...args: A) => R) => (...ar
 
 /** The same functions, which reject once the store is closed. */
 const openAll = <T extends object>(functions: T, open: Open): T =>
-  Object.fromEntries(Object.entries(functions).map(([name, work]) => [name, open(work)])) as T;
+  Object.fromEntries(
+    Object.entries(functions as Record<string, Work>).map(([name, work]) => [name, open(work)]),
+  ) as T;
+
+type Work = (...args: readonly unknown[]) => unknown;
 
 interface State extends DerivedState {
   readonly receptions: Receptions;

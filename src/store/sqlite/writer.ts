@@ -131,11 +131,16 @@ export function makeWriter(
     next();
   }
 
+  async function runHold(hold: () => Promise<void>): Promise<void> {
+    await hold();
+    next();
+  }
+
   function next(): void {
     const hold = holds.shift();
     if (hold !== undefined) {
       busy = true;
-      return void hold().then(next);
+      return void runHold(hold);
     }
     busy = queue.length > 0;
     if (busy) options.world.defer(flush);

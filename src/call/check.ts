@@ -20,7 +20,8 @@ function knownOf(id: OperationId): Known {
   if (before !== undefined) return before;
   const { args, params, keyed, local }: Operation = operationOf(id);
   const own = Object.keys(params.shape).filter((name) => !args.includes(name));
-  const isRequired = (name: string): boolean => !(params.shape[name] as z.ZodType).isOptional();
+  const shape = params.shape as Readonly<Record<string, z.core.$ZodType>>;
+  const isRequired = (name: string): boolean => shape[name]?._zod.optin !== "optional";
   const found = {
     names: [...own, ...(keyed ? ["key"] : []), ...Object.keys(local)],
     required: own.filter(isRequired),

@@ -1,7 +1,7 @@
 /** Anchors on the command line: exit codes of verify after a cut, a restore and an acceptance. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
@@ -18,7 +18,7 @@ async function filled() {
 }
 
 test("a cut tail makes verify exit with 1, until it is accepted", { skip: noFile() }, async () => {
-  const { skein, id, store } = await filled();
+  const { skein, id, heads, store } = await filled();
   assert.match((await skein.here("verify")).stdout, /no heads were listed yet/);
   assert.match(
     (await skein.here("anchor")).stdout,
@@ -31,10 +31,18 @@ test("a cut tail makes verify exit with 1, until it is accepted", { skip: noFile
   const cut = await skein.here("verify");
   assert.equal(cut.code, 1);
   assert.match(cut.stdout, new RegExp(`${id} at 3: the tail is missing: the noted head is 5`));
+  const one = await skein.here("verify", id);
+  assert.equal(one.code, 1, one.stdout);
+  assert.match(one.stdout, new RegExp(`${id} at 3: the tail is missing: the noted head is 5`));
+  const refused = await skein.here("anchor", "--to", heads);
+  assert.deepEqual([refused.code, existsSync(heads)], [5, false]);
+  assert.match(refused.stderr, new RegExp(`1 log no longer holds its listed head: ${id}`));
   assert.equal((await skein.here("anchor", "accept")).code, 2);
   const accepted = await skein.here("anchor", "accept", "--reason", "cut on purpose");
   assert.deepEqual([accepted.code, accepted.stdout], [0, `accepted 1 log as they are now\n  ${id}\n`]);
   assert.equal((await skein.here("verify")).code, 0);
+  assert.equal((await skein.here("verify", id)).code, 0);
+  assert.equal((await skein.here("anchor", "--to", heads)).code, 0);
 });
 
 test("a restored copy is found by its anchor, which is not written over", { skip: noFile() }, async () => {

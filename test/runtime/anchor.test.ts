@@ -122,6 +122,15 @@ for (const [name, make] of [
         ].toSorted(),
         "what was not listed yet is not known",
       );
+      engine = await place.open({ sign: key });
+      for (const [session, ok] of [
+        [one, false],
+        [two, false],
+        [three, true],
+      ] as const)
+        assert.equal((await (await engine.session(session.id)).verify()).ok, ok);
+      await assert.rejects(engine.anchor(), { code: "corrupt", message: /^2 logs no longer hold/ });
+      await engine.close();
       // A log that goes on after the cut is still known, and no later list makes it right.
       engine = await place.open({ sign: key });
       await (await engine.session(one.id)).append("another history");
@@ -221,6 +230,10 @@ test("a log that is gone is reported, and a file restored from an older copy by 
   assert.deepEqual((await found(place)).told, [
     `${one!.id} the log is missing: it was listed with 7 records`,
   ]);
+  {
+    await using opened = await place.open();
+    await assert.rejects(opened.anchor(), { code: "corrupt", message: new RegExp(`1 log .*: ${one!.id}`) });
+  }
   copyFileSync(backup.path, place.path);
   assert.equal((await found(place)).ok, true);
   assert.equal((await found(place, { anchor })).ok, false);

@@ -16,7 +16,7 @@ import { headOf, positionIn } from "../read/position.ts";
 import { readItems, type SessionItem } from "../read/projection.ts";
 import type { ReplayResult, ReplayOptions } from "../replay/replay.ts";
 import { type StateView, viewState } from "../read/state-view.ts";
-import { verifyLog, type VerifyOptions, type VerifyReport } from "../govern/verify.ts";
+import type { VerifyOptions, VerifyReport } from "../govern/verify.ts";
 import { makeReadSaid } from "../read/event-cache.ts";
 
 export class SessionReader {
@@ -80,9 +80,10 @@ export class SessionReader {
     return { seq, hash, at };
   }
 
+  /** Hashes every record again, and checks the log against the chain and its listed head. */
   async verify(options: VerifyOptions = {}): Promise<VerifyReport> {
     checkCall("session.verify", options);
-    return verifyLog(this.#deps.store, this.#deps.world, this.id, options);
+    return (await import("../govern/verify-all.ts")).verifySession(this.#deps, this.id, options);
   }
 
   /** The family of this session: what was forked from what, and what was merged. */

@@ -9,7 +9,7 @@ import { SkeinError } from "../../core/error.ts";
 import { anchorText, chainRoot, merkleOf, sortHeads, type ListedHead } from "../../core/govern/heads.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
-import type { SessionRow } from "../../store/port.ts";
+import type { SessionRow, Store } from "../../store/port.ts";
 import type { Deps } from "../deps.ts";
 import { holds } from "../read/known-heads.ts";
 import { post } from "../../platform/outbound.ts";
@@ -40,10 +40,14 @@ export interface AnchorOptions {
   readonly allowPrivate?: boolean;
 }
 
-/** Lists the heads as they are now, and gives the anchor for them. */
+/**
+ * Lists the heads as they are now, and gives the anchor for them. A store that lost listed records is refused
+ * after the other logs are listed: an anchor of it would pass for evidence that all is well.
+ */
 export async function makeAnchor(deps: Deps, options: AnchorOptions = {}): Promise<Anchor> {
   checkCall("engine.anchor", options);
-  await listHeads(deps, { whenOlderMs: 0 });
+  const { cut } = await listHeads(deps, { whenOlderMs: 0, everyLog: true });
+  if (cut.length > 0) throw cutError(cut);
   const anchor = await newestAnchor(deps);
   if (options.url === undefined) return anchor;
   const outbound = { world: deps.world, allowPrivate: options.allowPrivate === true };
@@ -89,7 +93,7 @@ export interface HeadsListed {
  */
 export async function listHeads(
   deps: Deps,
-  { whenOlderMs }: { readonly whenOlderMs: number },
+  { whenOlderMs, everyLog = false }: { readonly whenOlderMs: number; readonly everyLog?: boolean },
 ): Promise<HeadsListed> {
   const { store } = deps;
   let done: HeadsListed = { listed: null, cut: [] };
@@ -97,7 +101,7 @@ export async function listHeads(
     done = { listed: null, cut: [] };
     const lists = await readHeads(store, null);
     if (lists.last !== null && store.now() - lists.last.at < whenOlderMs) return [];
-    const { changed, cut } = await changedSince(deps, lists);
+    const { changed, cut } = await changedSince(deps, lists, everyLog);
     done = { listed: null, cut };
     const isCurrent = lists.last !== null && changed.length === 0;
     // An anchor by hand covers all of the workspace's own log, too.
@@ -109,6 +113,18 @@ export async function listHeads(
   };
   await writeOnce({ ...deps, actor: "system" }, build);
   return done;
+}
+
+/** Reports logs that lost records which were listed. */
+export function cutError(cut: readonly string[]): SkeinError {
+  const logs =
+    cut.length === 1
+      ? "1 log no longer holds its listed head"
+      : `${cut.length} logs no longer hold their listed heads`;
+  const first = cut.slice(0, 3).join(", ");
+  return new SkeinError("corrupt", `${logs}: ${first}${cut.length > 3 ? ", …" : ""}`, {
+    hint: 'run "skein verify"; a restore that was meant is accepted by "skein anchor accept --reason TEXT"',
+  });
 }
 
 export interface HeadLister {
@@ -137,14 +153,17 @@ const overlapMs = 600_000;
 async function changedSince(
   deps: Deps,
   { heads, last, added }: HeadLists,
+  everyLog: boolean,
 ): Promise<{ readonly changed: readonly ListedHead[]; readonly cut: readonly string[] }> {
   const { store } = deps;
   const changed: ListedHead[] = [];
   const cut: string[] = [];
   // Before all logs are listed anew, all of them are looked at: clocks may have hidden some.
-  const isWhole = last === null || added >= Math.max(fullMin, heads.size) / 2;
+  const isWhole = everyLog || last === null || added >= Math.max(fullMin, heads.size) / 2;
   const since = isWhole ? {} : { activeSince: Math.max(0, last.at - overlapMs) };
+  const seen = new Set<string>();
   for await (const { session, headSeq } of everyRow(deps, since)) {
+    seen.add(session);
     const known = heads.get(session);
     if (known?.seq === headSeq) continue;
     const head = await store.head(session);
@@ -153,7 +172,22 @@ async function changedSince(
     if (goesOn) changed.push({ log: session, seq: head.seq, hash: head.hash });
     else cut.push(session);
   }
+  if (isWhole) cut.push(...(await goneLogs(store, heads, seen)));
   return { changed, cut };
+}
+
+/** Listed logs that the store no longer has. A log that another process deleted meanwhile is left out. */
+async function goneLogs(
+  store: Store,
+  heads: HeadLists["heads"],
+  seen: ReadonlySet<string>,
+): Promise<readonly string[]> {
+  const gone: string[] = [];
+  for (const log of heads.keys())
+    if (!seen.has(log) && (await store.head(log as SessionId)) === undefined) gone.push(log);
+  if (gone.length === 0) return [];
+  const still = (await readHeads(store, null)).heads;
+  return gone.filter((log) => still.has(log));
 }
 
 async function* everyRow(

@@ -1,13 +1,13 @@
-/** Verifies every log of a store: its chain, the store itself, and the heads that were listed or anchored. */
+/** Verifies one log or every log of a store: the chain, the store, and the listed or anchored heads. */
 import { SkeinError } from "../../core/error.ts";
-import { isLogId, quote, type LogId } from "../../core/ids.ts";
+import { isLogId, quote, type LogId, type SessionId } from "../../core/ids.ts";
 import type { Store } from "../../store/port.ts";
 import type { Deps } from "../deps.ts";
 import { holds } from "../read/known-heads.ts";
 import type { IndexProgress } from "../read/projection.ts";
 import { everyLog } from "../read/every-log.ts";
 import { emptyReport, joinReports, verifyLog, withStoreProblem } from "./verify.ts";
-import type { VerifyProblem, VerifyReport } from "./verify.ts";
+import type { VerifyOptions, VerifyProblem, VerifyReport } from "./verify.ts";
 import { readHeads, type HeadLists } from "./read-heads.ts";
 
 /** Options of `engine.verify`. */
@@ -61,8 +61,7 @@ export async function verifyAll(
     const own = head.parent !== null && (await store.head(head.parent.session)) !== undefined;
     const noted = listed.get(log);
     listed.delete(log);
-    const options = { own, ...(noted === undefined ? {} : { head: noted }) };
-    const done = await verifyLog(store, world, log, options).catch(ifGone);
+    const done = await verifyLog(store, world, log, { own }, noted).catch(ifGone);
     if (done === null) continue;
     report = joinReports(report, done);
     progress?.({ records: report.records, sessions: report.sessions });
@@ -71,6 +70,23 @@ export async function verifyAll(
   add((lists?.problems ?? []).map(({ seq, problem }) => ofWorkspace(seq, problem)));
   if (anchor !== undefined) add(await anchorProblems(store, lists, anchor));
   return { ...report, heads: summaryOf(lists) };
+}
+
+/** Verifies one log, and that it still holds the head that was listed last. */
+export async function verifySession(
+  { store, world }: Pick<Deps, "store" | "world">,
+  session: SessionId,
+  options: VerifyOptions,
+): Promise<VerifyReport> {
+  const lists = await readHeads(store, world.digest).catch(ifDamaged);
+  const report = await verifyLog(store, world, session, options, lists?.heads.get(session));
+  // Without the lists a cut tail looks right: "ok" would claim more than was checked.
+  if (lists === null) return withStoreProblem(report, store, "the lists of heads cannot be read");
+  const problems = lists.problems.map((one): VerifyProblem => ({ session: store.workspace, ...one }));
+  const [firstBad = null] = problems;
+  return firstBad === null
+    ? report
+    : joinReports(report, { ...emptyReport(), ok: false, problems, firstBad });
 }
 
 /** Logs that were listed and are not there. One that was deleted meanwhile is no problem. */

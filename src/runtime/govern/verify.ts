@@ -81,6 +81,7 @@ export async function verifyLog(
   world: World,
   session: LogId,
   options: VerifyOptions = {},
+  listed?: VerifyOptions["head"],
 ): Promise<VerifyReport> {
   const head = await store.head(session);
   if (head === undefined) throw new SkeinError("not-found", `there is no session ${session}`);
@@ -122,6 +123,8 @@ export async function verifyLog(
   if (next <= head.seq) bad(next, `the log ends here; its head says ${head.seq}`);
   else if (before !== head.hash) bad(head.seq, "the head does not match the last record");
   await checkNoted(store, session, options.head, head.seq, bad);
+  const isNoted = listed?.seq === options.head?.seq && listed?.hash === options.head?.hash;
+  if (!isNoted) await checkNoted(store, session, listed, head.seq, bad);
   problems.sort((a, b) => a.seq - b.seq);
   return {
     ok: problems.length === 0,

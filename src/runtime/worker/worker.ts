@@ -5,7 +5,6 @@
  * One subject: the loop of a worker.
  */
 import { spendOf, type Spend } from "../../core/budget/money.ts";
-import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import {
@@ -21,7 +20,7 @@ import type { State } from "../../core/state.ts";
 import { errorText } from "../../core/first-error.ts";
 import type { DueRow } from "../../store/port.ts";
 import { deliverAll } from "../message/deliver.ts";
-import { makeHeadLister, type HeadLister } from "../govern/anchor.ts";
+import { cutError, makeHeadLister, type HeadLister } from "../govern/anchor.ts";
 import type { Deps } from "../deps.ts";
 import type { RunResult } from "../turn/runner.ts";
 import { attend, isOverdue } from "./due-work.ts";
@@ -447,10 +446,7 @@ export class SessionWorker implements AsyncDisposable {
     if (nowMs < dueMs && nowMs > dueMs - 2 * listMs) return;
     this.#nextListMs = nowMs + listMs;
     const { cut } = await this.#heads.listIfDue(limit.headsEveryMs);
-    if (cut.length === 0) return;
-    throw new SkeinError("corrupt", `${cut.length} logs no longer hold their listed heads, first ${cut[0]}`, {
-      hint: 'run "skein verify"; a restore that was meant is accepted by "skein anchor accept --reason TEXT"',
-    });
+    if (cut.length > 0) throw cutError(cut);
   }
 
   async #end(): Promise<void> {

@@ -157,7 +157,6 @@ function noSandbox(name: string, reason: string, cause?: unknown): SkeinError {
 }
 
 const lookMs = 100;
-const pageBytes = 4_096;
 
 /** Limits of all processes together, which no kernel keeps without cgroups. */
 async function watchLimits(
@@ -193,20 +192,38 @@ async function processesOf(pid: number): Promise<string | undefined> {
   return own !== undefined && own === shown ? folder : undefined;
 }
 
-/** Which limit is passed. */
-async function excessOf(folder: string): Promise<string | null> {
+/** Names the limit that the processes of a /proc exceed. */
+export async function excessOf(folder: string): Promise<string | null> {
   const names = await readdir(folder).catch(() => []);
   const pids = names.filter((name) => /^\d+$/.test(name));
   const most = limit.sandboxProcessesMax;
   if (pids.length > most) return `it had more than ${most} processes`;
   let bytes = 0;
-  for (const pid of pids) {
-    const [, resident = 0, shared = 0] = (await readFile(`${folder}/${pid}/statm`, "utf8").catch(() => ""))
-      .split(" ")
-      .map(Number);
-    bytes += (resident - shared) * pageBytes;
-  }
+  for (const pid of pids) bytes += await memoryOf(`${folder}/${pid}`);
+  if (bytes <= limit.sandboxMemoryBytesMax) return null;
+  // The exact figure walks all pages of a process, so it is read only here: a mapping that ten processes
+  // share counts ten times so far.
+  bytes = 0;
+  for (const pid of pids) bytes += await proportionalMemoryOf(`${folder}/${pid}`);
   return bytes > limit.sandboxMemoryBytesMax
     ? `it took more than ${limit.sandboxMemoryBytesMax} bytes of memory`
     : null;
+}
+
+/** Private and shared memory of a process, without files that it maps: the kernel can drop their pages. */
+async function memoryOf(process: string): Promise<number> {
+  const status = await readFile(`${process}/status`, "utf8").catch(() => "");
+  return (kilobytesIn(status, "RssAnon") + kilobytesIn(status, "RssShmem")) * 1_024;
+}
+
+/** The same, with each shared page divided by the processes that map it, where the kernel tells. */
+async function proportionalMemoryOf(process: string): Promise<number> {
+  const rollup = await readFile(`${process}/smaps_rollup`, "utf8").catch(() => "");
+  if (!rollup.includes("Pss_Shmem:")) return memoryOf(process);
+  return (kilobytesIn(rollup, "Pss_Anon") + kilobytesIn(rollup, "Pss_Shmem")) * 1_024;
+}
+
+function kilobytesIn(text: string, name: string): number {
+  const [, number = "0"] = new RegExp(`^${name}:\\s*(\\d+) kB$`, "m").exec(text) ?? [];
+  return Number(number);
 }

@@ -13,6 +13,7 @@ import { openEngine } from "../../src/index.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import type { McpWorld } from "../../src/tool/mcp-stdio.ts";
 import type { Bound, OuterTool } from "../../src/tool/port.ts";
+import { excessOf } from "../../src/tool/sandbox.ts";
 import { shellTools } from "../../src/tool/shell.ts";
 import { engineWith, scripted, use } from "../runtime/turn/scripted.ts";
 import { noBubblewrap } from "./bubblewrap.ts";
@@ -225,6 +226,24 @@ describe("a sandboxed shell", { skip }, () => {
     assert.match(tmp.text, /No space left on device/);
     assert.equal((await place.run("echo fine; ls /tmp | grep -v skein-tool")).text.split("\n")[0], "fine");
     assert.equal(exitOf(await place.run("test ! -e /tmp/x")), 0);
+  });
+
+  test("counts shared anonymous memory, once for all processes that map it", async () => {
+    await using folder = await openFolder();
+    const kilobytes = limit.sandboxMemoryBytesMax / 1_024;
+    const write = async (pid: number, shared: number, proportional: number | null): Promise<void> => {
+      await mkdir(join(folder.path, `${pid}`), { recursive: true });
+      const status = `Name:\tx\nVmRSS:\t${shared} kB\nRssAnon:\t     8 kB\nRssShmem:\t${shared} kB\n`;
+      await writeFile(join(folder.path, `${pid}`, "status"), status);
+      const rollup = `0-1 [rollup]\nPss_Anon:  8 kB\nPss_Shmem:   ${proportional} kB\n`;
+      if (proportional !== null) await writeFile(join(folder.path, `${pid}`, "smaps_rollup"), rollup);
+    };
+    await write(1, kilobytes - 100, (kilobytes - 100) / 2);
+    assert.equal(await excessOf(folder.path), null);
+    await write(2, kilobytes - 100, (kilobytes - 100) / 2);
+    assert.equal(await excessOf(folder.path), null, "both map the same pages");
+    await write(3, 200, null);
+    assert.match((await excessOf(folder.path)) ?? "", /more than 2147483648 bytes of memory/);
   });
 
   test("refuses what was replaced by a link, and what no sandbox can show", async () => {

@@ -1,9 +1,27 @@
 /** From what an MCP server answers to what the model is told and the log keeps. */
 import type { CallToolResult, ContentBlock } from "@modelcontextprotocol/sdk/types.js";
+import * as z from "zod";
 import { limit } from "../core/limit.ts";
 import { ToolOutput } from "./port.ts";
 
-export type McpResult = CallToolResult;
+type McpResult = CallToolResult;
+
+/** A result whose blocks are not checked yet: a newer server may have kinds that this SDK does not know. */
+export const LooseResult = z.looseObject({
+  content: z.array(z.looseObject({ type: z.string() })).default([]),
+  structuredContent: z.record(z.string(), z.unknown()).optional(),
+  isError: z.boolean().optional(),
+});
+
+/** The result with every block of an unknown or damaged kind as its JSON: the call took effect. */
+export async function readResult(result: z.infer<typeof LooseResult>): Promise<McpResult> {
+  const { ContentBlockSchema } = await import("@modelcontextprotocol/sdk/types.js");
+  const content = result.content.map((block): ContentBlock => {
+    const known = ContentBlockSchema.safeParse(block);
+    return known.success ? known.data : { type: "text", text: JSON.stringify(block) };
+  });
+  return { ...result, content };
+}
 
 /**
  * `clean` goes over every text, to hide what must not be told. Servers repeat an image in their structure,

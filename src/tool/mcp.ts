@@ -1,7 +1,7 @@
 /** The tools of bound MCP servers, over stdio and streamable HTTP, through the protocol's own client. */
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
-import type { Tool as McpTool } from "@modelcontextprotocol/sdk/types.js";
+import type { CallToolResultSchema, Tool as McpTool } from "@modelcontextprotocol/sdk/types.js";
 import type { AjvJsonSchemaValidator } from "@modelcontextprotocol/sdk/validation/ajv";
 import type { JsonSchemaType } from "@modelcontextprotocol/sdk/validation";
 import * as z from "zod";
@@ -10,7 +10,7 @@ import { errorText } from "../core/first-error.ts";
 import { isUnsent } from "../core/unsent-request.ts";
 import { version } from "../core/version.ts";
 import { hideSecrets, plainEnv, secretsOf } from "./environment.ts";
-import { outputOf, type McpResult } from "./mcp-output.ts";
+import { LooseResult, outputOf, readResult } from "./mcp-output.ts";
 import { watchAnswers } from "./mcp-http.ts";
 import { makeStdioTransport, NotSent, type McpWorld } from "./mcp-stdio.ts";
 import { OutcomeUnknown, type Bound, type InputCheck, type OuterTool } from "./port.ts";
@@ -114,6 +114,7 @@ async function openServer(
   try {
     await client.connect(transport, { timeout: openMs, signal });
     watch?.(client);
+    markAnswers(transport);
     const list = async (running: AbortSignal): Promise<readonly OuterTool[]> =>
       toolsOf(world, server, await listTools(client, { timeout: openMs, signal: running }));
     const open: OpenServer = { tools: [] };
@@ -267,14 +268,17 @@ async function callTool(
   if (client.transport === undefined)
     throw unavailable(server, `the MCP server "${server.name}" is gone`, new NotSent("it was not asked"));
   try {
-    const result = await client.callTool({ name, arguments: input as Record<string, unknown> }, undefined, {
+    const schema = LooseResult as unknown as typeof CallToolResultSchema;
+    const result = await client.callTool({ name, arguments: input as Record<string, unknown> }, schema, {
       signal,
       timeout: timeoutMs,
       onprogress: () => undefined,
       resetTimeoutOnProgress: true,
       maxTotalTimeout: timeoutMs * mcpLimit.totalFactor,
     });
-    return outputOf(result as McpResult, (text) => hideSecrets(text, secrets));
+    return outputOf(await readResult(result as z.infer<typeof LooseResult>), (text) =>
+      hideSecrets(text, secrets),
+    );
   } catch (error) {
     signal.throwIfAborted();
     const fate = fateOf(error);
@@ -289,16 +293,33 @@ async function callTool(
   }
 }
 
+/** In place of the data of an error that the server sent: the SDK uses the same codes for its own errors. */
+const sentByServer = Symbol("sent by the server");
+
+/** Marks errors that come as an answer. The watch over HTTP reports lost answers past this, unmarked. */
+function markAnswers(transport: Transport): void {
+  const { onmessage } = transport;
+  const mark: typeof onmessage = (message, ...more) => {
+    const isError = "error" in message && typeof message.error === "object";
+    const marked = isError ? { ...message, error: { ...message.error, data: sentByServer } } : message;
+    onmessage?.(marked, ...more);
+  };
+  Object.assign(transport, { onmessage: mark });
+}
+
+const isAnswer = (error: unknown): boolean =>
+  error instanceof Error && "data" in error && error.data === sentByServer;
+
 /** Codes of the SDK for a connection that is closed and a time that is over. */
 const lostCodes: readonly number[] = [-32_000, -32_001];
 
 /** What became of a call that failed: the server said no, it never heard of it, or nobody knows. */
 function fateOf(error: unknown): "refused" | "unsent" | "lost" {
   if (error instanceof NotSent || isUnsent(error)) return "unsent";
+  if (isAnswer(error)) return "refused";
   const code = codeOf(error);
-  // An answer by the protocol is negative, one by HTTP a status; what stands in between may say 502.
-  const isAnswer = typeof code === "number" && !lostCodes.includes(code) && code < 500;
-  return isAnswer ? "refused" : "lost";
+  // An error of the SDK is negative, an answer by HTTP a status; a proxy in between may say 502.
+  return typeof code === "number" && !lostCodes.includes(code) && code < 500 ? "refused" : "lost";
 }
 
 const codeOf = (error: unknown): unknown =>
@@ -308,7 +329,8 @@ function unavailable({ name, secrets, complaint }: Server, what: string, error: 
   if (error instanceof SkeinError) return error;
   const known = complaint();
   // How a server ended says more than that its connection is closed.
-  const isTold = known !== "" && (error instanceof NotSent || codeOf(error) === lostCodes[0]);
+  const isClosed = codeOf(error) === lostCodes[0] && !isAnswer(error);
+  const isTold = known !== "" && (error instanceof NotSent || isClosed);
   const why = [isTold ? "" : errorText(error).slice(0, 500), known].filter((part) => part !== "").join("; ");
   return new SkeinError("unavailable", hideSecrets(`${what}: ${why}`, secrets), {
     hint: `see that the server works, or unbind "${name}"`,

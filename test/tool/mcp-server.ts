@@ -32,6 +32,7 @@ const tools: { name: string; inputSchema: object; [more: string]: unknown }[] = 
   { name: "babble", inputSchema: none },
   { name: "large", inputSchema: none },
   { name: "media", inputSchema: none, annotations: { readOnlyHint: true } },
+  { name: "newer", inputSchema: none },
   { name: "structure", inputSchema: none },
 ];
 
@@ -62,6 +63,13 @@ const results: Readonly<Record<string, (input: Record<string, unknown>) => objec
     structuredContent: { n: 1 },
   }),
   "every/thing": () => ({ content: [] }),
+  newer: () => ({
+    content: [
+      { type: "hologram", depth: 3 },
+      { type: "image", data: "%%%", mimeType: "image/png" },
+      { type: "text", text: "done" },
+    ],
+  }),
   fail: () => ({ ...text("no such thing"), isError: true }),
   env: () => text(`${process.env["TOKEN"]} ${process.env["PLAIN"]} ${process.env["SKEIN_TEST_LEAK"]}`),
   babble: () => ({ content: "nonsense" }),
@@ -88,8 +96,10 @@ export function answer({ id, method, params }: Message): object | undefined {
   if (method === "tools/list") return reply({ tools });
   const run = results[params?.name ?? ""];
   if (method === "tools/call" && run !== undefined) return reply(run(params?.arguments ?? {}));
-  if (params?.name === "refuse")
-    return { jsonrpc: "2.0", id, error: { code: -32_602, message: "not like this" } };
+  if (params?.name === "refuse") {
+    const code = Number(params.arguments?.["code"] ?? -32_602);
+    return { jsonrpc: "2.0", id, error: { code, message: "not like this", data: { why: "because" } } };
+  }
   return params?.name === "hang" || params?.name === "slow"
     ? undefined
     : { jsonrpc: "2.0", id, error: { code: -32_601, message: "unknown" } };

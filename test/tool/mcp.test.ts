@@ -80,6 +80,7 @@ describe("over stdio", () => {
         "srv_large unsafe",
         `${cut} unsafe`,
         "srv_media read",
+        "srv_newer unsafe",
         "srv_refuse unsafe",
         "srv_set idempotent",
         "srv_slow unsafe",
@@ -115,6 +116,23 @@ describe("over stdio", () => {
       await failure(callTool(place.tools, "srv_refuse", {})),
       /^unavailable: the MCP server "srv" refused the call: .*not like this/,
     );
+  });
+
+  test("an error that the server sends is its answer, whatever its code", async () => {
+    await using place = await openServers(stdio());
+    for (const code of [-32_000, -32_001, -32_603, 1_001]) {
+      assert.equal(
+        await failure(callTool(place.tools, "srv_refuse", { code })),
+        `unavailable: the MCP server "srv" refused the call: MCP error ${code}: not like this`,
+      );
+    }
+  });
+
+  test("content of an unknown kind or with bad base64 is kept as JSON", async () => {
+    await using place = await openServers(stdio());
+    assert.deepEqual(await callTool(place.tools, "srv_newer", {}), {
+      text: '{"type":"hologram","depth":3}\n{"type":"image","data":"%%%","mimeType":"image/png"}\ndone',
+    });
   });
 
   test("it gets named secrets and plain values, nothing else, and secrets do not come back", async () => {

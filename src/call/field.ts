@@ -14,6 +14,7 @@ import {
 import * as z from "zod";
 import { namePattern } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
+import { isStorableUsd, storableUsdHint } from "../core/text/money.ts";
 import { missedRules, triggerSchemas } from "../core/trigger/trigger.ts";
 
 export { AgentName, ItemKind, Key, Millis, ModelName, Reason, Seq };
@@ -40,6 +41,7 @@ export const Budget = z.strictObject({
     .number()
     .nonnegative()
     .max(Number.MAX_SAFE_INTEGER / 1e9)
+    .refine(isStorableUsd, storableUsdHint)
     .exactOptional(),
   tokens: Amount.exactOptional(),
   steps: Amount.exactOptional(),

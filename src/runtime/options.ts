@@ -11,6 +11,7 @@ import { checkOptions, SkeinError } from "../core/error.ts";
 import { isObject } from "../core/option-check.ts";
 import { quote } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
+import { isStorableUsd } from "../core/text/money.ts";
 
 /** Options of `session.ask`. */
 export interface AskOptions extends WriteOptions {
@@ -111,12 +112,12 @@ export function checkBudget(budget: Budget): void {
     if (
       typeof value === "number" &&
       value >= 0 &&
-      (name === "usd" || Number.isInteger(value)) &&
+      (name === "usd" ? isStorableUsd(value) : Number.isInteger(value)) &&
       value <= Number.MAX_SAFE_INTEGER / 1e9 ** Number(name === "usd")
     )
       continue;
     throw new SkeinError("invalid", `budget: ${name} is ${quote(value)}`, {
-      hint: "limits are whole numbers, not negative; only usd may have a fraction",
+      hint: "limits are whole numbers, not negative; only usd may have a fraction, of at least 0.000000001",
     });
   }
 }

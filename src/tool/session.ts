@@ -3,6 +3,7 @@ import { itemKinds } from "../core/item/events.ts";
 import { Key as StoredKey } from "../core/schema.ts";
 import * as z from "zod";
 import { limit } from "../core/limit.ts";
+import { isStorableUsd, storableUsdHint } from "../core/text/money.ts";
 import { memoryScopes } from "../core/memory/memory.ts";
 import { defineSessionTool } from "./define.ts";
 import type { SessionTool } from "./port.ts";
@@ -157,7 +158,7 @@ const send = defineSessionTool({
 
 const Allotted = z
   .strictObject({
-    usd: z.number().nonnegative().optional(),
+    usd: z.number().nonnegative().refine(isStorableUsd, storableUsdHint).optional(),
     tokens: z.int().nonnegative().optional(),
     steps: z.int().nonnegative().optional(),
     turns: z.int().nonnegative().optional(),

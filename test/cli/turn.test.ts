@@ -278,8 +278,10 @@ suite("budgets", () => {
     );
     const given = await skein.here("budget", id, "--steps", "1", "--usd", "2", "--wall", "2h");
     assert.match(given.stdout, /^budget set at \d+ of ses_\w+: money \$2\.00, steps 1, time at work 2 h$/m);
+    const tiny = await skein.here("budget", id, "--usd", "0.0000000001");
+    assert.deepEqual([tiny.code, /usd: expected 0 or at least 0\.000000001/.test(tiny.stderr)], [2, true]);
     const again = await skein.here("run", id);
-    assert.match(again.stderr, /skein budget \w+ --steps 2 --usd 2 --wall 7200s; then: /);
+    assert.match(again.stderr, /skein budget \w+ --steps 2 --usd 2 --wall 7200s --store \S+; then: /);
     const [set] = await skein.look("budget", id, "--steps", "5");
     assert.deepEqual(set!["limits"], { steps: 5 });
     const ran = await skein.here("run", id);

@@ -38,6 +38,10 @@ export const addSpend = (a: Spend, b: Spend): Spend => ({
   unconfirmedNanoUsd: a.unconfirmedNanoUsd + b.unconfirmedNanoUsd,
 });
 
+/** Whether an amount can be kept: below half a nano-dollar it would become a limit of 0. */
+export const isStorableUsd = (usd: number): boolean => usd === 0 || Math.round(usd * 1e9) > 0;
+export const storableUsdHint = "expected 0 or at least 0.000000001 (a nano-dollar)";
+
 /** `$12.34`; a small amount keeps up to three significant digits. */
 export function moneyText(nanoUsd: number): string {
   if (nanoUsd === 0) return "$0.00";

@@ -106,7 +106,11 @@ function complaint(schema: z.ZodObject, issue: z.core.$ZodIssue, value: unknown)
 }
 
 /** A number as it is; of others the kind: a text may be long, or a secret. */
-const shown = (value: unknown): string => (typeof value === "number" ? String(value) : kindOf(value));
+const shown = (value: unknown): string => {
+  if (typeof value !== "number") return kindOf(value);
+  // JSON has no infinity: it is what 1e999 becomes when it is read.
+  return Math.abs(value) === Infinity ? "a number out of range" : String(value);
+};
 
 function meant(word: string, known: readonly string[]): string {
   const near = nearest(word, known);

@@ -152,10 +152,12 @@ test("initial files go over as they were loaded, and a webhook is said to stay",
   writeFileSync(file, "Never.");
   const texts = async (session: Session): Promise<string> =>
     JSON.stringify((await session.context()).parts.filter(({ part }) => part === "system"));
+  await first.rename("Manners");
   const next = await first.clear();
+  assert.equal((await next.state()).name, "Manners");
   assert.match(await texts(next), /Always say please/);
   const { moved, left } = next.carriedOver ?? {};
-  assert.deepEqual(part(moved, "files"), [file]);
+  assert.deepEqual([part(moved, "name"), part(moved, "files")], [["Manners"], [file]]);
   assert.deepEqual(
     left?.map(({ what, names }) => [what, ...names]),
     [
@@ -167,7 +169,9 @@ test("initial files go over as they were loaded, and a webhook is said to stay",
   );
   assert.ok(left?.every(({ why = "" }) => why !== ""));
   // Once more, from one to the next.
-  assert.match(await texts(await next.clear()), /Always say please/);
+  const third = await next.clear({ name: "Other" });
+  assert.deepEqual([(await third.state()).name, part(third.carriedOver?.moved, "name")], ["Other", []]);
+  assert.match(await texts(third), /Always say please/);
 });
 
 test("open from another takes files and the rest of the budget, and says that triggers stay", async () => {

@@ -101,12 +101,15 @@ export interface Taken {
   readonly limits: Amounts | null;
   readonly triggers: MovedTriggers;
   readonly handoff: boolean;
+  /** The session's name, where the next one has it. */
+  readonly name?: string | undefined;
 }
 
 export function listCarryOver(from: SessionId, taken: Taken): CarryOver {
   const { standing } = taken.state;
   const { agent, model, labels } = standing;
   const moved: CarriedPart[] = [
+    { what: "name", names: taken.name === undefined ? [] : [taken.name] },
     { what: "agent", names: agent === null ? [] : [agent.name] },
     { what: "model", names: model === null ? [] : [model] },
     { what: "bindings", names: taken.bindings },

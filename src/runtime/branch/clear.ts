@@ -26,7 +26,7 @@ import { checkObjective } from "../options.ts";
 import { workedUntil } from "../log/child-refund.ts";
 import { decideSealed, type Sealed } from "../log/seal.ts";
 import { indexEntry } from "../log/session-index.ts";
-import { objectiveFor, takenNames, takeOver } from "./predecessor.ts";
+import { nameOf, objectiveFor, takenNames, takeOver } from "./predecessor.ts";
 import type { Deps } from "../deps.ts";
 import { assertReviewed } from "../govern/review.ts";
 
@@ -52,8 +52,7 @@ export async function clearSession(deps: Deps, session: SessionId, options: Clea
   if (options.objective !== undefined) checkObjective("clear", options.objective);
   for (let tries = 0; tries < limit.unknownRetriesMax; tries++) {
     const before = await madeBefore(deps);
-    if (before !== null)
-      return { next: before, carriedOver: await carriedAgain(deps, session, options.handoff === true) };
+    if (before !== null) return { next: before, carriedOver: await carriedAgain(deps, session, options) };
     // Written down before the rest, so that it is there whatever becomes of it.
     assertReviewed(session, await writer.current(session));
     const handoff = options.handoff === true ? await handoffDocument(deps, session) : null;
@@ -126,6 +125,7 @@ async function opening(
     ...files,
   ];
   const objective = await objectiveFor(store, session, state, options.objective);
+  const name = options.name ?? (await nameOf(store, session, state));
   const whose = { objective, agent: rest.agent ?? null, definition: pin?.definition };
   const carried = await carriedFor(deps, whose);
   const command: Command = {
@@ -136,7 +136,7 @@ async function opening(
     bind,
     ...rest,
     ...(pin === undefined ? {} : { pin }),
-    ...(options.name === undefined ? {} : { name: options.name }),
+    ...(name === undefined ? {} : { name }),
     ...(documents.length === 0 ? {} : { documents: distinct(documents) }),
     ...(carried === null ? {} : { carried }),
     ...(triggers.settings.length === 0 ? {} : { triggers: triggers.settings }),
@@ -148,7 +148,10 @@ async function opening(
   const { drafts, events, blobs } = sealed;
   for (const { hash, bytes } of blobs) await store.putBlob(hash, [bytes]);
   const index = await indexEntry(store, next, emptyState, events);
-  const carriedOver = await listCleared(deps, session, state, options.handoff !== null);
+  const carriedOver = await listCleared(deps, session, state, {
+    handoff: options.handoff !== null,
+    isRenamed: options.name !== undefined,
+  });
   return { part: { session: next, expect: "absent", drafts, index }, carriedOver };
 }
 
@@ -157,22 +160,30 @@ async function listCleared(
   { store }: Deps,
   session: SessionId,
   state: State,
-  handoff: boolean,
+  { handoff, isRenamed }: { readonly handoff: boolean; readonly isRenamed: boolean },
 ): Promise<CarryOver> {
   const { files, erased: erasedFiles } = await initialFilesOf(store, session, state);
   const triggers = await triggersToMove(store, session, state);
   const left = budgetLeft(state);
   const limits = Object.keys(left).length === 0 ? null : left;
   const names = takenNames(await takeOver(store, session, state));
-  return listCarryOver(session, { state, files, erasedFiles, limits, triggers, handoff, ...names });
+  const name = isRenamed ? undefined : await nameOf(store, session, state);
+  return listCarryOver(session, { state, files, erasedFiles, limits, triggers, handoff, name, ...names });
 }
 
 /** Null when the call had no key, or what it wrote is gone. */
-async function carriedAgain(deps: Deps, session: SessionId, handoff: boolean): Promise<CarryOver | null> {
+async function carriedAgain(
+  deps: Deps,
+  session: SessionId,
+  { handoff = false, name }: ClearOptions,
+): Promise<CarryOver | null> {
   const { store, states, once } = deps;
   const closedSeq = once === undefined ? undefined : await store.keyed(session, once);
   if (closedSeq === undefined) return null;
-  return listCleared(deps, session, await states.at(session, closedSeq - 1), handoff);
+  return listCleared(deps, session, await states.at(session, closedSeq - 1), {
+    handoff,
+    isRenamed: name !== undefined,
+  });
 }
 
 const paidBy = ({ standing: { payer } }: State, { limits, got }: BudgetHandover): Partial<Opening> => ({

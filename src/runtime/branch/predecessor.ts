@@ -72,6 +72,16 @@ export async function objectiveFor(
   });
 }
 
+/** The name of a session; undefined when it has none, or it was erased. */
+export async function nameOf(
+  store: Store,
+  session: SessionId,
+  { standing }: State,
+): Promise<string | undefined> {
+  const name = await fieldAt(store, session, standing.name, "name");
+  return typeof name === "string" ? name : undefined;
+}
+
 async function fieldAt(store: Store, session: SessionId, ref: Ref | null, name: string): Promise<unknown> {
   const content = ref === null ? undefined : await readContent(store, session, ref.seq);
   return (content as Readonly<Record<string, unknown>> | undefined)?.[name];

@@ -120,6 +120,8 @@ test("the zone hint and show name the threshold that was crossed, not the share 
   assert.match(said, /The context is strained \(it is 2 turns long\): answers may get worse/);
   assert.doesNotMatch(said, /% of the window/);
   assert.match((await skein.here("show", id)).stdout, /^context +strained: it is 2 turns long$/m);
+  await skein.here("open", "--objective", "Another");
+  assert.match((await skein.here("ps")).stdout, /^ID .* CONTEXT (?=[^]* OK )(?=[^]* strained )/);
   const [shown] = await skein.look("show", id);
   assert.deepEqual([shown!["zone"], shown!["zoneReasons"]], ["strained", ["it is 2 turns long"]]);
   const logged = await skein.here("log", id, "--type", "zone.crossed");

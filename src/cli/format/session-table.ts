@@ -59,7 +59,11 @@ function columnsFor(
       cell: ({ priority }) => String(priority),
       says: ({ priority }) => priority !== priorityUsual,
     },
-    { title: "ZONE", cell: ({ zone }) => zone, says: ({ zone }) => zone !== "smart" },
+    {
+      title: "CONTEXT",
+      cell: ({ zone }) => (zone === "smart" ? "OK" : zone),
+      says: ({ zone }) => zone !== "smart",
+    },
     {
       title: "COST",
       align: "right",

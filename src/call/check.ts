@@ -13,6 +13,7 @@ interface Known {
   readonly required: readonly string[];
 }
 
+/** Pure cache: descriptions never change. */
 const known = new Map<OperationId, Known>();
 
 function knownOf(id: OperationId): Known {

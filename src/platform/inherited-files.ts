@@ -11,6 +11,7 @@ type Stream = "ignore" | "pipe" | "ipc";
 /** O_CLOEXEC, as /proc shows it: in octal. */
 const closeOnExec = 0o2000000;
 
+/** One for the process: an open /dev/null. */
 let nothing: number | undefined;
 
 /**

@@ -1,4 +1,5 @@
 /** What callers may give to the calls of a session: checked here, before anything is decided. */
+import { present } from "../core/decision.ts";
 import { checkCall } from "../call/check.ts";
 import type { ContentBlock } from "../core/schema.ts";
 import type { AppendRecord } from "../core/turn/commands.ts";
@@ -132,12 +133,23 @@ export function checkObjective(call: string, objective: unknown): void {
   throw new SkeinError("invalid", `${call}: an objective has at most ${limit.objectiveCharsMax} characters`);
 }
 
+/**
+ * Options of `open` as the description of the call has them. Triggers are checked where they are set: what is
+ * wrong with one depends on its kind and the time. In the process an agent may be pinned to a version
+ * (`reader@1`); over HTTP it may not.
+ */
+function described(options: OpenOptions): OpenOptions {
+  if (typeof options !== "object" || options === null) return options;
+  const { wake, agent, ...rest } = options;
+  return {
+    ...rest,
+    ...(wake === undefined || Array.isArray(wake) ? {} : { wake }),
+    ...(typeof agent === "string" ? { agent: agent.replace(/@[1-9]\d{0,8}$/, "") } : present({ agent })),
+  };
+}
+
 export function checkOpen(options: OpenOptions): void {
-  // Triggers are checked where they are set: what is wrong with one depends on its kind and the time.
-  checkCall(
-    "engine.open",
-    Array.isArray((options as OpenOptions | undefined)?.wake) ? { ...options, wake: undefined } : options,
-  );
+  checkCall("engine.open", described(options));
   checkDeadline(options.labels);
   const { objective, from } = options;
   if (from === undefined || objective !== undefined) checkObjective("open", objective);

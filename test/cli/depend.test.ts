@@ -16,7 +16,7 @@ test("open --after waits for others, and refuses what is not there", async () =>
   ]) {
     const { code, stderr } = await skein.run(["open", "Never", ...words]);
     assert.notEqual(code, 0);
-    assert.match(stderr, /zzzzzz|--give|names no sessions/);
+    assert.match(stderr, /zzzzzz|--give|after\.sessions: expected at least 1 entry/);
   }
   const done = await skein.json("cancel", first, "--tree");
   assert.deepEqual(done["cancelled"], [first]);

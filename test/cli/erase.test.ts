@@ -126,9 +126,9 @@ const wrong: readonly (readonly [words: readonly string[], code: number, said: R
   [["--seq", "0"], 2, /--seq is "0"\n  hint: a position from 1 on/],
   [["--seq", "a..b"], 2, /--seq is "a\.\.b"/],
   [["--seq", "1-2"], 2, /--seq is "1-2"/],
-  [["--match", ""], 2, /there is no text to match/],
+  [["--match", ""], 2, /match: expected at least 1 character/],
   [["--match", " "], 2, /there is no text to match/],
-  [["--reason", "r".repeat(2_001)], 2, /a reason is a text of at most 2000 characters/],
+  [["--reason", "r".repeat(2_001)], 2, /reason: expected at most 2000 characters/],
   [["--sequence", "1"], 2, /unknown option/],
 ];
 

@@ -41,7 +41,7 @@ suite("a model that fails", { concurrency: 4 }, () => {
     assert.deepEqual([code, stdout], [7, ""], stderr);
     assert.match(stderr, /rate-limited: .*\(it asks to be left alone for 60 minutes\)$/m);
     assert.doesNotMatch(stderr, /asked again/);
-    assert.match(stderr, /^to try again: skein activate \w{8}; then: skein run \w{8}$/m);
+    assert.match(stderr, /^to try again: \S*skein activate \w{8}; then: \S*skein run \w{8}$/m);
   });
 
   test("because the provider does not know it can be replaced, as the hint says", async () => {
@@ -50,7 +50,7 @@ suite("a model that fails", { concurrency: 4 }, () => {
     const asked = await run("ask", id, "hello");
     assert.equal(asked.code, 7, asked.stderr);
     const ways = [
-      /skein (migrate \w{8} --model )PROVIDER\/MODEL; then: skein (activate \w{8}); then: skein (run \w{8})/,
+      /skein (migrate \w{8} --model )PROVIDER\/MODEL; then: \S*skein (activate \w{8}); then: \S*skein (run \w{8})/,
     ];
     const [, migrate = "", activate = "", goOn = ""] = ways[0]!.exec(asked.stderr) ?? [];
     const moved = await run(...`${migrate}fake/two`.split(" "));

@@ -27,7 +27,8 @@ const points: readonly string[] = [
   "after lease.taken 1",
   "after model.requested 1",
   "in stream 1",
-  "before turn.ended 1",
+  // The answer that ends the turn, with the end of the turn and of the lease.
+  "before model.responded 3",
 ];
 const callPoints: readonly string[] = ["after tool.started 1", "in tool 1", "before tool.settled 1"];
 

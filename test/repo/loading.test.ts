@@ -14,8 +14,8 @@ const forbidden = [
   /^src\/tool\/(?!define|port)/,
   /^node_modules\/(?!zod\/|@cfworker\/json-schema\/)/,
 ];
-/** Modules of ours. A change that needs more raises it here, where it is seen. */
-const ownMax = 210;
+/** Modules of ours: 228, since the descriptions of calls check options. What needs more raises it here. */
+const ownMax = 235;
 
 interface Loaded {
   readonly ms: number;

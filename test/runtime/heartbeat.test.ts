@@ -201,7 +201,7 @@ test("many checks are spread over their interval, and each runs once in it", asy
       if (signal?.aborted !== true) nowMs += ms;
     },
   };
-  const context = { world: clock } as unknown as Deps;
+  const context = { world: clock, shared: {} } as unknown as Deps;
   const over = new AbortController();
   const runs = new Map<string, number[]>();
   const all = Array.from({ length: 1_000 }, (_, place) => {

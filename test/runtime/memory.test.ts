@@ -151,9 +151,17 @@ suite("by hand", () => {
     const fails = (work: Promise<unknown>, code: string, message: RegExp) =>
       assert.rejects(work, { code, message });
     const workspace = { scope: "workspace", kind: "fact", key: "x" } as const;
-    await fails(session.promote("fact", "rate", { scope: "team" as "user" }), "invalid", /no scope "team"/);
+    await fails(
+      session.promote("fact", "rate", { scope: "team" as "user" }),
+      "invalid",
+      /scope: expected one of .*"team"/,
+    );
     await fails(session.promote("fact", "rat", { scope: "workspace" }), "not-found", /no fact "rat" to/);
-    await fails(session.promote("idea" as "fact", "rate", { scope: "user" }), "invalid", /no kind "idea"/);
+    await fails(
+      session.promote("idea" as "fact", "rate", { scope: "user" }),
+      "invalid",
+      /kind: expected one of .*"idea"/,
+    );
     await fails(session.promote("fact", "long", { scope: "workspace" }), "invalid", /too long/);
     await fails(session.promote("fact", "rate", { scope: "agent" }), "refused", /has no agent/);
     await fails(session.promote("fact", "rate", { scoop: 1 } as never), "invalid", /scoop/);

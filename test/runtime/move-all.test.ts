@@ -417,6 +417,6 @@ test("a whole move to the same store, or to nowhere, is refused", async () => {
   const { a } = homes;
   await assert.rejects(a.engine.migrate({ to: a.store }), { code: "refused" });
   await assert.rejects(a.engine.migrate({ to: "memory:" }), { code: "invalid" });
-  await assert.rejects(a.engine.migrate({ to: "./x.db" }), { code: "unavailable" });
+  await assert.rejects(a.engine.migrate({ to: "./x.db" }), { code: "refused" });
   await assert.rejects(a.engine.migrate({ to: a.store, all: true } as never), { code: "invalid" });
 });

@@ -194,7 +194,7 @@ async function tellMore({ out, args }: Here, engine: Engine, rows: readonly Tick
     out.note(`${out.yellow(ticket)} is blocked: ${why ?? ""}`);
     const question = session === null ? null : await questionOf(await engine.session(session));
     if (question === null) continue;
-    const ways = wayOn(question, out.command).map((way) => way.replace(/; then: .*$/, ""));
+    const ways = wayOn(question, out.command).map((way) => way.split("; then: ")[0] ?? way);
     for (const line of [...questionLines(question, out.command), ...ways]) out.note(line);
   }
   const again = `skein tickets run ${args.PLAN}`;

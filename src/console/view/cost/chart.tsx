@@ -1,5 +1,6 @@
 /** Bars by day, stacked. The numbers stand beside and beneath it; the picture is for the eye alone. */
 import type { CSSProperties, ReactNode } from "react";
+import { shortId } from "../../../core/text/short-id.ts";
 import { money, tokens } from "../../ui/amount.ts";
 import { brief } from "../../ui/visible.ts";
 import { stacked, ticksFor, measured, summed, type Measure, type Series } from "./sums.ts";
@@ -12,10 +13,10 @@ export const amountOf = (value: number, measure: Measure): string =>
   measure === "cost" ? money(value) : tokens(value);
 
 export const nameOf = ({ group, others }: Series): string =>
-  others > 0 ? `${others} others` : group === null ? "None" : brief(shortId(group), 60);
+  others > 0 ? `${others} others` : group === null ? "None" : brief(groupName(group), 60);
 
 /** A session is named by the end of its id, as everywhere. */
-const shortId = (group: string): string => (/^ses_[a-z0-9]+$/.test(group) ? shortId(group) : group);
+const groupName = (group: string): string => (/^ses_[a-z0-9]+$/.test(group) ? shortId(group) : group);
 
 const dayName = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", timeZone: "UTC" });
 export const dayText = (day: string): string => dayName.format(Date.parse(`${day}T00:00:00Z`));

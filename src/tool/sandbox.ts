@@ -224,6 +224,6 @@ async function proportionalMemoryOf(process: string): Promise<number> {
 }
 
 function kilobytesIn(text: string, name: string): number {
-  const [, number = "0"] = new RegExp(`^${name}:\\s*(\\d+) kB$`, "m").exec(text) ?? [];
-  return Number(number);
+  const line = text.split("\n").find((one) => one.startsWith(`${name}:`)) ?? "";
+  return Number.parseInt(line.slice(name.length + 1), 10) || 0;
 }

@@ -170,7 +170,7 @@ suite("by hand", () => {
     await fails(engine.remember({ ...workspace, owner: "web", value: 1 }), "invalid", /has no owner/);
     await fails(engine.remember({ ...workspace, scope: "agent", value: 1 }), "invalid", /whose memory/);
     await fails(engine.remember({ ...workspace, key: "a\nb", value: 1 }), "invalid", /one line/);
-    await fails(engine.remember({ ...workspace, key: "", value: 1 }), "invalid", /no key/);
+    await fails(engine.remember({ ...workspace, key: "", value: 1 }), "invalid", /key: .*cannot be empty/);
     const agentOf = (owner: string) => engine.remember({ ...workspace, scope: "agent", owner, value: 1 });
     await fails(agentOf("No such agent!"), "invalid", /"No such agent!" is not the name of an agent/);
     await fails(agentOf(""), "invalid", /"" is not the name of an agent/);
@@ -181,7 +181,7 @@ suite("by hand", () => {
     );
     await session.record("task", "file it", "soon", { status: "done" });
     await fails(session.promote("task", "file it", { scope: "workspace" }), "refused", /"file it" is done/);
-    await fails(engine.memory({ scope: "all" as "user" }), "invalid", /no scope "all"/);
+    await fails(engine.memory({ scope: "all" as "user" }), "invalid", /scope: expected one of .*"all"/);
     await fails(engine.memory({ match: "x" } as never), "invalid", /match/);
     assert.equal(await store.head(store.workspace), undefined);
     const hint = 'did you mean "rate"?';

@@ -61,7 +61,7 @@ test("each binding brings its tools, in an order that does not change", async ()
       "pay",
     ],
   );
-  assert.equal(names.filter((name) => name.startsWith("m_")).length, 15);
+  assert.equal(names.filter((name) => name.startsWith("m_")).length, 16);
   await using again = await source.open(bound, options);
   const definitions = (tools: typeof box.tools) =>
     tools.map(({ name, description, input }) => ({ name, description, input }));

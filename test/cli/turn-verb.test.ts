@@ -61,6 +61,26 @@ suite("what the model saw", { concurrency: 4 }, () => {
 });
 
 suite("what it cost", () => {
+  test("budget shows what calls without an answer may have used beside what is confirmed", async () => {
+    const folder = makeFolder();
+    const skein = skeinIn(folder);
+    await using wire = await startWire("compatible", [
+      {
+        reply: "cut",
+        events: 2,
+        answer: { blocks: [{ type: "text", text: "Hello." }] },
+      },
+      { reply: "trouble", trouble: "bad-key" },
+    ]);
+    const config = join(folder, "config.json");
+    writeFileSync(config, JSON.stringify({ model: "local/x", providers: { local: { url: wire.url } } }));
+    const id = await skein.open();
+    await skein.run(["ask", id, "hi"], { env: { SKEIN_CONFIG: config } });
+    const { stdout } = await skein.here("budget", id);
+    assert.match(stdout, /^tokens +[\d,]+ \+ up to [\d,]+ unconfirmed +unlimited/m);
+    assert.match(stdout, /^unconfirmed: reserved by model calls not settled yet; the budget counts both$/m);
+  });
+
   test("a price that nobody knows is unknown, never zero; failed calls count", async () => {
     const folder = makeFolder();
     const skein = skeinIn(folder);

@@ -86,7 +86,7 @@ instruction.
 
 - [${short}@10] It is open.
 - [${short}@8] 1 task done; docs.
-- [${short}@10] Used so far: 0 turns, 0 steps, 0 tool calls, 0 tokens, $0.000000.
+- [${short}@10] Used so far: 0 turns, 0 steps, 0 tool calls, 0 tokens, $0.00.
 
 ## Decisions
 

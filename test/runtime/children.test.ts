@@ -58,7 +58,7 @@ test("a parent waits for a child, which ends by itself; what it leaves wakes the
     "Book the hotel": [[use("record", { kind: "fact", key: "hotel", value: "Adler" })], "Booked."],
   });
   await using engine = engineWith(script);
-  const parent = await engine.open({ objective: "Plan the trip", budget: { steps: 20 } });
+  const parent = await engine.open({ name: "Trip", objective: "Plan the trip", budget: { steps: 20 } });
   await parent.input("Go");
   await using _ = await engine.work({ name: "one" });
   await using __ = await engine.work({ name: "two" });
@@ -206,7 +206,7 @@ test("a fork that a model makes does its objective, gives back what is left, and
       },
     ]);
     await using engine = engineWith(script);
-    const parent = await engine.open({ objective: "Plan the trip", budget: { steps: 20 } });
+    const parent = await engine.open({ name: "Trip", objective: "Plan the trip", budget: { steps: 20 } });
     await parent.input("Go");
     await using _ = await engine.work({ name: "one" });
     await until(async () => (await engine.sessions({ text: "Ask the hotel" })).rows.length === 1);
@@ -216,6 +216,7 @@ test("a fork that a model makes does its objective, gives back what is left, and
     await until(async () => (await stands(parent)).status === "open");
     const { why, depth, used } = await stands(child);
     assert.deepEqual([why?.by, depth, used.steps], ["completed", 1, 2]);
+    assert.equal((await engine.sessions({ text: "Ask the hotel" })).rows[0]?.name, "Ask the hotel");
     const inputs: string[] = [];
     for await (const { content, seq } of child.events({ types: ["input.received"] }))
       if (seq > (await stands(child)).fork!.seq) inputs.push(JSON.stringify(content));

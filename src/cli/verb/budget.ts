@@ -1,7 +1,7 @@
 /** Sets the limits of a session, or shows what is used of them. */
 import { budgetLeft } from "../../core/budget/budget.ts";
 import { SkeinError } from "../../core/error.ts";
-import { spendOf, spendText } from "../../core/budget/money.ts";
+import { spendOf, spendText, type Spend } from "../../core/budget/money.ts";
 import { resources, type Amounts, type UsedAmounts } from "../../core/state.ts";
 import type { Session } from "../../runtime/engine/session.ts";
 import { budgetOf, budgetOptions } from "../command/budget-options.ts";
@@ -71,9 +71,10 @@ async function show(out: Screen, session: Session): Promise<void> {
   const { limits, used, allotted, reserved, unpriced } = state.standing;
   const left = budgetLeft(state);
   const held: Amounts = reserved?.amounts ?? {};
+  const cost = spendOf(state);
   const rows = resources.map((resource) => [
     names[resource],
-    amount(resource, used[resource]),
+    usedText(resource, used[resource], cost),
     limits[resource] === undefined ? "unlimited" : amount(resource, limits[resource]),
     left[resource] === undefined ? "" : amount(resource, left[resource]),
   ]);
@@ -83,14 +84,22 @@ async function show(out: Screen, session: Session): Promise<void> {
     { title: "LIMIT", align: "right" },
     { title: "LEFT", align: "right" },
   ] as const;
-  const cost = spendOf(state);
   const value = { session: session.id, limits, used, left, allotted, reserved: held, unpriced, cost };
   await out.answer(value, () => [
     ...table(columns, rows, { width: out.columns, heading: out.bold }),
     ...(unpriced === 0 ? [] : [`${plural(unpriced, "call")} of an unknown price on top`]),
-    ...(cost.unconfirmedNanoUsd === 0 ? [] : [`cost: ${spendText(cost)}; the budget counts both`]),
-    ...(reserved === null ? [] : ["a model call is under way; what it may use counts as used"]),
+    ...(cost.unconfirmedTokens === 0
+      ? []
+      : ["unconfirmed: reserved by model calls not settled yet; the budget counts both"]),
   ]);
+}
+
+/** `$0.015 + up to $0.17 unconfirmed`: the same words as every other surface. */
+function usedText(resource: keyof UsedAmounts, value: number, cost: Spend): string {
+  const { nanoUsd, unconfirmedNanoUsd, inputTokens, outputTokens, unconfirmedTokens } = cost;
+  if (resource === "nanoUsd") return spendText({ nanoUsd, unconfirmedNanoUsd, unpriced: 0 });
+  if (resource !== "tokens" || unconfirmedTokens === 0) return amount(resource, value);
+  return `${count(inputTokens + outputTokens)} + up to ${count(unconfirmedTokens)} unconfirmed`;
 }
 
 const shownLimit = (resource: keyof UsedAmounts, most: number): string =>

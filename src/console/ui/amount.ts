@@ -1,9 +1,6 @@
 /** Amounts in words: money, tokens, bytes, counts. */
 
-import { moneyText } from "../../core/text/money.ts";
-
-/** Nano-dollars as dollars, in the words of every other surface. */
-export const money = (nanoUsd: number): string => (nanoUsd === 0 ? "$0" : moneyText(nanoUsd));
+export { moneyText as money } from "../../core/text/money.ts";
 
 const units = ["bytes", "KiB", "MiB", "GiB"] as const;
 export function bytes(value: number): string {

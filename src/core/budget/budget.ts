@@ -1,4 +1,5 @@
 /** Budgets: what is left of a session's limits, and which limit stands in the way of something. */
+import { moneyText } from "../text/money.ts";
 import { resources, type Amounts, type State } from "../state.ts";
 
 export type Resource = (typeof resources)[number];
@@ -99,6 +100,6 @@ export function budgetReason(resource: Resource, limit: number, used: number): s
 }
 
 function amount(resource: Resource, value: number): string {
-  if (resource === "nanoUsd") return `$${(value / 1e9).toFixed(value < 1e7 ? 6 : 2)}`;
+  if (resource === "nanoUsd") return moneyText(value);
   return resource === "wallMs" ? `${Math.floor(value / 1000)} s` : String(value);
 }

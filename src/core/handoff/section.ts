@@ -8,6 +8,7 @@ import { includes } from "../range.ts";
 import { resources, type ItemRef } from "../state.ts";
 import { secondHandText } from "./inherit.ts";
 import { isFileTool, type HandoffSource, type Inherited } from "./source.ts";
+import { moneyText } from "../text/money.ts";
 import { count, plural } from "../text/number-format.ts";
 import { fieldLine, fieldOf, inLine, pointerTo, saidIn } from "./text.ts";
 
@@ -144,20 +145,19 @@ function doneLine(source: HandoffSource, done: readonly ItemRef[]): Line {
 function usedText({ state }: HandoffSource): string {
   const { used, limits, unpriced } = state.standing;
   const left = budgetLeft(state);
-  const cost = unpriced > 0 && used.nanoUsd === 0 ? "at a price that is not known" : dollars(used.nanoUsd);
+  const cost = unpriced > 0 && used.nanoUsd === 0 ? "at a price that is not known" : moneyText(used.nanoUsd);
   const spent =
     `Used so far: ${plural(used.turns, "turn")}, ${plural(used.steps, "step")}, ` +
     `${plural(used.toolCalls, "tool call")}, ${plural(used.tokens, "token")}, ${cost}.`;
   const rest = resources.flatMap((name) => {
     const amount = left[name];
     if (amount === undefined) return [];
-    return [name === "nanoUsd" ? dollars(amount) : `${count(amount)} ${units[name] ?? name}`];
+    return [name === "nanoUsd" ? moneyText(amount) : `${count(amount)} ${units[name] ?? name}`];
   });
   return Object.keys(limits).length === 0 ? spent : `${spent} Left of its budget: ${rest.join(", ")}.`;
 }
 
 const units: Readonly<Record<string, string>> = { toolCalls: "tool calls", wallMs: "ms" };
-const dollars = (nanoUsd: number): string => `$${(nanoUsd / 1e9).toFixed(nanoUsd < 1e7 ? 6 : 2)}`;
 
 /** What somebody who goes on would do first. */
 export function nextLines(

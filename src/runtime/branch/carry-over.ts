@@ -9,6 +9,7 @@ import { present } from "../../core/decision.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { count } from "../../core/range.ts";
 import type { Amounts, State } from "../../core/state.ts";
+import { moneyText } from "../../core/text/money.ts";
 import { storedTrigger } from "../../core/trigger/trigger.ts";
 import type { Store } from "../../store/port.ts";
 import { readContent } from "../read/content.ts";
@@ -157,5 +158,5 @@ function leftBehind({ state, handoff, ...taken }: Taken): CarriedPart[] {
 
 const amountNames = (amounts: Amounts): string[] =>
   Object.entries(amounts as Record<string, number>).map(([name, amount]) =>
-    name === "nanoUsd" ? `$${(amount / 1e9).toFixed(amount % 1e7 === 0 ? 2 : 6)}` : `${amount} ${name}`,
+    name === "nanoUsd" ? moneyText(amount) : `${amount} ${name}`,
   );

@@ -1,4 +1,5 @@
 /** Children: sessions that a session opens or forks itself, what they get of it, and their end with it. */
+import { inLine } from "../../core/handoff/text.ts";
 import { shortId } from "../../core/text/short-id.ts";
 import type { Command, CommandOf } from "../../core/command.ts";
 import { childPrefix, toldOf } from "../../core/trigger/drafts.ts";
@@ -91,7 +92,8 @@ export async function forkChild(
   const depth = depthBelow(state);
   const { command, from, parent } = await forkCommand(deps, drive.session, state.seq, {
     objective,
-    ...(name === undefined ? {} : { name }),
+    // A fork without a name takes its parent's, and lists could not tell the two apart.
+    name: name ?? inLine(objective, 60),
   });
   const carried = await carriedForFork(deps, drive.session, from, objective);
   const act = { do: "allot", to: child, amounts, ...(wait ? { wait: endOf(child) } : {}) } as const;

@@ -63,7 +63,8 @@ export interface VerbDescription {
   readonly line: string;
   /** A paragraph each. */
   readonly about?: readonly string[];
-  readonly examples: readonly { readonly command: string; readonly what: string }[];
+  /** A command line and its meaning: `skein close 4x8kz1  # it is done`. */
+  readonly examples: readonly string[];
   /** The result of a change, such as "renamed"; `{name}` stands for a parameter. */
   readonly done?: string;
   /** Names of parameters on the command line, where they differ. */

@@ -27,8 +27,8 @@ export const sessionBranches = {
       names: { atSeq: "at" },
       done: "saved",
       examples: [
-        { command: "skein save 4x8kz1 before-run", what: "where it stands now" },
-        { command: 'skein save 4x8kz1 good --at 12 --note "tests were green"', what: "an earlier position" },
+        "skein save 4x8kz1 before-run  # where it stands now",
+        'skein save 4x8kz1 good --at 12 --note "tests were green"  # an earlier position',
       ],
     },
   }),

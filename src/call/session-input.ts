@@ -130,19 +130,11 @@ const knowledge = {
           "replaces the value.",
       ],
       examples: [
-        { command: "skein record 4x8kz1 fact base-rate 4.1", what: "a number" },
-        {
-          command: 'skein record 4x8kz1 decision use-wal yes --because "readers do not block"',
-          what: "a decision with its reason",
-        },
-        {
-          command: 'skein record 4x8kz1 task migrate "Move the tables" --status done',
-          what: "a task that is done",
-        },
-        {
-          command: "skein record 4x8kz1 artifact zip-code 01234 --text",
-          what: "a text that looks like a number",
-        },
+        "skein record 4x8kz1 fact base-rate 4.1  # a number",
+        'skein record 4x8kz1 decision use-wal yes --because "readers do not block"  ' +
+          "# a decision with its reason",
+        'skein record 4x8kz1 task migrate "Move the tables" --status done  # a task that is done',
+        "skein record 4x8kz1 artifact zip-code 01234 --text  # a text that looks like a number",
       ],
     },
   }),
@@ -158,10 +150,7 @@ const knowledge = {
       line: "Say that an item no longer holds.",
       done: "retracted",
       examples: [
-        {
-          command: 'skein retract 4x8kz1 fact base-rate --because "it was last year\'s"',
-          what: "the log still has it",
-        },
+        `skein retract 4x8kz1 fact base-rate --because "it was last year's"  # the log still has it`,
       ],
     },
   }),

@@ -24,7 +24,7 @@ const plain = (call: string, { verb, why, ...rest }: Plain) =>
       ...verb,
       examples: [
         ...(verb.examples ?? []),
-        { command: `skein ${call} 4x8kz1 --reason "${why}"`, what: `${verb.line.slice(0, -1)}, and say why` },
+        `skein ${call} 4x8kz1 --reason "${why}"  # ${verb.line.slice(0, -1)}, and say why`,
       ],
     },
   });
@@ -60,7 +60,7 @@ export const sessionLifecycle = {
           "next turn.",
       ],
       done: "interrupted",
-      examples: [{ command: "skein interrupt 4x8kz1", what: "from any terminal" }],
+      examples: ["skein interrupt 4x8kz1  # from any terminal"],
     },
     why: "wrong file",
   }),
@@ -106,8 +106,8 @@ export const sessionLifecycle = {
       line: "End a session; it is kept for audit and can be reopened.",
       done: "closed",
       examples: [
-        { command: "skein close 4x8kz1", what: "it is done" },
-        { command: 'skein close 4x8kz1 --outcome failed --reason "no access"', what: "it is not, but over" },
+        "skein close 4x8kz1  # it is done",
+        'skein close 4x8kz1 --outcome failed --reason "no access"  # it is not, but over',
       ],
     },
   }),

@@ -21,12 +21,7 @@ export const sessionStanding = {
       group: "Sessions",
       line: "Give a session another name.",
       done: "renamed",
-      examples: [
-        {
-          command: 'skein rename 4x8kz1 "Login, second try"',
-          what: "lists show the name instead of the objective",
-        },
-      ],
+      examples: ['skein rename 4x8kz1 "Login, second try"  # lists show the name instead of the objective'],
     },
   }),
   "session.label": change("session", "label", {
@@ -47,7 +42,7 @@ export const sessionStanding = {
       group: "Sessions",
       line: "Make a session more or less urgent, from 0 (most) to 9.",
       done: "priority {priority}",
-      examples: [{ command: "skein prioritize 4x8kz1 0", what: "before all others" }],
+      examples: ["skein prioritize 4x8kz1 0  # before all others"],
     },
   }),
   "session.bind": change("session", "bind", {
@@ -67,7 +62,7 @@ export const sessionStanding = {
       group: "What it may use",
       line: "Take a resource away from a session.",
       done: "unbound",
-      examples: [{ command: "skein unbind 4x8kz1 rates.json", what: 'by the name that "skein state" shows' }],
+      examples: ['skein unbind 4x8kz1 rates.json  # by the name that "skein state" shows'],
     },
   }),
   "session.grant": change("session", "grant", {

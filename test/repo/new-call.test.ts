@@ -23,7 +23,7 @@ const description = `
       group: "Sessions",
       line: "Praise a session.",
       done: "praised as {word}",
-      examples: [{ command: "skein praise 4x8kz1 tidy --stars 4", what: "with four of five stars" }],
+      examples: ["skein praise 4x8kz1 tidy --stars 4  # with four of five stars"],
     },
   }),
 `;

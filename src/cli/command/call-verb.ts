@@ -11,7 +11,7 @@ import { jsonText } from "../format/text.ts";
 import { oneOf, parseNumber } from "./args.ts";
 import { answerChange } from "./change-verb.ts";
 import { jsonOf, pairsOf, present, readText, valueOf } from "./input.ts";
-import type { Call, Option, Verb } from "./verb.ts";
+import { verb, type Call, type Option, type Verb } from "./verb.ts";
 
 interface Schema {
   readonly type?: string;
@@ -39,7 +39,7 @@ function plainVerb(operation: Operation, description: VerbDescription): Verb {
   const isArg = ({ field }: Parameter): boolean => args.includes(field);
   const options = all.filter((one) => !isArg(one)).map((one) => [one.name, optionOf(one)] as const);
   const takesValue = all.some((one) => isArg(one) && isAny(one));
-  return {
+  return verb({
     name: call,
     line,
     args: [...(isOfSession(operation) ? ["ID"] : []), ...all.filter(isArg).map(argOf)],
@@ -51,7 +51,7 @@ function plainVerb(operation: Operation, description: VerbDescription): Verb {
     ...(about === undefined ? {} : { about }),
     examples,
     run: (given) => run(operation, description, all, given),
-  };
+  });
 }
 
 /** Whether the first argument is a session. */
@@ -151,7 +151,8 @@ const linesOf = (result: unknown, done: string): string[] =>
 export const plainVerbs: ReadonlyMap<string, { readonly group: string; readonly verb: Verb }> = new Map(
   operationIds.flatMap((id) => {
     const operation = operationOf(id);
-    const { call, verb } = operation;
-    return verb === undefined ? [] : [[call, { group: verb.group, verb: plainVerb(operation, verb) }]];
+    const { call, verb: description } = operation;
+    if (description === undefined) return [];
+    return [[call, { group: description.group, verb: plainVerb(operation, description) }]];
   }),
 );

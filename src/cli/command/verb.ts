@@ -102,6 +102,18 @@ export interface Verb<O extends Options = Options, A extends ArgNames = ArgNames
   run(call: Call<O, A>): Promise<number | void>;
 }
 
-/** Makes the definition of a verb: keeps its own types for `run`, and forgets them for everybody else. */
-export const verb = <const O extends Options, const A extends ArgNames>(definition: Verb<O, A>): Verb =>
-  definition;
+type Definition<O extends Options, A extends ArgNames> = Omit<Verb<O, A>, "examples"> & {
+  /** A command line and its meaning each: `skein close 4x8kz1  # it is done`. */
+  readonly examples: readonly string[];
+};
+
+/** Makes a verb of its definition: `run` has the types of its own options and arguments, the verb has not. */
+export const verb = <const O extends Options, const A extends ArgNames>(
+  definition: Definition<O, A>,
+): Verb => {
+  const examples = definition.examples.map((line) => {
+    const [command = "", what = ""] = line.split("  # ");
+    return { command, what };
+  });
+  return { ...definition, examples } as Verb<O, A> as Verb;
+};

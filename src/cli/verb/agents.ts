@@ -24,9 +24,9 @@ export const agents = verb({
       "makes the store if it is not there.",
   ],
   examples: [
-    { command: "skein agents add reviewer.md", what: "a first or a further version" },
-    { command: "skein agents", what: "the newest version of each" },
-    { command: "skein agents show reviewer@2", what: "one version, with its definition" },
+    "skein agents add reviewer.md  # a first or a further version",
+    "skein agents  # the newest version of each",
+    "skein agents show reviewer@2  # one version, with its definition",
   ],
   async run(call) {
     const action = oneOf("ACTION", call.args.ACTION ?? "list", actions);

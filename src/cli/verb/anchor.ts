@@ -38,12 +38,10 @@ export const anchor = verb({
       "TEXT accepts the logs as they are; who did so, and why, is in the workspace's log.",
   ],
   examples: [
-    { command: "skein anchor --to /mnt/elsewhere/heads.json", what: "to a file on another machine" },
-    { command: "skein anchor --to git", what: "as a note of the current commit, under refs/notes/skein" },
-    {
-      command: 'skein anchor accept --reason "restored the backup of Monday" --anchor heads.json',
-      what: "after a restore that was meant",
-    },
+    "skein anchor --to /mnt/elsewhere/heads.json  # to a file on another machine",
+    "skein anchor --to git  # as a note of the current commit, under refs/notes/skein",
+    'skein anchor accept --reason "restored the backup of Monday" --anchor heads.json  ' +
+      "# after a restore that was meant",
   ],
   async run({ args, options, out, engine }) {
     const { to, reason } = options;

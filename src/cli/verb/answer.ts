@@ -31,11 +31,11 @@ export const answer = verb({
       '"skein run ID" goes on.',
   ],
   examples: [
-    { command: "skein answer 4x8kz1", what: "what it waits for" },
-    { command: "skein answer 4x8kz1 allow", what: "all calls that wait" },
-    { command: "skein answer 4x8kz1 allow --remember always", what: "and the same commands from now on" },
-    { command: 'skein answer 4x8kz1 deny --call call-2 --reason "not on Fridays"', what: "one of them" },
-    { command: 'skein answer 4x8kz1 --text "The mail went out."', what: "after an unknown outcome" },
+    "skein answer 4x8kz1  # what it waits for",
+    "skein answer 4x8kz1 allow  # all calls that wait",
+    "skein answer 4x8kz1 allow --remember always  # and the same commands from now on",
+    'skein answer 4x8kz1 deny --call call-2 --reason "not on Fridays"  # one of them',
+    'skein answer 4x8kz1 --text "The mail went out."  # after an unknown outcome',
   ],
   async run({ args, options, out, session }) {
     const { call: calls, reason, text } = options;

@@ -30,14 +30,11 @@ export const append = verb({
   },
   about: ["Without TEXT, or with -, the input is read from standard input and kept exactly as it is."],
   examples: [
-    { command: 'skein append 4x8kz1 "The base rate is 4.1."', what: "an input" },
-    { command: "skein append 4x8kz1 --json < report.md", what: 'a file; the answer has "seq"' },
-    { command: "tail -f errors.log | skein append 4x8kz1 --lines", what: "an input a line, as they come" },
-    { command: 'skein append 4x8kz1 "Run it." --key run-2026-11', what: "once, however often it is called" },
-    {
-      command: `skein append 4x8kz1 --type x.ci --body '{"build":312}'`,
-      what: "a record that Skein keeps and ignores",
-    },
+    'skein append 4x8kz1 "The base rate is 4.1."  # an input',
+    'skein append 4x8kz1 --json < report.md  # a file; the answer has "seq"',
+    "tail -f errors.log | skein append 4x8kz1 --lines  # an input a line, as they come",
+    'skein append 4x8kz1 "Run it." --key run-2026-11  # once, however often it is called',
+    `skein append 4x8kz1 --type x.ci --body '{"build":312}'  # a record that Skein keeps and ignores`,
   ],
   async run({ args, options, out, session }) {
     const foreign = options.type !== undefined;

@@ -18,10 +18,7 @@ export const approvals = verb({
       "allows the same text in the same directory by the same binding, in every session of the workspace, " +
       "where a rule asks; a deny still holds.",
   ],
-  examples: [
-    { command: "skein approvals", what: "all that hold" },
-    { command: "skein approvals revoke approval-12", what: "ask about it again" },
-  ],
+  examples: ["skein approvals  # all that hold", "skein approvals revoke approval-12  # ask about it again"],
   async run({ args, out, engine, nowMs }) {
     const action = oneOf("ACTION", args.ACTION ?? "list", actions);
     const opened = await engine();

@@ -28,9 +28,9 @@ export const ask = verb({
       "message is written when it is whole.",
   ],
   examples: [
-    { command: 'skein ask 4x8kz1 "What is the base rate?"', what: "one turn" },
-    { command: "git diff | skein ask 4x8kz1 -", what: "standard input" },
-    { command: "skein ask 4x8kz1 list files --json", what: "events and deltas, for programs" },
+    'skein ask 4x8kz1 "What is the base rate?"  # one turn',
+    "git diff | skein ask 4x8kz1 -  # standard input",
+    "skein ask 4x8kz1 list files --json  # events and deltas, for programs",
   ],
   async run(call) {
     const { args, options, session } = call;

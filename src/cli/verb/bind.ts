@@ -32,24 +32,14 @@ export const bind = verb({
       '--mode write, and "skein tools ID" lists them.',
   ],
   examples: [
-    { command: "skein bind 4x8kz1 file --path rates.json", what: "a file, to read" },
-    {
-      command: "skein bind 4x8kz1 directory --path ./src --mode write --name code",
-      what: "a directory, to write",
-    },
-    { command: "skein bind 4x8kz1 shell --path .", what: "command lines, in this directory" },
-    {
-      command: "skein bind 4x8kz1 shell --sandbox --path . --mode write",
-      what: "the same in a sandbox, which may write in this directory",
-    },
-    {
-      command: "skein bind 4x8kz1 mcp --name time --command npx --command time-server",
-      what: "an MCP server over its standard input and output",
-    },
-    {
-      command: "skein bind 4x8kz1 database --url postgres://db/hr --secret HR_PASSWORD",
-      what: "with a secret's name",
-    },
+    "skein bind 4x8kz1 file --path rates.json  # a file, to read",
+    "skein bind 4x8kz1 directory --path ./src --mode write --name code  # a directory, to write",
+    "skein bind 4x8kz1 shell --path .  # command lines, in this directory",
+    "skein bind 4x8kz1 shell --sandbox --path . --mode write  " +
+      "# the same in a sandbox, which may write in this directory",
+    "skein bind 4x8kz1 mcp --name time --command npx --command time-server  " +
+      "# an MCP server over its standard input and output",
+    "skein bind 4x8kz1 database --url postgres://db/hr --secret HR_PASSWORD  # with a secret's name",
   ],
   async run({ args, options, out, session }) {
     const { path, url, name, command, secret } = options;

@@ -29,9 +29,9 @@ export const budget = verb({
       "do not count as tool calls.",
   ],
   examples: [
-    { command: "skein budget 4x8kz1", what: "what is used and what is left" },
-    { command: "skein budget 4x8kz1 --usd 2 --steps 40", what: "two dollars and forty steps in all" },
-    { command: "skein budget 4x8kz1 --unlimited", what: "no limits any more" },
+    "skein budget 4x8kz1  # what is used and what is left",
+    "skein budget 4x8kz1 --usd 2 --steps 40  # two dollars and forty steps in all",
+    "skein budget 4x8kz1 --unlimited  # no limits any more",
   ],
   async run({ args, options, out, session }) {
     const limits = budgetOf(options);

@@ -17,12 +17,9 @@ export const cancel = verb({
     "What a session has left of a budget that another gave it goes back to that one.",
   ],
   examples: [
-    { command: "skein cancel 4x8kz1", what: "also while another process runs it" },
-    { command: "skein cancel 4x8kz1 --tree", what: "with all sessions below it" },
-    {
-      command: 'skein cancel 4x8kz1 --reason "no longer needed"',
-      what: "End a session, whatever it is doing, and say why",
-    },
+    "skein cancel 4x8kz1  # also while another process runs it",
+    "skein cancel 4x8kz1 --tree  # with all sessions below it",
+    'skein cancel 4x8kz1 --reason "no longer needed"  # End a session, whatever it is doing, and say why',
   ],
   async run({ args, options, out, session }) {
     const found = await session(args.ID);

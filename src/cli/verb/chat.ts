@@ -43,9 +43,9 @@ export const talk = verb({
       "of the input ends it; the exit code is then that of the last line, as with ask, and 0 after /quit.",
   ],
   examples: [
-    { command: "skein chat", what: "a new session in ./skein.db" },
-    { command: "skein chat 4x8kz1", what: "go on with one" },
-    { command: "skein chat --agent reviewer --bind directory:. --bind shell", what: "with tools" },
+    "skein chat  # a new session in ./skein.db",
+    "skein chat 4x8kz1  # go on with one",
+    "skein chat --agent reviewer --bind directory:. --bind shell  # with tools",
   ],
   async run(call) {
     const { args, options, out, place, perform } = call;

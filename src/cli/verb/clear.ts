@@ -19,8 +19,8 @@ export const clear = verb({
       "What does not go over is listed.",
   ],
   examples: [
-    { command: "skein clear 4x8kz1", what: "a fresh start; the old session stays, closed" },
-    { command: "skein clear 4x8kz1 --handoff", what: "the next session carries on the work" },
+    "skein clear 4x8kz1  # a fresh start; the old session stays, closed",
+    "skein clear 4x8kz1 --handoff  # the next session carries on the work",
   ],
   async run({ args, options, out, session }) {
     const { objective, name, reason, handoff } = options;

@@ -36,12 +36,9 @@ export const compress = verb({
       'work and what is unanswered always stay. "skein context ID --uncompacted" still shows everything.',
   ],
   examples: [
-    { command: "skein compress 4x8kz1", what: "as its agent does it" },
-    { command: "skein compress 4x8kz1 --strategy prune", what: "without a model" },
-    {
-      command: 'skein compress 4x8kz1 --strategy extract --instructions "Keep all rates."',
-      what: "with a wish",
-    },
+    "skein compress 4x8kz1  # as its agent does it",
+    "skein compress 4x8kz1 --strategy prune  # without a model",
+    'skein compress 4x8kz1 --strategy extract --instructions "Keep all rates."  # with a wish',
   ],
   async run({ args, options, out, session }) {
     const { strategy, instructions } = options;

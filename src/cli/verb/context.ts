@@ -18,9 +18,9 @@ export const context = verb({
       'are, with their reasons. "skein explain" says why each part is there.',
   ],
   examples: [
-    { command: "skein context 4x8kz1", what: "what would be sent next" },
-    { command: "skein context 4x8kz1@12", what: "what was sent at 12" },
-    { command: "skein context 4x8kz1 --uncompacted --json", what: "everything, for programs" },
+    "skein context 4x8kz1  # what would be sent next",
+    "skein context 4x8kz1@12  # what was sent at 12",
+    "skein context 4x8kz1 --uncompacted --json  # everything, for programs",
   ],
   async run({ args, options, out, session }) {
     const { session: found, seq } = await placeOf("context", args.ID, options.at, session);

@@ -22,9 +22,9 @@ export const contract = verb({
     "Without --schema it shows the contract for TOPIC, or lists all of them.",
   ],
   examples: [
-    { command: "skein contract 4x8kz1 rates --schema rates.schema.json", what: "declare" },
-    { command: "skein contract 4x8kz1 rates", what: "show the schema" },
-    { command: "skein contract 4x8kz1", what: "list the topics" },
+    "skein contract 4x8kz1 rates --schema rates.schema.json  # declare",
+    "skein contract 4x8kz1 rates  # show the schema",
+    "skein contract 4x8kz1  # list the topics",
   ],
   async run({ args, options, out, session }) {
     const found = await session(args.ID);

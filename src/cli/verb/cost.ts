@@ -36,11 +36,11 @@ export const cost = verb({
     "By tenant, the store must be in PostgreSQL, and the role one that is not kept to a tenant.",
   ],
   examples: [
-    { command: "skein cost", what: "by session, the most expensive first" },
-    { command: "skein cost --by day --since 2026-11-01", what: "a month" },
-    { command: "skein cost --by label:team", what: "by a label of the sessions" },
-    { command: "skein cost 4x8kz1 --by model --json", what: "one session, for programs" },
-    { command: "skein cost 4x8kz1 --family", what: "a session with its forks, children and successors" },
+    "skein cost  # by session, the most expensive first",
+    "skein cost --by day --since 2026-11-01  # a month",
+    "skein cost --by label:team  # by a label of the sessions",
+    "skein cost 4x8kz1 --by model --json  # one session, for programs",
+    "skein cost 4x8kz1 --family  # a session with its forks, children and successors",
   ],
   async run({ args, options, out, engine, place }) {
     if (options.family && args.ID === undefined) {

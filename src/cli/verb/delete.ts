@@ -18,9 +18,7 @@ export const deleteVerb = verb({
     "Only its id, its last position and the hash there remain, in the log of the workspace. " +
       "To keep a session and be done with it, close and archive it instead.",
   ],
-  examples: [
-    { command: 'skein delete 4x8kz1 --yes --reason "asked for by the user"', what: "it cannot be undone" },
-  ],
+  examples: ['skein delete 4x8kz1 --yes --reason "asked for by the user"  # it cannot be undone'],
   async run({ args, options, out, engine, session, store }) {
     const found = await session(args.ID);
     const { seq: headSeq, hash } = await found.head();

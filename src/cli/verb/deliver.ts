@@ -16,8 +16,8 @@ export const deliver = verb({
       "had no reply in time. What still waits is listed with the reason.",
   ],
   examples: [
-    { command: "skein deliver", what: "all that waits in this store" },
-    { command: "skein deliver --json | jq .waiting", what: "what could not be delivered, and why" },
+    "skein deliver  # all that waits in this store",
+    "skein deliver --json | jq .waiting  # what could not be delivered, and why",
   ],
   async run({ out, engine }) {
     const progress = out.progress();

@@ -25,11 +25,11 @@ export const diff = verb({
       "without any, all is shown but context and files.",
   ],
   examples: [
-    { command: "skein diff 4x8kz1@12 4x8kz1@40", what: "what happened between 12 and 40" },
-    { command: "skein diff 4x8kz1@before-run", what: "since a checkpoint" },
-    { command: "skein diff 4x8kz1 9m2c7q --items", what: "what two sessions know differently" },
-    { command: "skein diff 4x8kz1@12 4x8kz1@40 --files", what: "what its tools did to files" },
-    { command: "skein diff 4x8kz1@12 9m2c7q@15 --context --json", what: "two contexts, for programs" },
+    "skein diff 4x8kz1@12 4x8kz1@40  # what happened between 12 and 40",
+    "skein diff 4x8kz1@before-run  # since a checkpoint",
+    "skein diff 4x8kz1 9m2c7q --items  # what two sessions know differently",
+    "skein diff 4x8kz1@12 4x8kz1@40 --files  # what its tools did to files",
+    "skein diff 4x8kz1@12 9m2c7q@15 --context --json  # two contexts, for programs",
   ],
   async run({ args, options, out, session }) {
     const from = await placeOf("diff", args.FROM, undefined, session);

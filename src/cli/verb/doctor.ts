@@ -14,9 +14,9 @@ export const doctor = verb({
   options: {},
   about: ["It also works where there is no store yet. It exits with 1 when something is not well."],
   examples: [
-    { command: "skein doctor", what: "of ./skein.db" },
-    { command: "skein doctor --store /srv/skein.db --json", what: "of another store, for programs" },
-    { command: "skein doctor --store postgres://skein@db/skein", what: "of a server and its settings" },
+    "skein doctor  # of ./skein.db",
+    "skein doctor --store /srv/skein.db --json  # of another store, for programs",
+    "skein doctor --store postgres://skein@db/skein  # of a server and its settings",
   ],
   async run({ out, place, store }) {
     const at = await locateStore(place);

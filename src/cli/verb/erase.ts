@@ -32,9 +32,9 @@ export const erase = verb({
       "as exports, backups and what providers were sent, is out of reach. A hold forbids all of it.",
   ],
   examples: [
-    { command: "skein erase 4x8kz1 --seq 12..15 --dry-run", what: "what would go, and from whom" },
-    { command: 'skein erase 4x8kz1 --match "jane@example.com" --copies', what: "a text, wherever it went" },
-    { command: 'skein erase 4x8kz1 --yes --reason "asked for by the user"', what: "all that was said" },
+    "skein erase 4x8kz1 --seq 12..15 --dry-run  # what would go, and from whom",
+    'skein erase 4x8kz1 --match "jane@example.com" --copies  # a text, wherever it went',
+    'skein erase 4x8kz1 --yes --reason "asked for by the user"  # all that was said',
   ],
   async run({ args, options, out, session }) {
     const ranges = options.seq.map(rangeOf);

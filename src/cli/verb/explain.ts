@@ -18,9 +18,9 @@ export const explain = verb({
       "counted here; the provider's own count can differ a little.",
   ],
   examples: [
-    { command: "skein explain 4x8kz1@12", what: "what was sent at 12, and why" },
-    { command: "skein explain 4x8kz1", what: "what would be sent next" },
-    { command: "skein explain 4x8kz1@12 --json | jq .matches", what: "whether it is what was sent" },
+    "skein explain 4x8kz1@12  # what was sent at 12, and why",
+    "skein explain 4x8kz1  # what would be sent next",
+    "skein explain 4x8kz1@12 --json | jq .matches  # whether it is what was sent",
   ],
   async run({ args, options, out, session }) {
     const { session: found, seq } = await placeOf("explain", args.ID, options.at, session);

@@ -40,10 +40,10 @@ export const exportVerb = verb({
       "them without Skein. markdown and html are for people; html is one file that needs nothing else.",
   ],
   examples: [
-    { command: "skein export 4x8kz1 > x.skein", what: "a copy of the session" },
-    { command: "skein export 4x8kz1 --move -o x.skein", what: "the session itself, for another machine" },
-    { command: "skein export 4x8kz1 --format html -o session.html", what: "a page to read" },
-    { command: "skein export 4x8kz1 --format jsonl > session.jsonl", what: "every record, to verify" },
+    "skein export 4x8kz1 > x.skein  # a copy of the session",
+    "skein export 4x8kz1 --move -o x.skein  # the session itself, for another machine",
+    "skein export 4x8kz1 --format html -o session.html  # a page to read",
+    "skein export 4x8kz1 --format jsonl > session.jsonl  # every record, to verify",
   ],
   endsUnread: true,
   async run({ args, options, out, engine, session, store, place, untilStopped }) {

@@ -26,13 +26,10 @@ export const fork = verb({
       "copied to DIR, with the files that tools changed since as they were, and the fork is bound to DIR.",
   ],
   examples: [
-    { command: "skein fork 4x8kz1 --at 12", what: "from position 12; prints the fork's id" },
-    { command: "B=$(skein fork 4x8kz1)", what: "for scripts" },
-    {
-      command: 'skein fork 4x8kz1 --at before-run --objective "What if the base rate rises?"',
-      what: "another question",
-    },
-    { command: "skein fork 4x8kz1 --at 12 --files ../try-two", what: "with files of its own" },
+    "skein fork 4x8kz1 --at 12  # from position 12; prints the fork's id",
+    "B=$(skein fork 4x8kz1)  # for scripts",
+    'skein fork 4x8kz1 --at before-run --objective "What if the base rate rises?"  # another question',
+    "skein fork 4x8kz1 --at 12 --files ../try-two  # with files of its own",
   ],
   async run({ args, options, out, session }) {
     const labels = pairsOf("--label", options.label);

@@ -33,11 +33,8 @@ export const grant = verb({
       "where no other rule of session or agent does.",
   ],
   examples: [
-    { command: "skein grant 4x8kz1 shell ask", what: "somebody approves each call" },
-    {
-      command: `skein grant 4x8kz1 write_file deny --name no-etc --pattern '{"path":"/etc/*"}'`,
-      what: "some calls only",
-    },
+    "skein grant 4x8kz1 shell ask  # somebody approves each call",
+    `skein grant 4x8kz1 write_file deny --name no-etc --pattern '{"path":"/etc/*"}'  # some calls only`,
   ],
   async run({ args, options, out, session }) {
     const { name, reason } = options;

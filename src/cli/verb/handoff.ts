@@ -28,9 +28,9 @@ export const handoff = verb({
       "in the same step; in a chat /handoff does so.",
   ],
   examples: [
-    { command: "skein handoff 4x8kz1", what: "as Markdown" },
-    { command: "skein handoff 4x8kz1 --out HANDOFF.md", what: "into a file" },
-    { command: "skein handoff 4x8kz1 --prose", what: "with a few sentences by its model" },
+    "skein handoff 4x8kz1  # as Markdown",
+    "skein handoff 4x8kz1 --out HANDOFF.md  # into a file",
+    "skein handoff 4x8kz1 --prose  # with a few sentences by its model",
   ],
   async run({ args, options, out, session }) {
     await checkModelName(options.model);

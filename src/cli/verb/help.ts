@@ -11,8 +11,8 @@ export const help = verb({
   args: ["VERB?"],
   options: {},
   examples: [
-    { command: "skein help", what: "all verbs" },
-    { command: "skein help log", what: "one verb, with examples; the same as skein log --help" },
+    "skein help  # all verbs",
+    "skein help log  # one verb, with examples; the same as skein log --help",
   ],
   async run({ args, out }) {
     if (args.VERB === undefined) return showOverview(out);

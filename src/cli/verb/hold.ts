@@ -21,11 +21,8 @@ export const hold = verb({
       "hold goes with a session that is moved, and is lifted where the session lives.",
   ],
   examples: [
-    {
-      command: 'skein hold 4x8kz1 "case 4711" --reason "asked for by the court"',
-      what: "nothing of it goes",
-    },
-    { command: 'skein hold 4x8kz1 "case 4711" --lift', what: "it may go again" },
+    'skein hold 4x8kz1 "case 4711" --reason "asked for by the court"  # nothing of it goes',
+    'skein hold 4x8kz1 "case 4711" --lift  # it may go again',
   ],
   async run({ args, options, out, session }) {
     const found = await session(args.ID);

@@ -42,14 +42,11 @@ export const hooks = verb({
       "hook was told: then no server tells it, or it does not take them; the server's log says why.",
   ],
   examples: [
-    { command: "skein hooks", what: "those there are" },
-    {
-      command:
-        "skein hooks add ops https://example.com/skein --events session.closed,turn.* --secret OPS_SECRET",
-      what: "told of both",
-    },
-    { command: "skein hooks test ops", what: "one call, now" },
-    { command: "skein hooks remove ops", what: "told no more" },
+    "skein hooks  # those there are",
+    "skein hooks add ops https://example.com/skein --events session.closed,turn.* --secret OPS_SECRET  " +
+      "# told of both",
+    "skein hooks test ops  # one call, now",
+    "skein hooks remove ops  # told no more",
   ],
   async run(call) {
     const action = oneOf("ACTION", call.args.ACTION ?? "list", actions);

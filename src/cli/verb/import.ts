@@ -26,9 +26,9 @@ export const importVerb = verb({
       '"skein activate ID" lets it run.',
   ],
   examples: [
-    { command: "skein import x.skein", what: "from a file" },
-    { command: "ssh box skein export 4x8kz1 | skein import", what: "from another machine" },
-    { command: "skein import x.skein --signed", what: "only from somebody you know" },
+    "skein import x.skein  # from a file",
+    "ssh box skein export 4x8kz1 | skein import  # from another machine",
+    "skein import x.skein --signed  # only from somebody you know",
   ],
   async run({ args: { FILE: file }, options, out, engine, place }) {
     const trusted = trustedKeys(process.env);

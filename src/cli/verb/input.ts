@@ -18,8 +18,8 @@ export const input = verb({
       "words are one text; without TEXT, or with a dash, it is standard input.",
   ],
   examples: [
-    { command: 'skein input 4x8kz1 "Then do the same for December."', what: "for the next turn" },
-    { command: 'skein input 4x8kz1 --steer "Not that file: rates.json."', what: "while it works" },
+    'skein input 4x8kz1 "Then do the same for December."  # for the next turn',
+    'skein input 4x8kz1 --steer "Not that file: rates.json."  # while it works',
   ],
   async run({ args, options, out, session }) {
     const text = await textOf(args.TEXT);

@@ -14,9 +14,9 @@ export const keys = verb({
       "others are given. A bundle says which key signed it; whose that is, you say with trust.",
   ],
   examples: [
-    { command: "skein keys new", what: "makes your key" },
-    { command: "skein keys show", what: "your public key, and those you trust" },
-    { command: "skein keys trust ada 3q2-7w…", what: "bundles signed by it are known as Ada's" },
+    "skein keys new  # makes your key",
+    "skein keys show  # your public key, and those you trust",
+    "skein keys trust ada 3q2-7w…  # bundles signed by it are known as Ada's",
   ],
   async run({ args: { WHAT: what = "show", NAME: name, KEY: key }, out }) {
     const { env } = process;

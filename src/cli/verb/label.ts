@@ -10,8 +10,8 @@ export const label = verb({
   args: ["ID", "KEY=VALUE...?"],
   options: { remove: { type: "list", value: "KEY", what: "take this label away" } },
   examples: [
-    { command: "skein label 4x8kz1 team=hr ticket=4711", what: "set two" },
-    { command: "skein label 4x8kz1 --remove ticket", what: "remove one" },
+    "skein label 4x8kz1 team=hr ticket=4711  # set two",
+    "skein label 4x8kz1 --remove ticket  # remove one",
   ],
   async run({ args, options, out, session }) {
     const set = pairsOf("a label", args["KEY=VALUE"]);

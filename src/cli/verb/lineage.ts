@@ -17,12 +17,10 @@ export const lineage = verb({
       "opened by clear, handoff or open --from), its status, and what was merged into it, as ID@SEQ.",
   ],
   examples: [
-    { command: "skein lineage 4x8kz1", what: "the whole family, whichever of it is named" },
-    { command: "skein lineage 4x8kz1 --json | jq '.nodes[].session'", what: "all ids, parents first" },
-    {
-      command: "skein lineage 4x8kz1 --json | jq '.nodes[] | select(.relation == \"child\")'",
-      what: "only sessions that a session opened",
-    },
+    "skein lineage 4x8kz1  # the whole family, whichever of it is named",
+    "skein lineage 4x8kz1 --json | jq '.nodes[].session'  # all ids, parents first",
+    `skein lineage 4x8kz1 --json | jq '.nodes[] | select(.relation == "child")'  ` +
+      "# only sessions that a session opened",
   ],
   async run({ args, out, session }) {
     const found = await (await session(args.ID)).lineage();

@@ -11,10 +11,7 @@ export const load = verb({
   about: [
     "It changes nothing. Fork to try something else from there and keep what came later; rewind to go back.",
   ],
-  examples: [
-    { command: "skein load 4x8kz1 before-run", what: "at a checkpoint" },
-    { command: "skein load 4x8kz1 12", what: "at a position" },
-  ],
+  examples: ["skein load 4x8kz1 before-run  # at a checkpoint", "skein load 4x8kz1 12  # at a position"],
   async run({ args, out, session, nowMs }) {
     const found = await session(args.ID);
     const view = await found.load(parsePlace(args["NAME|SEQ"]));

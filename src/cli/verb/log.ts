@@ -31,11 +31,11 @@ export const log = verb({
       "UTC), a length of time ago (90s, 30m, 2h, 1d), or milliseconds since 1970.",
   ],
   examples: [
-    { command: "skein log 4x8kz1 --from 10 --to 20 --json", what: "ten positions and one, for programs" },
-    { command: "skein log 4x8kz1@12 --full", what: "one position, as a handoff names it" },
-    { command: "skein log 4x8kz1 --since 2026-11-01T00:00:00Z", what: "since a moment" },
-    { command: "skein log 4x8kz1 --reverse --limit 5 --full", what: "the last five, in full" },
-    { command: "skein log 4x8kz1 -f --type input.received", what: "inputs as they come; Ctrl-C ends it" },
+    "skein log 4x8kz1 --from 10 --to 20 --json  # ten positions and one, for programs",
+    "skein log 4x8kz1@12 --full  # one position, as a handoff names it",
+    "skein log 4x8kz1 --since 2026-11-01T00:00:00Z  # since a moment",
+    "skein log 4x8kz1 --reverse --limit 5 --full  # the last five, in full",
+    "skein log 4x8kz1 -f --type input.received  # inputs as they come; Ctrl-C ends it",
   ],
   endsUnread: true,
   async run({ args, options, out, session, untilStopped }) {

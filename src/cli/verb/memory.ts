@@ -39,15 +39,12 @@ export const memory = verb({
       "takes it out for good, and lists where else it stands.",
   ],
   examples: [
-    { command: "skein memory", what: "all that is remembered, the newest first" },
-    { command: "skein memory list --agent payroll --match rate", what: "of one agent, with a word" },
-    { command: "skein memory promote 4x8kz1 fact base-rate --scope workspace", what: "for all sessions" },
-    { command: 'skein memory remember fact tone "be brief" --scope user', what: "a preference" },
-    {
-      command: 'skein memory forget base-rate --because "it was last year\'s"',
-      what: "no later session knows",
-    },
-    { command: "skein memory forget phone --erase --yes", what: "and out of the store" },
+    "skein memory  # all that is remembered, the newest first",
+    "skein memory list --agent payroll --match rate  # of one agent, with a word",
+    "skein memory promote 4x8kz1 fact base-rate --scope workspace  # for all sessions",
+    'skein memory remember fact tone "be brief" --scope user  # a preference',
+    `skein memory forget base-rate --because "it was last year's"  # no later session knows`,
+    "skein memory forget phone --erase --yes  # and out of the store",
   ],
   async run(call) {
     const action = oneOf("ACTION", call.args.ACTION ?? "list", actions);

@@ -32,14 +32,12 @@ export const merge = verb({
       "brings only what is new. FROM@SEQ brings what it had at that position, as of a report that was read.",
   ],
   examples: [
-    { command: "skein merge 4x8kz1 9m2c7q --dry-run", what: "what would come in" },
-    { command: "skein merge 4x8kz1 9m2c7q", what: "if there is no conflict, it comes in" },
-    { command: "skein merge 4x8kz1 9m2c7q@40", what: "and not what it learned after 40" },
-    {
-      command: 'skein merge 4x8kz1 9m2c7q --resolve fact/base-rate=theirs --because "it is newer"',
-      what: "with a conflict resolved, and why",
-    },
-    { command: "skein merge 4x8kz1 9m2c7q --value fact/base-rate=4.2", what: "neither of the two" },
+    "skein merge 4x8kz1 9m2c7q --dry-run  # what would come in",
+    "skein merge 4x8kz1 9m2c7q  # if there is no conflict, it comes in",
+    "skein merge 4x8kz1 9m2c7q@40  # and not what it learned after 40",
+    'skein merge 4x8kz1 9m2c7q --resolve fact/base-rate=theirs --because "it is newer"  ' +
+      "# with a conflict resolved, and why",
+    "skein merge 4x8kz1 9m2c7q --value fact/base-rate=4.2  # neither of the two",
   ],
   async run({ args, options, out, session }) {
     const found = await session(args.ID);

@@ -41,10 +41,10 @@ export const migrate = verb({
       "transcript that is too long for it is compressed first.",
   ],
   examples: [
-    { command: "skein migrate 4x8kz1 --to ~/archive.db", what: "to another store" },
-    { command: "skein migrate 4x8kz1 --model openai/gpt-5.2", what: "to another model" },
-    { command: "skein migrate --all --to ~/team.db --dry-run", what: "what would go" },
-    { command: "skein migrate --all --to postgres://skein@db/skein --wait 1m", what: "a whole store" },
+    "skein migrate 4x8kz1 --to ~/archive.db  # to another store",
+    "skein migrate 4x8kz1 --model openai/gpt-5.2  # to another model",
+    "skein migrate --all --to ~/team.db --dry-run  # what would go",
+    "skein migrate --all --to postgres://skein@db/skein --wait 1m  # a whole store",
   ],
   run: (call) => (call.options.all || call.args.ID === undefined ? all(call) : one(call)),
 });

@@ -22,8 +22,8 @@ export const models = verb({
     "Prices are dollars for a million tokens, as of the date that --json shows.",
   ],
   examples: [
-    { command: "skein models", what: "all of them" },
-    { command: "skein models --ready --json | jq -r .name", what: "names of those that can be used" },
+    "skein models  # all of them",
+    "skein models --ready --json | jq -r .name  # names of those that can be used",
   ],
   async run({ options, out }) {
     const { byDefault, list } = await loadModels(realWorld());

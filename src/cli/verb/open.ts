@@ -77,22 +77,15 @@ export const open = verb({
       "decide for single tools. Either way the rule is in the log. Sandboxed tools do not ask.",
   ],
   examples: [
-    { command: 'skein open "Fix login"', what: "a session in ./skein.db; prints its id" },
-    { command: 'ID=$(skein open "Fix login")', what: "for scripts" },
-    { command: 'skein open --objective "Fix login" --json', what: 'for programs: an object with "id"' },
-    {
-      command: 'skein open "Review the change" --agent reviewer@2 --bind directory:. --bind shell',
-      what: "with tools for files and command lines",
-    },
-    {
-      command: 'skein open "November payroll" --agent payroll --label team=hr --usd 2',
-      what: "with a budget",
-    },
-    {
-      command: 'skein open "Write the report" --after 4x8kz1 --after 9m2ktv',
-      what: "wait for two others, and begin with what they leave",
-    },
-    { command: "skein open --from 4x8kz1", what: "carry on the work of another session" },
+    'skein open "Fix login"  # a session in ./skein.db; prints its id',
+    'ID=$(skein open "Fix login")  # for scripts',
+    'skein open --objective "Fix login" --json  # for programs: an object with "id"',
+    'skein open "Review the change" --agent reviewer@2 --bind directory:. --bind shell  ' +
+      "# with tools for files and command lines",
+    'skein open "November payroll" --agent payroll --label team=hr --usd 2  # with a budget',
+    'skein open "Write the report" --after 4x8kz1 --after 9m2ktv  ' +
+      "# wait for two others, and begin with what they leave",
+    "skein open --from 4x8kz1  # carry on the work of another session",
   ],
   async run({ args, options, out, engine, session: find, place, nowMs }) {
     const { name, agent, model, instructions, priority } = options;

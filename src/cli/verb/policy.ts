@@ -45,12 +45,12 @@ export const policy = verb({
       '"default" packs after 7 days and is there from the beginning; one of its name replaces it.',
   ],
   examples: [
-    { command: "skein policy", what: "all that hold" },
-    { command: "skein policy set stale --do expire --after 90d --agent payroll", what: "close what idles" },
-    { command: "skein policy set trash --do delete --after 12h --label env=test", what: "tests go soon" },
-    { command: "skein policy set two --do limit --agent coder --running 2", what: "two coders at once" },
-    { command: "skein policy set audit audit.yaml", what: "from a file" },
-    { command: "skein policy remove trash", what: "it holds no more" },
+    "skein policy  # all that hold",
+    "skein policy set stale --do expire --after 90d --agent payroll  # close what idles",
+    "skein policy set trash --do delete --after 12h --label env=test  # tests go soon",
+    "skein policy set two --do limit --agent coder --running 2  # two coders at once",
+    "skein policy set audit audit.yaml  # from a file",
+    "skein policy remove trash  # it holds no more",
   ],
   async run(call) {
     const action = oneOf("ACTION", call.args.ACTION ?? "list", actions);

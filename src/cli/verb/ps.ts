@@ -42,10 +42,10 @@ export const ps = verb({
       "shown as unknown. Columns that say nothing are left out on a terminal.",
   ],
   examples: [
-    { command: "skein ps", what: `the last ${shownByDefault}` },
-    { command: "skein ps --status open --status running --agent payroll", what: "what an agent is at" },
-    { command: "skein ps --label team=hr --since 1d", what: "of a team, active in the last day" },
-    { command: "skein ps --all --json | jq -r .id", what: "every id" },
+    `skein ps  # the last ${shownByDefault}`,
+    "skein ps --status open --status running --agent payroll  # what an agent is at",
+    "skein ps --label team=hr --since 1d  # of a team, active in the last day",
+    "skein ps --all --json | jq -r .id  # every id",
   ],
   async run({ options, out, store, nowMs }) {
     const { agent, text, since: activeSince, until: activeBefore } = options;

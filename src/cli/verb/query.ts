@@ -14,15 +14,9 @@ export const query = verb({
       "Without SQL, or with -, it is read from standard input.",
   ],
   examples: [
-    {
-      command: "skein query \"SELECT session, key, value FROM items WHERE kind = 'fact'\"",
-      what: "every fact there is",
-    },
-    { command: 'skein query "SELECT key, decision, because FROM decisions" --json', what: "an object a row" },
-    {
-      command: 'skein query "SELECT type, count(*) AS events FROM events GROUP BY type"',
-      what: "what the log is made of",
-    },
+    `skein query "SELECT session, key, value FROM items WHERE kind = 'fact'"  # every fact there is`,
+    'skein query "SELECT key, decision, because FROM decisions" --json  # an object a row',
+    'skein query "SELECT type, count(*) AS events FROM events GROUP BY type"  # what the log is made of',
   ],
   endsUnread: true,
   async run({ args, out, engine }) {

@@ -11,7 +11,7 @@ export const rebuild = verb({
     "Snapshots, search and items are forgotten first; the logs are not touched. It is never needed in " +
       "normal use; it shows that the log is the only truth.",
   ],
-  examples: [{ command: "skein rebuild", what: "of the whole store" }],
+  examples: ["skein rebuild  # of the whole store"],
   async run({ out, engine }) {
     const progress = out.progress();
     try {

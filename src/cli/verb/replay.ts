@@ -43,12 +43,10 @@ export const replay = verb({
       "touched. It exits with 7 when it stopped before all was asked again.",
   ],
   examples: [
-    { command: "skein replay 4x8kz1", what: "check every turn and every request" },
-    { command: "skein replay 4x8kz1 --from 12", what: "run again from 12" },
-    {
-      command: 'skein replay 4x8kz1@12 --model offline/offline --instructions "Be brief." --save x.html',
-      what: "otherwise, and side by side on a page",
-    },
+    "skein replay 4x8kz1  # check every turn and every request",
+    "skein replay 4x8kz1 --from 12  # run again from 12",
+    'skein replay 4x8kz1@12 --model offline/offline --instructions "Be brief." --save x.html  ' +
+      "# otherwise, and side by side on a page",
   ],
   async run({ args, options, out, session, untilStopped, place }) {
     const { from, name, model, instructions, save } = options;

@@ -21,9 +21,9 @@ export const retain = verb({
     "It works in small steps beside whatever else goes on, and can be stopped and run again at any time.",
   ],
   examples: [
-    { command: "skein retain --dry-run", what: "what would go, and why" },
-    { command: "skein retain", what: "do it" },
-    { command: "skein retain --yes --json", what: "for a nightly job" },
+    "skein retain --dry-run  # what would go, and why",
+    "skein retain  # do it",
+    "skein retain --yes --json  # for a nightly job",
   ],
   async run({ options, out, engine, untilStopped }) {
     const opened = await engine();

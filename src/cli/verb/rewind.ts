@@ -23,9 +23,9 @@ export const rewind = verb({
       "that somebody else has changed since is shown, and then nothing at all is done.",
   ],
   examples: [
-    { command: "skein rewind 4x8kz1 --to 12", what: "to a position" },
-    { command: "skein rewind 4x8kz1 --to 12 --files", what: "with its files" },
-    { command: 'skein rewind 4x8kz1 --to before-run --reason "wrong rates"', what: "to a checkpoint" },
+    "skein rewind 4x8kz1 --to 12  # to a position",
+    "skein rewind 4x8kz1 --to 12 --files  # with its files",
+    'skein rewind 4x8kz1 --to before-run --reason "wrong rates"  # to a checkpoint',
   ],
   async run({ args, options, out, session }) {
     const { to, requeue, reason, files } = options;

@@ -25,8 +25,8 @@ export const run = verb({
       "the turn; SIGTERM stops before the next step, and another process can go on.",
   ],
   examples: [
-    { command: "skein run 4x8kz1", what: "to idle" },
-    { command: "skein run 4x8kz1 --wait", what: "also when it sleeps until a time, or another runs it" },
+    "skein run 4x8kz1  # to idle",
+    "skein run 4x8kz1 --wait  # also when it sleeps until a time, or another runs it",
   ],
   async run(call) {
     const found = await call.session(call.args.ID);

@@ -21,9 +21,9 @@ export const scan = verb({
       "find, and exits with 1 when there is any. See docs/secrets.md for what is registered.",
   ],
   examples: [
-    { command: "skein scan", what: "every session of the store" },
-    { command: "skein scan 4x8kz1", what: "one session, with what it shares with its parents" },
-    { command: "skein scan --json", what: "for a program, one object" },
+    "skein scan  # every session of the store",
+    "skein scan 4x8kz1  # one session, with what it shares with its parents",
+    "skein scan --json  # for a program, one object",
   ],
   async run({ args, out, engine }) {
     const opened = await engine();

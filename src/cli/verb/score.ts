@@ -19,8 +19,8 @@ export const score = verb({
       "a session that is closed can still be judged.",
   ],
   examples: [
-    { command: 'skein score 4x8kz1 accuracy 0.8 --because "8 of 10 right"', what: "the whole session" },
-    { command: "skein score 4x8kz1@12 tone -1", what: "what happened at 12" },
+    'skein score 4x8kz1 accuracy 0.8 --because "8 of 10 right"  # the whole session',
+    "skein score 4x8kz1@12 tone -1  # what happened at 12",
   ],
   async run({ args, options, out, session }) {
     const { session: found, seq } = await placeOf("score", args.ID, options.at, session);

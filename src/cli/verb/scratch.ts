@@ -17,8 +17,8 @@ export const scratch = verb({
       "standard input.",
   ],
   examples: [
-    { command: `skein scratch 4x8kz1 plan '["read","write"]'`, what: "set it" },
-    { command: "skein scratch 4x8kz1 plan --remove", what: "remove it" },
+    `skein scratch 4x8kz1 plan '["read","write"]'  # set it`,
+    "skein scratch 4x8kz1 plan --remove  # remove it",
   ],
   async run({ args, options, out, session }) {
     if (options.remove && args.VALUE !== undefined) {

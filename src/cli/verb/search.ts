@@ -19,8 +19,8 @@ export const search = verb({
       "session still knows it: live, rewound (away), or compacted (in the context).",
   ],
   examples: [
-    { command: "skein search base rate", what: "in all sessions" },
-    { command: 'skein search "migrat*" --session 4x8kz1', what: "beginnings of words, in one session" },
+    "skein search base rate  # in all sessions",
+    'skein search "migrat*" --session 4x8kz1  # beginnings of words, in one session',
   ],
   endsUnread: true,
   async run({ args, options, out, engine, nowMs }) {

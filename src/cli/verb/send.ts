@@ -35,11 +35,11 @@ export const send = verb({
       "elsewhere, its inbox is full, or the message violates the contract for the topic.",
   ],
   examples: [
-    { command: 'skein send 4x8kz1 9q2mf7 "The rates are in."', what: "from the first to the second" },
-    { command: "skein send - 9q2mf7 - --topic rates < rates.json", what: "from you, from standard input" },
-    { command: 'skein send 4x8kz1 9q2mf7 "Which rate?" --reply-within 10m', what: "a request" },
-    { command: 'skein send 9q2mf7 - "4.1" --reply-to msg_01j…', what: "the reply to it" },
-    { command: 'skein send 4x8kz1 7h3kd2 "Done." --at ~/other.db', what: "to another store" },
+    'skein send 4x8kz1 9q2mf7 "The rates are in."  # from the first to the second',
+    "skein send - 9q2mf7 - --topic rates < rates.json  # from you, from standard input",
+    'skein send 4x8kz1 9q2mf7 "Which rate?" --reply-within 10m  # a request',
+    'skein send 9q2mf7 - "4.1" --reply-to msg_01j…  # the reply to it',
+    'skein send 4x8kz1 7h3kd2 "Done." --at ~/other.db  # to another store',
   ],
   async run(call) {
     const { args: given, options: told, out, session } = call;

@@ -80,15 +80,9 @@ export const serve = verb({
       "at once. Nothing that was acknowledged is lost either way.",
   ],
   examples: [
-    { command: "skein serve", what: `at ${hostUsual}:${portUsual}, until Ctrl-C` },
-    {
-      command: "skein serve --port 0 --concurrency 0 --json",
-      what: "any port, no worker, told to a program",
-    },
-    {
-      command: "skein serve --host 0.0.0.0 --origin https://skein.example.com",
-      what: "behind a proxy, from everywhere",
-    },
+    `skein serve  # at ${hostUsual}:${portUsual}, until Ctrl-C`,
+    "skein serve --port 0 --concurrency 0 --json  # any port, no worker, told to a program",
+    "skein serve --host 0.0.0.0 --origin https://skein.example.com  # behind a proxy, from everywhere",
   ],
   async run({ options, out, engine, place, untilStopped }) {
     const { host = hostUsual, port = portUsual, concurrency = concurrencyUsual } = options;

@@ -17,11 +17,8 @@ export const show = verb({
   args: ["ID"],
   options: {},
   examples: [
-    { command: "skein show 4x8kz1", what: "status, objective, items, checkpoints, forks, the last events" },
-    {
-      command: "skein show 4x8kz1 --json | jq .head",
-      what: "position and hash of the last record, to be noted elsewhere",
-    },
+    "skein show 4x8kz1  # status, objective, items, checkpoints, forks, the last events",
+    "skein show 4x8kz1 --json | jq .head  # position and hash of the last record, to be noted elsewhere",
   ],
   async run({ args, out, session, store, nowMs }) {
     const found = await session(args.ID);

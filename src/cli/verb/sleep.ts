@@ -19,8 +19,8 @@ export const sleep = verb({
       'it so; "skein run ID --wait" waits for that.',
   ],
   examples: [
-    { command: "skein sleep 4x8kz1 --for 2h", what: "for two hours" },
-    { command: "skein sleep 4x8kz1 --until 2026-12-01T09:00:00Z", what: "until a moment" },
+    "skein sleep 4x8kz1 --for 2h  # for two hours",
+    "skein sleep 4x8kz1 --until 2026-12-01T09:00:00Z  # until a moment",
   ],
   async run({ args, options, out, session, nowMs }) {
     const { until, reason } = options;

@@ -8,9 +8,9 @@ export const state = verb({
   args: ["ID"],
   options: { at: { type: "place", value: "SEQ|NAME", what: "as it was at this position or checkpoint" } },
   examples: [
-    { command: "skein state 4x8kz1", what: "as it is now" },
-    { command: "skein state 4x8kz1 --at 12 --json", what: "as it was at 12, for programs" },
-    { command: "skein state 4x8kz1 --at before-run", what: "as it was at a checkpoint" },
+    "skein state 4x8kz1  # as it is now",
+    "skein state 4x8kz1 --at 12 --json  # as it was at 12, for programs",
+    "skein state 4x8kz1 --at before-run  # as it was at a checkpoint",
   ],
   async run({ args, options, out, session, nowMs }) {
     const found = await session(args.ID);

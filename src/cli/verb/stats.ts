@@ -12,10 +12,7 @@ export const stats = verb({
     "bytesPerContentByte is what the store takes on disk for each byte that was said. On PostgreSQL the " +
       "size is that of all tenants together, and so neither it nor bytesPerRecord can be told.",
   ],
-  examples: [
-    { command: "skein stats", what: "sizes and counts" },
-    { command: "skein stats --json | jq .records", what: "for programs" },
-  ],
+  examples: ["skein stats  # sizes and counts", "skein stats --json | jq .records  # for programs"],
   async run({ out, store, place }) {
     const figures = await (await store()).stats();
     const { contentBytes, blobBytes, records } = figures;

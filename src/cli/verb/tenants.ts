@@ -29,10 +29,10 @@ export const tenants = verb({
       "Make it first, with a login; see docs/postgres.md.",
   ],
   examples: [
-    { command: "skein tenants --store postgres://skein@db/skein", what: "who there is, with use and quota" },
-    { command: "skein tenants set acme --sessions 1000 --bytes 10G", what: "a quota" },
-    { command: "skein tenants set acme --role acme_app", what: "kept to its rows by the database" },
-    { command: "skein tenants set acme --bytes none", what: "as much as it likes" },
+    "skein tenants --store postgres://skein@db/skein  # who there is, with use and quota",
+    "skein tenants set acme --sessions 1000 --bytes 10G  # a quota",
+    "skein tenants set acme --role acme_app  # kept to its rows by the database",
+    "skein tenants set acme --bytes none  # as much as it likes",
   ],
   async run(call) {
     const action = oneOf("ACTION", call.args.ACTION ?? "list", ["list", "set"]);

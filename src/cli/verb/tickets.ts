@@ -67,10 +67,10 @@ export const tickets = verb({
       "and 7 when one is blocked.",
   ],
   examples: [
-    { command: "skein tickets run plan.md --agent coder --worktrees", what: "three at once" },
-    { command: "skein tickets run plan.md --agent coder -w -p 5 --usd 2", what: "five, for $2 each at most" },
-    { command: "skein tickets run plan.md --dry-run", what: "what the plan says, and what is left of it" },
-    { command: "skein tickets status plan.md --json", what: "for programs: one ticket a line" },
+    "skein tickets run plan.md --agent coder --worktrees  # three at once",
+    "skein tickets run plan.md --agent coder -w -p 5 --usd 2  # five, for $2 each at most",
+    "skein tickets run plan.md --dry-run  # what the plan says, and what is left of it",
+    "skein tickets status plan.md --json  # for programs: one ticket a line",
   ],
   async run(call) {
     const action = oneOf("ACTION", call.args.ACTION, actions);

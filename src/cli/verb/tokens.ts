@@ -34,10 +34,10 @@ export const tokens = verb({
       "--principal a second token goes on as the same one.",
   ],
   examples: [
-    { command: "skein tokens", what: "those that hold" },
-    { command: "skein tokens add ci --scope read --scope write --expires 90d", what: "one for three months" },
-    { command: "skein tokens add --scope read | gh secret set SKEIN", what: "it alone is printed" },
-    { command: 'skein tokens revoke 4x8kz1qn --reason "lost"', what: "it holds no more" },
+    "skein tokens  # those that hold",
+    "skein tokens add ci --scope read --scope write --expires 90d  # one for three months",
+    "skein tokens add --scope read | gh secret set SKEIN  # it alone is printed",
+    'skein tokens revoke 4x8kz1qn --reason "lost"  # it holds no more',
   ],
   async run(call) {
     const action = oneOf("ACTION", call.args.ACTION ?? "list", actions);

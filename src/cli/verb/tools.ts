@@ -15,8 +15,8 @@ export const tools = verb({
     "Servers that are bound are started for this, and ended again.",
   ],
   examples: [
-    { command: "skein tools 4x8kz1", what: "its own, and those of its bindings" },
-    { command: "skein tools 4x8kz1 --json | jq -r .name", what: "the names" },
+    "skein tools 4x8kz1  # its own, and those of its bindings",
+    "skein tools 4x8kz1 --json | jq -r .name  # the names",
   ],
   async run({ args, out, session }) {
     const offered = await (await session(args.ID)).tools();

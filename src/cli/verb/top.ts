@@ -28,9 +28,9 @@ export const top = verb({
       "status, once more turns the order round; q ends it, or goes back. Without a terminal: drawn once.",
   ],
   examples: [
-    { command: "skein top", what: "what goes on" },
-    { command: "skein top --agent coder --sort cost", what: "the most expensive first" },
-    { command: "skein top --once", what: "one frame, for a script" },
+    "skein top  # what goes on",
+    "skein top --agent coder --sort cost  # the most expensive first",
+    "skein top --once  # one frame, for a script",
   ],
   endsUnread: true,
   async run(call) {

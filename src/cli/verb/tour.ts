@@ -16,7 +16,7 @@ export const tour = verb({
   line: "See what Skein does: open, append, fork, rewind, kill, resume, run a turn, verify.",
   args: [],
   options: {},
-  examples: [{ command: "skein tour", what: "a few seconds; it leaves nothing behind" }],
+  examples: ["skein tour  # a few seconds; it leaves nothing behind"],
   async run(call) {
     const folder = mkdtempSync(join(tmpdir(), "skein-tour-"));
     const stopped = call.untilStopped();

@@ -83,20 +83,16 @@ export const trigger = verb({
       "--sql or --resource says what it is. Budget options go with --open.",
   ],
   examples: [
-    {
-      command: 'skein trigger add 4x8kz1 monthly --cron "0 9 1 * *" --zone Europe/Berlin',
-      what: "at nine on the first of each month",
-    },
-    { command: 'skein trigger add 4x8kz1 rates --file data --glob "**/*.json"', what: "files changed" },
-    { command: "skein trigger add 4x8kz1 push --webhook --secret HOOK_SECRET", what: "prints the token" },
-    { command: "skein trigger add 4x8kz1 after --session 9q2mf7", what: "when another has ended" },
-    {
-      command: 'skein trigger add --open "Read the news" --agent reader news --cron "0 7 * * 1-5"',
-      what: "a new session each morning",
-    },
-    { command: "skein trigger list 4x8kz1", what: "what wakes it, when next, and when last" },
-    { command: 'skein trigger fire 4x8kz1 rates --text "Look again."', what: "now, by hand" },
-    { command: "skein trigger remove news", what: "a template" },
+    'skein trigger add 4x8kz1 monthly --cron "0 9 1 * *" --zone Europe/Berlin  ' +
+      "# at nine on the first of each month",
+    'skein trigger add 4x8kz1 rates --file data --glob "**/*.json"  # files changed',
+    "skein trigger add 4x8kz1 push --webhook --secret HOOK_SECRET  # prints the token",
+    "skein trigger add 4x8kz1 after --session 9q2mf7  # when another has ended",
+    'skein trigger add --open "Read the news" --agent reader news --cron "0 7 * * 1-5"  ' +
+      "# a new session each morning",
+    "skein trigger list 4x8kz1  # what wakes it, when next, and when last",
+    'skein trigger fire 4x8kz1 rates --text "Look again."  # now, by hand',
+    "skein trigger remove news  # a template",
   ],
   async run(call) {
     const action = oneOf("ACTION", call.args.ACTION ?? "list", actions);

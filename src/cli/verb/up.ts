@@ -51,9 +51,9 @@ export const up = verb({
       "on others where the worker is a server itself: skein serve --relay-address.",
   ],
   examples: [
-    { command: "skein up", what: "until Ctrl-C" },
-    { command: "skein up --concurrency 8 --limit agent:coder=2", what: "of the coder two at once" },
-    { command: "skein up -l model:openai/gpt-5=4 -l label:team=web=1 --json", what: "told to a program" },
+    "skein up  # until Ctrl-C",
+    "skein up --concurrency 8 --limit agent:coder=2  # of the coder two at once",
+    "skein up -l model:openai/gpt-5=4 -l label:team=web=1 --json  # told to a program",
   ],
   async run({ options, out, engine, place, untilStopped }) {
     const limits = options.limit.map(limitOf);

@@ -36,10 +36,10 @@ export const verify = verb({
     "Whether the whole store was set back, to an older copy of itself, only an anchor tells.",
   ],
   examples: [
-    { command: "skein verify --all", what: "everything" },
-    { command: "skein verify --anchor heads.json", what: "and that the store was not set back" },
-    { command: "skein verify 4x8kz1", what: "one session, with what it shares with its parents" },
-    { command: "skein verify 4x8kz1 --head 312:5d3f…", what: "and that it still holds what it held then" },
+    "skein verify --all  # everything",
+    "skein verify --anchor heads.json  # and that the store was not set back",
+    "skein verify 4x8kz1  # one session, with what it shares with its parents",
+    "skein verify 4x8kz1 --head 312:5d3f…  # and that it still holds what it held then",
   ],
   async run({ args, options, out, engine, session }) {
     const head = options.head === undefined ? undefined : parseHead(options.head);

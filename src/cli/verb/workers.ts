@@ -17,8 +17,8 @@ export const workers = verb({
       "ran is taken over by the others. It is shown for an hour.",
   ],
   examples: [
-    { command: "skein workers", what: "who works, on what, and since when" },
-    { command: "skein workers --json | jq -r .name", what: "their names" },
+    "skein workers  # who works, on what, and since when",
+    "skein workers --json | jq -r .name  # their names",
   ],
   async run({ out, store }) {
     const opened = await store();

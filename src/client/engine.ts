@@ -4,13 +4,13 @@ import { checkOptions, SkeinError } from "../protocol/library.ts";
 import type { Me } from "../protocol/me.ts";
 import { operationIds, operationOf, type OperationId } from "../call/operations.ts";
 import type { Engine } from "../runtime/engine/engine.ts";
-import type { SessionEvent } from "../runtime/read/event-reader.ts";
 import type { LiveDelta } from "../runtime/turn/live.ts";
 import type { Plan, RunPlanOptions, TicketRow } from "../tickets/tickets.ts";
 import { callOperation, readGiven } from "./method.ts";
 import { madeSession, makeSession, type RemoteSession } from "./session.ts";
 import { tellOn, wholeEvent } from "./stream.ts";
 import type { Wire } from "./wire.ts";
+import type { SessionEvent } from "../core/event.ts";
 
 /** Calls that need the engine in the same process; call/local.ts has the reasons. */
 type LocalCall = "as" | "checkToken" | "model" | "work" | "webhook";

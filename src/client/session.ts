@@ -7,7 +7,7 @@ import { operationIds, operationOf, type OperationId } from "../call/operations.
 import type { SessionUpdate, SessionRun } from "../runtime/turn/ask.ts";
 import { runOf } from "./run.ts";
 import type { CarryOver } from "../runtime/branch/carry-over.ts";
-import type { SessionEvent, EventsOptions } from "../runtime/read/event-reader.ts";
+import type { EventsOptions } from "../runtime/read/event-reader.ts";
 import type { MergeAnswer } from "../runtime/branch/merge-answer.ts";
 import type { MergeOptions, MergeReport } from "../runtime/branch/merge.ts";
 import type { RunResult, RunOptions } from "../runtime/turn/runner.ts";
@@ -16,6 +16,7 @@ import type { SessionView } from "../runtime/engine/view.ts";
 import { callOperation, readGiven } from "./method.ts";
 import { tellOn, wholeEvent } from "./stream.ts";
 import type { Wire } from "./wire.ts";
+import type { SessionEvent } from "../core/event.ts";
 
 /** Calls that need the engine in the same process; call/local.ts has the reasons. */
 type LocalCall = "drive" | "lease";

@@ -5,12 +5,12 @@
 import { SkeinError } from "../protocol/library.ts";
 import type { OperationId } from "../call/operations.ts";
 import { errorOf, Problem } from "../protocol/problem.ts";
-import type { SessionEvent } from "../runtime/read/event-reader.ts";
 import type { LiveDelta } from "../runtime/turn/live.ts";
 import type { RunResult } from "../runtime/turn/runner.ts";
 import type { Frame } from "./frames.ts";
 import { brokenOff, Lost } from "./client-error.ts";
 import { waitBefore, type Asked, type Wire } from "./wire.ts";
+import type { SessionEvent } from "../core/event.ts";
 
 /** How often a connection is made in vain before the stream is given up. */
 const triesMax = 20;

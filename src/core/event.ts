@@ -49,6 +49,9 @@ export interface OpaqueEvent extends Envelope {
   readonly content: unknown;
 }
 
+/** Events of the catalog, and records that only another program understands. */
+export type SessionEvent = SessionLogEvent | WorkspaceEvent | OpaqueEvent;
+
 export type Understood =
   | { readonly kind: "known"; readonly event: SessionLogEvent | WorkspaceEvent }
   | { readonly kind: "foreign" | "newer"; readonly event: OpaqueEvent };

@@ -3,10 +3,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Fetch } from "../../src/client/world.ts";
-import type { SessionEvent } from "../../src/runtime/read/event-reader.ts";
 import type { SessionUpdate } from "../../src/runtime/turn/ask.ts";
 import { all } from "../runtime/place.ts";
 import { connected } from "./connected.ts";
+import type { SessionEvent } from "../../src/core/event.ts";
 
 /** A way on which every stream is cut after some bytes: in the middle, or as if the server had ended it. */
 function cutting(next: Fetch, cuts: { made: number }, bytes: () => number): Fetch {

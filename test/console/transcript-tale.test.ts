@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { RemoteSession } from "../../src/client/connect.ts";
 import type { EventLog } from "../../src/console/view/session/event-log.ts";
-import type { LogEvent } from "../../src/console/view/session/log-event.ts";
+import type { SessionEvent } from "../../src/core/event.ts";
 import {
   joined,
   makeTeller,
@@ -24,7 +24,7 @@ function logOf(length: number) {
   const all = Array.from({ length: length + 5_000 }, (_, place) => ({
     seq: place + 1,
     type: place % 10 === 9 ? "input.received" : "lease.taken",
-  })) as unknown as readonly LogEvent[];
+  })) as unknown as readonly SessionEvent[];
   const given = { length, fails: false, reads: 0, heardFrom: Infinity };
   async function* events({ fromSeq = 1, toSeq = Infinity, reverse = false, limit, types }: Asked) {
     given.reads += 1;
@@ -34,7 +34,7 @@ function logOf(length: number) {
     );
     yield* (reverse ? within.toReversed() : within).slice(0, limit);
   }
-  const peek = (seq: number): LogEvent | undefined =>
+  const peek = (seq: number): SessionEvent | undefined =>
     seq >= given.heardFrom && seq <= given.length ? all[seq - 1] : undefined;
   const teller = makeTeller({ events } as unknown as RemoteSession, { peek } as unknown as EventLog);
   return { given, teller };

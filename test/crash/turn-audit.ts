@@ -4,11 +4,11 @@
  */
 import { hash } from "node:crypto";
 import type { Engine } from "../../src/runtime/engine/engine.ts";
-import type { SessionEvent } from "../../src/runtime/read/event-reader.ts";
 import type { Session } from "../../src/runtime/engine/session.ts";
 import { witnessOf, type Place } from "./turn-place.ts";
 import type { PlannedCall } from "./turn-script.ts";
 import type { ModelLine, ToolLine } from "./turn-witness.ts";
+import type { SessionEvent } from "../../src/core/event.ts";
 
 export interface TurnAudit {
   readonly problems: readonly string[];

@@ -82,13 +82,14 @@ const layers: Readonly<Record<string, Layer>> = {
     node: "all",
     packages: "all",
   },
-  // The console shows the same summaries of events as the command line: pure functions of the catalog.
+  // The console shows the same summaries and transcript as the command line: pure functions of the events.
   console: {
     src: [
       "core (types)",
       "core/text",
       "core/catalog",
       "core/summary",
+      "core/transcript",
       "call",
       "client",
       "protocol",

@@ -5,8 +5,9 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { test } from "node:test";
 import { openEngine } from "../../src/index.ts";
-import type { SessionEvent, EventsOptions } from "../../src/runtime/read/event-reader.ts";
+import type { EventsOptions } from "../../src/runtime/read/event-reader.ts";
 import { all, inFile, inMemory, newPath } from "./place.ts";
+import type { SessionEvent } from "../../src/core/event.ts";
 
 const seqsOf = (events: readonly SessionEvent[]): number[] => events.map(({ seq }) => seq);
 

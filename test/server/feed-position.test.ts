@@ -1,7 +1,6 @@
 /** Positions of the feed that are not there, as after a store was set back; and how a stream of it ends. */
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
-import type { SessionEvent } from "../../src/runtime/read/event-reader.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import { familyOf } from "../../src/server/stream/feed-cursor.ts";
 import { memoryStore } from "../../src/store/memory/store.ts";
@@ -12,6 +11,7 @@ import { noPostgres, ownDatabase } from "../postgres/place.ts";
 import { newPath, workspace } from "../runtime/place.ts";
 import { fine, frames, served, type Answered, type Frame, type Served } from "./served.ts";
 import { until } from "./until.ts";
+import type { SessionEvent } from "../../src/core/event.ts";
 
 const world = realWorld();
 const stream = { accept: "text/event-stream" };

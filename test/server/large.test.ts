@@ -6,13 +6,13 @@ import { connect, type AddressInfo, type Socket } from "node:net";
 import { test } from "node:test";
 import { limit } from "../../src/core/limit.ts";
 import { realWorld } from "../../src/runtime/world.ts";
-import type { SessionEvent } from "../../src/runtime/read/event-reader.ts";
 import type { Session } from "../../src/runtime/engine/session.ts";
 import { openSink, type Sink } from "../../src/server/stream/sink.ts";
 import { memoryStore } from "../../src/store/memory/store.ts";
 import type { Store } from "../../src/store/port.ts";
 import { workspace } from "../runtime/place.ts";
 import { fine, served, type Served } from "./served.ts";
+import type { SessionEvent } from "../../src/core/event.ts";
 
 const limits: Record<string, number> = limit;
 

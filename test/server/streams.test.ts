@@ -4,9 +4,9 @@ import { seqOf } from "./reader.ts";
 import { connect } from "node:net";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import type { SessionEvent } from "../../src/runtime/read/event-reader.ts";
 import { all, inFile } from "../runtime/place.ts";
 import { frames, served, type Frame, type Served } from "./served.ts";
+import type { SessionEvent } from "../../src/core/event.ts";
 
 const stream = { accept: "text/event-stream" };
 const eventsOf = (heard: readonly Frame[]): SessionEvent[] =>

@@ -8,11 +8,11 @@ import { shortId } from "../../core/text/short-id.ts";
 import { limit } from "../../core/limit.ts";
 import { zoneHint, zoneReasons, type Zone } from "../../core/context/zone.ts";
 import type { SessionUpdate } from "../../runtime/turn/ask.ts";
-import type { SessionEvent } from "../../runtime/read/event-reader.ts";
 import type { LiveDelta } from "../../runtime/turn/live.ts";
 import { money } from "../format/money.ts";
 import type { Screen } from "../command/screen.ts";
 import { plain, count, cut, oneLine, safePieces } from "../format/text.ts";
+import type { SessionEvent } from "../../core/event.ts";
 
 export interface Hearing {
   hear(one: SessionUpdate): Promise<void>;

@@ -1,9 +1,9 @@
 /** An event in one line, and in full, for people. */
 import { summarize } from "../../core/summary.ts";
-import type { SessionEvent } from "../../runtime/read/event-reader.ts";
 import { exact } from "./moment.ts";
 import type { Screen } from "../command/screen.ts";
 import { cut, manyLines, oneLine } from "./text.ts";
+import type { SessionEvent } from "../../core/event.ts";
 
 export function eventLine(event: SessionEvent, out: Screen): string {
   const seq = String(event.seq).padStart(6);

@@ -1,9 +1,17 @@
-/**
- * A session as people read it: what was said and done, in order, without what only the machinery needs. Each
- * format makes its own page of it.
- */
-import { includes } from "../../core/range.ts";
-import type { SessionEvent } from "../../runtime/read/event-reader.ts";
+/** The transcript of a session as scenes with a title and text. Each format renders its own page of them. */
+import type { EventOf, SessionEvent } from "../../core/event.ts";
+import { transcriptRanges } from "../../core/state.ts";
+import {
+  blocksTextOf,
+  buildTranscript,
+  isOf,
+  lostRanges,
+  noteDetail,
+  transcriptTypes,
+  type Call,
+  type Input,
+  type TranscriptEntry,
+} from "../../core/transcript.ts";
 import type { SessionItem } from "../../runtime/read/projection.ts";
 import type { Session } from "../../runtime/engine/session.ts";
 import type { VerifyReport } from "../../runtime/govern/verify.ts";
@@ -54,103 +62,106 @@ export async function storyOf(session: Session): Promise<Story> {
     head: { seq, hash },
     verified: await session.verify(),
     async *scenes() {
-      for await (const event of session.events({ toSeq: seq })) {
-        for (const scene of scenesOf(event)) yield { ...scene, lost: includes(mind.lost, event.seq) };
-      }
+      const events = await Array.fromAsync(session.events({ toSeq: seq, types: transcriptTypes }));
+      const stretch = { events, fromSeq: 1, toSeq: seq, ranges: transcriptRanges(mind), at: () => undefined };
+      const unfolded = new Set(lostRanges(stretch).map(([from]) => from));
+      const { entries, untaken } = buildTranscript({ ...stretch, unfolded });
+      yield* entries.flatMap(scenesOf);
+      yield* untaken.map((input) => ({ ...inputScene(input), lost: false }));
     },
   };
 }
 
-type Fields = Readonly<Record<string, unknown>>;
-type Told = Omit<Scene, "seq" | "at" | "lost">;
+const scenesOf = (entry: TranscriptEntry): Scene[] =>
+  partsOf(entry).map((scene) => ({ ...scene, lost: entry.isLost }));
 
-function scenesOf(event: SessionEvent): Omit<Scene, "lost">[] {
-  const { seq, at, type } = event;
-  if (quiet.test(type)) return [];
-  const body = (event.body ?? {}) as Fields;
-  const content = (event.content ?? {}) as Fields;
-  if (event.erased) return [{ seq, at, who: "note", title: `${type}, which was erased`, said: [] }];
-  const told = (tellers[type] ?? otherwise)(body, content, type);
-  return told.map((scene) => ({ seq, at, ...scene }));
+type Part = Omit<Scene, "lost">;
+
+function partsOf(entry: TranscriptEntry): Part[] {
+  switch (entry.kind) {
+    case "input":
+      return [inputScene(entry.input)];
+    case "answer":
+      return answerScenes(entry.answer);
+    case "call":
+      return callScenes(entry.call);
+    case "note":
+      return noteScenes(entry);
+    case "lost":
+      return [];
+  }
 }
 
-/** What only says how it was done. */
-const quiet = /^(lease\.|turn\.|zone\.|scratch\.|model\.requested$|tool\.(started|approved)$|tools\.bound$)/;
+const sceneOf = (
+  { seq, at }: SessionEvent,
+  who: Scene["who"],
+  title: string,
+  said: readonly Said[],
+): Part => ({
+  seq,
+  at,
+  who,
+  title,
+  said,
+});
 
-const tellers: Readonly<Record<string, (body: Fields, content: Fields, type: string) => readonly Told[]>> = {
-  "input.received": ({ from }, { blocks }) => [
-    {
-      who: "person",
-      title: from === undefined || from === "user" ? "Person" : `Input (${plain(from)})`,
-      said: saidIn(blocks),
-    },
-  ],
-  "message.received": ({ from }, { blocks, text }) => [
-    { who: "person", title: `Message from ${plain(from)}`, said: [...saidIn(blocks), ...asText(text)] },
-  ],
-  "model.responded": ({ model }, { blocks }) => answerOf(plain(model), blocks),
-  "model.failed": ({ model, error }, { message, partial }) => [
-    ...(typeof partial === "string"
-      ? answerOf(`${plain(model)} (interrupted)`, [{ type: "text", text: partial }])
-      : []),
-    { who: "note", title: `${plain(model)} failed: ${plain(error)}`, said: asText(message) },
-  ],
-  "tool.requested": ({ tool }, { input }) => [
-    { who: "call", title: `Call: ${plain(tool)}`, said: asCode(input) },
-  ],
-  "tool.settled": ({ status }, { output, blocks }) => [
-    { who: "result", title: `Result: ${plain(status)}`, said: [...asCode(output), ...saidIn(blocks)] },
-  ],
-  "item.recorded": ({ kind, key, status }, { value, because }) => [
-    {
-      who: "note",
-      title: `Recorded ${plain(kind)} ${plain(key)}${status === undefined ? "" : ` (${plain(status)})`}`,
-      said: [...asCode(value), ...asText(because)],
-    },
-  ],
-  "item.retracted": ({ kind, key }, { because }) => [
-    { who: "note", title: `Retracted ${plain(kind)} ${plain(key)}`, said: asText(because) },
-  ],
-};
+function inputScene(input: Input): Part {
+  const from = isOf(input, "input.received") ? (input.body.from ?? "user") : null;
+  const other = from === null ? `Message from ${input.body.from}` : `Input (${from})`;
+  const said = input.erased ? gone : saidIn(input.content?.blocks);
+  return sceneOf(input, "person", from === "user" ? "Person" : other, said);
+}
 
-const otherwise = (body: Fields, content: Fields, type: string): readonly Told[] => {
-  const small = Object.entries(body).filter(([, value]) => ["string", "number"].includes(typeof value));
-  const facts = small.map(([name, value]) => `${name} ${plain(value)}`).join(", ");
-  const words = Object.values(content).filter((value) => typeof value === "string");
-  return [{ who: "note", title: facts === "" ? type : `${type}: ${facts}`, said: words.flatMap(asText) }];
-};
-
-function answerOf(model: string, blocks: unknown): Told[] {
-  const list = Array.isArray(blocks) ? (blocks as Fields[]) : [];
-  const reasoning = list.filter(({ type }) => type === "reasoning").flatMap(({ text }) => asText(text));
-  const said = saidIn(list.filter(({ type }) => type !== "reasoning"));
+function answerScenes(answer: EventOf<"model.responded">): Part[] {
+  const { erased, content } = answer;
+  const { model } = answer.body;
+  const reasoning = asText(blocksTextOf(content?.blocks, "reasoning"));
   return [
-    ...(reasoning.length === 0
-      ? []
-      : [{ who: "reasoning", title: `Reasoning of ${model}`, said: reasoning } as const]),
-    ...(said.length === 0 ? [] : [{ who: "model", title: model, said } as const]),
-  ];
+    sceneOf(answer, "reasoning", `Reasoning of ${model}`, reasoning),
+    sceneOf(answer, "model", model, erased ? gone : saidIn(content?.blocks)),
+  ].filter(({ said }) => said.length > 0);
 }
 
-function saidIn(blocks: unknown): Said[] {
-  if (!Array.isArray(blocks)) return [];
-  return (blocks as Fields[]).flatMap(({ type, text, blob, mediaType, name }): Said[] => {
+function callScenes({ request, denied, settled, late }: Call): Part[] {
+  const input = request.erased ? gone : asCode(request.content?.input);
+  const scenes = [sceneOf(request, "call", `Call: ${request.body.tool}`, input)];
+  if (denied !== undefined) scenes.push(sceneOf(denied, "result", "Denied", asText(denied.content?.reason)));
+  for (const result of [settled, late]) {
+    if (result === undefined) continue;
+    const { erased, body, content } = result;
+    const said = erased ? gone : [...asCode(content?.output), ...saidIn(content?.blocks)];
+    scenes.push(sceneOf(result, "result", `Result: ${body.status}`, said));
+  }
+  return scenes;
+}
+
+function noteScenes({ event, text }: Extract<TranscriptEntry, { readonly kind: "note" }>): Part[] {
+  const note = sceneOf(event, "note", text, asCode(noteDetail(event) ?? undefined));
+  if (!isOf(event, "model.failed") || event.content?.partial === undefined) return [note];
+  const { partial } = event.content;
+  return [sceneOf(event, "model", `${event.body.model} (interrupted)`, asText(partial)), note];
+}
+
+type Blocks = readonly { readonly type: string; readonly [field: string]: unknown }[] | undefined;
+
+function saidIn(blocks: Blocks): Said[] {
+  return (blocks ?? []).flatMap(({ type, text, blob, mediaType, name }): Said[] => {
     if (type === "text") return asText(text);
-    if (type === "image") return [{ kind: "image", blob: plain(blob), mediaType: plain(mediaType) }];
-    if (type === "file") return asText(`[file ${plain(name ?? mediaType)}]`);
-    return [];
+    if (type === "image") return [{ kind: "image", blob: String(blob), mediaType: String(mediaType) }];
+    return type === "file" ? asText(`[file ${String(name ?? mediaType)}]`) : [];
   });
 }
 
 const asText = (value: unknown): Said[] =>
   typeof value === "string" && value !== "" ? [{ kind: "text", text: value }] : [];
 
+/** In place of a content that was erased. */
+const gone = asText("(erased)");
+
 function asCode(value: unknown): Said[] {
   if (value === undefined) return [];
   return [{ kind: "code", text: typeof value === "string" ? value : JSON.stringify(value, null, 2) }];
 }
-
-const plain = (value: unknown): string => (typeof value === "string" ? value : (JSON.stringify(value) ?? ""));
 
 /** What the verification found, in one line. */
 export function verdictOf({ verified, head }: Story): string {

@@ -1,12 +1,12 @@
 /** Shows a session on one screen: how it stands, what it knows, where it came from, what happened last. */
 import { zoneReasons } from "../../core/context/zone.ts";
-import type { SessionEvent } from "../../runtime/read/event-reader.ts";
 import type { Session } from "../../runtime/engine/session.ts";
 import { eventLine } from "../format/event-line.ts";
 import { stateLines } from "../format/state-lines.ts";
 import { count } from "../format/text.ts";
 import { verb } from "../command/verb.ts";
 import { whereTo } from "../../runtime/read/moved.ts";
+import type { SessionEvent } from "../../core/event.ts";
 
 const lastEvents = 8;
 const forksMax = 6;

@@ -142,13 +142,7 @@ export const turnEvents = {
     }),
     /** `partial`: the text that was streamed before the call ended. */
     content: z.looseObject({ message: z.string(), partial: z.string().optional() }).optional(),
-    summary: ({ error, retryable, partialChars }, content) => {
-      const kept = partialChars === undefined ? "" : `, ${count(partialChars)} characters kept`;
-      if (error === "interrupted") return `Model call interrupted${kept}${after(content?.message)}`;
-      const said = lineText(content?.message ?? "").replace(/[.\s]$/, "");
-      const cause = said === "" ? error : `${said} (${error})`;
-      return `Provider error: ${cause}${kept}${retryable ? ". Retrying" : ""}`;
-    },
+    summary: (body, content) => modelFailure(body, content),
     sample: {
       body: { model: "acme/large-2", error: "overloaded", retryable: true, usage, costNanoUsd: 40 },
       content: { message: "Overloaded, try later." },
@@ -207,3 +201,24 @@ export const turnEvents = {
     },
   }),
 } satisfies Record<string, Entry>;
+
+/** The summary of `model.failed`; with the number of the next attempt where it is known. */
+export function modelFailure(
+  { error, retryable, partialChars }: ModelFailure,
+  content: { readonly message: string } | undefined,
+  next?: { readonly attempt: number; readonly attemptsMax: number },
+): string {
+  const kept = partialChars === undefined ? "" : `, ${count(partialChars)} characters kept`;
+  if (error === "interrupted") return `Model call interrupted${kept}${after(content?.message)}`;
+  const said = lineText(content?.message ?? "").replace(/[.\s]$/, "");
+  const cause = said === "" ? error : `${said} (${error})`;
+  const number = next === undefined ? "" : ` (${next.attempt} of ${next.attemptsMax})`;
+  const isRetried = retryable && (next === undefined || next.attempt <= next.attemptsMax);
+  return `Provider error: ${cause}${kept}${isRetried ? `. Retrying${number}` : ""}`;
+}
+
+interface ModelFailure {
+  readonly error: string;
+  readonly retryable: boolean;
+  readonly partialChars?: number | undefined;
+}

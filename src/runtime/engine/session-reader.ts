@@ -10,7 +10,7 @@ import type { Deps } from "../deps.ts";
 import { showContext, type RenderedContext } from "../context/context-view.ts";
 import { listTools, type OfferedTool } from "../turn/run-context.ts";
 import type { SessionDiff, DiffOptions, DiffPlace } from "../branch/diff.ts";
-import { readEvents, type SessionEvent, type EventsOptions } from "../read/event-reader.ts";
+import { readEvents, type EventsOptions } from "../read/event-reader.ts";
 import type { Lineage } from "../read/lineage.ts";
 import { headOf, positionIn } from "../read/position.ts";
 import { readItems, type SessionItem } from "../read/projection.ts";
@@ -18,6 +18,7 @@ import type { ReplayResult, ReplayOptions } from "../replay/replay.ts";
 import { type StateView, viewState } from "../read/state-view.ts";
 import type { VerifyOptions, VerifyReport } from "../govern/verify.ts";
 import { makeReadSaid } from "../read/event-cache.ts";
+import type { SessionEvent } from "../../core/event.ts";
 
 export class SessionReader {
   readonly id: SessionId;

@@ -1,10 +1,11 @@
 /** A read-only handle on a session at a position. */
 import type { ForkOptions } from "../../core/branch/commands.ts";
-import type { SessionEvent, EventsOptions } from "../read/event-reader.ts";
+import type { EventsOptions } from "../read/event-reader.ts";
 import type { SessionItem } from "../read/projection.ts";
 import type { Session } from "./session.ts";
 import type { StateView } from "../read/state-view.ts";
 import type { AppendResult } from "../log/append-result.ts";
+import type { SessionEvent } from "../../core/event.ts";
 
 /**
  * A session as it was at a position. It only reads; fork or rewind to continue from here.

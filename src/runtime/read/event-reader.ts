@@ -1,14 +1,11 @@
 /** Reading and following events of one session, and pages of events. */
-import { readEvent, type OpaqueEvent, type SessionLogEvent, type WorkspaceEvent } from "../../core/event.ts";
+import { readEvent, type SessionEvent } from "../../core/event.ts";
 import { checkOptions, SkeinError } from "../../core/error.ts";
 import type { LogId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { Store } from "../../store/port.ts";
 import { givenBytes, inflate, isKeptAsBlob } from "./content.ts";
 import { isStill, notAsBefore, type Noted } from "./known-heads.ts";
-
-/** Events of the catalogue, and records that only another program understands. */
-export type SessionEvent = SessionLogEvent | WorkspaceEvent | OpaqueEvent;
 
 /** Options of `session.events`: a range, filters, and whether to follow. */
 export interface EventsOptions {

@@ -6,12 +6,13 @@ import { limit } from "../../core/limit.ts";
 import type { State } from "../../core/state.ts";
 import { storedTrigger } from "../../core/trigger/trigger.ts";
 import { isWholeOutput, readBlob, readContent } from "./content.ts";
-import { readEvents, type SessionEvent } from "./event-reader.ts";
+import { readEvents } from "./event-reader.ts";
 import { readItems, search } from "./projection.ts";
 import type { Deps } from "../deps.ts";
 import { findSession } from "./find.ts";
 import { stateNow } from "./state-now.ts";
 import { carriedOn, childrenOf, earlierMax } from "./family.ts";
+import type { SessionEvent } from "../../core/event.ts";
 
 type Recall = Extract<SessionAct, { act: "recall" }>;
 

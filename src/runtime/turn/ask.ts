@@ -4,12 +4,13 @@
  */
 import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
-import { readEvents, type SessionEvent } from "../read/event-reader.ts";
+import { readEvents } from "../read/event-reader.ts";
 import type { LiveDelta } from "./live.ts";
 import { ranOf, type RunResult, type RunRequest } from "./runner.ts";
 import type { Deps } from "../deps.ts";
 import { isFree } from "../read/lease-status.ts";
 import { prepareRun, type PreparedRun } from "./prepare-run.ts";
+import type { SessionEvent } from "../../core/event.ts";
 
 /** Events of the log, and deltas that are heard while an answer is made. */
 export type SessionUpdate = SessionEvent | LiveDelta;

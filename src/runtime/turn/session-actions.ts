@@ -7,7 +7,7 @@ import { rememberBeside } from "../workspace/memory.ts";
 import { recall } from "../read/recall.ts";
 import { sendMessage } from "../message/send.ts";
 import type { Deps } from "../deps.ts";
-import { errorText, shapeOutput } from "./tool-output.ts";
+import { toolErrorText, shapeOutput } from "./tool-output.ts";
 
 /** Does it, and settles the call: what the session or the store refuses is told to the model. */
 export async function performAct(
@@ -20,7 +20,7 @@ export async function performAct(
     await perform(deps, drive, call, act);
   } catch (error) {
     if (!(error instanceof SkeinError) || !told.includes(error.code)) throw error;
-    await drive.change({ do: "settle", call: call.id, status: "error", output: errorText(error) });
+    await drive.change({ do: "settle", call: call.id, status: "error", output: toolErrorText(error) });
   }
 }
 

@@ -21,7 +21,7 @@ import { nextTaken } from "../read/inbox.ts";
 import { listen } from "./model-stream.ts";
 import type { Deps } from "../deps.ts";
 import { safeJson } from "../log/redact.ts";
-import { errorText } from "./tool-output.ts";
+import { toolErrorText } from "./tool-output.ts";
 import { nothingStreamed, recordBroken } from "./broken-call.ts";
 import { commandOf, findApproval, listApprovals } from "../workspace/approvals.ts";
 import { readBindings } from "../read/bindings.ts";
@@ -215,7 +215,7 @@ async function judge(
   }
   if (unfit !== undefined) return wrong(unfit);
   const checked = await tool.check(call.input);
-  if (!checked.ok) return wrong(errorText(checked.message));
+  if (!checked.ok) return wrong(toolErrorText(checked.message));
   const rules = await rulesOf(deps, drive.session, state, crew);
   const { rule, reason } = judgeTool(rules, tool, { input: call.input, checked: checked.value });
   if (rule === "allow") return call;

@@ -16,7 +16,7 @@ import type { Drive } from "./drive.ts";
 import { noteRest, watchCalls } from "./file-changes.ts";
 import type { Deps } from "../deps.ts";
 import { pathRules, type CallRules } from "../govern/rules.ts";
-import { errorText, shapeOutput } from "./tool-output.ts";
+import { toolErrorText, shapeOutput } from "./tool-output.ts";
 import { runTool, type Ran } from "./tool-run.ts";
 import { commandOf, findApproval, listApprovals } from "../workspace/approvals.ts";
 import { momentOf } from "../read/lease-status.ts";
@@ -150,7 +150,7 @@ async function actOn(
 ): Promise<void> {
   const checked = await tool.check(input);
   if (!checked.ok) {
-    await drive.change({ do: "settle", call: id, status: "error", output: errorText(checked.message) });
+    await drive.change({ do: "settle", call: id, status: "error", output: toolErrorText(checked.message) });
     return;
   }
   await performAct(deps, drive, { id, open, actor: crew.actor }, tool.act(checked.value));
@@ -206,7 +206,7 @@ async function runEntry(
   const { world } = deps;
   const checked = await tool.check(input);
   if (!checked.ok) {
-    await drive.change({ do: "settle", call: id, status: "error", output: errorText(checked.message) });
+    await drive.change({ do: "settle", call: id, status: "error", output: toolErrorText(checked.message) });
     return "settled";
   }
   // A process that was paused longer than its lease may find somebody else at work on this very call.
@@ -253,7 +253,7 @@ async function settleResult(drive: Drive, result: CommandOf<"settle">): Promise<
   } catch (error) {
     if (!(error instanceof SkeinError) || error.code !== "invalid") throw error;
     const { blocks: _, detail: __, ...rest } = result;
-    const output = `the tool ran, but its result could not be stored: ${errorText(error)}`;
+    const output = `the tool ran, but its result could not be stored: ${toolErrorText(error)}`;
     await drive.change({ ...rest, output });
   }
 }

@@ -4,6 +4,7 @@
  */
 import type { ContentBlock } from "../../core/schema.ts";
 import { SkeinError } from "../../core/error.ts";
+import { errorText } from "../../core/first-error.ts";
 import { checkJson } from "../../core/text/json.ts";
 import { limit } from "../../core/limit.ts";
 import type { Store } from "../../store/port.ts";
@@ -160,12 +161,12 @@ function fits(content: unknown): boolean {
   }
 }
 
-/** What a tool threw, in words for the model. A tool may throw anything. */
-export function errorText(error: unknown): string {
+/** The error of a tool as text for the model, within its limit. A tool may throw anything. */
+export function toolErrorText(error: unknown): string {
   try {
     if (error instanceof SkeinError && error.hint !== undefined)
       return cut(`${error.message}; ${error.hint}`);
-    return cut(error instanceof Error ? error.message || error.name : String(error));
+    return cut(errorText(error) || (error instanceof Error ? error.name : ""));
   } catch {
     return "the tool failed and its error cannot be read";
   }

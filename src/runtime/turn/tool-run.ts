@@ -1,7 +1,7 @@
 /** Running one call of a tool: under its time-out, until it ends or nobody waits for it any more. */
 import { OutcomeUnknown, type OuterTool } from "../../tool/port.ts";
 import type { Store } from "../../store/port.ts";
-import { errorText, shapeOutput, type Shaped } from "./tool-output.ts";
+import { toolErrorText, shapeOutput, type Shaped } from "./tool-output.ts";
 import type { World } from "../world.ts";
 
 export type Ran =
@@ -71,9 +71,9 @@ async function attempt(
 
 async function shape(place: Place, tool: OuterTool, ended: Attempt, seq: number): Promise<Ran> {
   if ("error" in ended && ended.error instanceof OutcomeUnknown && tool.effect === "unsafe") {
-    return { status: "unknown", output: errorText(ended.error) };
+    return { status: "unknown", output: toolErrorText(ended.error) };
   }
-  if ("error" in ended) return { status: "error", output: errorText(ended.error) };
+  if ("error" in ended) return { status: "error", output: toolErrorText(ended.error) };
   return shapeOutput(place, ended.value, seq);
 }
 

@@ -2,13 +2,13 @@
 import type { OpenOptions } from "../../core/session/commands.ts";
 import { makeProblem } from "../../protocol/problem.ts";
 import { readChunks } from "../../runtime/read/content.ts";
-import type { SessionEvent } from "../../runtime/read/event-reader.ts";
 import { need, needAllowed, needPublic, type Call, type Handlers } from "./invocation.ts";
 import { readFeed } from "../stream/feed-cursor.ts";
 import { needMachine, needOwn } from "../auth/machine-scope.ts";
 import { ProblemError } from "./problem.ts";
 import { whereTo } from "../../runtime/read/moved.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
+import type { SessionEvent } from "../../core/event.ts";
 
 type Opening = OpenOptions & { readonly objective: string };
 

@@ -10,9 +10,10 @@ import { isSessionId, isWorkspaceId, type LogId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { originIn } from "../../core/branch/origin.ts";
 import type { Engine } from "../../runtime/engine/engine.ts";
-import type { SessionEvent, FeedEvents } from "../../runtime/read/event-reader.ts";
+import type { FeedEvents } from "../../runtime/read/event-reader.ts";
 import { eventFrame, SharedFrame } from "./sink.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
+import type { SessionEvent } from "../../core/event.ts";
 
 export interface FeedPlace {
   /** The store's own; null is the beginning. */

@@ -6,7 +6,6 @@
 import type { LogId, SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { Engine } from "../../runtime/engine/engine.ts";
-import type { SessionEvent } from "../../runtime/read/event-reader.ts";
 import type { LiveDelta } from "../../runtime/turn/live.ts";
 import {
   placeText,
@@ -19,6 +18,7 @@ import {
 import type { Hub } from "./hub.ts";
 import { beatFrame, type Sink } from "./sink.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
+import type { SessionEvent } from "../../core/event.ts";
 
 export interface FeedStreamOptions {
   /** Where a reader goes on; without it the stream begins with what comes in now. */

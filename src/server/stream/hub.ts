@@ -5,10 +5,10 @@
 import { limit } from "../../core/limit.ts";
 import type { LogId } from "../../core/ids.ts";
 import type { Engine } from "../../runtime/engine/engine.ts";
-import type { SessionEvent } from "../../runtime/read/event-reader.ts";
 import { stepFeed, type FeedStep } from "./feed-cursor.ts";
 import { eventFrame, eventId, SharedFrame } from "./sink.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
+import type { SessionEvent } from "../../core/event.ts";
 
 /** Whoever is told of what is new in one log. */
 export interface Listener {

@@ -6,12 +6,12 @@
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { Engine } from "../../runtime/engine/engine.ts";
-import type { SessionEvent } from "../../runtime/read/event-reader.ts";
 import { sizeOf, type LivePart } from "../../runtime/turn/live.ts";
 import type { Hub } from "./hub.ts";
 import { isLoopback } from "../http/cross-origin.ts";
 import { connectRelay, type RelayConnection, type Server } from "./relay-connection.ts";
 import { internalsOf, type EngineInternals } from "../../runtime/engine/internals.ts";
+import type { SessionEvent } from "../../core/event.ts";
 
 export interface Fetching {
   stop(): void;

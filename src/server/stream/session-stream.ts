@@ -6,13 +6,14 @@
 import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
 import type { Engine } from "../../runtime/engine/engine.ts";
-import { readEventsPage, type SessionEvent } from "../../runtime/read/event-reader.ts";
+import { readEventsPage } from "../../runtime/read/event-reader.ts";
 import type { LiveDelta } from "../../runtime/turn/live.ts";
 import { isStill, type Noted } from "../../runtime/read/known-heads.ts";
 import type { Session } from "../../runtime/engine/session.ts";
 import type { Hub } from "./hub.ts";
 import { beatFrame, eventFrame, eventId, type SharedFrame, type Sink } from "./sink.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
+import type { SessionEvent } from "../../core/event.ts";
 
 export interface SessionStreamOptions {
   readonly fromSeq: number;

@@ -3,8 +3,8 @@ import type { ServerResponse } from "node:http";
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import type { Problem } from "../../protocol/problem.ts";
-import type { SessionEvent } from "../../runtime/read/event-reader.ts";
 import { endWith } from "../http/reply.ts";
+import type { SessionEvent } from "../../core/event.ts";
 
 export interface Sink {
   /** Aborted when nobody reads any more, or the server stops. */

@@ -9,7 +9,7 @@ import { Empty } from "../../ui/load-error.tsx";
 import { goWith } from "../../route.ts";
 import { useShortcuts } from "../../shortcut.ts";
 import { after } from "../../world.ts";
-import type { LogEvent } from "../session/event-log.ts";
+import type { SessionEvent } from "../../../core/event.ts";
 import { useScope } from "../session/scope.ts";
 import { filterOf, isAll, seqOf, type LogFilter } from "./filter.ts";
 import { eventJson } from "./row.tsx";
@@ -92,7 +92,7 @@ function useMoves(rows: RowsSource, marked: Marked, setMarked: (marked: Marked) 
   const copy = async (): Promise<void> => {
     const seqs = picked.size > 0 ? [...picked].toSorted((a, b) => a - b) : chosen === null ? [] : [chosen];
     if (seqs.length === 0) return;
-    const events: LogEvent[] = [];
+    const events: SessionEvent[] = [];
     for (const seq of seqs) events.push(...(await log.read(seq, seq)));
     await copyText(eventJson(events), `${plural(events.length, "event")} as JSON`);
   };

@@ -8,10 +8,10 @@ import { actorWords, toneOfEvent, summaryOf } from "../../ui/event-summary.ts";
 import { exact } from "../../ui/moment.tsx";
 import { brief, Json, visible } from "../../ui/untrusted-text.tsx";
 import { sessionPath } from "../../route.ts";
-import type { LogEvent } from "../session/event-log.ts";
+import type { SessionEvent } from "../../../core/event.ts";
 import { useScope } from "../session/scope.ts";
 
-export const eventJson = (events: readonly LogEvent[]): string => {
+export const eventJson = (events: readonly SessionEvent[]): string => {
   const [first] = events;
   return JSON.stringify(events.length === 1 ? first : events, null, 2);
 };
@@ -20,7 +20,7 @@ export const rowId = (seq: number): string => `log-row-${seq}`;
 
 interface RowProps {
   readonly seq: number;
-  readonly event: LogEvent | undefined;
+  readonly event: SessionEvent | undefined;
   readonly isChosen: boolean;
   readonly isPicked: boolean;
   readonly isOpen: boolean;
@@ -64,7 +64,7 @@ export function Row({ seq, event, isChosen, isPicked, isOpen, isLater, choose }:
   );
 }
 
-function Cells({ event, isOpen }: { readonly event: LogEvent; readonly isOpen: boolean }): ReactNode {
+function Cells({ event, isOpen }: { readonly event: SessionEvent; readonly isOpen: boolean }): ReactNode {
   return (
     <>
       <span role="gridcell" className="number faint log-time" title={exact(event.at)}>
@@ -95,7 +95,7 @@ const headerNames = [
   ...(["contentHash", "contentBytes", "hash"] as const),
 ];
 
-function Unfolded({ event }: { readonly event: LogEvent }): ReactNode {
+function Unfolded({ event }: { readonly event: SessionEvent }): ReactNode {
   const { id } = useScope();
   return (
     <div className="log-unfolded" role="row">

@@ -6,7 +6,8 @@ import { useCallback, useEffect, useMemo, useState } from "react";
 import type { RemoteSession } from "../../../client/connect.ts";
 import { cell, useCell, type Cell } from "../../signal.ts";
 import { tellError } from "../../ui/toast.tsx";
-import type { EventLog, LogEvent } from "../session/event-log.ts";
+import type { SessionEvent } from "../../../core/event.ts";
+import type { EventLog } from "../session/event-log.ts";
 import { useScope } from "../session/scope.ts";
 import { useSettled } from "../time/context-reading.ts";
 import { holds, isAll, type LogFilter } from "./filter.ts";
@@ -17,7 +18,7 @@ export interface Rows {
   placeOf(seq: number): number;
   readonly seqOf: (place: number) => number;
   /** Undefined while it is read. */
-  eventOf(place: number): LogEvent | undefined;
+  eventOf(place: number): SessionEvent | undefined;
   /** How many events were looked through; null: all there are. */
   readonly looked: number | null;
   readonly isReading: boolean;
@@ -30,7 +31,7 @@ const settleMs = 150;
 
 interface Gathered {
   /** Ascending. */
-  readonly events: readonly LogEvent[];
+  readonly events: readonly SessionEvent[];
   readonly isWhole: boolean;
   readonly isReading: boolean;
 }
@@ -52,7 +53,7 @@ function gathering(session: RemoteSession, types: readonly string[], toSeq: numb
     if (isWhole || isReading) return;
     gathered.set({ ...gathered.get(), isReading: true });
     const before = (known[0]?.seq ?? toSeq + 1) - 1;
-    const older: LogEvent[] = [];
+    const older: SessionEvent[] = [];
     const range = { toSeq: before, reverse: true, limit: pageEvents };
     try {
       if (before >= 1) for await (const event of session.events({ ...wanted, ...range })) older.push(event);
@@ -137,7 +138,7 @@ function wholeRows(log: EventLog, count: number): Rows {
 }
 
 function foundRows(
-  found: readonly LogEvent[],
+  found: readonly SessionEvent[],
   { events, isWhole, isReading }: Gathered,
   some: Gathering,
 ): Omit<Rows, "seqOf"> {

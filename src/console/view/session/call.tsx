@@ -10,7 +10,7 @@ import { Attachments, attachedIn } from "./attachment.tsx";
 import type { EventLog } from "./event-log.ts";
 import { runWithoutWorker } from "./pending.ts";
 import { useScope } from "./scope.ts";
-import { isOf, phaseOf, type Call, type Phase } from "./transcript-entries.ts";
+import { isOf, phaseOf, type Call, type Phase } from "../../../core/transcript.ts";
 
 const phases: Readonly<Record<Phase, readonly [word: string, tone: string | undefined]>> = {
   asked: ["waits for an answer", "warn"],

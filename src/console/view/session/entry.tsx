@@ -3,7 +3,7 @@ import { shortId } from "../../../core/text/short-id.ts";
 import { memo, type ReactNode } from "react";
 import type { EventOf } from "../../../core/event.ts";
 import { money, plural, tokens } from "../../ui/amount.ts";
-import { actorWords, toneOfEvent, summaryOf } from "../../ui/event-summary.ts";
+import { actorWords, toneOfEvent } from "../../ui/event-summary.ts";
 import { Ago, span } from "../../ui/moment.tsx";
 import { Json, Said } from "../../ui/untrusted-text.tsx";
 import { SessionName } from "../../ui/session-name.tsx";
@@ -12,16 +12,22 @@ import { useReading } from "../../query-cache.ts";
 import { engine } from "../../server.ts";
 import { Attachments, attachedIn } from "./attachment.tsx";
 import { CallEntry, Gap } from "./call.tsx";
-import type { LogEvent } from "./log-event.ts";
+import type { SessionEvent } from "../../../core/event.ts";
 import { Prose } from "./prose.tsx";
-import { isOf, type Entry, type Input } from "./transcript-entries.ts";
+import {
+  blocksTextOf,
+  isOf,
+  noteDetail,
+  type Input,
+  type TranscriptEntry,
+} from "../../../core/transcript.ts";
 
 interface EntryProps {
-  readonly entry: Entry;
+  readonly entry: TranscriptEntry;
   /** Of an answer: somebody else spoke before it. */
   readonly isFirst: boolean;
   readonly isOpen: boolean;
-  readonly toggle: (entry: Entry) => void;
+  readonly toggle: (entry: TranscriptEntry) => void;
 }
 
 export const EntryOf = memo(function EntryOf({ entry, isFirst, isOpen, toggle }: EntryProps): ReactNode {
@@ -35,7 +41,7 @@ export const EntryOf = memo(function EntryOf({ entry, isFirst, isOpen, toggle }:
     case "call":
       return <CallEntry call={entry.call} isOpen={isOpen} toggle={() => toggle(entry)} />;
     case "note":
-      return <NoteEntry event={entry.event} isOpen={isOpen} toggle={() => toggle(entry)} />;
+      return <NoteEntry event={entry.event} text={entry.text} isOpen={isOpen} toggle={() => toggle(entry)} />;
     case "lost": {
       const events = entry.range[1] - entry.range[0] + 1;
       return (
@@ -47,11 +53,6 @@ export const EntryOf = memo(function EntryOf({ entry, isFirst, isOpen, toggle }:
     }
   }
 });
-
-const textIn = (blocks: readonly { readonly type: string }[] | undefined, type: string): string =>
-  (blocks ?? [])
-    .flatMap((block) => (block.type === type && "text" in block ? [String(block.text)] : []))
-    .join("\n\n");
 
 /** Who I am to the server, once that was asked. */
 export const useMe = () => useReading("me", () => engine.me()).value;
@@ -79,7 +80,7 @@ export function InputEntry({
   readonly waits?: string | null;
 }): ReactNode {
   const blocks = input.content?.blocks;
-  const text = textIn(blocks, "text");
+  const text = blocksTextOf(blocks, "text");
   const steers = (input.body as { readonly mode?: string }).mode === "steer";
   return (
     <div className="spoken" data-waits={waits !== null || undefined}>
@@ -116,8 +117,8 @@ const finishes: Readonly<Record<string, string>> = {
 
 function AnswerEntry({ answer, isFirst, isOpen, toggle }: AnswerProps): ReactNode {
   const { body, content, actor, erased, at } = answer;
-  const text = textIn(content?.blocks, "text");
-  const reasoning = textIn(content?.blocks, "reasoning");
+  const text = blocksTextOf(content?.blocks, "text");
+  const reasoning = blocksTextOf(content?.blocks, "reasoning");
   const finish = finishes[body.finish];
   return (
     <div className="answer">
@@ -170,42 +171,29 @@ function Reasoning({ text, isOpen, toggle }: ReasoningProps): ReactNode {
 }
 
 interface NoteProps {
-  readonly event: LogEvent;
+  readonly event: SessionEvent;
+  readonly text: string;
   readonly isOpen: boolean;
   readonly toggle: () => void;
 }
 
-/** What a note unfolds to; null: it says everything. */
-function detailOf(event: LogEvent): string | readonly unknown[] | null {
-  if (isOf(event, "transcript.compacted", "session.merged")) return event.content?.summary || null;
-  if (isOf(event, "handoff.written", "document.loaded")) return event.content?.text ?? null;
-  if (isOf(event, "memory.carried")) return event.content?.items ?? null;
-  if (isOf(event, "session.opened")) return event.content?.instructions ?? null;
-  if (isOf(event, "message.sent")) return textIn(event.content?.blocks, "text") || null;
-  return null;
-}
-
 /** The other session of a note. */
-function otherOf(event: LogEvent): string | null {
+function otherOf(event: SessionEvent): string | null {
   if (isOf(event, "session.forked")) return event.body.parent;
   if (isOf(event, "session.merged")) return event.body.from;
   if (isOf(event, "message.sent", "message.refused")) return event.body.to;
   return isOf(event, "trigger.fired") ? (event.body.opened ?? null) : null;
 }
 
-const noteWords = (event: LogEvent): string => {
-  if (isOf(event, "session.opened")) return "Opened";
-  if (isOf(event, "handoff.written")) return "Handoff written";
-  return summaryOf(event);
-};
+const noteChars = 280;
 
-function NoteEntry({ event, isOpen, toggle }: NoteProps): ReactNode {
-  const detail = detailOf(event);
+function NoteEntry({ event, text, isOpen, toggle }: NoteProps): ReactNode {
+  const detail = noteDetail(event);
   const other = otherOf(event);
   const line = (
     <>
       <span className="note-text" dir="auto">
-        {noteWords(event)}
+        {brief(text, noteChars)}
       </span>
       <span className="faint small">
         <Ago at={event.at} />

@@ -5,9 +5,7 @@
 import type { RemoteSession } from "../../../client/connect.ts";
 import { cell, type Cell } from "../../signal.ts";
 import { tellError } from "../../ui/toast.tsx";
-import type { LogEvent } from "./log-event.ts";
-
-export type { LogEvent } from "./log-event.ts";
+import type { SessionEvent } from "../../../core/event.ts";
 
 const pageEvents = 200;
 const pagesMax = 60;
@@ -20,13 +18,13 @@ export interface EventLog {
   /** Goes up whenever something was read, or came in. */
   readonly version: Cell<number>;
   /** The event, if it is here; if not, it is read, and the version tells when it is. */
-  at(seq: number): LogEvent | undefined;
+  at(seq: number): SessionEvent | undefined;
   /** The event, if it is here. */
-  peek(seq: number): LogEvent | undefined;
+  peek(seq: number): SessionEvent | undefined;
   /** Resolves when these are here. */
-  read(fromSeq: number, toSeq: number): Promise<readonly LogEvent[]>;
+  read(fromSeq: number, toSeq: number): Promise<readonly SessionEvent[]>;
   /** One that came in live. */
-  hear(event: LogEvent): void;
+  hear(event: SessionEvent): void;
   /** It is so long by now; what is missing is read when it is looked at. */
   reach(headSeq: number): void;
   /** Contents may be gone, as after an erasure: all is read again. */
@@ -36,12 +34,12 @@ export interface EventLog {
 export function eventLog(session: RemoteSession, headSeq: number): EventLog {
   const head = cell(headSeq);
   const version = cell(0);
-  const pages = new Map<number, readonly LogEvent[]>();
+  const pages = new Map<number, readonly SessionEvent[]>();
   const reading = new Map<number, Promise<void>>();
   const changed = (): void => version.set(version.get() + 1);
   const pageOf = (seq: number): number => Math.floor((seq - 1) / pageEvents);
 
-  function keep(page: number, events: readonly LogEvent[]): void {
+  function keep(page: number, events: readonly SessionEvent[]): void {
     pages.delete(page);
     pages.set(page, events);
     for (const old of pages.keys()) {
@@ -53,7 +51,7 @@ export function eventLog(session: RemoteSession, headSeq: number): EventLog {
 
   async function readPage(page: number): Promise<void> {
     const [fromSeq, toSeq] = [page * pageEvents + 1, (page + 1) * pageEvents];
-    const events: LogEvent[] = [];
+    const events: SessionEvent[] = [];
     for await (const event of session.events({ fromSeq, toSeq })) events.push(event);
     // What came in meanwhile is newer than what was read.
     const live = pages.get(page) ?? [];
@@ -84,7 +82,7 @@ export function eventLog(session: RemoteSession, headSeq: number): EventLog {
     if (page !== undefined) need(page).catch(tellError).finally(readWanted);
   }
 
-  const peek = (seq: number): LogEvent | undefined => pages.get(pageOf(seq))?.[(seq - 1) % pageEvents];
+  const peek = (seq: number): SessionEvent | undefined => pages.get(pageOf(seq))?.[(seq - 1) % pageEvents];
 
   function isWhole(page: number): boolean {
     const events = pages.get(page);
@@ -105,7 +103,7 @@ export function eventLog(session: RemoteSession, headSeq: number): EventLog {
     async read(fromSeq, toSeq) {
       const last = Math.min(toSeq, head.get());
       for (let page = pageOf(fromSeq); page <= pageOf(last); page++) if (!isWhole(page)) await need(page);
-      const found: LogEvent[] = [];
+      const found: SessionEvent[] = [];
       for (let seq = fromSeq; seq <= last; seq++) {
         const event = peek(seq);
         if (event !== undefined) found.push(event);

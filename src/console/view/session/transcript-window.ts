@@ -5,12 +5,13 @@
 import type { RemoteSession } from "../../../client/connect.ts";
 import { cell, type Cell } from "../../signal.ts";
 import type { EventLog } from "./event-log.ts";
-import type { LogEvent } from "./log-event.ts";
-import { storyTypes, type Range, type Ranges } from "./transcript-entries.ts";
+import type { SessionEvent } from "../../../core/event.ts";
+import type { Range, Ranges } from "../../../core/range.ts";
+import { transcriptTypes } from "../../../core/transcript.ts";
 
 export interface Tale {
   /** All of the story's types from one position to the other, but for holes in what was rewound away. */
-  readonly events: readonly LogEvent[];
+  readonly events: readonly SessionEvent[];
   readonly fromSeq: number;
   readonly toSeq: number;
 }
@@ -47,13 +48,13 @@ type Read = (options: {
   readonly toSeq?: number;
   readonly reverse?: boolean;
   readonly limit: number;
-}) => Promise<LogEvent[]>;
+}) => Promise<SessionEvent[]>;
 
 const readFrom =
   (session: RemoteSession): Read =>
   async (options) => {
-    const events: LogEvent[] = [];
-    for await (const event of session.events({ ...options, types: storyTypes })) events.push(event);
+    const events: SessionEvent[] = [];
+    for await (const event of session.events({ ...options, types: transcriptTypes })) events.push(event);
     return options.reverse === true ? events.toReversed() : events;
   };
 
@@ -118,11 +119,11 @@ export function makeTeller(session: RemoteSession, log: EventLog): Teller {
   /** What came in live is here already. */
   function heardSince(from: number, endSeq: number): Tale | null {
     if (endSeq - from > nearEvents) return null;
-    const events: LogEvent[] = [];
+    const events: SessionEvent[] = [];
     for (let seq = from; seq <= endSeq; seq++) {
       const event = log.peek(seq);
       if (event === undefined) return null;
-      if (storyTypes.includes(event.type)) events.push(event);
+      if (transcriptTypes.includes(event.type)) events.push(event);
     }
     return { events, fromSeq: from, toSeq: endSeq };
   }

@@ -16,11 +16,23 @@ import { EntryOf, InputEntry } from "./entry.tsx";
 import { LiveEntry, PendingEntry } from "./live-entry.tsx";
 import { dropArrived, pendingOf, type Pending } from "./pending.ts";
 import { useScope } from "./scope.ts";
-import { gapsIn, placeOf, storyOf, type Entry, type Input, type Story } from "./transcript-entries.ts";
+import {
+  gapsIn,
+  placeOf,
+  buildTranscript,
+  type TranscriptEntry,
+  type Input,
+  type Transcript as TranscriptModel,
+} from "../../../core/transcript.ts";
 import { makeTeller, type Teller } from "./transcript-window.ts";
 
 type Row =
-  | { readonly kind: "entry"; readonly key: string; readonly entry: Entry; readonly isFirst: boolean }
+  | {
+      readonly kind: "entry";
+      readonly key: string;
+      readonly entry: TranscriptEntry;
+      readonly isFirst: boolean;
+    }
   | { readonly kind: "live"; readonly key: "live" }
   | { readonly kind: "waiting"; readonly key: string; readonly input: Input }
   | { readonly kind: "more"; readonly key: "more"; readonly count: number }
@@ -55,7 +67,7 @@ function useUnfolded() {
   return { keys, toggle, lost };
 }
 
-const nothing: Story = { entries: [], untaken: [] };
+const nothing: TranscriptModel = { entries: [], untaken: [] };
 
 /** The story as far as it is here, and what reads more of it. */
 function useStory(unfolded: ReadonlySet<number>) {
@@ -74,7 +86,7 @@ function useStory(unfolded: ReadonlySet<number>) {
   const story = useMemo(() => {
     if (tale === null) return nothing;
     const { events, fromSeq, toSeq } = tale;
-    return storyOf({ events, at: log.at, fromSeq, toSeq: Math.min(toSeq, endSeq), ranges, unfolded });
+    return buildTranscript({ events, at: log.at, fromSeq, toSeq: Math.min(toSeq, endSeq), ranges, unfolded });
   }, [tale, endSeq, ranges, unfolded, log, version]);
   return { teller, tale, isReading, endSeq, story };
 }
@@ -193,7 +205,7 @@ const looksOf = (row: Row, marked: string | null, chosen: string | null) => ({
 /** Unfolds; of what was rewound away, the events are read that were passed over. */
 function useToggle(
   unfold: (entry: { readonly key: string }) => void,
-  entries: readonly Entry[],
+  entries: readonly TranscriptEntry[],
   teller: Teller,
 ): (entry: { readonly key: string }) => void {
   return useCallback(
@@ -281,7 +293,7 @@ function useKeptAtEnd(virtual: Rows, element: { readonly current: HTMLDivElement
 }
 
 interface MarkedGiven {
-  readonly entries: readonly Entry[];
+  readonly entries: readonly TranscriptEntry[];
   readonly teller: Teller;
   readonly endSeq: number;
 }
@@ -331,7 +343,7 @@ function useChosen(virtual: Rows, rows: readonly Row[], toggle: (row: Row) => vo
 interface RowProps {
   readonly row: Row;
   readonly isOpen: boolean;
-  readonly toggle: (entry: Entry) => void;
+  readonly toggle: (entry: TranscriptEntry) => void;
 }
 
 function RowOf({ row, isOpen, toggle }: RowProps): ReactNode {

@@ -4,7 +4,8 @@
  */
 import type { Summarized } from "../../../core/summary.ts";
 import { toneOfEvent, summaryOf } from "../../ui/event-summary.ts";
-import { lostBy, type Ranges } from "../session/transcript-entries.ts";
+import type { Ranges } from "../../../core/range.ts";
+import { lostBy } from "../../../core/transcript.ts";
 
 /** Where there is room for one only, the last of these stays. */
 export const markKinds = ["turn", "compaction", "merge", "fork", "checkpoint", "rewind", "trouble"] as const;

@@ -4,15 +4,16 @@ import type { RemoteSession } from "../../../client/connect.ts";
 import { useCell } from "../../signal.ts";
 import { brief } from "../../ui/visible.ts";
 import { useReading } from "../../query-cache.ts";
-import type { EventLog, LogEvent } from "../session/event-log.ts";
+import type { SessionEvent } from "../../../core/event.ts";
+import type { EventLog } from "../session/event-log.ts";
 import { useScope } from "../session/scope.ts";
 import { latestReader, type LatestReader } from "./latest.ts";
 import { markedTypes, markOf, marksMax, turnsMax, turnTypes, type Mark } from "./marks.ts";
 
 type EventsOptions = NonNullable<Parameters<RemoteSession["events"]>[0]>;
 
-async function gathered(session: RemoteSession, options: EventsOptions): Promise<LogEvent[]> {
-  const events: LogEvent[] = [];
+async function gathered(session: RemoteSession, options: EventsOptions): Promise<SessionEvent[]> {
+  const events: SessionEvent[] = [];
   for await (const event of session.events(options)) events.push(event);
   return events;
 }
@@ -69,12 +70,12 @@ function heardSince(log: EventLog, toSeq: number): readonly Mark[] {
 }
 
 /** The event at a position. While a slider is drawn it is read alone; at rest, with those around it. */
-export function useEventAt(seq: number, isDrawn: boolean): LogEvent | undefined {
+export function useEventAt(seq: number, isDrawn: boolean): SessionEvent | undefined {
   const { session, log } = useScope();
   useCell(log.version);
-  const [single, setSingle] = useState<LogEvent | null>(null);
+  const [single, setSingle] = useState<SessionEvent | null>(null);
   const reader = useMemo(
-    (): LatestReader<LogEvent | undefined> =>
+    (): LatestReader<SessionEvent | undefined> =>
       latestReader({
         load: async (place) => (await gathered(session, { fromSeq: place, toSeq: place }))[0],
         tell: (_, event) => setSingle(event ?? null),

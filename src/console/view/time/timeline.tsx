@@ -15,7 +15,7 @@ import { refresh, useReading } from "../../query-cache.ts";
 import { go, sessionPath, useRoute } from "../../route.ts";
 import { useShortcuts } from "../../shortcut.ts";
 import { after } from "../../world.ts";
-import type { LogEvent } from "../session/event-log.ts";
+import type { SessionEvent } from "../../../core/event.ts";
 import { useScope, type Scope, type State } from "../session/scope.ts";
 import { ContextSummary } from "./context-summary.tsx";
 import { marksKey, turnFrom, useEventAt, useMarks } from "./reading.ts";
@@ -124,7 +124,7 @@ function Steps({ seq, headSeq, moves }: Omit<Place, "setThumb"> & { readonly mov
 }
 
 /** What the event did, who did it, and when. */
-function Happened({ event }: { readonly event: LogEvent | undefined }): ReactNode {
+function Happened({ event }: { readonly event: SessionEvent | undefined }): ReactNode {
   if (event === undefined) return <div className="time-event spread" />;
   const words = summaryOf(event);
   return (

@@ -2,17 +2,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { LogEvent } from "../../src/console/view/session/log-event.ts";
+import type { SessionEvent } from "../../src/core/event.ts";
+import type { Ranges } from "../../src/core/range.ts";
 import {
   gapsIn,
   lostRanges,
   phaseOf,
   placeOf,
-  storyOf,
-  storyTypes,
-  type Entry,
-  type Ranges,
-} from "../../src/console/view/session/transcript-entries.ts";
+  buildTranscript,
+  transcriptTypes,
+  type TranscriptEntry,
+} from "../../src/core/transcript.ts";
 
 type Given = readonly [type: string, body?: object, more?: object];
 
@@ -29,7 +29,7 @@ const envelope = {
   erased: false,
 };
 
-function logOf(...events: readonly Given[]): readonly LogEvent[] {
+function logOf(...events: readonly Given[]): readonly SessionEvent[] {
   const made = events.map(([type, body = {}, more = {}], place) => ({
     ...envelope,
     seq: place + 1,
@@ -39,7 +39,7 @@ function logOf(...events: readonly Given[]): readonly LogEvent[] {
     content: undefined,
     ...more,
   }));
-  return made.filter(({ type }) => storyTypes.includes(type)) as unknown as readonly LogEvent[];
+  return made.filter(({ type }) => transcriptTypes.includes(type)) as unknown as readonly SessionEvent[];
 }
 
 const said = (text: string): object => ({ content: { blocks: [{ type: "text", text }] } });
@@ -64,7 +64,7 @@ const events: readonly Given[] = [
 ];
 
 const story = (list: readonly Given[], ranges: Ranges, unfolded: readonly number[] = []) =>
-  storyOf({
+  buildTranscript({
     events: logOf(...list),
     at: () => undefined,
     fromSeq: 1,
@@ -73,7 +73,7 @@ const story = (list: readonly Given[], ranges: Ranges, unfolded: readonly number
     unfolded: new Set(unfolded),
   });
 
-const short = (entry: Entry): string =>
+const short = (entry: TranscriptEntry): string =>
   `${entry.isLost ? "-" : ""}${entry.kind} ${entry.kind === "input" ? entry.input.seq : entry.seq}`;
 
 test("an input stands where it was taken up, and a call has all that became of it", () => {
@@ -83,7 +83,7 @@ test("an input stands where it was taken up, and a call has all that became of i
   const call = entries[2];
   assert.ok(call?.kind === "call");
   assert.deepEqual(
-    Object.values(call.call).map((event: LogEvent) => event.seq),
+    Object.values(call.call).map((event: SessionEvent) => event.seq),
     [8, 10, 12, 13],
   );
   assert.equal(phaseOf(call.call), "ok");
@@ -128,7 +128,7 @@ test("what was rewound away is one line, and unfolds", () => {
 
 test("a search hit finds its entry, also within a call, an input or what was rewound away", () => {
   const { entries } = story(events, [[1, 16]]);
-  const found = (seq: number): string => short(entries[placeOf(entries, seq)] as Entry);
+  const found = (seq: number): string => short(entries[placeOf(entries, seq)] as TranscriptEntry);
   assert.deepEqual([2, 3, 12, 13, 14, 15, 16].map(found), [
     "input 2",
     "input 3",
@@ -139,7 +139,7 @@ test("a search hit finds its entry, also within a call, an input or what was rew
     "answer 15",
   ]);
   const lost = story([...events, ["session.rewound", { toSeq: 4 }]], [[1, 4]]).entries;
-  assert.equal(short(lost[placeOf(lost, 9)] as Entry), "lost 5");
+  assert.equal(short(lost[placeOf(lost, 9)] as TranscriptEntry), "lost 5");
 });
 
 test("a stretch begins in the middle: what is missing is looked for, or left out if it cannot be had", () => {
@@ -152,11 +152,11 @@ test("a stretch begins in the middle: what is missing is looked for, or left out
     ranges: [[1, 16]] as Ranges,
     unfolded: new Set<number>(),
   };
-  const at = (seq: number): LogEvent | undefined =>
+  const at = (seq: number): SessionEvent | undefined =>
     seq === 2 ? log.find((one) => one.seq === 2) : undefined;
-  assert.deepEqual(storyOf({ ...told, at }).entries.map(short), ["input 2", "call 8", "answer 15"]);
+  assert.deepEqual(buildTranscript({ ...told, at }).entries.map(short), ["input 2", "call 8", "answer 15"]);
   // What was rewound away and not read at all is told of all the same.
-  const holed = storyOf({
+  const holed = buildTranscript({
     ...told,
     at,
     events: log.filter(({ seq }) => seq > 12),
@@ -182,4 +182,20 @@ test("every position is lost or kept, whatever was rewound", () => {
       for (let seq = 1; seq <= last; seq++) assert.notEqual(within(ranges, seq), within(gapsIn(ranges), seq));
     }),
   );
+});
+
+test("a failed model call names the attempt that follows, and the last one names none", () => {
+  const failed = { model: "acme/large", error: "overloaded", retryable: true, costNanoUsd: null };
+  const attempt = (number: number): Given[] => [
+    ["model.requested", { inputs: [], attempt: number }],
+    ["model.failed", failed, { cause: number * 2 }],
+  ];
+  const log = logOf(["session.opened"], ...[1, 2, 3, 4, 5, 6].flatMap(attempt));
+  const ranges: Ranges = [[1, 13]];
+  const stretch = { events: log, fromSeq: 1, toSeq: 13, ranges };
+  const { entries } = buildTranscript({ ...stretch, at: () => undefined, unfolded: new Set() });
+  const texts = entries.flatMap((entry) => (entry.kind === "note" ? [entry.text] : []));
+  assert.equal(texts[1], "Provider error: overloaded. Retrying (2 of 6)");
+  assert.equal(texts[5], "Provider error: overloaded. Retrying (6 of 6)");
+  assert.equal(texts[6], "Provider error: overloaded");
 });

@@ -1,0 +1,191 @@
+/**
+ * A conversation of another tool, as Skein understands it: the model that every format is read into and
+ * written from. It holds no file handles and no Skein ids; `skein import` maps it to events.
+ *
+ * A session may be larger than memory, so a format reads it in two passes. `scan` sees each record once and
+ * keeps what the order needs. `plan` then names the records of each entry, and `entry` turns the records of
+ * one entry into it.
+ */
+
+/** Bytes of a source file. */
+export interface SourceRange {
+  /** Relative to the root that was read. */
+  readonly file: string;
+  readonly from: number;
+  /** Exclusive. */
+  readonly to: number;
+}
+
+/** A record as it was read: one line, one element of an array, one row. */
+export interface SourceRecord extends SourceRange {
+  readonly value: unknown;
+}
+
+/** The facts about a session that are no messages. */
+export interface TranscriptHeader {
+  /** `claude-code`, `codex`, … */
+  readonly tool: string;
+  readonly toolVersion: string | null;
+  /** The id that the tool gave the session. */
+  readonly sourceId: string;
+  readonly title: string | null;
+  readonly tags: readonly string[];
+  readonly cwd: string | null;
+  readonly gitBranch: string | null;
+  readonly gitCommit: string | null;
+  readonly gitRemote: string | null;
+  readonly startedAtMs: number | null;
+}
+
+/** Tokens as the tool reported them. Input includes what was read from or written to a cache. */
+export interface TranscriptUsage {
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly cacheReadTokens: number;
+  readonly cacheWriteTokens: number;
+  /** Part of the output. */
+  readonly reasoningTokens: number;
+  /** The tool's own figure; null where it stores none. */
+  readonly costUsd: number | null;
+}
+
+export type TranscriptBlock =
+  | { readonly type: "text"; readonly text: string }
+  /** `opaque`: a signature or encrypted content that only its own model and account accept. */
+  | { readonly type: "thinking"; readonly text: string; readonly opaque?: unknown }
+  /** `data` is base64; null where the file is missing. */
+  | {
+      readonly type: "attachment";
+      readonly name: string | null;
+      readonly mediaType: string;
+      readonly data: string | null;
+    };
+
+export interface ToolCall {
+  /** The tool's own id; unique within an entry's session only as far as the tool kept it so. */
+  readonly id: string;
+  readonly name: string;
+  readonly input: unknown;
+  /** `unknown`: the transcript ends, or was cut, before a result. */
+  readonly status: "ok" | "error" | "unknown";
+  /** What the model saw. */
+  readonly output: readonly TranscriptBlock[];
+  /** What the tool kept beside it, for its screen. */
+  readonly structured?: unknown;
+  readonly endedAtMs: number | null;
+}
+
+interface EntryBase {
+  /** The tool's id of the record, or one derived from its position. */
+  readonly id: string;
+  /** As the tool wrote it; may go back. Null where it is unknown. */
+  readonly atMs: number | null;
+  readonly source: readonly SourceRange[];
+}
+
+/** A piece of the conversation, in the order in which it happened. */
+export type TranscriptEntry =
+  /** `context`: given to the model by the tool, not by a person (environment, reminders, hooks). */
+  | (EntryBase & {
+      readonly kind: "input";
+      readonly from: "user" | "context";
+      readonly blocks: readonly TranscriptBlock[];
+    })
+  | (EntryBase & {
+      readonly kind: "answer";
+      readonly model: string | null;
+      readonly blocks: readonly TranscriptBlock[];
+      readonly calls: readonly ToolCall[];
+      readonly usage: TranscriptUsage | null;
+      readonly interrupted: boolean;
+      /** An error that the tool recorded in place of an answer. */
+      readonly error: string | null;
+    })
+  /** From here on the model saw `summary` and the entries from `keptFrom` on in place of all before. */
+  | (EntryBase & {
+      readonly kind: "compaction";
+      readonly summary: string;
+      /** Id of the first entry that stays as it is; null when none does. */
+      readonly keptFrom: string | null;
+      readonly tokensBefore: number | null;
+    });
+
+export interface TranscriptTask {
+  readonly key: string;
+  readonly text: string;
+  readonly status: "open" | "done" | "dropped";
+}
+
+/** An entry that `entry` can make: its records are read again by their ranges. */
+export interface PlannedEntry {
+  readonly id: string;
+  readonly kind: TranscriptEntry["kind"];
+  readonly records: readonly SourceRange[];
+}
+
+/** Another leaf of the tree: a rewind, an edit, a retry. */
+export interface PlannedBranch {
+  readonly id: string;
+  /** The last entry that both share; null when they share none. */
+  readonly after: string | null;
+  readonly entries: readonly PlannedEntry[];
+}
+
+export interface TranscriptPlan {
+  readonly header: TranscriptHeader;
+  readonly entries: readonly PlannedEntry[];
+  readonly branches: readonly PlannedBranch[];
+  /** The state of the to-do list at the end. */
+  readonly tasks: readonly TranscriptTask[];
+  /** Sessions that a tool call of this one started, by that call's id where it is known. */
+  readonly children: readonly { readonly sourceId: string; readonly call: string | null }[];
+  readonly report: TranscriptReport;
+}
+
+/** What was read, and what was not understood. Nothing is dropped without being counted here. */
+export interface TranscriptReport {
+  readonly records: Readonly<Record<string, number>>;
+  readonly unknownTypes: Readonly<Record<string, number>>;
+  /** Lines that did not parse, with the reason; at most 100 are listed, all are counted. */
+  readonly damaged: readonly { readonly range: SourceRange; readonly reason: string }[];
+  readonly damagedCount: number;
+  readonly gaps: number;
+  readonly unpairedCalls: number;
+  readonly missingAttachments: number;
+  readonly timesOutOfOrder: number;
+}
+
+/** Reads one session of one format. Pure: it is given records and gives entries. */
+export interface TranscriptReader {
+  scan(record: SourceRecord): void;
+  /** A piece of the source that does not parse. It is kept in the source and counted. */
+  damage(range: SourceRange, reason: string): void;
+  plan(): TranscriptPlan;
+  entry(planned: PlannedEntry, records: readonly SourceRecord[]): TranscriptEntry;
+}
+
+/** A whole session in memory: what a writer is given. */
+export interface Transcript {
+  readonly header: TranscriptHeader;
+  readonly entries: readonly TranscriptEntry[];
+  readonly tasks: readonly TranscriptTask[];
+}
+
+/** A file that a writer makes, and what it could not say. */
+export interface WrittenTranscript {
+  /** Where the tool looks for it, relative to its own folder. */
+  readonly path: string;
+  readonly text: string;
+  /** What does not map, in words, with a count. */
+  readonly left: readonly string[];
+}
+
+/** A session that a tool has on this machine, or in the path that was given. */
+export interface FoundTranscript {
+  readonly tool: string;
+  readonly sourceId: string;
+  /** Relative to the root; the first is the session's own, others belong to it. */
+  readonly files: readonly string[];
+  readonly bytes: number;
+  readonly modifiedAtMs: number;
+}

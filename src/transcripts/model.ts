@@ -7,9 +7,12 @@
  * one entry into it.
  */
 
-/** Bytes of a source file. */
+/**
+ * Bytes of a source file. A row of a database has `DATABASE/TABLE` as its file and its row id as `from`; a
+ * file inside a zip archive has `ARCHIVE/ENTRY`.
+ */
 export interface SourceRange {
-  /** Relative to the root that was read. */
+  /** Relative to the root that was read, with `/` on every system. */
   readonly file: string;
   readonly from: number;
   /** Exclusive. */
@@ -35,6 +38,10 @@ export interface TranscriptHeader {
   readonly gitCommit: string | null;
   readonly gitRemote: string | null;
   readonly startedAtMs: number | null;
+  /** The session that started this one as a subagent. */
+  readonly parentId: string | null;
+  /** The session that this one was copied from. */
+  readonly forkedFrom: string | null;
 }
 
 /** Tokens as the tool reported them. Input includes what was read from or written to a cache. */
@@ -49,6 +56,7 @@ export interface TranscriptUsage {
   readonly costUsd: number | null;
 }
 
+/** A piece of content. */
 export type TranscriptBlock =
   | { readonly type: "text"; readonly text: string }
   /** `opaque`: a signature or encrypted content that only its own model and account accept. */
@@ -61,7 +69,8 @@ export type TranscriptBlock =
       readonly data: string | null;
     };
 
-export interface ToolCall {
+/** A tool call with its outcome. */
+export interface TranscriptCall {
   /** The tool's own id; unique within an entry's session only as far as the tool kept it so. */
   readonly id: string;
   readonly name: string;
@@ -75,7 +84,7 @@ export interface ToolCall {
   readonly endedAtMs: number | null;
 }
 
-interface EntryBase {
+interface EntryOrigin {
   /** The tool's id of the record, or one derived from its position. */
   readonly id: string;
   /** As the tool wrote it; may go back. Null where it is unknown. */
@@ -84,25 +93,27 @@ interface EntryBase {
 }
 
 /** A piece of the conversation, in the order in which it happened. */
-export type TranscriptEntry =
+export type ForeignEntry =
   /** `context`: given to the model by the tool, not by a person (environment, reminders, hooks). */
-  | (EntryBase & {
+  | (EntryOrigin & {
       readonly kind: "input";
       readonly from: "user" | "context";
       readonly blocks: readonly TranscriptBlock[];
     })
-  | (EntryBase & {
+  | (EntryOrigin & {
       readonly kind: "answer";
       readonly model: string | null;
+      /** The provider's id: the same answer in two files has the same one, and its usage counts once. */
+      readonly messageId: string | null;
       readonly blocks: readonly TranscriptBlock[];
-      readonly calls: readonly ToolCall[];
+      readonly calls: readonly TranscriptCall[];
       readonly usage: TranscriptUsage | null;
       readonly interrupted: boolean;
       /** An error that the tool recorded in place of an answer. */
       readonly error: string | null;
     })
   /** From here on the model saw `summary` and the entries from `keptFrom` on in place of all before. */
-  | (EntryBase & {
+  | (EntryOrigin & {
       readonly kind: "compaction";
       readonly summary: string;
       /** Id of the first entry that stays as it is; null when none does. */
@@ -110,6 +121,7 @@ export type TranscriptEntry =
       readonly tokensBefore: number | null;
     });
 
+/** An item of the tool's to-do list. */
 export interface TranscriptTask {
   readonly key: string;
   readonly text: string;
@@ -119,11 +131,11 @@ export interface TranscriptTask {
 /** An entry that `entry` can make: its records are read again by their ranges. */
 export interface PlannedEntry {
   readonly id: string;
-  readonly kind: TranscriptEntry["kind"];
+  readonly kind: ForeignEntry["kind"];
   readonly records: readonly SourceRange[];
 }
 
-/** Another leaf of the tree: a rewind, an edit, a retry. */
+/** Another leaf of the tree: a rewind, an edit, a retry. `after` may name an entry of an earlier branch. */
 export interface PlannedBranch {
   readonly id: string;
   /** The last entry that both share; null when they share none. */
@@ -131,21 +143,35 @@ export interface PlannedBranch {
   readonly entries: readonly PlannedEntry[];
 }
 
+/** A session that a tool call of this one started. */
+export interface PlannedChild {
+  readonly sourceId: string;
+  /** The call that started it, where the tool recorded that. */
+  readonly call: string | null;
+  /** The child's entries when they lie among this session's records; empty when it has a file. */
+  readonly entries: readonly PlannedEntry[];
+}
+
+/** The order of a session: which records make which entry. */
 export interface TranscriptPlan {
   readonly header: TranscriptHeader;
   readonly entries: readonly PlannedEntry[];
   readonly branches: readonly PlannedBranch[];
   /** The state of the to-do list at the end. */
   readonly tasks: readonly TranscriptTask[];
-  /** Sessions that a tool call of this one started, by that call's id where it is known. */
-  readonly children: readonly { readonly sourceId: string; readonly call: string | null }[];
+  readonly children: readonly PlannedChild[];
+  /** Usage that belongs to no answer: summaries, titles. Null where the tool recorded none. */
+  readonly otherUsage: TranscriptUsage | null;
   readonly report: TranscriptReport;
 }
 
 /** What was read, and what was not understood. Nothing is dropped without being counted here. */
 export interface TranscriptReport {
   readonly records: Readonly<Record<string, number>>;
+  /** Types that this version of the reader does not know. */
   readonly unknownTypes: Readonly<Record<string, number>>;
+  /** Known types that have no place in the model, such as a change of settings. */
+  readonly unmapped: Readonly<Record<string, number>>;
   /** Lines that did not parse, with the reason; at most 100 are listed, all are counted. */
   readonly damaged: readonly { readonly range: SourceRange; readonly reason: string }[];
   readonly damagedCount: number;
@@ -161,13 +187,13 @@ export interface TranscriptReader {
   /** A piece of the source that does not parse. It is kept in the source and counted. */
   damage(range: SourceRange, reason: string): void;
   plan(): TranscriptPlan;
-  entry(planned: PlannedEntry, records: readonly SourceRecord[]): TranscriptEntry;
+  entry(planned: PlannedEntry, records: readonly SourceRecord[]): ForeignEntry;
 }
 
 /** A whole session in memory: what a writer is given. */
 export interface Transcript {
   readonly header: TranscriptHeader;
-  readonly entries: readonly TranscriptEntry[];
+  readonly entries: readonly ForeignEntry[];
   readonly tasks: readonly TranscriptTask[];
 }
 
@@ -186,6 +212,10 @@ export interface FoundTranscript {
   readonly sourceId: string;
   /** Relative to the root; the first is the session's own, others belong to it. */
   readonly files: readonly string[];
+  /** The part of the first file that holds the session; null when it is the whole file. */
+  readonly piece: SourceRange | null;
+  /** The session that started this one as a subagent. */
+  readonly parentId: string | null;
   readonly bytes: number;
   readonly modifiedAtMs: number;
 }

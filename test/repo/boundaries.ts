@@ -47,6 +47,8 @@ const layers: Readonly<Record<string, Layer>> = {
     node: "all",
     packages: ["zod"],
   },
+  // Sessions of other tools: files in, a model out. No session and no log of Skein.
+  transcripts: { src: ["core", "platform", "transcripts"], node: "all", packages: [] },
   protocol: { src: ["core", "call", "protocol"], node: "none", packages: ["zod"] },
   server: {
     src: ["core", "call", "platform", "runtime", "tickets", "protocol", "server"],
@@ -77,6 +79,7 @@ const layers: Readonly<Record<string, Layer>> = {
       "server",
       "client",
       "adapter",
+      "transcripts",
       "cli",
     ],
     node: "all",

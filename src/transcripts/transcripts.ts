@@ -1,0 +1,20 @@
+/** The subpath `skein/transcripts`: reads and writes the sessions of other tools, without a store. */
+export type {
+  ForeignEntry,
+  FoundTranscript,
+  PlannedBranch,
+  PlannedChild,
+  PlannedEntry,
+  SourceRange,
+  SourceRecord,
+  Transcript,
+  TranscriptBlock,
+  TranscriptCall,
+  TranscriptHeader,
+  TranscriptPlan,
+  TranscriptReader,
+  TranscriptReport,
+  TranscriptTask,
+  TranscriptUsage,
+  WrittenTranscript,
+} from "./model.ts";

@@ -1,6 +1,6 @@
 /**
- * A two-generation cache of what was used last, at least so many entries and at most twice that. It avoids
- * the garbage of one Map that is reordered on every hit.
+ * A two-generation cache: it holds at least `least` recently used entries, and at most twice as many. It
+ * avoids the garbage of reordering one Map on every hit.
  */
 export interface Kept<K, V> {
   get(key: K): V | undefined;

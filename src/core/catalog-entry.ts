@@ -1,10 +1,13 @@
-/** An entry of the event catalog: all that is said about one type of event, but for its fold. */
+/** An entry of the event catalog: everything about one event type, except its fold. */
 import * as z from "zod";
 
 export interface Entry<B extends z.ZodType = z.ZodType, C extends z.ZodType = z.ZodType> {
-  /** The version that is written now. Older ones are upcast, see upcast.ts. */
+  /** The current version. Older ones are upcast, see upcast.ts. */
   readonly v: number;
-  /** Absent: `v`. A record that an older program would act upon wrongly is written under a higher version. */
+  /**
+   * The version to write, by content. Default: `v`. A higher version keeps an older program from misreading
+   * the record.
+   */
   readonly written?: (content: unknown) => number;
   /** One line: what happened. */
   readonly meaning: string;
@@ -21,14 +24,14 @@ export interface Entry<B extends z.ZodType = z.ZodType, C extends z.ZodType = z.
   readonly sample: { readonly body: z.infer<B>; readonly content?: z.infer<C> };
 }
 
-/** An event with a content, which may be left out only where `content` says so. */
+/** An event with a content. The content is optional only where its schema says so. */
 export function event<B extends z.ZodType, C extends z.ZodType>(
   entry: Omit<Entry<B, C>, "v"> & { readonly v?: number },
 ): Entry<B, C> {
   return { v: 1, ...entry };
 }
 
-/** An event that says everything in its body. */
+/** An event with a body and no content. */
 export function bare<B extends z.ZodType>(
   entry: Pick<Entry<B, z.ZodUndefined>, "meaning" | "body" | "summary" | "sample">,
 ): Entry<B, z.ZodUndefined> {

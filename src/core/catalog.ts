@@ -1,8 +1,8 @@
 /**
  * The event catalog: the events of all slices in one table. `node docs/generate.ts` writes the page from it.
  *
- * An entry is never edited once it is written to a log somewhere: it gains a version, and an upcaster from
- * the one before (upcast.ts). Bodies are loose, so that a field of a newer program passes through untouched.
+ * Never edit an entry that is already in a log: add a version, and an upcaster from the previous one
+ * (upcast.ts). Bodies are loose objects, so a field of a newer program passes through untouched.
  */
 import * as z from "zod";
 import type { Entry } from "./catalog-entry.ts";
@@ -62,7 +62,7 @@ const all = new Map<string, Entry>(Object.entries({ ...sessionCatalog, ...worksp
 export const eventTypes: readonly EventType[] = [...all.keys()] as EventType[];
 export const entryOf = (type: string): Entry | undefined => all.get(type);
 
-/** Records of other programs: kept, passed on, ignored by the fold. */
+/** Records of other programs: stored and passed on; the fold ignores them. */
 export const isForeign = (type: string): boolean => /^x\.[a-z0-9][a-z0-9._-]{0,60}$/.test(type);
 
 /** The catalog as a page of Markdown. */

@@ -20,7 +20,7 @@ import type { LogId } from "./ids.ts";
 
 const format = "skein1";
 
-/** Stands before the first record of a log. */
+/** The hash before the first record of a log. */
 export const genesisHash = "0".repeat(64);
 
 /**
@@ -28,11 +28,11 @@ export const genesisHash = "0".repeat(64);
  */
 export type Digest = (prefixHex: string, text: string) => string;
 
-/** One record as every store keeps it and gives it back. Hashes, keys and salts are hexadecimal. */
+/** One record as every store keeps and returns it. Hashes, keys and salts are hexadecimal. */
 export interface StoredRecord {
   readonly session: LogId;
   readonly seq: number;
-  /** Milliseconds since 1970; never less than that of the record before. */
+  /** Milliseconds since 1970; never less than that of the previous record. */
   readonly at: number;
   readonly type: string;
   readonly v: number;
@@ -44,7 +44,7 @@ export interface StoredRecord {
   readonly contentHash: string | null;
   readonly contentBytes: number | null;
   readonly hash: string;
-  /** Null when there is no content, when it was erased, or when the reader did not ask for contents. */
+  /** Null if there is no content, if it is erased, or if the reader did not request contents. */
   readonly salt: string | null;
   readonly content: string | null;
 }
@@ -59,20 +59,20 @@ export function canonicalHeader(fields: HeaderFields, bodyHash: string): string 
   );
 }
 
-/** Of `{}`, which is the body of every record that says all in its content. */
+/** The hash of `{}`, the body of every record that has only a content. */
 const emptyBodyHash = "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a";
 
 export const bodyHashOf = (digest: Digest, body: string): string =>
   body === "{}" ? emptyBodyHash : digest("", body);
 export const contentHashOf = (digest: Digest, salt: string, content: string): string => digest(salt, content);
 
-/** The hash of a record, given the hash of the one before it. */
+/** The hash of a record, given the hash of the previous one. */
 export const link = (digest: Digest, before: string, fields: HeaderFields, bodyHash: string): string =>
   digest(before, canonicalHeader(fields, bodyHash));
 
 /**
- * What is wrong with a record that was read back, or null. `before` is the hash of the record before it. The
- * content is checked where it is present; an erased one is vouched for by its hash in the header.
+ * The flaw of a record that was read back, or null. `before` is the hash of the previous record. A content is
+ * checked if present; the hash in the header vouches for an erased one.
  */
 export function flaw(
   digest: Digest,
@@ -92,5 +92,5 @@ export function flaw(
   return null;
 }
 
-/** What a header field may be made of. Anything else never gets as far as a store. */
+/** The characters a header field may have. Anything else never reaches a store. */
 export const headerField = /^[A-Za-z0-9 _.:@/-]{1,200}$/;

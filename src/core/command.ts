@@ -1,4 +1,4 @@
-/** Commands: what callers ask of a session. Each slice has a decision for each of its commands. */
+/** Commands: what callers request of a session. Each slice has a decision for each of its commands. */
 import type { BranchCommand } from "./branch/commands.ts";
 import type { BudgetCommand } from "./budget/commands.ts";
 import type { Digest } from "./chain.ts";
@@ -10,9 +10,9 @@ import type { ToolCommand } from "./tool/commands.ts";
 import type { TriggerCommand } from "./trigger/commands.ts";
 import type { TurnCommand } from "./turn/commands.ts";
 
-/** What core is told of the world. */
+/** What core knows of the outside world. */
 export interface Facts {
-  /** Who asks: `user:prn_…`, `agent:name@version`, `tool:name`, `session:id`, `system`. */
+  /** The caller: `user:prn_…`, `agent:name@version`, `tool:name`, `session:id`, `system`. */
   readonly actor: string;
   readonly digest: Digest;
   /** The newest Skein that wrote to the store. */

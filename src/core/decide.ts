@@ -1,6 +1,6 @@
 /**
- * Decide: from a state and a command to the records that make it so, or to a refusal. Pure. What it returns
- * is written only if the log is still where the state says it is.
+ * Decide: turns a state and a command into records to append, or a refusal. Pure. The records are appended
+ * only if the log still ends where the state says.
  */
 import type { Command, CommandName, Facts } from "./command.ts";
 import { sessionDecisions } from "./session/decide.ts";

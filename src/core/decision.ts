@@ -1,4 +1,4 @@
-/** What a decision is made of: drafts of records, or a refusal; and the small pieces that decisions share. */
+/** The result of a decision: drafts of records, or a refusal; and helpers that decisions share. */
 import type { Budget } from "./budget/commands.ts";
 import type { CommandName, CommandOf, Facts } from "./command.ts";
 import type { BodyOf, ContentOf, SessionEventType } from "./catalog.ts";
@@ -6,14 +6,14 @@ import type { ErrorCode } from "./error.ts";
 import { mayIn, wayOut, type LifecycleCommand } from "./session/lifecycle.ts";
 import type { Amounts, State } from "./state.ts";
 
-/** A record to be written. `cause` may be a position that the same append will fill. */
+/** A record to append. `cause` may be a position that the same append fills. */
 export interface DraftEvent {
   readonly type: string;
   readonly body: unknown;
   readonly content?: unknown;
   readonly turn?: number;
   readonly cause?: number;
-  /** Who did it, where that is not who asked: `agent:name@version`, `tool:name`. */
+  /** The actor, if it differs from the caller: `agent:name@version`, `tool:name`. */
   readonly actor?: string;
 }
 
@@ -37,7 +37,7 @@ export const refuse = (code: ErrorCode, message: string, hint?: string): Decisio
   refusal: hint === undefined ? { code, message } : { code, message, hint },
 });
 
-/** A draft with the shape that the catalogue asks for. Contents without anything in them are left out. */
+/** A draft in the shape of the catalog. Empty contents are left out. */
 export function draft<T extends SessionEventType>(
   type: T,
   body: BodyOf<T>,
@@ -47,11 +47,11 @@ export function draft<T extends SessionEventType>(
   return content === undefined ? { type, body, ...more } : { type, body, content, ...more };
 }
 
-/** A reason as a content; nothing when none was given. */
+/** A reason as a content; undefined without a reason. */
 export const because = (reason: string | undefined): { reason: string } | undefined =>
   reason === undefined ? undefined : { reason };
 
-/** A refusal when the status forbids the command, with the way out. */
+/** A refusal if the status forbids the command, with the way out. */
 export function forbidden(state: State, command: LifecycleCommand, verb: string): Decision | null {
   const { status } = state.standing;
   if (mayIn(status, command)) return null;
@@ -65,7 +65,7 @@ export function present<T extends object>(object: T): Present<T> {
   return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as Present<T>;
 }
 
-/** Dollars become nano-dollars; the rest is as it is. */
+/** Converts dollars to nano-dollars; leaves the other amounts unchanged. */
 export function amountsOf({ usd, ...rest }: Budget): Amounts {
   return present({ ...rest, nanoUsd: usd === undefined ? undefined : Math.round(usd * 1e9) });
 }

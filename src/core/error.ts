@@ -1,21 +1,21 @@
 /** The one error class. Codes are the API, messages are for people, hints say what to do next. */
 
 export const errorCodes = [
-  "invalid", // what was given cannot be right, whatever the store holds
-  "not-found", // the session, position, name or file is not there
-  "refused", // understood, but the session's state or policy forbids it
-  "conflict", // somebody else was first; read again and decide again
-  "fenced", // the lease under which this was written is no longer held
-  "corrupt", // what is stored does not agree with itself
-  "unavailable", // the store cannot be used now; nothing was written
-  "unknown", // the store never answered; it may or may not have been written
+  "invalid", // the input is wrong, regardless of what the store holds
+  "not-found", // the session, position, name or file does not exist
+  "refused", // valid, but the session's state or a policy forbids it
+  "conflict", // another writer was first; read again and decide again
+  "fenced", // the lease of this write is no longer held
+  "corrupt", // the stored data contradicts itself
+  "unavailable", // the store is not usable now; nothing was written
+  "unknown", // the store never answered; the write may or may not have happened
 ] as const;
 
 /** The kinds of a `SkeinError`. Branch on these, not on messages. */
 export type ErrorCode = (typeof errorCodes)[number];
 
 /**
- * The one error of Skein. `code` is its kind, `hint` says what helps.
+ * The one error of Skein. `code` is its kind, `hint` says what to do.
  *
  * @example
  *   try {
@@ -29,15 +29,15 @@ export class SkeinError extends Error {
   readonly code: ErrorCode;
   readonly hint: string | undefined;
   /**
-   * The part of the message that is for those who run the store, as an address, a path, or what the database
-   * said: whoever passes the error on to others leaves it out, and the hint with it.
+   * The part of the message for operators only: an address, a path, the database's own message. A server that
+   * passes the error on to clients leaves it out, and the hint with it.
    */
   readonly where: string | undefined;
-  /** What of the input it is about, as `bind[0].kind`, where that is known. */
+  /** The input field in question, as `bind[0].kind`, if known. */
   readonly field: string | undefined;
   /**
-   * Tells errors of one code apart, where a program must: an idempotency key was used for another change;
-   * this engine opens no other stores, now or later; a log no longer holds a record that was read from it.
+   * Distinguishes errors of one code where a program must: an idempotency key was reused for another change;
+   * this engine never opens other stores; a log no longer holds a record that was read from it.
    */
   readonly detail: "reused-key" | "opens-no-stores" | "rolled-back" | undefined;
 
@@ -61,12 +61,12 @@ export class SkeinError extends Error {
   }
 }
 
-/** For what can only be false if the program is wrong. Never caught and carried on from. */
+/** Asserts what only a bug can make false. Never catch it to continue. */
 export function assert(condition: unknown, message: string): asserts condition {
   if (!condition) throw new Error(`invariant: ${message}`);
 }
 
-/** Refuses options nobody knows, with the nearest right spelling. */
+/** Rejects unknown options, and suggests the nearest spelling. */
 export function checkOptions(where: string, given: object, known: readonly string[]): void {
   if (typeof given !== "object" || given === null) {
     throw new SkeinError("invalid", `${where}: its options are no object`, {
@@ -82,7 +82,7 @@ export function checkOptions(where: string, given: object, known: readonly strin
   }
 }
 
-/** The known word closest to what was typed, if any is close enough to be meant. */
+/** The known word closest to the typed one, if any is close enough. */
 export function nearest(word: string, known: readonly string[]): string | undefined {
   let best: string | undefined;
   let bestDistance = Math.max(2, Math.floor(word.length / 3)) + 1;

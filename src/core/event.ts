@@ -1,4 +1,4 @@
-/** Events: records read back and understood. */
+/** Events: records, parsed. */
 import type { StoredRecord } from "./chain.ts";
 import {
   entryOf,
@@ -25,7 +25,7 @@ interface Envelope {
   readonly contentHash: string | null;
   readonly contentBytes: number | null;
   readonly hash: string;
-  /** True when there was a content and it is gone for good. */
+  /** True if the content was erased. */
   readonly erased: boolean;
 }
 
@@ -33,7 +33,7 @@ interface Envelope {
 export interface EventOf<T extends EventType> extends Envelope {
   readonly type: T;
   readonly body: BodyOf<T>;
-  /** Undefined when there is none, when it was erased, or when it was not asked for. */
+  /** Undefined if there is none, if it was erased, or if it was not requested. */
   readonly content: ContentOf<T> | undefined;
 }
 
@@ -42,7 +42,7 @@ export type SessionLogEvent = { [T in SessionEventType]: EventOf<T> }[SessionEve
 /** An event of the log of a workspace. */
 export type WorkspaceEvent = { [T in WorkspaceEventType]: EventOf<T> }[WorkspaceEventType];
 
-/** A record that this program does not understand: of another program, or of a newer Skein. */
+/** A record that this program does not understand: it comes from another program, or from a newer Skein. */
 export interface OpaqueEvent extends Envelope {
   readonly type: string;
   readonly body: unknown;
@@ -56,7 +56,7 @@ export type Understood =
   | { readonly kind: "known"; readonly event: SessionLogEvent | WorkspaceEvent }
   | { readonly kind: "foreign" | "newer"; readonly event: OpaqueEvent };
 
-/** Reads a stored record. `contents` says whether the record came with its content, if it has one. */
+/** Parses a stored record. `contents` says whether the record includes its content, if it has one. */
 export function readEvent(record: StoredRecord, contents: boolean): Understood {
   const body = parse(record, "body", record.body);
   const content = record.content === null ? undefined : parse(record, "content", record.content);
@@ -73,7 +73,7 @@ export function readEvent(record: StoredRecord, contents: boolean): Understood {
   return { kind: "known", event: event as unknown as SessionLogEvent | WorkspaceEvent };
 }
 
-/** Understands a record that this program has just checked and written, without checking it again. */
+/** Parses a record that this program has just validated and written, without validating it again. */
 export function trustEvent(record: StoredRecord): Understood {
   const event = envelope(record, record.type, parse(record, "body", record.body), undefined, false);
   if (isForeign(record.type)) return { kind: "foreign", event };

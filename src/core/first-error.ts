@@ -1,13 +1,13 @@
-/** What went wrong first: what fails while things are put away must not stand before the reason for it. */
+/** Reports the original error, not the cleanup error that followed it. */
 
-/** Of an error in whose wake others came, the first; any other error is the first itself. */
+/** The first error of a chain of suppressed errors; any other error as it is. */
 export function firstError(error: unknown): unknown {
   let first = error;
   while (first instanceof SuppressedError) first = first.suppressed;
   return first;
 }
 
-/** What people are told of an error. */
+/** The text of an error for people. */
 export function errorText(error: unknown): string {
   const first = firstError(error);
   return first instanceof Error ? first.message : String(first);

@@ -1,7 +1,7 @@
 /**
- * The fold: from a state and the next event to the next state. Total over every event of the catalogue, one
- * small function each; a forgotten one is a compile error. It never refuses: whether something may happen was
- * decided before it was written. It never reads a content.
+ * The fold: from a state and the next event to the next state. Total over every event of the catalog, one
+ * small function each; a missing one is a compile error. It never refuses, because the decision came before
+ * the write. It never reads a content.
  */
 import { sessionFolds } from "./session/fold.ts";
 import { branchFolds } from "./branch/fold.ts";
@@ -46,8 +46,8 @@ export function fold(state: State, next: Understood, recall: Recall): State {
 }
 
 /**
- * What only the holder of a lease writes, so that it was at work until then. After its last one nobody may
- * have been: it crashed, or the session waits for somebody.
+ * Events that only a lease holder writes, which prove that it worked until then. After its last one the time
+ * does not count as work: the holder may have crashed, or the session waits for a person.
  */
 const workTypes: ReadonlySet<SessionEventType> = new Set([
   "turn.started",
@@ -59,7 +59,7 @@ const workTypes: ReadonlySet<SessionEventType> = new Set([
 ] as const);
 
 const isWork = ({ type, actor }: SessionLogEvent): boolean =>
-  // A call may be settled over the head of whoever ran it.
+  // A call can be settled by someone other than its runner.
   workTypes.has(type) || (type === "tool.settled" && actor.startsWith("tool:"));
 
 const isSessionEvent = (event: { readonly type: string }): event is SessionLogEvent =>

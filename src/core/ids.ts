@@ -1,6 +1,6 @@
 /**
- * Ids: a prefix that says what it names, then 26 characters of Crockford's base 32 in lower case, of which
- * the first ten are the time in milliseconds and the rest random. Parsed once, at the border.
+ * Ids: a prefix for the kind, then 26 characters of lower-case Crockford base 32. The first ten are the time
+ * in milliseconds, the rest is random. Ids are parsed once, at the boundary.
  */
 import type { Digest } from "./chain.ts";
 import { SkeinError } from "./error.ts";
@@ -14,7 +14,7 @@ export type WorkspaceId = string & { readonly [brand]: "WorkspaceId" };
 export type PrincipalId = string & { readonly [brand]: "PrincipalId" };
 /** The id of an access token: `tok_` and 26 characters. */
 export type TokenId = string & { readonly [brand]: "TokenId" };
-/** Whatever has a log. */
+/** Anything that has a log. */
 export type LogId = SessionId | WorkspaceId;
 
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz";
@@ -26,7 +26,7 @@ const patterns = {
   tok: new RegExp(`^tok_${tail}$`),
 } as const;
 
-/** What an id is made of: the time and ten random bytes. */
+/** The input of an id: the time and ten random bytes. */
 export interface IdSeed {
   readonly nowMs: number;
   readonly random: Uint8Array;
@@ -37,7 +37,7 @@ export const makeWorkspaceId = (seed: IdSeed): WorkspaceId => `wsp_${encode(seed
 export const makePrincipalId = (seed: IdSeed): PrincipalId => `prn_${encode(seed)}` as PrincipalId;
 export const makeTokenId = (seed: IdSeed): TokenId => `tok_${encode(seed)}` as TokenId;
 
-/** The principal that stands for a local name: the same every time, and the name cannot be read from it. */
+/** The principal for a local name: deterministic, and the name cannot be recovered from it. */
 export function principalFor(digest: Digest, workspace: string, name: string): PrincipalId {
   const hex = digest("", `${workspace}\n${name}`);
   const random = Uint8Array.from({ length: 10 }, (_, place) =>
@@ -54,7 +54,7 @@ export const isPrincipalId = (text: unknown): text is PrincipalId =>
 export const isTokenId = (text: unknown): text is TokenId =>
   typeof text === "string" && patterns.tok.test(text);
 
-/** Whether it may be a session's id, or an ending of one. */
+/** Whether the text may be a session id, or a suffix of one. */
 export const isSessionName = (text: string): boolean => namePattern.test(text);
 export const namePattern = /^[0-9a-z_]{1,30}$/;
 
@@ -74,7 +74,7 @@ export function parseLogId(text: string): LogId {
   return isWorkspaceId(text) ? text : parseSessionId(text);
 }
 
-/** A short, safe rendering of something a caller typed. */
+/** A short, safe rendering of caller input. */
 export function quote(text: unknown): string {
   const shown = JSON.stringify(text) ?? String(text);
   return shown.length > 80 ? `${shown.slice(0, 77)}…"` : shown;

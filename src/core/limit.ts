@@ -1,39 +1,39 @@
-/** Every limit of Skein in one place, each with its unit. Tests stand at the edge of each. */
+/** Every limit of Skein in one place, each with its unit. Tests probe both sides of each. */
 
 export const limit = {
-  /** Structural JSON of a record. Larger things are contents. */
+  /** Structural JSON of a record. Larger data goes into the content. */
   bodyBytesMax: 4_096,
-  /** What people, models and tools said, in one record. Larger things are blobs. */
+  /** One content: text of people, models and tools. Larger data goes into blobs. */
   contentBytesMax: 1_048_576,
-  /** Content above this is kept as a blob, and the record carries the reference. */
+  /** A larger content is stored as a blob, and the record carries the reference. */
   contentInlineBytesMax: 65_536,
-  /** Nesting of any JSON that is stored. */
+  /** Nesting of stored JSON. */
   jsonDepthMax: 64,
   /** Records in one append, over all its logs. */
   appendRecordsMax: 1_000,
   /** Logs in one append. */
   appendLogsMax: 100,
-  /** Contents that are erased with one append; more takes several. */
+  /** Contents erased by one append; more take several appends. */
   eraseRecordsMax: 500,
   /** One blob, and one chunk of it. */
   blobBytesMax: 1_073_741_824,
   blobChunkBytesMax: 262_144,
-  /** A frame of a bundle, unpacked. The longest record fits, however it is spelled. */
+  /** A frame of a bundle, unpacked. The longest record fits in any encoding. */
   bundleFrameBytesMax: 8_388_608,
   /** Names of sessions. */
   nameCharsMax: 200,
   objectiveCharsMax: 20_000,
-  /** What an agent is told about itself. */
+  /** The instructions of an agent. */
   instructionsCharsMax: 200_000,
   reasonCharsMax: 2_000,
   /** Keys of items and scratch, names of checkpoints, bindings, triggers, contracts. */
   keyCharsMax: 200,
-  /** The key by which a caller makes an append idempotent. */
+  /** The idempotency key of an append. */
   idempotencyKeyCharsMax: 200,
   labelsMax: 20,
   labelKeyCharsMax: 64,
   labelValueCharsMax: 100,
-  /** A document that a session starts with: AGENTS.md, an initial file. */
+  /** A document loaded at the start of a session: AGENTS.md, an initial file. */
   documentBytesMax: 524_288,
   itemsMax: 10_000,
   scratchMax: 1_000,
@@ -48,95 +48,94 @@ export const limit = {
   templatesMax: 1_000,
   /** Sessions that one trigger waits for. */
   awaitedMax: 100,
-  /** Sessions that were opened by sessions, one below the other. */
+  /** Nesting of sessions that sessions opened. */
   childDepthMax: 8,
-  /** Sessions looked at for a circle when one is to wait for others. */
+  /** Sessions searched for a cycle before a session waits for others. */
   awaitedWalkMax: 10_000,
-  /** How far this machine's clock may be from the store's before nothing is deleted by age any more. */
+  /** The largest clock skew to the store at which sessions are still deleted by age. */
   clockSkewMsMax: 120_000,
-  /** How long a check may take, and what it may give. */
+  /** The timeout of a check, and the size of its output. */
   checkMs: 30_000,
   checkBytesMax: 1_048_576,
-  /** Times that a trigger makes up for one by one; of more, the earlier ones count as one. */
+  /** Missed times that a trigger makes up for one by one; earlier ones are merged into one. */
   missedMax: 1_000,
-  /** What may be sent with one call of a webhook. */
+  /** The body of one webhook call. */
   webhookBytesMax: 65_536,
   /** Files that one trigger watches, and the largest of them. */
   watchedFilesMax: 20_000,
   watchedBytesMax: 67_108_864,
   /** Sessions that one worker runs at once. */
   concurrencyMax: 1_000,
-  /** Of each text that the offline model reads: its grammar takes quadratic time. */
+  /** Each text that the offline model reads: its grammar takes quadratic time. */
   offlineCharsMax: 8_192,
-  /** Tickets of one plan, and what one is called. */
+  /** Tickets of one plan, and the length of a ticket's name. */
   ticketsMax: 1_000,
   ticketIdCharsMax: 40,
   ticketTitleCharsMax: 500,
-  /** Topics for which a session declares a contract, and one schema of them. */
+  /** Topics with a contract in one session, and the size of one schema. */
   contractsMax: 100,
   contractBytesMax: 32_768,
-  /** The time to validate one message against a contract; a message that takes longer is refused. */
+  /** The time to validate one message against a contract; a slower message is rejected. */
   contractMs: 100,
-  /** Inputs that may wait in an inbox; past that it takes no more messages from sessions. */
+  /** Queued inputs of an inbox; a full inbox rejects messages from sessions. */
   inboxMax: 1_000,
-  /** Messages to other stores that may wait to be delivered; past that the session sends no more there. */
+  /** Queued messages to other stores; a full outbox rejects more. */
   outboxMax: 1_000,
   /** Requests that wait for a reply, sent or received. */
   requestsMax: 1_000,
-  /** What a handoff may hold, counted in tokens. */
+  /** Tokens of a handoff. */
   handoffTokensMax: 4_000,
-  /** What is remembered in one workspace, and what one session carries of it, counted in tokens. */
+  /** Memory entries of one workspace, and the tokens of memory that one session carries. */
   memoryMax: 20_000,
   memoryTokensMax: 2_000,
   /** Policies of one workspace. */
   policiesMax: 100,
-  /** Tokens of one workspace that hold. */
+  /** Valid tokens of one workspace. */
   tokensMax: 1_000,
-  /** Requests that come with one token, in a second and at once. */
+  /** Requests with one token: per second, and concurrently. */
   requestsPerSecond: 200,
   requestBurst: 400,
-  /** Requests without a token that holds, from one address. */
+  /** Requests without a valid token, from one address. */
   strangersPerSecond: 20,
   strangersBurst: 100,
-  /** How long a page stays logged in. */
+  /** The lifetime of a console login. */
   loginMs: 604_800_000,
-  /** Tenants that one server has open at once, and how long one stays so that nobody asks for. */
+  /** Tenants that one server holds open, and the idle time after which it closes one. */
   tenantsOpenMax: 100,
   tenantIdleMs: 600_000,
-  /** Values registered as secret, and the shortest that is one. */
+  /** Registered secrets, and the length of the shortest. */
   secretsMax: 1_000,
   secretCharsMin: 8,
-  /** Inputs that one turn or step takes up; the rest waits for the next. */
+  /** Inputs that one turn or step consumes; the rest waits for the next. */
   takenMax: 150,
   /** 0 is the most urgent. */
   priorityMax: 9,
   forkDepthMax: 10_000,
-  /** What is shown of all that was said on one side of a difference. */
+  /** Messages shown of each side of a diff. */
   diffSaidMax: 1_000,
   /** Sessions of one family that are shown at once. */
   lineageMax: 1_000,
-  /** Events and bytes of one page that a store gives out. */
+  /** Events and bytes of one page from a store. */
   pageRecordsMax: 1_000,
   pageBytesMax: 4_194_304,
-  /** Contents of a state, of items or of a context, which are given whole or not at all. */
+  /** Contents of a state, of items or of a context, which are returned whole or not at all. */
   wholeBytesMax: 134_217_728,
   /** Sessions of one page of the index. */
   listMax: 500,
   /** Hits of one search. */
   searchMax: 200,
   queryRowsMax: 10_000,
-  /** What one query may give, and any single value in it. */
+  /** The result of one query, and a single value in it. */
   queryBytesMax: 16_777_216,
-  /** The memory of the process that runs a query, where it is one of its own. */
+  /** The memory of a query's process, if it has its own. */
   queryMemoryBytesMax: 536_870_912,
   queryMs: 30_000,
   queryCharsMax: 10_000,
-  /** Queries of one store that a program runs at once, and that wait; of each caller a quarter of them. */
+  /** Concurrent and queued queries of one store; each caller gets a quarter of them. */
   queriesMax: 2,
   queriesWaitingMax: 32,
   /**
-   * One request to a server: its headers, its address, its body; and how long it may take to come in, or of
-   * bytes, how long that many may take.
+   * One request to a server: its headers, URL and body; and the time to receive it, or that many bytes of it.
    */
   requestHeaderBytesMax: 16_384,
   requestTargetCharsMax: 8_192,
@@ -145,81 +144,83 @@ export const limit = {
   requestMs: 30_000,
   uploadPaceBytes: 65_536,
   /**
-   * Blobs on their way in: what one upload holds in memory before it goes to a temporary file, what all hold
-   * together, and what all take on disk.
+   * Blob uploads: the memory of one before it spills to a temporary file, the memory of all, the disk space
+   * of all.
    */
   uploadHeldBytesMax: 1_048_576,
   uploadsHeldBytesMax: 67_108_864,
   uploadsSpoolBytesMax: 8_589_934_592,
-  /** An answer of which nothing is taken for so long is broken off. */
+  /** The server closes a response that the client does not read for this long. */
   unreadMs: 120_000,
   /** Connections of one server. */
   connectionsMax: 10_000,
-  /** Answers that are kept at hand, to be given again to whoever asks with the same key. */
+  /** Cached responses for requests with the same idempotency key. */
   keptAnswersMax: 10_000,
   keptAnswerBytesMax: 65_536,
-  /** How often a stream that has nothing to tell says that it is there. */
+  /** The interval of keep-alive comments on an idle stream. */
   streamBeatMs: 15_000,
-  /** Deltas that wait for the event before them; past that the rest of the answer is not heard live. */
+  /** Deltas that wait for the event before them; beyond that, the rest of the answer is not streamed live. */
   waitingDeltasMax: 1_000,
-  /** Of an answer that is being made, kept at hand for servers elsewhere that come to hear it. */
+  /** The part of a running answer that is cached for servers that subscribe late. */
   liveAnswerCharsMax: 1_048_576,
-  /** Sessions, and other servers, whose deltas a server fetches from elsewhere at once. */
+  /** Sessions, and other servers, whose deltas a server relays at once. */
   relaysMax: 1_000,
-  /** Spans that wait for a collector, past which the oldest go; and those that are sent at once. */
+  /** Spans queued for a collector, beyond which the oldest are dropped; and the spans of one batch. */
   telemetrySpansMax: 10_000,
   telemetryBatchMax: 500,
-  /** Models that have cost metrics of their own, and open or lost calls that a server knows for them. */
+  /** Models with separate cost metrics, and open or lost calls that a server tracks for them. */
   meteredModelsMax: 1_000,
   meteredCallsMax: 10_000,
-  /** Hooks of one workspace, the address of one, how long a call may take, and how long it is tried. */
+  /** Webhooks of one workspace, the URL of one, the timeout of a call, and how long it is retried. */
   hooksMax: 50,
   hookUrlCharsMax: 2_000,
   hookMs: 10_000,
   hookRetryMs: 86_400_000,
-  /** How often a worker lists the heads of the logs that changed. */
+  /** The interval at which a worker lists the heads of changed logs. */
   headsEveryMs: 600_000,
-  /** What the model sees of one output of a tool; the rest is kept, and can be recalled. */
+  /** The part of a tool's output that the model sees; the rest is stored, and can be recalled. */
   toolOutputCharsMax: 32_768,
-  /** Structure beside a tool's output that stays in the record, as JSON; more becomes a blob. */
+  /** Structured detail of a tool result in the record, as JSON; more becomes a blob. */
   toolDetailBytesMax: 262_144,
   /** Images of one tool result; the rest is left out. */
   toolImagesMax: 100,
-  /** An image of a tool that a model is shown. Providers refuse larger ones, and the request with them. */
+  /**
+   * An image of a tool that is sent to the model. Providers reject larger ones, and the request with them.
+   */
   toolImageBytesMax: 3_932_160,
-  /** One answer of a model as JSON: its texts, what its provider adds to them, the arguments of one call. */
+  /** One answer of a model as JSON: its texts, its provider metadata, the arguments of one call. */
   answerTextBytesMax: 655_360,
   answerMetadataBytesMax: 262_144,
   callInputBytesMax: 917_504,
-  /** What one command in a sandbox may take: processes, memory of all of them, its own /tmp. */
+  /** Resources of one sandboxed command: processes, their total memory, its private /tmp. */
   sandboxProcessesMax: 256,
   sandboxMemoryBytesMax: 2_147_483_648,
   sandboxTmpBytesMax: 268_435_456,
-  /** How often a model is asked in one step before the session is suspended. */
+  /** Model calls of one step before the session is suspended. */
   attemptsMax: 6,
-  /** The longest that a provider may ask to be left alone before the session is suspended. */
+  /** The longest retry delay of a provider that Skein waits for; beyond it the session is suspended. */
   retryAfterMsMax: 600_000,
-  /** A stream that says nothing for so long has been dropped. */
+  /** A stream that is silent for this long counts as dropped. */
   modelSilenceMs: 600_000,
-  /** Bounds of unheard output: how fast a model generates, and how late a provider notices an interrupt. */
+  /** Bounds of unseen output: how fast a model generates, and how late a provider notices an interrupt. */
   outputTokensPerSecondMax: 1_000,
   interruptNoticedMs: 1_000,
-  /** By how much a provider may count more streamed tokens than Skein. */
+  /** By how much a provider's count of streamed tokens may exceed Skein's. */
   countErrorPercentMax: 50,
-  /** Characters that are kept of an answer that was interrupted. */
+  /** Characters kept of an interrupted answer. */
   partialCharsMax: 600_000,
-  /** Calls of one answer; the rest is left out. */
+  /** Tool calls of one answer; the rest is dropped. */
   callsMax: 100,
-  /** How long a step in progress is waited for when an engine is closed. */
+  /** How long closing an engine waits for a step in progress. */
   closeGraceMs: 30_000,
-  /** With less room than this for an answer, a budget counts as used up. */
+  /** With less room than this for an answer, a budget counts as exhausted. */
   outputTokensMin: 64,
   leaseMsMin: 1_000,
   leaseMsMax: 3_600_000,
-  /** How long a writer waits for a lock that another program holds. */
+  /** How long a writer waits for another program's lock. */
   lockWaitMs: 10_000,
   /** How often one change is decided again after a conflict. */
   conflictRetriesMax: 1_000,
-  /** How often an append whose answer was lost is tried again. */
+  /** Retries of an append whose result was lost. */
   unknownRetriesMax: 12,
 } as const;

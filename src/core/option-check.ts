@@ -1,4 +1,4 @@
-/** Whether callers gave what an option takes: a text, true or false, a list. What is left out is right. */
+/** Validates the values of options: a text, a boolean, a list. A missing option is valid. */
 import { SkeinError } from "./error.ts";
 
 type Given = Readonly<Record<string, unknown>>;

@@ -1,6 +1,6 @@
 /**
- * Sets of positions as sorted, disjoint, inclusive ranges `[from, to]`. All functions return new sets.
- * Their size follows the number of gaps and never the number of positions.
+ * Sets of positions as sorted, disjoint, inclusive ranges `[from, to]`. All functions return new sets. The
+ * size depends on the number of gaps, never on the number of positions.
  */
 
 export type Range = readonly [fromSeq: number, toSeq: number];
@@ -10,7 +10,7 @@ export type Ranges = readonly Range[];
 export const includes = (ranges: Ranges, seq: number): boolean =>
   ranges.some(([from, to]) => from <= seq && seq <= to);
 
-/** The set with `range` in it. Touching ranges become one. */
+/** The set with `range` added. Adjacent ranges merge. */
 export function add(ranges: Ranges, [from, to]: Range): Ranges {
   if (to < from) return ranges;
   const before = ranges.filter((range) => range[1] < from - 1);
@@ -35,9 +35,9 @@ export function remove(ranges: Ranges, [from, to]: Range): Ranges {
 export const union = (a: Ranges, b: Ranges): Ranges => b.reduce(add, a);
 export const subtract = (a: Ranges, b: Ranges): Ranges => b.reduce(remove, a);
 
-/** How many positions there are. */
+/** The number of positions. */
 export const count = (ranges: Ranges): number => ranges.reduce((sum, [from, to]) => sum + to - from + 1, 0);
 
-/** What of the set is at most `seq`. */
+/** The part of the set up to `seq`. */
 export const clip = (ranges: Ranges, toSeq: number): Ranges =>
   remove(ranges, [toSeq + 1, Number.MAX_SAFE_INTEGER]);

@@ -1,4 +1,4 @@
-/** The small schemas that the bodies and contents of events consist of. */
+/** Small schemas that the bodies and contents of events share. */
 import { limit } from "./limit.ts";
 import * as z from "zod";
 
@@ -8,13 +8,10 @@ export const Seq = z.int().positive();
 
 export const Count = z.int().nonnegative();
 
-/** Milliseconds: a moment since 1970, or a length of time. */
+/** Milliseconds: a time since 1970, or a duration. */
 export const Millis = z.int().nonnegative();
 
-/**
- * Money is a whole number of nano-dollars. Null where the price is not known, which is not the same as
- * zero.
- */
+/** Money in whole nano-dollars. Null means an unknown price, which is not zero. */
 export const NanoUsd = z.int().nonnegative();
 
 export const Sha256 = z.string().regex(/^[0-9a-f]{64}$/);
@@ -68,7 +65,7 @@ export const LabelValue = z
 
 export const RangeList = z.array(z.tuple([Seq, Seq]));
 
-/** Inputs that are taken up: the position of each, and its number in the inbox. */
+/** Inputs that a request consumes: the position of each, and its number in the inbox. */
 export const Taken = z.array(z.tuple([Seq, Seq])).max(limit.takenMax);
 
 export const Position = z.looseObject({ session: SessionRef, seq: Seq });
@@ -78,7 +75,7 @@ export const Reason = z.string().max(limit.reasonCharsMax);
 /** The content of an event that may carry a reason and nothing else. */
 export const MayReason = z.looseObject({ reason: Reason }).optional();
 
-/** Any JSON. What it may hold is checked by `checkJson`, for every content alike. */
+/** Any JSON. `checkJson` validates it, for every content alike. */
 export const Json = z.unknown();
 
 /** Limits of a budget and amounts of an allotment. Absent means unlimited, or nothing. */
@@ -98,11 +95,11 @@ export const Usage = z.looseObject({
   cachedInputTokens: Count.optional(),
   cacheWriteTokens: Count.optional(),
   reasoningTokens: Count.optional(),
-  /** True when the provider did not say and Skein counted for itself. */
+  /** True if the provider reported no usage and Skein counted. */
   estimated: z.boolean().optional(),
 });
 
-/** What the log keeps of what was said: our own blocks, whoever the provider was. */
+/** Blocks as the log stores them: Skein's own, the same for every provider. */
 export const ContentBlock = z.discriminatedUnion("type", [
   z.looseObject({ type: z.literal("text"), text: z.string() }),
   z.looseObject({ type: z.literal("image"), blob: Sha256, mediaType: z.string() }),
@@ -113,7 +110,7 @@ export const ContentBlock = z.discriminatedUnion("type", [
     name: z.string().optional(),
   }),
   z.looseObject({ type: z.literal("reasoning"), text: z.string() }),
-  /** The arguments stand in the `tool.requested` of the same call. */
+  /** The arguments are in the `tool.requested` of the same call. */
   z.looseObject({ type: z.literal("tool-call"), call: CallId, tool: ToolName, input: Json.optional() }),
   z.looseObject({ type: z.literal("tool-result"), call: CallId, output: Json }),
 ]);

@@ -1,6 +1,6 @@
 /**
- * An immutable map from strings to values, kept sorted by key in chunks: setting one entry copies one chunk
- * and the spine, never the whole. Its entries in order are its canonical form.
+ * An immutable map from strings to values, sorted by key in chunks: setting one entry copies one chunk and
+ * the spine, never the whole map. Its sorted entries are its canonical form.
  */
 
 const chunkEntriesMax = 64;
@@ -22,7 +22,7 @@ export class Keyed<T> {
     return new Keyed<T>([], 0);
   }
 
-  /** From entries in any order; the last of two with one key wins. */
+  /** From entries in any order; of two with the same key the last wins. */
   static from<T>(entries: Iterable<Entry<T>>): Keyed<T> {
     const sorted = [...new Map(entries)].toSorted(([a], [b]) => (a < b ? -1 : 1));
     const chunks: Chunk<T>[] = [];

@@ -1,9 +1,9 @@
 /**
  * The state of a session, derived from its log: the mind (what it knows) and the standing (everything else).
  *
- * The state holds names, numbers and positions, never contents: what was said is reached by its position, and
- * vouched for by its hash. So a snapshot holds nothing that could be erased, the fold does not care whether a
- * content is still there, and the canonical form of the mind is the mind itself.
+ * The state holds names, numbers and positions, never contents: a content is reached by its position and
+ * verified by its hash. So a snapshot holds nothing that could be erased, the fold works the same after an
+ * erasure, and the canonical form of the mind is the mind itself.
  */
 import type { Amounts as AmountsSchema } from "./schema.ts";
 import type { ItemKind } from "./item/events.ts";
@@ -18,7 +18,7 @@ import { subtract, type Ranges } from "./range.ts";
 /** Limits and amounts of a budget. */
 export type Amounts = z.infer<typeof AmountsSchema>;
 
-/** Where a content stands, and its hash. */
+/** The position and hash of a content. */
 export interface Ref {
   readonly seq: number;
   readonly hash: string | null;
@@ -31,30 +31,30 @@ export interface ItemRef extends Ref {
   readonly status: "open" | "done" | "dropped" | null;
 }
 
-/** A call that was requested and has no outcome yet. */
+/** A requested call without an outcome. */
 export interface OpenCall {
   readonly seq: number;
   readonly tool: string;
   readonly effect: "read" | "idempotent" | "unsafe" | "session";
   readonly phase: "requested" | "asked" | "approved" | "started";
-  /** How often it was started. */
+  /** The number of starts. */
   readonly attempts: number;
 }
 
-/** A range of the transcript that is replaced in the context by the content at `seq`. */
+/** A range of the transcript that the content at `seq` replaces in the context. */
 export interface Overlay extends Ref {
   readonly fromSeq: number;
   readonly toSeq: number;
   readonly strategy: "prune" | "summarize" | "extract";
-  /** The durable tier as it was then, which the context shows in place of the range; none when pruned. */
+  /** The durable tier at that time, which the context shows in place of the range; empty if pruned. */
   readonly items: Keyed<ItemRef>;
 }
 
 /** The part of the state that rewinds with the session. */
 export interface Mind {
-  /** The last event of the transcript; 0 when nothing was said yet. */
+  /** The last event of the transcript; 0 if it is empty. */
   readonly toSeq: number;
-  /** The positions that were rewound away: whatever stands there is not part of this mind. */
+  /** The positions that were rewound: their events are not part of this mind. */
   readonly lost: Ranges;
   readonly overlays: readonly Overlay[];
   /** Where the first turn began; 0 before it. Documents from before it are part of the instructions. */
@@ -64,7 +64,7 @@ export interface Mind {
   /** By digest. */
   readonly documents: Keyed<Ref & { readonly kind: string }>;
   readonly memory: readonly Ref[];
-  /** Up to which position each other session has been merged. */
+  /** Per other session: the position up to which it has been merged. */
   readonly bases: Keyed<number>;
   readonly calls: Keyed<OpenCall>;
 }
@@ -74,14 +74,14 @@ export interface TurnState {
   readonly number: number;
   readonly startedSeq: number;
   readonly steps: number;
-  /** How often the model was asked in this step; 0 once it has answered. */
+  /** Model calls of this step; 0 once the model has answered. */
   readonly attempts: number;
-  /** How the last answer of this turn ended, and for how many calls it asked; null while none is there. */
+  /** How the last answer of this turn finished, and its number of calls; null before the first answer. */
   readonly answered: { readonly finish: string; readonly calls: number } | null;
   readonly interrupted: boolean;
 }
 
-/** The lease of a session, as the log has it. */
+/** The lease of a session, as recorded in the log. */
 export type Lease =
   | { readonly held: false }
   | { readonly held: true; readonly holder: string; readonly epoch: number; readonly leaseMs: number };
@@ -96,7 +96,7 @@ export interface UsedAmounts {
   readonly wallMs: number;
 }
 
-/** Model calls, settled or lost, apart from the money, which is in `used`; see money.ts. */
+/** Model calls, settled or lost. Their money is in `used`; see money.ts. */
 export interface CallCounts {
   readonly calls: number;
   readonly inputTokens: number;
@@ -108,8 +108,8 @@ export interface CallCounts {
 }
 
 /**
- * Inputs that nobody took up yet, by their number in the inbox, which is dense as positions are not.
- * `received` counts all there ever were. None that waits stands before `fromSeq`; 0 when none does.
+ * Queued inputs by their number in the inbox, which is dense, unlike positions. `received` counts all inputs
+ * ever. All queued inputs are at or after `fromSeq`; 0 if the queue is empty.
  */
 export interface Inbox {
   readonly waiting: Ranges;
@@ -121,11 +121,11 @@ export interface Inbox {
 export interface TriggerRef extends Ref {
   readonly kind: TriggerKind;
   readonly missed: "once" | "all" | "skip";
-  /** When it fires next; null for what does not go by time, or fires no more. */
+  /** When it fires next; null if it is not timed, or never fires again. */
   readonly nextMs: number | null;
-  /** The digest of the last cause; before the first, of how what it watches was when it was set. */
+  /** The digest of the last cause; before the first firing, of what it watched when it was set. */
   readonly lastCause: string | null;
-  /** The number of the input that told of the last firing; 0 when there was none. */
+  /** The number of the input for the last firing; 0 if there was none. */
   readonly input: number;
   readonly topic: string | null;
   readonly from: string | null;
@@ -137,17 +137,17 @@ export interface Standing {
   readonly session: string;
   readonly workspace: string | null;
   readonly openedAt: number;
-  /** The session this is a fork of, and the last position they share. */
+  /** The parent of this fork, and the last position they share. */
   readonly fork: { readonly parent: string; readonly seq: number } | null;
   /** The session that opened this one. */
   readonly parent: { readonly session: string; readonly seq: number } | null;
-  /** How many sessions up the one is that a person opened: 0 for that one. */
+  /** The number of ancestors by `parent`: 0 for a session that a person opened. */
   readonly depth: number;
-  /** It is closed with the end of the turn after which it waits for nothing. */
+  /** The session closes at the end of the first turn after which it waits for nothing. */
   readonly closesWhenDone: boolean;
-  /** Who gave it a part of its budget, and how much, without what was given back; null when nobody did. */
+  /** The session that allotted a part of its budget to this one, and the net amount; null without one. */
   readonly payer: { readonly session: string; readonly amounts: Amounts } | null;
-  /** Version 0: a bare name, no definition is pinned. */
+  /** Version 0: a bare name, without a pinned definition. */
   readonly agent: { readonly name: string; readonly version: number; readonly seq: number } | null;
   readonly model: string | null;
   readonly name: Ref | null;
@@ -156,86 +156,89 @@ export interface Standing {
   readonly priority: number;
   readonly expiresAfterIdleMs: number | null;
   readonly status: SessionStatus;
-  /** What brought about the status, where it does not speak for itself. */
+  /** The cause of the status, where the status alone does not tell. */
   readonly why: { readonly by: string; readonly seq: number } | null;
   readonly turn: TurnState | null;
-  /** The number of the last turn; a fork counts on from its parent's. */
+  /** The number of the last turn; a fork continues its parent's count. */
   readonly lastTurn: number;
   readonly sleep: { readonly untilMs: number | null; readonly triggers: readonly string[] } | null;
   readonly lease: Lease;
-  /** Whoever holds the lease works on a turn, and its time is counted up to here; null when nobody does. */
+  /**
+   * The lease holder works on a turn, and its time is counted up to here; null if the session is not being
+   * worked on.
+   */
   readonly workedTo: number | null;
   readonly bindings: Keyed<Ref & { readonly kind: Binding["kind"]; readonly mode: "read" | "write" }>;
-  /** What the model is offered: the last one counts. Since the last compaction, rewind or migration. */
+  /** The tools offered to the model since the last compaction, rewind or migration: the last entry counts. */
   readonly tools: readonly (Ref & { readonly digest: string })[];
   readonly permissions: Keyed<
     Ref & {
       readonly tool: string;
       readonly rule: "allow" | "ask" | "deny";
-      /** Of a default: the effect of the tools that it is for. */
+      /** Of a default rule: the effect of the tools it covers. */
       readonly effect?: "unsafe";
     }
   >;
   readonly limits: Amounts;
   readonly used: UsedAmounts;
-  /** Model calls whose price is not known, so that their cost is not in `used`. */
+  /** Model calls with an unknown price, whose cost is not in `used`. */
   readonly unpriced: number;
   readonly calls: CallCounts;
-  /** The last call that was given up as lost. Its runner can still say what it cost. */
+  /** The last call that was given up as lost. Its runner can still report what it cost. */
   readonly lost: { readonly seq: number; readonly amounts: Amounts } | null;
-  /** What the model call in flight may cost. It counts as spent until the call is settled. */
+  /** The most that the model call in flight may cost. It counts as spent until the call is settled. */
   readonly reserved: { readonly seq: number; readonly model: string; readonly amounts: Amounts } | null;
-  /** Given to other sessions, less what came back. */
+  /** Allotted to other sessions, minus refunds. */
   readonly allotted: UsedAmounts;
   readonly holds: Keyed<number>;
   readonly triggers: Keyed<TriggerRef>;
   readonly inbox: Inbox;
-  /** By the other session: the number of the last message that was sent there, and that came from there. */
+  /** Per other session: the number of the last message sent to it, and received from it. */
   readonly sent: Keyed<number>;
   readonly received: Keyed<number>;
-  /** Messages to other stores that are not known to have arrived, by their id. */
+  /** Messages to other stores without a confirmed delivery, by id. */
   readonly outbox: Keyed<{ readonly to: string; readonly number: number; readonly seq: number }>;
-  /** Requests that were sent and wait for a reply; and those that came and were not replied to. By id. */
+  /** Requests that wait for a reply, sent and received, by id. */
   readonly requests: Keyed<{ readonly to: string; readonly seq: number; readonly deadlineMs: number }>;
   readonly asked: Keyed<{ readonly from: string; readonly seq: number; readonly deadlineMs: number }>;
-  /** The last handoff that was written. */
+  /** The last handoff. */
   readonly handoff: (Ref & { readonly toSeq: number }) | null;
   readonly contracts: Keyed<Ref>;
   readonly checkpoints: Keyed<number>;
   readonly scores: Keyed<{ readonly value: number; readonly seq: number }>;
   readonly erased: { readonly ranges: Ranges; readonly records: number; readonly bytes: number };
-  /** What the last request was rendered by; null where the next one may be rendered by another. */
+  /** The renderer of the last request; null where the next request may use another one. */
   readonly renderer: number | null;
   readonly zone: "smart" | "strained" | "full";
-  /** Where the context begins: after which turn, and when. The opening, or the last compaction. */
+  /** Where the context begins: after which turn, and when. At the opening, or the last compaction. */
   readonly contextFrom: { readonly turn: number; readonly at: number };
-  /** The status a moved session takes up again where it arrives. */
+  /** The status that a moved session resumes on arrival. */
   readonly movedFrom: SessionStatus | null;
-  /** It came from someone whom nobody here trusts, and no person has activated it since. See review.ts. */
+  /** The session came from an untrusted source, and no person has activated it since. See review.ts. */
   readonly unreviewed: boolean;
   /** The first record that only a newer program understands: from there on the session is read-only. */
   readonly newer: { readonly type: string; readonly v: number; readonly seq: number } | null;
 }
 
 /**
- * Why a session is suspended whose log was set back: its store had acknowledged records that it does not hold
- * any more. It stands still until a person activates it.
+ * Why a session with a rolled-back log is suspended: its store lost records that it had acknowledged. The
+ * session stays suspended until a person activates it.
  */
 export const setBack = "set-back";
 
-/** Why a session is suspended that was imported and not reviewed. Only a person lets it go on. */
+/** Why an imported session is suspended until it is reviewed. Only a person can activate it. */
 export const imported = "imported";
 
 /** The state of a session, folded from its log: names and positions, no contents. */
 export interface State {
-  /** The position this is the state at; 0 before the first record. */
+  /** The position of this state; 0 before the first record. */
   readonly seq: number;
   readonly at: number;
   readonly mind: Mind;
   readonly standing: Standing;
 }
 
-/** What a budget limits, and usage counts. */
+/** The resources that a budget limits and usage counts. */
 export const resources = ["tokens", "nanoUsd", "steps", "turns", "toolCalls", "wallMs"] as const;
 
 const nothingUsed: UsedAmounts = { tokens: 0, nanoUsd: 0, steps: 0, turns: 0, toolCalls: 0, wallMs: 0 };
@@ -317,15 +320,13 @@ export const emptyStanding: Standing = {
 export const emptyState: State = { seq: 0, at: 0, mind: emptyMind, standing: emptyStanding };
 
 /**
- * The positions whose events are the transcript. Within them, events of other kinds do not count. They follow
- * the number of rewinds, and never the number of messages.
+ * The position ranges of the transcript; events of other types within them do not count. Their number depends
+ * on the rewinds, never on the messages.
  */
 export const transcriptRanges = (mind: Mind): Ranges =>
   mind.toSeq === 0 ? [] : subtract([[1, mind.toSeq]], mind.lost);
 
-/**
- * The form that `mindHash` is taken over. A change of form is a new number; old hashes say which they used.
- */
+/** The form that `mindHash` covers. A change of form gets a new number; old hashes name theirs. */
 export const mindForm = 1;
 
 /** The hash of the mind: SHA-256 of its canonical JSON in form 1. */
@@ -362,12 +363,12 @@ function canonicalMind(mind: Mind): unknown {
   };
 }
 
-/** The form that snapshots are written in. Snapshots of other forms are passed over and made again. */
+/** The form of written snapshots. Snapshots of other forms are ignored and rebuilt. */
 export const snapshotForm = 6;
 
 export const snapshotText = (state: State): string => JSON.stringify(state);
 
-/** Keyed maps are written as their entries; these are the places where they stand. */
+/** Keyed maps are stored as their entries; these are the fields that hold them. */
 const keyedInMind = ["items", "scratch", "documents", "bases", "calls"] as const;
 const keyedInStanding = [
   "labels",

@@ -1,16 +1,16 @@
 /**
- * Pieces of the one-line summaries of events. Facts come first and free text last, so that a renderer may cut
- * the end. Nothing is escaped here: each renderer makes control characters harmless in its own way.
+ * Pieces of the one-line summaries of events. Facts come first and free text last, so that a renderer can cut
+ * the end. Nothing is escaped here: each renderer neutralizes control characters in its own way.
  */
 import { moneyText } from "./text/money.ts";
 import { compact, count, plural } from "./text/number-format.ts";
 
-/** No line needs more of a text than this, however wide it is shown. */
+/** The most of a text that any line needs. */
 const charsMax = 10_000;
 
 export const lineText = (text: string): string => text.slice(0, charsMax).replaceAll(/\s+/g, " ").trim();
 
-/** What follows a colon; nothing where there is no text. */
+/** The text after a colon; empty without text. */
 export const after = (text: string | undefined): string => {
   const line = lineText(text ?? "");
   return line === "" ? "" : `: ${line}`;
@@ -19,7 +19,7 @@ export const after = (text: string | undefined): string => {
 export const because = (content: { readonly reason?: string | undefined } | undefined): string =>
   after(content?.reason);
 
-/** Text as it is, any other value as JSON. */
+/** A text as it is, any other value as JSON. */
 export const valueText = (value: unknown): string =>
   lineText(typeof value === "string" ? value : (JSON.stringify(value) ?? "nothing"));
 
@@ -59,7 +59,7 @@ type Resource = keyof typeof amountTexts;
 
 export const amountText = (resource: Resource, value: number): string => amountTexts[resource](value);
 
-/** `500 tokens, $2.00`; undefined where no amount is given. */
+/** `500 tokens, $2.00`; undefined without amounts. */
 export function amountsText(amounts: { readonly [K in Resource]?: number | undefined }): string | undefined {
   const said = (Object.keys(amountTexts) as Resource[]).flatMap((name) => {
     const value = amounts[name];
@@ -77,9 +77,9 @@ export function usageText(
   return `${compact(usage.inputTokens)} in, ${compact(usage.outputTokens)} out${cost}`;
 }
 
-/** What is said of a value that may be absent. */
+/** Formats an optional value. */
 export const ifGiven = <T>(value: T | undefined, say: (value: T) => string): string =>
   value === undefined ? "" : say(value);
 
-/** ` on TOPIC`; nothing where there is none. */
+/** ` on TOPIC`; empty without a topic. */
 export const onTopic = (topic: string | undefined): string => (topic === undefined ? "" : ` on ${topic}`);

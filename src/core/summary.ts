@@ -1,8 +1,8 @@
-/** What an event did, in one line. The command line and the console show the same line. */
+/** The effect of an event in one line. The command line and the console show the same line. */
 import { entryOf } from "./catalog.ts";
 import { valueText } from "./summary-text.ts";
 
-/** What a summary needs of an event. */
+/** The fields of an event that a summary uses. */
 export interface Summarized {
   readonly type: string;
   readonly body: unknown;
@@ -10,7 +10,7 @@ export interface Summarized {
   readonly erased: boolean;
 }
 
-/** One line. Records of other programs, or of a newer Skein, are named by their type. */
+/** One line. Records of other programs, or of a newer Skein, show their type. */
 export function summarize(event: Summarized): string {
   const line = knownSummary(event) ?? `${event.type} ${valueText(event.body)}`;
   return event.erased ? `${line} (content erased)` : line;

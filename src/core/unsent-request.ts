@@ -1,13 +1,13 @@
-/** Whether a request failed before anything of it was sent, by the errors that Node and fetch give. */
+/** Whether a request failed before any of it was sent, by the errors of Node and fetch. */
 
-/** While the connection was made. The same codes come from a connection that broke later. */
+/** Codes of a failed connect. A connection that breaks later has the same codes. */
 const connectCodes = ["ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH", "EADDRNOTAVAIL", "ENOENT", "ETIMEDOUT"];
 const lookupCodes = ["ENOTFOUND", "EAI_AGAIN"];
 
 /**
- * True only where the connection was certainly never made: the name was not found, or connecting failed. The
- * code alone does not say so: the system reports EHOSTUNREACH, ENETUNREACH and even ECONNREFUSED on a
- * connection that was established, once what was sent on it is refused on the way.
+ * True only if the connection was certainly never made: the lookup or the connect failed. The code alone does
+ * not prove it: the system also reports EHOSTUNREACH, ENETUNREACH and even ECONNREFUSED on an established
+ * connection, once the network rejects a packet.
  */
 export function isUnsent(error: unknown): boolean {
   if (!(error instanceof Error)) return false;

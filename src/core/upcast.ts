@@ -1,10 +1,10 @@
 /**
- * Upcasting: a record of an older version is brought to the newest by pure steps, one version at a time. A
- * step stays for ever and has a golden log.
+ * Upcasting: pure steps bring a record of an older version to the newest, one version at a time. A step stays
+ * forever and has a golden log.
  */
 import { SkeinError } from "./error.ts";
 
-/** From version `from` of a type to the next: a new body and content, of which either may be absent. */
+/** From version `from` of a type to the next: a new body and content; either may be absent. */
 export interface Step {
   readonly type: string;
   readonly from: number;
@@ -12,7 +12,7 @@ export interface Step {
 }
 
 export const steps: readonly Step[] = [
-  // Version 2 says that a shell is sandboxed; version 1 is a binding without a sandbox.
+  // Version 2 marks a sandboxed shell; version 1 is a binding without a sandbox.
   { type: "resource.bound", from: 1, up: (body, content) => ({ body, content }) },
 ];
 

@@ -1,4 +1,4 @@
-/** The version of this program, the same as in package.json; a test holds them together. */
+/** The version of this program, the same as in package.json; a test compares them. */
 
 export const version = "0.5.0";
 

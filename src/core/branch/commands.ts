@@ -10,22 +10,22 @@ import type { Binding, Permission } from "../tool/commands.ts";
 import type { TreeChange } from "../tool/file-version.ts";
 import type { CountedUsage } from "../turn/commands.ts";
 
-/** Options of `session.fork` and `view.fork`: what the fork has of its own. */
+/** Options of `session.fork` and `view.fork`: where the fork differs from its parent. */
 export interface ForkOptions {
   readonly objective?: string;
   readonly name?: string;
   readonly budget?: Budget;
   readonly labels?: Readonly<Record<string, string>>;
-  /** False: with an objective of its own, nothing more of what is remembered is carried along. */
+  /** False: a fork with a new objective carries no additional memory. */
   readonly memory?: boolean;
 }
 
-/** What `session.merged` says besides what it brought. */
+/** The body of `session.merged`, besides the items. */
 export interface MergeNote {
   readonly fromSeq: number;
   readonly toSeq: number;
   readonly toHash: string;
-  /** The state that both were held against; absent when the sessions share nothing. */
+  /** The common base of both; absent if the sessions share nothing. */
   readonly base?: { readonly session: string; readonly seq: number };
   readonly taken: number;
   readonly resolved: number;
@@ -44,55 +44,55 @@ export type BranchCommand =
       readonly do: "fork";
       readonly parentHash: string;
       readonly by: "person" | "session";
-      /** What the parent has lost since: the fork does not get it back. See `withdrawnBindings`. */
+      /** Bindings the parent has lost since: the fork does not get them back. See `withdrawnBindings`. */
       readonly unbind?: readonly string[];
       readonly grant?: readonly Permission[];
-      /** What is gone for good of what it shares, each entry for one record. */
+      /** Shared contents that were erased, one entry per record. */
       readonly erased?: readonly {
         readonly ranges: Ranges;
         readonly records: number;
         readonly bytes: number;
       }[];
-      /** What a parent that makes the fork itself gives it of its own budget. */
+      /** The share of the parent's budget, for a fork that the parent itself makes. */
       readonly got?: Amounts;
       readonly depth?: number;
       readonly closesWhenDone?: boolean;
       /** Its first input. */
-      readonly told?: string;
-      /** What takes the place of bindings of the same names. */
+      readonly firstInput?: string;
+      /** Bindings that replace those of the same names. */
       readonly bind?: readonly Binding[];
-      /** The agent that the fork goes on with, in place of the parent's. */
+      /** The fork's agent, in place of the parent's. */
       readonly pin?: Pin;
       readonly carried?: CarriedMemory;
       /** The parent waits for review, and so does the fork. */
       readonly unreviewed?: boolean;
     } & ForkOptions)
-  /** `earlier` is the state to go back to. */
+  /** `earlier` is the target state. */
   | {
       readonly do: "rewind";
       readonly earlier: State;
       readonly requeue?: boolean;
       readonly reason?: string;
-      /** Files that were put back with it. */
+      /** Files that were restored with it. */
       readonly changed?: readonly TreeChange[];
     }
   | { readonly do: "save"; readonly name: string; readonly atSeq?: number; readonly note?: string }
   | {
       readonly do: "merge";
-      /** The session that it comes from. */
+      /** The session that is merged in. */
       readonly from: string;
       readonly writes: readonly MergeWrite[];
-      /** Absent: there is more than fits into one append, and the note comes with the last of it. */
+      /** Absent if the merge needs more than one append: the last append carries the note. */
       readonly note?: MergeNote;
     }
   | {
       readonly do: "handoff";
       readonly text: string;
       readonly digest: string;
-      /** The last position that it tells of. */
+      /** The last position that the handoff covers. */
       readonly toSeq: number;
       readonly tokens: number;
-      /** The model that put it into prose, and what that cost. */
+      /** The model that wrote the prose, and its cost. */
       readonly model?: string;
       readonly usage?: CountedUsage;
       readonly costNanoUsd?: number | null;

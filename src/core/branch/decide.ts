@@ -25,11 +25,21 @@ import { pinDraft } from "../session/decide.ts";
 import { type Mind, type State, emptyStanding } from "../state.ts";
 import { boundDraft, grantDraft } from "../tool/drafts.ts";
 import { changedDrafts } from "../tool/file-version.ts";
-import { endTurn, toldDrafts } from "../turn/drafts.ts";
+import { endTurn, firstInputDrafts } from "../turn/drafts.ts";
 
 export const branchDecisions: Decisions<BranchCommand["do"]> = {
   fork: (state, { parentHash, by, objective, name, budget, labels, ...rest }) => {
-    const { unbind = [], grant = [], got, bind = [], pin, carried, erased = [], unreviewed, told } = rest;
+    const {
+      unbind = [],
+      grant = [],
+      got,
+      bind = [],
+      pin,
+      carried,
+      erased = [],
+      unreviewed,
+      firstInput,
+    } = rest;
     if (state.seq === 0) return refuse("not-found", "there is nothing to fork yet");
     const has = [
       ...(objective === undefined ? [] : (["objective"] as const)),
@@ -55,7 +65,7 @@ export const branchDecisions: Decisions<BranchCommand["do"]> = {
         : [draft("session.labeled", { set: labels })]),
       ...(Object.keys(limits).length === 0 ? [] : [draft("budget.set", { limits })]),
       ...gotDrafts(state.standing.session, got),
-      ...toldDrafts(told),
+      ...firstInputDrafts(firstInput),
       ...(unreviewed === true ? [suspendForReview()] : []),
     );
   },
@@ -131,8 +141,8 @@ export const branchDecisions: Decisions<BranchCommand["do"]> = {
 };
 
 /**
- * Bindings that the parent had at the fork point and has lost or changed since: the fork does not take them
- * over. Its rules are compared by `rulesForFork`.
+ * Bindings that the parent had at the fork point and has lost or changed since: the fork does not inherit
+ * them. `rulesForFork` compares the rules.
  */
 export const withdrawnBindings = (point: State, now: State): string[] =>
   [...point.standing.bindings.entries()].flatMap(([name, { seq }]) =>
@@ -140,8 +150,8 @@ export const withdrawnBindings = (point: State, now: State): string[] =>
   );
 
 /**
- * Calls without an outcome in a mind that is taken up again: they never run. What had started may well have
- * had its effect, whatever this mind knows of it.
+ * Open calls of a mind that is resumed: they never run. A started one may have had its effect, whatever this
+ * mind knows of it.
  */
 function skipped(mind: Mind, cause: number): readonly DraftEvent[] {
   return [...mind.calls.entries()].map(([call, { phase, effect }]) => {
@@ -150,7 +160,7 @@ function skipped(mind: Mind, cause: number): readonly DraftEvent[] {
   });
 }
 
-/** The inputs that were taken up since: what waited then or came later, without what waits now. */
+/** The inputs consumed since: those queued then or received later, minus those queued now. */
 function takenSince(now: State, earlier: State): { ranges: [number, number][]; fromSeq: number } {
   const { inbox } = now.standing;
   // A fork never had the inputs of its parent.
@@ -162,8 +172,8 @@ function takenSince(now: State, earlier: State): { ranges: [number, number][]; f
 }
 
 /**
- * The items, and the note last. The note, or else the last record of the append, is the cause of the others:
- * what has a cause is not told to the model by itself, and the note tells of all.
+ * The items, then the note. The note, or else the last record of the append, is the cause of the others: the
+ * context skips a record with a cause, because the note covers it.
  */
 function mergeDrafts(
   state: State,

@@ -2,7 +2,7 @@
 import type { ItemKind } from "../item/events.ts";
 import { sameJson } from "../text/json.ts";
 
-/** As much of an item as can differ. */
+/** The fields of an item that can differ. */
 export interface DiffItem {
   readonly kind: ItemKind;
   readonly key: string;
@@ -38,7 +38,7 @@ export function diffItems(from: readonly DiffItem[], to: readonly DiffItem[]): r
 const isSame = (a: DiffItem, b: DiffItem): boolean =>
   a.erased === b.erased && a.status === b.status && a.because === b.because && sameJson(a.value, b.value);
 
-/** A value that is there on one side only is undefined on the other, which JSON leaves out. */
+/** A value that only one side has is undefined on the other; JSON leaves it out. */
 export interface FieldChange {
   /** A path of names: `budget.limits.steps`. */
   readonly field: string;
@@ -62,15 +62,15 @@ export function diffFields(from: object, to: object, path = ""): readonly FieldC
 const isPlain = (value: unknown): value is object =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** What of two lists is the same, by the digest of each entry. Places count from 0. */
+/** The common entries of two lists, by digest. Indices count from 0. */
 export interface ListChange {
-  /** How many are the same from the beginning on: what a provider's prompt cache can use. */
+  /** The length of the common prefix: what a provider's prompt cache can reuse. */
   readonly shared: number;
   readonly removed: readonly number[];
   readonly added: readonly number[];
 }
 
-/** Above this many pairs nobody looks for what the rests of two lists have in common. */
+/** Above this many pairs, the rests of two lists are not compared. */
 const pairsMax = 4_000_000;
 
 export function diffLists(from: readonly string[], to: readonly string[]): ListChange {
@@ -86,7 +86,7 @@ export function diffLists(from: readonly string[], to: readonly string[]): ListC
   };
 }
 
-/** Pairs of places of a longest common subsequence. */
+/** Index pairs of a longest common subsequence. */
 function longestCommon(a: readonly string[], b: readonly string[]): readonly (readonly [number, number])[] {
   const width = b.length + 1;
   const lengths = new Uint32Array((a.length + 1) * width);

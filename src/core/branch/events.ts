@@ -25,16 +25,15 @@ import * as z from "zod";
 
 export const branchEvents = {
   "session.forked": event({
-    meaning:
-      "A new session begins with the mind of its parent at a position; the first record of a fork's own.",
-    erased: "It is a fork of that parent; the objective and name given to it are gone.",
+    meaning: "A fork begins with the mind of its parent at a position; this is its first own record.",
+    erased: "It is a fork of that parent; its own objective and name are erased.",
     body: z.looseObject({
       parent: SessionRef,
       parentSeq: Seq,
       parentHash: Sha256,
-      /** `person`: asked for from outside. `session`: made by the parent itself, and paid by allotment. */
+      /** `person`: requested from outside. `session`: made by the parent itself, and paid by allotment. */
       by: z.enum(["person", "session"]),
-      /** As of a session that is opened. */
+      /** As for an opened session. */
       depth: Count.optional(),
       closesWhenDone: z.boolean().optional(),
       has: Has,
@@ -48,13 +47,13 @@ export const branchEvents = {
     },
   }),
   "session.rewound": event({
-    meaning: "The session goes on with the mind it had at an earlier position.",
-    erased: "It was rewound to this position; the reason is gone.",
+    meaning: "The session continues with the mind of an earlier position.",
+    erased: "It was rewound to this position; the reason is erased.",
     body: z.looseObject({
       toSeq: Seq,
-      /** Inputs that had been taken up after `toSeq`, by number; none of them stands before `fromSeq`. */
+      /** Inputs consumed after `toSeq`, by number; none of them is before `fromSeq`. */
       inputs: z.looseObject({ ranges: RangeList, fromSeq: Seq }),
-      /** Whether those inputs wait in the inbox again. */
+      /** Whether those inputs are queued again. */
       requeued: z.boolean(),
     }),
     content: MayReason,
@@ -66,8 +65,8 @@ export const branchEvents = {
     },
   }),
   "session.merged": event({
-    meaning: "What another session learned since the base came into this one.",
-    erased: "It was merged from that range; summary and resolutions are gone, the items it brought are not.",
+    meaning: "The items another session recorded since the base were merged into this one.",
+    erased: "It was merged from that range; summary and resolutions are erased, the merged items are not.",
     body: z.looseObject({
       from: SessionRef,
       fromSeq: Seq,
@@ -103,22 +102,22 @@ export const branchEvents = {
     },
   }),
   "checkpoint.saved": event({
-    meaning: "A position has a name.",
-    erased: "The position has this name; the note is gone.",
+    meaning: "A checkpoint names a position.",
+    erased: "The position has this name; the note is erased.",
     body: z.looseObject({ name: Key, seq: Seq }),
     content: z.looseObject({ note: z.string() }).optional(),
     summary: ({ name, seq }, content) => `Checkpoint ${name} saved at ${seq}${after(content?.note)}`,
     sample: { body: { name: "before the run", seq: 1 }, content: { note: "all rates known" } },
   }),
   "handoff.written": event({
-    meaning: "The document for the next session was written.",
-    erased: "A handoff was written here; its text is gone.",
+    meaning: "A handoff, the document for the next session, was written.",
+    erased: "A handoff was written here; its text is erased.",
     body: z.looseObject({
       digest: Sha256,
-      /** The last position that it tells of. */
+      /** The last position that the handoff covers. */
       toSeq: Seq.optional(),
       tokens: Count.optional(),
-      /** The model that put it into prose, if one did, and what that cost. */
+      /** The model that wrote the prose, if any, and its cost. */
       model: ModelName.optional(),
       usage: Usage.optional(),
       costNanoUsd: NanoUsd.nullable().optional(),

@@ -1,14 +1,13 @@
 /**
- * What a session is told of one that was merged into it: where it comes from, what came in, what was made of
- * conflicts, and what was said last over there. The same for the same, so that a merge can be shown before it
- * is made.
+ * The message a session gets about a merge into it: the source, the items, the resolved conflicts, and the
+ * last answers of the source. Deterministic, so that a merge can be previewed.
  */
 import type { ItemKind } from "../item/events.ts";
 import { itemText } from "../context/boundary.ts";
 import { cut, isBlank } from "../context/text.ts";
 import type { MergeWrite, MergeResolution } from "./merge.ts";
 
-/** A conflict, and what was made of it. */
+/** A conflict and its resolution. */
 export interface ResolvedConflict {
   /** `kind/key`. */
   readonly name: string;
@@ -22,13 +21,13 @@ export interface SummarySource {
   readonly from: string;
   readonly fromSeq: number;
   readonly toSeq: number;
-  /** What the other session is for; null when it was erased. */
+  /** The objective of the other session; null if it was erased. */
   readonly objective: string | null;
   readonly taken: readonly MergeWrite[];
   readonly settled: readonly ResolvedConflict[];
-  /** What was said last over there, the newest last. */
+  /** The last answers of the other session, the newest last. */
   readonly answers: readonly string[];
-  /** Words of the caller, in place of objective and answers. */
+  /** The caller's text, in place of objective and answers. */
   readonly words?: string | undefined;
 }
 
@@ -37,11 +36,11 @@ const charsMax = { objective: 1_000, answer: 2_000, items: 12_000, item: 1_000, 
 
 export function mergeSummary(source: SummarySource): string {
   const { from, fromSeq, toSeq, objective, taken, settled, answers, words } = source;
-  const told = objective === null ? "[erased: its objective]" : shorten(objective, charsMax.objective);
+  const shown = objective === null ? "[erased: its objective]" : shorten(objective, charsMax.objective);
   const said = answers.map((answer) => shorten(answer, charsMax.answer)).join("\n\n");
   return [
     `It worked on positions ${fromSeq} to ${toSeq} of its own log: ${from}@${fromSeq}-${toSeq}.`,
-    words === undefined ? `Its objective: ${told}` : shorten(words, charsMax.words),
+    words === undefined ? `Its objective: ${shown}` : shorten(words, charsMax.words),
     listed("What came in from there", taken.map(writeText)),
     listed("Where both had changed it", settled.map(settledText)),
     words !== undefined || isBlank(said) ? "" : `What was said last over there:\n${said}`,
@@ -54,7 +53,7 @@ function shorten(text: string, most: number): string {
   return cut(text.toWellFormed(), most, (left) => `${left} characters are left out`);
 }
 
-/** As many as fit; how many there are is always said. */
+/** As many lines as fit; always with the total. */
 function listed(title: string, lines: readonly string[]): string {
   if (lines.length === 0) return "";
   const shown: string[] = [];
@@ -82,10 +81,10 @@ function settledText({ kind, key, resolution, writes }: ResolvedConflict): strin
     ours: "it stays as it was here",
     theirs: "as it was there",
     both: "both are kept",
-    value: "a value of its own",
+    value: "a new value",
   }[take];
   const now = writes.map(writeText).join("; ");
-  // The reason of a value is the reason of the item, which is told with it.
+  // The reason of a value is the reason of the item, which is shown with it.
   const reason = because === undefined || take === "value" ? "" : `; because ${because}`;
   return `${kind} ${key}: ${outcome}${reason}${now === "" ? "" : `. ${now}`}`;
 }

@@ -1,15 +1,15 @@
 /**
- * Merging: what another session learned since the base, held against what this one knows. Three-way, item by
+ * Merging: what another session learned since the base, compared with what this one knows. Three-way, item by
  * item, by kind and key:
  *
- *   they changed nothing                      nothing comes in
- *   both changed it to the same               nothing comes in
- *   only they changed it                      it is taken; a retraction is a change
- *   both changed it, to different things      a conflict, which somebody resolves by name
+ *   they changed nothing                      nothing is merged
+ *   both made the same change                 nothing is merged
+ *   only they changed it                      their change is taken; a retraction is a change
+ *   both changed it differently               a conflict, which the caller resolves by name
  *
- * What counts is the value, and of a task its status; a reason alone is taken where nothing else was touched.
- * Of an erased base nobody can say what became of it, so it counts as changed on both sides. What was erased
- * over there cannot be copied: it is left, and named.
+ * The value counts, and the status of a task; a change of the reason alone is taken only if nothing else
+ * changed. An erased base counts as changed on both sides, because its value is unknown. An item erased on
+ * their side cannot be copied: it is left out, and listed.
  */
 import { shortId } from "../text/short-id.ts";
 import type { ItemKind } from "../item/events.ts";
@@ -18,7 +18,7 @@ import { sameJson } from "../text/json.ts";
 import { limit } from "../limit.ts";
 import type { ItemRef } from "../state.ts";
 
-/** An item with its content, and who put it there. */
+/** An item with its content, and its author. */
 export interface MergeItem {
   readonly kind: ItemKind;
   readonly key: string;
@@ -29,14 +29,14 @@ export interface MergeItem {
   readonly seq: number;
   readonly at: number;
   readonly actor: string;
-  /** The salted hash of its content: two items with the same are one record. */
+  /** The salted hash of its content: two items with the same hash are one record. */
   readonly hash: string | null;
 }
 
 /** By `kind/key`. */
 export type MergeItems = ReadonlyMap<string, MergeItem>;
 
-/** One item of three: absent where it was never there, or was retracted. */
+/** One item in three versions: absent if it was never recorded, or was retracted. */
 export interface Triple {
   /** `kind/key`. */
   readonly name: string;
@@ -52,7 +52,7 @@ export interface Merged {
   readonly taken: readonly Triple[];
   /** Both changed it to the same. */
   readonly same: readonly Triple[];
-  /** They changed it, and what they made of it is erased. */
+  /** They changed it, and their version is erased. */
   readonly left: readonly Triple[];
   readonly conflicts: readonly Triple[];
 }
@@ -79,7 +79,7 @@ function tripleOf(
   return { name, kind, key, base: base ?? null, ours: ours ?? null, theirs: theirs ?? null };
 }
 
-/** Null: nothing comes in, and nothing is to be said about it. */
+/** Null: nothing is merged, and nothing reported. */
 function fateOf({ base, ours, theirs }: Triple): keyof Merged | null {
   if (isOneRecord(theirs, base)) return null;
   if (isUnchanged(theirs, base)) {
@@ -100,24 +100,24 @@ function isEqual(a: MergeItem | null, b: MergeItem | null): boolean {
   return !a.erased && !b.erased && a.status === b.status && sameJson(a.value, b.value);
 }
 
-/** Two items, or references to them, that are the same record, though its content may be gone. */
+/** Two items, or references to them, that are the same record, even if its content is erased. */
 export const isOneRecord = (
   a: { readonly hash: string | null } | null | undefined,
   b: { readonly hash: string | null } | null | undefined,
 ): boolean => typeof a?.hash === "string" && a.hash === b?.hash;
 
-/** What is made of a conflict. */
+/** The resolution of a conflict. */
 export type MergeResolution =
   | { readonly take: "ours" | "theirs" | "both"; readonly because?: string }
   | {
       readonly take: "value";
       readonly value: unknown;
       readonly because?: string;
-      /** Of a task; by default as they have it. */
+      /** Of a task; by default theirs. */
       readonly status?: "open" | "done" | "dropped";
     };
 
-/** A change that a merge makes to the items of the session that it goes into. */
+/** A change that a merge makes to the items of the target session. */
 export type MergeWrite =
   | {
       readonly write: "record";
@@ -135,7 +135,7 @@ export type MergeWrite =
       readonly because?: string;
     };
 
-/** Takes an item over as the other session has it. */
+/** Copies an item of the other session. */
 export function takeTheirs({ kind, key, theirs }: Triple, from: string, as: string = key): MergeWrite {
   if (theirs === null) return { write: "retract", kind, key, because: `it no longer holds in ${from}` };
   const { value, because, status, seq } = theirs;
@@ -150,7 +150,7 @@ export function takeTheirs({ kind, key, theirs }: Triple, from: string, as: stri
   };
 }
 
-/** The changes that a resolution brings about. Of what stays as it is, none. */
+/** The changes of a resolution; none if the item stays as it is. */
 export function resolve(
   conflict: Triple,
   resolution: MergeResolution,
@@ -173,7 +173,9 @@ export function resolve(
   }
 }
 
-/** Where theirs stands when both are kept: `key (from 4x8kz1ab)`, the end of their id; or with a number. */
+/**
+ * The key of their version if both are kept: `key (from 4x8kz1ab)`, the suffix of their id; or with a number.
+ */
 function besideKey(kind: ItemKind, key: string, from: string, isTaken: (name: string) => boolean): string {
   for (let number = 1; ; number++) {
     const mark = ` (from ${shortId(from)}${number === 1 ? "" : ` ${number}`})`;

@@ -1,23 +1,23 @@
-/** Where a session comes from that is no fork: the first record of its log says so. */
+/** The origin of a session that is not a fork, from the first record of its log. */
 import { isSessionId, type SessionId } from "../ids.ts";
 
 /**
- * `child`: the other session opened it. `successor`: it carries on the other's work, after `clear` or
- * `open --from`.
+ * `child`: the other session opened it. `successor`: it continues the other's work, after `clear` or `open
+ * --from`.
  */
 export interface Origin {
   readonly session: SessionId;
   readonly relation: "child" | "successor";
-  /** Of a child: the position in the log of the other at which it was opened. */
+  /** Of a child: the position in the other log where it was opened. */
   readonly seq: number | null;
 }
 
-/** `body` is the stored JSON. Null: a person opened it, it is a fork, or the body is damaged. */
+/** `body` is the stored JSON. Null: a person opened it, it is a fork, or the body is corrupt. */
 export function originOf({ type, body }: { readonly type: string; readonly body: string }): Origin | null {
   return type === "session.opened" ? originIn(parsed(body)) : null;
 }
 
-/** The same of the body of `session.opened` as an object. */
+/** The same, from the parsed body of `session.opened`. */
 export function originIn(body: unknown): Origin | null {
   const { parent, from } = (body ?? {}) as {
     readonly parent?: { readonly session?: unknown; readonly seq?: unknown } | null;

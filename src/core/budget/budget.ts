@@ -1,10 +1,10 @@
-/** Budgets: what is left of a session's limits, and which limit stands in the way of something. */
+/** Budgets: what remains of a session's limits, and which limit blocks an amount. */
 import { moneyText } from "../text/money.ts";
 import { resources, type Amounts, type State } from "../state.ts";
 
 export type Resource = (typeof resources)[number];
 
-/** What is left of each limit that there is. A reservation counts as spent until its call is settled. */
+/** What remains of each limit. A reservation counts as spent until its call is settled. */
 export function budgetLeft(state: State): Amounts {
   const left = resources.flatMap((resource) => {
     const most = state.standing.limits[resource];
@@ -13,7 +13,7 @@ export function budgetLeft(state: State): Amounts {
   return Object.fromEntries(left) as Amounts;
 }
 
-/** What a session could give back, of what it was given: null when nothing is left, or nobody gave it any. */
+/** The refund of a session's allotment: null if nothing remains, or there was no allotment. */
 export function leftToReturn(state: State, nowMs: number): { to: string; amounts: Amounts } | null {
   const { payer, limits } = state.standing;
   if (payer === null) return null;
@@ -27,17 +27,17 @@ export function leftToReturn(state: State, nowMs: number): { to: string; amounts
   return left.length === 0 ? null : { to: payer.session, amounts: Object.fromEntries(left) };
 }
 
-/** How a budget goes over to a successor. Nothing of it is there twice, and nothing is lost. */
+/** How a budget passes to a successor. No part is duplicated, and none is lost. */
 export interface BudgetHandover {
   /** The successor's own limits. */
   readonly limits: Amounts;
-  /** What it gets of the share that another session pays for: what is left of it goes back there. */
+  /** Its part of an allotment: what remains of that goes back to the payer. */
   readonly got: Amounts;
   /** What the predecessor keeps: as much as it has used. */
   readonly kept: Amounts;
 }
 
-/** Null when there is no limit. */
+/** Null without a limit. */
 export function handOverBudget(state: State, nowMs: number): BudgetHandover | null {
   const { limits, payer } = state.standing;
   const own: Record<string, number> = {};
@@ -57,7 +57,7 @@ export function handOverBudget(state: State, nowMs: number): BudgetHandover | nu
   return Object.keys(limits).length === 0 ? null : { limits: own, got, kept };
 }
 
-/** Time at work that is not counted yet. */
+/** Working time that is not yet counted. */
 export const workMs = ({ standing: { workedTo } }: State, nowMs: number): number =>
   workedTo === null ? 0 : Math.max(0, nowMs - workedTo);
 
@@ -66,7 +66,7 @@ function spentOf({ standing }: State, resource: Resource): number {
   return used[resource] + allotted[resource] + (reserved?.amounts[resource] ?? 0);
 }
 
-/** The first limit that these amounts would go beyond, and what is used of it. */
+/** The first limit that these amounts exceed, and its usage. */
 export function budgetShort(
   state: State,
   wanted: Amounts,
@@ -77,7 +77,7 @@ export function budgetShort(
     const want = wanted[resource] ?? 0;
     if (rest === undefined || want === 0 || want <= rest) continue;
     const most = state.standing.limits[resource] ?? 0;
-    // Time is not only wanted: it has passed.
+    // Elapsed time counts as used, not as requested.
     const used = spentOf(state, resource) + (resource === "wallMs" ? want : 0);
     return { resource, limit: most, used };
   }
@@ -93,7 +93,7 @@ const words: Readonly<Record<Resource, string>> = {
   wallMs: "time",
 };
 
-/** What a person reads when a limit is reached. */
+/** The message for a person when a limit is reached. */
 export function budgetReason(resource: Resource, limit: number, used: number): string {
   const [spent, most] = [amount(resource, used), amount(resource, limit)];
   return `the budget for ${words[resource]} is used up: ${spent} of ${most}`;

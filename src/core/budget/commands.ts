@@ -1,7 +1,7 @@
 /** Commands on budgets and allotments. */
 import type { Amounts } from "../state.ts";
 
-/** Limits as people write them: money in dollars. What is not named is unlimited. */
+/** Limits as people write them, with money in dollars. Without a limit, a resource is unlimited. */
 export interface Budget {
   readonly usd?: number;
   readonly tokens?: number;
@@ -11,7 +11,7 @@ export interface Budget {
   readonly wallMs?: number;
 }
 
-/** What a session that ends gives back of what it got, and to whom. */
+/** The refund of a session that ends, and its payer. */
 export interface Returned {
   readonly to: string;
   readonly amounts: Amounts;
@@ -19,7 +19,7 @@ export interface Returned {
 
 export type BudgetCommand =
   | { readonly do: "budget"; readonly limits: Budget; readonly reason?: string }
-  /** What a session that it paid for gives back; one that is over itself passes it on. */
+  /** A refund from a session that this one paid for; a closed session passes it on. */
   | {
       readonly do: "regain";
       readonly from: string;

@@ -1,7 +1,6 @@
 /**
- * The view `costs`, the same on every store with SQL: money and tokens by the definition of money.ts, one row
- * for each model call, and one for each correction of a call that was given up as lost.
- * test/runtime/cost-surfaces.test.ts compares it with the fold.
+ * The view `costs`, the same on every SQL store: money and tokens as money.ts defines them, one row per model
+ * call, and one per correction of a lost call. test/runtime/cost-surfaces.test.ts compares it with the fold.
  */
 
 /** Records that open or settle a call, in SQL. A compaction or handoff without usage settles none. */
@@ -9,9 +8,9 @@ export const callTypesText =
   "'model.requested', 'model.responded', 'model.failed', 'transcript.compacted', 'handoff.written'";
 
 /**
- * `records` is a query that gives such records: session, agent, seq, at, type, model, input_tokens,
- * output_tokens, nano_usd, estimated (0 or 1), of the reservation or the upper bound bound_tokens, bound_nano
- * and has_bound (0 or 1), and likewise of what is released. `day` makes a day of `at`.
+ * `records` is a query for such records: session, agent, seq, at, type, model, input_tokens, output_tokens,
+ * nano_usd, estimated (0 or 1), of the reservation or the upper bound bound_tokens, bound_nano and has_bound
+ * (0 or 1), and the same for the released amounts. `day` converts `at` to a day.
  */
 export const spendView = (records: string, day: string): string => `
 SELECT session, agent, model, ${day} AS day, seq, at,

@@ -13,7 +13,7 @@ import type { Amounts } from "../state.ts";
 
 export const budgetDecisions: Decisions<BudgetCommand["do"]> = {
   budget: (state, { limits, reason }) => {
-    // Somebody who gives a session more wants it to go on.
+    // A person who raises a budget wants the session to continue.
     const { status, why } = state.standing;
     const goesOn = status === "suspended" && why?.by === "budget" ? [draft("session.activated", {})] : [];
     return (
@@ -34,7 +34,7 @@ export const returnedDrafts = (returned: Returned | undefined): readonly DraftEv
     ? []
     : [draft("budget.allotted", { session: returned.to, direction: "returned", amounts: returned.amounts })];
 
-/** What a session that another one made has to live on. */
+/** The allotment of a session that another one made. */
 export const gotDrafts = (from: string, amounts: Amounts | undefined): readonly DraftEvent[] =>
   amounts === undefined || Object.keys(amounts).length === 0
     ? []

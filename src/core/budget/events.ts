@@ -8,8 +8,8 @@ import * as z from "zod";
 
 export const budgetEvents = {
   "budget.set": event({
-    meaning: "The session may use this much in all; what is not named is unlimited.",
-    erased: "The limits stand; the reason is gone.",
+    meaning: "The session may use this much in total; other resources are unlimited.",
+    erased: "The limits are in force; the reason is erased.",
     body: z.looseObject({ limits: Amounts }),
     content: MayReason,
     summary: ({ limits }, content) => `Budget set: ${amountsText(limits) ?? "unlimited"}${because(content)}`,
@@ -28,7 +28,7 @@ export const budgetEvents = {
     sample: { body: { session: otherSession, direction: "given", amounts } },
   }),
   "budget.reached": bare({
-    meaning: "A limit is used up.",
+    meaning: "A limit is exhausted.",
     body: z.looseObject({
       resource: z.enum(["tokens", "nanoUsd", "steps", "turns", "toolCalls", "wallMs"]),
       limit: Count,

@@ -27,7 +27,7 @@ export const budgetFolds: Folds<keyof typeof budgetEvents> = {
   "budget.reached": (state) => state,
 };
 
-/** Limits with amounts added or taken. An allotment is all there is for one who had no limit before. */
+/** Limits with amounts added or subtracted. A session without limits gets exactly its allotment. */
 function raise(limits: Amounts, amounts: Amounts, sign: 1 | -1): Amounts {
   const next: Record<string, number> = {};
   for (const resource of resources) {
@@ -50,7 +50,7 @@ export function plus(used: UsedAmounts, amounts: Amounts, sign: 1 | -1): UsedAmo
   };
 }
 
-/** What the record that settles a call adds to money and tokens. Nothing else does. */
+/** Adds the money and tokens of the record that settles a call. No other record does. */
 export function settleCall(state: State, type: Exclude<CallType, "model.requested">, body: CallBody): State {
   const { reserved } = state.standing;
   const spend = settledSpend(type, body, reserved?.amounts ?? null);
@@ -65,7 +65,7 @@ export function settleCall(state: State, type: Exclude<CallType, "model.requeste
   return stand(countOthers(counted, amounts), { lost: { seq, amounts } });
 }
 
-/** What else a reservation named, besides tokens and money. */
+/** The other amounts of a reservation, besides tokens and money. */
 const countOthers = (state: State, { tokens: _, nanoUsd: __, ...others }: Amounts): State =>
   stand(state, { used: plus(state.standing.used, others, 1) });
 
@@ -91,7 +91,7 @@ function count(state: State, spend: Spend): State {
   });
 }
 
-/** A request that nothing settled belongs to a call that crashed: the most it can have cost counts. */
+/** An unsettled request belongs to a crashed call: the most it can have cost counts. */
 export function loseOpenCall(state: State): State {
   const { reserved } = state.standing;
   if (reserved === null) return state;

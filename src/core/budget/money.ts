@@ -2,11 +2,10 @@
  * Money and tokens of model calls. This is the one definition: the fold, the budget, lists, reports, the SQL
  * views (src/store/…/views) and the metrics all follow it.
  *
- * A call is opened by `model.requested`, which reserves the most it can cost, and settled by the record that
- * ends it. What a provider reported, or Skein counted, is spent. What nobody can confirm is an upper bound
- * beside it: the whole reservation while a call is open or after a crash; after an interrupt, hidden
- * reasoning and output that was generated and not streamed yet. A budget counts both. A price that is not
- * known is not zero.
+ * `model.requested` opens a call and reserves the most it can cost; the record that ends the call settles it.
+ * What a provider reported, or Skein counted, is spent. An unconfirmed amount is an upper bound on top: the
+ * whole reservation while a call is open or after a crash; after an interrupt, hidden reasoning and output
+ * that was generated but not yet streamed. A budget counts both. An unknown price is not zero.
  */
 import { limit } from "../limit.ts";
 import { costOf, type TokenPrice, type TokenUsage } from "./price.ts";
@@ -25,7 +24,7 @@ export const callTypes = [
 ] as const;
 export type CallType = (typeof callTypes)[number];
 
-/** The fields of such a record that money and tokens are made of. */
+/** The fields of such a record that hold money and tokens. */
 export interface CallBody {
   readonly usage?:
     | {
@@ -41,8 +40,8 @@ export interface CallBody {
 
 /**
  * What the record that settles a call adds. Null for a record that settles none: a compaction or handoff
- * without a model. Up to 0.4 a failed call of unknown cost did not say its upper bound: it is what the
- * request reserved.
+ * without a model. Up to 0.4 a failed call of unknown cost had no upper bound of its own in the record: the
+ * reservation of the request counts.
  */
 export function settledSpend(
   type: Exclude<CallType, "model.requested">,
@@ -58,7 +57,7 @@ export function settledSpend(
   return addSpend(known, boundOf(unconfirmed, 1));
 }
 
-/** A call that is open, or was lost: nothing is known of it but the most it can have cost. */
+/** An open or lost call: only the most it can have cost is known. */
 export const openSpend = (reserved: Amounts): Spend => ({
   ...boundOf(reserved, 1),
   calls: 1,
@@ -81,33 +80,33 @@ const confirmed = (usage: CallBody["usage"], costNanoUsd: number | null): Spend 
   estimated: usage?.estimated === true ? 1 : 0,
 });
 
-/** A call that was given up as lost, and whose cost became known after all. It was counted as a call then. */
+/** A lost call whose cost became known later. It already counted as a call. */
 function corrected({ usage, costNanoUsd, unconfirmed = {} }: CallBody, released: Amounts): Spend {
   const known = { ...confirmed(usage, costNanoUsd ?? 0), calls: 0 };
   return addSpend(known, addSpend(boundOf(released, -1), boundOf(unconfirmed, 1)));
 }
 
-/** What a session has spent, the call that is open now included. */
+/** What a session has spent, including the open call. */
 export function spendOf({ standing }: Pick<State, "standing">): Spend {
   const { used, unpriced, calls, reserved } = standing;
   const settled: Spend = { ...calls, unpriced, nanoUsd: used.nanoUsd - calls.unconfirmedNanoUsd };
   return reserved === null ? settled : addSpend(settled, openSpend(reserved.amounts));
 }
 
-/** What is known of a call that broke off, or was interrupted. */
+/** What is known of a broken or interrupted call. */
 export interface BrokenCall {
   readonly price: TokenPrice | null;
-  /** What the request reserved: the most the call can have used. */
+  /** The reservation of the request: the most the call can have used. */
   readonly reserved: Amounts;
   /** The tokens of the context as Skein counted them. */
   readonly inputTokens: number;
   /** The last usage that the provider reported; null when it reported none. */
   readonly reported: TokenUsage | null;
-  /** The tokens of what was streamed, as Skein counted them. */
+  /** The streamed tokens as Skein counted them. */
   readonly streamedTokens: number;
   /** The model may have produced output that was not streamed. */
   readonly hidden: boolean;
-  /** Since the last part of the stream was heard, or since the request. */
+  /** Since the last part of the stream, or since the request. */
   readonly silentMs: number;
 }
 
@@ -118,8 +117,8 @@ export interface BrokenSettlement {
 }
 
 /**
- * Settles a call that broke off: input as reported, or as counted; output as reported or as streamed,
- * whichever is more. What can have been generated besides is left unconfirmed, up to what was reserved.
+ * Settles a broken call: input as reported or counted; output as reported or streamed, whichever is more.
+ * Anything else the model can have generated stays unconfirmed, up to the reservation.
  */
 export function settleBroken(call: BrokenCall): BrokenSettlement {
   const { price, reserved, reported, streamedTokens } = call;
@@ -138,8 +137,8 @@ export function settleBroken(call: BrokenCall): BrokenSettlement {
 }
 
 /**
- * The most output that a provider bills and that was not heard: generated since the last part, or until the
- * provider noticed the end of the connection; and what its tokenizer counts more than Skein's.
+ * The most output that a provider bills and that never arrived: generated since the last part, or until the
+ * provider noticed the closed connection; plus the tokens its tokenizer counts beyond Skein's.
  */
 function unseenTokens({ silentMs, reported }: BrokenCall, outputTokens: number): number {
   const generating = ((silentMs + limit.interruptNoticedMs) * limit.outputTokensPerSecondMax) / 1_000;

@@ -1,4 +1,4 @@
-/** What a model call costs: whole nano-dollars from a price a token and the tokens used. */
+/** The cost of a model call: whole nano-dollars from the price per token and the tokens used. */
 
 /** Nano-dollars for one token. */
 export interface TokenPrice {
@@ -9,17 +9,17 @@ export interface TokenPrice {
 }
 
 export interface TokenUsage {
-  /** All input tokens: also those read from a cache and those written to one. */
+  /** All input tokens, including cache reads and cache writes. */
   readonly inputTokens: number;
-  /** All output tokens: also those of reasoning. */
+  /** All output tokens, including reasoning. */
   readonly outputTokens: number;
   readonly cachedInputTokens?: number;
   readonly cacheWriteTokens?: number;
 }
 
 /**
- * Rounded up, so that a budget is never overdrawn by a fraction. Null when the price or the usage is unknown:
- * an unknown cost is not a cost of zero. Tokens of a cache without a price of its own cost what input costs.
+ * Rounded up, so that fractions never overdraw a budget. Null if the price or the usage is unknown: an
+ * unknown cost is not zero. Cached tokens without a separate price cost as much as input.
  */
 export function costOf(price: TokenPrice | null, usage: TokenUsage | null): number | null {
   if (price === null || usage === null) return null;
@@ -30,6 +30,6 @@ export function costOf(price: TokenPrice | null, usage: TokenUsage | null): numb
     cached * (price.cachedInput ?? price.input) +
     written * (price.cacheWrite ?? price.input) +
     usage.outputTokens * price.output;
-  // A sum such as 0.1 + 0.2 must not be rounded up for its last binary digit.
+  // A sum such as 0.1 + 0.2 must not round up because of its last binary digit.
   return Math.ceil(Number(cost.toFixed(6)));
 }

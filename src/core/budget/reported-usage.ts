@@ -1,20 +1,20 @@
-/** The token usage that a provider reports, as far as it can be true. */
+/** The token usage that a provider reports, validated. */
 import type { TokenUsage } from "./price.ts";
 
 export interface ReportedUsage extends TokenUsage {
   readonly reasoningTokens?: number;
 }
 
-/** No call has more; with the highest prices its cost is still a safe integer. */
+/** No call uses more; at the highest prices its cost is still a safe integer. */
 const tokensMax = 100_000_000;
 
 const isCount = (value: unknown): value is number =>
   typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= tokensMax;
 
 /**
- * Null where a total is missing or impossible (negative, a fraction, a text, more than any call has): Skein
- * then counts by itself, and the answer is kept. A part that is impossible, or more than its total, is left
- * out; its tokens cost what the others cost.
+ * Null if a total is missing or impossible (negative, a fraction, a text, more than any call has): Skein then
+ * counts, and keeps the answer. An impossible part, or one above its total, is dropped; its tokens cost as
+ * much as the others.
  */
 export function readUsage(reported: unknown): ReportedUsage | null {
   if (typeof reported !== "object" || reported === null) return null;

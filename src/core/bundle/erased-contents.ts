@@ -1,7 +1,7 @@
 /**
- * Which contents a bundle leaves out. A content may be missing only where a `content.erased` in the bundle
- * names its position: the one of its own log, or of a log that shares the position. Otherwise anyone who
- * carries the bundle could strip contents, and the chain, which survives erasure, would still verify.
+ * Which contents a bundle leaves out. A content may be missing only if a `content.erased` in the bundle names
+ * its position: in the same log, or in a log that shares the position. Otherwise every carrier of the bundle
+ * could strip contents, and the chain, which survives erasure, would still verify.
  */
 import type { BundleLog } from "./format.ts";
 import type { StoredRecord } from "../chain.ts";
@@ -9,9 +9,9 @@ import type { SessionId } from "../ids.ts";
 import type { Range } from "../range.ts";
 
 export interface MissingContents {
-  /** Takes the next record of a log, in the order in which they travel. */
+  /** Takes the next record of a log, in bundle order. */
   see(log: BundleLog, record: StoredRecord): void;
-  /** The first content that is missing and that no record names; null when there is none. */
+  /** The first missing content that no record names; null if there is none. */
   unnamed(): { readonly session: SessionId; readonly seq: number } | null;
 }
 
@@ -20,7 +20,7 @@ export function trackMissingContents(logs: readonly BundleLog[]): MissingContent
   const missing = new Map<SessionId, [number, number][]>();
   const named = new Map<SessionId, Range[]>();
 
-  /** Positions below the first own one stand in the logs that a log was forked from. */
+  /** Positions before a log's first own record lie in the logs it was forked from. */
   function name(log: BundleLog, [fromSeq, toSeq]: Range): void {
     let owner: BundleLog | undefined = log;
     for (let end = toSeq; owner !== undefined && fromSeq <= end;) {
@@ -72,7 +72,7 @@ function firstOutside(ranges: readonly Range[], cover: readonly Range[]): number
   return null;
 }
 
-/** What a body from outside names; anything that is no range names nothing. */
+/** The ranges in a body from outside; anything malformed is ignored. */
 function rangesIn(body: string): readonly Range[] {
   let ranges: unknown;
   try {

@@ -1,14 +1,15 @@
 /**
- * The bundle: sessions in one file, stored for ever. docs/bundle-format.md says the same for outsiders.
+ * The bundle: sessions in one file, a permanent format. docs/bundle-format.md specifies it for other
+ * programs.
  *
- * A file is the line `skein-bundle 2` and frames, one after the other: a header of 12 bytes, then the
- * payload. Version 1 differs in its signature and its trailer only, and is read for ever.
+ * A file is the line `skein-bundle 2` and a sequence of frames: a header of 12 bytes, then the payload.
+ * Version 1 differs only in its signature and its trailer, and stays readable forever.
  *
  *   kind     1 byte   M manifest, L records, B a chunk of a blob, T trailer
  *   flags    1 byte   1: the payload is compressed (zstd); 2: the last chunk of its blob
  *   zero     2 bytes
- *   size     4 bytes  length of the payload once it is unpacked, big endian
- *   stored   4 bytes  length of the payload as it stands here, big endian
+ *   size     4 bytes  length of the unpacked payload, big endian
+ *   stored   4 bytes  length of the payload in the file, big endian
  *
  * M comes first and T last, each once. Between them are the logs in the order of the manifest, each log's
  * records in order of seq, and every blob before the records that refer to it. A payload of L is lines as in
@@ -29,7 +30,7 @@ const bundleLines: ReadonlyMap<string, BundleVersion> = new Map([
   ["skein-bundle 1\n", 1],
   [bundleLine, bundleVersion],
 ]);
-/** The first line of any version is no longer than this. */
+/** The longest first line of any version. */
 export const bundleLineBytesMax = 32;
 export const frameHeaderBytes = 12;
 
@@ -40,8 +41,8 @@ export const packed = 1;
 export const lastChunk = 2;
 
 /**
- * How much all frames so far may unpack to, for so many bytes in the file: a small bundle cannot fill a disk
- * before it is known to be right. A writer that would go beyond leaves a frame as it is.
+ * The most that all frames so far may unpack to, for so many bytes in the file: a small bundle cannot fill a
+ * disk before it is verified. A writer leaves a frame uncompressed rather than exceed it.
  */
 export const unpackedMax = (storedBytes: number): number => 67_108_864 + 64 * storedBytes;
 
@@ -49,27 +50,27 @@ const Place = z.strictObject({ session: SessionRef, seq: Seq });
 
 const Log = z.strictObject({
   session: SessionRef,
-  /** As its first record names it; null when it is no fork. */
+  /** As its first record names it; null if it is not a fork. */
   parent: Place.nullable(),
-  /** The log in which the record at `parent.seq` lies. */
+  /** The log that holds the record at `parent.seq`. */
   base: SessionRef.nullable(),
   fromSeq: Seq,
   toSeq: Seq,
   /** Of the record at `toSeq`. */
   hash: Sha256,
-  /** `session`: the whole of it, as it was then. `prefix`: what others in the bundle share. */
+  /** `session`: a whole session at that time. `prefix`: the part that others in the bundle share. */
   kind: z.enum(["session", "prefix"]),
 });
 
 const Manifest = z.looseObject({
   format: z.literal("skein-bundle"),
   version: z.literal([1, 2]),
-  /** The Skein that made it. */
+  /** The version of Skein that made it. */
   program: z.string().max(64),
   madeAt: Millis,
-  /** The session that was asked for. */
+  /** The session that was exported. */
   session: SessionRef,
-  /** The move by which it can be taken over; null for a copy. */
+  /** The move that a target can complete; null for a copy. */
   move: Key.nullable(),
   logs: z.array(Log).min(1),
 });
@@ -79,7 +80,7 @@ const publicKeyForm = /^[A-Za-z0-9_-]{43}$/;
 const Trailer = z.looseObject({
   records: Count,
   blobs: Count,
-  /** Blobs that blocks name and that were lost already where the bundle was made. */
+  /** Blobs that blocks refer to and that were already lost in the source store. */
   lost: z.array(Sha256),
   /** Of everything before the trailer's frame. */
   sha256: Sha256,
@@ -91,7 +92,7 @@ const Trailer = z.looseObject({
 export type BundleManifest = z.infer<typeof Manifest>;
 export type BundleTrailer = z.infer<typeof Trailer>;
 
-/** A log of a bundle: what travels of it, and where it goes on from. */
+/** A log of a bundle: the exported part, and where it continues from. */
 export interface BundleLog {
   readonly session: SessionId;
   readonly parent: { readonly session: SessionId; readonly seq: number } | null;
@@ -102,7 +103,7 @@ export interface BundleLog {
   readonly kind: "session" | "prefix";
 }
 
-/** The version that the first line names; throws for a version that this program does not read. */
+/** The version in the first line; throws for a version that this program cannot read. */
 export function parseBundleLine(line: string): BundleVersion {
   const known = bundleLines.get(line);
   if (known !== undefined) return known;
@@ -114,7 +115,7 @@ export function parseBundleLine(line: string): BundleVersion {
   });
 }
 
-/** Wrong input: nothing that is stored is damaged. */
+/** Invalid input: no stored data is damaged. */
 export const bundleFlaw = (what: string, cause?: unknown): SkeinError =>
   new SkeinError("invalid", `the bundle is damaged: ${what}`, {
     hint: "get it again from where it was made; nothing was changed",
@@ -123,7 +124,7 @@ export const bundleFlaw = (what: string, cause?: unknown): SkeinError =>
 
 export function parseTrailer(text: string, version: BundleVersion): BundleTrailer {
   const trailer = parsed("its trailer", Trailer, text);
-  // Nothing signs the bytes of the trailer itself, so there is one spelling of it only.
+  // No signature covers the bytes of the trailer itself, so it has only one valid spelling.
   if (version > 1 && trailerText(trailer) !== text)
     throw bundleFlaw("its trailer is not spelled as it must be");
   return trailer;
@@ -139,7 +140,7 @@ export const trailerText = ({ records, blobs, lost, sha256, signature }: BundleT
     signature: signature && { publicKey: signature.publicKey, signature: signature.signature },
   });
 
-/** A manifest that can be gone by: each of its logs can be built on those before it. */
+/** A valid manifest: each log builds on those before it. */
 export interface ParsedManifest {
   readonly version: BundleVersion;
   readonly program: string;
@@ -197,8 +198,8 @@ function parsed<T extends z.ZodType>(what: string, schema: T, text: string): z.i
 }
 
 /**
- * What a signature of version 2 is made over. The digest is of every byte before the trailer, so manifest,
- * records, contents and blobs are signed; the list of lost blobs stands in the trailer and is signed here.
+ * The text that a version 2 signature covers. The digest is of every byte before the trailer, so it signs
+ * manifest, records, contents and blobs; the list of lost blobs is in the trailer and is signed here.
  */
 export const signedText = ({
   session,
@@ -215,7 +216,7 @@ export const signedText = ({
     "",
   ].join("\n");
 
-/** What a signature of version 1 is made over: the head of every log in the bundle, and the move. */
+/** The text that a version 1 signature covers: the head of every log in the bundle, and the move. */
 export const signedHeads = (manifest: {
   readonly move: string | null;
   readonly logs: readonly (Pick<BundleLog, "toSeq" | "hash"> & { readonly session: string })[];
@@ -230,7 +231,7 @@ export const signedHeads = (manifest: {
 const hex = (digits: number): RegExp => new RegExp(`^[0-9a-f]{${digits}}$`);
 const [hash32, hash16] = [hex(64), hex(32)];
 
-/** A line of a log, with every field in its form. Whether its hashes are right is for the chain to say. */
+/** A line of a log, with every field validated. The chain verifies the hashes. */
 export function parseRecord(line: string): StoredRecord {
   let value: unknown;
   try {
@@ -259,7 +260,7 @@ const orNull =
   (check: Check): Check =>
   (value) =>
     value === null || check(value);
-/** The longest a text may be in UTF-16 is as long as it may be in bytes. */
+/** A text's UTF-16 length is at most its length in bytes. */
 const isText =
   (charsMax: number): Check =>
   (value) =>

@@ -1,19 +1,19 @@
 /**
- * Compaction, planned: when a context must become smaller, and which range of the transcript goes. Pure.
+ * Compaction planning: when a context must shrink, and which range of the transcript to replace. Pure.
  *
- * A range ends where no call is open: before a later step of a turn, or where a turn ended. What came last
- * stays as it was said, the last answered step at least. So a call is never parted from its result, and an
- * input from its answer only inside a long turn, whose inputs are then carried along word for word.
+ * A range ends where no call is open: before a later step of a turn, or where a turn ended. The latest part
+ * stays verbatim, the last answered step at least. So a call is never separated from its result, and an input
+ * from its answer only inside a long turn, whose inputs are then carried along verbatim.
  */
 import { limit } from "../limit.ts";
 
 /**
- * The first line of the prompt that asks a model for a summary. A model without a provider (model/offline)
- * knows by it what is wanted, so it stays as it is.
+ * The first line of the prompt for a summary. The offline model (model/offline) recognizes the request by it,
+ * so it must not change.
  */
 export const compactionPromptLine = "Summarize the transcript of this session so far.";
 
-/** What a model needs to give an answer that is of any use; in a small window that is less. */
+/** The tokens a model needs for a useful answer; less in a small context window. */
 const usefulAnswerTokens = (windowTokens: number): number =>
   Math.max(limit.outputTokensMin, Math.min(1_024, Math.floor(windowTokens / 16)));
 
@@ -30,7 +30,7 @@ export function isOverfull(
   return (auto && tokens >= atShare * windowTokens) || isBeyond(tokens, windowTokens);
 }
 
-/** The types of events that say where a range may end. */
+/** The event types that mark where a range may end. */
 export const markTypes = [
   "turn.started",
   "model.requested",
@@ -40,17 +40,17 @@ export const markTypes = [
   "turn.ended",
 ] as const;
 
-/** What the plan wants to know of an event of the transcript. Requests for summaries are none of them. */
+/** What the plan needs of an event of the transcript. Requests for summaries are excluded. */
 export interface Mark {
   readonly type: (typeof markTypes)[number];
   readonly seq: number;
-  /** Of a tool's events. */
+  /** Of a tool event. */
   readonly call?: string;
-  /** Of a request: how often the step was tried. */
+  /** Of a request: the attempt of the step. */
   readonly attempt?: number;
 }
 
-/** One message of the context: up to where it speaks of the log, 0 for nowhere, and its tokens. */
+/** One message of the context: the last position it covers, 0 for none, and its tokens. */
 export interface Weight {
   readonly toSeq: number;
   readonly tokens: number;
@@ -61,12 +61,12 @@ export interface Cut {
   readonly toSeq: number;
   /** Whether a turn ends here. */
   readonly endsTurn: boolean;
-  /** Tokens of the messages up to here, the boundary included, and of those after it. */
+  /** Tokens of the messages up to here, including the boundary, and of those after it. */
   readonly goneTokens: number;
   readonly keptTokens: number;
 }
 
-/** Every place where a range may end, the earliest first. `marks` are those since the last boundary. */
+/** Every possible end of a range, the earliest first. `marks` are those since the last boundary. */
 export function cutsOf(marks: readonly Mark[], weights: readonly Weight[]): Cut[] {
   const open = new Set<string>();
   const places: { readonly toSeq: number; readonly endsTurn: boolean }[] = [];
@@ -90,7 +90,7 @@ export function cutsOf(marks: readonly Mark[], weights: readonly Weight[]): Cut[
   return places.filter(({ toSeq }) => toSeq < lastStepSeq).map((place) => weighed(place, weights));
 }
 
-/** A place with the weight of what stands before it and after it. */
+/** A cut with the tokens before and after it. */
 export function weighed(place: Pick<Cut, "toSeq" | "endsTurn">, weights: readonly Weight[]): Cut {
   const last = weights.findLastIndex(({ toSeq }) => toSeq > 0 && toSeq <= place.toSeq);
   const sum = (some: readonly Weight[]): number => some.reduce((all, { tokens }) => all + tokens, 0);
@@ -98,25 +98,25 @@ export function weighed(place: Pick<Cut, "toSeq" | "endsTurn">, weights: readonl
 }
 
 export interface RangeOptions {
-  /** How much of what came last stays as it was said. */
+  /** How much of the latest part stays verbatim. */
   readonly keepTokens: number;
-  /** How much of the range may be the boundary before it, of which nothing is gained. */
+  /** How much of the range may be the previous boundary, which gains nothing. */
   readonly boundaryTokens: number;
-  /** Less than this is not worth it. */
+  /** A smaller gain is not worth a compaction. */
   readonly gainTokensMin: number;
-  /** The most that whoever summarizes can read of the range. */
+  /** The most of the range that the summarizer can read. */
   readonly fitTokens: number;
 }
 
 export interface RangePlan {
   readonly cut: Cut;
-  /** Whether it can be read in one piece. */
+  /** Whether the summarizer can read it in one piece. */
   readonly fits: boolean;
-  /** False: only a first piece of what is to go, since all of it cannot be read at once. */
+  /** False: only a first piece of the range, because it is too large to read at once. */
   readonly isWhole: boolean;
 }
 
-/** The range that is replaced next; null when nothing is left that is worth it. */
+/** The next range to replace; null if none is worth it. */
 export function planRange(cuts: readonly Cut[], options: RangeOptions): RangePlan | null {
   const { keepTokens, boundaryTokens, gainTokensMin, fitTokens } = options;
   const worth = cuts.filter(({ goneTokens }) => goneTokens - boundaryTokens >= Math.max(1, gainTokensMin));
@@ -124,7 +124,7 @@ export function planRange(cuts: readonly Cut[], options: RangeOptions): RangePla
   if (earliest === undefined) return null;
   const small = worth.filter((cut) => cut.keptTokens <= keepTokens);
   const step = small[0] ?? worth.at(-1) ?? earliest;
-  // A whole turn is easier to go on from than a half one, if it does not cost too much of the rest.
+  // A whole turn is easier to continue from than half a turn, if it does not cost too much of the rest.
   const turn = small.find(({ endsTurn }) => endsTurn);
   const wanted = turn !== undefined && turn.keptTokens * 2 >= step.keptTokens ? turn : step;
   const cut = worth.findLast(({ toSeq, goneTokens }) => toSeq <= wanted.toSeq && goneTokens <= fitTokens);
@@ -139,7 +139,7 @@ export interface ShownOutput {
   readonly tokens: number;
 }
 
-/** What stands in place of an output that is left out. */
+/** The text in place of a pruned output. */
 const prunedTokens = 30;
 
 export interface PrunePlan {
@@ -147,7 +147,7 @@ export interface PrunePlan {
   readonly gainTokens: number;
 }
 
-/** The outputs that are left out of the context next; null when that is not worth it. */
+/** The next outputs to prune; null if that is not worth it. */
 export function planPrune(
   outputs: readonly ShownOutput[],
   options: { readonly toSeq: number; readonly tokensMin: number; readonly gainTokensMin: number },

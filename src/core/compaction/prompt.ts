@@ -1,4 +1,4 @@
-/** What a model is asked for when a range of the transcript is replaced, and what is read from its answer. */
+/** The prompt for the summary of a range, and the parser of its answer. */
 import { type ItemKind, itemKinds } from "../item/events.ts";
 import { compactionPromptLine } from "./plan.ts";
 import { checkJson } from "../text/json.ts";
@@ -6,13 +6,13 @@ import { limit } from "../limit.ts";
 
 export interface PromptOptions {
   readonly strategy: "summarize" | "extract";
-  /** How long the summary may be. */
+  /** The length limit of the summary. */
   readonly words: number;
-  /** What it is to pay attention to, in the words of whoever asked for it. */
+  /** What to focus on, in the caller's words. */
   readonly instructions?: string;
-  /** Inputs that are not answered yet, each in a line. */
+  /** Unanswered inputs, one line each. */
   readonly unanswered: readonly string[];
-  /** Keys of tasks that are open. */
+  /** Keys of open tasks. */
   readonly tasks: readonly string[];
 }
 
@@ -24,8 +24,8 @@ export function compactionPrompt(options: PromptOptions): string {
   const said = instructions?.trim() ?? "";
   return [
     compactionPromptLine,
-    "Everything above is about to be replaced in your context by what you write now; whoever goes on with " +
-      "this session sees nothing else of it. Call no tool, and do not go on with the work.",
+    "Everything above is about to be replaced in your context by what you write now; the reader who " +
+      "continues this session sees nothing else of it. Call no tool, and do not go on with the work.",
     ...(strategy === "extract" ? [extraction] : []),
     `${strategy === "extract" ? "Then write" : "Write"} the summary: plain text of at most ${words} words ` +
       "under these headings, leaving out those with nothing to say:",
@@ -76,14 +76,14 @@ export interface FoundItem {
   readonly status?: "open" | "done" | "dropped";
 }
 
-/** Items of one answer; all of them are recorded in one append. */
+/** Items of one answer; one append records all of them. */
 const foundMax = 300;
-/** Places where JSON may begin that are looked at; beyond them an answer is not JSON but something else. */
+/** Positions tried as a start of JSON; an answer with more is not JSON. */
 const tries = 3_000;
 
 /**
- * The summary and the items of an answer. JSON may stand between fences or not, before the summary or after
- * it; of JSON that breaks off the whole items count. Without any, all of the answer is the summary.
+ * The summary and the items of an answer. JSON may be fenced or not, before the summary or after it; of
+ * truncated JSON the complete items count. Without JSON, the whole answer is the summary.
  */
 export function readSummary(answer: string): { readonly summary: string; readonly items: FoundItem[] } {
   const items = new Map<string, FoundItem>();
@@ -110,7 +110,7 @@ export function readSummary(answer: string): { readonly summary: string; readonl
   };
 }
 
-/** Without a fence, a field's name and a bracket that open the JSON behind it. One step each: linear time. */
+/** Without a fence, a field name and a bracket that open the JSON after it. One step each: linear time. */
 function withoutOpening(text: string): string {
   return text
     .trimEnd()
@@ -128,7 +128,7 @@ function nextBrace(text: string, from: number): number {
   return Math.min(object, array);
 }
 
-/** Where the JSON that begins here ends; -1 when it does not. */
+/** Where the JSON that begins here ends; -1 if it is not closed. */
 function closingOf(text: string, from: number): number {
   let depth = 0;
   let isText = false;
@@ -155,7 +155,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Lists by kind are understood too, and a list alone. */
+/** Also accepts lists by kind, and a bare list. */
 function itemsOf(given: unknown): FoundItem[] {
   if (Array.isArray(given)) return (given as unknown[]).flatMap((one) => itemOf(one));
   if (typeof given !== "object" || given === null) return [];
@@ -197,7 +197,7 @@ const oneLine = (text: string): string =>
     .slice(0, limit.keyCharsMax)
     .toWellFormed();
 
-/** A value as it can be recorded; undefined for what cannot be. */
+/** A value in storable form; undefined if it has none. */
 function storable(value: unknown): unknown {
   if (value === undefined) return undefined;
   try {

@@ -1,8 +1,8 @@
-/** Texts of compactions that no model writes: inputs carried along, and summaries put together by rule. */
+/** Texts of compactions without a model: inputs carried along, and summaries assembled by rule. */
 import { cut } from "../context/text.ts";
 import type { MessagePart } from "../context/part.ts";
 
-/** An input that is not answered yet. */
+/** An unanswered input. */
 export interface OpenInput {
   readonly seq: number;
   readonly text: string;
@@ -10,12 +10,12 @@ export interface OpenInput {
 
 const carriedHeading = "Input that is not answered yet, word for word:";
 
-/** A summary, and after it the inputs of its range that are not answered yet, within so many characters. */
+/** A summary, followed by the unanswered inputs of its range, within so many characters. */
 export function withInputs(summary: string, inputs: readonly OpenInput[], charsMax: number): string {
   if (inputs.length === 0) return summary;
-  // The latest matter most; of each there is at least a line.
+  // The latest matter most; each gets at least a line.
   let left = charsMax;
-  const told = inputs.toReversed().map(({ seq, text }) => {
+  const lines = inputs.toReversed().map(({ seq, text }) => {
     const most = Math.max(200, Math.floor(left / 2));
     const shown = cut(
       text,
@@ -25,10 +25,10 @@ export function withInputs(summary: string, inputs: readonly OpenInput[], charsM
     left = Math.max(0, left - shown.length);
     return `[input at ${seq}]\n${shown}`;
   });
-  return `${summary}\n\n${carriedHeading}\n${told.toReversed().join("\n")}`;
+  return `${summary}\n\n${carriedHeading}\n${lines.toReversed().join("\n")}`;
 }
 
-/** The part of a summary that was not carried along. */
+/** The part of a summary without the carried inputs. */
 export const withoutInputs = (summary: string): string =>
   (summary.split(`\n\n${carriedHeading}\n`)[0] ?? "").trim();
 
@@ -36,12 +36,12 @@ const plainHeading =
   "[This summary was put together without a model: the beginning of each message, the latest last.]";
 
 const lineCharsMax = 240;
-/** What an earlier summary gets at least; more when the rest is short. */
+/** The minimum share of an earlier summary; it gets more if the rest is short. */
 const earlierShare = 0.4;
 
 /**
- * A summary without a model: of each message its beginning, in a line, as many of the latest as fit; before
- * them what was known of the time before. Nothing is understood, but nothing is made up either.
+ * A summary without a model: the beginning of each message in one line, as many of the latest as fit; before
+ * them the earlier summary. It understands nothing, and invents nothing.
  */
 export function plainSummary(
   messages: readonly MessagePart[],

@@ -3,13 +3,16 @@ import type { Metadata, ModelBlock, UserBlock } from "./part.ts";
 import { field, isObject } from "./source.ts";
 import { isBlank, textOf } from "./text.ts";
 
-/** Images that every provider with eyes takes. */
+/** Image types that every provider with image input accepts. */
 const visible = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 const blobForm = /^[0-9a-f]{64}$/;
 
 export const text = (given: string): UserBlock => ({ type: "text", text: given.toWellFormed() });
 
-/** What an input says. Whatever is no text, image or file is shown as its JSON, so that nothing is hidden. */
+/**
+ * The blocks of an input. Anything that is not text, image or file appears as its JSON, so that nothing is
+ * hidden.
+ */
 export function userBlocks(content: unknown, images: boolean): readonly UserBlock[] {
   const blocks = field(content, "blocks");
   const given = Array.isArray(blocks) ? (blocks as unknown[]) : [];
@@ -39,7 +42,10 @@ export function imageBlock(given: unknown, images: boolean): UserBlock {
   return text(`[an image (${mediaType}) that this model cannot see]`);
 }
 
-/** PDF needs eyes; plain text does not. Of all else the model learns that it is there. */
+/**
+ * A PDF needs a model with image input; plain text does not. For any other file the model learns only that it
+ * exists.
+ */
 function fileBlock(given: unknown, images: boolean): UserBlock {
   const { blob, mediaType } = held(given);
   const name = field(given, "name");
@@ -52,7 +58,7 @@ function fileBlock(given: unknown, images: boolean): UserBlock {
   return text(`[a file (${[...Object.values(named), mediaType].join(", ")}) that this model cannot read]`);
 }
 
-/** Files that are text, whatever they are about. */
+/** Media types that are text. */
 const isText = (mediaType: string): boolean =>
   /^text\/|^application\/(.*\+)?(json|xml|yaml|toml|javascript|typescript|sql|x-sh|x-yaml)$/.test(mediaType);
 
@@ -68,18 +74,18 @@ function held(given: unknown): { readonly blob: string | null; readonly mediaTyp
 const plainType = (mediaType: string): string =>
   (mediaType.split(";")[0] ?? "").trim().toLowerCase().toWellFormed();
 
-/** What a model said that can be said again; its calls are told apart by the caller. */
+/** The blocks of a model's answer that can be sent back; the caller handles its tool calls. */
 export function spoken(given: unknown, own: boolean): ModelBlock[] {
   const said = field(given, "text");
   const words = typeof said === "string" ? said.toWellFormed() : "";
   const metadata = metadataOf(given, own);
   switch (field(given, "type")) {
     case "text":
-      // Google may sign an answer in a text of its own, without words.
+      // Google may sign an answer in a separate text block without words.
       if (isBlank(words) && metadata.metadata?.["google"] === undefined) return [];
       return [{ type: "text", text: words, ...metadata }];
     case "reasoning":
-      // One without words may still carry what the provider wants to see again.
+      // A block without words may still carry metadata that the provider needs back.
       if (!own || (isBlank(words) && metadata.metadata === undefined)) return [];
       return [{ type: "reasoning", text: words, ...metadata }];
     case "image":
@@ -90,13 +96,13 @@ export function spoken(given: unknown, own: boolean): ModelBlock[] {
   }
 }
 
-/** A provider's own words about a block, for that model alone. */
+/** A provider's metadata of a block, only for the same model. */
 export function metadataOf(given: unknown, own: boolean): { readonly metadata?: Metadata } {
   const metadata = field(given, "metadata");
   return own && isObject(metadata) && Object.keys(metadata).length > 0 ? { metadata } : {};
 }
 
-/** Reasoning that leads to nothing is refused by some providers, and helps none. */
+/** Some providers reject reasoning without a following block, and it helps none. */
 export function withoutLooseReasoning(blocks: readonly ModelBlock[]): readonly ModelBlock[] {
   const last = blocks.findLastIndex(({ type }) => type !== "reasoning");
   return blocks.slice(0, last + 1);

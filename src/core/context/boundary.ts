@@ -1,4 +1,6 @@
-/** The boundary: one message in place of all that was compacted, with the durable tier as it was then. */
+/**
+ * The boundary: one message in place of everything that was compacted, with the durable tier at that time.
+ */
 import { itemKinds } from "../item/events.ts";
 import type { ItemRef, Overlay } from "../state.ts";
 import { text } from "./block.ts";
@@ -9,8 +11,8 @@ export function renderBoundary(source: ContextSource, overlay: Overlay, sheet: S
   const { events, objectiveSeq } = source;
   const content: unknown = events.get(overlay.seq)?.content;
   const summary = field(content, "summary");
-  const told = content === undefined ? gap("the summary of what came before") : summary;
-  const words = typeof told === "string" && !isBlank(told) ? told : "(There is no summary.)";
+  const said = content === undefined ? gap("the summary of what came before") : summary;
+  const words = typeof said === "string" && !isBlank(said) ? said : "(There is no summary.)";
   const blocks = [
     text(`[Everything so far was replaced by this summary. The log keeps it; recall reads it.]\n\n${words}`),
     ...(objectiveSeq === 1 ? [] : [text(objectiveText(events.get(objectiveSeq)?.content))]),
@@ -20,14 +22,14 @@ export function renderBoundary(source: ContextSource, overlay: Overlay, sheet: S
   put(sheet, { part: "message", role: "user", content: blocks }, reason, [overlay.fromSeq, overlay.toSeq]);
 }
 
-/** The objective that a fork was given. */
+/** The new objective of a fork. */
 export function objectiveText(content: unknown): string {
   const objective = field(content, "objective");
   if (typeof objective !== "string") return gap("the objective given to this fork");
   return `The objective of this session is now:\n${objective}`;
 }
 
-/** Every item with its value and reason; or, if that is more than its share, where to find them. */
+/** Every item with its value and reason; or, if they exceed their share, an index of them. */
 function itemsText({ events }: ContextSource, { items }: Overlay): string {
   const sorted = itemKinds.flatMap((kind) => [...items.values()].filter((item) => item.kind === kind));
   if (items.size <= share.itemsMax) {
@@ -47,7 +49,7 @@ export function itemText({ kind, key, status }: Omit<ItemRef, "seq" | "hash">, c
   return `${kind} ${key}${state}: ${textOf(field(content, "value"))}${reason}`;
 }
 
-/** Kinds and keys, open tasks first, with as many keys as fit; how many there are is always said. */
+/** Kinds and keys, open tasks first, with as many keys as fit; always with the total. */
 function indexText(items: readonly ItemRef[]): string {
   const lines = itemKinds.flatMap((kind) => {
     const keys = items

@@ -1,10 +1,10 @@
 /**
  * The context: what a model is sent in one step, rendered from the log.
  *
- * A renderer is pure and total: whatever the log holds, it gives parts that every provider takes. It has a
- * number, which stands in each `model.requested`, so that every context can be rebuilt byte for byte. So what
- * a renderer gives never changes: other bytes are another renderer, which says how it differs, and the old
- * one stays.
+ * A renderer is pure and total: for any log it returns parts that every provider accepts. Each
+ * `model.requested` records its number, so that every context can be rebuilt byte for byte. Therefore the
+ * output of a renderer never changes: different bytes are a new renderer, which documents how it differs, and
+ * the old one stays.
  *
  * Parts: settings, tools, system (agent, session, documents, memory), then messages. After a compaction the
  * first message is the boundary. A call has the id `call_` and the position of its request.
@@ -17,7 +17,7 @@ import { renderTranscript } from "./transcript.ts";
 import type { ContextPart } from "./part.ts";
 
 interface Differences {
-  /** The text of a call that was interrupted is shown, and said to be interrupted. */
+  /** Shows the text of an interrupted call, marked as interrupted. */
   readonly showsInterrupted: boolean;
 }
 
@@ -32,16 +32,16 @@ const rendererWith =
     return sheet;
   };
 
-/** Every renderer there ever was, by its number. What an earlier one gives never changes. */
+/** Every renderer ever released, by number. The output of an earlier one never changes. */
 export const renderers: Readonly<Record<number, (source: ContextSource) => Rendered>> = {
   1: rendererWith({ showsInterrupted: false }),
   /** Since 0.5. */
   2: rendererWith({ showsInterrupted: true }),
 };
 
-/** For sessions that begin now, and for others from their next compaction, rewind or migration on. */
+/** For new sessions, and for others from their next compaction, rewind or migration on. */
 export const rendererNow = 2;
 
-/** What `model.requested` says of the context: SHA-256 of its JSON. */
+/** The digest of the context in `model.requested`: SHA-256 of its JSON. */
 export const contextDigest = (digest: Digest, parts: readonly ContextPart[]): string =>
   digest("", JSON.stringify(parts));

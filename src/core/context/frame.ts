@@ -1,4 +1,4 @@
-/** What stands in front of a context: settings, tools, instructions, documents, memory. */
+/** The front of a context: settings, tools, instructions, documents, memory. */
 import type { SessionLogEvent } from "../event.ts";
 import type { Ref, State } from "../state.ts";
 import { field, frontToolsSeq, put, type ContextSource, type PartKind, type Sheet } from "./source.ts";
@@ -50,7 +50,7 @@ function renderInstructions({ state, events }: ContextSource, sheet: Sheet): voi
   if (lines.length > 0) say(sheet, said, instructed("the session's constraints"), 1);
 }
 
-/** Those from before the first turn. What comes later stands where it came. */
+/** Whether it comes from before the first turn. Later documents and memory appear where they were added. */
 export const isEarly = ({ mind }: State, { seq }: { readonly seq: number }): boolean =>
   mind.firstTurnSeq === 0 || seq < mind.firstTurnSeq;
 
@@ -67,7 +67,7 @@ function renderDocuments({ state, events }: ContextSource, sheet: Sheet): void {
   }
 }
 
-/** A document, cut where it is longer than its share. */
+/** A document, truncated if it exceeds its share. */
 export function documentText(
   event: SessionLogEvent | undefined,
   { seq, kind }: { readonly seq: number; readonly kind: string },
@@ -96,7 +96,7 @@ function renderMemory({ state, events }: ContextSource, sheet: Sheet): void {
   }
 }
 
-/** Items of earlier sessions, with as many as fit. */
+/** Items of earlier sessions, as many as fit. */
 export function memoryText(content: unknown, seq: number, charsMax: number): string {
   const items = field(content, "items");
   if (!Array.isArray(items)) return gap("memory of earlier sessions");

@@ -1,4 +1,4 @@
-/** What happened besides turns and calls, in words. */
+/** Events other than turns and calls, as text. */
 import type { SessionEventType } from "../catalog.ts";
 import type { EventOf } from "../event.ts";
 import { itemText, objectiveText } from "./boundary.ts";
@@ -6,7 +6,7 @@ import { documentText, isEarly, memoryText } from "./frame.ts";
 import { boundaryOf, field, type ContextSource } from "./source.ts";
 import { gap, share, textOf } from "./text.ts";
 
-/** Null for what a context does not show. */
+/** Null for events that a context does not show. */
 type Note<T extends SessionEventType> = (event: EventOf<T>, source: ContextSource) => string | null;
 
 export const notes = {
@@ -34,12 +34,12 @@ export const notes = {
   "session.forked": ({ body, content }) =>
     body.has.includes("objective") ? `[${objectiveText(content)}]` : null,
   "session.merged": ({ body, content }) => {
-    const told = content === undefined ? gap("what came of it") : textOf(field(content, "summary") ?? "");
-    return `[merged from session ${body.from}]\n${told}`;
+    const summary = content === undefined ? gap("what came of it") : textOf(field(content, "summary") ?? "");
+    return `[merged from session ${body.from}]\n${summary}`;
   },
 } satisfies { readonly [T in SessionEventType]?: Note<T> };
 
-/** Items that were extracted with the compaction stand after its range, and are shown with it already. */
+/** Items extracted by a compaction come after its range, and the boundary already shows them. */
 function isAtBoundary(source: ContextSource, seq: number): boolean {
   const boundary = boundaryOf(source);
   if (boundary === null || seq > boundary.seq) return false;

@@ -1,18 +1,19 @@
 /**
- * The rendered context: what a model is sent in one step, as an array of parts. It is plain JSON of our own,
- * before any provider's library; its digest is in `model.requested`. A driver maps it to its provider.
+ * The rendered context: what a model is sent in one step, as an array of parts. It is plain JSON in Skein's
+ * own format, independent of provider libraries; `model.requested` records its digest. A driver maps it to
+ * its provider.
  *
  * Between compactions, rewinds and migrations the array only grows at the end. So tools that are bound later
- * are a later `tools` part; of several, the last one counts. All else is read in order.
+ * become a later `tools` part, and the last one counts. Everything else is read in order.
  */
 
 export type ContextPart = SettingsPart | ToolsPart | SystemPart | MessagePart;
 
-/** How the model is asked. The same for every step until a migration, so that prompt caches keep hitting. */
+/** The settings of a model call. They stay the same until a migration, so that prompt caches keep hitting. */
 export interface Settings {
   /** `provider/model`. */
   readonly model: string;
-  /** Whether the model can see images; without eyes it is told that there was one. */
+  /** Whether the model accepts images; otherwise a text says that there was one. */
   readonly images: boolean;
   readonly temperature?: number;
   readonly reasoning?: "none" | "low" | "medium" | "high";
@@ -48,7 +49,7 @@ export interface SystemPart {
 export type MessagePart =
   | { readonly part: "message"; readonly role: "user"; readonly content: readonly UserBlock[] }
   | { readonly part: "message"; readonly role: "assistant"; readonly content: readonly ModelBlock[] }
-  /** Results of every call of the message before it, in the order of the calls. */
+  /** The results of all calls of the previous message, in the order of the calls. */
   | { readonly part: "message"; readonly role: "tool"; readonly content: readonly ResultBlock[] };
 
 /** A block of a message of the user. */
@@ -57,7 +58,7 @@ export type UserBlock =
   | { readonly type: "image"; readonly blob: string; readonly mediaType: string }
   | { readonly type: "file"; readonly blob: string; readonly mediaType: string; readonly name?: string };
 
-/** What a provider wants to see again, verbatim, under its own name. Never shown to another model. */
+/** Metadata that a provider needs back verbatim, under its name. Never sent to another model. */
 export type Metadata = Readonly<Record<string, unknown>>;
 
 /** A block of a message of the model. */
@@ -66,7 +67,7 @@ export type ModelBlock =
   | { readonly type: "reasoning"; readonly text: string; readonly metadata?: Metadata }
   | {
       readonly type: "tool-call";
-      /** `call_` and the position of its `tool.requested`: unique in the log, fit for every provider. */
+      /** `call_` and the position of its `tool.requested`: unique in the log, valid for every provider. */
       readonly call: string;
       readonly tool: string;
       /** Always an object. */

@@ -1,4 +1,4 @@
-/** What a call came to, as a model is told. */
+/** The result of a call, as the model sees it. */
 import type { EventOf } from "../event.ts";
 import type { ResultBlock, UserBlock } from "./part.ts";
 import { imageBlock } from "./block.ts";
@@ -7,11 +7,11 @@ import { gap, isBlank, textOf } from "./text.ts";
 
 export interface Call {
   readonly event: EventOf<"tool.requested">;
-  /** As it is offered. */
+  /** The name as offered. */
   readonly tool: string;
   denied: EventOf<"tool.denied"> | null;
   settled: EventOf<"tool.settled"> | null;
-  /** The model was told what came of it. */
+  /** The result has been shown to the model. */
   isShown: boolean;
 }
 
@@ -20,14 +20,14 @@ interface Manner {
   readonly images: boolean;
 }
 
-/** The result of a call. Every call has one, whatever became of it. */
+/** The result of a call. Every call has one, also without an outcome. */
 export function resultBlock(call: Call, id: string, manner: Manner): ResultBlock {
   const { tool, settled, denied } = call;
   const shell = { type: "tool-result", call: id, tool } as const;
   if (settled === null) return { ...shell, status: "unknown", text: unanswered };
   const { said, images } = resultText(settled, manner);
   const reason = field(denied?.content, "reason");
-  const told =
+  const words =
     denied !== null && settled.content === undefined && typeof reason === "string"
       ? `Denied: ${reason}`
       : said;
@@ -38,7 +38,7 @@ export function resultBlock(call: Call, id: string, manner: Manner): ResultBlock
   return {
     ...shell,
     status: settled.body.status,
-    text: [told, ...unseen].join("\n"),
+    text: [words, ...unseen].join("\n"),
     ...(seen.length === 0 ? {} : { images: seen }),
   };
 }
@@ -53,7 +53,7 @@ const silent = {
   skipped: "This call was skipped: it did not run.",
 } as const;
 
-/** The words of an outcome, and its images. */
+/** The text of an outcome, and its images. */
 export function resultText(
   event: EventOf<"tool.settled">,
   { isPruned, images }: Manner,
@@ -68,7 +68,7 @@ export function resultText(
   if (content === undefined && event.erased) return { said: gap("what this call gave back"), images: [] };
   const output = textOf(field(content, "output") ?? "");
   const blocks = field(content, "blocks");
-  // A file among the blocks is the output itself, whole; what is shown of it stands in `output`.
+  // A file among the blocks is the whole output; `output` holds the part that is shown.
   const pictures = (Array.isArray(blocks) ? (blocks as unknown[]) : [])
     .filter((one) => field(one, "type") === "image")
     .map((one) => imageBlock(one, images));

@@ -1,33 +1,33 @@
-/** What a renderer is given, and what it gives: a context is made of nothing but this. */
+/** The input and output of a renderer: a context depends on nothing else. */
 import type { SessionLogEvent } from "../event.ts";
 import type { ContextPart, Settings } from "./part.ts";
 import type { Overlay, State } from "../state.ts";
 
 export interface ContextSource {
-  /** The state right before the request. */
+  /** The state just before the request. */
   readonly state: State;
   readonly settings: Settings;
   /**
-   * Events with their contents, by position: all that the state refers to and a context shows, and the inputs
-   * that were taken up. One that is missing shows as if it were erased.
+   * Events with their contents, by position: everything the state refers to and a context shows, and the
+   * consumed inputs. A missing one is rendered as erased.
    */
   readonly events: ReadonlyMap<number, SessionLogEvent>;
   /** The events of the mind after the boundary, in order, with their contents, of `transcriptTypes`. */
   readonly transcript: readonly SessionLogEvent[];
-  /** Positions of the inputs that this very request takes up. */
+  /** Positions of the inputs that this request consumes. */
   readonly taken: readonly number[];
-  /** The objective in force where the boundary ends; 1 is that of the session's beginning. */
+  /** The objective in force at the end of the boundary; 1 is the initial one. */
   readonly objectiveSeq: number;
-  /** Without overlays, as if nothing had ever been compacted. */
+  /** Without overlays, as if nothing had been compacted. */
   readonly uncompacted?: boolean;
-  /** What is asked after all of it, in a message of its own: for a summary. */
+  /** A final prompt in a separate message: the request for a summary. */
   readonly prompt?: string;
 }
 
 /**
- * What a part is, for whoever adds up what a window is filled with. A document is one that was loaded before
- * the first turn; a summary is what stands in place of all that was compacted. Whatever came in later, such
- * as a document or memory, is part of the transcript where it stands.
+ * The kind of a part, for the breakdown of a context window. `document`: loaded before the first turn.
+ * `summary`: the replacement of the compacted range. Anything added later, such as a document or memory, is
+ * part of the transcript.
  */
 export const partKinds = [
   "settings",
@@ -41,7 +41,7 @@ export const partKinds = [
 /** The origin of a part of the context. */
 export type PartKind = (typeof partKinds)[number];
 
-/** Why a part is there, and where in the log it comes from. 0 where it comes from no record. */
+/** Why a part is there, and its position in the log. 0 if it comes from no record. */
 export interface PartReason {
   readonly kind: PartKind;
   readonly why: string;
@@ -51,11 +51,11 @@ export interface PartReason {
 
 export interface Rendered {
   readonly parts: readonly ContextPart[];
-  /** One a part. */
+  /** One per part. */
   readonly reasons: readonly PartReason[];
 }
 
-/** Parts as they are put together, each with its reason. */
+/** Parts under construction, each with its reason. */
 export interface Sheet {
   readonly parts: ContextPart[];
   readonly reasons: PartReason[];
@@ -73,7 +73,7 @@ export function put(
   sheet.reasons.push({ kind, why, fromSeq, toSeq });
 }
 
-/** The compaction that the context begins with; null when it begins where the session does. */
+/** The compaction that the context begins with; null if it begins with the session. */
 export function boundaryOf({
   state,
   uncompacted = false,
@@ -82,7 +82,7 @@ export function boundaryOf({
   return state.mind.overlays.findLast(({ strategy }) => strategy !== "prune") ?? null;
 }
 
-/** Whether the output that stands at a position is left out of the context. */
+/** Whether the output at a position is left out of the context. */
 export function pruning({
   state,
   events,
@@ -94,19 +94,19 @@ export function pruning({
   for (const overlay of overlays) {
     const content: unknown = events.get(overlay.seq)?.content;
     const pruned = field(content, "pruned");
-    // Which ones they were is gone with the content; all of the range stays as short as it was.
+    // The content listed the pruned outputs and is erased, so the whole range stays pruned.
     if (!Array.isArray(pruned)) whole.push(overlay);
     else for (const seq of pruned as unknown[]) if (typeof seq === "number") listed.add(seq);
   }
   return (seq) => listed.has(seq) || whole.some(({ fromSeq, toSeq }) => fromSeq <= seq && seq <= toSeq);
 }
 
-/** After these a context may begin anew. */
+/** Events after which a context may start fresh. */
 const breaks: ReadonlySet<string> = new Set(["transcript.compacted", "session.rewound", "session.migrated"]);
 
 /**
- * The tools that stand in front of the context; 0 when none do. Tools that were first bound after a request
- * was made without any stand where they were bound, until the context begins anew.
+ * The tools at the front of the context; 0 if there are none. Tools first bound after a request without tools
+ * appear where they were bound, until the context starts fresh.
  */
 export function frontToolsSeq({ state, transcript }: Pick<ContextSource, "state" | "transcript">): number {
   const first = state.standing.tools[0]?.seq ?? 0;
@@ -121,6 +121,6 @@ const isStep = (event: SessionLogEvent): boolean =>
 export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** A field of a content, which may be anything at all. */
+/** A field of a content of any shape. */
 export const field = (content: unknown, name: string): unknown =>
   isObject(content) ? content[name] : undefined;

@@ -1,12 +1,12 @@
-/** Texts of a context: what stands for things that are gone, too long, or not text. */
+/** Texts of a context: placeholders for content that is erased, too long, or not text. */
 
-/** Shares of a context in characters. One that counted tokens would not give the same bytes for ever. */
+/** Shares of a context in characters. Token counts would not give the same bytes forever. */
 export const share = {
-  /** One document that a session starts with; the others of its kind get what is left of all. */
+  /** One document of a session; the other documents share the rest of the total. */
   documentCharsMax: 16_000,
   documentsCharsMax: 48_000,
   memoryCharsMax: 16_000,
-  /** The durable tier with its values; a larger one is an index of keys, which has a limit too. */
+  /** The durable tier with its values; a larger one becomes an index of keys, which has a limit too. */
   itemsMax: 500,
   itemsCharsMax: 24_000,
   indexCharsMax: 12_000,
@@ -14,14 +14,14 @@ export const share = {
 
 export const isBlank = (text: string): boolean => text.trim() === "";
 
-/** What cannot be read any more, by name. */
+/** The placeholder of an erased content, by name. */
 export const gap = (what: string): string => `[erased: ${what}]`;
 
 /** A text as it is, anything else as JSON. */
 export const textOf = (value: unknown): string =>
   typeof value === "string" ? value.toWellFormed() : (JSON.stringify(value) ?? "");
 
-/** Beginning and end of a text that is too long, and between them what is left out. */
+/** The beginning and end of a long text, with a note in between about the omitted part. */
 export function cut(text: string, charsMax: number, note: (left: number) => string): string {
   if (text.length <= charsMax) return text;
   const head = whole(text.slice(0, Math.ceil(charsMax * 0.75)));
@@ -30,6 +30,6 @@ export function cut(text: string, charsMax: number, note: (left: number) => stri
   return `${head}\n[… ${note(left)} …]\n${tail}`;
 }
 
-/** No half of a character at the end, or at the beginning. */
+/** Removes half a surrogate pair at either end. */
 const whole = (text: string): string => (/[\uD800-\uDBFF]$/.test(text) ? text.slice(0, -1) : text);
 const wholeTail = (text: string): string => (/^[\uDC00-\uDFFF]/.test(text) ? text.slice(1) : text);

@@ -1,10 +1,10 @@
 /**
- * How many tokens a context has, before any provider has counted it. The count of a text comes in as a
- * function: a real tokenizer's (runtime/turn/tokenizer.ts), or `roughTokens`.
+ * Estimates the tokens of a context before a provider counts it. The caller passes the count of a text as a
+ * function: a real tokenizer (runtime/turn/tokenizer.ts), or `roughTokens`.
  *
- * The frame that providers put around what is sent (roles, names, ids) is a fixed number for each thing.
- * Images and files count flat, since their size in tokens is the provider's affair. What a provider keeps of
- * its own reasoning is not counted; `corrected` makes up for all of this from the provider's own counts.
+ * The wrapping that providers add (roles, names, ids) is a fixed number per element. Images and files have a
+ * flat count, because their tokens depend on the provider. Hidden provider reasoning is not counted;
+ * `corrected` makes up for all of this from the provider's counts.
  */
 import type { MessagePart, ContextPart, ToolDefinition } from "./part.ts";
 
@@ -16,8 +16,7 @@ export const fileTokens = 3_000;
 const frame = { message: 4, call: 8, result: 8, tool: 12 } as const;
 
 /**
- * Tokens of each part, in order. Of several `tools` parts only the last is sent, so the others count
- * nothing.
+ * Tokens of each part, in order. Of several `tools` parts only the last is sent, so the others count zero.
  */
 export function estimateParts(parts: readonly ContextPart[], count: CountTokens = roughTokens): number[] {
   const lastTools = parts.findLastIndex(({ part }) => part === "tools");
@@ -73,11 +72,11 @@ function messageTokens(part: MessagePart, count: CountTokens): number {
 }
 
 /**
- * Tokens of a text without a tokenizer. Each character has a weight: letters of ASCII come about five to a
- * token, and the space before a word is part of the word's. Digits come three to a token, and the space
- * before them is one of its own. Of punctuation about two make a token. Other alphabets come about three
- * letters to a token, ideographs and kana one and a half, symbols and emoji are a token or more each. Runs of
- * white space cost little. For prose, code and JSON it is mostly within a quarter of what tokenizers say.
+ * Tokens of a text without a tokenizer. Each character has a weight: ASCII letters come about five to a
+ * token, including the space before a word. Digits come three to a token, and the space before them is a
+ * separate one. Punctuation comes about two to a token. Other alphabets come about three letters to a token,
+ * ideographs and kana one and a half; symbols and emoji take a token or more each. Runs of white space cost
+ * little. For prose, code and JSON the result is mostly within 25% of real tokenizers.
  */
 export function roughTokens(text: string): number {
   let sum = 0;
@@ -105,12 +104,12 @@ function weight(unit: number): number {
 
 const isLetter = (unit: number): boolean => (unit >= 97 && unit <= 122) || (unit >= 65 && unit <= 90);
 
-/** Beyond this an odd count of a provider's would spoil every estimate after it. */
+/** A larger ratio, from an odd provider count, would spoil every later estimate. */
 const ratioMax = 3;
 
 /**
- * The estimate of the next context, corrected by the provider's count of the last one. A context that grew
- * is the last one, whose count is known, and what is new; one that shrank is scaled.
+ * The estimate of the next context, corrected by the provider's count of the last one. For a grown context,
+ * the known count plus the estimate of the new part; a shrunken one is scaled.
  */
 export function corrected(estimate: number, lastEstimated: number, lastActual: number): number {
   if (lastEstimated <= 0 || lastActual <= 0) return estimate;
@@ -119,7 +118,7 @@ export function corrected(estimate: number, lastEstimated: number, lastActual: n
   return Math.round(grown >= 0 ? lastActual + grown * ratio : estimate * ratio);
 }
 
-/** The relative error of an estimate: 0.1 is a tenth too much. Null when the provider counted nothing. */
+/** The relative error of an estimate: 0.1 is 10% too high. Null if the provider counted nothing. */
 export function estimateError(lastEstimated: number, lastActual: number): number | null {
   return lastActual <= 0 ? null : (lastEstimated - lastActual) / lastActual;
 }

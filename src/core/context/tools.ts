@@ -1,16 +1,16 @@
-/** Tools as every provider takes them: their names, their schemas, and stand-ins for those that are gone. */
+/** Tools in the form that every provider accepts: names, schemas, and placeholders for erased ones. */
 import type { SessionLogEvent } from "../event.ts";
 import type { ToolDefinition } from "./part.ts";
 import { field, isObject } from "./source.ts";
 
-/** More than this no provider takes. */
+/** The most tools that every provider accepts. */
 const toolsMax = 128;
 const fitName = /^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$/;
 const fitProperty = /^[a-zA-Z0-9_.-]{1,64}$/;
 
 /**
- * The name under which a tool is offered. Most names are fit for every provider and stay; from the others a
- * fit one is made that is always the same, and differs from that of any other tool.
+ * The name under which a tool is offered. Most names are valid for every provider and stay; the others get a
+ * deterministic valid name, unique per tool.
  */
 export function toolNameFor(name: string): string {
   if (fitName.test(name)) return name;
@@ -19,7 +19,7 @@ export function toolNameFor(name: string): string {
   return `${fit.slice(0, 55)}_${mark(name)}`;
 }
 
-/** FNV-1a, 32 bits: enough to tell names apart that look the same once they are made fit. */
+/** FNV-1a, 32 bits: enough to distinguish names that look the same after cleaning. */
 function mark(text: string): string {
   let hash = 0x811c9dc5;
   for (let place = 0; place < text.length; place++) {
@@ -28,7 +28,7 @@ function mark(text: string): string {
   return hash.toString(16).padStart(8, "0");
 }
 
-/** The definitions of a `tools.bound`; stand-ins where they are gone and names are left. */
+/** The definitions of a `tools.bound`; placeholders where only the names are left. */
 export function toolDefinitions(event: SessionLogEvent | undefined): readonly ToolDefinition[] {
   if (event?.type !== "tools.bound") return [];
   const content: unknown = event.content;
@@ -39,7 +39,7 @@ export function toolDefinitions(event: SessionLogEvent | undefined): readonly To
   return unique(found).slice(0, toolsMax);
 }
 
-/** A request with calls must offer tools, so those that were called are named, and no more than named. */
+/** A request with calls must offer tools, so the called tools are offered by name only. */
 export const standIns = (names: Iterable<string>): readonly ToolDefinition[] =>
   unique(
     [...names].map((name) => ({
@@ -69,7 +69,10 @@ function unique(definitions: readonly ToolDefinition[]): readonly ToolDefinition
   return [...byName.values()];
 }
 
-/** What providers refuse at the top of a schema. Without it a model may ask amiss, and is told so. */
+/**
+ * Keywords that providers reject at the top of a schema. Without them a model may send wrong arguments, and
+ * gets an error back.
+ */
 const refused = new Set(["oneOf", "anyOf", "allOf", "not", "enum", "const", "if", "then", "else", "$ref"]);
 
 function objectSchema(given: unknown): Readonly<Record<string, unknown>> {

@@ -1,7 +1,7 @@
 /**
- * The transcript as messages. What happened between two requests is put down at the second: what the model
- * said, what its calls came to, and then one message of all that was said to it. Nothing is put down before
- * or changed after, so that contexts grow at the end by construction.
+ * The transcript as messages. Each request emits everything since the previous one: the model's answer, the
+ * results of its calls, then one message with all input. Nothing is emitted earlier or changed later, so
+ * contexts grow only at the end.
  */
 import type { SessionEventType } from "../catalog.ts";
 import type { EventOf, SessionLogEvent } from "../event.ts";
@@ -17,19 +17,19 @@ type Answer = Pick<EventOf<"model.responded">, "seq" | "content"> & {
   readonly body: { readonly model: string };
 };
 
-/** What has happened since the last request. */
+/** Everything since the last request. */
 interface Stretch {
   readonly answers: Answer[];
   readonly calls: Call[];
   readonly tools: EventOf<"tools.bound">[];
   readonly said: UserBlock[];
-  /** Where what was said stands. */
+  /** The positions of the input blocks. */
   readonly saidAt: number[];
 }
 
 interface Reading {
   readonly source: ContextSource;
-  /** Since renderer 2: the text of a call that was interrupted is shown. */
+  /** Since renderer 2: shows the text of an interrupted call. */
   readonly showsInterrupted: boolean;
   readonly sheet: Sheet;
   readonly isPruned: (seq: number) => boolean;
@@ -37,12 +37,12 @@ interface Reading {
   readonly calls: Map<string, Call>;
   /** Every tool that was called. */
   readonly called: Set<string>;
-  /** Requests of another purpose than a step: neither they nor their answers are part of the transcript. */
+  /** Requests for other purposes than a step: they and their answers are not part of the transcript. */
   readonly aside: Set<number>;
   readonly frontToolsSeq: number;
-  /** The last call that failed with some text, while nothing has been asked again. */
+  /** The last failed call with partial text, until the next request. */
   interrupted: EventOf<"model.failed"> | null;
-  /** How many tools are offered so far. */
+  /** The number of tools offered so far. */
   offered: number;
   stretch: Stretch;
 }
@@ -88,7 +88,7 @@ const readers = {
   },
   "model.requested": (reading, { body, seq }) => {
     if (body.purpose === "compaction") return void reading.aside.add(seq);
-    // Asked again in the same turn: the answer to this takes the place of what broke off.
+    // A retry in the same turn: its answer replaces the partial one.
     reading.interrupted = null;
     takeUp(reading, seqsOf(body.inputs), seq);
     flush(reading);
@@ -113,7 +113,7 @@ const readers = {
   },
 } satisfies { readonly [T in SessionEventType]?: Reader<T> };
 
-/** Types of which a renderer wants to see every event after the boundary. */
+/** The event types that a renderer needs after the boundary. */
 export const transcriptTypes: readonly SessionEventType[] = [
   ...(Object.keys(readers) as (keyof typeof readers)[]),
   ...(Object.keys(notes) as (keyof typeof notes)[]),
@@ -142,7 +142,7 @@ function say({ stretch }: Reading, blocks: readonly UserBlock[], seq: number): v
   stretch.saidAt.push(seq);
 }
 
-/** Inputs stand where they are taken up. */
+/** Inputs appear where they are consumed. */
 function takeUp(reading: Reading, seqs: readonly number[], atSeq: number): void {
   const { source } = reading;
   for (const seq of seqs) {
@@ -160,7 +160,7 @@ function takeUp(reading: Reading, seqs: readonly number[], atSeq: number): void 
   }
 }
 
-/** What the model had said when its turn was ended, as its answer, and a note that this is not all of it. */
+/** The partial answer of an ended turn, as the model's answer, with a note that it is incomplete. */
 function putInterrupted(reading: Reading): void {
   const event = reading.interrupted;
   reading.interrupted = null;
@@ -188,7 +188,7 @@ function ask(reading: Reading, event: EventOf<"tool.requested">): void {
   reading.called.add(event.body.tool);
 }
 
-/** The first outcome counts. One that comes when its call is told already, or long gone, is said. */
+/** The first outcome counts. A later one, or one whose call is already rendered, becomes a note. */
 function settle(reading: Reading, event: EventOf<"tool.settled">): void {
   const call = reading.calls.get(event.body.call);
   if (event.body.late === true || (call !== undefined && call.settled !== null)) return;
@@ -209,7 +209,7 @@ function settle(reading: Reading, event: EventOf<"tool.settled">): void {
 
 const idOf = ({ event }: Call): string => `call_${event.seq}`;
 
-/** Puts down what happened since the last request. */
+/** Emits everything since the last request. */
 function flush(reading: Reading): void {
   const { stretch, sheet } = reading;
   reading.stretch = emptyStretch();
@@ -224,11 +224,11 @@ function flush(reading: Reading): void {
   } else if (role === null || role === "assistant") putGoOn(sheet);
 }
 
-/** Providers want the last word to be the user's, and the first too. */
+/** Providers require the last message, and the first one, to be the user's. */
 const putGoOn = (sheet: Sheet): void =>
   put(sheet, { part: "message", role: "user", content: [text(goOn)] }, spokenOf(endsWithInput), [0, 0]);
 
-/** A prompt is input enough. */
+/** A prompt is enough input. */
 function putPrompt(sheet: Sheet, prompt: string, seq: number): void {
   const { parts, reasons } = sheet;
   if (reasons.at(-1)?.why === endsWithInput) {
@@ -268,7 +268,7 @@ function putAnswer(reading: Reading, { answers, calls }: Stretch): void {
   ]);
 }
 
-/** The answer with its calls. One that no block speaks of stands at the end: it was asked for after all. */
+/** The answer with its calls. A call without a block is added at the end, because it was requested. */
 function answerBlocks(
   { settings }: ContextSource,
   answers: Stretch["answers"],
@@ -310,7 +310,7 @@ function callsIn(content: readonly ModelBlock[], calls: readonly Call[]): readon
   );
 }
 
-/** Tools that were bound later, where that happened. Once there were calls, some tool must be offered. */
+/** Tools bound later, where they were bound. Once there are calls, some tool must be offered. */
 function putTools(reading: Reading, { tools }: Stretch): void {
   const { sheet, called } = reading;
   for (const event of tools) {

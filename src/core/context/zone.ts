@@ -2,7 +2,9 @@
 
 export type Zone = "smart" | "strained" | "full";
 
-/** What is measured. Turns and age count from where the context begins: at opening or the last compaction. */
+/**
+ * The measured values. Turns and age count from the start of the context: the opening or the last compaction.
+ */
 export interface ZoneMeasure {
   readonly tokens: number;
   readonly windowTokens: number;
@@ -10,9 +12,9 @@ export interface ZoneMeasure {
   readonly ageMs: number;
 }
 
-/** Where a zone begins. Any one of these is enough; what is absent or null does not count. */
+/** Where a zone begins. Any one of these is enough; absent or null does not count. */
 export interface ZoneThreshold {
-  /** Of the window, from 0 to 1. */
+  /** Of the context window, from 0 to 1. */
   readonly share?: number | null | undefined;
   readonly tokens?: number | null | undefined;
   readonly turns?: number | null | undefined;
@@ -25,8 +27,8 @@ export interface ZoneThresholds {
 }
 
 /**
- * Models get worse well before the window ends, in large windows by absolute length. Turns and age alone
- * never make a context full: it may still have room.
+ * Models get worse well before the context window ends; in large windows the absolute length matters. Turns
+ * and age alone never make a context full, because it may still have room.
  */
 export const zoneDefaults = {
   strained: { share: 0.6, tokens: 250_000, turns: 200, ageMs: 14 * 86_400_000 },
@@ -36,7 +38,7 @@ export const zoneDefaults = {
 /** The thresholds that a context can cross. */
 export type ZoneCause = "share" | "tokens" | "turns" | "age";
 
-/** A zone, the thresholds that put the context there, and the measure. This is the body of `zone.crossed`. */
+/** A zone, the thresholds that caused it, and the measured values. This is the body of `zone.crossed`. */
 export interface ZoneReading extends ZoneMeasure {
   readonly zone: Zone;
   readonly by: readonly ZoneCause[];
@@ -50,7 +52,7 @@ export function readZone(measure: ZoneMeasure, thresholds: ZoneThresholds = zone
   return { zone: "smart", by: [], ...measure };
 }
 
-/** From how many tokens on a context is in each zone; null where tokens alone never bring it there. */
+/** The tokens at which each zone begins; null if tokens alone never cause it. */
 export interface ZoneTokens {
   readonly strainedTokens: number | null;
   readonly fullTokens: number | null;
@@ -65,7 +67,7 @@ export function zoneTokens(windowTokens: number | null, thresholds: ZoneThreshol
   return { strainedTokens: from(thresholds.strained), fullTokens: from(thresholds.full) };
 }
 
-/** The first count that is this share: products and quotients are not rounded alike. */
+/** The smallest count that reaches this share: products and quotients round differently. */
 function leastOf(share: number, windowTokens: number): number {
   const near = Math.ceil(share * windowTokens);
   return [near - 1, near, near + 1].find((tokens) => tokens / windowTokens >= share) ?? near;
@@ -97,8 +99,8 @@ const phrases: Readonly<Record<ZoneCause, (measure: ZoneMeasure) => string>> = {
 };
 
 /**
- * Why a context is in its zone, one phrase a cause, from the body of a `zone.crossed` record. Records of
- * versions before 0.5 do not name the cause: they give no phrase.
+ * Why a context is in its zone, one phrase per cause, from the body of a `zone.crossed` record. Records from
+ * before 0.5 name no cause and give no phrase.
  */
 export function zoneReasons(crossed: Readonly<Record<string, unknown>>): string[] {
   const { by } = crossed;
@@ -115,8 +117,8 @@ export function zoneReasons(crossed: Readonly<Record<string, unknown>>): string[
 }
 
 /**
- * For a person: how the context stands, and what can be done. Empty when there is nothing to do. `onward` is
- * what to type for a new session that carries on the work.
+ * For a person: the state of the context, and what to do about it. Empty if there is nothing to do. `onward`
+ * is the command for a new session that continues the work.
  */
 export function zoneHint(zone: Zone, why: readonly string[], onward?: string): string {
   const reasons = why.length === 0 ? "" : ` (${why.join(", ")})`;

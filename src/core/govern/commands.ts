@@ -3,7 +3,7 @@
 export type GovernCommand =
   | { readonly do: "hold"; readonly name: string; readonly reason?: string }
   | { readonly do: "lift"; readonly name: string; readonly reason?: string }
-  /** What is erased, counted by the caller; the store takes it away in the same append. */
+  /** The contents to erase, counted by the caller; the store deletes them in the same append. */
   | {
       readonly do: "erase";
       readonly ranges: readonly (readonly [fromSeq: number, toSeq: number])[];
@@ -15,7 +15,7 @@ export type GovernCommand =
       readonly do: "score";
       readonly name: string;
       readonly value: number;
-      /** The position that is judged; absent: the session. */
+      /** The position that is scored; absent: the session. */
       readonly seq?: number;
       readonly because?: string;
     };

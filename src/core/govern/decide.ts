@@ -50,7 +50,7 @@ export const governDecisions: Decisions<GovernCommand["do"]> = {
   },
 };
 
-/** That so much is gone from these positions. */
+/** The record that contents at these positions were erased. */
 export function erasedDraft(
   gone: { readonly ranges: Ranges; readonly records: number; readonly bytes: number },
   reason?: string,

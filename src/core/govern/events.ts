@@ -9,7 +9,7 @@ import * as z from "zod";
 export const governEvents = {
   "content.erased": event({
     meaning: "Contents were erased from the log for good; their hashes remain.",
-    erased: "That much was erased; the reason is gone too.",
+    erased: "That much was erased; the reason is erased too.",
     body: z.looseObject({ ranges: RangeList, records: Count, bytes: Count }),
     content: MayReason,
     summary: ({ ranges, records, bytes }, content) =>
@@ -20,23 +20,23 @@ export const governEvents = {
   }),
   "hold.set": event({
     meaning: "Nothing of this session may be erased or deleted until the hold is lifted.",
-    erased: "The hold stands; its reason is gone.",
+    erased: "The hold is in force; its reason is erased.",
     body: z.looseObject({ name: Key }),
     content: MayReason,
     summary: ({ name }, content) => `Hold ${name} set${because(content)}`,
     sample: { body: { name: "audit" }, content: reason },
   }),
   "hold.lifted": event({
-    meaning: "The hold is over.",
-    erased: "The hold is over; the reason is gone.",
+    meaning: "The hold was lifted.",
+    erased: "The hold was lifted; the reason is erased.",
     body: z.looseObject({ name: Key }),
     content: MayReason,
     summary: ({ name }, content) => `Hold ${name} lifted${because(content)}`,
     sample: { body: { name: "audit" }, content: reason },
   }),
   "score.recorded": event({
-    meaning: "The session, or a position of it, was judged.",
-    erased: "The score stands; its reason is gone.",
+    meaning: "The session, or a position of it, got a score.",
+    erased: "The score is valid; its reason is erased.",
     body: z.looseObject({ name: Key, value: z.number(), seq: Count.optional() }),
     content: z.looseObject({ because: Reason }).optional(),
     summary: ({ name, value, seq }, content) =>

@@ -1,11 +1,11 @@
 /**
- * Lists of heads: which record each log ended with at a moment, under one Merkle root a list, chained from
- * list to list. docs/log-format.md describes the same for outsiders.
+ * Lists of heads: the last record of each log at a moment, with one Merkle root per list, chained from list
+ * to list. docs/log-format.md specifies it for other programs.
  *
  *   leaf    SHA-256(0x00 ‖ "<log> <seq> <hash>")
- *   node    SHA-256(0x01 ‖ left ‖ right); a node without a neighbor goes up as it is
- *   merkle  the one node that is left; of an empty list, SHA-256 of nothing
- *   root    SHA-256(0x02 ‖ root before ‖ merkle); before the first list, 32 zero bytes
+ *   node    SHA-256(0x01 ‖ left ‖ right); a node without a sibling moves up unchanged
+ *   merkle  the last remaining node; of an empty list, SHA-256 of the empty string
+ *   root    SHA-256(0x02 ‖ previous root ‖ merkle); before the first list, 32 zero bytes
  *
  * Leaves are in ascending order of the log id.
  */
@@ -24,7 +24,7 @@ export const firstRoot = "0".repeat(64);
 export const sortHeads = (heads: readonly ListedHead[]): readonly ListedHead[] =>
   heads.toSorted((a, b) => (a.log < b.log ? -1 : a.log > b.log ? 1 : 0));
 
-/** Of heads in ascending order. */
+/** Expects heads in ascending order. */
 export function merkleOf(digest: Digest, heads: readonly ListedHead[]): string {
   let nodes = heads.map(({ log, seq, hash }) => digest("00", `${log} ${seq} ${hash}`));
   while (nodes.length > 1) {
@@ -41,6 +41,6 @@ export function merkleOf(digest: Digest, heads: readonly ListedHead[]): string {
 export const chainRoot = (digest: Digest, before: string, merkle: string): string =>
   digest(`02${before}${merkle}`, "");
 
-/** What the signature of a list is made over. The root stands for the list and for all lists before it. */
+/** The text that the signature of a list covers. The root stands for the list and all lists before it. */
 export const anchorText = (workspace: string, root: string): string =>
   `skein-anchor 1\nworkspace ${workspace}\nroot ${root}\n`;

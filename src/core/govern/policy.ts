@@ -1,16 +1,15 @@
 /**
- * Policies: what becomes of sessions as they grow old, and how many are run at once. A policy names one thing
- * to do, how long nothing must have been written for it to be due, and which sessions it is for. Here it is
- * checked, and held against a session; runtime/govern/retain.ts does what is due, and workers keep to the
- * limits.
+ * Policies: what happens to sessions as they age, and how many run at once. A policy has one action, the idle
+ * time after which it is due, and the sessions it applies to. This file validates a policy and matches it
+ * against a session; runtime/govern/retain.ts executes it, and workers enforce the limits.
  *
  *     { do: "expire", after: "90d", match: { agent: "payroll", labels: { env: "test" }, status: ["open"] } }
  *
- *   pack     what is older than `after`, or lies before the last compaction, is packed; nothing is lost
- *   expire   the session is closed, with the outcome `expired`
- *   archive  a closed session becomes read-only, and all of it is packed
- *   delete   the session is gone for good; forks keep what they share
- *   limit    at most `running` of them are run at once, by all workers together
+ *   pack     packs records older than `after`, or before the last compaction; nothing is lost
+ *   expire   closes the session, with the outcome `expired`
+ *   archive  makes a closed session read-only and packs all of it
+ *   delete   deletes the session for good; forks keep what they share
+ *   limit    runs at most `running` of them at once, over all workers
  */
 import { AgentName, Key, ModelName } from "../schema.ts";
 import * as z from "zod";
@@ -26,13 +25,13 @@ import type { Mind, Standing, State } from "../state.ts";
 export const actions = ["pack", "expire", "archive", "delete"] as const;
 /** The actions of a policy. */
 export type PolicyAction = (typeof actions)[number];
-/** All that a policy may say. */
+/** Everything a policy can do. */
 export const policyKinds = [...actions, "limit"] as const;
 
 const spanUnitsMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const;
 const spanPattern = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h|d|w)$/;
 
-/** A length of time as people write it. */
+/** A duration as people write it. */
 const Span = z.string().regex(spanPattern, "a length of time is a number and a unit, such as 12h, 90d or 4w");
 const LabelKey = z
   .string()
@@ -44,11 +43,11 @@ const LabelValue = z
 
 export const Policy = z.strictObject({
   do: z.enum(policyKinds),
-  /** How long nothing was written to the session; for packing, how old a record is. */
+  /** How long the session has been idle; for packing, the age of a record. */
   after: Span.exactOptional(),
-  /** Of a limit: how many are run at once; 0 is none. */
+  /** Of a limit: how many run at once; 0 is none. */
   running: z.int().min(0).max(limit.concurrencyMax).exactOptional(),
-  /** Which sessions it is for: each that has all of it. */
+  /** The sessions it applies to: those that match every field. */
   match: z
     .strictObject({
       agent: AgentName.exactOptional(),
@@ -68,7 +67,7 @@ export interface NamedPolicy {
   readonly policy: Policy;
 }
 
-/** In which statuses it may be done, and in which it is done where the policy names none. */
+/** The statuses in which an action is possible, and those it applies to by default. */
 const reach = {
   pack: { may: statuses, usual: statuses },
   expire: { may: ["open", "suspended", "sleeping"], usual: ["open", "suspended"] },
@@ -79,7 +78,7 @@ const reach = {
   },
 } as const satisfies Record<PolicyAction, { may: readonly SessionStatus[]; usual: readonly SessionStatus[] }>;
 
-/** Holds in every workspace, unless one of its name takes its place. It deletes nothing. */
+/** Applies to every workspace, unless a policy of the same name replaces it. It deletes nothing. */
 export const defaultPolicy: NamedPolicy = { name: "default", policy: { do: "pack", after: "7d" } };
 
 export function spanMs(text: string): number {
@@ -95,7 +94,7 @@ export function spanText(ms: number): string {
   return `${Math.floor(ms / size)}${unit}`;
 }
 
-/** Holds a policy against the schema. Says where the first mistake is, and how it is spelled right. */
+/** Validates a policy. Reports the first mistake, and the nearest spelling. */
 export function checkPolicy(given: unknown, origin: Origin = {}): Policy {
   const where = origin.where ?? "the policy";
   const policy = checkShape(Policy, given, { what: "policy", ...origin, where });
@@ -136,7 +135,7 @@ function checkRunLimit(policy: Policy, where: string): Policy {
   return policy;
 }
 
-/** What these policies say of how many are run at once. */
+/** The run limits among these policies. */
 export const limitsOf = (policies: readonly NamedPolicy[]): RunLimit[] =>
   policies.flatMap(({ policy: { do: what, match = {}, running } }) => {
     const { agent, model, labels } = match;
@@ -160,8 +159,8 @@ export function checkPolicyName(name: unknown): string {
 }
 
 /**
- * A policy that was read back from a log; null when this program does not understand all of it. What is not
- * understood might have made it narrower, so such a policy is not followed.
+ * A policy read back from a log; null if this program does not understand all of it. The unknown part might
+ * narrow the policy, so such a policy is ignored.
  */
 export function storedPolicy(value: unknown): Policy | null {
   try {
@@ -171,7 +170,7 @@ export function storedPolicy(value: unknown): Policy | null {
   }
 }
 
-/** Whether it would in time expire, archive or delete every session there is that can be. */
+/** Whether it would eventually expire, archive or delete every eligible session. */
 export function isForEverything({ do: what, match = {} }: Policy): boolean {
   if (
     what === "pack" ||
@@ -183,16 +182,16 @@ export function isForEverything({ do: what, match = {} }: Policy): boolean {
   return reach[what].usual.every((status) => match.status?.includes(status) ?? true);
 }
 
-/** What a policy is held against: what the session index, or the state, says of a session. */
+/** The fields a policy is matched against, from the session index or the state. */
 export interface Candidate {
   readonly status: SessionStatus;
   readonly agent: string | null;
   readonly labels: Readonly<Record<string, string>>;
-  /** When anything was last written to it. */
+  /** The time of the last record. */
   readonly activeAt: number;
-  /** It lives elsewhere, and cannot be written here. */
+  /** It lives in another store, and is read-only here. */
   readonly copy?: true;
-  /** After how long it wants to expire by itself. */
+  /** The idle time after which it expires on its own. */
   readonly expiresAfterIdleMs?: number | null;
 }
 
@@ -204,7 +203,7 @@ export const candidateOf = ({ standing, at }: State): Candidate => ({
   expiresAfterIdleMs: standing.expiresAfterIdleMs,
 });
 
-/** Whether it is for such a session, at whatever age. */
+/** Whether the policy applies to such a session, at any age. */
 export function isFor({ do: what, match = {} }: Policy, { status, agent, labels, copy }: Candidate): boolean {
   if (what === "limit" || (copy === true && (what === "expire" || what === "archive"))) return false;
   const wanted: readonly SessionStatus[] = match.status ?? reach[what].usual;
@@ -215,19 +214,19 @@ export function isFor({ do: what, match = {} }: Policy, { status, agent, labels,
   );
 }
 
-/** What is due for a session, and why. */
+/** The due action for a session, and its cause. */
 export interface Due {
   readonly do: Exclude<PolicyAction, "pack">;
-  /** The policy that says so; null: the session was opened so. */
+  /** The policy; null: the session was opened with this rule. */
   readonly policy: string | null;
   readonly because: string;
-  /** Others that are due as well, and are weaker or say the same. */
+  /** Other policies that are also due, with a weaker or the same action. */
   readonly besides: readonly string[];
 }
 
 /**
- * The strongest of what is due; of two that say the same, the first by name. What a session was opened with
- * comes after the policies.
+ * The strongest due action; of two equal ones, the first by name. The session's own rule comes after the
+ * policies.
  */
 export function dueFor(policies: readonly NamedPolicy[], candidate: Candidate, nowMs: number): Due | null {
   const idleMs = nowMs - candidate.activeAt;
@@ -247,7 +246,7 @@ export function dueFor(policies: readonly NamedPolicy[], candidate: Candidate, n
   return { ...strongest, besides: others.map(({ policy }) => policy ?? "the session itself") };
 }
 
-/** What stands in the way of what is due; null when nothing does. */
+/** What blocks a due action; null if nothing does. */
 export function obstacle(what: Due["do"], standing: Standing, nowMs: number): string | null {
   const [held] = standing.status === "moved" ? [] : standing.holds.keys();
   if (held !== undefined) return `it is under the hold ${quote(held)}`;
@@ -261,14 +260,14 @@ export function obstacle(what: Due["do"], standing: Standing, nowMs: number): st
   return null;
 }
 
-/** Up to where the context was compacted: what lies before it is seldom read. 0 when it never was. */
+/** The end of the compacted range: records before it are seldom read. 0 without a compaction. */
 export const compactedTo = ({ overlays }: Mind): number =>
   overlays.reduce((to, { strategy, toSeq }) => (strategy === "prune" ? to : Math.max(to, toSeq)), 0);
 
-/** What a session that goes on must have to pack, so that segments are worth their while. */
+/** The minimum to pack of a live session, so that segments are worthwhile. */
 export const packRecordsMin = 64;
 
-/** The policies by which records of such a session are packed. Null: not by their age. */
+/** The policies that pack records of such a session. Null: not by age. */
 export const packersFor = (
   policies: readonly NamedPolicy[],
   candidate: Candidate,

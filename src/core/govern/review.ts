@@ -1,14 +1,14 @@
 /**
- * Review of imported sessions. A session that came in a bundle which no trusted key signed was written by
- * someone unknown: its bindings, rules, triggers and waiting input are theirs. Nothing of it acts before a
- * person activates it.
+ * Review of imported sessions. The author of a session from a bundle without a trusted signature is unknown,
+ * and with it the origin of its bindings, rules, triggers and queued input. None of it takes effect before a
+ * person activates the session.
  */
 import { draft, refuse, type Decision, type DraftEvent } from "../decision.ts";
 import { imported, type State } from "../state.ts";
 
 export const isUnreviewed = ({ standing }: State): boolean => standing.unreviewed;
 
-/** Suspends an imported session. To older programs it is suspended by a person. */
+/** Suspends an imported session. Older programs see it as suspended by a person. */
 export const suspendForReview = (): DraftEvent =>
   draft("session.suspended", { by: "person", [imported]: true }, { reason });
 
@@ -16,7 +16,7 @@ const reason =
   "it came in a bundle that no trusted key signed: review its bindings, rules, triggers and waiting input " +
   "before it runs";
 
-/** What keeps a session suspended that something else would open; nothing once it was reviewed. */
+/** Keeps an unreviewed session suspended when another event would open it; empty after the review. */
 export const stillForReview = (state: State): readonly DraftEvent[] =>
   isUnreviewed(state) ? [suspendForReview()] : [];
 

@@ -1,41 +1,43 @@
-/** What was tried and failed, so that the next session does not try it again unawares. */
+/** Failed attempts, so that the next session does not repeat them unknowingly. */
 import { gap } from "../context/text.ts";
 import { includes } from "../range.ts";
 import { claim, type Line, type Width } from "./section.ts";
 import { retractions, type HandoffEvent, type HandoffSource, type Retraction } from "./source.ts";
 import { fieldLine, fieldOf, inLine } from "./text.ts";
 
-/** The oldest first. The same failure again is told once, where it was last, with how often it was. */
+/** The oldest first. A repeated failure appears once, at its last position, with its count. */
 export function failureLines(source: HandoffSource, width: Width): Line[] {
   const { state, events, contents } = source;
   const tools = new Map<string, string>();
-  const told = new Map<string, { seq: number; times: number }>();
-  const tell = (seq: number, text: string): void => {
-    const times = (told.get(text)?.times ?? 0) + 1;
-    told.set(text, { seq, times });
+  const seen = new Map<string, { seq: number; times: number }>();
+  const add = (seq: number, text: string): void => {
+    const times = (seen.get(text)?.times ?? 0) + 1;
+    seen.set(text, { seq, times });
   };
   for (const event of events) {
     if (event.type === "tool.requested") tools.set(event.body.call, event.body.tool);
-    // What was rewound away is told by the rewind.
+    // The rewind itself covers what was rewound.
     if (includes(state.mind.lost, event.seq) && event.type !== "session.rewound") continue;
     const text = failureText(source, event, tools, width);
-    if (text !== null) tell(event.seq, text);
+    if (text !== null) add(event.seq, text);
   }
   for (const retraction of retractions(events, state.mind))
-    tell(retraction.seq, retractedText(source, retraction, width));
+    add(retraction.seq, retractedText(source, retraction, width));
   for (const { kind, key, status, seq } of state.mind.items.values()) {
     if (kind !== "task" || status !== "dropped") continue;
     const content = contents.get(seq);
     const why = fieldOf(content, "because") ?? fieldOf(content, "value");
     const reason = why === undefined ? gap("why") : inLine(why, width.said);
-    tell(seq, `The task ${inLine(key, 200)} was dropped: ${reason}`);
+    add(seq, `The task ${inLine(key, 200)} was dropped: ${reason}`);
   }
-  return [...told]
+  return [...seen]
     .map(([text, { seq, times }]) => claim(source, seq, times === 1 ? text : `${text} (${times} times)`))
     .toSorted((a, b) => a.seq - b.seq);
 }
 
-/** What no longer holds, what it said, and why: so that nobody takes it up again unawares. */
+/**
+ * A retracted item, its last value, and the reason: so that the next session does not reuse it unknowingly.
+ */
 function retractedText(
   { events, contents }: HandoffSource,
   { seq, recordedSeq }: Retraction,
@@ -52,7 +54,7 @@ function retractedText(
   return `The ${kind} ${inLine(key, 200)} was retracted${value}${why}`;
 }
 
-/** Null for what is no failure. */
+/** Null for events that are not failures. */
 function failureText(
   { contents }: HandoffSource,
   event: HandoffEvent,
@@ -77,7 +79,7 @@ function failureText(
       if (event.body.error === "interrupted") return null;
       return `${event.body.model} failed (${event.body.error})${after(words("message"))}`;
     case "item.retracted":
-      // Told with its value, below.
+      // Shown with its value, below.
       return null;
     case "session.rewound":
       return `It was rewound to ${event.body.toSeq}${after(words("reason"))}`;

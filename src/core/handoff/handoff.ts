@@ -1,11 +1,10 @@
 /**
- * Handoff: the document that one session leaves for the next. Pure: from the state, the contents it refers
- * to, and the last records of the log; the same log gives the same bytes.
+ * Handoff: the document that one session leaves for the next. Pure: a function of the state, its contents,
+ * and the last records of the log; the same log gives the same bytes.
  *
- * It is short enough to be shown whole in the next session's context. What does not fit is left out from the
- * end: failures, files and artifacts, facts, the oldest first; of decisions and open tasks the words are cut
- * before any of them is, values before reasons. What was left out is said with its number, and where to read
- * it.
+ * It is short enough to fit whole in the next session's context. If space is short, lists lose their oldest
+ * entries, from the end: failures, files and artifacts, facts. Decisions and open tasks are shortened before
+ * any is dropped, values before reasons. A note gives the number of omitted entries and where to read them.
  */
 import { shortId } from "../text/short-id.ts";
 import { share } from "../context/text.ts";
@@ -28,7 +27,7 @@ import type { CountTokens } from "../context/token-count.ts";
 export interface HandoffOptions {
   readonly tokensMax: number;
   readonly count: CountTokens;
-  /** What a model wrote of it, and which. */
+  /** The prose of a model, and the model's name. */
   readonly prose?: { readonly text: string; readonly model: string } | undefined;
 }
 
@@ -37,10 +36,10 @@ export interface Written {
   readonly tokens: number;
 }
 
-/** With less than this there is no room for the frame of it. */
+/** With fewer tokens there is no room for the fixed parts. */
 export const handoffTokensMin = 1_000;
 
-/** From the widest on: all becomes shorter, values before reasons; the reasons of decisions go last. */
+/** From the widest on: all texts get shorter, values before reasons; the reasons of decisions shrink last. */
 const widths: readonly Width[] = [
   ...Array.from({ length: 16 }, (_, step): Width => {
     const part = (of: number, least: number, by = 0.85): number =>
@@ -64,7 +63,7 @@ const widths: readonly Width[] = [
 ];
 const tightest: Width = { objective: 100, value: 0, why: 0, because: 0, said: 20, waiting: 2 };
 
-/** The widest in which decisions and tasks stand there whole. */
+/** The widest in which decisions and tasks fit whole. */
 function widthFor(source: HandoffSource, options: HandoffOptions): Width {
   let [low, high] = [0, widths.length];
   while (low < high) {
@@ -77,7 +76,7 @@ function widthFor(source: HandoffSource, options: HandoffOptions): Width {
 
 export function writeHandoff(source: HandoffSource, options: HandoffOptions): Written {
   const { tokensMax, count } = options;
-  // A line is counted alone; together they may have a few tokens more, which the next attempt leaves free.
+  // Lines are counted one by one; together they may have a few more tokens, which the next attempt reserves.
   for (let room = tokensMax; ;) {
     const text = writeWithin(source, { ...options, tokensMax: room });
     const tokens = count(text);
@@ -87,14 +86,14 @@ export function writeHandoff(source: HandoffSource, options: HandoffOptions): Wr
   }
 }
 
-/** A list that may be shortened, of which the newest count most. */
+/** A list that can be shortened; the newest entries matter most. */
 interface List {
   readonly heading: string;
-  /** What one of them is, and how the rest is read. */
+  /** The noun for an entry, and how to read the rest. */
   readonly noun: string;
   readonly where: (session: string) => string;
   readonly lines: readonly Line[];
-  /** Shown without anything in it. */
+  /** The text of an empty list. */
   readonly empty?: string;
 }
 
@@ -115,7 +114,7 @@ function writeWithin(source: HandoffSource, options: HandoffOptions): string {
   return `${all.filter((one) => one !== "").join("\n\n")}\n`;
 }
 
-/** What is left of the room when decisions and tasks stand there whole: a part of it is for the rest. */
+/** The room left once decisions and tasks fit whole: a part of it is for the other lists. */
 function spare(source: HandoffSource, width: Width, options: HandoffOptions): number {
   const fixed = fixedParts(source, width, options);
   const lists = listsOf(source, width);
@@ -131,7 +130,7 @@ function spare(source: HandoffSource, width: Width, options: HandoffOptions): nu
   return Math.min(room.tokens - wanted("tokens"), room.chars - wanted("chars"));
 }
 
-/** Of what there is room for, so much is kept for facts, files and failures, if there are so many. */
+/** The share of the room that is reserved for facts, files and failures, if there are enough of them. */
 const restShare = 0.2;
 
 interface Fixed {
@@ -176,14 +175,14 @@ function fixedParts(source: HandoffSource, width: Width, { prose }: HandoffOptio
   };
 }
 
-/** Quoted, so that nothing in it can be taken for a heading or a claim. */
+/** Quoted, so that no part of it passes for a heading or a claim. */
 function proseText(prose: HandoffOptions["prose"]): string {
   if (prose === undefined) return "";
   const lines = prose.text.split("\n").map((line) => `> ${line}`.trimEnd());
   return `Written by ${prose.model}:\n\n${lines.join("\n")}\n\n`;
 }
 
-/** In the order of how much they matter: what comes last is shortened first. */
+/** In order of importance: the last list is shortened first. */
 function listsOf(source: HandoffSource, width: Width): readonly List[] {
   const log = (session: string): string => `skein log ${session}`;
   const items = Object.entries(headings).map(([heading, kind]): List => {
@@ -210,7 +209,10 @@ function listsOf(source: HandoffSource, width: Width): readonly List[] {
 
 const textOf = (lines: readonly Line[]): string => lines.map(({ text }) => text).join("\n");
 
-/** What the lists may take: all, without the fixed parts, the headings, and a note a list on what is left. */
+/**
+ * The room for the lists: the total, minus the fixed parts, the headings, and a note per list about its
+ * omissions.
+ */
 function roomBeside(
   source: HandoffSource,
   { head, next, foot }: Fixed,
@@ -236,7 +238,7 @@ function take(room: Room, text: string, count: CountTokens): void {
   room.chars -= text.length + 1;
 }
 
-/** Each list gets its newest few first, if there is room after decisions and tasks; then as much as fits. */
+/** Each list first gets its newest few, if there is room after decisions and tasks; then as many as fit. */
 const fewest = 3;
 
 /** How many lines of each list are shown, the newest. */
@@ -269,7 +271,7 @@ function listText(source: HandoffSource, list: List, kept: number): string {
   ].join("\n\n");
 }
 
-/** The oldest are left out: those of other sessions first. */
+/** The oldest are omitted, those of other sessions first. */
 function noteText({ state }: HandoffSource, { noun, where, lines }: List, left: number): string {
   const [are, them] = left === 1 ? [" is", "it"] : ["s are", "them"];
   const sessions = new Set(lines.slice(0, left).map(({ of = state.standing.session }) => of));

@@ -1,6 +1,6 @@
 /**
- * What a session inherited: the items of those whose work it carries on, without what it settled itself.
- * Where such a session is gone, the lists of the handoff that was loaded stand in for it.
+ * The inheritance of a session: the items of the sessions whose work it continues, minus those it settled
+ * itself. If such a session is deleted, the lists of the loaded handoff stand in for it.
  */
 import { itemKey } from "../item/fold.ts";
 import type { ItemRef, State } from "../state.ts";
@@ -9,7 +9,7 @@ import { inLine } from "./text.ts";
 
 type Kind = Inherited["kind"];
 
-/** The lists that are carried on, by their headings. */
+/** The inherited lists, by their headings. */
 export const headings = {
   Decisions: "decision",
   "Open tasks": "task",
@@ -17,7 +17,7 @@ export const headings = {
   Artifacts: "artifact",
 } as const satisfies Readonly<Record<string, Kind>>;
 
-/** What a session leaves open to the next, in order of recording; of each kind the newest. */
+/** What a session leaves open for the next, in order of recording; the newest of each kind. */
 export function leftOpen({ mind }: State): ItemRef[] {
   const held = [...mind.items.values()].toSorted((a, b) => a.seq - b.seq);
   return Object.values(headings).flatMap((kind) =>
@@ -27,7 +27,7 @@ export function leftOpen({ mind }: State): ItemRef[] {
   );
 }
 
-/** A key that was recorded again or retracted is no longer somebody else's. */
+/** A key that was recorded again or retracted here is no longer inherited. */
 export function unsettled(
   inherited: readonly Inherited[],
   { mind }: State,
@@ -43,7 +43,7 @@ export function unsettled(
   );
 }
 
-/** A line of a list begins with the key, which may have colons of its own. */
+/** A line of a list begins with the key, which may contain colons. */
 const namesIn = (line: string): string[] => [
   line,
   ...[...line.matchAll(/: /g)].map(({ index }) => line.slice(0, index)),
@@ -52,11 +52,14 @@ const namesIn = (line: string): string[] => [
 const pointed = /^- \[([0-9a-z]+@\d+)\] (.+)$/u;
 const secondHand = /^from ([0-9a-z]+@\d+), which is not here: (.+)$/u;
 
-/** How an item is told of which only the handoff is left. */
+/** The text of an item that only the handoff still has. */
 export const secondHandText = (origin: string, line: string): string =>
   `from ${origin}, which is not here: ${line}`;
 
-/** The lists of a handoff as items; `where` it was loaded is where they can be read. */
+/**
+ * The lists of a handoff as items; `where` is the position at which it was loaded, and where they can be
+ * read.
+ */
 export function readLists(
   text: string,
   where: { readonly session: string; readonly seq: number },

@@ -1,19 +1,19 @@
-/** What a model is asked for when it puts a handoff into prose, and what is taken from its answer. */
+/** The prompt for the prose of a handoff, and the parser of its answer. */
 import type { CountTokens } from "../context/token-count.ts";
 import { cutTo } from "./text.ts";
 
-/** Whoever sees it at the beginning of a message knows what is asked for. */
+/** The first line identifies the request. */
 export const handoffPromptLine = "Write what the next session must know of where this one stands.";
 
 const wordsMax = 250;
-/** Of what a handoff may hold, prose gets at most this; the lists are what must be there. */
+/** The share of the handoff for prose; the lists come first. */
 const proseShare = 0.25;
 
-/** Begins with `handoffPromptLine`, and ends with the handoff as it is without a model. */
+/** Begins with `handoffPromptLine`, and ends with the handoff written without a model. */
 export const handoffPrompt = (handoff: string): string =>
   [
     handoffPromptLine,
-    "Whoever carries on the work begins with the document below and sees nothing else of this session. " +
+    "The next session begins with the document below and sees nothing else of this one. " +
       "Its lists stay as they are; what you write now stands in front of them. Call no tool, and do not go " +
       "on with the work.",
     `Write plain text of at most ${wordsMax} words, without headings and lists: first where the work ` +
@@ -23,7 +23,7 @@ export const handoffPrompt = (handoff: string): string =>
     handoff,
   ].join("\n\n");
 
-/** The prose of an answer, as much of it as there is room for; pointers that lead nowhere are taken out. */
+/** The prose of an answer, as much as there is room for; dangling pointers are removed. */
 export function readProse(
   answer: string,
   handoff: string,

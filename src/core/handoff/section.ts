@@ -1,4 +1,4 @@
-/** The sections of a handoff: what each has to say, one claim a line, each with its pointer. */
+/** The sections of a handoff: one claim per line, each with its pointer. */
 import { shortId } from "../text/short-id.ts";
 import { budgetLeft } from "../budget/budget.ts";
 import { gap } from "../context/text.ts";
@@ -12,7 +12,7 @@ import { moneyText } from "../text/money.ts";
 import { count, plural } from "../text/number-format.ts";
 import { fieldLine, fieldOf, inLine, pointerTo, saidIn } from "./text.ts";
 
-/** How many characters things may have, from the widest to the tightest. */
+/** The length limits in characters, from the widest to the tightest. */
 export interface Width {
   readonly objective: number;
   readonly value: number;
@@ -20,18 +20,18 @@ export interface Width {
   readonly why: number;
   readonly because: number;
   readonly said: number;
-  /** How many of what waits are named. */
+  /** How many waiting things are named. */
   readonly waiting: number;
 }
 
 export interface Line {
   readonly seq: number;
   readonly text: string;
-  /** The session that it points to, if that is another. */
+  /** The session it points to, if that is another one. */
   readonly of?: string;
 }
 
-/** A line of a list: a pointer, and what it leads to. */
+/** A line of a list: a pointer and a text. */
 export const claim = ({ state }: HandoffSource, seq: number, text: string): Line => ({
   seq,
   text: `- [${pointerTo(state.standing.session)(seq)}] ${text}`,
@@ -50,7 +50,7 @@ const itemsOf = ({ state }: HandoffSource, kind: ItemRef["kind"], status: ItemRe
     .filter((item) => item.kind === kind && item.status === status)
     .toSorted((a, b) => a.seq - b.seq);
 
-/** What holds or is open: first what was inherited, then what was recorded here. */
+/** Valid or open items: first the inherited ones, then those recorded here. */
 export function itemLines(source: HandoffSource, kind: ItemRef["kind"], width: Width): Line[] {
   const own = itemsOf(source, kind, kind === "task" ? "open" : null);
   return [
@@ -75,10 +75,10 @@ function inheritedLine({ state }: HandoffSource, one: Inherited, width: Width): 
   return { seq, text: `- [${pointerTo(session)(seq)}] ${text}`, ...of };
 }
 
-/** So much of a line that was read in a handoff is shown in any case: its key, most of the time. */
+/** The minimum shown of a line from an earlier handoff: mostly its key. */
 const secondHandMin = 60;
 
-/** Without room for values there is the key alone, which leads to the rest. */
+/** Without room for values only the key, which leads to the rest. */
 function itemText(
   { kind, key, content }: Pick<ItemRef, "kind" | "key"> & { readonly content: unknown },
   width: Width,
@@ -97,7 +97,7 @@ export function standingLines(source: HandoffSource, width: Width): Line[] {
   const { standing, seq } = state;
   const { status, why, turn, agent, model, zone } = standing;
   const reason = why === null ? undefined : fieldOf(contents.get(why.seq), "reason");
-  const told = typeof reason === "string" ? `: ${inLine(reason, width.said)}` : ".";
+  const ending = typeof reason === "string" ? `: ${inLine(reason, width.said)}` : ".";
   const cause = why === null ? "" : ` (${why.by})`;
   const done = itemsOf(source, "task", "done");
   const works = [
@@ -107,7 +107,7 @@ export function standingLines(source: HandoffSource, width: Width): Line[] {
     ...(model === null ? [] : [`with ${inLine(model, 100)}`]),
   ];
   return [
-    claim(source, why?.seq ?? seq, `It is ${status}${cause}${told}`),
+    claim(source, why?.seq ?? seq, `It is ${status}${cause}${ending}`),
     ...(turn === null
       ? []
       : [
@@ -159,7 +159,7 @@ function usedText({ state }: HandoffSource): string {
 
 const units: Readonly<Record<string, string>> = { toolCalls: "tool calls", wallMs: "ms" };
 
-/** What somebody who goes on would do first. */
+/** What a successor would do first. */
 export function nextLines(
   source: HandoffSource,
   width: Width,
@@ -200,7 +200,7 @@ export function nextLines(
   };
 }
 
-/** A turn that is in progress, or that was the last and did not come to its end. */
+/** A turn in progress, or a last turn that did not complete. */
 function turnLines(source: HandoffSource): Line[] {
   const { state, events } = source;
   const { session, turn, status, lastTurn } = state.standing;
@@ -232,7 +232,7 @@ function firstTask(source: HandoffSource): Line[] {
     .map(({ seq, key }) => claim(source, seq, text(inLine(key, 400))));
 }
 
-/** Paths that are not what they were, each with its last change. */
+/** Changed paths, each with its last change. */
 export function fileLines(source: HandoffSource): Line[] {
   const touched = new Map<string, { first: FileVersion | null; last: FileVersion | null; seq: number }>();
   for (const { name, files, seq } of source.changes) {
@@ -270,7 +270,7 @@ function calledFiles(source: HandoffSource, known: readonly string[]): Line[] {
 /** The latest; `skein lineage` shows all. */
 const mergesShown = 5;
 
-/** Where the work came from. */
+/** The origin of the work. */
 export function lineageLines(source: HandoffSource): Line[] {
   const { state, events, contents, carriesOn } = source;
   const { fork, parent } = state.standing;

@@ -1,4 +1,4 @@
-/** What a handoff is written from. All of it comes from the log. */
+/** The input of a handoff. All of it comes from the log. */
 import { itemKey } from "../item/fold.ts";
 import type { SessionLogEvent } from "../event.ts";
 import type { RecordedChange } from "../tool/file-version.ts";
@@ -7,30 +7,30 @@ import type { ItemRef, Mind, State } from "../state.ts";
 
 export interface HandoffSource {
   readonly state: State;
-  /** When the last record was written, as a person reads it. */
+  /** The time of the last record, as text. */
   readonly at: string;
-  /** Contents by position. None: it was erased, or is older than what is told. */
+  /** Contents by position. A missing one was erased, or is older than the covered part. */
   readonly contents: ReadonlyMap<number, unknown>;
-  /** What the state does not tell, of the types below, the oldest first. */
+  /** Events beyond the state, of the types below, the oldest first. */
   readonly events: readonly HandoffEvent[];
-  /** Files that were changed, the oldest first. */
+  /** Changed files, the oldest first. */
   readonly changes: readonly RecordedChange[];
-  /** Events and changes were read from here on; 1 when that is all of the log. */
+  /** Events and changes were read from here on; 1 if the whole log was read. */
   readonly fromSeq: number;
-  /** Positions of inputs that wait, in order. */
+  /** Positions of queued inputs, in order. */
   readonly waiting: readonly number[];
-  /** The last answer of a model; null when there is none. */
+  /** The last answer of a model; null if there is none. */
   readonly answerSeq: number | null;
-  /** The session whose work this one carries on. */
+  /** The session whose work this one continues. */
   readonly carriesOn: string | null;
-  /** What it took over from there and did not settle, the oldest first. */
+  /** What it inherited from there and did not settle, the oldest first. */
   readonly inherited: readonly Inherited[];
 }
 
-/** An item of a session whose work is carried on; or, where that one is gone, what its handoff said of it. */
+/** An item of a predecessor; or, if that session is deleted, its line in the handoff. */
 export type Inherited = {
   readonly kind: ItemRef["kind"];
-  /** Where it stands: the item, or the handoff that was loaded. */
+  /** Where it lies: the item, or the loaded handoff. */
   readonly session: string;
   readonly seq: number;
 } & (
@@ -38,7 +38,7 @@ export type Inherited = {
   | { readonly origin: string; readonly line: string }
 );
 
-/** The events that are read for a handoff besides the state. */
+/** The event types that a handoff reads besides the state. */
 export const handoffTypes = [
   "tool.requested",
   "tool.denied",
@@ -54,10 +54,10 @@ export const handoffTypes = [
 
 export type HandoffEvent = Extract<SessionLogEvent, { readonly type: (typeof handoffTypes)[number] }>;
 
-/** How far back the log is read: what failed before is old. */
+/** How far back the log is read: earlier failures are outdated. */
 export const scanRecordsMax = 10_000;
 
-/** After these a handoff is as good as before: nothing was said, and nothing is known otherwise. */
+/** Events after which a handoff is still up to date: nothing was said or learned. */
 const quiet: ReadonlySet<string> = new Set([
   "handoff.written",
   "lease.taken",
@@ -79,7 +79,7 @@ const quiet: ReadonlySet<string> = new Set([
 
 export const isQuiet = (type: string): boolean => quiet.has(type) || type.startsWith("x.");
 
-/** Values that are read of one kind; of what is older there is no room to say more than the key. */
+/** Values read per kind; for older ones there is room for the key only. */
 export const valuesMax = 500;
 const failuresMax = 200;
 
@@ -128,14 +128,14 @@ export function wantedSeqs(
   ];
 }
 
-/** An item that was retracted and not recorded again, and where its last value stands. */
+/** An item that was retracted and not recorded again, and the position of its last value. */
 export interface Retraction {
   readonly seq: number;
-  /** Null when the value is older than what was read of the log. */
+  /** Null if the value is older than the part of the log that was read. */
   readonly recordedSeq: number | null;
 }
 
-/** The last retraction of each key that has no item now, the oldest first. */
+/** The last retraction of each key without a current item, the oldest first. */
 export function retractions(events: readonly HandoffEvent[], { items, lost }: Mind): Retraction[] {
   const recorded = new Map<string, number>();
   const found = new Map<string, Retraction>();
@@ -150,5 +150,5 @@ export function retractions(events: readonly HandoffEvent[], { items, lost }: Mi
   return [...found.values()];
 }
 
-/** Tools that change the file which their input names. */
+/** Tools that change the file their input names. */
 export const isFileTool = (tool: string): boolean => /^(write|edit)_file$/.test(tool);

@@ -2,7 +2,7 @@
 import type { ItemKind } from "./events.ts";
 import type { Carried } from "../memory/choice.ts";
 
-/** What a session carries of what is remembered, and what that takes in the context. */
+/** The memory that a session carries, and its tokens in the context. */
 export interface CarriedMemory {
   readonly items: readonly Carried[];
   readonly tokens: number;

@@ -11,7 +11,7 @@ export const itemKinds = ["fact", "decision", "task", "artifact"] as const;
 
 export const ItemKind = z.enum(itemKinds);
 
-/** The kinds of items: what a session records to outlive every compaction. */
+/** The kinds of items: a session records them to survive every compaction. */
 export type ItemKind = z.infer<typeof ItemKind>;
 
 const TaskStatus = z.enum(["open", "done", "dropped"]);
@@ -19,15 +19,15 @@ const TaskStatus = z.enum(["open", "done", "dropped"]);
 export const itemEvents = {
   "item.recorded": event({
     meaning: "A fact, decision, task or artifact is known under this key from now on.",
-    erased: "There is an item under this key; its value and reasons are gone.",
+    erased: "There is an item under this key; its value and reasons are erased.",
     body: z.looseObject({
       kind: ItemKind,
       key: Key,
       /** Only for tasks. */
       status: TaskStatus.optional(),
-      /** Where the value was copied from, for what came by merge or memory. */
+      /** The source of the value, if it was copied by a merge or from memory. */
       origin: Position.optional(),
-      /** The model that recorded it, if one did. */
+      /** The model that recorded it, if any. */
       model: ModelName.optional(),
     }),
     content: z.looseObject({ value: Json, because: z.string().optional() }),
@@ -42,8 +42,8 @@ export const itemEvents = {
     },
   }),
   "item.retracted": event({
-    meaning: "The item under this key no longer holds.",
-    erased: "It was retracted; the reason is gone.",
+    meaning: "The item under this key is retracted.",
+    erased: "It was retracted; the reason is erased.",
     body: z.looseObject({ kind: ItemKind, key: Key, model: ModelName.optional() }),
     content: z.looseObject({ because: z.string() }).optional(),
     summary: ({ kind, key }, content) => `Retracted ${kind} ${key}${after(content?.because)}`,
@@ -51,7 +51,7 @@ export const itemEvents = {
   }),
   "scratch.set": event({
     meaning: "A key of the scratch has this value, or none.",
-    erased: "The key is set; its value is gone.",
+    erased: "The key is set; its value is erased.",
     body: z.looseObject({ key: Key, removed: z.boolean().optional(), model: ModelName.optional() }),
     content: z.looseObject({ value: Json }).optional(),
     summary: ({ key, removed }, content) =>
@@ -61,8 +61,8 @@ export const itemEvents = {
     sample: { body: { key: "step", removed: false }, content: { value: [1, null, "ä😀"] } },
   }),
   "memory.carried": event({
-    meaning: "Items of earlier sessions came along, each with its origin.",
-    erased: "These items were carried; their values are gone here, not where they came from.",
+    meaning: "The session carries items of earlier sessions, each with its origin.",
+    erased: "These items were carried; their values are erased here, not at their origin.",
     body: z.looseObject({ count: Count, tokens: Count.optional() }),
     content: z.looseObject({
       items: z.array(

@@ -1,6 +1,6 @@
 /**
- * What a new session carries of what is remembered: by scope, by what its objective is about, and the newer
- * of two that are equally so. The preferences of whoever opens it come first.
+ * The memory that a new session carries: by scope, by relevance to its objective, and the newer of two
+ * equals. The preferences of the person who opens it come first.
  */
 import type { MemoryOwners, MemoryRef, MemoryScope, Memory } from "./memory.ts";
 import { ownerIn } from "./memory.ts";
@@ -14,13 +14,13 @@ export interface CarryRules {
 
 export interface Candidate {
   readonly entry: MemoryRef;
-  /** Why it comes along, in few words. */
+  /** Why it is carried, in a few words. */
   readonly why: string;
-  /** Whether the session is about it. False for preferences that come along anyway. */
+  /** Whether it is relevant to the objective. False for preferences that are carried anyway. */
   readonly isRelevant: boolean;
 }
 
-/** One thing that is carried, as `memory.carried` has it. */
+/** One carried entry, as `memory.carried` stores it. */
 export interface Carried {
   readonly scope: MemoryScope;
   readonly kind: string;
@@ -36,19 +36,19 @@ export const carryDefaults = {
 } as const satisfies CarryRules;
 
 /**
- * Below this share of the best score an entry is not about the objective; nor below this share of a telling
- * one, of which less is wanted where a word of the objective is in the key. Measured (bench/memory.ts): lower
- * ones carry much that only looks alike, higher ones leave out what matters.
+ * The minimum share of the best score, and of the score of a distinctive word (lower if the key contains a
+ * word of the objective). Measured (bench/memory.ts): lower values carry many false matches, higher ones miss
+ * relevant entries.
  */
 const bestShare = 0.45;
 const keyedShare = 0.25;
 const tellingShare = 0.7;
-/** Preferences that come along whatever the session is about: the newest of them. */
+/** Preferences that are carried regardless of the objective: the newest of them. */
 const preferencesMax = 12;
-/** What is looked at to fill the room there is. */
+/** Entries considered for the available room. */
 const candidatesMax = 200;
 
-/** In the order in which room is made for them. */
+/** In the order in which they get room. */
 export function rankMemory(
   memory: Memory,
   relevance: Relevance,
@@ -106,9 +106,9 @@ function whyOf({ scope }: MemoryRef, relevant: Relevant | undefined): string {
   return words.length === 0 ? whose[scope] : `${whose[scope]}, on ${words.join(", ")}`;
 }
 
-/** One line of it. */
+/** One entry as a line. */
 export const memoryLine = (item: Carried): string => carriedText([item]).split("\n").slice(1).join("\n");
 
-/** The text that the renderer makes of what is carried. */
+/** The text that the renderer makes of carried entries. */
 export const carriedText = (items: readonly Carried[]): string =>
   memoryText({ items }, 0, Number.POSITIVE_INFINITY);

@@ -1,7 +1,7 @@
 /**
- * Memory: what sessions of one workspace know from those before them. It is folded from the workspace's log
- * alone. An entry has a scope, an owner, a kind and a key; promoting it again supersedes it, and forgetting
- * it ends it for all sessions that are opened later.
+ * Memory: what sessions of one workspace know from earlier ones. It is folded from the workspace's log alone.
+ * An entry has a scope, an owner, a kind and a key; promoting it again supersedes it, and forgetting it
+ * removes it for all later sessions.
  */
 import { type ItemKind, itemKinds } from "../item/events.ts";
 import type { AgentDefinition } from "../workspace/agent.ts";
@@ -11,8 +11,8 @@ import { matchesName } from "../workspace/agent.ts";
 import { roughTokens } from "../context/token-count.ts";
 
 /**
- * `agent`: for all sessions of an agent; its owner is the agent's name. `user`: for all that a person opens;
- * its owner is the principal. `workspace`: for all.
+ * `agent`: for all sessions of an agent, its owner. `user`: for all sessions that a principal opens, its
+ * owner. `workspace`: for all.
  */
 export const memoryScopes = ["agent", "user", "workspace"] as const;
 /** The readers of a memory entry: one agent, one user, or the workspace. */
@@ -23,18 +23,18 @@ export type MemoryBy = "rule" | "tool" | "person";
 /** The scope, owner, kind and key that name a memory entry. */
 export interface MemoryName {
   readonly scope: MemoryScope;
-  /** Null in the workspace's scope. */
+  /** Null in the workspace scope. */
   readonly owner: string | null;
   readonly kind: ItemKind;
   readonly key: string;
 }
 
-/** Where an entry stands in the workspace's log, and where it came from. */
+/** The position of an entry in the workspace's log, and its source. */
 export interface MemoryRef extends MemoryName {
   readonly seq: number;
   readonly at: number;
   readonly actor: string;
-  /** Null for what came from no session. */
+  /** Null if it came from no session. */
   readonly origin: { readonly session: string; readonly seq: number } | null;
   readonly by: MemoryBy | null;
 }
@@ -51,13 +51,13 @@ export interface MemoryRecord {
   readonly body: unknown;
 }
 
-/** The types that memory is folded from. */
+/** The event types that memory is folded from. */
 export const memoryTypes = ["memory.promoted", "memory.forgotten", "content.erased"] as const;
 
-/** What is remembered, as of a position of the workspace's log. It belongs to one reader. */
+/** The memory at a position of the workspace's log. Each reader has its own instance. */
 export class Memory {
   readonly #entries = new Map<string, MemoryRef>();
-  /** By the item that they came from. */
+  /** By source item. */
   readonly #from = new Map<string, Set<string>>();
   readonly #forgotten = new Set<string>();
 
@@ -73,19 +73,19 @@ export class Memory {
     return this.#entries.entries();
   }
 
-  /** What came from this item of the session, in whatever scopes. */
+  /** The entries from this item of the session, in all scopes. */
   from(session: string, kind: string, key: string): MemoryRef[] {
     return [...(this.#from.get(itemOf(session, kind, key)) ?? [])].flatMap(
       (id) => this.#entries.get(id) ?? [],
     );
   }
 
-  /** Whether a person or a model had it forgotten, so that no rule may bring it back. */
+  /** Whether a person or a model forgot it, so that no rule may bring it back. */
   isForgotten(id: string): boolean {
     return this.#forgotten.has(id);
   }
 
-  /** One more record of the log. Gives the id of the entry that it changed; null when it changed none. */
+  /** Applies the next record. Returns the id of the changed entry; null if none changed. */
   apply(record: MemoryRecord): string | null {
     const named = nameIn(record.body);
     if (named === null) return null;
@@ -121,7 +121,7 @@ export class Memory {
 
 const itemOf = (session: string, kind: string, key: string): string => `${session}\n${kind}\n${key}`;
 
-/** Scopes and kinds that only a newer program knows are passed over. */
+/** Ignores scopes and kinds that only a newer program knows. */
 export function nameIn(body: unknown): MemoryName | null {
   const { scope, owner, kind, key } = body as Readonly<Record<string, unknown>>;
   if (!memoryScopes.some((one) => one === scope) || !itemKinds.some((one) => one === kind)) return null;
@@ -130,7 +130,7 @@ export function nameIn(body: unknown): MemoryName | null {
   return { scope: scope as MemoryScope, owner: whose, kind: kind as ItemKind, key };
 }
 
-/** What is put into memory. */
+/** An entry to put into memory. */
 export interface Promotion extends MemoryName {
   readonly value: unknown;
   readonly because?: string | undefined;
@@ -173,7 +173,7 @@ export function forgottenDraft(
   };
 }
 
-/** Who a session works for: the owners of what it puts into memory and carries. */
+/** The owners of a session's memory: the agent and user it works for. */
 export interface MemoryOwners {
   readonly agent: string | null;
   readonly user: string | null;
@@ -184,7 +184,7 @@ export const ownerIn = (scope: MemoryScope, { agent, user }: MemoryOwners): stri
 
 export type MemoryRule = NonNullable<NonNullable<AgentDefinition["memory"]>["promote"]>[number];
 
-/** Without kinds a rule is about facts and decisions. */
+/** The default kinds of a rule. */
 const ruledKinds: readonly ItemKind[] = ["fact", "decision"];
 
 const isRuled = ({ kinds = ruledKinds, keys }: MemoryRule, kind: string, key: string): boolean =>
@@ -193,7 +193,7 @@ const isRuled = ({ kinds = ruledKinds, keys }: MemoryRule, kind: string, key: st
 
 interface Change {
   readonly session: string;
-  /** The position of the first of the drafts. */
+  /** The position of the first draft. */
   readonly firstSeq: number;
   readonly drafts: readonly DraftEvent[];
   readonly rules: readonly MemoryRule[];
@@ -201,10 +201,10 @@ interface Change {
 }
 
 /**
- * What goes into the workspace's log with what a session records and retracts. What came from this session
- * follows it: a new value supersedes, and what is retracted, or a task that is over, is forgotten. What a
- * rule is about is promoted, unless somebody had it forgotten. Nothing here is refused: an item is recorded
- * also when it is too long for memory, or memory is full.
+ * The workspace records that go with a session's records and retractions. An entry from this session follows
+ * its item: a new value supersedes it, and a retraction or a finished task forgets it. A matching rule
+ * promotes an item, unless the entry was forgotten. Nothing is refused here: an item is recorded even if it
+ * is too long for memory, or memory is full.
  */
 export function memoryDrafts(
   memory: Memory,
@@ -223,7 +223,7 @@ export function memoryDrafts(
       const why = reason === undefined ? {} : { reason };
       for (const name of own) out.set(memoryId(name), forgottenDraft(name, { by: "rule", ...why, ...who }));
       for (const name of ruledNames(rules, owners, kind, key)) {
-        // Promoted in this very append, by a draft before this one.
+        // Promoted in this same append, by an earlier draft.
         const id = memoryId(name);
         if (out.get(id)?.type !== "memory.promoted") continue;
         if (memory.get(id) === undefined) out.delete(id);
@@ -256,10 +256,10 @@ export function memoryDrafts(
   return [...out.values()];
 }
 
-/** Whether a task of this status needs nothing more. */
+/** Whether a task of this status is finished. */
 export const isOver = (status: string | null): boolean => status === "done" || status === "dropped";
 
-/** What a person or a tool put into memory stays theirs when it follows its session. */
+/** An entry that a person or a tool promoted keeps that author when it follows its session. */
 export const followedBy = (
   by: MemoryBy | null | undefined,
   because: string | undefined,

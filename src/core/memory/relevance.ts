@@ -1,10 +1,10 @@
 /**
- * How much of what is remembered is about a text: BM25 over three fields, of which a key says the most and a
- * reason the least. The index is kept up entry by entry, and belongs to one reader.
+ * The relevance of memory entries to a text: BM25 over three fields; the key weighs the most and the reason
+ * the least. The index is updated per entry. Each reader has its own.
  */
 import { wordsOf } from "./words.ts";
 
-/** What of an entry is compared. */
+/** The compared fields of an entry. */
 export interface MemoryText {
   readonly key: string;
   readonly value: string;
@@ -14,22 +14,22 @@ export interface MemoryText {
 export interface Relevant {
   readonly id: string;
   readonly score: number;
-  /** The words that both have, as the question has them, the most telling first. */
+  /** The common words, as spelled in the query, the most distinctive first. */
   readonly words: readonly string[];
-  /** Whether one of them is in the key. */
+  /** Whether the key contains one of them. */
   readonly inKey: boolean;
 }
 
 const fields = ["key", "value", "because"] as const;
 type Field = (typeof fields)[number];
-/** What a word counts in each field. */
+/** The weight of a word by field. */
 const weight: Readonly<Record<Field, number>> = { key: 2.5, value: 1, because: 0.6 };
-/** How much the length of a field takes away from what a word in it counts. */
+/** How much the length of a field lowers the weight of its words. */
 const lengthShare: Readonly<Record<Field, number>> = { key: 0.3, value: 0.6, because: 0.6 };
 const saturation = 1.2;
-/** What a word counts at least, as a share of one that a single entry has. */
+/** The minimum weight of a word, as a share of a word that a single entry has. */
 const rarityShareMin = 0.35;
-/** Words of a question; past that it is about too much. The rarest are kept. */
+/** Words of a query; of a longer one the rarest are kept. */
 const askedMax = 64;
 
 interface Slot {
@@ -39,7 +39,7 @@ interface Slot {
 
 export class Relevance {
   readonly #slots = new Map<string, Slot>();
-  /** By word: the entries that have it. */
+  /** By word: the entries that contain it. */
   readonly #having = new Map<string, Map<string, Slot>>();
   readonly #lengths: Record<Field, number> = { key: 0, value: 0, because: 0 };
 
@@ -81,12 +81,12 @@ export class Relevance {
     }
   }
 
-  /** The score of an entry that has in its key one word of the question that no other has: the yardstick. */
+  /** The score of an entry whose key has one query word that no other entry has: the reference. */
   get telling(): number {
     return this.#rarity(1) * saturated(weight.key);
   }
 
-  /** What is about the text, of the entries that may be: in no order. */
+  /** The entries relevant to the text, among those allowed; unordered. */
   about(text: string, may: (id: string) => boolean): Relevant[] {
     const forms = new Map<string, string>();
     const asked = [...new Set(wordsOf(text, forms))]
@@ -122,7 +122,7 @@ export class Relevance {
     }));
   }
 
-  /** What many have still says something: memory may be about little else. */
+  /** A common word still counts: memory may be about little else. */
   #rarity(count: number): number {
     return Math.max(this.#plainRarity(count), this.#plainRarity(1) * rarityShareMin);
   }

@@ -1,11 +1,11 @@
 /**
- * Words of a text as memory compares them: without case and accents, apart where `camelCase` or `kebab-case`
- * joins them, brought to a common stem, without words that say nothing. Scripts that do not put spaces
- * between words are taken by pairs of characters.
+ * The words of a text as memory compares them: without case and accents, split at `camelCase` and
+ * `kebab-case`, stemmed, without stop words. Scripts without spaces between words are split into pairs of
+ * characters.
  */
 import { makeKept } from "../cache.ts";
 
-/** Words that stand in any text, and words for work as such: what is worked on is what counts. */
+/** Stop words, and words for work in general: the subject of the work is what counts. */
 const empty = new Set(
   (
     "a about after again all also am an and any are as at be because been before being between " +
@@ -27,10 +27,10 @@ const word = /[\p{L}\p{N}]+/gu;
 const unspaced = /^[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}]+$/u;
 const accents = /[\u0300-\u036f]/g;
 
-/** Words of one text that are looked at; a longer one says by then what it is about. */
+/** Words read of one text; a longer one has shown its subject by then. */
 const wordsMax = 2_000;
 
-/** In order, and as often as they stand there. `forms` gets how each was written first. */
+/** In order, with repetitions. `forms` receives the first spelling of each. */
 export function wordsOf(text: string, forms?: Map<string, string>): string[] {
   const head = text.length > wordsMax * 10 ? text.slice(0, wordsMax * 10) : text;
   const isPlain = !beyondAscii.test(head);
@@ -55,10 +55,10 @@ export function wordsOf(text: string, forms?: Map<string, string>): string[] {
 const beyondAscii = /[^\0-\x7f]/;
 const asciiWord = /[a-z0-9]+/g;
 
-/** Pure cache of the stems of the words used last: words come again and again. */
+/** Pure cache of recently used stems: words repeat. */
 const stems = makeKept<string, string>(25_000);
 
-/** Empty for a word that says nothing. */
+/** Empty for a stop word. */
 function stemOf(piece: string): string {
   const known = stems.get(piece);
   if (known !== undefined) return known;
@@ -73,7 +73,7 @@ function pairsOf(piece: string): string[] {
   return signs.length < 2 ? signs : signs.slice(1).map((sign, place) => `${signs[place]}${sign}`);
 }
 
-/** The common stem of English forms of a word. Light: two words of different meaning stay two. */
+/** The common stem of English word forms. Light: two words of different meaning stay distinct. */
 export function stem(plain: string): string {
   if (plain.length < 4 || /\p{N}/u.test(plain)) return plain;
   let left = plain;

@@ -7,11 +7,11 @@ export type MessageCommand =
       readonly message: string;
       readonly text: string;
       readonly topic?: string;
-      /** The request that this is the reply to. */
+      /** The request that this replies to. */
       readonly replyTo?: string;
-      /** Makes a request of it: until when a reply is wanted. */
+      /** Makes it a request: the deadline of the reply. */
       readonly deadlineMs?: number;
-      /** Where the other store is, when the receiver does not live in this one. */
+      /** The address of the other store, if the receiver lives elsewhere. */
       readonly place?: string;
       /** The call that sends it. */
       readonly call?: string;
@@ -26,26 +26,26 @@ export type MessageCommand =
       readonly topic?: string;
       readonly replyTo?: string;
       readonly deadlineMs?: number;
-      /** What the receiver is told of a request or a reply besides its text. */
+      /** A note for the receiver about a request or a reply, besides its text. */
       readonly note?: string;
-      /** Where the sender lives, when that is another store. */
+      /** The address of the sender's store, if that is another one. */
       readonly place?: string;
     }
-  /** A message to another store has arrived there. */
+  /** A message to another store has been delivered. */
   | { readonly do: "deliver"; readonly message: string }
-  /** A message was not accepted, or a request had no reply in time. */
+  /** A message was rejected, or a request got no reply in time. */
   | {
       readonly do: "refuse";
       readonly message: string;
       readonly error: string;
       readonly reason?: string;
-      /** What the session is told of it, as an input. */
+      /** The text of the input that reports it to the session. */
       readonly text?: string;
     }
   | {
       readonly do: "contract";
       readonly topic: string;
-      /** A JSON Schema, checked by the caller. */
+      /** A JSON Schema, validated by the caller. */
       readonly schema: unknown;
       readonly digest: string;
     };

@@ -42,7 +42,7 @@ export const messageDecisions: Decisions<MessageCommand["do"]> = {
   },
   receive: (state, command, { digest }) => {
     const { from, message, number, text, topic, replyTo, deadlineMs, note, place } = command;
-    // Before anything else: what is there already stays there, whatever became of the session since.
+    // Checked first: a message already received stays received, whatever the session's status is now.
     if (number <= (state.standing.received.get(from) ?? 0))
       return refuse("conflict", `${message} is there already: number ${number} from ${from}`);
     const refusal = forbidden(state, "write", "take a message") ?? unwelcome(state, command);
@@ -68,14 +68,14 @@ export const messageDecisions: Decisions<MessageCommand["do"]> = {
     const { outbox, requests, inbox, status } = state.standing;
     const to = (outbox.get(message) ?? requests.get(message))?.to;
     if (to === undefined) return refuse("not-found", `nothing is open under the message ${message}`);
-    const told = { type: "input.received", from: "system", text: text ?? "" } as const;
-    // One that is over is told nothing; what became of its message is still written down.
+    const notice = { type: "input.received", from: "system", text: text ?? "" } as const;
+    // A closed session gets no input; the fate of its message is still recorded.
     const hears = text !== undefined && mayIn(status, "write");
     return (
       forbidden(state, "govern", "note what was refused") ??
       accept(
         draft("message.refused", { message, to, error }, because(reason)),
-        ...(hears ? [inputDraft(told, inbox.received + 1), ...woken(state)] : []),
+        ...(hears ? [inputDraft(notice, inbox.received + 1), ...woken(state)] : []),
       )
     );
   },
@@ -90,16 +90,16 @@ export const messageDecisions: Decisions<MessageCommand["do"]> = {
   },
 };
 
-/** Whether an inbox takes no more messages from sessions. */
+/** Whether an inbox rejects more messages from sessions. */
 export const isFull = (inbox: Inbox): boolean => range.count(inbox.waiting) >= limit.inboxMax;
 
-/** Whether a session was asked so much that it takes no more requests. */
+/** Whether a session has so many open requests that it rejects more. */
 export const isAskedOut = ({ standing, at }: State): boolean =>
   [...standing.asked.values()].filter(({ deadlineMs }) => deadlineMs >= at).length >= limit.requestsMax;
 
 const textBlock = (text: string) => ({ type: "text", text }) as const;
 
-/** One who sleeps is woken by a message, unless it waits for something that this message is not. */
+/** A message wakes a sleeping session, unless the session waits for something else. */
 function wokenBy({ standing }: State, fitting: readonly string[]): readonly DraftEvent[] {
   const { status, sleep } = standing;
   if (status !== "sleeping") return [];
@@ -108,7 +108,7 @@ function wokenBy({ standing }: State, fitting: readonly string[]): readonly Draf
   return sleep === null || sleep.triggers.length === 0 ? [draft("session.woken", { by: "message" })] : [];
 }
 
-/** One who sleeps and listens is woken by what becomes of its own messages. */
+/** A sleeping session that accepts messages also wakes for the outcome of its own messages. */
 const woken = ({ standing }: State): readonly DraftEvent[] =>
   standing.status === "sleeping" && listens(standing) ? [draft("session.woken", { by: "message" })] : [];
 
@@ -138,7 +138,7 @@ function unsendable(state: State, command: CommandOf<"send">): Decision | null {
   return null;
 }
 
-/** Why a session does not take this. */
+/** Why a session rejects this. */
 function unwelcome(state: State, command: CommandOf<"receive">): Decision | null {
   const { from, replyTo, deadlineMs } = command;
   const { session, inbox, requests } = state.standing;
@@ -154,7 +154,7 @@ function unwelcome(state: State, command: CommandOf<"receive">): Decision | null
   return refuse("refused", `${session} waits for no reply of ${from} to ${replyTo}`, over);
 }
 
-/** Whether a message wakes it: one who named what it waits for is woken by that alone. */
+/** Whether a message wakes it: a session that named its triggers wakes for those only. */
 function listens({ sleep, triggers }: State["standing"]): boolean {
   if (sleep === null || sleep.triggers.length === 0) return true;
   return sleep.triggers.some((name) => triggers.get(name)?.kind === "message");

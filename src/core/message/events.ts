@@ -8,35 +8,35 @@ import * as z from "zod";
 
 export const messageEvents = {
   "message.sent": event({
-    meaning: "A message left for another session. What was sent stays sent.",
-    erased: "A message was sent there; what it said is gone here.",
+    meaning: "A message was sent to another session. A rewind does not unsend it.",
+    erased: "A message was sent there; its text is erased here.",
     body: z.looseObject({
       message: Key,
       to: SessionRef,
       number: Count,
       topic: Key.optional(),
       replyTo: Key.optional(),
-      /** Until when a reply is wanted. Only a request has one. */
+      /** The deadline of the reply. Only a request has one. */
       deadlineMs: Millis.optional(),
-      /** The receiver lives in another store; the message waits here until it is known to be there. */
+      /** The receiver lives in another store; the message is queued here until its delivery is confirmed. */
       away: z.boolean().optional(),
     }),
     content: Blocks.extend({
-      /** Where the other store is. */
+      /** The address of the other store. */
       place: z.string().optional(),
     }),
     summary: ({ to, topic }, content) => `Message to ${shortId(to)}${onTopic(topic)}${blocksText(content)}`,
     sample: { body: { ...message, to: otherSession }, content: blocks },
   }),
   "message.delivered": bare({
-    meaning: "A message to another store is known to have arrived there.",
+    meaning: "The delivery of a message to another store is confirmed.",
     body: z.looseObject({ message: Key, to: SessionRef, number: Count }),
     summary: ({ to, number }) => `Message ${number} to ${shortId(to)} delivered`,
     sample: { body: { message: "msg-1", to: otherSession, number: 1 } },
   }),
   "message.received": event({
-    meaning: "A message from another session waits in the inbox.",
-    erased: "A message came from there; what it said is gone here.",
+    meaning: "A message from another session is queued in the inbox.",
+    erased: "A message came from there; its text is erased here.",
     body: z.looseObject({
       message: Key,
       /** Its number in the inbox. */
@@ -48,7 +48,7 @@ export const messageEvents = {
       deadlineMs: Millis.optional(),
     }),
     content: Blocks.extend({
-      /** Where the sender lives, when that is another store: a reply goes there. */
+      /** The address of the sender's store, if that is another one: a reply goes there. */
       place: z.string().optional(),
     }),
     summary: ({ from, topic }, content) =>
@@ -56,8 +56,8 @@ export const messageEvents = {
     sample: { body: { ...message, input: 2, from: otherSession }, content: blocks },
   }),
   "message.refused": event({
-    meaning: "A message was not accepted, or a request had no reply in time; it says why.",
-    erased: "The message was refused for this cause; the words are gone.",
+    meaning: "A message was rejected, or a request got no reply in time; the body has the cause.",
+    erased: "The message was rejected for this cause; the text is erased.",
     body: z.looseObject({ message: Key, to: SessionRef, error: Word }),
     content: MayReason,
     summary: ({ to, error }, content) => `Message to ${shortId(to)} refused (${error})${because(content)}`,
@@ -65,7 +65,7 @@ export const messageEvents = {
   }),
   "contract.declared": event({
     meaning: "Messages on this topic must fit this schema.",
-    erased: "A contract was declared; its schema is gone, so no message fits it.",
+    erased: "A contract was declared; its schema is erased, so no message fits it.",
     body: z.looseObject({ topic: Key, digest: Sha256 }),
     content: z.looseObject({ schema: Json }),
     summary: ({ topic }) => `Contract declared for topic ${topic}`,

@@ -38,7 +38,7 @@ export const messageFolds: Folds<keyof typeof messageEvents> = {
     stand(state, { contracts: state.standing.contracts.set(event.body.topic, refOf(event)) }),
 };
 
-/** Requests that came, without those that were given up long ago once there are too many to keep them all. */
+/** Received requests; once there are too many, without those whose deadline is long past. */
 function withinTime(asked: State["standing"]["asked"], at: number): State["standing"]["asked"] {
   if (asked.size < limit.requestsMax) return asked;
   return Keyed.from([...asked.entries()].filter(([, { deadlineMs }]) => deadlineMs >= at));

@@ -1,15 +1,15 @@
 /**
- * Texts in which something is encoded for a URL, or base64 is broken into lines, read as what was meant.
- * Which letters an encoder leaves as they are, and where lines end, differs: so the text is decoded, and not
- * the secret encoded. Each letter that is read knows its place.
+ * Decoded readings of a text: URL encoding undone, base64 lines joined. Encoders differ in which letters they
+ * leave and where lines end, so the text is decoded rather than the secret encoded. Each decoded letter knows
+ * its position in the original.
  */
 
 export interface Reading {
   readonly text: string;
-  /** Where in the text as it is something begins that begins here, and where it ends that ends here. */
+  /** Maps the start and end of a match to the original text. */
   start(at: number): number;
   end(at: number): number;
-  /** Where lines were joined that need not belong together. */
+  /** Where lines were joined that may not belong together. */
   readonly stops?: ReadonlySet<number>;
 }
 
@@ -17,8 +17,8 @@ const encoded = /%[0-9A-Fa-f]{2}/;
 const decodingsMax = 2;
 
 /**
- * The text decoded, and decoded twice; where spaces matter, it and each also with them for `+`; and all but
- * those with lines joined.
+ * The text decoded once and twice; if spaces matter, each also with `+` as space; and all except those with
+ * lines joined.
  */
 export function readingsOf(text: string, hasSpaces: boolean): readonly Reading[] {
   const plain: Reading = { text, start: same, end: same };
@@ -27,7 +27,7 @@ export function readingsOf(text: string, hasSpaces: boolean): readonly Reading[]
   const whole: Reading[] = [plain];
   let level: readonly Reading[] = [plain, ...spaced];
   for (let count = 0; count < decodingsMax && encoded.test(text); count++) {
-    // A plus that was encoded is a plus: spaces are put before it is decoded.
+    // An encoded plus stays a plus: `+` becomes a space before decoding.
     level = level.filter((one) => encoded.test(one.text)).map(decoded);
     all.push(...level);
     whole.push(...level.slice(0, 1));
@@ -37,19 +37,16 @@ export function readingsOf(text: string, hasSpaces: boolean): readonly Reading[]
 
 const same = (at: number): number => at;
 
-/** An end of a line, plain or escaped, with all that may stand before what the next line says. */
+/** A line end, plain or escaped, with everything that may precede the next line's text. */
 const lineEnd = /(?:[\n\r\f\v\u0085\u2028\u2029]|\\[nrf])(?:[\s"'`,>|#]|\\{1,15}["'nrft])*/g;
-/** Lines as wide as this, followed by none that is wider, are taken for parts of one thing. */
+/** Lines of at least this width, with no wider one after them, count as parts of one value. */
 const wideCharsMin = 16;
 
-/**
- * What is broken into lines, however wide and however far from the margin, in one piece; null when there is
- * nothing to join.
- */
+/** Joins a value broken into lines, of any width and indentation; null if there is nothing to join. */
 function joinedLines(reading: Reading): Reading | null {
   const { text } = reading;
   const pieces: string[] = [];
-  /** Where each piece begins, here and in the text. */
+  /** Where each piece begins, in this reading and in the text. */
   const here: number[] = [0];
   const there: number[] = [0];
   const stops = new Set<number>();
@@ -80,7 +77,7 @@ function joinedLines(reading: Reading): Reading | null {
   };
 }
 
-/** The last piece that begins at a place or before it. */
+/** The last piece that begins at or before a position. */
 function pieceAt(here: readonly number[], place: number): number {
   let [low, high] = [0, here.length - 1];
   while (low < high) {
@@ -91,12 +88,12 @@ function pieceAt(here: readonly number[], place: number): number {
   return low;
 }
 
-/** Where a line ends without the spaces, quotes and the like that stand at its end. */
+/** The end of a line without trailing spaces, quotes and the like. */
 function lastOf(text: string, end: number, from: number): number {
   let at = end;
   for (;;) {
     while (at > from && " \t\"'`,\\".includes(text[at - 1] ?? "")) at--;
-    // A tab that was escaped; without the backslash it is a letter.
+    // An escaped tab; without the backslash it is a letter.
     if (at - 2 < from || text[at - 1] !== "t" || text[at - 2] !== "\\") return at;
     at--;
   }
@@ -115,7 +112,7 @@ function isWide(
   return end - after <= width;
 }
 
-/** Whether it is a digit of base64, in either alphabet. */
+/** Whether it is a base64 digit, in either alphabet. */
 const isDigit = (code: number): boolean =>
   (code >= 97 && code <= 122) ||
   (code >= 65 && code <= 90) ||
@@ -130,11 +127,11 @@ const runs = /(?:%[0-9A-Fa-f]{2})+/g;
 
 function decoded({ text, start, end }: Reading): Reading {
   const from: number[] = [];
-  let told = "";
+  let plain = "";
   let at = 0;
   const copy = (until: number): void => {
     for (let place = at; place < until; place++) from.push(start(place));
-    told += text.slice(at, until);
+    plain += text.slice(at, until);
     at = until;
   };
   for (const { 0: run, index } of text.matchAll(runs)) {
@@ -143,17 +140,17 @@ function decoded({ text, start, end }: Reading): Reading {
       for (let unit = 0; unit < letter.text.length; unit++) {
         from.push(start(index + letter.at));
       }
-      told += letter.text;
+      plain += letter.text;
     }
     at = index + run.length;
   }
   copy(text.length);
   from.push(end(text.length));
   const placeOf = (place: number): number => from[place] ?? end(text.length);
-  return { text: told, start: placeOf, end: placeOf };
+  return { text: plain, start: placeOf, end: placeOf };
 }
 
-/** The letters of a run of `%XX`, each with its place in it; of what is not UTF-8, those of ASCII. */
+/** The letters of a run of `%XX`, each with its offset; if it is not UTF-8, those of ASCII. */
 function lettersOf(run: string): readonly { readonly text: string; readonly at: number }[] {
   try {
     let at = 0;

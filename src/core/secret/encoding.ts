@@ -1,19 +1,21 @@
 /**
- * The forms in which a secret may turn up in a text: as it is, escaped for JSON up to three times, as base64
- * at any alignment, as hexadecimal digits. What is encoded for a URL is decoded (secret-reading.ts).
+ * The forms in which a secret may appear in a text: plain, escaped for JSON up to three times, base64 at any
+ * alignment, hexadecimal. decoding.ts handles URL encoding.
  */
 
 export interface Form {
   readonly text: string;
-  /** Of base64: what stands around it in the same alphabet carries parts of the value too. */
+  /** Of base64: adjacent characters of the same alphabet also carry parts of the value. */
   readonly around?: RegExp;
-  /** Of base64: whether the digit right before it, and right after it, carries a part of the value. */
+  /** Of base64: whether the digits directly before and after carry a part of the value. */
   readonly edges?: { readonly before: boolean; readonly after: boolean };
-  /** Only the text of a JSON value holds it: one escape more than the deepest that a text is searched for. */
+  /**
+   * Only the text of a JSON value can hold it: one escape more than the deepest that a text is searched for.
+   */
   readonly jsonOnly?: boolean;
 }
 
-/** Lines of a value of several lines that count by themselves: a file is often shown line by line. */
+/** Single lines of a multi-line value also count: a file is often shown line by line. */
 const lineCharsMin = 16;
 const linesMax = 64;
 
@@ -27,7 +29,7 @@ export function formsOf(value: string): readonly Form[] {
   for (const text of [value, ...linesOf(value)]) {
     const bytes = bytesOf(text);
     add(text);
-    // As bytes are read that may be anything.
+    // Bytes decoded as Latin-1.
     add(String.fromCharCode(...bytes));
     for (const hex of hexForms(bytes)) add(hex);
     for (const { text: base, ...more } of base64Forms(bytes)) add(base, more);
@@ -61,7 +63,7 @@ function bytesOf(text: string): readonly number[] {
 
 const escapesMax = 3;
 
-/** As text of a JSON document, of a JSON document in one, and of one in that. */
+/** Escaped as the text of a JSON document, of a JSON document in one, and of one in that. */
 function escapes(text: string): ReadonlySet<string> {
   const all = new Set([text]);
   let plain = text;
@@ -72,7 +74,7 @@ function escapes(text: string): ReadonlySet<string> {
     all.add(plain);
     all.add(ascii);
   }
-  // Some writers escape the slash as well.
+  // Some encoders escape the slash as well.
   if (text.includes("/")) {
     const slashed = escaped(text).replaceAll("/", "\\/");
     all.add(slashed);
@@ -98,7 +100,7 @@ const urlSafe = `${standard.slice(0, 62)}-_`;
 const aroundStandard = /[A-Za-z0-9+/=]/;
 const aroundUrlSafe = /[A-Za-z0-9_=-]/;
 
-/** At each alignment, the digits that the value alone decides, whatever comes before and after. */
+/** At each alignment, the digits that depend on the value alone. */
 function base64Forms(bytes: readonly number[]): readonly Required<Omit<Form, "jsonOnly">>[] {
   return [0, 1, 2].flatMap((shift) => {
     const digits: number[] = [];
@@ -114,7 +116,7 @@ function base64Forms(bytes: readonly number[]): readonly Required<Omit<Form, "js
   });
 }
 
-/** Six bits from a bit on. */
+/** Six bits, starting at a bit. */
 function digitAt(bytes: readonly number[], bit: number): number {
   const byte = Math.floor(bit / 8);
   const pair = ((bytes[byte] ?? 0) << 8) | (bytes[byte + 1] ?? 0);

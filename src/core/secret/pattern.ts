@@ -1,7 +1,7 @@
 /**
- * What looks like a secret though nobody registered it: tokens that say what they are by how they begin, and
- * values behind names such as `password`. Each look has anchors, four letters that must be there; only where
- * one stands is anything else looked at, and no pattern looks further than it may redact.
+ * Unregistered secrets by their looks: tokens with a known prefix, and values after names such as `password`.
+ * Each look has anchors of four letters; only at an anchor is anything else compared, and no pattern reads
+ * further than it may redact.
  */
 
 export interface Place {
@@ -13,19 +13,17 @@ export interface Place {
 export interface Look {
   /** In lower case; `?` stands for any letter or digit. */
   readonly anchors: readonly string[];
-  /** What is secret at an anchor; null when nothing is. Never looks far: texts are hostile. */
+  /** The secret at an anchor; null if there is none. Reads a bounded distance, because texts are hostile. */
   find(text: string, at: number): Place | null;
-  /**
-   * Whether a text in which JSON was escaped may hold one at this anchor. Absent: an anchor is rare enough.
-   */
+  /** Whether a text with escaped JSON may hold one at this anchor. Absent: the anchor is rare enough. */
   may?(text: string, at: number): boolean;
-  /** What it finds says by itself that it is a secret, whatever stands before it. */
+  /** A match is a secret by itself, regardless of the text before it. */
   readonly sure?: boolean;
 }
 
 const word = /[A-Za-z0-9_-]/;
 
-/** Whether a token may begin here: not within another. An escaped line end is no letter. */
+/** Whether a token may begin here: not within another. An escaped line end is not a letter. */
 function begins(text: string, at: number): boolean {
   if (at === 0) return true;
   const before = text[at - 1] ?? "";
@@ -91,7 +89,7 @@ const tokenForms: readonly TokenForm[] = [
     name: "sendgrid-key",
     anchors: ["sg.?"],
     pattern: /SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}/y,
-    // As long as they are made, or with a digit: names of modules are neither.
+    // Of the usual length, or with a digit: module names are neither.
     when: (token) => isMixed(token) || /^.{3}[^.]{22}\.[^.]{43}$/.test(token),
   },
   { name: "hugging-face-token", anchors: ["hf_?"], pattern: /hf_[A-Za-z0-9]{30,}/y },
@@ -115,7 +113,7 @@ const tokenLooks: readonly Look[] = tokenForms.map(({ name, anchors, pattern, wh
 
 const awsId = /(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])/y;
 
-/** A key id, and the key itself where it comes soon after. */
+/** A key id, and the key itself if it follows soon. */
 const awsLook: Look = {
   anchors: ["akia", "asia"],
   sure: true,
@@ -137,7 +135,7 @@ const keyEnd = /-----END [A-Z0-9 ]{0,60}-----/y;
 const keyLines = /(?:\s|\\[nr])*(?:[A-Za-z0-9+/=]{16,}(?:\s|\\[nr])+)*(?:[A-Za-z0-9+/=]{16,})?/y;
 const keyCharsMax = 32_768;
 
-/** All of a private key; without an end, as far as it looks like one. */
+/** The whole private key; without an end marker, as far as it looks like one. */
 const privateKeyLook: Look = {
   anchors: ["-beg"],
   sure: true,
@@ -174,7 +172,7 @@ const urlLook: Look = {
 const scheme = /(?:bearer|basic)[ \t]+([A-Za-z0-9._~+/=-]{6,})/iy;
 const header = /authorization\\{0,4}["']?[ \t]{0,4}[:=,][ \t]{0,4}\\{0,4}["'`]?$/i;
 
-/** `Authorization: Bearer …`, and a bearer's token elsewhere when nothing else looks like it. */
+/** `Authorization: Bearer …`, and a bearer token elsewhere if no other look matches. */
 const headerLook: Look = {
   anchors: ["bear", "basi"],
   may: (text, at) => sticky(scheme, text, at) !== null,
@@ -191,7 +189,7 @@ const headerLook: Look = {
   },
 };
 
-/** Names of fields whose values are secret, from their beginning; what may stand before does not matter. */
+/** Prefixes of field names with secret values; the part before them does not matter. */
 const fieldNames: readonly { readonly name: string; readonly pattern: RegExp }[] = [
   { name: "password", pattern: /pass(?:word|wd|phrase|code)(?![a-z])/iy },
   { name: "secret", pattern: /secret(?:[_-]?(?:access[_-]?)?key(?:[_-]?base)?|[_-]?value)?(?![a-z])/iy },
@@ -207,7 +205,7 @@ const fieldAnchors = (
   "acce auth refr id_t idto bear sess bot_ bott _tok"
 ).split(" ");
 
-/** The kind of secret that a field of this name holds; null when it holds none. */
+/** The kind of secret in a field of this name; null if it holds none. */
 export function secretField(field: string): string | null {
   if (field.length > 64) return null;
   for (const { name, pattern } of fieldNames) {
@@ -232,7 +230,7 @@ function startsIn(field: string): readonly number[] {
   return starts;
 }
 
-/** What may stand between a name and its value. */
+/** What may separate a name and its value. */
 const between = /(?:\\{0,4}["'`])?[ \t]{0,4}(?::=|=>|[:=])[ \t]{0,4}(\\{0,4}["'`])?/y;
 const quoted = /[^\s"'`\\]{6,512}/y;
 const bare = /[^\s"'`\\,;&<>(){}[\]|]{6,512}/y;
@@ -262,7 +260,7 @@ const fieldLook: Look = {
   },
 };
 
-/** Fields that only JSON names so: where one stands the text is taken apart, and `secretField` decides. */
+/** Field names that only JSON uses: at one the text is parsed, and `secretField` decides. */
 const jsonFieldLook: Look = {
   anchors: ["auth", "_tok", "-tok", "btok", "ktok", "mtok", "dtok", "ttok", "htok", "ltok"],
   may: (text, at) => sticky(jsonField, text, at) !== null,
@@ -280,7 +278,7 @@ function nameAt(text: string, at: number): { readonly name: string; readonly end
 
 const letters = /^\p{L}[\p{L}\p{M}_.:!?…*-]*$/u;
 
-/** Something between quotes, up to the quote, that is no word and no piece of code. */
+/** A quoted value that is neither a word nor code. */
 function isGivenQuoted(text: string, start: number, value: string): boolean {
   const after = text[start + value.length];
   if (value.length < 512 && after !== undefined && !/["'`\\]/.test(after)) return false;
@@ -289,8 +287,8 @@ function isGivenQuoted(text: string, start: number, value: string): boolean {
 }
 
 /**
- * Something behind `NAME=` or `name: ` that is no name, no call and no expression. A name in capitals at the
- * beginning of a line is a variable of an environment: there a word is a value too.
+ * A value after `NAME=` or `name: ` that is not a name, call or expression. A name in capitals at the
+ * beginning of a line is an environment variable, whose value may be a single word.
  */
 function isGivenBare(
   text: string,
@@ -305,7 +303,7 @@ function isGivenBare(
     /(?:^|\n|\\n|export |set |env |-e )[A-Z0-9_]*$/.test(line) &&
     hasUpper.test(text.slice(at, at + 2));
   if (isVariable) return true;
-  // Names, paths of names, calls: what programs are made of.
+  // Names, paths of names, calls: program code.
   if (/^[A-Za-z_$][A-Za-z_$.!?/-]*$/.test(value) && !/[/-][.!?]*$/.test(value)) return false;
   if (/^[\w$]+[.([]/.test(value)) return false;
   const after = text[start + value.length];
@@ -324,17 +322,17 @@ const placeholders = new RegExp(
   "i",
 );
 
-/** What people write where a secret would stand. */
+/** Placeholders that people write in place of a secret. */
 const isPlaceholder = (value: string): boolean => placeholders.test(value);
 
-/** A value behind a secret name in JSON: a word too, since nobody writes sentences without spaces there. */
+/** A value after a secret name in JSON, also a single word: nobody writes sentences without spaces there. */
 export const isFieldValue = (value: string): boolean =>
   value.length >= 6 && value.length <= 4_096 && !/\s/.test(value) && !isPlaceholder(value);
 
-/** One of several behind a secret name: rules and names of settings are words, and stand there as well. */
+/** One of several values after a secret name: rules and setting names also appear there, as single words. */
 export const isListedValue = (value: string): boolean => isFieldValue(value) && isMixed(value);
 
-/** A field of an object behind a secret name that holds the secret itself; the others describe it. */
+/** A field that holds the secret itself, in an object after a secret name; the others describe it. */
 export const holdsValue = (field: string): boolean =>
   /^(?:value|raw|plain(?:[_-]?text)?|text|data|content|current|previous|string[_-]?value)$/i.test(field);
 

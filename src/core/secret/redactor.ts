@@ -1,9 +1,9 @@
 /**
- * The redactor: takes values that are registered as secret, and what looks like one, out of texts and JSON
- * before they are stored. Pure, linear in the length of the text, and idempotent.
+ * The redactor: removes registered secrets, and values that look like secrets, from texts and JSON before
+ * they are stored. Pure, linear in the length of the text, and idempotent.
  *
  * A text is read once, four letters at a time. Only where those begin a form of a registered value, or are an
- * anchor of a look, is anything else compared; so most texts cost one pass and nothing more.
+ * anchor of a look, is anything else compared; so most texts cost a single pass.
  */
 import { SkeinError } from "../error.ts";
 import { quote } from "../ids.ts";
@@ -22,38 +22,40 @@ import {
 
 /** A secret in a text. */
 export interface SecretPlace extends Place {
-  /** Registered, not guessed. */
+  /** Registered, not detected by its looks. */
   readonly registered: boolean;
 }
 
 export interface Redactor {
-  /** From here on the value is taken out wherever it occurs. A second registration changes nothing. */
+  /** Registers a value: from now on it is removed everywhere. A second registration changes nothing. */
   register(name: string, value: string): void;
-  /** The text without secrets; the very same when it holds none. */
+  /** The text without secrets; the same object if it holds none. */
   text(text: string): string;
-  /** The same for every text in a JSON value, and for fields whose names say that they are secret. */
+  /** The same for every text in a JSON value, and for fields with secret names. */
   json<T>(value: T): T;
   /** The same for the JSON text of a value. */
   jsonText(text: string): string;
-  /** Secrets of a text, in order; they do not overlap. */
+  /** The secrets of a text, in order, without overlaps. */
   find(text: string): readonly SecretPlace[];
-  /** The name of a registered value that occurs in the text; null when there is none. */
+  /** The name of a registered value in the text; null if there is none. */
   registeredIn(text: string): string | null;
-  /** The same for what says by itself that it is a secret: by how it begins, not by what stands before it. */
+  /**
+   * The same for values that are recognizable by themselves: by their prefix, not by the text before them.
+   */
   sureIn(text: string): string | null;
 }
 
 export interface RedactorOptions {
-  /** Whether what looks like a secret is taken out too; by default it is. */
+  /** Whether values that look like secrets are removed too. Default: true. */
   readonly looksLike?: boolean;
-  /** Words that a structure is made of. A text that is one of them, and no more, stays. */
+  /** Structural words. A text that equals one of them stays. */
   readonly keep?: () => ReadonlySet<string>;
 }
 
-/** What stands where a secret was. */
+/** The replacement of a secret. */
 export const marker = (name: string): string => `[redacted: ${name}]`;
 
-/** Whether a value is long enough to be looked for, and can be told from what stands in its place. */
+/** Whether a value is long enough to search for, and distinguishable from its replacement. */
 export const mayRegister = (name: string, value: string): boolean =>
   complaintAbout(name, value) === undefined;
 
@@ -91,27 +93,27 @@ export function makeRedactor(options: RedactorOptions = {}): Redactor {
   function once(text: string): string {
     const places = find(text);
     if (places.length === 0 || keep().has(text)) return text;
-    let told = "";
+    let redacted = "";
     let from = 0;
     for (const { start, end, name } of places) {
-      told += text.slice(from, start) + marker(name);
+      redacted += text.slice(from, start) + marker(name);
       from = end;
     }
-    return told + text.slice(from);
+    return redacted + text.slice(from);
   }
 
-  /** Until nothing is left: what stood behind a secret may look like one only now. */
+  /** Repeats until nothing is left: the text after a removed secret may look like a secret only now. */
   function redact(text: string): string {
-    let told = text;
+    let redacted = text;
     for (let count = 0; count < passesMax; count++) {
-      const next = once(told);
-      if (next === told) break;
-      told = next;
+      const next = once(redacted);
+      if (next === redacted) break;
+      redacted = next;
     }
-    return told;
+    return redacted;
   }
 
-  /** On escaped text: whether it is worth taking apart. */
+  /** For escaped text: whether it is worth parsing. */
   const suspects = (text: string): boolean =>
     grams.each(text, (entry, at) =>
       isKnown(entry) ? text.startsWith(entry.text, at) : (entry.may?.(text, at) ?? true),
@@ -138,7 +140,7 @@ export function makeRedactor(options: RedactorOptions = {}): Redactor {
       try {
         return walk(value, { each: redact, byField: looksLike }) as typeof value;
       } catch (error) {
-        // It cannot be stored as it is, and whoever would is told so.
+        // It cannot be stored as it is, and the write reports that.
         if (error instanceof TooDeep) return value;
         throw error;
       }
@@ -157,7 +159,7 @@ export function makeRedactor(options: RedactorOptions = {}): Redactor {
 
 const isKnown = (entry: Known | Look): entry is Known => "text" in entry;
 
-/** Registered values in what a text says once it is decoded; those that overlap are all there. */
+/** Registered values in the decoded readings of a text, including overlaps. */
 function findEncoded(grams: Grams, text: string): readonly SecretPlace[] {
   if (!grams.hasKnown) return [];
   return readingsOf(text, grams.hasSpaces).flatMap(({ text: read, start, end, stops }) =>
@@ -199,8 +201,8 @@ function findIn(
 const nowhere: ReadonlySet<number> = new Set();
 
 /**
- * A form with all that stands around it in its alphabet, unless that was taken in before; past a stop only
- * where a part of the value stands there.
+ * A form with the adjacent characters of its alphabet, unless they are already included; beyond a stop only
+ * where they carry a part of the value.
  */
 function wholeOf(
   text: string,
@@ -219,7 +221,7 @@ function wholeOf(
   return { start, end, name, registered: true };
 }
 
-/** In order, and those that overlap as one: by a registered name if one of them has it. */
+/** In order, with overlaps merged: under a registered name if one of them has it. */
 function merged(places: readonly SecretPlace[]): readonly SecretPlace[] {
   const all: SecretPlace[] = [];
   for (const place of places.toSorted((a, b) => a.start - b.start || b.end - a.end)) {
@@ -237,16 +239,16 @@ function merged(places: readonly SecretPlace[]): readonly SecretPlace[] {
 const gramChars = 4;
 const tableBits = 16;
 
-/** Letters in lower case; of what is no letter of ASCII, the lowest eight bits. */
+/** Letters in lower case; of non-ASCII letters, the lowest eight bits. */
 const folded = Uint8Array.from({ length: 256 }, (_, code) => (code >= 65 && code <= 90 ? code + 32 : code));
 const alphanumeric = "abcdefghijklmnopqrstuvwxyz0123456789".split("");
 
-/** Forms and looks, found by their first four letters, whatever their case. */
+/** Forms and looks, indexed by their first four letters, case-insensitive. */
 class Grams {
-  /** Which three letters in a row occur in them, by their slots. */
+  /** Which sequences of three letters occur in them, by slot. */
   readonly #table = new Uint8Array(2 ** tableBits);
   readonly #entries = new Map<number, (Known | Look)[]>();
-  /** Whether there is any registered value, and any with a space in it. */
+  /** Whether any value is registered, and any with a space. */
   hasKnown = false;
   hasSpaces = false;
 
@@ -273,8 +275,8 @@ class Grams {
   }
 
   /**
-   * Calls with each that may begin somewhere, until a call says that it is enough. Of four letters in a row
-   * the first three or the last three begin at an even place: so only those are looked up.
+   * Calls back with each entry that may begin at a position, until a callback returns true. Of four letters
+   * in a row the first three or the last three begin at an even position: only those are looked up.
    */
   each(text: string, call: (entry: Known | Look, at: number) => boolean): boolean {
     for (let at = this.#next(text, 0); at >= 0; at = this.#next(text, at + 2)) {
@@ -283,12 +285,12 @@ class Grams {
     return false;
   }
 
-  /** The first even place from there on with three letters that occur; -1 when there is none. */
+  /** The next even position with three known letters; -1 if there is none. */
   #next(text: string, from: number): number {
     const table = this.#table;
     const last = text.length - 2;
     if (from === 0 && isAscii(text)) {
-      // Read as bytes it takes half as long.
+      // Reading bytes takes half as long.
       for (let at = 0; at < last; at += 2) {
         const three = next(next(next(0, scratch[at] ?? 0), scratch[at + 1] ?? 0), scratch[at + 2] ?? 0);
         if (table[slot(three)] !== 0) return at;
@@ -315,7 +317,7 @@ class Grams {
 const encoder = new TextEncoder();
 const scratch = new Uint8Array(65_536);
 
-/** Whether it is ASCII, and short: then it stands in `scratch`, until the next is asked about. */
+/** Whether it is short ASCII: then it is in `scratch`, until the next call. */
 function isAscii(text: string): boolean {
   if (text.length > scratch.length) return false;
   const { read, written } = encoder.encodeInto(text, scratch);
@@ -330,13 +332,13 @@ class TooDeep extends Error {}
 
 interface Walking {
   readonly each: (text: string) => string;
-  /** Whether names of fields tell what is secret. */
+  /** Whether field names decide what is secret. */
   readonly byField: boolean;
 }
 
 /**
- * Every text of a JSON value; the very same value when none changes. `kind` is what the name of a field
- * around it says that it holds, if it is that itself.
+ * Visits every text of a JSON value; returns the same object if none changes. `kind` is what the name of the
+ * enclosing field says it holds, if the value is that itself.
  */
 function walk(value: unknown, walking: Walking, kind: string | null = null, depth = 0): unknown {
   const { each, byField } = walking;
@@ -364,7 +366,7 @@ function walk(value: unknown, walking: Walking, kind: string | null = null, dept
   return changed ? distinct(fields) : value;
 }
 
-/** The value of a field whose name says that it is secret goes as a whole. */
+/** The value of a field with a secret name is removed as a whole. */
 function fieldText(kind: string, text: string, each: (text: string) => string): string {
   if (kind === "authorization") {
     const [, scheme, token] = /^(\w{1,20}[ \t]+)?(\S{6,4096})$/.exec(text) ?? [];
@@ -374,7 +376,7 @@ function fieldText(kind: string, text: string, each: (text: string) => string): 
   return clean !== text || !isFieldValue(text) ? clean : marker(kind);
 }
 
-/** Two fields may be told apart by nothing but their secrets. */
+/** Redacted field names may collide: they get numbers. */
 function distinct(fields: readonly (readonly [string, unknown])[]): Record<string, unknown> {
   const object = new Map<string, unknown>();
   for (const [field, value] of fields) {

@@ -23,15 +23,15 @@ export interface Loaded {
   readonly bytes: number;
 }
 
-/** Sessions that must have ended, and what of them is told: by default their handoffs. */
+/** Sessions that must have ended, and what this one learns of them: by default their handoffs. */
 export interface SessionDependency {
   readonly sessions: readonly string[];
   readonly give?: "handoff" | "facts" | "nothing";
 }
 
-/** Options of `engine.open`: the objective, and what the session starts with. */
+/** Options of `engine.open`: the objective and the initial setup of a session. */
 export interface OpenOptions {
-  /** What the session is for. One that carries on another's work has the same, unless it is given. */
+  /** The objective of the session. A successor keeps its predecessor's, unless one is given. */
   readonly objective?: string;
   readonly name?: string;
   readonly agent?: string;
@@ -42,30 +42,30 @@ export interface OpenOptions {
   readonly priority?: number;
   readonly expiresAfterIdleMs?: number;
   readonly bind?: readonly Binding[];
-  /** Paths of text files that are loaded into its instructions. */
+  /** Paths of text files to load into its instructions. */
   readonly files?: readonly string[];
   readonly grant?: readonly Permission[];
   readonly budget?: Budget;
   /**
-   * The session whose work this one carries on: it begins with its handoff, and takes over agent, model,
-   * bindings, permissions, labels and priority where they are not given.
+   * The session whose work this one continues: it begins with its handoff, and inherits agent, model,
+   * bindings, permissions, labels and priority by default.
    */
   readonly from?: string;
   /** Sessions whose handoffs it begins with, and nothing else of them. */
   readonly handoffs?: readonly string[];
-  /** False: nothing of what is remembered is carried along. */
+  /** False: the session carries no memory. */
   readonly memory?: boolean;
-  /** What wakes it: triggers that it has from the beginning. */
+  /** Its initial triggers. */
   readonly wake?: readonly WakeTrigger[];
-  /** Sessions that it waits for: it sleeps until all of them have ended, and is told what they leave. */
+  /** Sessions to wait for: it sleeps until all of them have ended, and then gets their results. */
   readonly after?: readonly string[] | SessionDependency;
 }
 
-/** What `session.moved` says in its body. */
+/** The body of `session.moved`. */
 export interface Moved {
-  /** The name of the move, by which it is known at both ends. */
+  /** The name of the move, known at both ends. */
   readonly move: string;
-  /** The workspace it goes to; absent when that was not known, as in a bundle. */
+  /** The target workspace; absent if unknown, as in a bundle. */
   readonly to?: string;
 }
 
@@ -80,18 +80,18 @@ export type SessionCommand =
       readonly parent?: { readonly session: string; readonly seq: number };
       readonly depth?: number;
       readonly closesWhenDone?: boolean;
-      /** What the session that opens it gives it of its own budget. */
+      /** Its allotment from the session that opens it. */
       readonly got?: Amounts;
-      /** Who gave `got`, if that is not the parent. */
+      /** The payer of `got`, if not the parent. */
       readonly payer?: string;
-      /** The limits that it takes over, in place of a budget. */
+      /** The inherited limits, in place of a budget. */
       readonly limits?: Amounts;
       /** The triggers that it sleeps for from the beginning. */
       readonly sleeps?: readonly string[];
-      /** What its `wake` says, made ready. */
+      /** Its `wake` triggers, prepared. */
       readonly triggers?: readonly TriggerSetting[];
-      /** What it is told first, by the trigger that opens it. */
-      readonly told?: string;
+      /** Its first input, from the trigger that opens it. */
+      readonly firstInput?: string;
     } & Omit<OpenOptions, "wake" | "after">)
   | { readonly do: "rename"; readonly name: string }
   | {
@@ -107,7 +107,7 @@ export type SessionCommand =
       readonly by?: "person" | "budget" | "approval" | "unknown" | "error";
       /** The calls or events it waits for. */
       readonly on?: readonly number[];
-      /** It was set back, and lost these. */
+      /** The log was rolled back, and lost these records. */
       readonly tail?: { readonly fromSeq?: number; readonly toSeq: number };
     }
   | {
@@ -120,40 +120,40 @@ export type SessionCommand =
       readonly do: "wake";
       readonly by: "person" | "time" | "trigger" | "message" | "session";
       readonly trigger?: string;
-      /** What the session is told on waking. */
+      /** The input on waking. */
       readonly text?: string;
     }
-  /** `idle`: nobody runs the session, so that the turn is ended here and now. */
+  /** `idle`: the session has no runner, so the turn ends immediately. */
   | { readonly do: "interrupt"; readonly reason?: string; readonly idle?: boolean }
   | {
       readonly do: "close";
       readonly outcome?: "completed" | "failed" | "expired";
       readonly reason?: string;
       readonly returned?: Returned;
-      /** What goes over to a successor in the same append: it fires and counts there from now on. */
+      /** What passes to a successor in the same append: it fires and counts there from now on. */
       readonly handedOver?: { readonly triggers: readonly string[]; readonly limits?: Amounts };
     }
   | { readonly do: "cancel"; readonly reason?: string; readonly returned?: Returned }
   | { readonly do: "reopen"; readonly reason?: string }
   | { readonly do: "archive"; readonly reason?: string }
-  /** `held`: somebody runs the session just now. `where` is for people. */
+  /** `held`: the session is running. `where` is for people. */
   | ({ readonly do: "move"; readonly held: boolean; readonly where?: string } & Moved)
-  /** `moved` is what the last record says, `workspace` where it is read. */
+  /** `moved` is the body of the last record, `workspace` the one that imports it. */
   | {
       readonly do: "arrive";
       readonly moved: Moved | null;
       readonly workspace: string;
       readonly where?: string;
-      /** No trusted key signed the bundle: it waits for review. */
+      /** No trusted key signed the bundle: the session waits for review. */
       readonly untrusted?: boolean;
     }
-  /** `left` names what the new model cannot be shown. */
+  /** `left` lists what the new model cannot be shown. */
   | { readonly do: "migrate"; readonly model: string; readonly left: readonly string[] }
   | {
       readonly do: "take";
       readonly holder: string;
       readonly leaseMs: number;
-      /** Whether the lease that the log shows has run out, by the store's clock. */
+      /** Whether the lease in the log has expired, by the store's clock. */
       readonly ranOut: boolean;
     }
   | { readonly do: "release"; readonly epoch: number };

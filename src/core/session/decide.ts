@@ -21,7 +21,7 @@ import { mayIn } from "./lifecycle.ts";
 import { type State, setBack } from "../state.ts";
 import { boundDraft, grantDraft } from "../tool/drafts.ts";
 import { triggerDraft } from "../trigger/drafts.ts";
-import { endTurn, inputDraft, toldDrafts } from "../turn/drafts.ts";
+import { endTurn, inputDraft, firstInputDrafts } from "../turn/drafts.ts";
 
 export const sessionDecisions: Decisions<SessionCommand["do"]> = {
   open: (state, command) =>
@@ -46,7 +46,7 @@ export const sessionDecisions: Decisions<SessionCommand["do"]> = {
   activate: (state, { reason }) =>
     forbidden(state, "activate", "be activated") ?? accept(draft("session.activated", {}, because(reason))),
   suspend: (state, { reason, by = "person", on, tail }) => {
-    // Whatever it stood still for: from now on it is this, which nobody but a person ends.
+    // This reason replaces any earlier one, and only a person ends it.
     const isSetBack = tail !== undefined && state.standing.status === "suspended";
     const body = {
       by,
@@ -66,8 +66,8 @@ export const sessionDecisions: Decisions<SessionCommand["do"]> = {
     return forbidden(state, "sleep", "go to sleep") ?? accept(draft("session.slept", body, because(reason)));
   },
   wake: (state, { by, trigger, text }) => {
-    const told = { type: "input.received", from: "trigger", text: text ?? "" } as const;
-    const input = text === undefined ? [] : [inputDraft(told, state.standing.inbox.received + 1)];
+    const message = { type: "input.received", from: "trigger", text: text ?? "" } as const;
+    const input = text === undefined ? [] : [inputDraft(message, state.standing.inbox.received + 1)];
     return (
       forbidden(state, "wake", "be woken") ??
       accept(draft("session.woken", trigger === undefined ? { by } : { by, trigger }), ...input)
@@ -107,7 +107,7 @@ export const sessionDecisions: Decisions<SessionCommand["do"]> = {
     accept(draft("session.reopened", {}, because(reason)), ...stillForReview(state)),
   archive: (state, { reason }) =>
     forbidden(state, "archive", "be archived") ?? accept(draft("session.archived", {}, because(reason))),
-  /** The last thing that is written where it lived: nothing is allowed after it but to arrive. */
+  /** The last record in the old store: only an arrival may follow. */
   move: (state, { move, to, where, held }) => {
     const { lease } = state.standing;
     if (held && lease.held) {
@@ -122,7 +122,7 @@ export const sessionDecisions: Decisions<SessionCommand["do"]> = {
       accept(draft("session.moved", present({ move, to }), where === undefined ? undefined : { to: where }))
     );
   },
-  /** Only by the move that brought it here, and only where that was to go. */
+  /** Only through the move that brought it here, and only in its target workspace. */
   arrive: (state, { moved, workspace, where, untrusted = false }) => {
     const refusal = forbidden(state, "arrive", "arrive");
     if (refusal !== null) return refusal;
@@ -176,7 +176,7 @@ export const sessionDecisions: Decisions<SessionCommand["do"]> = {
   },
 };
 
-/** Whether it stands still until a person activates it, and nothing else they do lets it go on. */
+/** Whether it stays suspended until a person activates it, whatever else they do. */
 const isForPerson = ({ standing: { why, unreviewed } }: State): boolean =>
   unreviewed || why?.by === "person" || why?.by === setBack;
 
@@ -192,7 +192,7 @@ function openNow(command: CommandOf<"open">): Decision {
     documents = [],
     carried,
     triggers = [],
-    told,
+    firstInput,
   } = command;
   if (Object.keys(labels ?? {}).length > limit.labelsMax) {
     return refuse("invalid", `a session holds at most ${limit.labelsMax} labels`);
@@ -221,7 +221,7 @@ function openNow(command: CommandOf<"open">): Decision {
     ...gotDrafts(payer, got),
     ...triggers.map(triggerDraft),
     ...(sleeps === undefined ? [] : [draft("session.slept", { triggers: [...sleeps] })]),
-    ...toldDrafts(told),
+    ...firstInputDrafts(firstInput),
   );
 }
 

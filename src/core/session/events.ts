@@ -42,21 +42,21 @@ const documentNames = { "agents-md": "AGENTS.md", file: "a file", handoff: "a ha
 
 export const sessionEvents = {
   "session.opened": event({
-    meaning: "A session begins: one objective, and who is to work on it.",
-    erased: "The session has no objective or name that can be shown; everything else of it stands.",
+    meaning: "A session begins: one objective, and the agent and model that work on it.",
+    erased: "The objective and name of the session are erased; everything else remains.",
     body: z.looseObject({
       workspace: WorkspaceRef,
       agent: AgentName.optional(),
       model: ModelName.optional(),
       priority: Priority,
       labels: z.record(LabelKey, LabelValue).optional(),
-      /** The session that opened this one, and where in its log it did. */
+      /** The session that opened this one, and the position in its log. */
       parent: Position.optional(),
-      /** How many sessions up the one is that nobody but a person opened; absent: it is that one. */
+      /** The number of ancestors by `parent`; absent for a session that a person opened. */
       depth: Count.optional(),
-      /** It is closed with the end of the turn after which it waits for nothing. */
+      /** The session closes at the end of the first turn after which it waits for nothing. */
       closesWhenDone: z.boolean().optional(),
-      /** The session whose work this one carries on. */
+      /** The session whose work this one continues. */
       from: SessionRef.optional(),
       expiresAfterIdleMs: Millis.optional(),
       has: Has,
@@ -90,7 +90,7 @@ export const sessionEvents = {
   }),
   "session.renamed": event({
     meaning: "The session has another name.",
-    erased: "It was renamed; to what is gone.",
+    erased: "It was renamed; the name is erased.",
     body: none,
     content: z.looseObject({ name: Name }),
     summary: (_, content) => `Renamed${after(content?.name)}`,
@@ -115,26 +115,26 @@ export const sessionEvents = {
     sample: { body: { priority: 0 } },
   }),
   "session.activated": event({
-    meaning: "A suspended or sleeping session may go on.",
-    erased: "It was activated; the reason is gone.",
+    meaning: "A suspended or sleeping session may continue.",
+    erased: "It was activated; the reason is erased.",
     body: none,
     content: MayReason,
     summary: (_, content) => `Activated${because(content)}`,
     sample: { body: {}, content: reason },
   }),
   "session.suspended": event({
-    meaning: "The session stands still until it is activated, and says why.",
-    erased: "It was suspended by what the body names; the words are gone.",
+    meaning: "The session is suspended until it is activated; the body names the cause.",
+    erased: "It was suspended for the cause in the body; the text is erased.",
     body: z.looseObject({
       by: z.enum(["person", "budget", "approval", "unknown", "error"]),
       /** The calls or events it waits for. */
       on: z.array(Seq).max(100).optional(),
       /**
-       * It was set back: the store had acknowledged records up to `toSeq`, and no longer holds them. Those
-       * before `fromSeq` are still there; without it nobody knows where they end.
+       * The log was rolled back: the store had acknowledged records up to `toSeq`, and no longer holds them.
+       * Records before `fromSeq` still exist; without it the end is unknown.
        */
       tail: z.looseObject({ fromSeq: Seq.optional(), toSeq: Seq }).optional(),
-      /** It was imported from a bundle that no trusted key signed, and waits for a person to review it. */
+      /** Imported from a bundle without a trusted signature; it waits for a person's review. */
       imported: z.boolean().optional(),
     }),
     content: MayReason,
@@ -142,8 +142,9 @@ export const sessionEvents = {
     sample: { body: { by: "approval", on: [3, 5] }, content: reason },
   }),
   "session.slept": event({
-    meaning: "The session sleeps, from now or from the end of its turn, until something wakes it.",
-    erased: "It went to sleep; the reason is gone.",
+    meaning:
+      "The session sleeps, from now or from the end of its turn, until a trigger or a person wakes it.",
+    erased: "It went to sleep; the reason is erased.",
     body: z.looseObject({ untilMs: Millis.optional(), triggers: z.array(Key).max(32).optional() }),
     content: MayReason,
     summary: ({ untilMs, triggers = [] }, content) =>
@@ -154,8 +155,8 @@ export const sessionEvents = {
     sample: { body: { untilMs: 1_800_000_000_000, triggers: ["nightly"] }, content: reason },
   }),
   "session.woken": event({
-    meaning: "A sleeping session is open again, and says what woke it.",
-    erased: "It was woken by what the body names; the words are gone.",
+    meaning: "A sleeping session is open again; the body names what woke it.",
+    erased: "It was woken by what the body names; the text is erased.",
     body: z.looseObject({
       by: z.enum(["person", "time", "trigger", "message", "session"]),
       trigger: Key.optional(),
@@ -166,8 +167,8 @@ export const sessionEvents = {
     sample: { body: { by: "trigger", trigger: "nightly" }, content: reason },
   }),
   "session.interrupted": event({
-    meaning: "Somebody asked that the turn in progress end now.",
-    erased: "It was interrupted; the reason is gone.",
+    meaning: "An interrupt was requested: the turn in progress must end now.",
+    erased: "It was interrupted; the reason is erased.",
     body: none,
     content: MayReason,
     summary: (_, content) => `Interrupted${because(content)}`,
@@ -175,7 +176,7 @@ export const sessionEvents = {
   }),
   "session.closed": event({
     meaning: "The session is over: completed, cancelled, failed or expired.",
-    erased: "It was closed with this outcome; the reason is gone.",
+    erased: "It was closed with this outcome; the reason is erased.",
     body: z.looseObject({ outcome: z.enum(["completed", "cancelled", "failed", "expired"]) }),
     content: MayReason,
     summary: ({ outcome }, content) => `Closed as ${outcome}${because(content)}`,
@@ -183,7 +184,7 @@ export const sessionEvents = {
   }),
   "session.reopened": event({
     meaning: "A closed or archived session is open again.",
-    erased: "It was reopened; the reason is gone.",
+    erased: "It was reopened; the reason is erased.",
     body: none,
     content: MayReason,
     summary: (_, content) => `Reopened${because(content)}`,
@@ -191,15 +192,15 @@ export const sessionEvents = {
   }),
   "session.archived": event({
     meaning: "A closed session is packed and read-only.",
-    erased: "It was archived; the reason is gone.",
+    erased: "It was archived; the reason is erased.",
     body: none,
     content: MayReason,
     summary: (_, content) => `Archived${because(content)}`,
     sample: { body: {}, content: reason },
   }),
   "session.migrated": event({
-    meaning: "The session goes on with another model.",
-    erased: "It was migrated between these models; what could not travel is no longer named.",
+    meaning: "The session continues with another model.",
+    erased: "It was migrated between these models; the list of what was left out is erased.",
     body: z.looseObject({ from: ModelName.optional(), to: ModelName }),
     content: z.looseObject({ left: z.array(z.string()) }).optional(),
     summary: ({ from, to }) =>
@@ -210,11 +211,11 @@ export const sessionEvents = {
     },
   }),
   "session.moved": event({
-    meaning: "The session lives elsewhere now; nothing more is written here.",
-    erased: "It was moved; where to is gone.",
+    meaning: "The session moved to another store; no record follows here.",
+    erased: "It was moved; the destination is erased.",
     body: z.looseObject({
       move: Key,
-      /** The workspace it goes to, and to no other; absent when that was not known. */
+      /** The only target workspace; absent if unknown. */
       to: WorkspaceRef.optional(),
     }),
     content: z.looseObject({ to: z.string() }).optional(),
@@ -222,11 +223,11 @@ export const sessionEvents = {
     sample: { body: { move: "move-1" }, content: { to: "another machine" } },
   }),
   "session.arrived": event({
-    meaning: "A moved session goes on here.",
-    erased: "It arrived by that move; where from is gone.",
+    meaning: "A moved session continues here.",
+    erased: "It arrived by that move; the source is erased.",
     body: z.looseObject({
       move: Key,
-      /** No trusted key signed the bundle that it came in. */
+      /** No trusted key signed its bundle. */
       untrusted: z.boolean().optional(),
     }),
     content: z.looseObject({ from: z.string() }).optional(),
@@ -234,13 +235,13 @@ export const sessionEvents = {
     sample: { body: { move: "move-1" }, content: { from: "a machine" } },
   }),
   "lease.taken": bare({
-    meaning: "A runner took the right to run the session; its epoch is the position of this record.",
+    meaning: "A runner took the lease of the session; its epoch is the position of this record.",
     body: z.looseObject({ holder: Key, leaseMs: Millis }),
     summary: ({ holder }) => `Lease taken by ${holder}`,
     sample: { body: { holder: "runner-1", leaseMs: 15_000 } },
   }),
   "lease.released": bare({
-    meaning: "The runner gave the right back.",
+    meaning: "The runner released the lease.",
     body: z.looseObject({ epoch: Seq }),
     summary: ({ epoch }) => `Lease of epoch ${epoch} released`,
     sample: { body: { epoch: 2 } },
@@ -257,8 +258,8 @@ export const sessionEvents = {
     },
   }),
   "document.loaded": event({
-    meaning: "A document came into the mind: AGENTS.md, an initial file, a handoff.",
-    erased: "A document of this kind and size was loaded; its path and text are gone.",
+    meaning: "A document was loaded: AGENTS.md, an initial file, a handoff.",
+    erased: "A document of this kind and size was loaded; its path and text are erased.",
     body: z.looseObject({ kind: z.enum(["agents-md", "file", "handoff"]), digest: Sha256, bytes: Count }),
     content: z.looseObject({ path: z.string().optional(), text: z.string() }),
     summary: ({ kind, bytes }, content) =>

@@ -35,7 +35,7 @@ export const sessionFolds: Folds<keyof typeof sessionEvents> = {
   "session.prioritized": (state, { body }) => stand(state, { priority: body.priority }),
   "session.activated": (state) => {
     const { turn } = state.standing;
-    // Whoever activates it wants the model asked again, however often that was in vain before.
+    // A person who activates it wants the model called again, however often it has failed.
     const anew = turn === null ? null : { ...turn, attempts: 0 };
     const status = turn === null ? "open" : "running";
     return stand(state, { status, turn: anew, why: null, sleep: null, unreviewed: false });
@@ -77,7 +77,7 @@ export const sessionFolds: Folds<keyof typeof sessionEvents> = {
   "lease.taken": (state, { body, seq, at }) =>
     stand(state, {
       lease: { held: true, holder: body.holder, epoch: seq, leaseMs: body.leaseMs },
-      // What passed since the last record of a holder that is gone was nobody's work.
+      // The time since the last record of a dead holder is not work.
       workedTo: state.standing.turn === null ? null : at,
     }),
   "lease.released": (state) => stand(state, { lease: { held: false }, workedTo: null }),
@@ -91,7 +91,7 @@ export const sessionFolds: Folds<keyof typeof sessionEvents> = {
         }),
 };
 
-/** Older programs know no word for some of them; to those it is an error, or a person. */
+/** Older programs lack some of the causes and record an error, or a person. */
 function suspendedBy({ by, tail, imported: isImported }: BodyOf<"session.suspended">): string {
   if (tail !== undefined) return setBack;
   return isImported === true ? imported : by;

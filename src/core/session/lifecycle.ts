@@ -1,11 +1,11 @@
 /**
- * The lifecycle: which command is allowed in which status, and where it leads. One table; decide asks it, and
- * the tests walk it both ways.
+ * The lifecycle: which command is allowed in which status, and the resulting status. One table; decide reads
+ * it, and the tests walk it both ways.
  *
  *   open       idle and ready            running   a turn is in progress
- *   suspended  stands still, says why    sleeping  waits for its triggers
+ *   suspended  halted, with a reason     sleeping  waits for its triggers
  *   closed     over, kept for audit      archived  packed and read-only
- *   moved      lives elsewhere now
+ *   moved      lives in another store now
  */
 
 export const statuses = ["open", "running", "suspended", "sleeping", "closed", "archived", "moved"] as const;
@@ -14,7 +14,7 @@ export type SessionStatus = (typeof statuses)[number];
 
 interface Rule {
   readonly from: readonly SessionStatus[];
-  /** Null: the status stays as it is. */
+  /** Null: the status does not change. */
   readonly to: SessionStatus | null;
 }
 
@@ -22,7 +22,7 @@ const live = ["open", "running", "suspended", "sleeping"] as const;
 const here = [...live, "closed"] as const;
 
 export const lifecycle = {
-  /** A turn in progress goes on where it stood: then the session is running again, not open. */
+  /** A turn in progress resumes: then the session is running again, not open. */
   activate: { from: ["suspended", "sleeping"], to: "open" },
   suspend: { from: ["open", "running", "sleeping"], to: "suspended" },
   /** From a running session: it sleeps once the turn has ended. */
@@ -36,23 +36,23 @@ export const lifecycle = {
   rewind: { from: ["open", "suspended", "sleeping"], to: "open" },
   /** Items, scratch, bindings, permissions, budgets, input and foreign records. */
   write: { from: live, to: null },
-  /** Name, labels, priority, checkpoints: what may still be said about a session that is over. */
+  /** Name, labels, priority, checkpoints: allowed also for a closed session. */
   describe: { from: here, to: null },
-  /** Holds and erasure: what must be possible whatever became of the session, as long as it lives here. */
+  /** Holds and erasure: allowed in every status, as long as the session lives here. */
   govern: { from: [...here, "archived"], to: null },
   take: { from: live, to: null },
   begin: { from: ["open"], to: "running" },
-  /** The next thing of a turn: a model call, a tool call. */
+  /** The next action of a turn: a model call, a tool call. */
   go: { from: ["running"], to: null },
-  /** What came of something that was begun; it may come in when the session was suspended meanwhile. */
+  /** The result of a started action; it may arrive after the session was suspended. */
   settle: { from: ["running", "suspended"], to: null },
-  /** To another store or machine; nothing is written here after it. */
+  /** To another store or machine; no record follows it here. */
   move: { from: ["open", "suspended", "sleeping", "closed", "archived"], to: "moved" },
-  /** It goes on with the status that it was moved in: open, if it was that. */
+  /** The session resumes the status it was moved in; open, if it was that. */
   arrive: { from: ["moved"], to: "open" },
   /** To another model. */
   migrate: { from: ["open", "suspended", "sleeping"], to: null },
-  /** Compaction, and what is asked of a model for it. */
+  /** Compaction, and its model calls. */
   compact: { from: live, to: null },
 } as const satisfies Record<string, Rule>;
 
@@ -61,7 +61,7 @@ export type LifecycleCommand = keyof typeof lifecycle;
 export const mayIn = (status: SessionStatus, command: LifecycleCommand): boolean =>
   (lifecycle[command].from as readonly SessionStatus[]).includes(status);
 
-/** What a person can do about a command that the status forbids. */
+/** The hint for a command that the status forbids. */
 export const wayOut: Readonly<Record<SessionStatus, string>> = {
   open: "it is open and idle",
   running: "a turn is in progress; interrupt it first",

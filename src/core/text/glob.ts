@@ -1,7 +1,7 @@
 /**
  * Globs over paths: `*` and `?` within a name, `**` over directories, `[abc]`, `[a-z]`, `[!a]` and `{a,b}`.
- * Matching takes time in proportion to pattern times path, whatever a model writes. A pattern without a slash
- * is held against the last name of a path, as people expect of `*.ts`.
+ * Matching takes time proportional to pattern times path, for any pattern a model writes. A pattern without a
+ * slash matches the last name of a path, as people expect of `*.ts`.
  */
 import { SkeinError } from "../error.ts";
 
@@ -20,7 +20,7 @@ export function globMatcher(pattern: string): (path: string) => boolean {
   };
 }
 
-/** Whether a bracket or a brace is left open, and so would stand for itself. */
+/** Whether a bracket or a brace is unclosed, and so would be literal. */
 export function isLeftOpen(pattern: string): boolean {
   return alternatives(pattern).some((one) =>
     one.split("/").some((name) => {
@@ -51,7 +51,7 @@ function matchLetter(token: Token, letter: string): boolean {
   return token.ranges.some(([from, to]) => from <= letter && letter <= to) !== token.not;
 }
 
-/** Tokens, some of which stand for any run, against a row of things. Goes back to the last run only. */
+/** Matches tokens, some of which stand for any run, against a list. Backtracks to the last run only. */
 function matches<T, U>(
   tokens: readonly T[],
   things: readonly U[],
@@ -102,7 +102,7 @@ function classOf(letters: readonly string[]): Token {
   return { not, ranges };
 }
 
-/** `{a,b}` written out, inner ones first. */
+/** `{a,b}` expanded, inner ones first. */
 function alternatives(pattern: string): string[] {
   let open = [pattern];
   const done: string[] = [];

@@ -1,16 +1,16 @@
 /**
- * JSON as it may be stored: finite, well formed, not too deep, without NUL. Checked before anything is
+ * JSON that can be stored: finite, well formed, not too deep, without NUL. Validated before anything is
  * written.
  */
 import { SkeinError } from "../error.ts";
 import { limit } from "../limit.ts";
 
-/** Refuses, with the place, whatever would not come back from the log as it went in. */
+/** Rejects any value that would not come back from the log as it went in, and names its path. */
 export function checkJson(what: string, value: unknown): void {
   if (!isSound(value, 1)) check(what, value, 1);
 }
 
-/** Whether `check` would find nothing, found out without putting together where it is looking. */
+/** Whether `check` would find nothing, without building the path. */
 function isSound(value: unknown, depth: number): boolean {
   if (typeof value === "string") return value.isWellFormed() && !value.includes("\0");
   if (typeof value === "number") return Number.isFinite(value);
@@ -60,7 +60,7 @@ function check(path: string, value: unknown, depth: number): void {
   }
 }
 
-/** Refuses text that not every store and every language can hold. */
+/** Rejects text that some store or language cannot hold. */
 export function checkText(path: string, text: string): void {
   if (!text.isWellFormed()) {
     throw new SkeinError("invalid", `${short(path)} is not valid Unicode: it has half of a surrogate pair`, {
@@ -97,7 +97,7 @@ function checkObject(path: string, object: object, depth: number): void {
       });
     }
     checkText(`a key of ${path}`, key);
-    // JSON leaves these out, as callers who build objects with optional fields expect.
+    // JSON omits these, as callers who build objects with optional fields expect.
     if (value !== undefined) check(`${path}.${key}`, value, depth + 1);
   }
 }

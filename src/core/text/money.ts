@@ -1,17 +1,17 @@
-/** Sums of money and tokens, and how they read. Without any import: the console uses it too. */
+/** Sums of money and tokens, and their text. No imports: the console uses it too. */
 
-/** What model calls have come to: of one session, or of a group. */
+/** The total of model calls: of one session, or of a group. */
 export interface Spend {
   readonly calls: number;
   readonly inputTokens: number;
   readonly outputTokens: number;
   /** Confirmed by a provider, or counted by Skein. */
   readonly nanoUsd: number;
-  /** Calls whose price is not known: their cost is not in `nanoUsd`. */
+  /** Calls with an unknown price: their cost is not in `nanoUsd`. */
   readonly unpriced: number;
-  /** Calls whose tokens Skein counted, because the provider did not report them. */
+  /** Calls whose tokens Skein counted, because the provider reported none. */
   readonly estimated: number;
-  /** At most so much on top, for calls that are open, were lost, or may have reasoned out of sight. */
+  /** The upper bound on top, for calls that are open, lost, or may have hidden reasoning. */
   readonly unconfirmedTokens: number;
   readonly unconfirmedNanoUsd: number;
 }
@@ -38,7 +38,7 @@ export const addSpend = (a: Spend, b: Spend): Spend => ({
   unconfirmedNanoUsd: a.unconfirmedNanoUsd + b.unconfirmedNanoUsd,
 });
 
-/** Whether an amount can be kept: below half a nano-dollar it would become a limit of 0. */
+/** Whether an amount can be stored: less than half a nano-dollar would become a limit of 0. */
 export const isStorableUsd = (usd: number): boolean => usd === 0 || Math.round(usd * 1e9) > 0;
 export const storableUsdHint = "expected 0 or at least 0.000000001 (a nano-dollar)";
 
@@ -51,7 +51,7 @@ export function moneyText(nanoUsd: number): string {
   return `$${usd.toFixed(digits).replace(/(\.\d\d\d{0,7}?)0{1,7}$/, "$1")}`;
 }
 
-/** What lists show of it. */
+/** The part that lists show. */
 type Shown = Pick<Spend, "nanoUsd" | "unpriced" | "unconfirmedNanoUsd">;
 
 export const addShown = (a: Shown, b: Shown): Shown => ({

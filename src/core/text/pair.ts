@@ -1,4 +1,4 @@
-/** `key=value` as its two halves without the space around them; null where there is no key. */
+/** `key=value` as its two trimmed halves; null without a key. */
 export function pairOf(text: string, separator = /=/): readonly [key: string, value: string] | null {
   const at = text.search(separator);
   const key = text.slice(0, Math.max(0, at)).trim();

@@ -1,4 +1,4 @@
-/** Holds what people wrote against a schema: says where the first mistake is, and how it is spelled right. */
+/** Validates user input against a schema: reports the first mistake, and the nearest spelling. */
 import * as z from "zod";
 import { nearest, SkeinError } from "../error.ts";
 import { quote } from "../ids.ts";
@@ -8,13 +8,13 @@ import { limit } from "../limit.ts";
 type Path = readonly PropertyKey[];
 
 export interface Origin {
-  /** What is checked, as people know it: the path of a file. */
+  /** The name of the input for people: the path of a file. */
   readonly where?: string;
-  /** The line where a field stands, if that is known. */
+  /** The line of a field, if known. */
   readonly lineOf?: (path: Path) => number | undefined;
 }
 
-/** The value that the schema makes of it; fields without a value are as good as absent. */
+/** The parsed value; undefined fields count as absent. */
 export function checkShape<S extends z.ZodObject>(
   schema: S,
   given: unknown,
@@ -35,17 +35,17 @@ export function checkShape<S extends z.ZodObject>(
   throw new SkeinError("invalid", `${place}: ${message}`, { hint });
 }
 
-/** What is wrong with a value that does not fit: the first mistake, and how it is spelled right. */
+/** The first mistake of an invalid value, and the nearest spelling. */
 export function complaintAbout(schema: z.ZodObject, value: unknown): Complaint {
   const checked = schema.safeParse(value, { error: (issue) => wordsFor(issue as z.core.$ZodIssue) });
-  // A name that was misspelled is often why another is missing.
+  // A misspelled name is often the reason why another is missing.
   const issues = checked.success ? [] : checked.error.issues;
   const issue = issues.find(({ code }) => code === "unrecognized_keys") ?? issues[0];
   if (issue === undefined) return { path: [], message: "this is not of the right form", hint: undefined };
   return complaint(schema, nearestIn(issue), value);
 }
 
-/** Of something that may have one of several forms: what is wrong with the one that it comes nearest to. */
+/** For a union: the mistake of the closest alternative. */
 function nearestIn(issue: z.core.$ZodIssue): z.core.$ZodIssue {
   if (issue.code !== "invalid_union") return issue;
   let best: z.core.$ZodIssue | null = null;
@@ -56,19 +56,19 @@ function nearestIn(issue: z.core.$ZodIssue): z.core.$ZodIssue {
   return best ?? issue;
 }
 
-/** What is counted, one and many. */
+/** Units, singular and plural. */
 const units: Readonly<Record<string, readonly [one: string, many: string]>> = {
   array: ["entry", "entries"],
   string: ["character", "characters"],
   record: ["field", "fields"],
 };
 
-/** What is wrong in our own words, where the schema has none for it. */
+/** The complaint in Skein's words, if the schema has none. */
 function wordsFor(issue: z.core.$ZodIssue): string {
   if (issue.code !== "too_small" && issue.code !== "too_big") return "this is not of the right form";
   const few = issue.code === "too_small";
   const given = Number(few ? issue.minimum : issue.maximum);
-  // Only whole numbers have bounds that they may not be themselves: above 0 is at least 1.
+  // Only whole numbers have exclusive bounds: above 0 is at least 1.
   const bound = issue.inclusive === false ? given + (few ? 1 : -1) : given;
   const unit = units[issue.origin]?.[bound === 1 ? 0 : 1];
   return `expected ${few ? "at least" : "at most"} ${bound}${unit === undefined ? "" : ` ${unit}`}`;
@@ -105,10 +105,10 @@ function complaint(schema: z.ZodObject, issue: z.core.$ZodIssue, value: unknown)
   return { path, message, hint: undefined };
 }
 
-/** A number as it is; of others the kind: a text may be long, or a secret. */
+/** A number as it is; of other values the kind, because a text may be long, or a secret. */
 const shown = (value: unknown): string => {
   if (typeof value !== "number") return kindOf(value);
-  // JSON has no infinity: it is what 1e999 becomes when it is read.
+  // JSON has no infinity: 1e999 parses as one.
   return Math.abs(value) === Infinity ? "a number out of range" : String(value);
 };
 
@@ -161,7 +161,7 @@ function bareSchema(schema: unknown): unknown {
   return isWrapped ? bareSchema(schema.unwrap()) : schema;
 }
 
-/** Fields without a value are as good as absent. What is too deep is left for `checkJson` to refuse. */
+/** Undefined fields count as absent. `checkJson` rejects what is too deep. */
 export function withoutUndefined(value: unknown, depth = 1): unknown {
   if (typeof value !== "object" || value === null || depth > limit.jsonDepthMax) return value;
   if (Array.isArray(value)) return value.map((inner) => withoutUndefined(inner, depth + 1));

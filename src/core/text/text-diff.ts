@@ -1,7 +1,7 @@
-/** What differs between two texts, as people read it: a unified diff. Pure. */
+/** The difference of two texts as a unified diff. Pure. */
 import { diffLists } from "../branch/diff.ts";
 
-/** Lines of the same text that stand around a change. */
+/** Context lines around a change. */
 const aroundLines = 3;
 
 interface Row {
@@ -9,7 +9,7 @@ interface Row {
   readonly text: string;
 }
 
-/** Hunks, each with its heading; none when the texts are the same. */
+/** Hunks, each with its heading; empty if the texts are equal. */
 export function unifiedDiff(from: string, to: string): readonly string[] {
   if (from === to) return [];
   const rows = rowsOf(linesOf(from), linesOf(to));
@@ -25,7 +25,7 @@ export function unifiedDiff(from: string, to: string): readonly string[] {
   );
 }
 
-/** Each with its end, so that a last line without one is another line. */
+/** Each with its line end, so that a last line without one differs. */
 const linesOf = (text: string): readonly string[] => text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
 
 function rowsOf(from: readonly string[], to: readonly string[]): readonly Row[] {

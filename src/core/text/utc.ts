@@ -1,8 +1,8 @@
-/** Moments and spans as text, without a clock or a time zone. */
+/** Times and durations as text, without a clock or a time zone. */
 
 const dayMs = 86_400_000;
 
-/** `2026-11-18T02:05:14.123Z`, as `Date.prototype.toISOString` gives it; core may not name `Date`. */
+/** `2026-11-18T02:05:14.123Z`, like `Date.prototype.toISOString`; core must not use `Date`. */
 export function utcText(ms: number): string {
   if (!Number.isInteger(ms) || ms < -62_135_596_800_000 || ms > 253_402_300_799_999) return String(ms);
   const days = Math.floor(ms / dayMs);

@@ -19,7 +19,7 @@ export interface Binding {
   /** Names of secrets, never their values. */
   readonly secrets?: readonly string[];
   readonly options?: unknown;
-  /** Of a shell: its commands run in a sandbox, with what is bound to the session and nothing else. */
+  /** Of a shell: its commands run in a sandbox that has only the session's bindings. */
   readonly sandbox?: boolean;
   /** Of a sandboxed shell: its commands may use the network. */
   readonly network?: boolean;
@@ -28,9 +28,9 @@ export interface Binding {
 /** A rule for tool calls: allow, ask or deny. */
 export interface Permission {
   readonly tool: string;
-  /** Only tools of this effect. Such a rule is a default: it applies where no other rule does. */
+  /** Only tools of this effect. Such a rule is a default: it applies if no other rule does. */
   readonly effect?: "unsafe";
-  /** `none` takes the rule of this name away. */
+  /** `none` removes the rule of this name. */
   readonly rule: "allow" | "ask" | "deny" | "none";
   /** By default the tool's name. */
   readonly name?: string;
@@ -44,24 +44,24 @@ export interface Called {
   readonly effect: "read" | "idempotent" | "unsafe" | "session";
   readonly input: unknown;
   /**
-   * `run`: it may. `ask`: a person is asked first. `deny`: a rule forbids it. `error`: it cannot run, and the
-   * model is told why.
+   * `run`: it may run. `ask`: a person must approve it. `deny`: a rule forbids it. `error`: it cannot run,
+   * and the model gets the reason.
    */
   readonly verdict: "run" | "ask" | "deny" | "error";
   readonly reason?: string;
-  /** What exactly runs, for a call that is asked about. */
+  /** The exact command, for a call that needs approval. */
   readonly command?: SavedCommand;
 }
 
-/** A command as an approval that is saved is held to it: text, directory and binding must be the same. */
+/** The command of a saved approval: text, directory and binding must be the same. */
 export interface SavedCommand {
   readonly text: string;
   readonly directory: string;
-  /** The binding as the log has it, with all that it gives. */
+  /** The binding as the log stores it, with all its fields. */
   readonly binding: unknown;
 }
 
-/** A call that is decided on as it is about to start, and why. */
+/** A call that is held back just before it starts, and the reason. */
 export interface HeldBack {
   readonly call: string;
   readonly reason: string;
@@ -71,29 +71,29 @@ export type ToolCommand =
   | ({ readonly do: "bind" } & Binding)
   | { readonly do: "unbind"; readonly name: string }
   | ({ readonly do: "grant" } & Permission)
-  /** The tools changed in the middle of a turn: the next step offers these. */
+  /** The tools changed during a turn: the next step offers these. */
   | {
       readonly do: "offer";
       readonly tools: { readonly digest: string; readonly definitions: readonly unknown[] };
     }
-  /** A person's answer to calls that wait for one; without calls, to all of them. */
+  /** A person's answer to calls that wait for approval; without calls, to all of them. */
   | {
       readonly do: "answer";
       readonly allow: boolean;
       readonly calls?: readonly string[];
       readonly reason?: string;
-      /** Rules that are set with it. */
+      /** Rules to set with it. */
       readonly grant?: readonly Permission[];
-      /** Something to tell the model with it. */
+      /** A message for the model. */
       readonly input?: Extract<AppendRecord, { readonly type: "input.received" }>;
     }
   | {
       readonly do: "start";
       readonly calls: readonly string[];
       readonly nowMs: number;
-      /** Calls that a rule forbids by now: they are settled with this reason, and do not start. */
+      /** Calls that a rule now forbids: they are settled with this reason, and do not start. */
       readonly denied?: readonly HeldBack[];
-      /** Calls that a rule asks about and that an approval saved before allows. */
+      /** Calls that need approval and that a saved approval allows. */
       readonly approved?: readonly HeldBack[];
     }
   | {
@@ -104,22 +104,22 @@ export type ToolCommand =
       readonly blocks?: readonly ContentBlock[];
       readonly detail?: unknown;
       readonly ms?: number;
-      /** The outcome is unknown, and a person is to say what happened: the session is suspended with it. */
+      /** The outcome is unknown, and a person must say what happened: the session is suspended with it. */
       readonly ask?: boolean;
-      /** The call was settled meanwhile, by whoever ended the turn: what came of it is kept as evidence. */
+      /** The call was already settled when its turn was ended: the result is kept as evidence. */
       readonly late?: boolean;
-      /** For a session tool: what it does, in one append with its result. */
+      /** For a session tool: its action, in one append with its result. */
       readonly act?:
         | Extract<Command, { readonly do: "record" | "retract" | "scratch" | "sleep" }>
         | {
             readonly do: "allot";
             readonly to: string;
             readonly amounts: Amounts;
-            /** The trigger for the end of the other: the session sleeps until then. */
+            /** The trigger for the end of the other session: this one sleeps until then. */
             readonly wait?: TriggerSetting;
           };
-      /** What became of files while the call ran; written in the same append. */
+      /** File changes during the call; recorded in the same append. */
       readonly changed?: readonly TreeChange[];
     }
-  /** What became of files by calls that nobody waits for any more. */
+  /** File changes by calls that are no longer awaited. */
   | { readonly do: "note"; readonly changed: readonly TreeChange[]; readonly cause?: number };

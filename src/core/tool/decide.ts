@@ -19,7 +19,7 @@ import type { HeldBack, ToolCommand } from "./commands.ts";
 import { bindingName, boundDraft, grantDraft, sandboxComplaint, settled, toolsDraft } from "./drafts.ts";
 import { changedDrafts } from "./file-version.ts";
 import { triggerDecisions } from "../trigger/decide.ts";
-import { toldOf } from "../trigger/drafts.ts";
+import { reportedEnds } from "../trigger/drafts.ts";
 import { causedBy, inTurn, inputDraft, mayGo, overBudget, wall } from "../turn/drafts.ts";
 
 export const toolDecisions: Decisions<ToolCommand["do"]> = {
@@ -143,10 +143,10 @@ function answer(state: State, command: CommandOf<"answer">): Decision {
     const skipped = draft("tool.settled", { call, status: "skipped" }, { output }, after);
     return [draft("tool.denied", { call }, because(reason), after), skipped];
   });
-  const told = input === undefined ? [] : [inputDraft(input, state.standing.inbox.received + 1)];
+  const message = input === undefined ? [] : [inputDraft(input, state.standing.inbox.received + 1)];
   const over = status === "suspended" && (why?.by === "approval" || waits) && chosen.length === asked.length;
   const granted = grant.map((one) => grantDraft(one));
-  return accept(...answered, ...granted, ...told, ...(over ? [draft("session.activated", {})] : []));
+  return accept(...answered, ...granted, ...message, ...(over ? [draft("session.activated", {})] : []));
 }
 
 const unknownDraft = ({ seq, tool }: OpenCall): DraftEvent =>
@@ -157,8 +157,8 @@ const unknownDraft = ({ seq, tool }: OpenCall): DraftEvent =>
   );
 
 /**
- * A call that a rule forbids by now is settled without running. One that a dead runner had started may have
- * had its effect already, unless it only reads.
+ * A call that a rule now forbids is settled without running. If a dead runner had started it, it may already
+ * have had its effect, unless it only reads.
  */
 function heldBackDrafts(state: State, { call, reason }: HeldBack): readonly DraftEvent[] {
   const open = state.mind.calls.get(call);
@@ -170,7 +170,7 @@ function heldBackDrafts(state: State, { call, reason }: HeldBack): readonly Draf
   ];
 }
 
-/** What came of a call after it was settled: evidence, never applied by itself. */
+/** A result that arrives after its call was settled: evidence, never applied automatically. */
 function late(
   state: State,
   { call, status, output, changed = [] }: CommandOf<"settle">,
@@ -188,7 +188,7 @@ function late(
 
 type Act = NonNullable<CommandOf<"settle">["act"]>;
 
-/** What a session tool does, decided as if a person had asked for it. */
+/** The action of a session tool, decided as if a person had requested it. */
 function act(state: State, command: Act, facts: Parameters<Decide<"record">>[2]): Decision {
   switch (command.do) {
     case "record":
@@ -204,7 +204,7 @@ function act(state: State, command: Act, facts: Parameters<Decide<"record">>[2])
   }
 }
 
-/** The record of what is given says who the other is, also where nothing is. */
+/** The allotment record names the other session, even if the amount is empty. */
 function allot(
   state: State,
   { to, amounts, wait }: Extract<Act, { do: "allot" }>,
@@ -212,11 +212,11 @@ function allot(
 ): Decision {
   const given = draft("budget.allotted", { session: to, direction: "given", amounts });
   if (wait === undefined) return accept(given);
-  const over = toldOf(state);
+  const over = reportedEnds(state);
   const left = over.reduce((kept, name) => kept.delete(name), state.standing.triggers);
   const cleared = { ...state, standing: { ...state.standing, triggers: left } };
   const set = triggerDecisions.trigger(cleared, { do: "trigger", ...wait }, facts);
-  // Whatever else comes in wakes it too: the other may have a question.
+  // Any other input wakes it too: the other session may have a question.
   const slept = sessionDecisions.sleep(state, { do: "sleep" }, facts);
   if (!set.ok) return set;
   if (!slept.ok) return slept;

@@ -1,18 +1,20 @@
-/** Records of bindings, permissions and tool calls that the decisions of several slices share. */
+/** Drafts of bindings, permissions and tool calls that several slices share. */
 import type { CommandOf } from "../command.ts";
 import { type DraftEvent, because, draft, present } from "../decision.ts";
 import type { OpenCall, State } from "../state.ts";
 import type { Binding, Called, Permission } from "./commands.ts";
 import { inTurn } from "../turn/drafts.ts";
 
-/** Names stand in bodies, which are never erased: what may be a secret in an address does not become one. */
+/**
+ * Names are part of bodies, which are never erased, so the part of a URL that may be a secret is left out.
+ */
 export function bindingName({ name, path, url, kind, sandbox }: Binding): string {
   const place = url?.replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/]*@/i, "$1").replace(/[?#].*$/s, "");
   if (kind === "shell") return name ?? (sandbox === true ? "sandbox" : kind);
   return name ?? path ?? place ?? kind;
 }
 
-/** What is wrong with how a binding asks for a sandbox; null when nothing is. */
+/** The mistake in a binding's sandbox settings; null if there is none. */
 export function sandboxComplaint({ kind, sandbox, network }: Binding): string | null {
   if (sandbox !== undefined && typeof sandbox !== "boolean") return "bind: sandbox: expected true or false";
   if (network !== undefined && typeof network !== "boolean") return "bind: network: expected true or false";
@@ -49,7 +51,7 @@ export const approval = (on: readonly number[]): DraftEvent =>
     because(on.length === 1 ? "a tool call waits for approval" : `${on.length} tool calls wait for approval`),
   );
 
-/** What the calls of an answer begin with; the answer itself stands right before them. */
+/** The first records of an answer's calls; the answer itself comes right before them. */
 export function callDrafts(state: State, calls: readonly Called[], model: string): readonly DraftEvent[] {
   const drafts: DraftEvent[] = [];
   const more = { ...inTurn(state), cause: state.seq + 1 };

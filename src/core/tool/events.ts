@@ -17,7 +17,7 @@ import {
 } from "../schema.ts";
 import * as z from "zod";
 
-/** The paths of changed files, with a sign each; of many the first. */
+/** The paths of changed files, with a sign each; of many only the first. */
 function changedPaths(detail: unknown): string {
   const { files, unkept } = (detail ?? {}) as { readonly files?: unknown; readonly unkept?: unknown };
   const list = (Array.isArray(files) ? files : []) as { path?: unknown; before?: unknown; after?: unknown }[];
@@ -36,11 +36,11 @@ const toolNames = (definitions: unknown): readonly string[] =>
 
 export const toolEvents = {
   "resource.bound": event({
-    // A program that does not know the sandbox would run the shell without it. Under 2 it refuses to run.
+    // A program without sandbox support would run the shell without it. It refuses to run version 2.
     v: 2,
     written: (content: unknown) => ((content as { sandbox?: unknown } | undefined)?.sandbox === true ? 2 : 1),
     meaning: "The session may use a resource: a file, directory, database, MCP server, shell or tool.",
-    erased: "Something of this kind was bound under this name; it cannot be used until it is bound again.",
+    erased: "A resource of this kind was bound under this name; bind it again to use it.",
     body: z.looseObject({
       name: Key,
       kind: z.enum(["file", "directory", "database", "mcp", "shell", "tool"]),
@@ -53,7 +53,7 @@ export const toolEvents = {
       /** Names of secrets, never their values. */
       secrets: z.array(z.string()).optional(),
       options: Json.optional(),
-      /** Version 2: a shell whose commands run in a sandbox, and whether they may use the network. */
+      /** Version 2: a sandboxed shell, and whether its commands may use the network. */
       sandbox: z.boolean().optional(),
       network: z.boolean().optional(),
     }),
@@ -79,14 +79,14 @@ export const toolEvents = {
     sample: { body: { name: "rates" } },
   }),
   "resource.changed": event({
-    meaning: "A bound resource is not what it was.",
-    erased: "It changed to this digest; the details are gone.",
+    meaning: "A bound resource changed.",
+    erased: "It changed to this digest; the details are erased.",
     body: z.looseObject({ name: Key, digest: Sha256 }),
     content: z
       .looseObject({
         /** Of a directory: `files`, each with its path and its version before and after. */
         detail: Json,
-        /** The contents that the detail names. */
+        /** The contents that the detail refers to. */
         blocks: z.array(ContentBlock).optional(),
       })
       .optional(),
@@ -95,7 +95,7 @@ export const toolEvents = {
   }),
   "tools.bound": event({
     meaning: "From here on the model is offered these tools.",
-    erased: "So many tools were offered; their names and definitions are gone.",
+    erased: "So many tools were offered; their names and definitions are erased.",
     body: z.looseObject({ digest: Sha256, count: Count.optional(), tools: z.array(ToolName).optional() }),
     content: z.looseObject({ definitions: Json }),
     summary: ({ count: bound, tools }, content) =>
@@ -106,7 +106,7 @@ export const toolEvents = {
     },
   }),
   "permission.set": event({
-    meaning: "Calls of a tool are allowed, asked about, denied, or no longer ruled on.",
+    meaning: "A rule allows, denies or asks about calls of a tool, or is removed.",
     erased:
       "The rule is known but not the arguments it was for: a deny or an ask holds for every call of the " +
       "tool, an allow for none, until it is set again.",
@@ -114,7 +114,7 @@ export const toolEvents = {
       name: Key,
       tool: ToolPattern,
       rule: z.enum(["allow", "ask", "deny", "none"]),
-      /** Only tools of this effect: the rule is a default, for calls that no other rule is about. */
+      /** Only tools of this effect: the rule is a default, for calls without another rule. */
       effect: z.enum(["unsafe"]).optional(),
     }),
     content: z.looseObject({ pattern: Json.optional(), reason: z.string().optional() }).optional(),
@@ -129,19 +129,19 @@ export const toolEvents = {
     },
   }),
   "tool.requested": event({
-    meaning: "The model asked for a tool call.",
-    erased: "This tool was asked for; the arguments are gone.",
+    meaning: "The model requested a tool call.",
+    erased: "This tool was requested; the arguments are erased.",
     body: z.looseObject({
       call: CallId,
       tool: ToolName,
       effect: z.enum(["read", "idempotent", "unsafe", "session"]),
       ask: z.boolean().optional(),
-      /** The model that asked. */
+      /** The model that requested it. */
       model: ModelName.optional(),
     }),
     content: z.looseObject({
       input: Json,
-      /** Of a call that is asked about: what exactly runs. An approval that is saved holds for this only. */
+      /** Of a call that needs approval: the exact command. A saved approval covers only this. */
       command: z
         .looseObject({ text: z.string(), directory: z.string(), binding: Json.optional() })
         .optional(),
@@ -156,7 +156,7 @@ export const toolEvents = {
   }),
   "tool.approved": event({
     meaning: "A person or a rule allowed the call.",
-    erased: "The call was allowed; the reason is gone.",
+    erased: "The call was allowed; the reason is erased.",
     body: z.looseObject({ call: CallId }),
     content: z.looseObject({ reason: z.string() }).optional(),
     summary: ({ call }, content) => `Call ${call} approved${because(content)}`,
@@ -164,7 +164,7 @@ export const toolEvents = {
   }),
   "tool.denied": event({
     meaning: "A person or a rule forbade the call; it is settled as skipped.",
-    erased: "The call was denied; the reason is gone.",
+    erased: "The call was denied; the reason is erased.",
     body: z.looseObject({ call: CallId }),
     content: z.looseObject({ reason: z.string() }).optional(),
     summary: ({ call }, content) => `Call ${call} denied${because(content)}`,
@@ -178,18 +178,20 @@ export const toolEvents = {
   }),
   "tool.settled": event({
     meaning: "The call has its outcome: ok, error, unknown or skipped.",
-    erased: "The call ended so; what it gave back is gone.",
+    erased: "The call has this outcome; its output is erased.",
     body: z.looseObject({
       call: CallId,
       status: z.enum(["ok", "error", "unknown", "skipped"]),
       ms: Millis.optional(),
-      /** A result that came in after the call was settled as unknown: evidence, never applied by itself. */
+      /**
+       * A result that arrived after the call was settled as unknown: evidence, never applied automatically.
+       */
       late: z.boolean().optional(),
     }),
     content: z
       .looseObject({
         output: Json,
-        /** Images, and a long output whole; then `output` is its beginning and end. */
+        /** Images, and the whole of a long output; then `output` is its beginning and end. */
         blocks: z.array(ContentBlock).optional(),
         detail: Json.optional(),
       })

@@ -1,9 +1,9 @@
 /**
- * File versions: what tools made of files below bound directories, as the log keeps it. Pure.
+ * File versions: changes that tools make to files in bound directories, as the log keeps them. Pure.
  *
- * A change of a file is a pair of versions, before and after, each by content; null stands for a path that is
- * not there. The changes of a log in order of seq tell how every path they name was at any position: what
- * stood before the first change after it.
+ * A change of a file is a pair of versions, before and after, each by content; null means that the path does
+ * not exist. The changes of a log in order of seq give every path at any position: the version before the
+ * first later change.
  */
 import { Count, Key, Sha256 } from "../schema.ts";
 import * as z from "zod";
@@ -12,17 +12,17 @@ import { draft, type DraftEvent } from "../decision.ts";
 
 export const FileVersion = z.looseObject({
   kind: z.enum(["file", "symlink", "directory"]),
-  /** Permission bits. Of a link they mean nothing. */
+  /** Permission bits. Meaningless for a link. */
   mode: Count,
-  /** The bytes of a file, or the target of a link; absent for a directory, and for what nobody could read. */
+  /** The bytes of a file, or the target of a link; absent for a directory, and for an unreadable file. */
   blob: Sha256.optional(),
   bytes: Count.optional(),
-  /** The name of the secret that it held, for which its content was not kept. */
+  /** The name of the secret in the file, because of which its content was not kept. */
   held: z.string().optional(),
 });
 
 export const FileChange = z.looseObject({
-  /** Below the bound directory, with `/` between the steps. */
+  /** Relative to the bound directory, with `/` as separator. */
   path: z.string().min(1),
   before: FileVersion.nullable(),
   after: FileVersion.nullable(),
@@ -30,7 +30,7 @@ export const FileChange = z.looseObject({
 
 const Detail = z.looseObject({
   files: z.array(FileChange),
-  /** Why there may be changes that are not listed. */
+  /** Why changes may be missing from the list. */
   unkept: z.string().optional(),
 });
 
@@ -38,7 +38,7 @@ const Detail = z.looseObject({
 export type FileVersion = z.infer<typeof FileVersion>;
 export type FileChange = z.infer<typeof FileChange>;
 
-/** What changed below one bound directory. */
+/** The changes in one bound directory. */
 export interface TreeChange {
   /** The name of the binding. */
   readonly name: string;
@@ -46,12 +46,12 @@ export interface TreeChange {
   readonly unkept?: string | undefined;
 }
 
-/** The same at a position of a log. `unkept` is set also where the record was erased. */
+/** The same at a position of a log. `unkept` is also set if the record was erased. */
 export interface RecordedChange extends TreeChange {
   readonly seq: number;
 }
 
-/** The same bytes, target and permissions. What was never read is like nothing else. */
+/** The same bytes, target and permissions. A version that was never read equals no other. */
 export function isSameVersion(a: FileVersion | null, b: FileVersion | null): boolean {
   if (a === null || b === null) return a === b;
   if (a.kind !== b.kind) return false;
@@ -60,11 +60,11 @@ export function isSameVersion(a: FileVersion | null, b: FileVersion | null): boo
   return a.kind === "symlink" || a.mode === b.mode;
 }
 
-/** Well below what a content may have, with its blobs named twice. */
+/** Well below the content limit, with its blobs named twice. */
 const detailCharsMax = 600_000;
 const entryChars = 700;
 
-/** The records of changes: several, where one would be too long. */
+/** The change records: several, if one would be too long. */
 export function changedDrafts(
   changed: readonly TreeChange[],
   digest: Digest,
@@ -72,9 +72,9 @@ export function changedDrafts(
 ): readonly DraftEvent[] {
   return changed.flatMap(({ name, files, unkept }) =>
     portions(files).map((portion, place) => {
-      const told = unkept === undefined || place > 0 ? {} : { unkept };
+      const note = unkept === undefined || place > 0 ? {} : { unkept };
       const blocks = blobsOf(portion).map(fileBlock);
-      const content = { detail: { files: [...portion], ...told }, ...(blocks.length > 0 && { blocks }) };
+      const content = { detail: { files: [...portion], ...note }, ...(blocks.length > 0 && { blocks }) };
       const body = { name, digest: digest("", JSON.stringify(portion)) };
       return draft("resource.changed", body, content, more);
     }),
@@ -105,7 +105,7 @@ function portions(files: readonly FileChange[]): readonly (readonly FileChange[]
   return all;
 }
 
-/** A record of changes as it was read; null for a change of another kind. */
+/** A parsed change record; null for a change of another kind. */
 export function readChange(
   seq: number,
   body: unknown,
@@ -120,7 +120,7 @@ export function readChange(
   return { seq, name, files, ...(unkept === undefined ? {} : { unkept }) };
 }
 
-/** A path that was changed within a stretch of a log: how it was before all of it, and how it was left. */
+/** A path that changed within a range of a log: its first and its last version. */
 export interface Touched {
   readonly name: string;
   readonly path: string;
@@ -128,7 +128,7 @@ export interface Touched {
   readonly last: FileVersion | null;
 }
 
-/** By the key that `keyOf` gives; what it gives undefined for is left out. */
+/** By the key from `keyOf`; paths with an undefined key are left out. */
 export function touchedIn(
   changes: readonly RecordedChange[],
   keyOf: (name: string, path: string) => string | undefined,
@@ -145,6 +145,6 @@ export function touchedIn(
   return touched;
 }
 
-/** Below a root and nowhere else: what a record names is not trusted to be. */
+/** Inside the root: paths in a record are untrusted. */
 export const isPlainPath = (path: string): boolean =>
   !path.includes("\0") && path.split("/").every((step) => step !== "" && step !== "." && step !== "..");

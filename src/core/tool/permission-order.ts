@@ -1,9 +1,8 @@
 /**
- * Compares two rule sets: whether one allows at most what the other allows, whatever the agent's rules are.
+ * Compares two rule sets: whether one allows at most what the other allows, for any rules of the agent.
  *
- * Conservative: rules are compared by tool, pattern and effect, never by name, and where the comparison
- * cannot be sure the answer is no. So the guard may ask for a scope that was not needed, and never lets one
- * through.
+ * Conservative: rules are compared by tool, pattern and effect, never by name, and an uncertain comparison
+ * answers no. So the guard may require a scope unnecessarily, but never lets a wider rule through.
  */
 import type { Permission } from "./commands.ts";
 import { limit } from "../limit.ts";
@@ -19,7 +18,7 @@ import { levelOf, matchesGlob } from "./permission.ts";
 export function isAtMostAsPermissive(after: readonly Permission[], before: readonly Permission[]): boolean {
   const of = (rules: readonly Permission[], rule: Permission["rule"]) =>
     rules.filter((one) => one.rule === rule);
-  // An ask for every call comes before the agent's rules, and gives way only to an allow with a pattern.
+  // An ask for every call comes before the agent's rules, and yields only to an allow with a pattern.
   const isFirst = !of(after, "allow").some((one) => levelOf(one) === "pattern");
   const isAsked = (one: Permission, other: Permission): boolean =>
     covers(one, other) && (isAskedAsSoon(one, other) || (isFirst && levelOf(one) === "tool"));
@@ -35,13 +34,13 @@ export function isAtMostAsPermissive(after: readonly Permission[], before: reado
   );
 }
 
-/** A rule as a session has it. */
+/** A rule of a session. */
 export type NamedRule = Permission & { readonly name: string };
 
 /**
- * What a fork's rules at its fork point lack to allow at most what its parent allows now: the parent's
- * current denies and asks are added, and allows that the parent no longer has are changed or removed. Denies
- * and asks of the fork point stay, also those that the parent has lifted since.
+ * The rules that a fork needs so that it allows at most what its parent allows now: the parent's current
+ * denies and asks are added, and allows that the parent no longer has are changed or removed. Denies and asks
+ * of the fork point stay, even if the parent has lifted them since.
  */
 export function rulesForFork(point: readonly NamedRule[], now: readonly NamedRule[]): NamedRule[] {
   const isStill = (one: Permission): boolean => now.some((other) => isSameRule(one, other));
@@ -51,7 +50,7 @@ export function rulesForFork(point: readonly NamedRule[], now: readonly NamedRul
   const changes = point
     .filter(({ name }) => !kept.has(name))
     .map(({ name, tool }): NamedRule => {
-      // An allow that was changed under its name, to a narrower one as a rule.
+      // An allow that was changed under its name, usually to a narrower one.
       const changed = now.find((one) => one.name === name && one.rule === "allow");
       if (changed !== undefined) kept.set(name, changed);
       return changed ?? { name, tool, rule: "none" };
@@ -73,7 +72,7 @@ const isSameRule = (one: Permission, other: Permission): boolean =>
   one.effect === other.effect &&
   (one.pattern === other.pattern || sameJson(one.pattern, other.pattern));
 
-/** The name with a number after it that no other rule has. Names are cut so that they stay within limits. */
+/** The name with a number that no other rule has. Names are cut to stay within limits. */
 function freeName(name: string, taken: ReadonlyMap<string, unknown>): string {
   for (let number = 2; ; number++) {
     const next = `${name.slice(0, limit.keyCharsMax - 8)}-${number}`;
@@ -94,8 +93,8 @@ function covers(wide: Permission, narrow: Permission): boolean {
 }
 
 /**
- * A `*` of the wide name may stand for anything, wildcards included; a `?` stands for one letter only, so
- * with one in it only an equal name or one without wildcards is covered.
+ * A `*` of the wide name may stand for anything, including wildcards; a `?` stands for one letter only, so it
+ * covers only an equal name or one without wildcards.
  */
 function coversName(wide: string, narrow: string): boolean {
   if (wide === narrow) return true;
@@ -103,7 +102,7 @@ function coversName(wide: string, narrow: string): boolean {
   return matchesGlob(wide, narrow);
 }
 
-/** The same JSON, whatever the order of fields. Undefined is the same as nothing else. */
+/** The same JSON, in any order of fields. Undefined equals only itself. */
 const sameJson = (one: unknown, other: unknown): boolean =>
   one !== undefined && other !== undefined && canonicalJson(one) === canonicalJson(other);
 

@@ -1,24 +1,24 @@
 /**
- * Permissions: what becomes of a tool call by the rules of the agent and of the session.
+ * Permissions: the verdict on a tool call by the rules of the agent and of the session.
  *
- * A deny that matches wins, whoever set it. Else the rules of the session count before those of the agent,
- * those with a pattern before those without (so that a tool may be asked about but for some calls), and of
- * what is left ask before allow. Rules for an effect are defaults: one that asks or allows applies only where
- * no other rule of session or agent does. Without a rule the call is allowed.
+ * A matching deny always wins. Otherwise the session's rules come before the agent's, rules with a pattern
+ * before those without (so that a tool may need approval except for some calls), and ask before allow. Rules
+ * for an effect are defaults: an ask or allow among them applies only if no other rule of session or agent
+ * does. Without a rule the call is allowed.
  *
  * A rule names tools by a text with `*`, and may have a pattern for the arguments:
- * - An object matches an object that has all its fields, each matching; fields it does not name are free.
+ * - An object matches an object that has all its fields, each matching; other fields are free.
  * - A text is a glob for texts: `*` is any run of characters, `?` one character.
  * - A list is a choice: one of its entries must match.
  * - Anything else must be the same JSON.
- * - Where the argument is a list, or an object and the pattern is none, the pattern is held against what is
- *   in it: to deny or ask it is enough that one thing in it matches, to allow everything must.
+ * - If the argument is a list, or an object while the pattern is not, the pattern is matched against its
+ *   elements: for a deny or ask one match is enough, for an allow all must match.
  *
- * What cannot be told for sure is decided for the stricter side. Texts are also looked at as paths, `.`, `..`
- * and doubled slashes resolved: a deny on `/etc/*` holds for `/tmp/../etc/passwd`, and an allow on `/tmp/*`
- * does not. For rules that forbid or ask, a relative path holds at any depth: a deny on `archive/*` also
- * holds for `notes/archive/old`, since the same file has another path once more is bound. A glob is no
- * parser of command lines: an allow on `git *` holds for `git log; rm -r .` too.
+ * An uncertain match counts for the stricter side. Texts are also compared as paths, with `.`, `..` and
+ * doubled slashes resolved: a deny on `/etc/*` covers `/tmp/../etc/passwd`, and an allow on `/tmp/*` does
+ * not. For a deny or ask, a relative path matches at any depth: a deny on `archive/*` also covers
+ * `notes/archive/old`, because the same file has another path under another binding. A glob does not parse
+ * command lines: an allow on `git *` also covers `git log; rm -r .`.
  */
 import type { Permission } from "./commands.ts";
 import { limit } from "../limit.ts";
@@ -28,19 +28,19 @@ export type Rule = "allow" | "ask" | "deny";
 
 export interface Ruling {
   readonly rule: Rule;
-  /** The name of the rule that decided; null if none matched. */
+  /** The name of the deciding rule; null if none matched. */
   readonly by: string | null;
   readonly reason: string | null;
 }
 
 export interface RuledCall {
   readonly tool: string;
-  /** Of the tool as it is now; absent: unknown, and taken for `unsafe`. */
+  /** The current effect of the tool; absent: unknown, and treated as `unsafe`. */
   readonly effect?: "read" | "idempotent" | "unsafe" | "session";
   /** The tool runs in a sandbox: the default for unsafe tools does not ask. */
   readonly contained?: boolean;
   readonly input: unknown;
-  /** The arguments as the tool understands them, if that is known: links resolved, defaults filled in. */
+  /** The arguments as the tool understands them, if known: links resolved, defaults filled in. */
   readonly checked?: unknown;
   readonly agent: readonly Permission[];
   readonly session: readonly Permission[];
@@ -66,7 +66,7 @@ export function ruleFor(call: RuledCall): Ruling {
   return { rule: found.rule, by: found.name ?? found.tool, reason: found.reason ?? null };
 }
 
-/** The default for unsafe tools, as a rule of a session: the one that chat, open and console set. */
+/** The default for unsafe tools, as a session rule: chat, open and console set it. */
 export const unsafeDefault = (
   rule: "ask" | "allow",
   reason: string,
@@ -78,7 +78,7 @@ export const unsafeDefault = (
   reason,
 });
 
-/** Which rules are asked first: those with a pattern, then those for a tool, last those for an effect. */
+/** The order of rules: those with a pattern, then those for a tool, last those for an effect. */
 export type RuleLevel = "pattern" | "tool" | "default";
 
 export const levelOf = ({ pattern, effect }: Pick<Permission, "pattern" | "effect">): RuleLevel =>
@@ -99,7 +99,7 @@ function matchesAny({ rule, pattern }: Permission, inputs: readonly unknown[]): 
   return of(inputs, strict, (input) => matches(pattern, input, { strict, depth: 0 }));
 }
 
-/** How a pattern is held against something: `strict` for rules that forbid, where one match is enough. */
+/** How a pattern is matched: `strict` for rules that deny or ask, where one match is enough. */
 interface Way {
   readonly strict: boolean;
   readonly depth: number;
@@ -124,7 +124,7 @@ function matches(pattern: unknown, value: unknown, way: Way): boolean {
 const of = <T>(things: readonly T[], strict: boolean, test: (thing: T) => boolean): boolean =>
   strict ? things.some(test) : things.every(test);
 
-/** Nothing in it: nothing that could be forbidden, and nothing that was allowed. */
+/** An empty list: nothing to forbid, and nothing that was allowed. */
 const within = <T>(things: readonly T[], strict: boolean, test: (thing: T) => boolean): boolean =>
   things.length > 0 && of(things, strict, test);
 
@@ -141,13 +141,13 @@ function matchesText(pattern: string, text: string, strict: boolean): boolean {
 
 const isRelative = (pattern: string): boolean => pattern.includes("/") && !/^[/*]/.test(pattern);
 
-/** What a path says from each of its directories on: `a/b/c` also says `b/c`. */
+/** The suffixes of a path by directory: `a/b/c` also gives `b/c`. */
 function tails(path: string): string[] {
   const steps = plainPath(path).split("/");
   return steps.slice(1, 65).map((_, place) => steps.slice(place + 1).join("/"));
 }
 
-/** A path without `.`, `..` and doubled slashes, by its letters alone. Other texts pass mostly unharmed. */
+/** A path without `.`, `..` and doubled slashes, by text alone. Other texts stay mostly unchanged. */
 function plainPath(text: string): string {
   if (!text.includes("/") && text !== "." && text !== "..") return text;
   const isAbsolute = text.startsWith("/");
@@ -163,7 +163,7 @@ function plainPath(text: string): string {
   return plain === "" ? "." : plain;
 }
 
-/** Goes back to the last star only, so that no pattern takes long. */
+/** Backtracks to the last star only, so that no pattern is slow. */
 export function matchesGlob(pattern: string, text: string): boolean {
   const [signs, letters] = [Array.from(pattern), Array.from(text)];
   let [sign, letter, star, starLetter] = [0, 0, -1, 0];
@@ -176,5 +176,5 @@ export function matchesGlob(pattern: string, text: string): boolean {
   return signs.slice(sign).every((one) => one === "*");
 }
 
-/** Throws unless the caller has the scope. Absent: the caller has every right, as in a process of its own. */
+/** Throws unless the caller has the scope. Absent: the caller has every right, as within its own process. */
 export type NeedScope = (scope: TokenScope, what: string) => void;

@@ -1,6 +1,6 @@
 /**
- * What a session tool asks for: changes of the session's own log and readings of it. Each is done in one
- * append with the call's result, so that a crash can never leave one without the other.
+ * Actions of session tools: writes to the session's own log and reads of it. Each goes in one append with the
+ * call's result, so that a crash never leaves one without the other.
  */
 import type { ItemKind } from "../item/events.ts";
 import type { Budget } from "../budget/commands.ts";
@@ -17,34 +17,34 @@ export type SessionAct =
       readonly status?: "open" | "done" | "dropped";
     }
   | { readonly act: "retract"; readonly kind: ItemKind; readonly key: string; readonly because?: string }
-  /** Puts an item that is recorded into memory, for later sessions. */
+  /** Promotes a recorded item into memory, for later sessions. */
   | { readonly act: "remember"; readonly kind: ItemKind; readonly key: string; readonly scope: MemoryScope }
   /** Without a value the key is removed. */
   | { readonly act: "scratch"; readonly key: string; readonly value?: unknown }
   /** Reads a log: by position, by words, by item; or the rest of a long output. */
   | {
       readonly act: "recall";
-      /** The ending of a session whose work this one carries on, in place of its own. */
+      /** The id suffix of a predecessor, in place of this session. */
       readonly session?: string;
       readonly fromSeq?: number;
       readonly toSeq?: number;
       readonly text?: string;
       readonly kind?: ItemKind;
       readonly key?: string;
-      /** With `fromSeq`: the output of that call, from this character on. */
+      /** With `fromSeq`: the output of that call, starting at this character. */
       readonly fromChar?: number;
     }
-  /** A reply goes to whoever asked. */
+  /** A reply goes to the requester. */
   | {
       readonly act: "send";
       readonly to?: string;
       readonly text: string;
       readonly topic?: string;
       readonly replyTo?: string;
-      /** Makes a request of it: how long a reply is waited for. */
+      /** Makes it a request: how long to wait for a reply. */
       readonly withinMs?: number;
     }
-  /** A session that knows what this one knows and does a part of the work; `wait` as for `open`. */
+  /** A fork that shares this session's knowledge and does a part of the work; `wait` as for `open`. */
   | {
       readonly act: "fork";
       readonly objective: string;
@@ -52,7 +52,7 @@ export type SessionAct =
       readonly budget?: Budget;
       readonly wait?: boolean;
     }
-  /** A session of its own for a part of the work; with `wait` this one sleeps until it has ended. */
+  /** A new session for a part of the work; with `wait` this one sleeps until it has ended. */
   | {
       readonly act: "open";
       readonly objective: string;

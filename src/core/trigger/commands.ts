@@ -1,11 +1,11 @@
 /** Commands on triggers. */
 import type { TriggerKind } from "./events.ts";
 
-/** A trigger that is ready to be set. */
+/** A prepared trigger. */
 export interface TriggerSetting {
   readonly name: string;
   readonly kind: TriggerKind;
-  /** As core/trigger/trigger.ts has it, checked by the caller. */
+  /** As in core/trigger/trigger.ts, validated by the caller. */
   readonly spec: unknown;
   readonly missed?: "once" | "all" | "skip";
   readonly nextMs?: number;
@@ -20,18 +20,18 @@ export type TriggerCommand =
   | {
       readonly do: "fire";
       readonly name: string;
-      /** The record that set the trigger: one that was set anew since does not fire for it. */
+      /** The record that set the trigger: a trigger that was set again since does not fire for it. */
       readonly setSeq: number;
       readonly digest: string;
-      /** Of what is watched: it fires only if this is still how it was last seen. */
+      /** Of a watched value: fires only if this is still the last seen one. */
       readonly was?: string | null;
       readonly dueMs?: number;
       readonly nextMs?: number;
       readonly count?: number;
-      /** Nothing more can come of it: it goes with this firing. */
+      /** It cannot fire again: it is removed with this firing. */
       readonly last?: true;
       readonly detail?: unknown;
-      /** What the session is told. */
+      /** The input for the session. */
       readonly text: string;
     }
   | {

@@ -1,6 +1,7 @@
 /**
- * Deadlines: a session with the label `deadline` is to be done by that moment. Of equal priority the nearest
- * goes first; a session that is not closed when it has passed is suspended, and the label becomes `overdue`.
+ * Deadlines: a session with the label `deadline` must be done by that time. Among equal priorities the
+ * nearest deadline goes first; a session that is not closed by then is suspended, and the label becomes
+ * `overdue`.
  *
  *     deadline=2026-11-20   deadline=2026-11-20T17:00   deadline=2026-11-20T17:00:00+01:00
  */
@@ -26,7 +27,7 @@ function daysBefore(year: number, month: number, day: number): number {
   return month > 2 && isLeap(year) ? days + 1 : days;
 }
 
-/** The moment that a label names; null when it names none. Without a zone it is UTC. */
+/** The time of a label; null if it is not a time. Without a zone it is UTC. */
 export function momentOf(text: string): number | null {
   const match = pattern.exec(text);
   if (match === null) return null;
@@ -41,7 +42,7 @@ export function momentOf(text: string): number | null {
   return (minutes * 60 + second) * 1_000 + ms;
 }
 
-/** Refuses a deadline that is no moment, when it is set. */
+/** Rejects an invalid deadline when it is set. */
 export function checkDeadline(labels: Readonly<Record<string, string>> | undefined): void {
   const text = labels?.[deadlineLabel];
   if (text === undefined || momentOf(text) !== null) return;
@@ -50,7 +51,7 @@ export function checkDeadline(labels: Readonly<Record<string, string>> | undefin
   });
 }
 
-/** Until when the session is to be done; null: whenever. */
+/** The deadline of a session; null without one. */
 export function deadlineOf({ standing: { status, labels } }: State): number | null {
   const text = labels.get(deadlineLabel);
   const isLive = status === "open" || status === "running" || status === "sleeping";

@@ -29,15 +29,15 @@ export const triggerDecisions: Decisions<TriggerCommand["do"]> = {
       forbidden(state, "write", "be woken by a trigger") ?? unreviewed(state, "triggers do not fire");
     if (refusal !== null) return refusal;
     const { inbox, status, sleep } = state.standing;
-    // One that has not heard yet of the last firing is not told twice, unless every time counts. An
-    // occurrence that is like no other is always told.
+    // A session that has not yet consumed the last firing gets no second input, unless every time counts. A
+    // unique occurrence always gets one.
     const isLikeTheLast = was !== undefined || dueMs !== undefined;
     const isTold = isLikeTheLast && trigger.missed !== "all" && includes(inbox.waiting, trigger.input);
     const input = isTold ? undefined : inbox.received + 1;
     const wakes =
       status === "sleeping" &&
       (sleep === null || sleep.triggers.length === 0 || sleep.triggers.includes(name));
-    // Fired by hand, it still fires at its time.
+    // Fired manually, it still fires at its time.
     const next = dueMs === undefined ? (trigger.nextMs ?? undefined) : nextMs;
     const body = present({ name, digest, dueMs, nextMs: next, count, input });
     return accept(

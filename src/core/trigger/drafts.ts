@@ -1,4 +1,4 @@
-/** Triggers as the decisions of several slices need them. */
+/** Triggers for the decisions of several slices. */
 import { type DraftEvent, draft, present } from "../decision.ts";
 import { includes } from "../range.ts";
 import type { State } from "../state.ts";
@@ -8,7 +8,7 @@ export const triggerDraft = ({ spec, ...body }: TriggerSetting): DraftEvent =>
   draft("trigger.set", present(body), { spec });
 
 export interface Addressed {
-  /** The session that sent it; null: a person. */
+  /** The sending session; null: a person. */
   readonly from: string | null;
   readonly topic?: string | undefined;
 }
@@ -23,11 +23,11 @@ export const triggersFor = ({ standing }: State, { from, topic }: Addressed): re
     return fits ? [name] : [];
   });
 
-/** What the names of triggers begin with that are for the ends of sessions that this one opened. */
+/** The name prefix of triggers for the ends of sessions that this one opened. */
 export const childPrefix = "child-";
 
-/** Triggers for the ends of sessions that this one opened, and that it was told of: of no more use. */
-export const toldOf = ({ standing: { triggers, inbox } }: State): readonly string[] =>
+/** Triggers for the ends of opened sessions that were already reported: no longer needed. */
+export const reportedEnds = ({ standing: { triggers, inbox } }: State): readonly string[] =>
   [...triggers.entries()].flatMap(([name, { kind, input }]) =>
     kind === "session" && name.startsWith(childPrefix) && input > 0 && !includes(inbox.waiting, input)
       ? [name]

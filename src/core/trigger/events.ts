@@ -28,16 +28,16 @@ export type TriggerKind = (typeof triggerKinds)[number];
 
 export const triggerEvents = {
   "trigger.set": event({
-    meaning: "Something wakes the session, or opens a new one, from now on.",
-    erased: "A trigger of this kind was set; what it watched is gone, so it fires no more.",
+    meaning: "A trigger is set: from now on it wakes the session, or opens a new one.",
+    erased: "A trigger of this kind was set; its specification is erased, so it no longer fires.",
     body: z.looseObject({
       name: Key,
       kind: z.enum(triggerKinds),
-      /** What becomes of times that pass while nobody is there: one firing for all, one each, or none. */
+      /** What to do about times missed while no worker ran: one firing for all, one each, or none. */
       missed: z.enum(["once", "all", "skip"]).optional(),
-      /** When it fires next, for what goes by time. */
+      /** When it fires next, if it is timed. */
       nextMs: Millis.optional(),
-      /** How what it watches was when it was set: it fires when that changes. */
+      /** The watched value when it was set: a change fires it. */
       digest: Sha256.optional(),
       /** Of messages: only on this topic, only from this session. */
       topic: Key.optional(),
@@ -45,7 +45,7 @@ export const triggerEvents = {
     }),
     content: z.looseObject({
       spec: Json,
-      /** Of a template: what each session is opened with. */
+      /** Of a template: the options of each opened session. */
       open: Json.optional(),
     }),
     summary: ({ name, kind, nextMs }, content) =>
@@ -57,10 +57,10 @@ export const triggerEvents = {
     },
   }),
   "trigger.removed": bare({
-    meaning: "The trigger is gone.",
+    meaning: "The trigger was removed.",
     body: z.looseObject({
       name: Key,
-      /** Of a template that moved: the workspace in which it is set from now on. */
+      /** Of a moved template: the workspace that has it from now on. */
       to: WorkspaceRef.optional(),
     }),
     summary: ({ name }) => `Trigger ${name} removed`,
@@ -68,17 +68,17 @@ export const triggerEvents = {
   }),
   "trigger.fired": event({
     meaning: "The trigger fired for this cause, once.",
-    erased: "It fired for the cause with this digest; the details are gone.",
+    erased: "It fired for the cause with this digest; the details are erased.",
     body: z.looseObject({
       name: Key,
-      /** Of the cause; of what is watched, as it is now. */
+      /** Of the cause; of a watched value, its current digest. */
       digest: Sha256,
-      /** The time that it fired for, and the next one. */
+      /** The time it fired for, and the next one. */
       dueMs: Millis.optional(),
       nextMs: Millis.optional(),
-      /** How many causes came together in it; absent: one. */
+      /** How many causes it combines; absent: one. */
       count: Count.optional(),
-      /** The number of the input that tells of it. */
+      /** The number of the input that reports it. */
       input: Seq.optional(),
       /** The session that it opened. */
       opened: SessionRef.optional(),
@@ -91,7 +91,7 @@ export const triggerEvents = {
     sample: { body: { name: "nightly", digest: sha }, content: { detail: { at: "09:00" } } },
   }),
   "trigger.skipped": bare({
-    meaning: "Times passed while nobody was there, and the trigger goes on with the next one.",
+    meaning: "Times passed while no worker ran, and the trigger continues with the next one.",
     body: z.looseObject({ name: Key, dueMs: Millis, count: Count, nextMs: Millis.optional() }),
     summary: ({ name, count: times }) => `Trigger ${name} skipped ${plural(times, "time")}`,
     sample: { body: { name: "nightly", dueMs: 1_000, count: 2, nextMs: 2_000 } },

@@ -1,6 +1,6 @@
 /**
- * Scheduling, as far as it can be told from states: when a session has something to do, which of those that
- * have goes first, and what holds one up. Pure; runtime/work does it.
+ * Scheduling, as far as states determine it: when a session has work, which session goes first, and what
+ * blocks one. Pure; runtime/work executes it.
  */
 import type { TriggerKind } from "./events.ts";
 import { deadlineOf, overdueLabel } from "./deadline.ts";
@@ -11,10 +11,7 @@ import { limit } from "../limit.ts";
 import { imported, setBack, type State } from "../state.ts";
 import { nextOf } from "../turn/next.ts";
 
-/**
- * When there is next something to do for the session: 0 at once, a time, or null when nothing is until
- * something is appended.
- */
+/** When the session next has work: 0 now, a time, or null if none until the next append. */
 export function dueOf(state: State): number | null {
   const { status, newer, sleep, triggers, requests } = state.standing;
   const expiresMs = expiryOf(state);
@@ -23,7 +20,7 @@ export function dueOf(state: State): number | null {
   const times: number[] = [];
   for (const { deadlineMs } of requests.values()) times.push(deadlineMs);
   if (status === "sleeping" && typeof sleep?.untilMs === "number") times.push(sleep.untilMs);
-  // What stands still until a person says so is not woken by the clock.
+  // The clock does not wake a session that waits for a person.
   if (status !== "suspended")
     for (const { nextMs } of triggers.values()) if (nextMs !== null) times.push(nextMs);
   const deadlineMs = deadlineOf(state);
@@ -31,14 +28,14 @@ export function dueOf(state: State): number | null {
   return times.length === 0 ? null : Math.min(...times);
 }
 
-/** When a session that was opened to expire does so, if nothing is written to it before; null: never. */
+/** When an idle session expires that was opened to do so; null: never. */
 export function expiryOf({ at, standing }: State): number | null {
   const { status, expiresAfterIdleMs, holds } = standing;
   const may = (status === "open" || status === "suspended") && holds.size === 0;
   return may && expiresAfterIdleMs !== null ? at + expiresAfterIdleMs : null;
 }
 
-/** What a session waits for while nothing is to be done for it, in a word; null when it waits for nothing. */
+/** What an idle session waits for, in a word; null if it waits for nothing. */
 export function waitsFor(state: State): string | null {
   const { status, why, sleep, triggers, requests, labels } = state.standing;
   if (status === "suspended" && why?.by === "error" && labels.has(overdueLabel)) return "deadline passed";
@@ -55,7 +52,7 @@ export function waitsFor(state: State): string | null {
 /** Kinds that are used up once they have no next time. */
 const timed: ReadonlySet<TriggerKind> = new Set(["at", "every", "cron"]);
 
-/** Whether anything can still come of one of these triggers. */
+/** Whether one of these triggers can still fire. */
 const isWokenBy = (triggers: State["standing"]["triggers"]): boolean =>
   [...triggers.values()].some(({ kind, nextMs }) => nextMs !== null || !timed.has(kind));
 
@@ -71,13 +68,13 @@ const suspendedFor: Readonly<Record<string, string>> = {
 
 const triggersCharsMax = 200;
 
-/** The names of a session's triggers, as a text; null when it has none. */
+/** The names of a session's triggers, as a text; null if it has none. */
 export function triggersText({ standing: { triggers } }: State): string | null {
   if (triggers.size === 0) return null;
   return [...triggers.keys()].join(", ").slice(0, triggersCharsMax);
 }
 
-/** Kinds that somebody must keep an eye on: no time and no record of the session itself tells of them. */
+/** Kinds that a worker must poll: no time and no record of the session announces them. */
 const watched: ReadonlySet<TriggerKind> = new Set(["file", "git", "query", "session", "resource", "webhook"]);
 
 /** Whether a worker has to watch something for this session. */
@@ -88,10 +85,10 @@ export const isWatching = ({ standing: { status, triggers, unreviewed } }: State
   status !== "moved" &&
   [...triggers.values()].some(({ kind }) => watched.has(kind));
 
-/** How long a worker is taken to be there after it was last heard of. */
+/** How long a worker counts as alive after its last heartbeat. */
 export const workerMs = 15_000;
 
-/** A session that has something to do, as far as order and limits go. */
+/** A session with work, as far as order and limits go. */
 export interface Candidate {
   readonly session: string;
   readonly agent: string | null;
@@ -99,11 +96,11 @@ export interface Candidate {
   readonly labels: Readonly<Record<string, string>>;
   /** 0 is the most urgent. */
   readonly priority: number;
-  /** Until when it is to be done; absent or null: whenever. */
+  /** The deadline; absent or null without one. */
   readonly deadlineMs?: number | null;
 }
 
-/** At most so many sessions at once of those that have all of this, over all workers. */
+/** At most so many sessions at once among those that match every field, over all workers. */
 export interface RunLimit {
   readonly agent?: string;
   readonly model?: string;
@@ -113,7 +110,7 @@ export interface RunLimit {
 
 const limitHint = 'for example { agent: "coder", running: 2 }';
 
-/** Throws `invalid` for a limit that says nothing, or nothing possible. */
+/** Throws `invalid` for an empty or impossible limit. */
 export function checkLimit(given: RunLimit, where = "limits"): RunLimit {
   if (!isObject(given))
     throw new SkeinError("invalid", `${where}: a limit is an object`, { hint: limitHint });
@@ -132,7 +129,7 @@ export function checkLimit(given: RunLimit, where = "limits"): RunLimit {
   });
 }
 
-/** What a candidate waits for: the limit that is used up, and by how many. */
+/** What a candidate waits for: the exhausted limit, and its usage. */
 export interface Held {
   readonly limit: RunLimit;
   readonly running: number;
@@ -143,11 +140,11 @@ const isOf = (limit: RunLimit, { agent, model, labels }: Candidate): boolean =>
   (limit.model === undefined || limit.model === model) &&
   Object.entries(limit.labels ?? {}).every(([key, value]) => labels[key] === value);
 
-/** The limits that are used up by those that run. */
+/** The limits that the running sessions exhaust. */
 export const usedUp = (running: readonly Candidate[], limits: readonly RunLimit[]): readonly RunLimit[] =>
   limits.filter((one) => running.filter((candidate) => isOf(one, candidate)).length >= one.running);
 
-/** The first limit that keeps the candidate waiting, beside those that run; null when none does. */
+/** The first limit that blocks the candidate, given the running sessions; null if none does. */
 export function heldBy(
   candidate: Candidate,
   running: readonly Candidate[],
@@ -161,16 +158,16 @@ export function heldBy(
   return null;
 }
 
-/** In words: `agent limit (2 of 2)`. */
+/** As text: `agent limit (2 of 2)`. */
 export function heldText({ limit: { agent, model, running: most }, running }: Held): string {
   const what = agent !== undefined ? "agent" : model !== undefined ? "model" : "label";
   return `${what} limit (${running} of ${most})`;
 }
 
 /**
- * Those that may run now, in order, at most so many: by priority; among equals the nearest deadline; then
- * agents take turns, the one that runs the least first; of one agent in the order given, which is by how long
- * they have been due.
+ * The sessions to run now, in order, at most so many: by priority; among equals by the nearest deadline; then
+ * agents take turns, the one with the fewest running sessions first; within an agent in the given order,
+ * which is by how long they have been due.
  */
 export function choose(
   candidates: readonly Candidate[],
@@ -205,8 +202,8 @@ function isBefore(a: Candidate, b: Candidate, counts: ReadonlyMap<string | null,
 }
 
 /**
- * Which of those that run makes way for a more urgent one that waits: the least urgent whose end would let it
- * run, if it is less urgent than the one that waits; null when none does.
+ * Which running session is preempted for a more urgent one: the least urgent whose end would let it run, if
+ * it is less urgent itself; null if none is.
  */
 export function givesWay<R extends Candidate>(
   urgent: Candidate,
@@ -214,7 +211,7 @@ export function givesWay<R extends Candidate>(
   others: readonly Candidate[],
   options: { readonly limits: readonly RunLimit[]; readonly isFull: boolean },
 ): R | null {
-  // With a place left and no limit in the way it needs nobody's.
+  // With a free slot and no limit in the way, nothing is preempted.
   if (!options.isFull && heldBy(urgent, [...mine, ...others], options.limits) === null) return null;
   for (const one of mine.toSorted((a, b) => b.priority - a.priority)) {
     if (one.priority <= urgent.priority) return null;

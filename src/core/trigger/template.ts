@@ -1,10 +1,10 @@
-/** Templates: triggers of the workspace, each of which opens a new session whenever it fires. */
+/** Templates: workspace triggers, each of which opens a new session when it fires. */
 import { type TriggerKind, triggerKinds } from "./events.ts";
 import type { TriggerSetting } from "./commands.ts";
 import { present, type DraftEvent } from "../decision.ts";
 import type { MissedRule } from "./trigger.ts";
 
-/** Where a template stands in the workspace's log; what it opens and watches is the content there. */
+/** The position of a template in the workspace's log; the content there says what it opens and watches. */
 export interface TemplateRef {
   readonly name: string;
   readonly kind: TriggerKind;
@@ -13,9 +13,9 @@ export interface TemplateRef {
   readonly lastCause: string | null;
   readonly seq: number;
   readonly at: number;
-  /** Who set it, on whose behalf sessions are opened. */
+  /** Its author, on whose behalf sessions are opened. */
   readonly actor: string;
-  /** The last time that it fired, and what that opened. */
+  /** The last firing, and the session it opened. */
   readonly fired: { readonly at: number; readonly opened: string | null } | null;
 }
 
@@ -28,10 +28,10 @@ export interface TemplateRecord {
   readonly body: unknown;
 }
 
-/** The types that templates are folded from. */
+/** The event types that templates are folded from. */
 export const templateTypes = ["trigger.set", "trigger.removed", "trigger.fired", "trigger.skipped"] as const;
 
-/** Applies one more record of the log. Kinds that only a newer program knows are none. */
+/** Applies the next record. Ignores kinds that only a newer program knows. */
 export function foldTemplate(
   templates: Map<string, TemplateRef>,
   { type, seq, at, actor, body }: TemplateRecord,
@@ -48,7 +48,7 @@ export function foldTemplate(
   else if (before !== undefined && type === "trigger.skipped") templates.set(name, { ...before, nextMs });
 }
 
-/** What a firing of a template is decided on. */
+/** The input of the decision on a firing. */
 export interface TemplateCause {
   readonly name: string;
   /** The record that set it. */
@@ -61,7 +61,7 @@ export interface TemplateCause {
   readonly detail?: unknown;
 }
 
-/** Whether a template may fire for this: it is still the one that was set then, and has not fired for it. */
+/** Whether a template may fire for this cause: it was not set again since, and has not fired for it. */
 export function mayFire(template: TemplateRef | undefined, cause: TemplateCause): template is TemplateRef {
   if (template === undefined || template.seq !== cause.setSeq) return false;
   if (cause.dueMs !== undefined) return template.nextMs === cause.dueMs;
@@ -76,7 +76,7 @@ export const templateSet = ({ spec, ...body }: TriggerSetting, open: unknown): D
 
 export function templateFired(template: TemplateRef, cause: TemplateCause, opened: string): DraftEvent {
   const { name, digest, dueMs, count, detail } = cause;
-  // Fired by hand, it still fires at its time.
+  // Fired manually, it still fires at its time.
   const nextMs = dueMs === undefined ? (template.nextMs ?? undefined) : cause.nextMs;
   const body = present({ name, digest, dueMs, nextMs, count, opened });
   return { type: "trigger.fired", body, ...(detail === undefined ? {} : { content: { detail } }) };

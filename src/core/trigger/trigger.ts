@@ -1,11 +1,11 @@
 /**
- * Triggers: what wakes a session, or opens a new one. Here is what one may say; runtime/work watches.
+ * Triggers: what wakes a session, or opens a new one. This file has their schemas; runtime/work watches them.
  *
- *   at       once, at a time                         every    again and again
- *   cron     by a cron line, in a time zone          file     files below a bound path have other contents
- *   git      a ref moved, or a commit touches paths  webhook  somebody calls its address
- *   message  a message came                          session  other sessions ended, or recorded something
- *   query    a check gives another result            resource a bound resource is not what it was
+ *   at       once, at a time                         every    at an interval
+ *   cron     by a cron expression, in a time zone    file     files below a bound path changed
+ *   git      a ref moved, or a commit touches paths  webhook  a call of its URL
+ *   message  a message arrived                       session  other sessions ended, or recorded an item
+ *   query    the result of a check changed           resource a bound resource changed
  */
 import { itemKinds } from "../item/events.ts";
 import type { TriggerKind } from "./events.ts";
@@ -21,7 +21,7 @@ const Every = z.int().min(1_000, "a trigger fires at most once a second");
 const Zone = z.string().min(1).max(64);
 const Line = z.string().min(1).max(1_024);
 
-/** What may be said of each kind. */
+/** The schema of each kind. */
 export const triggerSchemas = {
   at: z.strictObject({ kind: z.literal("at"), at: Millis }),
   every: z.strictObject({ kind: z.literal("every"), everyMs: Every, fromMs: Millis.exactOptional() }),
@@ -29,29 +29,29 @@ export const triggerSchemas = {
   file: z.strictObject({
     kind: z.literal("file"),
     path: Line,
-    /** Which files below it; by default all. */
+    /** Which files below it; default: all. */
     glob: Line.exactOptional(),
-    /** How long nothing must have changed before it fires. */
+    /** How long the files must be unchanged before it fires. */
     debounceMs: Millis.exactOptional(),
   }),
   git: z.strictObject({
     kind: z.literal("git"),
     path: Line,
-    /** By default what is checked out. */
+    /** Default: the checked-out one. */
     ref: Line.exactOptional(),
     /** Only commits that touch one of these. */
     paths: z.array(Line).min(1).max(100).readonly().exactOptional(),
   }),
   webhook: z.strictObject({
     kind: z.literal("webhook"),
-    /** Of its token, which is shown once, when the trigger is set. Not given, but made then. */
+    /** Of its token, which is shown once, when the trigger is set. Generated then, not given. */
     digest: z
       .string()
       .regex(/^[0-9a-f]{64}$/)
       .exactOptional(),
-    /** The name of the secret that bodies are signed with, as it is given. */
+    /** The name of the secret that signs request bodies, as given. */
     secret: Line.exactOptional(),
-    /** The same as it is stored: what stands under "secret" is taken for one, and taken out. */
+    /** The same as stored: the redactor would remove the value of a field named "secret". */
     signedBy: Line.exactOptional(),
   }),
   message: z.strictObject({
@@ -66,15 +66,15 @@ export const triggerSchemas = {
     /** With `end`: only once all of them have ended. */
     all: z.boolean().exactOptional(),
     item: z.strictObject({ kind: z.enum(itemKinds), key: Key }).exactOptional(),
-    /** What the session is told of those that ended. */
+    /** What the session learns of those that ended. */
     give: z.enum(["handoff", "facts", "nothing"]).exactOptional(),
-    /** With `item`: where each of them stood when it was set. Not given, but made then. */
+    /** With `item`: the position of each when it was set. Generated then, not given. */
     since: z.record(SessionRef, Millis).exactOptional(),
   }),
   query: z.strictObject({
     kind: z.literal("query"),
     everyMs: Every,
-    /** One of these. */
+    /** Exactly one of these. */
     command: z.array(z.string()).min(1).max(100).readonly().exactOptional(),
     url: Line.exactOptional(),
     binding: Key.exactOptional(),
@@ -84,7 +84,7 @@ export const triggerSchemas = {
     kind: z.literal("resource"),
     binding: Key,
     debounceMs: Millis.exactOptional(),
-    /** Where what is bound lies. Not given, but taken from the binding when it is set. */
+    /** The path of the bound resource. Taken from the binding when it is set, not given. */
     path: Line.exactOptional(),
   }),
 } as const satisfies Record<TriggerKind, z.ZodType>;
@@ -95,15 +95,15 @@ export type TriggerSpec = {
 }[TriggerKind];
 export type SpecOf<K extends TriggerKind> = Extract<TriggerSpec, { readonly kind: K }>;
 
-/** What becomes of times that pass while nobody is there: one firing for all, one each, or none. */
+/** What to do about times missed while no worker ran: one firing for all, one each, or none. */
 export const missedRules = ["once", "all", "skip"] as const;
 /** Whether a trigger fires for causes that no process saw: once, each time, or not. */
 export type MissedRule = (typeof missedRules)[number];
 
-/** A trigger that a session is opened with. By default its name is its kind. */
+/** An initial trigger of a session. By default its name is its kind. */
 export type WakeTrigger = TriggerSpec & { readonly name?: string; readonly missed?: MissedRule };
 
-/** Holds a trigger against its schema. Says where the first mistake is, and how it is spelled right. */
+/** Validates a trigger. Reports the first mistake, and the nearest spelling. */
 export function checkTrigger(given: unknown, where = "the trigger"): TriggerSpec {
   const kind = (given as { readonly kind?: unknown } | null | undefined)?.kind;
   if (typeof kind !== "string" || !Object.hasOwn(triggerSchemas, kind)) {
@@ -121,7 +121,7 @@ export function checkTrigger(given: unknown, where = "the trigger"): TriggerSpec
   }
 }
 
-/** Checks what becomes of missed times; undefined when nothing was said. */
+/** Validates the rule for missed times; undefined if absent. */
 export function checkMissed(missed: unknown, where: string): MissedRule | undefined {
   if (missed === undefined || missedRules.some((one) => one === missed)) return missed as MissedRule;
   throw new SkeinError("invalid", `${where}: missed is ${quote(missed)}`, {
@@ -129,7 +129,7 @@ export function checkMissed(missed: unknown, where: string): MissedRule | undefi
   });
 }
 
-/** A name such as triggers have: one line, not too long. */
+/** Validates the name of a trigger: one line, not too long. */
 export function checkTriggerName(name: unknown, where = "trigger"): string {
   if (Key.safeParse(name).success) return name as string;
   throw new SkeinError("invalid", `${where}: ${quote(name)} is no name`, {
@@ -137,7 +137,7 @@ export function checkTriggerName(name: unknown, where = "trigger"): string {
   });
 }
 
-/** A trigger that was read back from a log; null when this program does not understand all of it. */
+/** A trigger read back from a log; null if this program does not understand all of it. */
 export function storedTrigger(value: unknown): TriggerSpec | null {
   try {
     return checkTrigger(value);

@@ -6,13 +6,13 @@ import type { ContentBlock } from "../schema.ts";
 import type { Called } from "../tool/commands.ts";
 import type { Amounts } from "../state.ts";
 
-/** What may be appended from outside: an input, or a record of another program. */
+/** What can be appended from outside: an input, or a record of another program. */
 export type AppendRecord =
   | {
       readonly type: "input.received";
       readonly text: string;
       readonly from?: "user" | "trigger" | "system";
-      /** What it is about. */
+      /** Its subject. */
       readonly topic?: string;
     }
   | {
@@ -23,7 +23,7 @@ export type AppendRecord =
     }
   | { readonly type: `x.${string}`; readonly body?: unknown; readonly content?: unknown };
 
-/** Inputs that are taken up: the position of each, and its number in the inbox. */
+/** Inputs that a request consumes: the position of each, and its number in the inbox. */
 export type Taken = readonly (readonly [seq: number, input: number])[];
 
 /** The tokens of a model call, and whether they are estimated. */
@@ -40,7 +40,7 @@ export interface Zoned {
   readonly zone: "smart" | "strained" | "full";
   readonly tokens: number;
   readonly windowTokens: number;
-  /** The thresholds that put the context there, with what was measured for them. */
+  /** The thresholds that caused the zone, with the measured values. */
   readonly by?: readonly ZoneCause[];
   readonly turns?: number;
   readonly ageMs?: number;
@@ -50,9 +50,9 @@ export type TurnCommand =
   | {
       readonly do: "begin";
       readonly inputs: Taken;
-      /** What the model is offered from here on, if it is not what it was offered before. */
+      /** The tools offered from here on, if they changed. */
       readonly tools?: { readonly digest: string; readonly definitions: readonly unknown[] };
-      /** For a session that names no model yet: the one it goes on with. */
+      /** For a session without a model: the one it continues with. */
       readonly model?: string;
     }
   | {
@@ -66,10 +66,10 @@ export type TurnCommand =
       readonly estimatedTokens?: number;
       readonly outputTokensMax: number;
       readonly settings: unknown;
-      /** What is asked after the context: for a summary. */
+      /** The final prompt: the request for a summary. */
       readonly prompt?: string;
       readonly nowMs: number;
-      /** A summary of the transcript up to this position is asked for; it is no step of a turn. */
+      /** Requests a summary of the transcript up to this position, outside of the turn's steps. */
       readonly compactTo?: number;
     }
   | {
@@ -89,12 +89,12 @@ export type TurnCommand =
       readonly model: string;
       readonly error: string;
       readonly retryable: boolean;
-      /** The request that came to nothing; by default the one in flight. */
+      /** The failed request; default: the one in flight. */
       readonly requestSeq?: number;
-      /** Null: the price is not known; without `usage`, the call was lost. */
+      /** Null: the price is unknown; without `usage`, the call was lost. */
       readonly costNanoUsd: number | null;
       readonly usage?: CountedUsage;
-      /** The most that it may have used besides. Absent: nothing, or of a lost call all that was reserved. */
+      /** The upper bound of unconfirmed usage. Absent: none, or for a lost call the whole reservation. */
       readonly unconfirmed?: Amounts;
       readonly message?: string;
       readonly partial?: string;
@@ -102,7 +102,7 @@ export type TurnCommand =
   | {
       readonly do: "end";
       readonly outcome: "completed" | "interrupted" | "failed" | "refused" | "length";
-      /** If the session is closed with it. */
+      /** The refund, if the session closes with it. */
       readonly returned?: Returned;
     }
   | {
@@ -117,9 +117,9 @@ export type TurnCommand =
       readonly costNanoUsd?: number | null;
       readonly summary?: string;
       readonly pruned?: readonly number[];
-      /** Items that were found in the range and are recorded with it. */
+      /** Items found in the range and recorded with it. */
       readonly items?: readonly Extract<Command, { readonly do: "record" }>[];
       readonly zone?: Zoned;
     }
-  /** `sent`: its inputs are messages of a person, and fire the triggers for messages. */
+  /** `sent`: its inputs are a person's messages, and fire the message triggers. */
   | { readonly do: "append"; readonly records: readonly AppendRecord[]; readonly sent?: true };

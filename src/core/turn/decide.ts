@@ -125,7 +125,7 @@ export const turnDecisions: Decisions<TurnCommand["do"]> = {
     if (wrong !== undefined) return refusedType(wrong.type);
     const { session, inbox } = state.standing;
     let input = inbox.received;
-    // What a person says is meant to be heard, also by one who sleeps.
+    // A person's message wakes a sleeping session too.
     const heard = records.some((record) => record.type === "input.received" && isFromUser(record));
     const woken =
       heard && state.standing.status === "sleeping" ? [draft("session.woken", { by: "person" })] : [];
@@ -171,8 +171,8 @@ function zoneDrafts(state: State, zone: Zoned | undefined): readonly DraftEvent[
 }
 
 /**
- * Whether a session that was opened to be done once is done with the end of this turn: it is not one that a
- * person broke off, and it waits for nothing.
+ * Whether a session that was opened for one task is done at the end of this turn: a person did not interrupt
+ * it, and it waits for nothing.
  */
 function isDone({ standing }: State, outcome: string): boolean {
   const { closesWhenDone, status, sleep, inbox, requests, triggers } = standing;
@@ -184,12 +184,12 @@ function isDone({ standing }: State, outcome: string): boolean {
   );
 }
 
-/** One who went to sleep in this turn, while something came in that would have woken it. */
+/** Wakes a session that went to sleep in this turn, if its wake-up cause arrived meanwhile. */
 function wakeAtOnce({ standing }: State): readonly DraftEvent[] {
   const { status, sleep, inbox } = standing;
   if (status !== "running" || sleep === null || inbox.waiting.length === 0) return [];
   if (sleep.triggers.length === 0) return [draft("session.woken", { by: "message" })];
-  // What it waits for has fired already, and the input that tells of it was not taken up.
+  // The awaited trigger has already fired, and its input is still queued.
   const trigger = sleep.triggers.find((name) =>
     includes(inbox.waiting, standing.triggers.get(name)?.input ?? 0),
   );
@@ -199,8 +199,8 @@ function wakeAtOnce({ standing }: State): readonly DraftEvent[] {
 }
 
 /**
- * A call came to nothing. What it cost is counted whatever became of the session meanwhile: also when its
- * turn was ended over the runner's head, and the call was given up as lost.
+ * A failed call. Its cost counts whatever the session's status is now: also if its turn was ended by another
+ * process and the call was given up as lost.
  */
 function fail(state: State, command: CommandOf<"fail">): Decision {
   const refusal = forbidden(state, "describe", "take a model's failure");

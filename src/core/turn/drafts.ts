@@ -1,4 +1,4 @@
-/** Records and refusals of a turn that the decisions of several slices share. */
+/** Drafts and refusals of a turn that several slices share. */
 import { budgetReason, budgetShort, workMs } from "../budget/budget.ts";
 import type { Digest } from "../chain.ts";
 import { type Decision, type DraftEvent, because, draft, forbidden, present, refuse } from "../decision.ts";
@@ -20,8 +20,8 @@ export const topicOf = (record: InputRecord): string | undefined =>
   "topic" in record ? record.topic : undefined;
 
 /** The first input of a session that another one makes. */
-export const toldDrafts = (told: string | undefined): readonly DraftEvent[] =>
-  told === undefined ? [] : [inputDraft({ type: "input.received", from: "trigger", text: told }, 1)];
+export const firstInputDrafts = (text: string | undefined): readonly DraftEvent[] =>
+  text === undefined ? [] : [inputDraft({ type: "input.received", from: "trigger", text }, 1)];
 
 export const inTurn = ({ standing }: State): { turn?: number } =>
   standing.turn === null ? {} : { turn: standing.turn.number };
@@ -29,7 +29,7 @@ export const inTurn = ({ standing }: State): { turn?: number } =>
 export const causedBy = (seq: number | undefined): { cause?: number } =>
   seq === undefined ? {} : { cause: seq };
 
-/** Time at work that is not counted yet; to go on takes a moment at least. */
+/** Working time that is not yet counted; continuing takes at least a moment. */
 export const wall = (state: State, nowMs: number): Amounts =>
   state.standing.turn === null ? {} : { wallMs: Math.max(1, workMs(state, nowMs)) };
 
@@ -41,7 +41,7 @@ export function mayGo(state: State, verb: string): Decision | null {
   return turn.interrupted ? refuse("refused", "the turn is interrupted", "end it") : null;
 }
 
-/** The records that suspend a session because of a limit; null when there is room. */
+/** The records that suspend a session because of a limit; null if there is room. */
 export function overBudget(state: State, wanted: Amounts): readonly DraftEvent[] | null {
   const short = budgetShort(state, wanted);
   if (short === null) return null;
@@ -58,8 +58,8 @@ export function overBudget(state: State, wanted: Amounts): readonly DraftEvent[]
 }
 
 /**
- * A model call in flight when its turn is ended from outside. All that was reserved stays unconfirmed until
- * its runner, if it still lives, says what the call cost.
+ * A model call in flight when its turn is ended from outside. The whole reservation stays unconfirmed until
+ * its runner, if it is still alive, reports the cost.
  */
 function writeOff({ standing: { reserved, turn } }: State): readonly DraftEvent[] {
   if (reserved === null || turn === null) return [];
@@ -69,8 +69,8 @@ function writeOff({ standing: { reserved, turn } }: State): readonly DraftEvent[
 }
 
 /**
- * Ends a turn. Calls that nobody will go on with are settled: `unknown` if they had started, since their
- * effect may have happened, unless they only read; the others are `skipped`.
+ * Ends a turn. Its open calls are settled: `unknown` if they had started, because their effect may have
+ * happened, unless they only read; otherwise `skipped`.
  */
 export function endTurn(
   state: State,

@@ -24,13 +24,13 @@ import * as z from "zod";
 
 export const turnEvents = {
   "turn.started": bare({
-    meaning: "A turn begins and takes up these inputs; here they stand in the transcript.",
+    meaning: "A turn begins and consumes these inputs; they enter the transcript here.",
     body: z.looseObject({ inputs: Taken }),
     summary: ({ inputs }) => `Turn started with ${plural(inputs.length, "input")}`,
     sample: { body: { inputs: [[2, 1]] } },
   }),
   "turn.ended": bare({
-    meaning: "The turn is over; the hash of the mind is what the fold must give at this position.",
+    meaning: "The turn ended; the hash is what the fold must give for the mind at this position.",
     body: z.looseObject({
       outcome: z.enum(["completed", "interrupted", "cancelled", "failed", "refused", "length", "suspended"]),
       steps: Count,
@@ -41,8 +41,8 @@ export const turnEvents = {
     sample: { body: { outcome: "completed", steps: 1, mindForm: 1, mindHash: sha } },
   }),
   "input.received": event({
-    meaning: "Something for the session to take up, from a person, a trigger or a program.",
-    erased: "There was an input here; what it said is gone.",
+    meaning: "An input is queued for the session, from a person, a trigger or a program.",
+    erased: "There was an input here; its text is erased.",
     body: z.looseObject({
       /** Its number in the inbox: 1, 2, 3… */
       input: Seq,
@@ -50,7 +50,7 @@ export const turnEvents = {
       from: z.enum(["user", "trigger", "system"]).optional(),
       /** `queue`: for the next turn. `steer`: for the next step of the turn in progress. */
       mode: z.enum(["queue", "steer"]).optional(),
-      /** What it is about, where that was said. */
+      /** Its subject, if given. */
       topic: Key.optional(),
     }),
     content: Blocks,
@@ -61,22 +61,24 @@ export const turnEvents = {
     sample: { body: { input: 1, from: "trigger", mode: "steer" }, content: blocks },
   }),
   "model.requested": event({
-    meaning: "The context with this digest is about to be sent to a model; what it may cost is reserved.",
-    erased: "The request was made; its settings are gone, so this context can no longer be rebuilt.",
+    meaning: "The context with this digest is about to be sent to a model; its maximum cost is reserved.",
+    erased: "The request was made; its settings are erased, so this context can no longer be rebuilt.",
     body: z.looseObject({
       model: ModelName,
-      /** Absent: a step of the turn. `compaction`: a summary of the transcript up to `toSeq` is asked for. */
+      /**
+       * Absent: a step of the turn. `compaction`: a request for a summary of the transcript up to `toSeq`.
+       */
       purpose: z.enum(["step", "compaction"]).optional(),
       toSeq: Seq.optional(),
       renderer: Count,
       context: Sha256,
       parts: Count,
-      /** Inputs that are taken up with this step. */
+      /** Inputs that this step consumes. */
       inputs: Taken,
       attempt: Count,
       reserved: Amounts,
       estimatedTokens: Count.optional(),
-      /** The most that may come back: what the model can do, or what the budget still allows. */
+      /** The output limit: of the model, or of the remaining budget. */
       outputTokensMax: Count.optional(),
     }),
     content: z.looseObject({ settings: Json, prompt: z.string().optional() }).optional(),
@@ -103,13 +105,13 @@ export const turnEvents = {
   }),
   "model.responded": event({
     meaning: "The model answered; usage and cost are final.",
-    erased: "The model answered; what it said is gone, what it cost is not.",
+    erased: "The model answered; its text is erased, its cost is not.",
     body: z.looseObject({
       model: ModelName,
       finish: z.enum(["stop", "tool-calls", "length", "refusal", "content-filter", "other"]),
       usage: Usage,
       costNanoUsd: NanoUsd.nullable(),
-      /** Hash of the body that was really sent, as evidence. */
+      /** The hash of the request body as sent, as evidence. */
       sent: Sha256.optional(),
       ms: Millis.optional(),
     }),
@@ -123,24 +125,24 @@ export const turnEvents = {
     },
   }),
   "model.failed": event({
-    meaning: "The model call came to nothing; what it cost, if anything, is counted.",
-    erased: "The call failed in this way; the provider's words are gone.",
+    meaning: "The model call failed; its cost, if any, is counted.",
+    erased: "The call failed in this way; the provider's message is erased.",
     body: z.looseObject({
       model: ModelName,
       error: Word,
       retryable: z.boolean(),
-      /** As far as the provider reported it, or Skein counted what was streamed. */
+      /** As reported by the provider, or counted by Skein from the stream. */
       usage: Usage.optional(),
-      /** Null: the price is not known, or the call was lost. */
+      /** Null: the price is unknown, or the call was lost. */
       costNanoUsd: NanoUsd.nullable(),
-      /** The most that it may have used besides. Absent up to 0.4: then with a null cost, the reservation. */
+      /** The upper bound of unconfirmed usage. Absent up to 0.4: then with a null cost, the reservation. */
       unconfirmed: Amounts.optional(),
-      /** The call was given up as lost, and this is what it cost after all: so much is no longer counted. */
+      /** The call was given up as lost, and this record has its cost: this much no longer counts. */
       released: Amounts.optional(),
-      /** Characters of `partial`; absent when nothing was said. */
+      /** Characters of `partial`; absent if there was none. */
       partialChars: Count.optional(),
     }),
-    /** `partial`: the text that was streamed before the call ended. */
+    /** `partial`: the text streamed before the call ended. */
     content: z.looseObject({ message: z.string(), partial: z.string().optional() }).optional(),
     summary: (body, content) => modelFailure(body, content),
     sample: {
@@ -149,12 +151,14 @@ export const turnEvents = {
     },
   }),
   "zone.crossed": bare({
-    meaning: "The context is fuller or older than before, or emptier.",
+    meaning: "The context entered another zone: fuller, older or emptier than before.",
     body: z.looseObject({
       zone: z.enum(["smart", "strained", "full"]),
       tokens: Count,
       windowTokens: Count,
-      /** The thresholds that put it there: `share` of the window, `tokens`, `turns`, `age`. From 0.5 on. */
+      /**
+       * The thresholds that caused it: `share` of the context window, `tokens`, `turns`, `age`. Since 0.5.
+       */
       by: z.array(Word).max(8).optional(),
       /** Since the opening or the last compaction. */
       turns: Count.optional(),
@@ -168,8 +172,8 @@ export const turnEvents = {
     sample: { body: { zone: "strained", tokens: 60_000, windowTokens: 100_000 } },
   }),
   "transcript.compacted": event({
-    meaning: "In the context, a range of the transcript is replaced; in the log it stays.",
-    erased: "The range is replaced by a note that its summary was erased.",
+    meaning: "A range of the transcript is replaced in the context; the log keeps it.",
+    erased: "A note that the summary was erased replaces the range.",
     body: z.looseObject({
       fromSeq: Seq,
       toSeq: Seq,

@@ -31,12 +31,13 @@ export const turnFolds: Folds<keyof typeof turnEvents> = {
   "turn.ended": (state, { body, at }) => {
     const { sleep, status } = state.standing;
     const idle = sleep === null ? "open" : "sleeping";
-    // A turn may end while the session is suspended or already closed; then that status stands.
+    // A turn may end while the session is suspended or already closed; then that status stays.
     const next = stand(state, {
       turn: null,
       status: status === "running" ? idle : status,
     });
-    // Others may end it too, long after a crash: then only what its holder still writes was work.
+    // Another process may end it long after a crash: then only the time up to the holder's last record was
+    // work.
     const byOthers = body.outcome === "interrupted" || body.outcome === "cancelled";
     return byOthers ? next : stand(worked(next, at), { workedTo: null });
   },
@@ -71,7 +72,8 @@ export const turnFolds: Folds<keyof typeof turnEvents> = {
     const { fromSeq, toSeq, strategy } = event.body;
     const items = strategy === "prune" ? Keyed.empty<ItemRef>() : state.mind.items;
     const overlay: Overlay = { fromSeq, toSeq, strategy, items, ...refOf(event) };
-    // An overlay inside a newer one can never be seen again; without it the list follows the window.
+    // An overlay inside a newer one is never visible again; without it the list stays as short as the
+    // context.
     const kept = state.mind.overlays.filter((old) => old.fromSeq < fromSeq || old.toSeq > toSeq);
     const contextFrom = { turn: state.standing.lastTurn, at: event.at };
     const next = stand(think(state, { overlays: [...kept, overlay] }), { contextFrom });
@@ -79,7 +81,7 @@ export const turnFolds: Folds<keyof typeof turnEvents> = {
   },
 };
 
-/** An input with this number waits from now on. */
+/** Queues an input with this number. */
 export const receive = (
   inbox: Inbox,
   { seq, input }: { readonly seq: number; readonly input: number },

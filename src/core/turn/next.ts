@@ -1,26 +1,26 @@
 /**
- * What comes next in a session that is run, from its state alone. The turn loop asks before each thing it
- * does, so that going on after a crash is the same as going on.
+ * The next action of a running session, from its state alone. The turn loop asks before each action, so
+ * resuming after a crash is the same as continuing.
  */
 import type { State } from "../state.ts";
 
 export type TurnOutcome = "completed" | "interrupted" | "failed" | "refused" | "length";
 
 export type Next =
-  /** Nothing to do: idle, or it stands still, or it is over. */
+  /** Nothing to do: idle, suspended, or closed. */
   | { readonly next: "rest" }
   | { readonly next: "begin" }
-  /** A model call that nobody waits for any more is written off. */
+  /** Writes off a model call that is no longer awaited. */
   | { readonly next: "write-off" }
-  /** Calls have no outcome yet. */
+  /** Some calls have no outcome yet. */
   | { readonly next: "calls" }
   | { readonly next: "request" }
   | { readonly next: "end"; readonly outcome: TurnOutcome };
 
 export interface NextOptions {
-  /** Whether input waits that is meant for the turn in progress. */
+  /** Whether an input for the turn in progress is queued. */
   readonly steered: boolean;
-  /** The most steps of one turn. */
+  /** The step limit of one turn. */
   readonly stepsMax: number;
 }
 
@@ -37,7 +37,7 @@ export function nextOf(state: State, { steered, stepsMax }: NextOptions): Next {
   return turn.steps >= stepsMax ? { next: "end", outcome: "length" } : { next: "request" };
 }
 
-/** A refusal, a content filter and a length stop end the turn, each in its way; an empty answer is one. */
+/** A refusal, a content filter and a length stop each end the turn; so does an empty answer. */
 function outcomeOf(finish: string): TurnOutcome {
   if (finish === "refusal" || finish === "content-filter") return "refused";
   return finish === "length" ? "length" : "completed";

@@ -1,6 +1,6 @@
 /**
- * Two runs of the same work side by side, turn by turn: what was answered, which tools were called, what it
- * took. Pure: both are given as they were read from their logs.
+ * Two runs of the same work side by side, turn by turn: answers, tool calls, usage. Pure: the caller reads
+ * both from their logs.
  */
 import type { ItemChange } from "../branch/diff.ts";
 
@@ -13,18 +13,18 @@ export interface ReplayCall {
   readonly seq: number;
   readonly tool: string;
   readonly input: unknown;
-  /** Null while it has no outcome. */
+  /** Null without an outcome. */
   readonly status: CallStatus | null;
 }
 
-/** What something took. */
+/** The usage of a run or turn. */
 export interface ReplayUsage {
   readonly steps: number;
   readonly inputTokens: number;
   readonly outputTokens: number;
-  /** What is known of the cost. */
+  /** The known part of the cost. */
   readonly nanoUsd: number;
-  /** Model calls of which nobody knows what they cost. */
+  /** Model calls of unknown cost. */
   readonly unpriced: number;
 }
 
@@ -33,11 +33,11 @@ export interface ReplayTurn extends ReplayUsage {
   /** The number of the turn in its session. */
   readonly turn: number;
   readonly startedSeq: number;
-  /** Null while it has not ended. */
+  /** Null if it has not ended. */
   readonly endedSeq: number | null;
   readonly outcome: string | null;
   readonly inputs: readonly string[];
-  /** All that the model said in it. */
+  /** The whole text of the model in it. */
   readonly answer: string;
   readonly calls: readonly ReplayCall[];
 }
@@ -80,25 +80,25 @@ export interface ReplayReport {
   /** The session that was run again, and the position from which. */
   readonly session: string;
   readonly from: number;
-  /** Where it was run again. */
+  /** The fork that ran again. */
   readonly fork: string;
   readonly model: { readonly original: string | null; readonly replay: string | null };
-  /** Those that took the place of the agent's; null when they are the same. */
+  /** The replacement of the agent's instructions; null if unchanged. */
   readonly instructions: string | null;
-  /** Whether all answers, calls and items are the same. */
+  /** Whether all answers, calls and items match. */
   readonly same: boolean;
   readonly turns: readonly ReplayPair[];
   readonly totals: { readonly original: ReplayTotals; readonly replay: ReplayTotals };
-  /** What the replay knows otherwise at its end. */
+  /** The item differences at the end of the replay. */
   readonly items: readonly ItemChange[];
   readonly scores: readonly ReplayScores[];
-  /** Calls of the replay that the original never made, and that were not run. */
+  /** Calls of the replay that the original never made, and that were not executed. */
   readonly unrecorded: number;
-  /** Why it ended before all was asked again; null when all was. */
+  /** Why it ended early; null if it completed. */
   readonly stopped: { readonly by: string; readonly reason: string | null } | null;
 }
 
-/** Turns belong together by their order. */
+/** Pairs turns by their order. */
 export function pairTurns(original: readonly ReplayTurn[], replay: readonly ReplayTurn[]): ReplayPair[] {
   const pairs: ReplayPair[] = [];
   for (let place = 0; place < Math.max(original.length, replay.length); place++) {
@@ -112,8 +112,8 @@ export function pairTurns(original: readonly ReplayTurn[], replay: readonly Repl
 const sameText = (a: string, b: string): "same" | "different" => (a === b ? "same" : "different");
 
 /**
- * Calls of the same tool with the same arguments are the same, in whatever order they were made. Of the rest
- * those of one tool belong together by their order, and differ in their arguments.
+ * Calls of the same tool with the same arguments match in any order. The rest is paired by tool and order,
+ * and differs in arguments.
  */
 function pairCalls(original: readonly ReplayCall[], replay: readonly ReplayCall[]): ReplayCallPair[] {
   const left = new Set(replay);
@@ -138,7 +138,7 @@ function pairCalls(original: readonly ReplayCall[], replay: readonly ReplayCall[
   return [...pairs, ...more];
 }
 
-/** The same for calls of the same tool with the same arguments. The order of an object's keys is nothing. */
+/** Equal for calls of the same tool with the same arguments, in any order of keys. */
 export const callKey = ({ tool, input }: { readonly tool: string; readonly input: unknown }): string =>
   `${tool}\n${JSON.stringify(ordered(input)) ?? ""}`;
 
@@ -163,7 +163,7 @@ export function totalsOf(turns: readonly ReplayTurn[]): ReplayTotals {
   };
 }
 
-/** Of each name that one of both was given. */
+/** Each score that either run has. */
 export function pairScores(
   original: ReadonlyMap<string, number>,
   replay: ReadonlyMap<string, number>,

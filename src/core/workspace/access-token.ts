@@ -1,19 +1,19 @@
 /**
- * Tokens that open an engine to programs outside: what they look like, and what they allow.
+ * Access tokens of an engine for outside programs: their format and scopes.
  *
  * A token is `skn_<tenant>_<id>_<secret>`: the tenant's name in base64url, the 26 characters of its id, and
- * 32 random bytes in base64url. The last two are of a fixed length, so it is read from its end.
+ * 32 random bytes in base64url. The last two have a fixed length, so a token is parsed from its end.
  */
 import type { TokenId } from "../ids.ts";
 
-/** What a token may allow. `admin` allows all of it. */
+/** The scopes of a token. `admin` includes all of them. */
 export const scopes = ["read", "write", "operate", "admin"] as const;
 /** The rights of an access token, from `read` to `admin`. */
 export type TokenScope = (typeof scopes)[number];
 
 export const isScope = (word: unknown): word is TokenScope => scopes.some((scope) => scope === word);
 
-/** Whether these scopes allow what needs that one. */
+/** Whether these scopes include the needed one. */
 export const allows = (given: readonly string[], needed: TokenScope): boolean =>
   given.includes(needed) || given.includes("admin");
 
@@ -24,24 +24,24 @@ export interface AccessToken {
 }
 
 export const secretBytes = 32;
-/** No tenant's name is longer than 63 characters. */
+/** A tenant's name has at most 63 characters. */
 const form = /^skn_([A-Za-z0-9_-]{2,84})_([0-9a-hjkmnp-tv-z]{26})_([A-Za-z0-9_-]{43})$/;
 const tenantForm = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
 
 export const accessTokenText = ({ tenant, id, secret }: AccessToken): string =>
   `skn_${base64url(tenant)}_${id.slice(4)}_${secret}`;
 
-/** Null for whatever cannot be a token. */
+/** Null for anything that cannot be a token. */
 export function parseAccessToken(text: unknown): AccessToken | null {
   const [, encoded, id, secret] = (typeof text === "string" && text.length <= 200 && form.exec(text)) || [];
   if (encoded === undefined || id === undefined || secret === undefined) return null;
   const tenant = fromBase64url(encoded);
-  // One spelling for each, so that what is limited by token cannot be asked for under another one.
+  // Only one spelling is valid, so that a rate limit by token cannot be bypassed.
   if (!tenantForm.test(tenant) || base64url(tenant) !== encoded) return null;
   return { tenant, id: `tok_${id}` as TokenId, secret };
 }
 
-/** The text without tokens, also broken-off ones: for what is shown or written down of what others sent. */
+/** The text without tokens, including truncated ones: for showing or logging untrusted input. */
 export const withoutTokens = (text: string): string => text.replaceAll(/skn_[A-Za-z0-9_-]{8,}/g, "skn_…");
 
 const base64url = (text: string): string =>

@@ -1,7 +1,8 @@
 /**
- * Agents: named, versioned roles. A definition says who the agent is and how its sessions run; what it leaves
- * out comes from `agentDefaults`. Versions are events of the workspace's log (runtime/workspace/agents.ts),
- * files are read in runtime/workspace/agent-file.ts; here a definition is checked.
+ * Agents: named, versioned roles. A definition says who the agent is and how its sessions run;
+ * `agentDefaults` supplies the rest. Versions are events of the workspace's log
+ * (runtime/workspace/agents.ts), runtime/workspace/agent-file.ts reads files, and this file validates a
+ * definition.
  */
 import { ItemKind } from "../item/events.ts";
 import { AgentName, Count, Json, Key, Millis, ModelName, Reason, ToolPattern } from "../schema.ts";
@@ -40,7 +41,7 @@ const Bind = z.strictObject({
   secrets: z.array(z.string()).readonly().exactOptional(),
   options: Json.exactOptional(),
 });
-/** A binding replaces one of the same name; in one definition that can only be a mistake. */
+/** A binding replaces one of the same name; within one definition that can only be a mistake. */
 const Binds = z
   .array(Bind)
   .max(limit.bindingsMax)
@@ -62,7 +63,7 @@ const Limits = z.strictObject({
 
 const Scope = z.enum(["agent", "user", "workspace"]);
 const MemoryRules = z.strictObject({
-  /** Items that a session records are promoted by the first rule of each scope that is about them. */
+  /** The first matching rule of each scope promotes an item that a session records. */
   promote: z
     .array(
       z.strictObject({
@@ -76,7 +77,7 @@ const MemoryRules = z.strictObject({
     .max(limit.permissionsMax)
     .readonly()
     .exactOptional(),
-  /** What a new session carries of what is remembered; false: nothing. */
+  /** The memory that a new session carries; false: none. */
   carry: z
     .union(
       [
@@ -99,11 +100,11 @@ export const AgentDefinition = z.strictObject({
   instructions: Instructions,
   /** `provider/model`. */
   model: ModelName.exactOptional(),
-  /** Names of tools, with `*` for any run of characters. Absent: all that are bound. */
+  /** Names of tools, with `*` for any run of characters. Absent: all bound tools. */
   tools: z.array(ToolPattern).max(limit.permissionsMax).readonly().exactOptional(),
   permissions: z.array(Rule).max(limit.permissionsMax).readonly().exactOptional(),
   bind: Binds.readonly().exactOptional(),
-  /** Of each session, unless it is opened with one of its own. */
+  /** Of each session, unless the session sets one. */
   budget: Limits.exactOptional(),
   temperature: z.number().min(0).max(2).exactOptional(),
   reasoning: z.enum(["none", "low", "medium", "high"]).exactOptional(),
@@ -117,28 +118,28 @@ export const AgentDefinition = z.strictObject({
   compaction: z
     .strictObject({
       strategy: z.enum(["prune", "summarize", "extract"]).exactOptional(),
-      /** Of the window; from here on the session compacts itself. */
+      /** The share of the context window at which the session compacts itself. */
       atShare: Share.exactOptional(),
-      /** Who summarizes; by default the session's own model. */
+      /** The model that summarizes; default: the session's model. */
       model: ModelName.exactOptional(),
       auto: z.boolean().exactOptional(),
     })
     .exactOptional(),
-  /** After a call whose outcome is unknown: suspend to ask, or tell the model and go on. */
+  /** After a call of unknown outcome: suspend to ask a person, or inform the model and continue. */
   onUnknown: z.enum(["ask", "tell"]).exactOptional(),
-  /** At most so many of its sessions are run at once by workers. The newest version counts. */
+  /** How many of its sessions workers run at once. The newest version counts. */
   concurrency: z.int().positive().max(limit.concurrencyMax).exactOptional(),
-  /** What its sessions leave to later ones, and carry of what earlier ones left. */
+  /** The memory its sessions write for later ones, and carry from earlier ones. */
   memory: MemoryRules.exactOptional(),
 });
 /** An agent: instructions, model, bindings, permissions and budget of its sessions. */
 export type AgentDefinition = Readonly<z.infer<typeof AgentDefinition>>;
 
-/** What holds where an agent, or a session without one, says nothing. */
+/** The defaults, also for a session without an agent. */
 export const agentDefaults = {
   onUnknown: "ask",
   stepsMax: 100,
-  /** The model's own limit and its window may allow less. */
+  /** The model's own limit and its context window may allow less. */
   outputTokensMax: 16_384,
   zones: zoneDefaults,
   compaction: { strategy: "summarize", atShare: 0.8, auto: true },
@@ -178,7 +179,7 @@ export function mayOffer(definition: AgentDefinition | null, tool: string): bool
   return patterns === undefined || patterns.some((pattern) => matchesName(pattern, tool));
 }
 
-/** A `*` is any run of characters. Without a regular expression: many stars would make one slow. */
+/** A `*` is any run of characters. Not a regular expression: many stars would make one slow. */
 export function matchesName(pattern: string, name: string): boolean {
   const [first = "", ...rest] = pattern.split("*");
   const last = rest.pop();
@@ -193,7 +194,7 @@ export function matchesName(pattern: string, name: string): boolean {
   return from <= name.length - last.length;
 }
 
-/** The same definition has the same digest, in whatever order its fields were written. */
+/** The same definition has the same digest, in any order of fields. */
 export const agentDigest = (digest: Digest, definition: AgentDefinition): string =>
   digest("", JSON.stringify(sorted(definition)));
 
@@ -204,11 +205,11 @@ function sorted(value: unknown): unknown {
   return Object.fromEntries(fields.map(([key, inner]) => [key, sorted(inner)]));
 }
 
-/** Holds a definition against the schema. Says where the first mistake is, and how it is spelled right. */
+/** Validates a definition. Reports the first mistake, and the nearest spelling. */
 export const checkAgent = (given: unknown, origin: Origin = {}): AgentDefinition =>
   checkShape(AgentDefinition, given, { what: "definition", where: "the agent", ...origin });
 
-/** A definition read back from a log. One that a newer program wrote may have fields nobody here knows. */
+/** A definition read back from a log. One of a newer program may have unknown fields. */
 export function isStoredAgent(value: unknown): value is AgentDefinition {
   const checked = AgentDefinition.safeParse(value);
   return checked.success || checked.error.issues.every(({ code }) => code === "unrecognized_keys");

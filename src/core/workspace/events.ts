@@ -1,6 +1,4 @@
-/**
- * Events of the workspace's own log: agents, memory, policies, approvals, tokens, webhooks, lists of heads.
- */
+/** Events of the workspace's log: agents, memory, policies, approvals, tokens, webhooks, lists of heads. */
 import { ifGiven, after, because, lineText, valueText } from "../summary-text.ts";
 import { plural } from "../text/number-format.ts";
 import { shortId } from "../text/short-id.ts";
@@ -30,7 +28,7 @@ const TokenRef = z.string().regex(/^tok_[0-9a-z]{26}$/);
 
 const PrincipalRef = z.string().regex(/^prn_[0-9a-z]{26}$/);
 
-/** A position of the feed, as the store gave it. */
+/** A feed position from the store. */
 const Place = z.string().max(500);
 
 const Encoded = z.string().regex(/^[A-Za-z0-9_-]{1,128}$/);
@@ -41,7 +39,7 @@ const owned = (scope: string, owner: string | undefined): string =>
 export const workspaceEvents = {
   "agent.defined": event({
     meaning: "An agent has a new version.",
-    erased: "The version existed; its text is gone, so no new session can pin it.",
+    erased: "The version existed; its text is erased, so no new session can pin it.",
     body: z.looseObject({ agent: AgentName, version: Count, digest: Sha256 }),
     content: z.looseObject({ definition: Json }),
     summary: ({ agent, version }) => `Agent ${agent}@${version} defined`,
@@ -52,14 +50,14 @@ export const workspaceEvents = {
   }),
   "memory.promoted": event({
     meaning: "An item is remembered for later sessions.",
-    erased: "Something was remembered under this key; it is carried no more.",
+    erased: "An entry had this key; new sessions no longer carry it.",
     body: z.looseObject({
       scope: Word,
       owner: Key.optional(),
       kind: ItemKind,
       key: Key,
       origin: Position.optional(),
-      /** Who saw to it: a rule of the agent, a tool that the model called, or a person. */
+      /** The author: a rule of the agent, a tool that the model called, or a person. */
       by: z.enum(["rule", "tool", "person"]).optional(),
     }),
     content: z.looseObject({ value: Json, because: z.string().optional() }),
@@ -79,8 +77,8 @@ export const workspaceEvents = {
     },
   }),
   "memory.forgotten": event({
-    meaning: "What was remembered under this key is carried no more.",
-    erased: "It was forgotten; the reason is gone.",
+    meaning: "New sessions no longer carry the entry under this key.",
+    erased: "It was forgotten; the reason is erased.",
     body: z.looseObject({
       scope: Word,
       owner: Key.optional(),
@@ -97,11 +95,11 @@ export const workspaceEvents = {
     },
   }),
   "policy.set": event({
-    meaning: "A policy of the workspace holds from now on.",
-    erased: "There was a policy of this name; it holds no more.",
+    meaning: "A policy of the workspace is in force from now on, or is removed.",
+    erased: "There was a policy of this name; it is no longer in force.",
     body: z.looseObject({
       name: Key,
-      /** It holds no more. */
+      /** The policy is removed. */
       removed: z.boolean().optional(),
     }),
     content: z.looseObject({ policy: Json }).optional(),
@@ -109,11 +107,11 @@ export const workspaceEvents = {
     sample: { body: { name: "retention" }, content: { policy: { days: 90 } } },
   }),
   "approval.saved": event({
-    meaning: "This exact command is allowed in every session, where a rule would ask about it.",
-    erased: "A command was allowed under this name; it is asked about again.",
+    meaning: "This exact command is approved in every session where a rule would ask.",
+    erased: "A command was approved under this name; it needs approval again.",
     body: z.looseObject({ name: Key, tool: ToolName }),
     content: z.looseObject({
-      /** The exact text, where it runs, and the binding it runs by. */
+      /** The exact text, its directory, and its binding. */
       command: z.looseObject({ text: z.string(), directory: z.string(), binding: Json }),
     }),
     summary: ({ name, tool }, content) => `Always allowed ${tool} (${name})${after(content?.command.text)}`,
@@ -125,14 +123,14 @@ export const workspaceEvents = {
     },
   }),
   "approval.revoked": bare({
-    meaning: "The command is asked about again.",
+    meaning: "The command needs approval again.",
     body: z.looseObject({ name: Key }),
     summary: ({ name }) => `Approval ${name} revoked`,
     sample: { body: { name: "approval-1" } },
   }),
   "session.deleted": event({
-    meaning: "A session was deleted; its last position and hash remain as a witness.",
-    erased: "It was deleted; the reason is gone.",
+    meaning: "A session was deleted; its last position and hash remain as evidence.",
+    erased: "It was deleted; the reason is erased.",
     body: z.looseObject({ session: SessionRef, headSeq: Count, headHash: Sha256 }),
     content: MayReason,
     summary: ({ session, headSeq }, content) =>
@@ -140,16 +138,16 @@ export const workspaceEvents = {
     sample: { body: { session: otherSession, headSeq: 12, headHash: sha }, content: reason },
   }),
   "token.issued": event({
-    meaning: "Whoever has this token may do what its scopes say, and is known by its principal.",
-    erased: "The token holds; what it was called is gone.",
+    meaning: "A token was issued: it grants its scopes, and its principal identifies the caller.",
+    erased: "The token is valid; its name is erased.",
     body: z.looseObject({
       id: TokenRef,
-      /** SHA-256 of the secret's text. The secret itself is nowhere. */
+      /** SHA-256 of the secret's text. The secret itself is not stored. */
       hash: Sha256,
-      /** A scope that a program does not know allows nothing there. */
+      /** A scope that a program does not know grants nothing there. */
       scopes: z.array(Word).min(1).max(20),
       principal: PrincipalRef,
-      /** From this moment on it holds no more. Absent: until it is revoked. */
+      /** The token is invalid from this time on. Absent: until it is revoked. */
       expiresAt: Millis.optional(),
     }),
     content: z.looseObject({ name: Key }).optional(),
@@ -166,19 +164,19 @@ export const workspaceEvents = {
     },
   }),
   "token.revoked": event({
-    meaning: "The token holds no more.",
-    erased: "It was revoked; the reason is gone.",
+    meaning: "The token was revoked.",
+    erased: "It was revoked; the reason is erased.",
     body: z.looseObject({ id: TokenRef }),
     content: MayReason,
     summary: ({ id }, content) => `Token ${shortId(id)} revoked${because(content)}`,
     sample: { body: { id: "tok_01hf7yat00000000000000000t" }, content: reason },
   }),
   "hook.set": event({
-    meaning: "From this position of the feed on, an address is told of these events.",
-    erased: "There was a hook of this name; where it told is gone, so it tells nobody.",
+    meaning: "A webhook sends these events to a URL, from this position of the feed on.",
+    erased: "There was a webhook of this name; its URL is erased, so it sends nothing.",
     body: z.looseObject({
       name: Key,
-      /** Types of events, or the beginning of some: `turn.*`, or `*`. */
+      /** Types of events, or prefixes: `turn.*`, or `*`. */
       events: z
         .array(z.string().regex(/^(\*|[a-z][a-z0-9._-]{0,60}(\.\*)?)$/))
         .min(1)
@@ -187,7 +185,7 @@ export const workspaceEvents = {
       session: SessionRef.optional(),
       agent: AgentName.optional(),
       labels: z.record(LabelKey, LabelValue).optional(),
-      /** The name of the variable that holds what deliveries are signed with; never its value. */
+      /** The name of the variable that holds the signing secret; never its value. */
       signedBy: z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,127}$/),
     }),
     content: z.looseObject({ url: z.string() }),
@@ -206,21 +204,21 @@ export const workspaceEvents = {
     },
   }),
   "hook.removed": event({
-    meaning: "The address is told no more.",
-    erased: "It was removed; the reason is gone.",
+    meaning: "The webhook was removed.",
+    erased: "It was removed; the reason is erased.",
     body: z.looseObject({ name: Key }),
     content: MayReason,
     summary: ({ name }, content) => `Webhook ${name} removed${because(content)}`,
     sample: { body: { name: "ops" }, content: reason },
   }),
   "hook.delivered": bare({
-    meaning: "Everything up to this position of the feed was told, or given up.",
+    meaning: "The webhook delivered, or gave up on, everything up to this position of the feed.",
     body: z.looseObject({ name: Key, setSeq: Seq, to: Place, count: Count }),
     summary: ({ name, count: sent }) => `Webhook ${name} delivered ${plural(sent, "event")}`,
     sample: { body: { name: "ops", setSeq: 3, to: "40", count: 7 } },
   }),
   "hook.abandoned": bare({
-    meaning: "An event could not be told within a day, and was given up.",
+    meaning: "An event could not be delivered within a day; the webhook gave it up.",
     body: z.looseObject({ name: Key, setSeq: Seq, log: z.string().max(64), seq: Seq, attempts: Count }),
     summary: ({ name, log, seq, attempts }) =>
       `Webhook ${name} gave up on ${shortId(log)}@${seq} after ${plural(attempts, "attempt")}`,
@@ -228,17 +226,17 @@ export const workspaceEvents = {
   }),
   "heads.listed": event({
     meaning: "The heads of the logs that changed since the last list, or of all logs, were listed.",
-    erased: "That many heads were listed under this root; which ones is gone.",
+    erased: "That many heads were listed under this root; the list is erased.",
     body: z.looseObject({
       count: Count,
-      /** A list of all logs begins here: those before need not be read. */
+      /** A list of all logs: earlier lists need not be read. */
       full: z.boolean().optional(),
       /** The Merkle root of this list. */
       merkle: Sha256,
-      /** The root of the list before, and the one that this list has by it. */
+      /** The root of the previous list, and the root of this list. */
       before: Sha256,
       root: Sha256,
-      /** Absent where the process that made it had no key. */
+      /** Absent if the process had no key. */
       publicKey: Encoded.optional(),
       signature: Encoded.optional(),
     }),
@@ -252,9 +250,9 @@ export const workspaceEvents = {
   }),
   "heads.accepted": event({
     meaning: "A person accepted the logs as they are now, though lists or an anchor name records beyond.",
-    erased: "It was accepted; the reason is gone.",
+    erased: "It was accepted; the reason is erased.",
     body: z.looseObject({
-      /** Logs that were shorter than listed, other, or gone. */
+      /** Logs that were shorter than listed, different, or missing. */
       count: Count,
       /** The anchor that the workspace's own log no longer reaches. */
       anchor: z.looseObject({ seq: Seq, hash: Sha256 }).optional(),

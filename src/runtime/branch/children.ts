@@ -2,7 +2,7 @@
 import { inLine } from "../../core/handoff/text.ts";
 import { shortId } from "../../core/text/short-id.ts";
 import type { Command, CommandOf } from "../../core/command.ts";
-import { childPrefix, toldOf } from "../../core/trigger/drafts.ts";
+import { childPrefix, reportedEnds } from "../../core/trigger/drafts.ts";
 import type { SessionAct } from "../../core/tool/session-action.ts";
 import type { AgentDefinition } from "../../core/workspace/agent.ts";
 import { SkeinError } from "../../core/error.ts";
@@ -63,7 +63,7 @@ export async function openChild(
     depth,
     closesWhenDone: true,
     got,
-    told: toldFirst(parent),
+    firstInput: toldFirst(parent),
     ...opening,
   });
   const { epoch, history } = drive.lease;
@@ -99,12 +99,12 @@ export async function forkChild(
   const act = { do: "allot", to: child, amounts, ...(wait ? { wait: endOf(child) } : {}) } as const;
   const output = wait ? { session: child, waits: "until it has ended" } : { session: child };
   const born = { by: "session", depth, closesWhenDone: true, got: amounts } as const;
-  const told = forkToldFirst(drive.session, objective);
+  const firstInput = forkToldFirst(drive.session, objective);
   await writer.together(
     [
       {
         session: child,
-        build: { ...command, ...born, told, ...(carried === null ? {} : { carried }) },
+        build: { ...command, ...born, firstInput, ...(carried === null ? {} : { carried }) },
         start: { from, parent },
       },
       {
@@ -122,7 +122,7 @@ export async function forkChild(
 function mayWait(state: State): void {
   const { status, triggers } = state.standing;
   if (!mayIn(status, "sleep")) throw new SkeinError("conflict", `the session is ${status} by now`);
-  if (triggers.size - toldOf(state).length < limit.triggersMax) return;
+  if (triggers.size - reportedEnds(state).length < limit.triggersMax) return;
   throw new SkeinError("refused", `a session waits for at most ${limit.triggersMax} others`, {
     hint: "wait for those that there are, or open it without waiting",
   });

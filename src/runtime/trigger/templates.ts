@@ -265,7 +265,7 @@ export async function fireTemplate(
   const opening = await prepareOpening({ ...deps, actor }, open);
   const session = newSessionId(deps);
   const key = once === undefined ? null : keyOf(deps, { name, setSeq }, once);
-  const command = { do: "open", workspace: store.workspace, ...opening, told: text } as const;
+  const command = { do: "open", workspace: store.workspace, ...opening, firstInput: text } as const;
   const facts = { actor, digest: world.digest, program: store.program };
   const sealed = decideSealed(world, emptyState, command, { facts, key: null });
   if ("refusal" in sealed) throw refused(sealed.refusal);

@@ -55,7 +55,7 @@ export const because = (reason: string | undefined): { reason: string } | undefi
 export function forbidden(state: State, command: LifecycleCommand, verb: string): Decision | null {
   const { status } = state.standing;
   if (mayIn(status, command)) return null;
-  return refuse("refused", `a session that is ${status} cannot ${verb}`, wayOut[status]);
+  return refuse("refused", `the session is ${status} and cannot ${verb}`, wayOut[status]);
 }
 
 type Present<T> = { [K in keyof T]: Exclude<T[K], undefined> };

@@ -69,9 +69,13 @@ export function assert(condition: unknown, message: string): asserts condition {
 /** Rejects unknown options, and suggests the nearest spelling. */
 export function checkOptions(where: string, given: object, known: readonly string[]): void {
   if (typeof given !== "object" || given === null) {
-    throw new SkeinError("invalid", `${where}: its options are no object`, {
-      hint: `known options: ${known.join(", ")}`,
-    });
+    throw new SkeinError(
+      "invalid",
+      `${where}: options: expected an object, got ${given === null ? "null" : typeof given}`,
+      {
+        hint: `known options: ${known.join(", ")}`,
+      },
+    );
   }
   for (const key of Object.keys(given)) {
     if (known.includes(key)) continue;

@@ -68,7 +68,7 @@ export function readEvent(record: StoredRecord, contents: boolean): Understood {
   }
   const now = record.v === entry.v ? { body, content } : upcast({ ...record, body, content }, entry.v);
   const checked = entry.body.safeParse(now.body);
-  if (!checked.success) throw corrupt(record, `its body is not one of ${record.type}`, checked.error);
+  if (!checked.success) throw corrupt(record, `its body does not match ${record.type}`, checked.error);
   const event = envelope(record, record.type, now.body, now.content, erased);
   return { kind: "known", event: event as unknown as SessionLogEvent | WorkspaceEvent };
 }

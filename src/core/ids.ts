@@ -61,12 +61,12 @@ export const namePattern = /^[0-9a-z_]{1,30}$/;
 export function parseSessionId(text: string): SessionId {
   if (isSessionId(text)) return text;
   if (typeof text === "string" && isWorkspaceId(text)) {
-    throw new SkeinError("invalid", `not a session id: ${quote(text)} is the workspace`, {
-      hint: 'what it remembers is taken out by "skein memory forget KEY --erase"',
+    throw new SkeinError("invalid", `expected a session id, got the workspace id ${quote(text)}`, {
+      hint: 'to erase memory, run "skein memory forget KEY --erase"',
     });
   }
-  throw new SkeinError("invalid", `not a session id: ${quote(text)}`, {
-    hint: 'a session id is "ses_" and 26 characters, as "skein ps" shows it',
+  throw new SkeinError("invalid", `expected a session id, got ${quote(text)}`, {
+    hint: 'a session id is "ses_" and 26 characters; "skein ps" lists the ids',
   });
 }
 
@@ -81,7 +81,7 @@ export function quote(text: unknown): string {
 }
 
 function encode(seed: IdSeed): string {
-  if (seed.random.length !== 10) throw new RangeError("an id takes ten random bytes");
+  if (seed.random.length !== 10) throw new RangeError("id: expected ten random bytes");
   let text = "";
   let time = seed.nowMs;
   for (let i = 0; i < 10; i++) {

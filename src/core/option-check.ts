@@ -1,29 +1,24 @@
 /** Validates the values of options: a text, a boolean, a list. A missing option is valid. */
 import { SkeinError } from "./error.ts";
+import { quote } from "./ids.ts";
 
 type Given = Readonly<Record<string, unknown>>;
 
 export const checkFlags = (where: string, given: Given): void =>
-  checkKind(where, given, (value) => typeof value === "boolean", "neither true nor false");
+  checkKind(where, given, (value) => typeof value === "boolean", "true or false");
 
 export const checkTexts = (where: string, given: Given): void =>
-  checkKind(where, given, (value) => typeof value === "string", "no text");
+  checkKind(where, given, (value) => typeof value === "string", "a string");
 
 export const checkLists = (where: string, given: Given): void =>
-  checkKind(where, given, Array.isArray, "not a list", "give an array");
+  checkKind(where, given, Array.isArray, "an array");
 
 export const isObject = (value: unknown): value is Given =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-function checkKind(
-  where: string,
-  given: Given,
-  isRight: (value: unknown) => boolean,
-  wrong: string,
-  hint?: string,
-): void {
+function checkKind(where: string, given: Given, isRight: (value: unknown) => boolean, right: string): void {
   for (const [name, value] of Object.entries(given)) {
     if (value === undefined || isRight(value)) continue;
-    throw new SkeinError("invalid", `${where}: ${name} is ${wrong}`, { hint });
+    throw new SkeinError("invalid", `${where}: ${name}: expected ${right}, got ${quote(value)}`);
   }
 }

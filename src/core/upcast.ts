@@ -25,10 +25,7 @@ export function upcast(
   for (let version = record.v; version < toVersion; version++) {
     const step = known.find((one) => one.type === record.type && one.from === version);
     if (step === undefined) {
-      throw new SkeinError(
-        "corrupt",
-        `no way from version ${version} of ${record.type} to version ${version + 1}`,
-      );
+      throw new SkeinError("corrupt", `${record.type}: no upcast from version ${version} to ${version + 1}`);
     }
     ({ body, content } = step.up(body, content));
   }

@@ -63,14 +63,14 @@ test("a session goes through a pipe to another store as a copy, and is forked th
   const cut = await b.run("import", join(there, "cut.skein"));
   assert.match(cut.stderr, /the bundle is damaged: it ends too soon\n/);
   assert.match((await b.run("import", "no-such-file")).stderr, /cannot be read/);
-  assert.match((await b.run("import", join(there, "skein.db"))).stderr, /not a bundle/);
+  assert.match((await b.run("import", join(there, "skein.db"))).stderr, /not a Skein bundle/);
 });
 
 test("a session moves to another machine by a bundle, and to another store and back", async () => {
   const { here, there, a, b } = two();
   const id = await a.open();
   await a.one("export", id, "--move", "-o", join(here, "x.skein"));
-  assert.match((await a.run("append", id, "no")).stderr, /a session that is moved cannot/);
+  assert.match((await a.run("append", id, "no")).stderr, /the session is moved and cannot/);
   const report = await b.one("import", join(here, "x.skein"));
   assert.deepEqual([report["as"], report["already"], report["signer"]], ["own", false, null]);
   assert.equal(report["suspended"], true);

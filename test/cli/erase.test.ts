@@ -26,9 +26,9 @@ test("a hold is set, shown and lifted, and stops erase and delete until then", a
   assert.equal(refused.code, 1);
   assert.match(
     refused.stderr,
-    new RegExp(`${fork} is under the hold "case 4711"\n  hint: nothing was erased`),
+    new RegExp(`${fork} is under legal hold "case 4711"\n  hint: nothing was erased`),
   );
-  const lift = new RegExp(`under the hold "case 4711"\n  hint: lift the hold first: skein hold ${fork}`);
+  const lift = new RegExp(`under legal hold "case 4711"\n  hint: lift the hold first: skein hold ${fork}`);
   for (const words of [["--yes"], []]) {
     const kept = await skein.here("delete", fork, ...words);
     assert.deepEqual([kept.code, lift.test(kept.stderr)], [1, true], kept.stderr);
@@ -121,7 +121,11 @@ test("what stands in keys stays and is said to, and what a fork shares is its pa
 });
 
 const wrong: readonly (readonly [words: readonly string[], code: number, said: RegExp])[] = [
-  [["--seq", "9..12"], 3, /there is no position 12 in .*; it ends at 5\n  hint: give positions from 1 to 5/],
+  [
+    ["--seq", "9..12"],
+    3,
+    /position 12 does not exist in .*, which ends at 5\n  hint: give positions from 1 to 5/,
+  ],
   [["--seq", "3..2"], 2, /3 stands after 2\n  hint: did you mean 2 to 3\?/],
   [["--seq", "0"], 2, /--seq is "0"\n  hint: a position from 1 on/],
   [["--seq", "a..b"], 2, /--seq is "a\.\.b"/],

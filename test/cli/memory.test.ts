@@ -106,7 +106,7 @@ suite("memory", { concurrency: true }, () => {
     const again = await say("memory", "forget", "fact", "phone", "--scope", "workspace", "--erase", "--yes");
     assert.match(again.stdout, /nothing is left to erase in memory/);
     const wrong = await say("erase", `wsp_${"0".repeat(26)}`, "--yes");
-    assert.match(wrong.stderr, /is the workspace\n {2}hint: .*skein memory forget KEY --erase/);
+    assert.match(wrong.stderr, /got the workspace id .*\n {2}hint: .*skein memory forget KEY --erase/);
   });
 
   test("what cannot be done is refused with a way out", async () => {

@@ -35,7 +35,7 @@ test("a whole store moves, and says what went, what was verified and what is lef
     /\n {2}records {4}88 sent, [\d,]+\/s\n {2}verified {3}88 records read back there/,
   );
   assert.match(some.stdout, /\n {2}carried {4}1 version of agents\n/);
-  const left = `left here: 1\n  ${rows[0]!.session}  the session is run by somebody; `;
+  const left = `left here: 1\n  ${rows[0]!.session}  the session is running on somebody; `;
   assert.ok(some.stdout.includes(left), some.stdout);
   await lease.release();
   await other.close();

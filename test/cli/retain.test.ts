@@ -63,7 +63,7 @@ test("a dry run shows what would go and why; the run does it", async () => {
   );
   assert.match(
     dry,
-    new RegExp(`left as they are: 1\n {2}${second}  policy trash, delete: it is under the hold`),
+    new RegExp(`left as they are: 1\n {2}${second}  policy trash, delete: it is under legal hold`),
   );
   assert.equal((await skein.look("ps")).length, 3);
   const [report] = await skein.look("retain");
@@ -125,7 +125,7 @@ test("mistakes are told with what is right, and leave no policy behind", async (
       /policy "x": do: expected one of pack, .*, got "pak"\n.*did you mean "pack"/,
     ],
     [["policy", "set", "x", "--do", "delete"], 2, /after: missing/],
-    [["policy", "set", "x", "--do", "delete", "--after=-3d"], 2, /after: a length of time is/],
+    [["policy", "set", "x", "--do", "delete", "--after=-3d"], 2, /after: expected a number and a unit/],
     [
       ["policy", "set", "x", "--do", "delete", "--after", "1d", "--status", "gone"],
       2,

@@ -259,10 +259,10 @@ suite("bad input to turns changes nothing", { concurrency: 4 }, () => {
     const cases: readonly (readonly [readonly string[], number, RegExp])[] = [
       [["ask", id, " "], 2, /TEXT is missing or empty/],
       [["answer", id, "perhaps"], 2, /VERDICT cannot be/],
-      [["answer", id, "allow"], 1, /nothing waits/],
+      [["answer", id, "allow"], 1, /no call waits for approval/],
       [["context", `${id}@`], 2, /no position after the @/],
       [["context", `${id}@2`, "--at", "2"], 2, /given twice/],
-      [["explain", `${id}@99`], 3, /no position 99/],
+      [["explain", `${id}@99`], 3, /position 99 does not exist/],
       [["agents", "show"], 2, /what is to be shown/],
       [["agents", "list", "x"], 2, /too many/],
       [["budget", id, "--unlimited", "--steps", "1"], 2, /both given/],

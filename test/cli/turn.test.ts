@@ -268,7 +268,7 @@ suite("budgets", () => {
     const { skein, id } = await makeSession("--steps", "1");
     const asked = await skein.here("ask", id, "list files");
     assert.equal(asked.code, 7);
-    assert.match(asked.stderr, /the budget for steps is used up: 1 of 1/);
+    assert.match(asked.stderr, /step budget exhausted: 1 of 1/);
     const [shown] = await skein.look("budget", id);
     assert.deepEqual([shown!["limits"], shown!["left"]], [{ steps: 1 }, { steps: 0 }]);
     assert.equal((shown!["used"] as Fields)["steps"], 1);

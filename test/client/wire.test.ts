@@ -50,7 +50,7 @@ test("an error of the library comes back as it was thrown: code, message and hin
   });
   await assert.rejects(session.record("fact", "k", new Date(0)), {
     code: "invalid",
-    message: /not a plain object/,
+    message: /expected a plain object/,
   });
   await assert.rejects(session.run({ holder: "me" } as object), { message: /cannot be given over HTTP/ });
 });

@@ -128,9 +128,9 @@ test("a mistake is told with its place and the right spelling", () => {
 });
 
 test("what is no object, or cannot be stored, is refused", () => {
-  assert.equal(complaintOf(null)[1], "a.md: a definition is an object, not null");
-  assert.equal(complaintOf([])[1], "a.md: a definition is an object, not a list");
-  assert.equal(complaintOf("text")[1], "a.md: a definition is an object, not a text");
+  assert.equal(complaintOf(null)[1], "a.md: expected a definition object, got null");
+  assert.equal(complaintOf([])[1], "a.md: expected a definition object, got a list");
+  assert.equal(complaintOf("text")[1], "a.md: expected a definition object, got a text");
   assert.equal(complaintOf({ ...small, bind: [{ kind: "tool", options: new Date(0) }] })[0], "invalid");
   const round: Record<string, unknown> = { ...small };
   round["bind"] = [{ kind: "tool", options: round }];

@@ -168,11 +168,11 @@ describe("the limit that is short", () => {
 
   test("is told with its unit", () => {
     const told = (resource: Parameters<typeof budgetReason>[0], limit: number, used: number): string =>
-      budgetReason(resource, limit, used).replace(/^the budget for /, "");
-    assert.equal(told("tokens", 100, 90), "tokens is used up: 90 of 100");
-    assert.equal(told("nanoUsd", 300_000_000, 9_999_999), "money is used up: $0.01 of $0.30");
-    assert.equal(told("nanoUsd", 10_000_000, 1_500), "money is used up: $0.0000015 of $0.01");
-    assert.equal(told("wallMs", 60_000, 61_900), "time is used up: 61 s of 60 s");
-    assert.equal(told("toolCalls", 3, 3), "tool calls is used up: 3 of 3");
+      budgetReason(resource, limit, used);
+    assert.equal(told("tokens", 100, 90), "token budget exhausted: 90 of 100");
+    assert.equal(told("nanoUsd", 300_000_000, 9_999_999), "cost budget exhausted: $0.01 of $0.30");
+    assert.equal(told("nanoUsd", 10_000_000, 1_500), "cost budget exhausted: $0.0000015 of $0.01");
+    assert.equal(told("wallMs", 60_000, 61_900), "time budget exhausted: 61 s of 60 s");
+    assert.equal(told("toolCalls", 3, 3), "tool call budget exhausted: 3 of 3");
   });
 });

@@ -147,14 +147,14 @@ test("a change of the content or its salt is a flaw", () => {
   const flaws: readonly (readonly [Partial<StoredRecord>, string])[] = [
     [{ content: sameLength }, "the content does not match its hash"],
     [{ salt: "00".repeat(16) }, "the content does not match its hash"],
-    [{ content: "{}" }, "the content's length is not the one in the header"],
-    [{ salt: null }, "a content that the header does not know"],
-    [{ content: null }, "a salt without its content"],
+    [{ content: "{}" }, "the content's length differs from the header"],
+    [{ salt: null }, "the record has a content that its header does not declare"],
+    [{ content: null }, "the record has a salt but no content"],
   ];
   for (const [change, wrong] of flaws) assert.equal(check(genesisHash, { ...record, ...change }), wrong);
   const none = recordAfter(genesisHash, { content: null });
   const added = { ...none, content: "{}", salt: "00".repeat(16) };
-  assert.equal(check(genesisHash, added), "a content that the header does not know");
+  assert.equal(check(genesisHash, added), "the record has a content that its header does not declare");
 });
 
 test("header fields are ASCII without line feeds, and of limited length", () => {

@@ -63,8 +63,8 @@ test("a record that cannot be read says which it is and what to do", () => {
   const wrong: readonly (readonly [Partial<StoredRecord>, RegExp])[] = [
     [{ body: "{" }, /record 1 of ses_\w+ cannot be read: its body is not JSON/],
     [{ content: "{" }, /its content is not JSON/],
-    [{ body: "{}" }, /its body is not one of session\.opened/],
-    [{ v: 0 }, /no way from version 0/],
+    [{ body: "{}" }, /its body does not match session\.opened/],
+    [{ v: 0 }, /no upcast from version 0/],
   ];
   for (const [change, message] of wrong) {
     assert.throws(() => readEvent({ ...stored, ...change }, true), { code: "corrupt", message });

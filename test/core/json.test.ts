@@ -30,33 +30,33 @@ test("nesting is allowed to the limit and not beyond", () => {
 });
 
 test("what JSON cannot say is refused, with its place", () => {
-  refused(Number.NaN, /^it is NaN/);
-  refused({ a: [1, Infinity] }, /^it\.a\[1\] is Infinity/);
-  refused([undefined], /^it\[0\] is undefined/);
+  refused(Number.NaN, /^it: expected JSON, got NaN/);
+  refused({ a: [1, Infinity] }, /^it\.a\[1\]: expected JSON, got Infinity/);
+  refused([undefined], /^it\[0\]: expected JSON, got undefined/);
   // oxlint-disable-next-line no-sparse-arrays -- a hole is what is tested
-  refused([1, , 2], /^it\[1\] is undefined/);
-  refused({ a: { b: 1n } }, /^it\.a\.b is bigint/);
-  refused({ a: () => 1 }, /^it\.a is function/);
-  refused(Symbol("s"), /^it is symbol/);
+  refused([1, , 2], /^it\[1\]: expected JSON, got undefined/);
+  refused({ a: { b: 1n } }, /^it\.a\.b: expected JSON, got bigint/);
+  refused({ a: () => 1 }, /^it\.a: expected JSON, got function/);
+  refused(Symbol("s"), /^it: expected JSON, got symbol/);
   for (const object of [new Date(), new Map(), new Set(), Buffer.from("x"), new Error("e")]) {
-    refused({ a: object }, /^it\.a is not a plain object/);
+    refused({ a: object }, /^it\.a: expected a plain object/);
   }
 });
 
 test("half a surrogate pair and NUL are refused in values and in keys", () => {
   for (const half of ["\ud83d", "a\ude00b", "\ude00\ud83d"]) {
-    refused(half, /half of a surrogate pair/);
-    refused({ a: [half] }, /^it\.a\[0\] is not valid Unicode/);
-    refused({ [half]: 1 }, /^a key of it is not valid Unicode/);
+    refused(half, /lone surrogate/);
+    refused({ a: [half] }, /^it\.a\[0\]: invalid Unicode/);
+    refused({ [half]: 1 }, /^a key of it: invalid Unicode/);
   }
-  refused("a\0b", /holds a NUL/);
-  refused({ "\0": 1 }, /^a key of it holds a NUL/);
+  refused("a\0b", /contains a NUL/);
+  refused({ "\0": 1 }, /^a key of it: contains a NUL/);
   checkText("it", "\u0001 \u{1F600} \uFFFD \uFFFF");
 });
 
 test("what would come back as something else is refused", () => {
-  refused({ a: JSON.parse('{"__proto__":1}') as unknown }, /^it\.a has a key "__proto__"/);
-  refused({ a: { toJSON: () => 1 } }, /^it\.a says itself how it becomes JSON/);
+  refused({ a: JSON.parse('{"__proto__":1}') as unknown }, /^it\.a: the key "__proto__" is not allowed/);
+  refused({ a: { toJSON: () => 1 } }, /^it\.a: has a toJSON method/);
   checkJson("it", Object.assign(Object.create(null) as object, { constructor: 1 }));
 });
 

@@ -225,7 +225,7 @@ suite("an agent's memory", () => {
     fails({ promote: [{ kinds: ["idea"], scope: "user" }] }, /kinds\[0\]: expected one of .*, got "idea"/);
     fails({ promote: [{ scope: "user", keys: [] }] }, /promote\[0\]\.keys/);
     fails({ promot: [] }, /unknown field "memory\.promot"/);
-    fails({ carry: true }, /memory\.carry: is false, or has tokensMax/);
+    fails({ carry: true }, /memory\.carry: expected false, or an object with tokensMax/);
     fails({ carry: { tokensMax: limit.memoryTokensMax + 1 } }, /memory\.carry\.tokensMax/);
   });
 });

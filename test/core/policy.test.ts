@@ -49,11 +49,11 @@ test("a policy passes through as it is, the smallest and the largest", () => {
   assert.deepEqual(checkPolicy({ do: "pack", after: undefined }), { do: "pack" });
 });
 
-const span = "the policy: after: a length of time is a number and a unit, such as 12h, 90d or 4w";
+const span = "the policy: after: expected a number and a unit, such as 12h, 90d or 4w";
 const known = "one of open, running, suspended, sleeping, closed, archived, moved";
 
 test("a mistake is told with its field and the right spelling", () => {
-  const hint = "how long nothing was written before it is time to delete, such as 90d; 0d is at once";
+  const hint = "the idle time before delete, such as 90d; 0d applies at once";
   const cases: readonly [unknown, string, string | undefined][] = [
     [{ do: "pack", aftr: "9d" }, 'the policy: unknown field "aftr"', 'did you mean "after"?'],
     [
@@ -76,22 +76,22 @@ test("a mistake is told with its field and the right spelling", () => {
     [
       { do: "limit", match: { agent: "a" } },
       "the policy: running: missing",
-      "how many are run at once, such as 2",
+      "the number of sessions that may run at once, such as 2",
     ],
     [
       { do: "limit", running: 2 },
-      "the policy: of what?",
-      "name an agent, a model or labels; how many a worker runs at all is its concurrency",
+      "the policy: specify at least one of agent, model or labels",
+      "to limit a worker as a whole, use its concurrency option",
     ],
     [
       { do: "limit", running: 2, after: "1d", match: { agent: "a" } },
-      'the policy: "after" is not for limit',
-      "a limit holds at once, and for sessions that are run",
+      "the policy: after: not allowed with do: limit",
+      "a limit applies at once and to running sessions; remove the field",
     ],
     [
       { do: "pack", running: 2 },
-      'the policy: "running" is not for pack',
-      "it says how many are run at once, of which model; that is for limit",
+      "the policy: running: not allowed with do: pack",
+      "running and match.model belong to a policy with do: limit",
     ],
     [{ do: "delete", after: "-3d" }, span, undefined],
     [{ do: "delete", after: "soon" }, span, undefined],
@@ -103,21 +103,21 @@ test("a mistake is told with its field and the right spelling", () => {
     ],
     [
       { do: "delete", after: "1d", match: { status: ["running"] } },
-      'the policy: "match.status" cannot be "running" with delete',
-      "a running session is left alone",
+      'the policy: match.status: "running" is not allowed with do: delete',
+      "policies never apply to a running session",
     ],
     [
       { do: "expire", after: "1d", match: { status: ["closed"] } },
-      'the policy: "match.status" cannot be "closed" with expire',
+      'the policy: match.status: "closed" is not allowed with do: expire',
       "one of open, suspended, sleeping",
     ],
     [
       { do: "expire", after: "1d", match: { status: [] } },
-      "the policy: match.status: name a status, or leave it out",
+      "the policy: match.status: expected at least one status; omit the field to match all",
       undefined,
     ],
-    ["pack", "the policy: a policy is an object, not a text", "its fields: do, after, running, match"],
-    [null, "the policy: a policy is an object, not null", "its fields: do, after, running, match"],
+    ["pack", "the policy: expected a policy object, got a text", "fields: do, after, running, match"],
+    [null, "the policy: expected a policy object, got null", "fields: do, after, running, match"],
   ];
   for (const [given, message, right] of cases)
     assert.deepEqual(complaintOf(given), ["invalid", message, right], JSON.stringify(given));
@@ -272,14 +272,14 @@ test("a hold, a run and what is still under way keep a session from what is due"
     (one) => (["expire", "archive", "delete"] as const).map((what) => obstacle(what, one, now)),
   );
   const [letters, reply, owed] = [
-    "1 of its messages did not arrive yet",
+    "1 of its messages are not delivered yet",
     "it waits for the reply to a request",
     "another session waits for its reply",
   ];
   assert.deepEqual(seen, [
-    Array.from({ length: 3 }, () => 'it is under the hold "audit"'),
+    Array.from({ length: 3 }, () => 'it is under legal hold "audit"'),
     Array.from({ length: 3 }, () => "it is running"),
-    Array.from({ length: 3 }, () => "only a newer program understands all of it"),
+    Array.from({ length: 3 }, () => "a newer version of Skein wrote it"),
     [null, letters, letters],
     [null, reply, reply],
     [null, owed, owed],

@@ -19,7 +19,7 @@ test("a record goes through every step from its version to the one asked for", (
 });
 
 test("a missing step is damage, and says which", () => {
-  const wrong = { code: "corrupt", message: "no way from version 3 of a.named to version 4" };
+  const wrong = { code: "corrupt", message: "a.named: no upcast from version 3 to 4" };
   assert.throws(() => upcast(record, 4, table), wrong);
   assert.throws(() => upcast(record, 2), { code: "corrupt" });
 });

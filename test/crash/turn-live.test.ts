@@ -130,7 +130,7 @@ describe("from another process", { concurrency: 2 }, () => {
     await using engine = await engineAt(place, { holder: "runner B" });
     const session = await engine.session(place.session);
     const before = await session.head();
-    await assert.rejects(session.run(), { code: "conflict", message: "the session is run by runner A" });
+    await assert.rejects(session.run(), { code: "conflict", message: "the session is running on runner A" });
     assert.deepEqual(await session.head(), before);
     await session.cancel();
     assert.equal((await child.ended).code, 0);

@@ -160,7 +160,10 @@ test("a bundle that is meant for one workspace is taken over nowhere else", asyn
   const { a, b } = homes;
   const { root, fork } = await livedIn(a);
   const bytes = await bundleOf(a, fork.id, { move: true, to: a.store.workspace });
-  await assert.rejects(b.engine.import(inPieces(bytes)), { code: "refused", message: /another store/ });
+  await assert.rejects(b.engine.import(inPieces(bytes)), {
+    code: "refused",
+    message: /another store/,
+  });
   assert.equal(await statusIn(b, fork.id), null);
   assert.equal((await a.engine.import(inPieces(bytes))).as, "own");
   assert.equal(await statusIn(a, fork.id), "suspended");

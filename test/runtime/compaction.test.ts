@@ -351,7 +351,7 @@ test("a budget that is used up suspends the session, which is compacted once it 
   await ask(session, `And now? ${"Read 12 records. ".repeat(400)}`);
   const { status, why } = await session.state();
   assert.deepEqual([status, why?.by, script.calls.length], ["suspended", "budget", asked]);
-  await assert.rejects(session.compress(), { code: "refused", message: /the budget for tokens is used up/ });
+  await assert.rejects(session.compress(), { code: "refused", message: /token budget exhausted/ });
   assert.equal((await compactionsOf(session)).length, 0);
   await session.budget({ tokens: used.tokens + 100_000 });
   assert.equal((await session.run()).status, "open");

@@ -139,7 +139,7 @@ test("strangers have nothing in common; a long transcript is cut, and says so", 
 test("places and aspects that do not exist are refused", async () => {
   await using place = inMemory();
   const session = await place.engine.open({ objective: "o" });
-  await assert.rejects(session.diff(2), { code: "not-found", message: /no position 2/ });
+  await assert.rejects(session.diff(2), { code: "not-found", message: /position 2 does not exist/ });
   await assert.rejects(session.diff("nowhere"), { code: "not-found", message: /no checkpoint "nowhere"/ });
   await assert.rejects(session.diff(1, { session: "zzzz" }), { code: "not-found" });
   await assert.rejects(session.diff(1, 1, { only: ["faces" as never] }), {

@@ -330,7 +330,7 @@ test("a hold where a copy is refuses all of it by name, before anything is erase
   const other = await place.engine.open({ objective: "p" });
   const { seq } = await session.send(other.id, "one");
   await other.hold("case");
-  const refused = { code: "refused", message: `${other.id} is under the hold "case"` };
+  const refused = { code: "refused", message: `${other.id} is under legal hold "case"` };
   await assert.rejects(session.erase({ ranges: [[seq, seq]], copies: true }), refused);
   assert.equal(await isErased(session, seq), false);
   assert.equal((await session.erase({ ranges: [[seq, seq]] })).records, 1);

@@ -140,7 +140,7 @@ test("a hold on the session, or on a fork that shares it, refuses all of it by n
   const session = await spoken(place);
   const fork = await session.fork({ atSeq: 3 });
   await fork.hold("case");
-  const refused = { code: "refused", message: `${fork.id} is under the hold "case"` };
+  const refused = { code: "refused", message: `${fork.id} is under legal hold "case"` };
   await assert.rejects(session.erase({ ranges: [[2, 5]] }), refused);
   assert.deepEqual([await goneIn(session), (await session.head()).seq], [[], 5]);
   await session.erase({ ranges: [[4, 5]] });
@@ -386,7 +386,7 @@ test("what cannot be right is refused, and nothing is changed", async () => {
     [{ ranges: [[1]] }, { code: "invalid" }],
     [{ ranges: [] }, { code: "invalid" }],
     [{ ranges: "1..2" }, { code: "invalid" }],
-    [{ ranges: [[2, 6]] }, { code: "not-found", message: /no position 6/ }],
+    [{ ranges: [[2, 6]] }, { code: "not-found", message: /position 6 does not exist/ }],
     [{ match: "" }, { code: "invalid" }],
     [{ match: "  \n" }, { code: "invalid" }],
     [{ match: 7 }, { code: "invalid" }],

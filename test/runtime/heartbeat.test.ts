@@ -127,7 +127,7 @@ test("what is no check, fails at once or asks where it must not is refused when 
     [() => set({ command: ["true"], url: "http://example.com" }), /more than one check/],
     [() => set({ sql: "SELECT 1" }), /the database of the query is not named/],
     [() => set({ binding: "none", sql: "SELECT 1" }), /no database is bound as "none"/],
-    [() => set({ command: ["true"], everyMs: 999 }), /at most once a second/],
+    [() => set({ command: ["true"], everyMs: 999 }), /at least 1000/],
     [() => set({ command: ["true"] }, bare), /only in a shell that is bound/],
     [() => set({ command: ["no-such-program"] }), /the check fails: there is no program no-such-program/],
     [

@@ -19,7 +19,7 @@ for (const [name, make] of [
     const other = await new Engine({ store: place.store, world: place.world }).session(session.id);
     return { place, session, other };
   };
-  const held = { code: "conflict", message: "the session is run by one", hint: /released or runs out/ };
+  const held = { code: "conflict", message: "the session is running on one", hint: /released or expires/ };
 
   test(`a lease is refused to others while it is held, and then theirs (${name})`, async () => {
     const { place, session, other } = await opened();

@@ -197,7 +197,7 @@ test("a full inbox holds up those behind it; what is refused for good is told an
     waiting.map(({ to, count }) => [to, count]),
     [[full.id, 2]],
   );
-  assert.match(waiting[0]!.reason, /is full \(1,000 wait\)/);
+  assert.match(waiting[0]!.reason, /is full \(1,000 messages\)/);
   assert.deepEqual(await told(strict), ["7"]);
   const heard = await told(from);
   assert.equal(heard.length, 2);
@@ -249,7 +249,10 @@ test("a late reply to another store is refused at the replier", async () => {
   const { message } = await from.send(to.id, "Which?", { at: places.b, withinMs: 1_000 });
   world.homes.a.world.pass(1_001);
   await world.a.deliver();
-  await assert.rejects(to.send(null, "x", { replyTo: message }), saying("refused", /waits for no reply/));
+  await assert.rejects(
+    to.send(null, "x", { replyTo: message }),
+    saying("refused", /does not wait for a reply/),
+  );
   world.homes.b.world.pass(1_001);
   await assert.rejects(to.send(null, "x", { replyTo: message }), saying("refused", /was given up at/));
   assert.deepEqual(await typesOf(to), ["session.opened", "message.received"]);

@@ -71,12 +71,12 @@ test("sending to one that is missing, over or elsewhere is refused, and nothing 
   const { a, b } = await pair(place);
   const gone = "ses_00000000000000000000000000";
   await assert.rejects(a.send(gone, "x"), saying("not-found", /there is no session/));
-  await assert.rejects(a.send(a.id, "x"), saying("invalid", /cannot send to itself/));
+  await assert.rejects(a.send(a.id, "x"), saying("invalid", /the session is the sender itself/));
   await assert.rejects(a.send(null, "x"), saying("invalid", /no receiver/));
   await b.close();
-  await assert.rejects(a.send(b.id, "x"), saying("refused", /closed cannot take a message; .*reopen/));
+  await assert.rejects(a.send(b.id, "x"), saying("refused", /closed and cannot receive a message; .*reopen/));
   await b.archive();
-  await assert.rejects(a.send(b.id, "x"), saying("refused", /archived cannot take/));
+  await assert.rejects(a.send(b.id, "x"), saying("refused", /archived and cannot receive/));
   await assert.rejects(place.engine.send(b.id, "x"), saying("refused", /archived/));
   await assert.rejects(
     a.send(b.id, "x", { at: "./other.db" }),
@@ -106,10 +106,10 @@ test("a request is replied to once, by its id alone, and the requester is told w
     saying("not-found", /no request "msg_none"/),
   );
   const c = await place.engine.open({ objective: "C" });
-  await assert.rejects(b.send(c.id, "x", { replyTo: message }), saying("invalid", /is a request of/));
+  await assert.rejects(b.send(c.id, "x", { replyTo: message }), saying("invalid", /came from/));
   await b.send(null, 4.1, { replyTo: message });
   assert.deepEqual(await told(a), [["4.1", `[this is the reply to ${message}]`]]);
-  await assert.rejects(b.send(null, "x", { replyTo: message }), saying("not-found", /replied to already/));
+  await assert.rejects(b.send(null, "x", { replyTo: message }), saying("not-found", /has a reply already/));
   assert.deepEqual([(await a.state()).requests, (await b.state()).asked], [[], []]);
   assert.deepEqual(
     (await place.engine.sessions()).rows.map(({ outbox }) => outbox ?? 0),
@@ -140,7 +140,10 @@ test("a reply that comes after the request was given up by an earlier clock is r
   place.world.pass(1_001);
   await place.engine.deliver();
   place.world.pass(-1_000);
-  await assert.rejects(b.send(null, "x", { replyTo: message }), saying("refused", /waits for no reply/));
+  await assert.rejects(
+    b.send(null, "x", { replyTo: message }),
+    saying("refused", /does not wait for a reply/),
+  );
 });
 
 test("deadlines that cannot be are refused", async () => {
@@ -405,7 +408,7 @@ for (const [name, make] of [
       [[], { count: limit.inboxMax - 1, full: false }],
     );
     await a.send(b.id, "the last one");
-    await assert.rejects(a.send(b.id, "x"), saying("refused", /is full \(1,000 wait\); it takes more once/));
+    await assert.rejects(a.send(b.id, "x"), saying("refused", /is full \(1,000 messages\); run the session/));
     assert.deepEqual(
       [await full(), (await b.state()).inbox],
       [[b.id], { count: limit.inboxMax, full: true }],

@@ -198,7 +198,7 @@ test("a session that is run is named and left, or waited for; its forks go", asy
   const { root, fork } = await livedIn(a);
   const lease = await root.lease({ holder: "somebody" });
   const dry = await a.engine.migrate({ to: b.store, dryRun: true });
-  assert.deepEqual(dry.left, [{ session: root.id, why: "the session is run by somebody" }]);
+  assert.deepEqual(dry.left, [{ session: root.id, why: "the session is running on somebody" }]);
   const report = await a.engine.migrate({ to: b.store });
   assert.deepEqual(
     report.left.map(({ session }) => session),

@@ -53,7 +53,7 @@ for (const [name, make] of [
     assert.deepEqual([await statusIn(a, fork.id), await statusIn(b, fork.id)], ["moved", "open"]);
     assert.equal((await there.verify()).ok, true);
     assert.equal((await b.engine.verify()).ok, true);
-    await assert.rejects(fork.append("too late"), { code: "refused", hint: /lives elsewhere/ });
+    await assert.rejects(fork.append("too late"), { code: "refused", hint: /moved to/ });
     await there.append("goes on");
     const { rows } = await b.engine.sessions();
     assert.deepEqual(
@@ -209,7 +209,7 @@ test("a session that runs, or is held by somebody, is not moved", async () => {
   const { a, b } = homes;
   const { root } = await livedIn(a);
   const lease = await root.lease({ holder: "somebody" });
-  await assert.rejects(root.migrate({ to: b.store }), { code: "conflict", message: /run by somebody/ });
+  await assert.rejects(root.migrate({ to: b.store }), { code: "conflict", message: /running on somebody/ });
   await lease.release();
   await root.migrate({ to: b.store });
   assert.equal(await statusIn(b, root.id), "open");

@@ -39,9 +39,9 @@ test("what cannot be a policy or an option is refused, and leaves no trace", asy
     [() => engine.setPolicy("p", { do: "delete", aftr: "1d" } as never), 'policy "p": unknown field "aftr"'],
     [
       () => engine.setPolicy("p", { do: "delete", after: "-1d" }),
-      'policy "p": after: a length of time is a number and a unit, such as 12h, 90d or 4w',
+      'policy "p": after: expected a number and a unit, such as 12h, 90d or 4w',
     ],
-    [() => engine.setPolicy("", { do: "pack" }), '"" is no name of a policy'],
+    [() => engine.setPolicy("", { do: "pack" }), 'policy: name: expected a policy name, got ""'],
     [
       () => engine.setPolicy("p", { do: "pack" }, { evrything: true } as never),
       'setPolicy: unknown option "evrything"',

@@ -233,8 +233,8 @@ test("a hold stops all but packing, and it is told", async () => {
     new Set(report.kept.map((one) => JSON.stringify(one))),
     new Set(
       [
-        { session: over.id, do: "delete", policy: "trash", why: 'it is under the hold "audit"' },
-        { session: open.id, do: "expire", policy: "stale", why: 'it is under the hold "audit"' },
+        { session: over.id, do: "delete", policy: "trash", why: 'it is under legal hold "audit"' },
+        { session: open.id, do: "expire", policy: "stale", why: 'it is under legal hold "audit"' },
       ].map((one) => JSON.stringify(one)),
     ),
   );
@@ -277,7 +277,7 @@ test("what is run, or still under way, is left alone", async () => {
     await why(),
     new Map([
       [leased.id, "it is run by somebody"],
-      [sender.id, "1 of its messages did not arrive yet"],
+      [sender.id, "1 of its messages are not delivered yet"],
       [asking.id, "it waits for the reply to a request"],
     ]),
   );
@@ -456,7 +456,7 @@ test("a damaged session, or one that cannot be written, keeps no other from havi
   const expected: [typeof first, string][] = [
     [first, "record 1 is missing"],
     [second, "it is a copy"],
-    [third, "only a newer program understands all of it"],
+    [third, "a newer version of Skein wrote it"],
   ];
   assert.deepEqual(why, new Map(expected));
   assert.deepEqual(report.done.filter((one) => one.do === "delete").length, 7);

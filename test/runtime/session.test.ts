@@ -102,7 +102,7 @@ for (const [name, make] of Object.entries(makers)) {
     const session = await place.engine.open({ objective: "o" });
     const missing = {
       code: "not-found",
-      message: /there is no position .* it ends at 1/,
+      message: /position .* does not exist in .* which ends at 1/,
       hint: /from 1 to 1/,
     };
     for (const atSeq of [0, -1, 2, 1.5, Number.NaN]) {
@@ -322,7 +322,7 @@ test("a held or running session is not deleted", async () => {
   await writeRaw(place, session.id, [{ type: "hold.set", body: { name: "audit" } }]);
   const held = {
     code: "refused",
-    message: /under the hold "audit"/,
+    message: /under legal hold "audit"/,
     hint: /^lift the hold first: skein hold /,
   };
   await assert.rejects(place.engine.delete(session.id), held);

@@ -10,7 +10,7 @@ import { workspace } from "./place.ts";
 import { engineWith, scripted } from "./turn/scripted.ts";
 
 const hourMs = 3_600_000;
-const held = { code: "conflict", message: "the session is run by elsewhere" };
+const held = { code: "conflict", message: "the session is running on elsewhere" };
 
 for (const [how, offMs] of [
   ["an hour ahead", hourMs],

@@ -94,7 +94,7 @@ test("what is wrong with a trigger is told when it is set, and nothing is writte
   );
   await wrong([{ kind: "at", at: 5 }], /^wake\[0\]: 1970-01-01T00:00:00.005Z is past/);
   await wrong([{ kind: "every", everyMs: 10 }], /^wake\[0\].*everyMs/);
-  await wrong([{ kind: "crom" }], /^wake\[0\]: there is no kind of trigger "crom"/);
+  await wrong([{ kind: "crom" }], /^wake\[0\]: kind: expected a kind of trigger, got "crom"/);
   await wrong([{ kind: "webhook" }], /^wake\[0\]: a webhook's token/);
   await wrong([null], /^wake\[0\] is no trigger/);
   await wrong("daily", /^open: wake: expected a list, got a text/);
@@ -105,7 +105,10 @@ test("what is wrong with a trigger is told when it is set, and nothing is writte
     ],
     /^wake\[1\]: "a" is there already/,
   );
-  await wrong([{ kind: "message", missed: "never" }], /^wake\[0\]: missed is "never"/);
+  await wrong(
+    [{ kind: "message", missed: "never" }],
+    /^wake\[0\]: missed: expected one of once, all, skip, got "never"/,
+  );
   assert.deepEqual((await engine.sessions()).rows, []);
   const session = await engine.open({ objective: "x" });
   await assert.rejects(session.trigger("", { kind: "message" }), { code: "invalid" });
@@ -379,14 +382,14 @@ test("what is wrong with a trigger is told in words of its own, always with a hi
       () => null,
       ({ message, hint }: { message: string; hint?: string }) => [message, hint],
     );
-  const fields = "its fields: kind, sessions, on, all, item, give, since";
+  const fields = "fields: kind, sessions, on, all, item, give, since";
   assert.deepEqual(await told({ kind: "session", sessions: [], on: "end" }), [
     'trigger "t": sessions: expected at least 1 entry',
     fields,
   ]);
   assert.deepEqual(await told({ kind: "session", on: "end" }), ['trigger "t": sessions: missing', fields]);
   const every = await told({ kind: "every", everyMs: 5 });
-  assert.equal(every?.[0], 'trigger "t": everyMs: a trigger fires at most once a second, got 5');
+  assert.equal(every?.[0], 'trigger "t": everyMs: expected at least 1000 (one second), got 5');
   assert.deepEqual(await told({ kind: "webhook", secret: "sk-live 123" }), [
     'trigger "t": its secret is not the name of a variable',
     "name the variable of the environment that holds it, such as HOOK_SECRET",

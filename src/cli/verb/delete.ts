@@ -42,7 +42,7 @@ async function refuseIfHeld(session: Session, isCopy: boolean): Promise<void> {
   const { standing } = await session.fold();
   const [held] = isCopy || standing.status === "moved" ? [] : standing.holds.keys();
   if (held === undefined) return;
-  throw new SkeinError("refused", `${session.id} is under the hold ${quote(held)}`, {
+  throw new SkeinError("refused", `${session.id} is under legal hold ${quote(held)}`, {
     hint: `lift the hold first: skein hold ${session.id} ${quote(held)} --lift`,
   });
 }

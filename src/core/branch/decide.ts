@@ -40,7 +40,7 @@ export const branchDecisions: Decisions<BranchCommand["do"]> = {
       unreviewed,
       firstInput,
     } = rest;
-    if (state.seq === 0) return refuse("not-found", "there is nothing to fork yet");
+    if (state.seq === 0) return refuse("not-found", "fork: the session is empty", "send it a first input");
     const has = [
       ...(objective === undefined ? [] : (["objective"] as const)),
       ...(name === undefined ? [] : (["name"] as const)),
@@ -87,31 +87,34 @@ export const branchDecisions: Decisions<BranchCommand["do"]> = {
     if (/^[0-9]+$/.test(name)) {
       return refuse(
         "invalid",
-        `a checkpoint cannot be called "${name}"`,
-        "a number would be taken for a position",
+        `checkpoint: name: expected a word, got the number "${name}"`,
+        "numbers name positions; choose a name such as before-deploy",
       );
     }
     if (atSeq < 1 || atSeq > state.seq) {
-      return refuse("not-found", `there is no position ${atSeq}; the session ends at ${state.seq}`);
+      return refuse(
+        "not-found",
+        `checkpoint: position ${atSeq} does not exist; the session ends at ${state.seq}`,
+      );
     }
     const { checkpoints } = state.standing;
     if (!checkpoints.has(name) && checkpoints.size >= limit.checkpointsMax) {
       return refuse("refused", `a session holds at most ${limit.checkpointsMax} checkpoints`);
     }
     return (
-      forbidden(state, "describe", "be given a checkpoint") ??
+      forbidden(state, "describe", "take a checkpoint") ??
       accept(draft("checkpoint.saved", { name, seq: atSeq }, note === undefined ? undefined : { note }))
     );
   },
   merge: (state, command) => {
-    const refusal = forbidden(state, "write", "take in what another session learned");
+    const refusal = forbidden(state, "write", "merge another session");
     if (refusal !== null) return refusal;
     const { from, writes, note } = command;
     if (from === state.standing.session)
       return refuse(
         "invalid",
-        "a session cannot be merged with itself",
-        "name the session that it comes from",
+        "merge: source and target are the same session",
+        "name a fork of this session, or the session that it was forked from",
       );
     const { items } = state.mind;
     const nameOf = ({ kind, key }: MergeWrite): string => itemKey(kind, key);
@@ -124,8 +127,8 @@ export const branchDecisions: Decisions<BranchCommand["do"]> = {
     if (size > limit.itemsMax && size > items.size) {
       return refuse(
         "refused",
-        `with what would come in there were ${size} items; there are at most ${limit.itemsMax}`,
-        "retract what no longer holds, here or there",
+        `merge: the session would have ${size} items; the limit is ${limit.itemsMax}`,
+        "retract outdated items in either session first",
       );
     }
     return accept(...mergeDrafts(state, command, note === undefined ? writes.length : writes.length + 1));

@@ -85,18 +85,18 @@ export function budgetShort(
 }
 
 const words: Readonly<Record<Resource, string>> = {
-  tokens: "tokens",
-  nanoUsd: "money",
-  steps: "steps",
-  turns: "turns",
-  toolCalls: "tool calls",
+  tokens: "token",
+  nanoUsd: "cost",
+  steps: "step",
+  turns: "turn",
+  toolCalls: "tool call",
   wallMs: "time",
 };
 
 /** The message for a person when a limit is reached. */
 export function budgetReason(resource: Resource, limit: number, used: number): string {
   const [spent, most] = [amount(resource, used), amount(resource, limit)];
-  return `the budget for ${words[resource]} is used up: ${spent} of ${most}`;
+  return `${words[resource]} budget exhausted: ${spent} of ${most}`;
 }
 
 function amount(resource: Resource, value: number): string {

@@ -22,7 +22,7 @@ export const budgetDecisions: Decisions<BudgetCommand["do"]> = {
     );
   },
   regain: (state, { from, amounts, returned }) =>
-    forbidden(state, "describe", "be given back what it gave") ??
+    forbidden(state, "describe", "take back a budget that it granted") ??
     accept(
       draft("budget.allotted", { session: from, direction: "regained", amounts }),
       ...returnedDrafts(returned),

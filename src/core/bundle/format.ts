@@ -108,25 +108,25 @@ export function parseBundleLine(line: string): BundleVersion {
   const known = bundleLines.get(line);
   if (known !== undefined) return known;
   const [, version] = /^skein-bundle (\d{1,9})\n/.exec(line) ?? [];
-  if (version === undefined) throw new SkeinError("invalid", "this is not a bundle of Skein");
-  const message = `the bundle is of version ${version}; this Skein reads up to ${bundleVersion}`;
+  if (version === undefined)
+    throw new SkeinError("invalid", "not a Skein bundle: the first line is not skein-bundle");
+  const message = `bundle version ${version} is not supported; this Skein reads versions up to ${bundleVersion}`;
   throw new SkeinError("refused", message, {
-    hint: "update Skein; nothing was changed",
+    hint: "update Skein; the store is unchanged",
   });
 }
 
 /** Invalid input: no stored data is damaged. */
 export const bundleFlaw = (what: string, cause?: unknown): SkeinError =>
   new SkeinError("invalid", `the bundle is damaged: ${what}`, {
-    hint: "get it again from where it was made; nothing was changed",
+    hint: "export it again from its source; the store is unchanged",
     cause,
   });
 
 export function parseTrailer(text: string, version: BundleVersion): BundleTrailer {
-  const trailer = parsed("its trailer", Trailer, text);
+  const trailer = parsed("the trailer", Trailer, text);
   // No signature covers the bytes of the trailer itself, so it has only one valid spelling.
-  if (version > 1 && trailerText(trailer) !== text)
-    throw bundleFlaw("its trailer is not spelled as it must be");
+  if (version > 1 && trailerText(trailer) !== text) throw bundleFlaw("the trailer is not in canonical form");
   return trailer;
 }
 
@@ -151,9 +151,9 @@ export interface ParsedManifest {
 }
 
 export function parseManifest(text: string, version: BundleVersion): ParsedManifest {
-  const manifest = parsed("its manifest", Manifest, text);
+  const manifest = parsed("the manifest", Manifest, text);
   if (manifest.version !== version)
-    throw bundleFlaw("its manifest is of another version than its first line");
+    throw bundleFlaw("the manifest and the first line name different versions");
   const known = new Map<string, BundleLog>();
   for (const log of manifest.logs) {
     const { parent, base } = log;
@@ -163,13 +163,13 @@ export function parseManifest(text: string, version: BundleVersion): ParsedManif
         ? base === null && log.fromSeq === 1
         : from !== undefined && log.fromSeq === parent.seq + 1 && holds(from, parent.seq);
     if (known.has(log.session) || !follows || log.toSeq < log.fromSeq) {
-      throw bundleFlaw(`its manifest has ${log.session} where it cannot be`);
+      throw bundleFlaw(`the manifest lists ${log.session} out of order`);
     }
     known.set(log.session, logOf(log));
   }
   const logs = [...known.values()];
   if (known.get(manifest.session)?.kind !== "session") {
-    throw bundleFlaw("its manifest does not have the session that it is of");
+    throw bundleFlaw("the manifest does not list the exported session");
   }
   const { program, madeAt, move } = manifest;
   return { version, program, madeAt, session: parseSessionId(manifest.session), move, logs };
@@ -194,7 +194,7 @@ function parsed<T extends z.ZodType>(what: string, schema: T, text: string): z.i
   const checked = schema.safeParse(value);
   if (checked.success) return checked.data;
   const issue = checked.error.issues[0];
-  throw bundleFlaw(`${what} is not as it must be, at ${quote(issue?.path.join(".") ?? "")}`, checked.error);
+  throw bundleFlaw(`${what} has an invalid field ${quote(issue?.path.join(".") ?? "")}`, checked.error);
 }
 
 /**
@@ -239,10 +239,10 @@ export function parseRecord(line: string): StoredRecord {
   } catch (cause) {
     throw bundleFlaw("a record is not JSON", cause);
   }
-  if (typeof value !== "object" || value === null) throw bundleFlaw("a record is no object");
+  if (typeof value !== "object" || value === null) throw bundleFlaw("a record is not an object");
   const fields = value as Readonly<Record<keyof StoredRecord, unknown>>;
   const wrong = wrongField(fields);
-  if (wrong !== null) throw bundleFlaw(`${wrong} of record ${quote(fields.seq)} is not as it must be`);
+  if (wrong !== null) throw bundleFlaw(`record ${quote(fields.seq)} has an invalid ${wrong}`);
   const { session, seq, at, type, v, actor, turn, cause, key, body } = fields as StoredRecord;
   const { contentHash, contentBytes, hash, salt, content } = fields as StoredRecord;
   const header = { session, seq, at, type, v, actor, turn, cause, key, body };

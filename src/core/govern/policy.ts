@@ -32,14 +32,14 @@ const spanUnitsMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w
 const spanPattern = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h|d|w)$/;
 
 /** A duration as people write it. */
-const Span = z.string().regex(spanPattern, "a length of time is a number and a unit, such as 12h, 90d or 4w");
+const Span = z.string().regex(spanPattern, "expected a number and a unit, such as 12h, 90d or 4w");
 const LabelKey = z
   .string()
   .min(1)
-  .max(limit.labelKeyCharsMax, `a label's key has at most ${limit.labelKeyCharsMax} characters`);
+  .max(limit.labelKeyCharsMax, `expected a label key of at most ${limit.labelKeyCharsMax} characters`);
 const LabelValue = z
   .string()
-  .max(limit.labelValueCharsMax, `a label's value has at most ${limit.labelValueCharsMax} characters`);
+  .max(limit.labelValueCharsMax, `expected a label value of at most ${limit.labelValueCharsMax} characters`);
 
 export const Policy = z.strictObject({
   do: z.enum(policyKinds),
@@ -54,7 +54,11 @@ export const Policy = z.strictObject({
       /** For limits only. */
       model: ModelName.exactOptional(),
       labels: z.record(LabelKey, LabelValue).readonly().exactOptional(),
-      status: z.array(z.enum(statuses)).min(1, "name a status, or leave it out").readonly().exactOptional(),
+      status: z
+        .array(z.enum(statuses))
+        .min(1, "expected at least one status; omit the field to match all")
+        .readonly()
+        .exactOptional(),
     })
     .exactOptional(),
 });
@@ -101,34 +105,38 @@ export function checkPolicy(given: unknown, origin: Origin = {}): Policy {
   if (policy.do === "limit") return checkRunLimit(policy, where);
   const astray = policy.running !== undefined ? "running" : policy.match?.model ? "match.model" : null;
   if (astray !== null) {
-    throw new SkeinError("invalid", `${where}: "${astray}" is not for ${policy.do}`, {
-      hint: "it says how many are run at once, of which model; that is for limit",
+    throw new SkeinError("invalid", `${where}: ${astray}: not allowed with do: ${policy.do}`, {
+      hint: "running and match.model belong to a policy with do: limit",
     });
   }
   if (policy.after === undefined && policy.do !== "pack") {
     throw new SkeinError("invalid", `${where}: after: missing`, {
-      hint: `how long nothing was written before it is time to ${policy.do}, such as 90d; 0d is at once`,
+      hint: `the idle time before ${policy.do}, such as 90d; 0d applies at once`,
     });
   }
   const may: readonly SessionStatus[] = reach[policy.do].may;
   const wrong = policy.match?.status?.find((status) => !may.includes(status));
   if (wrong === undefined) return policy;
-  throw new SkeinError("invalid", `${where}: "match.status" cannot be ${quote(wrong)} with ${policy.do}`, {
-    hint: wrong === "running" ? "a running session is left alone" : `one of ${may.join(", ")}`,
-  });
+  throw new SkeinError(
+    "invalid",
+    `${where}: match.status: ${quote(wrong)} is not allowed with do: ${policy.do}`,
+    {
+      hint: wrong === "running" ? "policies never apply to a running session" : `one of ${may.join(", ")}`,
+    },
+  );
 }
 
 function checkRunLimit(policy: Policy, where: string): Policy {
   const { running, after, match = {} } = policy;
   const astray = after !== undefined ? "after" : match.status !== undefined ? "match.status" : null;
   if (astray !== null) {
-    throw new SkeinError("invalid", `${where}: "${astray}" is not for limit`, {
-      hint: "a limit holds at once, and for sessions that are run",
+    throw new SkeinError("invalid", `${where}: ${astray}: not allowed with do: limit`, {
+      hint: "a limit applies at once and to running sessions; remove the field",
     });
   }
   if (running === undefined) {
     throw new SkeinError("invalid", `${where}: running: missing`, {
-      hint: "how many are run at once, such as 2",
+      hint: "the number of sessions that may run at once, such as 2",
     });
   }
   checkLimit({ ...match, running }, where);
@@ -153,7 +161,7 @@ export const limitsOf = (policies: readonly NamedPolicy[]): RunLimit[] =>
 export function checkPolicyName(name: unknown): string {
   const checked = Key.safeParse(name);
   if (checked.success) return checked.data;
-  throw new SkeinError("invalid", `${quote(name)} is no name of a policy`, {
+  throw new SkeinError("invalid", `policy: name: expected a policy name, got ${quote(name)}`, {
     hint: checked.error.issues[0]?.message,
   });
 }
@@ -249,11 +257,11 @@ export function dueFor(policies: readonly NamedPolicy[], candidate: Candidate, n
 /** What blocks a due action; null if nothing does. */
 export function obstacle(what: Due["do"], standing: Standing, nowMs: number): string | null {
   const [held] = standing.status === "moved" ? [] : standing.holds.keys();
-  if (held !== undefined) return `it is under the hold ${quote(held)}`;
+  if (held !== undefined) return `it is under legal hold ${quote(held)}`;
   if (standing.status === "running") return "it is running";
-  if (standing.newer !== null) return "only a newer program understands all of it";
+  if (standing.newer !== null) return "a newer version of Skein wrote it";
   if (what === "expire") return null;
-  if (standing.outbox.size > 0) return `${standing.outbox.size} of its messages did not arrive yet`;
+  if (standing.outbox.size > 0) return `${standing.outbox.size} of its messages are not delivered yet`;
   const isOpen = ({ deadlineMs }: { readonly deadlineMs: number }): boolean => deadlineMs > nowMs;
   if ([...standing.requests.values()].some(isOpen)) return "it waits for the reply to a request";
   if ([...standing.asked.values()].some(isOpen)) return "another session waits for its reply";

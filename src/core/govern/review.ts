@@ -23,7 +23,7 @@ export const stillForReview = (state: State): readonly DraftEvent[] =>
 /** A refusal while the session waits for review. */
 export const unreviewed = (state: State, what: string): Decision | null =>
   isUnreviewed(state)
-    ? refuse("refused", `${what}: the session was imported and not reviewed`, reviewHint)
+    ? refuse("refused", `${what}: the session was imported and is not reviewed yet`, reviewHint)
     : null;
 
-export const reviewHint = 'review it ("skein show ID"), then let it go on: skein activate ID';
+export const reviewHint = 'review it ("skein show ID"), then activate it: "skein activate ID"';

@@ -12,13 +12,13 @@ export const itemDecisions: Decisions<ItemCommand["do"]> = {
       return refuse(
         "refused",
         `the durable tier holds at most ${limit.itemsMax} items`,
-        "retract what no longer holds",
+        "retract outdated items first",
       );
     }
     if (value === undefined)
-      return refuse("invalid", `${kind} "${key}" has no value`, "give one, or retract the item");
+      return refuse("invalid", `${kind} "${key}": value: missing`, "give a value, or retract the item");
     if (status !== undefined && kind !== "task")
-      return refuse("invalid", `a ${kind} has no status; only a task has`);
+      return refuse("invalid", `${kind}: status: only a task has a status`);
     const body = { kind, key, ...(kind === "task" ? { status: status ?? "open" } : {}) };
     const content = present({ value, because: why });
     return (

@@ -248,7 +248,7 @@ export function memoryDrafts(
         const how = followedBy(own.find((one) => memoryId(one) === id)?.by, because);
         out.set(id, promotedDraft({ ...name, value, ...how, origin, ...who }));
       } else if (memory.get(id) !== undefined) {
-        const reason = "its new value is too long to be carried";
+        const reason = "the new value exceeds the size limit of memory";
         out.set(id, forgottenDraft(name, { by: "rule", reason, ...who }));
       } else out.delete(id);
     }

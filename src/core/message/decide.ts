@@ -44,8 +44,8 @@ export const messageDecisions: Decisions<MessageCommand["do"]> = {
     const { from, message, number, text, topic, replyTo, deadlineMs, note, place } = command;
     // Checked first: a message already received stays received, whatever the session's status is now.
     if (number <= (state.standing.received.get(from) ?? 0))
-      return refuse("conflict", `${message} is there already: number ${number} from ${from}`);
-    const refusal = forbidden(state, "write", "take a message") ?? unwelcome(state, command);
+      return refuse("conflict", `${message} was received already: number ${number} from ${from}`);
+    const refusal = forbidden(state, "write", "receive a message") ?? unwelcome(state, command);
     if (refusal !== null) return refusal;
     const input = state.standing.inbox.received + 1;
     const body = present({ message, input, from, number, topic, replyTo, deadlineMs });
@@ -60,19 +60,20 @@ export const messageDecisions: Decisions<MessageCommand["do"]> = {
   },
   deliver: (state, { message }) => {
     const sent = state.standing.outbox.get(message);
-    if (sent === undefined) return refuse("not-found", `message ${message} does not wait to be delivered`);
+    if (sent === undefined) return refuse("not-found", `message ${message} is not in the outbox`);
     const delivered = draft("message.delivered", { message, to: sent.to, number: sent.number });
-    return forbidden(state, "govern", "note what was delivered") ?? accept(delivered);
+    return forbidden(state, "govern", "record a delivery") ?? accept(delivered);
   },
   refuse: (state, { message, error, reason, text }) => {
     const { outbox, requests, inbox, status } = state.standing;
     const to = (outbox.get(message) ?? requests.get(message))?.to;
-    if (to === undefined) return refuse("not-found", `nothing is open under the message ${message}`);
+    if (to === undefined)
+      return refuse("not-found", `message ${message} is neither in the outbox nor waiting for a reply`);
     const notice = { type: "input.received", from: "system", text: text ?? "" } as const;
     // A closed session gets no input; the fate of its message is still recorded.
     const hears = text !== undefined && mayIn(status, "write");
     return (
-      forbidden(state, "govern", "note what was refused") ??
+      forbidden(state, "govern", "record a rejected message") ??
       accept(
         draft("message.refused", { message, to, error }, because(reason)),
         ...(hears ? [inputDraft(notice, inbox.received + 1), ...woken(state)] : []),
@@ -116,25 +117,29 @@ const woken = ({ standing }: State): readonly DraftEvent[] =>
 function unsendable(state: State, command: CommandOf<"send">): Decision | null {
   const { to, replyTo, deadlineMs, place } = command;
   const { session, asked, requests, outbox } = state.standing;
-  if (to === session) return refuse("invalid", "a session cannot send to itself");
+  if (to === session)
+    return refuse("invalid", "send: to: the session is the sender itself", "name another session");
   const request = replyTo === undefined ? undefined : asked.get(replyTo);
   if (replyTo !== undefined && request === undefined) {
-    const hint =
-      'nobody asked this, or it was replied to already; "skein state" shows what waits for a reply';
+    const hint = 'it does not exist or has a reply already; "skein state ID" lists the open requests';
     return refuse("not-found", `there is no request ${replyTo} to reply to`, hint);
   }
   if (request !== undefined && request.from !== to)
-    return refuse("invalid", `${replyTo} is a request of ${request.from}, not of ${to}`);
+    return refuse("invalid", `send: replyTo: ${replyTo} came from ${request.from}, not from ${to}`);
   if (deadlineMs !== undefined && requests.size >= limit.requestsMax) {
-    const hint = '"skein deliver" gives up those whose time is over';
-    return refuse("refused", `${count(limit.requestsMax)} requests wait for a reply already`, hint);
+    const hint = '"skein deliver" closes requests whose deadline has passed';
+    return refuse(
+      "refused",
+      `the session already waits for replies to ${count(limit.requestsMax)} requests`,
+      hint,
+    );
   }
-  const hint = '"skein deliver" goes on with them, or says why they wait';
+  const hint = '"skein deliver" retries them and prints why they wait';
   if (place !== undefined && outbox.size >= limit.outboxMax)
-    return refuse("refused", `its outbox is full (${count(limit.outboxMax)} wait)`, hint);
+    return refuse("refused", `the outbox is full (${count(limit.outboxMax)} messages)`, hint);
   const before = [...outbox.values()].filter((one) => one.to === to).length;
   if (place === undefined && before > 0)
-    return refuse("refused", `${before} messages to ${to} wait to be delivered first`, hint);
+    return refuse("refused", `${before} earlier messages to ${to} are not delivered yet`, hint);
   return null;
 }
 
@@ -142,16 +147,16 @@ function unsendable(state: State, command: CommandOf<"send">): Decision | null {
 function unwelcome(state: State, command: CommandOf<"receive">): Decision | null {
   const { from, replyTo, deadlineMs } = command;
   const { session, inbox, requests } = state.standing;
-  const hint = "it takes more once it was run and has taken some up";
+  const hint = "run the session to process its queue, then retry";
   if (isFull(inbox))
-    return refuse("refused", `the inbox of ${session} is full (${count(limit.inboxMax)} wait)`, hint);
+    return refuse("refused", `the inbox of ${session} is full (${count(limit.inboxMax)} messages)`, hint);
   if (deadlineMs !== undefined && isAskedOut(state)) {
     const many = count(limit.requestsMax);
-    return refuse("refused", `${session} has ${many} requests to reply to already`, "try again later");
+    return refuse("refused", `${session} already has ${many} requests to reply to`, "retry later");
   }
   if (replyTo === undefined || requests.get(replyTo)?.to === from) return null;
-  const over = "it was replied to already, or given up";
-  return refuse("refused", `${session} waits for no reply of ${from} to ${replyTo}`, over);
+  const over = "the request has a reply already, or its deadline has passed";
+  return refuse("refused", `${session} does not wait for a reply from ${from} to ${replyTo}`, over);
 }
 
 /** Whether a message wakes it: a session that named its triggers wakes for those only. */

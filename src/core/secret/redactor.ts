@@ -61,13 +61,14 @@ export const mayRegister = (name: string, value: string): boolean =>
 
 function complaintAbout(name: string, value: unknown): string | undefined {
   if (!/^[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,99}$/.test(name)) {
-    return "its name is not 1 to 100 letters, digits and _ . : / -";
+    return "name: expected 1 to 100 letters, digits and _ . : / -";
   }
-  if (typeof value !== "string" || !value.isWellFormed()) return "it is no text";
+  if (typeof value !== "string" || !value.isWellFormed()) return "value: expected a string";
   const { length } = value.trim();
-  if (length < limit.secretCharsMin) return `it has ${length} characters; at least ${limit.secretCharsMin}`;
-  if (length > secretCharsMax) return `it has ${length} characters; at most ${secretCharsMax}`;
-  return marker(name).includes(value.trim()) ? "its name would tell it" : undefined;
+  if (length < limit.secretCharsMin)
+    return `value: expected at least ${limit.secretCharsMin} characters, got ${length}`;
+  if (length > secretCharsMax) return `value: expected at most ${secretCharsMax} characters, got ${length}`;
+  return marker(name).includes(value.trim()) ? "name: contains the value" : undefined;
 }
 
 const secretCharsMax = 16_384;
@@ -123,14 +124,14 @@ export function makeRedactor(options: RedactorOptions = {}): Redactor {
     register(name, given) {
       const complaint = complaintAbout(name, given);
       if (complaint !== undefined) {
-        throw new SkeinError("invalid", `${quote(name)} cannot be registered as a secret: ${complaint}`, {
-          hint: "name it as its environment variable; what is shorter would be found everywhere",
+        throw new SkeinError("invalid", `secret ${quote(name)}: ${complaint}`, {
+          hint: "use the name of its environment variable; short values would match ordinary text",
         });
       }
       const value = given.trim();
       if (names.has(value)) return;
       if (names.size >= limit.secretsMax) {
-        throw new SkeinError("invalid", `more than ${limit.secretsMax} values are registered as secret`);
+        throw new SkeinError("invalid", `secrets: at most ${limit.secretsMax} values can be registered`);
       }
       names.set(value, name);
       for (const form of formsOf(value)) grams.addKnown({ ...form, name });

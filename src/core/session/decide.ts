@@ -25,15 +25,14 @@ import { endTurn, inputDraft, firstInputDrafts } from "../turn/drafts.ts";
 
 export const sessionDecisions: Decisions<SessionCommand["do"]> = {
   open: (state, command) =>
-    state.seq > 0 ? refuse("conflict", "the session exists already") : openNow(command),
+    state.seq > 0 ? refuse("conflict", "open: the session exists already") : openNow(command),
   rename: (state, { name }) =>
     forbidden(state, "describe", "be renamed") ?? accept(draft("session.renamed", {}, { name })),
   label: (state, { set = {}, remove = [] }) => {
     const { labels } = state.standing;
     const kept = [...labels.keys()].filter((key) => !remove.includes(key));
     const count = new Set([...kept, ...Object.keys(set)]).size;
-    if (count > limit.labelsMax)
-      return refuse("refused", `a session holds at most ${limit.labelsMax} labels`);
+    if (count > limit.labelsMax) return refuse("refused", `labels: a session has at most ${limit.labelsMax}`);
     const missing = remove.find((key) => !labels.has(key));
     if (missing !== undefined) return refuse("not-found", `there is no label "${missing}"`);
     return (
@@ -75,7 +74,7 @@ export const sessionDecisions: Decisions<SessionCommand["do"]> = {
   },
   interrupt: (state, { reason, idle = false }, { digest }) => {
     if (state.standing.turn === null) {
-      return refuse("refused", "there is no turn in progress to interrupt", "the session is idle already");
+      return refuse("refused", "there is no turn in progress to interrupt", "the session is idle");
     }
     const ended = idle ? endTurn({ ...state, seq: state.seq + 1 }, digest, "interrupted") : [];
     const goesOn =
@@ -113,8 +112,8 @@ export const sessionDecisions: Decisions<SessionCommand["do"]> = {
     if (held && lease.held) {
       return refuse(
         "conflict",
-        `the session is run by ${lease.holder}`,
-        "wait until its lease is released or runs out",
+        `the session is running on ${lease.holder}`,
+        "wait until the lease is released or expires",
       );
     }
     return (
@@ -127,12 +126,16 @@ export const sessionDecisions: Decisions<SessionCommand["do"]> = {
     const refusal = forbidden(state, "arrive", "arrive");
     if (refusal !== null) return refusal;
     if (moved === null) {
-      return refuse("corrupt", "the session is moved, and no record says how", "run skein verify");
+      return refuse(
+        "corrupt",
+        "the session is marked as moved, but no record says where to",
+        'run "skein verify ID"',
+      );
     }
     if (moved.to !== undefined && moved.to !== workspace) {
       return refuse(
         "refused",
-        `the session was moved to another store, whose workspace is ${moved.to}`,
+        `the session was moved to the store with workspace ${moved.to}`,
         "finish the move there, or fork the session here",
       );
     }
@@ -144,7 +147,7 @@ export const sessionDecisions: Decisions<SessionCommand["do"]> = {
   },
   migrate: (state, { model, left }) => {
     const from = state.standing.model ?? undefined;
-    if (from === model) return refuse("refused", `the session goes on with ${model} already`);
+    if (from === model) return refuse("refused", `migrate: the session already uses ${model}`);
     const content = left.length === 0 ? undefined : { left: [...left] };
     return (
       forbidden(state, "migrate", "be migrated") ??
@@ -156,14 +159,14 @@ export const sessionDecisions: Decisions<SessionCommand["do"]> = {
     if (leaseMs < limit.leaseMsMin || leaseMs > limit.leaseMsMax) {
       return refuse(
         "invalid",
-        `a lease lasts from ${limit.leaseMsMin} to ${limit.leaseMsMax} ms, not ${leaseMs}`,
+        `leaseMs: expected ${limit.leaseMsMin} to ${limit.leaseMsMax}, got ${leaseMs}`,
       );
     }
     if (lease.held && !ranOut) {
       return refuse(
         "conflict",
-        `the session is run by ${lease.holder}`,
-        "wait until its lease is released or runs out",
+        `the session is running on ${lease.holder}`,
+        "wait until the lease is released or expires",
       );
     }
     return forbidden(state, "take", "be run") ?? accept(draft("lease.taken", { holder, leaseMs }));
@@ -171,7 +174,11 @@ export const sessionDecisions: Decisions<SessionCommand["do"]> = {
   release: (state, { epoch }) => {
     const { lease } = state.standing;
     if (!lease.held || lease.epoch !== epoch)
-      return refuse("fenced", `the lease of epoch ${epoch} is not held any more`);
+      return refuse(
+        "fenced",
+        `the lease of epoch ${epoch} is no longer held`,
+        "another worker runs the session now",
+      );
     return accept(draft("lease.released", { epoch }));
   },
 };
@@ -195,12 +202,14 @@ function openNow(command: CommandOf<"open">): Decision {
     firstInput,
   } = command;
   if (Object.keys(labels ?? {}).length > limit.labelsMax) {
-    return refuse("invalid", `a session holds at most ${limit.labelsMax} labels`);
+    return refuse("invalid", `labels: a session has at most ${limit.labelsMax}`);
   }
-  if (bind.length > limit.bindingsMax) return refuse("invalid", `at most ${limit.bindingsMax} bindings`);
+  if (bind.length > limit.bindingsMax)
+    return refuse("invalid", `bind: a session has at most ${limit.bindingsMax} bindings`);
   if (grant.length > limit.permissionsMax)
-    return refuse("invalid", `at most ${limit.permissionsMax} permissions`);
-  if (triggers.length > limit.triggersMax) return refuse("invalid", `at most ${limit.triggersMax} triggers`);
+    return refuse("invalid", `permissions: a session has at most ${limit.permissionsMax}`);
+  if (triggers.length > limit.triggersMax)
+    return refuse("invalid", `triggers: a session has at most ${limit.triggersMax}`);
   const { parent, depth, closesWhenDone, got, sleeps, payer = parent?.session ?? "" } = command;
   const limits = budget === undefined ? command.limits : amountsOf(budget);
   const born = { parent, depth, closesWhenDone };

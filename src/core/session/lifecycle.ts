@@ -63,11 +63,11 @@ export const mayIn = (status: SessionStatus, command: LifecycleCommand): boolean
 
 /** The hint for a command that the status forbids. */
 export const wayOut: Readonly<Record<SessionStatus, string>> = {
-  open: "it is open and idle",
-  running: "a turn is in progress; interrupt it first",
-  suspended: "it is suspended; activate it first",
-  sleeping: "it sleeps; activate it first",
-  closed: "it is closed; reopen it first, or fork it",
-  archived: "it is archived; reopen it first, or fork it",
-  moved: "it lives elsewhere now; work on it there, or fork it",
+  open: "the session is open and idle",
+  running: 'interrupt the turn first: "skein interrupt ID"',
+  suspended: 'activate it first: "skein activate ID"',
+  sleeping: 'activate it first: "skein activate ID"',
+  closed: 'reopen it first ("skein reopen ID"), or fork it',
+  archived: 'reopen it first ("skein reopen ID"), or fork it',
+  moved: "open it in the store that it was moved to, or fork it here",
 };

@@ -10,7 +10,10 @@ const alternativesMax = 100;
 
 export function globMatcher(pattern: string): (path: string) => boolean {
   if (pattern === "" || pattern.length > patternCharsMax)
-    throw new SkeinError("invalid", `a pattern has 1 to ${patternCharsMax} characters`);
+    throw new SkeinError(
+      "invalid",
+      `glob: expected 1 to ${patternCharsMax} characters, got ${pattern.length}`,
+    );
   const patterns = alternatives(pattern.replace(/^(\.?\/)+/, "")).map((one) =>
     (one.includes("/") ? one : `**/${one}`).split("/").map(tokensOf),
   );
@@ -115,7 +118,7 @@ function alternatives(pattern: string): string[] {
       else next.push(...inner.split(",").map((choice) => before + choice + after));
     }
     if (next.length + done.length > alternativesMax)
-      throw new SkeinError("invalid", `a pattern with more than ${alternativesMax} alternatives`);
+      throw new SkeinError("invalid", `glob: more than ${alternativesMax} alternatives in braces`);
     open = next;
   }
   return done;

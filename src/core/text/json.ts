@@ -37,7 +37,7 @@ function check(path: string, value: unknown, depth: number): void {
       return checkText(path, value);
     case "number":
       if (Number.isFinite(value)) return;
-      throw new SkeinError("invalid", `${path} is ${value}, which JSON cannot say`, {
+      throw new SkeinError("invalid", `${path}: expected JSON, got ${value}`, {
         hint: "use null or a string",
       });
     case "boolean":
@@ -45,7 +45,7 @@ function check(path: string, value: unknown, depth: number): void {
     case "object":
       if (value === null) return;
       if (depth > limit.jsonDepthMax) {
-        throw new SkeinError("invalid", `${short(path)} is nested deeper than ${limit.jsonDepthMax} levels`, {
+        throw new SkeinError("invalid", `${short(path)}: nested deeper than ${limit.jsonDepthMax} levels`, {
           hint: "flatten it, or store it as text",
         });
       }
@@ -54,7 +54,7 @@ function check(path: string, value: unknown, depth: number): void {
     case "bigint":
     case "symbol":
     case "function":
-      throw new SkeinError("invalid", `${path} is ${typeof value}, which JSON cannot say`, {
+      throw new SkeinError("invalid", `${path}: expected JSON, got ${typeof value}`, {
         hint: "only null, booleans, numbers, strings, arrays and plain objects can be stored",
       });
   }
@@ -63,12 +63,12 @@ function check(path: string, value: unknown, depth: number): void {
 /** Rejects text that some store or language cannot hold. */
 export function checkText(path: string, text: string): void {
   if (!text.isWellFormed()) {
-    throw new SkeinError("invalid", `${short(path)} is not valid Unicode: it has half of a surrogate pair`, {
-      hint: "a character was cut in two, or bytes were decoded wrongly; toWellFormed() replaces such halves",
+    throw new SkeinError("invalid", `${short(path)}: invalid Unicode (a lone surrogate)`, {
+      hint: "a character was cut in two or decoded wrongly; String.toWellFormed() repairs it",
     });
   }
   if (text.includes("\0")) {
-    throw new SkeinError("invalid", `${short(path)} holds a NUL character`, {
+    throw new SkeinError("invalid", `${short(path)}: contains a NUL character`, {
       hint: "remove it, or store the bytes as a blob",
     });
   }
@@ -81,19 +81,19 @@ function checkArray(path: string, array: readonly unknown[], depth: number): voi
 function checkObject(path: string, object: object, depth: number): void {
   const prototype: unknown = Object.getPrototypeOf(object);
   if (prototype !== Object.prototype && prototype !== null) {
-    throw new SkeinError("invalid", `${short(path)} is not a plain object`, {
-      hint: "turn it into plain JSON first; dates and maps would not come back as they went in",
+    throw new SkeinError("invalid", `${short(path)}: expected a plain object`, {
+      hint: "pass plain JSON; dates, maps and class instances cannot be stored",
     });
   }
   if ("toJSON" in object) {
-    throw new SkeinError("invalid", `${short(path)} says itself how it becomes JSON`, {
-      hint: "turn it into plain JSON first, and remove toJSON",
+    throw new SkeinError("invalid", `${short(path)}: has a toJSON method`, {
+      hint: "pass plain JSON",
     });
   }
   for (const [key, value] of Object.entries(object)) {
     if (key === "__proto__") {
-      throw new SkeinError("invalid", `${short(path)} has a key "__proto__"`, {
-        hint: "give it another name",
+      throw new SkeinError("invalid", `${short(path)}: the key "__proto__" is not allowed`, {
+        hint: "rename the key",
       });
     }
     checkText(`a key of ${path}`, key);

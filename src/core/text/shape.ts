@@ -21,8 +21,8 @@ export function checkShape<S extends z.ZodObject>(
   { what, where, lineOf }: Origin & { readonly what: string; readonly where: string },
 ): z.infer<S> {
   if (typeof given !== "object" || given === null || Array.isArray(given)) {
-    throw new SkeinError("invalid", `${where}: a ${what} is an object, not ${kindOf(given)}`, {
-      hint: `its fields: ${Object.keys(schema.shape).join(", ")}`,
+    throw new SkeinError("invalid", `${where}: expected a ${what} object, got ${kindOf(given)}`, {
+      hint: `fields: ${Object.keys(schema.shape).join(", ")}`,
     });
   }
   const value = withoutUndefined(given);
@@ -41,7 +41,7 @@ export function complaintAbout(schema: z.ZodObject, value: unknown): Complaint {
   // A misspelled name is often the reason why another is missing.
   const issues = checked.success ? [] : checked.error.issues;
   const issue = issues.find(({ code }) => code === "unrecognized_keys") ?? issues[0];
-  if (issue === undefined) return { path: [], message: "this is not of the right form", hint: undefined };
+  if (issue === undefined) return { path: [], message: "invalid value", hint: undefined };
   return complaint(schema, nearestIn(issue), value);
 }
 
@@ -65,7 +65,7 @@ const units: Readonly<Record<string, readonly [one: string, many: string]>> = {
 
 /** The complaint in Skein's words, if the schema has none. */
 function wordsFor(issue: z.core.$ZodIssue): string {
-  if (issue.code !== "too_small" && issue.code !== "too_big") return "this is not of the right form";
+  if (issue.code !== "too_small" && issue.code !== "too_big") return "invalid value";
   const few = issue.code === "too_small";
   const given = Number(few ? issue.minimum : issue.maximum);
   // Only whole numbers have exclusive bounds: above 0 is at least 1.

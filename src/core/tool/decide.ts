@@ -30,8 +30,8 @@ export const toolDecisions: Decisions<ToolCommand["do"]> = {
     const name = bindingName(binding);
     const before = bindings.get(name)?.kind ?? binding.kind;
     if (before !== binding.kind) {
-      const hint = "give this one a name of its own, or unbind that one first";
-      return refuse("conflict", `"${name}" is the name of a ${before} that is bound`, hint);
+      const hint = "choose another name, or unbind the existing one first";
+      return refuse("conflict", `bind: name: "${name}" is already bound to a ${before}`, hint);
     }
     if (!bindings.has(name) && bindings.size >= limit.bindingsMax) {
       return refuse("refused", `a session holds at most ${limit.bindingsMax} bindings`, "unbind some first");
@@ -51,10 +51,10 @@ export const toolDecisions: Decisions<ToolCommand["do"]> = {
       return refuse(
         "refused",
         `a session holds at most ${limit.permissionsMax} permissions`,
-        "take some away first",
+        "revoke one first",
       );
     }
-    return forbidden(state, "write", "be granted anything") ?? accept(grantDraft(permission));
+    return forbidden(state, "write", "have its permissions changed") ?? accept(grantDraft(permission));
   },
   offer: (state, { tools }) =>
     mayGo(state, "offer tools") ?? accept({ ...toolsDraft(tools), ...inTurn(state) }),
@@ -69,7 +69,7 @@ export const toolDecisions: Decisions<ToolCommand["do"]> = {
     const wrong = open.find(
       ([, one]) => one === undefined || one.phase === "asked" || one.effect === "session",
     );
-    if (wrong !== undefined) return refuse("refused", `call ${wrong[0]} is not one that can be started`);
+    if (wrong !== undefined) return refuse("refused", `call ${wrong[0]} cannot be started`);
     const first = open.filter(([, one]) => one?.attempts === 0).length;
     const after = { ...state, seq: state.seq + deniedDrafts.length };
     const stop = overBudget(after, { toolCalls: first, ...wall(state, nowMs) });
@@ -97,7 +97,7 @@ export const toolDecisions: Decisions<ToolCommand["do"]> = {
     if (refusal !== null) return refusal;
     if (call === undefined) return refuse("refused", `call ${command.call} is not open`);
     if (command.status === "ok" && call.effect !== "session" && call.phase !== "started")
-      return refuse("refused", `call ${command.call} was never started`, "start it before it runs");
+      return refuse("refused", `call ${command.call} was not started`, "start the call before you settle it");
     const done = command.act === undefined ? null : act(state, command.act, facts);
     if (done !== null && !done.ok) {
       const { message, hint } = done.refusal;
@@ -122,7 +122,7 @@ export const toolDecisions: Decisions<ToolCommand["do"]> = {
     return accept(...caused, ...changed, settled(state, command.call, call, command), ...asked);
   },
   note: (state, { changed, cause }, { digest }) =>
-    forbidden(state, "write", "note what changed") ??
+    forbidden(state, "write", "record a changed resource") ??
     accept(...changedDrafts(changed, digest, { ...inTurn(state), ...causedBy(cause) })),
 };
 
@@ -131,11 +131,11 @@ function answer(state: State, command: CommandOf<"answer">): Decision {
   const asked = [...state.mind.calls.entries()].filter(([, { phase }]) => phase === "asked");
   const chosen = calls === undefined ? asked : asked.filter(([call]) => calls.includes(call));
   const missing = calls?.find((call) => !asked.some(([one]) => one === call));
-  if (missing !== undefined) return refuse("not-found", `call ${missing} does not wait for an answer`);
+  if (missing !== undefined) return refuse("not-found", `call ${missing} does not wait for approval`);
   const { status, why } = state.standing;
   const waits = status === "suspended" && (why?.by === "unknown" || why?.by === "error");
   if (chosen.length === 0 && !waits)
-    return refuse("refused", "nothing waits for an answer", "to tell it something, give it an input");
+    return refuse("refused", "no call waits for approval", "to send a message, use input");
   const answered = chosen.flatMap(([call, open]) => {
     const after = { ...inTurn(state), cause: open.seq };
     if (allow) return [draft("tool.approved", { call }, because(reason), after)];
@@ -178,7 +178,7 @@ function late(
 ): Decision {
   const content = output === undefined ? undefined : { output };
   return (
-    forbidden(state, "write", "keep a late result") ??
+    forbidden(state, "write", "record a late result") ??
     accept(
       ...changedDrafts(changed, digest, {}),
       draft("tool.settled", { call, status, late: true }, content),

@@ -46,7 +46,7 @@ export function momentOf(text: string): number | null {
 export function checkDeadline(labels: Readonly<Record<string, string>> | undefined): void {
   const text = labels?.[deadlineLabel];
   if (text === undefined || momentOf(text) !== null) return;
-  throw new SkeinError("invalid", `the label ${deadlineLabel} is ${quote(text)}, which is no moment`, {
+  throw new SkeinError("invalid", `label ${deadlineLabel}: expected a date or time, got ${quote(text)}`, {
     hint: "for example 2026-11-20, 2026-11-20T17:00 (UTC) or 2026-11-20T17:00:00+01:00",
   });
 }

@@ -13,18 +13,18 @@ export const triggerDecisions: Decisions<TriggerCommand["do"]> = {
     const { triggers } = state.standing;
     if (!triggers.has(setting.name) && triggers.size >= limit.triggersMax)
       return refuse("refused", `a session has at most ${limit.triggersMax} triggers`, "remove some first");
-    return forbidden(state, "write", "be given a trigger") ?? accept(triggerDraft(setting));
+    return forbidden(state, "write", "have a trigger set") ?? accept(triggerDraft(setting));
   },
   untrigger: (state, { name }) => {
     if (!state.standing.triggers.has(name)) return refuse("not-found", `there is no trigger "${name}"`);
-    return forbidden(state, "write", "lose a trigger") ?? accept(draft("trigger.removed", { name }));
+    return forbidden(state, "write", "have a trigger removed") ?? accept(draft("trigger.removed", { name }));
   },
   fire: (state, { name, setSeq, digest, was, dueMs, nextMs, count, last, detail, text }) => {
     const trigger = current(state, name, setSeq);
     if ("ok" in trigger) return trigger;
     const isStale =
       dueMs === undefined ? was !== undefined && was !== trigger.lastCause : trigger.nextMs !== dueMs;
-    if (isStale) return refuse("conflict", `trigger "${name}" has fired for this already`);
+    if (isStale) return refuse("conflict", `trigger "${name}" has already fired for this cause`);
     const refusal =
       forbidden(state, "write", "be woken by a trigger") ?? unreviewed(state, "triggers do not fire");
     if (refusal !== null) return refusal;
@@ -50,9 +50,9 @@ export const triggerDecisions: Decisions<TriggerCommand["do"]> = {
   skip: (state, { name, setSeq, dueMs, count, nextMs }) => {
     const trigger = current(state, name, setSeq);
     if ("ok" in trigger) return trigger;
-    if (trigger.nextMs !== dueMs) return refuse("conflict", `trigger "${name}" is past ${dueMs} already`);
+    if (trigger.nextMs !== dueMs) return refuse("conflict", `trigger "${name}" has already passed ${dueMs}`);
     return (
-      forbidden(state, "write", "pass over a time") ??
+      forbidden(state, "write", "skip a trigger time") ??
       accept(draft("trigger.skipped", present({ name, dueMs, count, nextMs })))
     );
   },

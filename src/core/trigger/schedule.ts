@@ -112,20 +112,23 @@ const limitHint = 'for example { agent: "coder", running: 2 }';
 
 /** Throws `invalid` for an empty or impossible limit. */
 export function checkLimit(given: RunLimit, where = "limits"): RunLimit {
-  if (!isObject(given))
-    throw new SkeinError("invalid", `${where}: a limit is an object`, { hint: limitHint });
+  if (!isObject(given)) throw new SkeinError("invalid", `${where}: expected an object`, { hint: limitHint });
   const { agent, model, labels = {}, running } = given;
   checkTexts(where, { agent, model });
   if (!isObject(labels))
-    throw new SkeinError("invalid", `${where}: labels are an object`, { hint: limitHint });
+    throw new SkeinError("invalid", `${where}: labels: expected an object of strings`, { hint: limitHint });
   if (!Number.isInteger(running) || running < 0 || running > limit.concurrencyMax) {
-    throw new SkeinError("invalid", `${where}: running is ${quote(running)}`, {
-      hint: `how many at once: from 0, which is none, to ${limit.concurrencyMax}`,
-    });
+    throw new SkeinError(
+      "invalid",
+      `${where}: running: expected 0 to ${limit.concurrencyMax}, got ${quote(running)}`,
+      {
+        hint: "the number of sessions that may run at once; 0 runs none",
+      },
+    );
   }
   if (agent !== undefined || model !== undefined || Object.keys(labels).length > 0) return given;
-  throw new SkeinError("invalid", `${where}: of what?`, {
-    hint: "name an agent, a model or labels; how many a worker runs at all is its concurrency",
+  throw new SkeinError("invalid", `${where}: specify at least one of agent, model or labels`, {
+    hint: "to limit a worker as a whole, use its concurrency option",
   });
 }
 

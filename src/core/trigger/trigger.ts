@@ -17,7 +17,7 @@ import { limit } from "../limit.ts";
 import { checkShape } from "../text/shape.ts";
 
 const Millis = z.int().nonnegative();
-const Every = z.int().min(1_000, "a trigger fires at most once a second");
+const Every = z.int().min(1_000, "expected at least 1000 (one second)");
 const Zone = z.string().min(1).max(64);
 const Line = z.string().min(1).max(1_024);
 
@@ -107,7 +107,7 @@ export type WakeTrigger = TriggerSpec & { readonly name?: string; readonly misse
 export function checkTrigger(given: unknown, where = "the trigger"): TriggerSpec {
   const kind = (given as { readonly kind?: unknown } | null | undefined)?.kind;
   if (typeof kind !== "string" || !Object.hasOwn(triggerSchemas, kind)) {
-    throw new SkeinError("invalid", `${where}: there is no kind of trigger ${quote(kind)}`, {
+    throw new SkeinError("invalid", `${where}: kind: expected a kind of trigger, got ${quote(kind)}`, {
       hint: `one of ${Object.keys(triggerSchemas).join(", ")}`,
     });
   }
@@ -116,7 +116,7 @@ export function checkTrigger(given: unknown, where = "the trigger"): TriggerSpec
     return checkShape(schema, given, { what: "trigger", where });
   } catch (error) {
     if (!(error instanceof SkeinError) || error.hint !== undefined) throw error;
-    const hint = `its fields: ${Object.keys(schema.shape).join(", ")}`;
+    const hint = `fields: ${Object.keys(schema.shape).join(", ")}`;
     throw new SkeinError(error.code, error.message, { hint, cause: error });
   }
 }
@@ -124,15 +124,19 @@ export function checkTrigger(given: unknown, where = "the trigger"): TriggerSpec
 /** Validates the rule for missed times; undefined if absent. */
 export function checkMissed(missed: unknown, where: string): MissedRule | undefined {
   if (missed === undefined || missedRules.some((one) => one === missed)) return missed as MissedRule;
-  throw new SkeinError("invalid", `${where}: missed is ${quote(missed)}`, {
-    hint: `one of ${missedRules.join(", ")}`,
-  });
+  throw new SkeinError(
+    "invalid",
+    `${where}: missed: expected one of ${missedRules.join(", ")}, got ${quote(missed)}`,
+    {
+      hint: 'missed times fire "once" by default',
+    },
+  );
 }
 
 /** Validates the name of a trigger: one line, not too long. */
 export function checkTriggerName(name: unknown, where = "trigger"): string {
   if (Key.safeParse(name).success) return name as string;
-  throw new SkeinError("invalid", `${where}: ${quote(name)} is no name`, {
+  throw new SkeinError("invalid", `${where}: name: expected a name, got ${quote(name)}`, {
     hint: `one line of 1 to ${limit.keyCharsMax} characters`,
   });
 }

@@ -50,7 +50,7 @@ export const turnDecisions: Decisions<TurnCommand["do"]> = {
       toSeq === undefined ? mayAsk(state) : forbidden(state, "compact", "be compacted by a model");
     if (refusal !== null) return refusal;
     if (state.standing.reserved !== null)
-      return refuse("conflict", "a model call is in flight", "it must be settled first");
+      return refuse("conflict", "a model call is in flight", "settle it first");
     const { turn, limits } = state.standing;
     const attempt = toSeq === undefined ? (turn?.attempts ?? 0) + 1 : 1;
     if (limits.nanoUsd !== undefined && reserved.nanoUsd === undefined)
@@ -83,7 +83,7 @@ export const turnDecisions: Decisions<TurnCommand["do"]> = {
     );
   },
   respond: (state, { model, finish, usage, costNanoUsd, blocks, calls, sent, ms, zone }) => {
-    const refusal = forbidden(state, "settle", "take a model's answer") ?? inFlight(state);
+    const refusal = forbidden(state, "settle", "receive a model response") ?? inFlight(state);
     if (refusal !== null) return refusal;
     const body = present({ model, finish, usage: { ...usage }, costNanoUsd, sent, ms });
     const more = { ...inTurn(state), ...causedBy(state.standing.reserved?.seq) };
@@ -99,7 +99,7 @@ export const turnDecisions: Decisions<TurnCommand["do"]> = {
   end: (state, { outcome, returned }, { digest }) => {
     const refusal = forbidden(state, "settle", "end a turn");
     if (refusal !== null) return refusal;
-    if (state.standing.turn === null) return refuse("refused", "there is no turn to end");
+    if (state.standing.turn === null) return refuse("refused", "no turn is in progress");
     if (state.mind.calls.size > 0 && outcome === "completed")
       return refuse("refused", `${state.mind.calls.size} calls have no outcome yet`, "settle them first");
     const ended = endTurn(state, digest, outcome);
@@ -112,13 +112,13 @@ export const turnDecisions: Decisions<TurnCommand["do"]> = {
     return refusal ?? compact(state, command, facts);
   },
   append: (state, { records, sent }, { digest }) => {
-    const refusal = forbidden(state, "write", "take input");
+    const refusal = forbidden(state, "write", "receive input");
     if (refusal !== null) return refusal;
-    if (records.length === 0) return refuse("invalid", "nothing to append", "give at least one record");
+    if (records.length === 0) return refuse("invalid", "append: no records", "pass at least one record");
     if (records.length > limit.appendRecordsMax) {
       return refuse(
         "invalid",
-        `${records.length} records; one append takes at most ${limit.appendRecordsMax}`,
+        `append: at most ${limit.appendRecordsMax} records at once, got ${records.length}`,
       );
     }
     const wrong = records.find((record) => record.type !== "input.received" && !isForeign(record.type));
@@ -146,7 +146,7 @@ const pairs = (taken: readonly (readonly [number, number])[]): [number, number][
   taken.map(([seq, input]) => [seq, input]);
 
 function mayAsk(state: State): Decision | null {
-  const refusal = mayGo(state, "ask a model");
+  const refusal = mayGo(state, "call a model");
   if (refusal !== null || state.mind.calls.size === 0) return refusal;
   return refuse("refused", `${state.mind.calls.size} calls have no outcome yet`, "settle them first");
 }
@@ -158,7 +158,7 @@ const unpriced = (state: State, model: string): readonly DraftEvent[] => [
   draft(
     "session.suspended",
     { by: "budget" },
-    because(`the price of ${model} is not known, so that the budget for money cannot be kept`),
+    because(`the price of ${model} is unknown, so the cost budget cannot be enforced`),
     inTurn(state),
   ),
 ];
@@ -203,7 +203,7 @@ function wakeAtOnce({ standing }: State): readonly DraftEvent[] {
  * process and the call was given up as lost.
  */
 function fail(state: State, command: CommandOf<"fail">): Decision {
-  const refusal = forbidden(state, "describe", "take a model's failure");
+  const refusal = forbidden(state, "describe", "record a failed model call");
   if (refusal !== null) return refusal;
   const { model, error, retryable, costNanoUsd, usage, message, partial, requestSeq } = command;
   const { reserved, lost } = state.standing;
@@ -240,10 +240,14 @@ function compact(
   const { fromSeq, toSeq, strategy, model, usage, costNanoUsd, tokensBefore, tokensAfter } = command;
   const { summary, pruned, items = [], zone } = command;
   if (fromSeq < 1 || fromSeq > toSeq || toSeq > state.mind.toSeq)
-    return refuse("invalid", `there is no transcript from ${fromSeq} to ${toSeq} to compact`);
+    return refuse("invalid", `compact: the transcript has no range ${fromSeq} to ${toSeq}`);
   const open = [...state.mind.calls.values()].find(({ seq }) => seq <= toSeq);
   if (open !== undefined)
-    return refuse("refused", `the call of ${open.tool} at ${open.seq} has no outcome yet`, "compact less");
+    return refuse(
+      "refused",
+      `the call of ${open.tool} at ${open.seq} has no outcome yet`,
+      "compact a range that ends before it",
+    );
   const recorded: DraftEvent[] = [];
   for (const item of items) {
     const decision = itemDecisions.record(state, item, facts);
@@ -269,8 +273,8 @@ function compact(
 function refusedType(type: string): Decision {
   return refuse(
     "invalid",
-    `"${type}" cannot be appended from outside`,
-    'only "input.received" and foreign types "x.name"',
+    `append: type: "${type}" is reserved for the engine`,
+    'use "input.received", or a custom type such as "x.name"',
   );
 }
 

@@ -37,8 +37,8 @@ export function mayGo(state: State, verb: string): Decision | null {
   const refusal = forbidden(state, "go", verb);
   if (refusal !== null) return refusal;
   const { turn } = state.standing;
-  if (turn === null) return refuse("refused", "there is no turn in progress", "begin one first");
-  return turn.interrupted ? refuse("refused", "the turn is interrupted", "end it") : null;
+  if (turn === null) return refuse("refused", "no turn is in progress", "begin a turn first");
+  return turn.interrupted ? refuse("refused", "the turn is interrupted", "end the turn") : null;
 }
 
 /** The records that suspend a session because of a limit; null if there is room. */

@@ -88,7 +88,7 @@ const MemoryRules = z.strictObject({
         }),
       ],
       {
-        error: `is false, or has tokensMax (up to ${limit.memoryTokensMax}) and scopes`,
+        error: `expected false, or an object with tokensMax (up to ${limit.memoryTokensMax}) and scopes`,
       },
     )
     .exactOptional(),
@@ -219,4 +219,4 @@ export function isStoredAgent(value: unknown): value is AgentDefinition {
 export const isAgentWord = (word: string): boolean =>
   AgentName.safeParse(word.replace(/@\d{1,9}$/, "")).success;
 export const agentHint =
-  "up to 64 lower-case letters, digits and . _ -, such as coder, or coder@2 for a version";
+  "expected up to 64 lower-case letters, digits and . _ -, such as coder, or coder@2 for a version";

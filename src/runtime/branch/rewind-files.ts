@@ -84,7 +84,7 @@ async function restingHead(deps: Deps, session: SessionId): Promise<number> {
     });
   const { seq, lease } = await headOf(deps, session);
   if (isFree(deps, lease)) return seq;
-  throw new SkeinError("conflict", `the session is run by ${lease?.holder ?? "somebody"}`, {
+  throw new SkeinError("conflict", `the session is running on ${lease?.holder ?? "another worker"}`, {
     hint: "files are put back only while nobody changes them: wait, or interrupt it",
   });
 }

@@ -243,7 +243,7 @@ async function wantedRanges(
   if (past !== undefined) {
     throw new SkeinError(
       "not-found",
-      `there is no position ${past[1]} in ${session}; it ends at ${headSeq}`,
+      `position ${past[1]} does not exist in ${session}, which ends at ${headSeq}`,
       {
         hint: `give positions from 1 to ${headSeq}`,
       },
@@ -309,7 +309,7 @@ async function checkTargets(deps: Deps, targets: readonly Target[]): Promise<voi
       // A hold is where the session lives, and what it keeps is kept there.
       const [held] = elsewhere ? [] : standing.holds.keys();
       if (held !== undefined) {
-        throw new SkeinError("refused", `${loser} is under the hold ${quote(held)}`, {
+        throw new SkeinError("refused", `${loser} is under legal hold ${quote(held)}`, {
           hint: `nothing was erased; lift the hold first: skein hold ${loser} ${quote(held)} --lift`,
         });
       }

@@ -70,7 +70,7 @@ async function givenBack(
 function refuseIfNeeded(session: SessionId, { standing }: State): void {
   const [held] = standing.status === "moved" ? [] : standing.holds.keys();
   if (held !== undefined) {
-    throw new SkeinError("refused", `${session} is under the hold ${quote(held)}`, {
+    throw new SkeinError("refused", `${session} is under legal hold ${quote(held)}`, {
       hint: `lift the hold first: skein hold ${session} ${quote(held)} --lift`,
     });
   }

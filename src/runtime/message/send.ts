@@ -167,13 +167,17 @@ async function addressOfReply(
   const request = (await writer.current(from)).standing.asked.get(replyTo);
   if (request === undefined) {
     throw new SkeinError("not-found", `there is no request ${quote(replyTo)} to reply to`, {
-      hint: 'nobody asked this, or it was replied to already; "skein state" shows what waits for a reply',
+      hint: 'it does not exist or has a reply already; "skein state ID" lists the open requests',
     });
   }
   if (to !== null && !request.from.endsWith(to)) {
-    throw new SkeinError("invalid", `${replyTo} is a request of ${request.from}, not of ${quote(to)}`, {
-      hint: "a reply goes to whoever asked; leave the receiver out",
-    });
+    throw new SkeinError(
+      "invalid",
+      `send: replyTo: ${replyTo} came from ${request.from}, not from ${quote(to)}`,
+      {
+        hint: "omit the receiver; a reply goes to the sender of the request",
+      },
+    );
   }
   if (request.deadlineMs < store.now()) {
     const when = momentText(request.deadlineMs);

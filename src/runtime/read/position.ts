@@ -25,9 +25,13 @@ export async function positionIn(
 ): Promise<number> {
   const head = await headOf(logs, session);
   if (Number.isInteger(seq) && seq >= 1 && seq <= head.seq) return seq;
-  throw new SkeinError("not-found", `there is no position ${seq} in ${session}; it ends at ${head.seq}`, {
-    hint: `give a position from 1 to ${head.seq}`,
-  });
+  throw new SkeinError(
+    "not-found",
+    `position ${seq} does not exist in ${session}, which ends at ${head.seq}`,
+    {
+      hint: `give a position from 1 to ${head.seq}`,
+    },
+  );
 }
 
 /** A position, or that of a checkpoint. */

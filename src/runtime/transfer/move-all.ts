@@ -190,7 +190,7 @@ async function hindrance(
   session: SessionId,
   lease: { readonly holder: string; readonly untilMs: number } | null,
 ): Promise<string | null> {
-  if (lease !== null && !isFree(deps, lease)) return `the session is run by ${lease.holder}`;
+  if (lease !== null && !isFree(deps, lease)) return `the session is running on ${lease.holder}`;
   const { standing } = await deps.writer.current(session);
   return standing.status === "running" ? "a turn is in progress" : null;
 }

@@ -45,7 +45,11 @@ test("a hold and its end are events with the reason", () => {
     { type: "hold.lifted", body: { name: "case" }, content: { reason: "it is over" } },
   ]);
   assert.deepEqual(plain(held.when({ do: "lift", name: "case" }).state.standing.holds), []);
-  const missing = { code: "not-found", message: 'there is no hold "audit" to lift' };
+  const missing = {
+    code: "not-found",
+    message: 'there is no hold "audit"',
+    hint: '"skein state ID" lists the holds',
+  };
   assert.deepEqual(held.refusal({ do: "lift", name: "audit" }), missing);
 });
 
@@ -53,8 +57,8 @@ test("under a hold nothing is erased, and the refusal names session and hold", (
   const held = given().when({ do: "hold", name: "case" });
   assert.deepEqual(held.refusal(erase), {
     code: "refused",
-    message: `${sessionId} is under the hold "case"`,
-    hint: "lift the hold first",
+    message: `${sessionId} is under legal hold "case"`,
+    hint: 'lift it first: "skein hold ID NAME --lift"',
   });
   assert.equal(held.when({ do: "lift", name: "case" }).brings(erase).length, 1);
 });
@@ -63,8 +67,11 @@ test(`there are at most ${limit.holdsMax} holds; one that is there may be set ag
   const name = (place: number): string => `hold ${place}`;
   const names = Array.from({ length: limit.holdsMax }, (_, place) => name(place));
   const full = given().write(...names.map((one) => ({ type: "hold.set", body: { name: one } })));
-  const refusal = { code: "refused", message: `a session is under at most ${limit.holdsMax} holds` };
-  assert.deepEqual(full.refusal({ do: "hold", name: "more" }), { ...refusal, hint: "lift some first" });
+  const refusal = { code: "refused", message: `a session has at most ${limit.holdsMax} holds` };
+  assert.deepEqual(full.refusal({ do: "hold", name: "more" }), {
+    ...refusal,
+    hint: 'lift one first: "skein hold ID NAME --lift"',
+  });
   assert.equal(full.brings({ do: "hold", name: name(0) }).length, 1);
 });
 

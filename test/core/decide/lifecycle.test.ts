@@ -96,7 +96,10 @@ test("a session opens with all it was given; bindings, permissions, budget are e
 });
 
 test("a session is opened once", () => {
-  assert.deepEqual(given().refusal(open()), { code: "conflict", message: "the session exists already" });
+  assert.deepEqual(given().refusal(open()), {
+    code: "conflict",
+    message: "open: the session exists already",
+  });
 });
 
 test("labels, bindings and permissions of a new session have limits", () => {
@@ -147,7 +150,7 @@ test("labels are set and removed in one event, up to their limit", () => {
   assert.equal(full.state.standing.labels.size, limit.labelsMax);
   assert.deepEqual(full.refusal({ do: "label", set: { more: "v" } }), {
     code: "refused",
-    message: "a session holds at most 20 labels",
+    message: "labels: a session has at most 20",
   });
   assert.deepEqual(full.brings({ do: "label", set: { more: "v" }, remove: ["l0"] }), [
     { type: "session.labeled", body: { set: { more: "v" }, remove: ["l0"] } },
@@ -242,8 +245,8 @@ test("a lease that is held is refused to others until it ran out, and released b
   const held = given().when({ do: "take", holder: "one", leaseMs: 5_000, ranOut: false });
   assert.deepEqual(held.refusal({ do: "take", holder: "two", leaseMs: 5_000, ranOut: false }), {
     code: "conflict",
-    message: "the session is run by one",
-    hint: "wait until its lease is released or runs out",
+    message: "the session is running on one",
+    hint: "wait until the lease is released or expires",
   });
   const takenOver = held.when({ do: "take", holder: "two", leaseMs: 5_000, ranOut: true });
   assert.deepEqual(takenOver.state.standing.lease, { held: true, holder: "two", epoch: 3, leaseMs: 5_000 });

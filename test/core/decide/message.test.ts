@@ -64,7 +64,7 @@ test("a number that came before is there already, also in a session that is over
   for (const one of [log, log.when({ do: "close" })]) {
     assert.deepEqual(one.refusal(receive({ number: 3 })), {
       code: "conflict",
-      message: `msg_1 is there already: number 3 from ${other}`,
+      message: `msg_1 was received already: number 3 from ${other}`,
     });
     assert.equal(one.refusal(receive({ number: 2 })).code, "conflict");
   }
@@ -77,7 +77,7 @@ test("a session cannot send to itself, nor when it is over", () => {
   assert.equal(log.refusal(send({ to: log.session })).code, "invalid");
   assert.equal(
     log.when({ do: "close" }).refusal(send()).message,
-    "a session that is closed cannot send a message",
+    "the session is closed and cannot send a message",
   );
 });
 
@@ -101,8 +101,8 @@ test("a request is open until its reply comes, and no other reply is taken", () 
   assert.equal(replied.state.standing.requests.size, 0);
   assert.deepEqual(replied.refusal({ ...reply, number: 2 } as Command), {
     code: "refused",
-    message: `${log.session} waits for no reply of ${other} to msg_1`,
-    hint: "it was replied to already, or given up",
+    message: `${log.session} does not wait for a reply from ${other} to msg_1`,
+    hint: "the request has a reply already, or its deadline has passed",
   });
 });
 
@@ -135,7 +135,7 @@ test("a message to another store waits until it was delivered or refused, whatev
   const deliver = { do: "deliver", message: "msg_1" } as const;
   assert.equal(
     log.refusal(send({ message: "msg_2" })).message,
-    `1 messages to ${other} wait to be delivered first`,
+    `1 earlier messages to ${other} are not delivered yet`,
   );
   for (const one of [log, log.when({ do: "close" }), log.when({ do: "close" }).when({ do: "archive" })]) {
     const done = one.when(deliver);
@@ -162,8 +162,8 @@ test("a full inbox takes no more messages from sessions, and everything from peo
   const full = log.when(receive());
   assert.deepEqual(full.refusal(receive({ number: 2 })), {
     code: "refused",
-    message: `the inbox of ${log.session} is full (1,000 wait)`,
-    hint: "it takes more once it was run and has taken some up",
+    message: `the inbox of ${log.session} is full (1,000 messages)`,
+    hint: "run the session to process its queue, then retry",
   });
   assert.equal(full.when(texts(1)).state.standing.inbox.received, limit.inboxMax + 1);
   const taken = full.when({ do: "begin", inputs: [[2, 1]] });
@@ -174,7 +174,7 @@ test("an outbox and requests have their limits", () => {
   const away = many(given(), limit.outboxMax, (place) => send({ message: `msg_${place}`, place: "/b.db" }));
   assert.equal(
     away.refusal(send({ message: "one more", place: "/b.db" })).message,
-    "its outbox is full (1,000 wait)",
+    "the outbox is full (1,000 messages)",
   );
   assert.equal(away.when(send({ message: "here", to: third })).state.standing.sent.get(third), 1);
   const asking = many(given(), limit.requestsMax, (place) =>
@@ -196,7 +196,7 @@ test("one who is asked too much takes no more requests, but for those that were 
   };
   const more = receive({ message: "one more", number: limit.requestsMax + 1, deadlineMs: later });
   const open = asked(given(), later);
-  assert.match(open.refusal(more).message, /has 1,000 requests to reply to already$/);
+  assert.match(open.refusal(more).message, /already has 1,000 requests to reply to$/);
   const over = asked(given(), 1);
   assert.deepEqual([...over.when(more).state.standing.asked.keys()], ["one more"]);
 });

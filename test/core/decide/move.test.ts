@@ -18,7 +18,7 @@ test("a session arrives where its move leads, and nowhere else", () => {
   });
   const astray = decide(state, { do: "arrive", moved, workspace: elsewhere }, facts);
   assert.equal(astray.ok, false);
-  assert.match(astray.ok ? "" : astray.refusal.message, /moved to another store/);
+  assert.match(astray.ok ? "" : astray.refusal.message, /moved to the store with workspace/);
   const anywhere = decide(state, { do: "arrive", moved: { move: "m" }, workspace: elsewhere }, facts);
   assert.equal(anywhere.ok, true);
   const unsaid = decide(state, { do: "arrive", moved: null, workspace: here }, facts);

@@ -92,7 +92,7 @@ test("a tool starts only once it may, and a session tool never does", () => {
   const asked = turn.when(respond({ calls: [called("a", "ask")] }));
   assert.equal(asked.refusal(start("a")).code, "refused");
   const own = turn.when(respond({ calls: [{ ...called("a"), effect: "session" as const }] }));
-  assert.match(own.refusal(start("a")).message, /not one that can be started/);
+  assert.match(own.refusal(start("a")).message, /cannot be started/);
   const open = turn.when(respond({ calls: [called("a")] }));
   assert.deepEqual(open.brings(start("a"))[0]?.body, { call: "a", attempt: 1 });
   assert.deepEqual(open.when(start("a")).brings(start("a"))[0]?.body, { call: "a", attempt: 2 });
@@ -226,7 +226,7 @@ test("a limit on time says what is used of it, which is what the state says", ()
   const nowMs = limited.state.at + 2_500;
   const [reached, suspended] = limited.brings(request({ nowMs }));
   assert.deepEqual(reached?.body, { resource: "wallMs", limit: 2_000, used: 2_500 });
-  assert.deepEqual(suspended?.content, { reason: "the budget for time is used up: 2 s of 2 s" });
+  assert.deepEqual(suspended?.content, { reason: "time budget exhausted: 2 s of 2 s" });
   const before = given()
     .when({ do: "budget", limits: { wallMs: 4 } })
     .when(take)

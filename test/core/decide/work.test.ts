@@ -30,7 +30,7 @@ test("an item has a kind, a key and a value; only a task has a status, and it st
     ],
   );
   const status = given().refusal({ do: "record", kind: "fact", key: "k", value: 1, status: "done" });
-  assert.deepEqual(status, { code: "invalid", message: "a fact has no status; only a task has" });
+  assert.deepEqual(status, { code: "invalid", message: "fact: status: only a task has a status" });
   assert.equal(given().refusal({ do: "record", kind: "fact", key: "k", value: undefined }).code, "invalid");
 });
 
@@ -70,7 +70,7 @@ test("the durable tier holds as many items as its limit, and can still be correc
   assert.deepEqual(full.refusal(more), {
     code: "refused",
     message: "the durable tier holds at most 10000 items",
-    hint: "retract what no longer holds",
+    hint: "retract outdated items first",
   });
   full.brings({ do: "record", kind: "fact", key: "k0", value: 2 });
   full.when({ do: "retract", kind: "fact", key: "k0" }).brings(more);
@@ -171,8 +171,8 @@ test("an append holds from one to a thousand records, of input and foreign types
     const wrong = [{ type: "x.a" }, { type }] as unknown as AppendRecord[];
     assert.deepEqual(given().refusal({ do: "append", records: wrong }), {
       code: "invalid",
-      message: `"${type}" cannot be appended from outside`,
-      hint: 'only "input.received" and foreign types "x.name"',
+      message: `append: type: "${type}" is reserved for the engine`,
+      hint: 'use "input.received", or a custom type such as "x.name"',
     });
   }
 });

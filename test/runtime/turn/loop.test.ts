@@ -141,7 +141,7 @@ test("a rule to ask suspends the session; allowed, the call runs; denied, the mo
     content: { text: string; status: string }[];
   };
   assert.deepEqual([last.content[0]!.status, last.content[0]!.text.includes("not bob")], ["skipped", true]);
-  await assert.rejects(session.answer({ allow: true }), /nothing waits for an answer/);
+  await assert.rejects(session.answer({ allow: true }), /no call waits for approval/);
 });
 
 test("a rule to deny is told to the model, and nothing runs", async () => {
@@ -164,10 +164,7 @@ test("a budget suspends the session with its reason, and more lets it go on", as
   const session = await engine.open({ objective: "Spend", budget: { steps: 1 } });
   await ask(session, "Go");
   const { status, why } = await session.state();
-  assert.deepEqual(
-    [status, why?.by, why?.reason],
-    ["suspended", "budget", "the budget for steps is used up: 1 of 1"],
-  );
+  assert.deepEqual([status, why?.by, why?.reason], ["suspended", "budget", "step budget exhausted: 1 of 1"]);
   await session.budget({ steps: 5 });
   assert.equal((await session.run()).status, "open");
 });
@@ -249,7 +246,7 @@ test("two runs of one session: one runs, the other is told who does", async () =
   await session.input("Go");
   const running = session.run();
   for await (const event of here.events({ follow: true })) if (event.type === "model.requested") break;
-  await assert.rejects(here.run(), /the session is run by first/);
+  await assert.rejects(here.run(), /the session is running on first/);
   release();
   assert.equal((await running).status, "open");
   await one.close();

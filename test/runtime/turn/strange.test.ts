@@ -116,7 +116,7 @@ test("bad options of an engine, a compression and a drive are refused before any
     costNanoUsd: 0,
     blocks: [{ type: "tool-call", call: "a", tool: "pay", input: {} }],
   });
-  await assert.rejects(drive.settle(call!.call, { status: "ok" }), /never started/);
+  await assert.rejects(drive.settle(call!.call, { status: "ok" }), /was not started/);
 });
 
 test("what is cleared goes on under the same agent, with the same instructions", async () => {

@@ -83,9 +83,8 @@ export function flaw(
   if (link(digest, before, record, bodyHashOf(digest, record.body)) !== record.hash) {
     return "the header or body does not match the chain";
   }
-  if (record.content === null) return record.salt === null ? null : "the record has a salt but no content";
-  if (record.contentHash === null || record.salt === null)
-    return "the record has a content that its header does not declare";
+  if (record.content === null) return record.salt === null ? null : "a salt without content";
+  if (record.contentHash === null || record.salt === null) return "the header does not declare the content";
   if (contentBytes !== record.contentBytes) return "the content's length differs from the header";
   if (contentHashOf(digest, record.salt, record.content) !== record.contentHash) {
     return "the content does not match its hash";

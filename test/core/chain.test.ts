@@ -148,13 +148,13 @@ test("a change of the content or its salt is a flaw", () => {
     [{ content: sameLength }, "the content does not match its hash"],
     [{ salt: "00".repeat(16) }, "the content does not match its hash"],
     [{ content: "{}" }, "the content's length differs from the header"],
-    [{ salt: null }, "the record has a content that its header does not declare"],
-    [{ content: null }, "the record has a salt but no content"],
+    [{ salt: null }, "the header does not declare the content"],
+    [{ content: null }, "a salt without content"],
   ];
   for (const [change, wrong] of flaws) assert.equal(check(genesisHash, { ...record, ...change }), wrong);
   const none = recordAfter(genesisHash, { content: null });
   const added = { ...none, content: "{}", salt: "00".repeat(16) };
-  assert.equal(check(genesisHash, added), "the record has a content that its header does not declare");
+  assert.equal(check(genesisHash, added), "the header does not declare the content");
 });
 
 test("header fields are ASCII without line feeds, and of limited length", () => {

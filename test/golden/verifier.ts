@@ -82,7 +82,7 @@ export function verifyExport(text: string): Verdict {
 
 /** What is wrong with the content; null when nothing is. */
 function contentOf({ content, salt, contentHash, contentBytes }: Line): string | null {
-  if (content === null || content === undefined) return salt === null ? null : "the record has a salt but no content";
+  if (content === null || content === undefined) return salt === null ? null : "a salt without content";
   if (typeof salt !== "string" || typeof contentHash !== "string") return "a content without salt and hash";
   if (Buffer.byteLength(String(content)) !== contentBytes) return "the content has another length";
   const isRight = sha256(fromHex(salt), String(content)) === contentHash;

@@ -15,7 +15,7 @@ def sha256(*parts):
 
 def content_problem(record):
     if record["content"] is None:
-        return None if record["salt"] is None else "the record has a salt but no content"
+        return None if record["salt"] is None else "a salt without content"
     if record["salt"] is None or record["contentHash"] is None:
         return "a content without salt and hash"
     if len(record["content"].encode("utf-8")) != record["contentBytes"]:

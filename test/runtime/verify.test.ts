@@ -75,7 +75,7 @@ const harms: readonly (readonly [what: string, sql: string, seq: number, problem
     "a salt without content",
     "UPDATE records SET content = NULL WHERE log = 1 AND seq = 4",
     4,
-    /has a salt but no content/,
+    /salt without content/,
   ],
   ["a changed time", "UPDATE records SET at = at + 1 WHERE log = 1 AND seq = 4", 4, /header or body/],
   ["a missing record", "DELETE FROM records WHERE log = 1 AND seq = 4", 4, /the record is missing/],

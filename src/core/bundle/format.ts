@@ -110,7 +110,7 @@ export function parseBundleLine(line: string): BundleVersion {
   const [, version] = /^skein-bundle (\d{1,9})\n/.exec(line) ?? [];
   if (version === undefined)
     throw new SkeinError("invalid", "not a Skein bundle: the first line is not skein-bundle");
-  const message = `bundle version ${version} is not supported; this Skein reads versions up to ${bundleVersion}`;
+  const message = `bundle version ${version} is too new; this Skein reads up to ${bundleVersion}`;
   throw new SkeinError("refused", message, {
     hint: "update Skein; the store is unchanged",
   });

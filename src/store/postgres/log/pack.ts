@@ -154,8 +154,8 @@ SELECT seq, wrong FROM (
       coalesce(lag(e.hash) OVER (ORDER BY e.seq), b.hash) || convert_to(${header}, 'UTF8')
     ) <> e.hash
       THEN 'the header or body does not match the chain'
-    WHEN e.content IS NULL THEN CASE WHEN e.salt IS NOT NULL THEN 'the record has a salt but no content' END
-    WHEN e.content_hash IS NULL OR e.salt IS NULL THEN 'the record has a content that its header does not declare'
+    WHEN e.content IS NULL THEN CASE WHEN e.salt IS NOT NULL THEN 'a salt without content' END
+    WHEN e.content_hash IS NULL OR e.salt IS NULL THEN 'the header does not declare the content'
     WHEN octet_length(e.content) <> e.content_bytes THEN 'the content''s length is not the one in the header'
     WHEN sha256(e.salt || convert_to(e.content, 'UTF8')) <> e.content_hash
       THEN 'the content does not match its hash'

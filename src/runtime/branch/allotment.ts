@@ -1,4 +1,4 @@
-/** What a session gives one that it makes itself: a part of its budget, and a place below it. */
+/** What a session gives a child: a share of its budget, and its depth. */
 import type { Budget } from "../../core/budget/commands.ts";
 import { budgetLeft } from "../../core/budget/budget.ts";
 import { amountsOf } from "../../core/decision.ts";
@@ -6,7 +6,7 @@ import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
 import { resources, type Amounts, type State } from "../../core/state.ts";
 
-/** How deep one below it would be. */
+/** The depth of a child. */
 export function depthBelow({ standing: { depth } }: State): number {
   if (depth < limit.childDepthMax) return depth + 1;
   throw new SkeinError("refused", `sessions open sessions at most ${limit.childDepthMax} deep`, {
@@ -14,7 +14,7 @@ export function depthBelow({ standing: { depth } }: State): number {
   });
 }
 
-/** Of each limit that the parent has: what was asked for if it is there, else a quarter of what is left. */
+/** For each limit of the parent: what was asked for if available, else a quarter of what is left. */
 export function allotment(state: State, asked: Budget | undefined): Amounts {
   const left = budgetLeft(state);
   const wanted = asked === undefined ? {} : amountsOf(asked);

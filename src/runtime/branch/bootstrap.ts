@@ -1,7 +1,7 @@
 /**
- * What a session starts with besides its options: the agent it pins, AGENTS.md from the bound directories
- * upwards, initial files, and what is remembered. All of it is read before the session is opened, and is part
- * of its first append: so the log says what the model was told, whatever becomes of the files.
+ * What a session starts with besides its options: the pinned agent, AGENTS.md from the bound directories
+ * upwards, initial files, and memory. All of it is read before the session is opened, and is part of its
+ * first append: so the log says what the model saw, whatever happens to the files later.
  */
 import type { Binding, Permission } from "../../core/tool/commands.ts";
 import type { CommandOf } from "../../core/command.ts";
@@ -39,7 +39,7 @@ interface Prepared {
 export const prepareOpening = async (deps: Deps, options: OpenOptions): Promise<Opening> =>
   (await prepareCarried(deps, options)).opening;
 
-/** The same, with the list of what comes along from the session whose work is carried on. */
+/** The same, with the list of what carries over from the earlier session. */
 export async function prepareCarried(deps: Deps, options: OpenOptions): Promise<Prepared> {
   const { files = [], handoffs = [], wake = [], after, ...rest } = options;
   const carried = options.from === undefined ? null : await carryOn(deps, options.from, options.objective);
@@ -53,7 +53,7 @@ export async function prepareCarried(deps: Deps, options: OpenOptions): Promise<
   const own = [...(same ? [] : (definition?.bind ?? [])), ...(taken?.bind ?? []), ...(options.bind ?? [])];
   const bind = lastOfName(own.map(absolute));
   const documents = [
-    // In front, since what comes after may be cut when there is too much of it.
+    // In front, since later documents may be cut when there are too many.
     ...(handoff === undefined ? [] : [handoff]),
     ...(await handoffDocuments(deps, handoffs)),
     ...(await instructionFiles(deps, bind)),
@@ -83,9 +83,9 @@ export async function prepareCarried(deps: Deps, options: OpenOptions): Promise<
 }
 
 /**
- * What comes along besides the standing: initial files, and what is left of the budget unless one is given.
- * Triggers stay where they are: the earlier session is not closed, and each cause fires once. All of it is
- * read where the handoff was written, so that a call that is sent again gets the same answer.
+ * What carries over besides the standing: initial files, and the rest of the budget unless one is given.
+ * Triggers stay: the earlier session is not closed, and each cause fires once. All of it is read at the
+ * position of the handoff, so that a repeated call gets the same result.
  */
 async function carriedBefore(
   { store, states }: Deps,
@@ -124,8 +124,8 @@ const triggersStay =
   "it stays with the earlier session; clear --handoff moves triggers, skein trigger add sets one here";
 
 /**
- * The rules it starts with. One that carries on another's work under another agent keeps what the earlier
- * agent denied and asked about, since it takes over the bindings that those rules were for.
+ * The rules it starts with. A session that continues another one under a different agent keeps what the
+ * earlier agent denied and asked about, since it inherits the bindings that those rules were for.
  */
 function grantsFor(
   { need }: Deps,
@@ -148,7 +148,7 @@ function grantsFor(
   return withRules(before, set);
 }
 
-/** What wakes it; with `after` it sleeps from the beginning, until the sessions that it names have ended. */
+/** What wakes it; with `after` it sleeps from the beginning, until the named sessions have ended. */
 async function awaited(
   deps: Deps,
   wake: readonly WakeTrigger[],
@@ -174,11 +174,11 @@ async function endsOf({ store }: Deps, after: NonNullable<OpenOptions["after"]>)
   return { kind: "session", name: "after", sessions: [...ids], on: "end", all: true, ...told };
 }
 
-/** What a session takes over unless it is given. */
+/** What a session inherits unless it is given. */
 const described = ({ labels, priority, instructions, constraints, expiresAfterIdleMs }: TakenOver) =>
   present({ labels, priority, instructions, constraints, expiresAfterIdleMs });
 
-/** Of several bindings with one name the last counts: an option replaces the agent's. */
+/** The last of several bindings with one name counts: an option replaces the agent's. */
 const lastOfName = (bind: readonly Binding[]): Binding[] => [
   ...new Map(bind.map((one) => [bindingName(one), one])).values(),
 ];
@@ -191,8 +191,8 @@ async function handoffDocuments(deps: Deps, sessions: readonly string[]): Promis
 }
 
 /**
- * `name` pins the newest version, `name@2` the second. A name that nobody defined stays a bare name: the
- * session then runs without instructions of an agent.
+ * `name` pins the newest version, `name@2` the second. An undefined name stays a bare name: the session then
+ * runs without an agent's instructions.
  */
 async function pinOf(deps: Deps, agent: string | undefined): Promise<Pin | null> {
   if (agent === undefined) return null;
@@ -206,7 +206,7 @@ async function pinOf(deps: Deps, agent: string | undefined): Promise<Pin | null>
   return { agent: name, version: found.version, digest, definition };
 }
 
-/** A relative path means what it means where the session is opened, also when it is run from elsewhere. */
+/** Resolves a relative path where the session is opened, since it may run from elsewhere. */
 export function absolute(binding: Binding): Binding {
   const { path, name } = binding;
   if (path === undefined || path === "" || path.includes("\0")) return binding;
@@ -215,8 +215,8 @@ export function absolute(binding: Binding): Binding {
 }
 
 /**
- * AGENTS.md of each bound directory and of those above it, up to the root of the repository that it is in;
- * outside a repository of the directory alone. The outermost first, so that the nearest has the last word.
+ * AGENTS.md of each bound directory and of those above it, up to the root of its repository; outside a
+ * repository of the directory alone. The outermost first, so that the nearest has the last word.
  */
 export async function instructionFiles(deps: Deps, bind: readonly Binding[]): Promise<Loaded[]> {
   const documents: Loaded[] = [];
@@ -284,7 +284,7 @@ async function load({ world }: Deps, kind: Loaded["kind"], path: string): Promis
   return { kind, path, text, digest: world.hashBytes(kept), bytes: kept.length };
 }
 
-/** Two paths may lead to the same text; it is told once. */
+/** Two paths may lead to the same text; it is loaded once. */
 export const distinct = (documents: readonly Loaded[]): Loaded[] => [
   ...new Map(documents.map((one) => [one.digest, one])).values(),
 ];

@@ -1,6 +1,6 @@
 /**
- * What goes over from a session to the one that carries on its work, and what stays behind. Nothing is left
- * out silently: whatever the earlier session has is in one of the two lists.
+ * What carries over from a session to its successor, and what stays behind. Nothing is left out silently:
+ * everything the earlier session has is in one of the two lists.
  */
 import type { Loaded } from "../../core/session/commands.ts";
 import type { TriggerSetting } from "../../core/trigger/commands.ts";
@@ -14,7 +14,7 @@ import { storedTrigger } from "../../core/trigger/trigger.ts";
 import type { Store } from "../../store/port.ts";
 import { readContent } from "../read/content.ts";
 
-/** A part that came along to the next session, or stayed. */
+/** A part that carried over to the next session, or stayed. */
 export interface CarriedPart {
   /** `triggers`, `budget`, `files`, `bindings`, `permissions`, `labels`, `agent`, `input`, `items`, … */
   readonly what: string;
@@ -24,7 +24,7 @@ export interface CarriedPart {
   readonly why?: string;
 }
 
-/** What a session took over from the one whose work it carries on, and what it did not. */
+/** What a session inherited from the one it continues, and what it did not. */
 export interface CarryOver {
   readonly from: SessionId;
   readonly moved: readonly CarriedPart[];
@@ -54,13 +54,13 @@ export async function initialFilesOf(
 
 export interface MovedTriggers {
   readonly settings: readonly TriggerSetting[];
-  /** Why each of the others cannot go over, by its name. */
+  /** Why each of the others cannot carry over, by its name. */
   readonly left: ReadonlyMap<string, string>;
 }
 
 /**
- * The triggers of a session as its successor sets them: with the time that is next and the cause that was
- * last, so that nothing fires twice and nothing is missed.
+ * The triggers of a session as its successor sets them: with the next time and the last cause, so that
+ * nothing fires twice and nothing is missed.
  */
 export async function triggersToMove(
   store: Store,
@@ -75,7 +75,7 @@ export async function triggersToMove(
     const spec = content === undefined ? null : storedTrigger(content.spec);
     if (spec === null) left.set(name, "its specification was erased, or needs a newer Skein");
     else if (kind === "webhook") left.set(name, webhookLeft);
-    // One that fired for the last time has nothing left to do.
+    // A trigger that fired for the last time has nothing left to do.
     else if (kind === "at" && nextMs === null) left.set(name, "its time has passed");
     else {
       const known = {
@@ -92,7 +92,7 @@ export async function triggersToMove(
 
 const webhookLeft = "its address names the closed session; set it again: skein trigger add ID NAME --webhook";
 
-/** How the lists are made: what the caller took over of what there was. */
+/** Input for the lists: what the caller carried over. */
 export interface Taken {
   readonly state: State;
   readonly bindings: readonly string[];
@@ -102,7 +102,7 @@ export interface Taken {
   readonly limits: Amounts | null;
   readonly triggers: MovedTriggers;
   readonly handoff: boolean;
-  /** The session's name, where the next one has it. */
+  /** The session's name, if the next one has it. */
   readonly name?: string | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** Children: sessions that a session opens or forks itself, what they get of it, and their end with it. */
+/** Children: sessions that a session opens or forks itself, what they inherit, and how they end with it. */
 import { inLine } from "../../core/handoff/text.ts";
 import { shortId } from "../../core/text/short-id.ts";
 import type { Command, CommandOf } from "../../core/command.ts";
@@ -33,8 +33,8 @@ interface ParentRun {
 }
 
 /**
- * The child, its share of the budget, the call's result and the trigger that it is waited for by are one
- * append: there is never a child that nobody knows of, nor a wait for one that is not there.
+ * The child, its share of the budget, the call's result and the trigger that waits for it are one append:
+ * there is never an unknown child, nor a wait for a missing one.
  */
 export async function openChild(
   deps: Deps,
@@ -76,7 +76,7 @@ export async function openChild(
 
 /**
  * A fork that the session makes itself: a child that knows what its parent knows. Its objective is its first
- * input, so that a worker runs it; it is paid, ends and is waited for as one that is opened.
+ * input, so that a worker runs it; it is paid, ends and is waited for like an opened child.
  */
 export async function forkChild(
   deps: Deps,
@@ -118,7 +118,9 @@ export async function forkChild(
   );
 }
 
-/** Refused before the child is made: a wait that cannot be written would leave it without anybody waiting. */
+/**
+ * Checked before the child is made: a wait that cannot be written would leave it without a waiting parent.
+ */
 function mayWait(state: State): void {
   const { status, triggers } = state.standing;
   if (!mayIn(status, "sleep")) throw new SkeinError("conflict", `the session is ${status} by now`);
@@ -144,8 +146,8 @@ const forkToldFirst = (parent: SessionId, objective: string): string =>
   "the other is given what you leave: record the facts and decisions that it needs.";
 
 /**
- * What a child starts with: bindings and permissions are its parent's, whatever its agent; of another agent
- * it has instructions, model and rules, and the rules of the parent's agent that forbid or ask hold as well.
+ * What a child starts with: bindings and permissions are its parent's, whatever its agent; from another agent
+ * it has instructions, model and rules, and the denies and asks of the parent's agent hold as well.
  */
 async function openingOf(
   deps: Deps,
@@ -181,15 +183,15 @@ async function openingOf(
   };
 }
 
-/** What a cancellation that goes down the tree ended. */
+/** The sessions that a tree cancellation ended. */
 export interface CancelTreeResult {
-  /** In the order in which they were ended: the deepest first, the session itself last. */
+  /** In the order of their end: the deepest first, the session itself last. */
   readonly cancelled: readonly SessionId[];
 }
 
 /**
- * Cancels a session and all that it made itself and still live, the deepest first, each in an append of its
- * own. The session itself comes last: cut off in between, it goes on where it was when called again.
+ * Cancels a session and all its live children, the deepest first, each in a separate append. The session
+ * itself comes last: a repeated call continues after an interruption.
  */
 export async function cancelTree(
   deps: Deps,
@@ -206,7 +208,7 @@ export async function cancelTree(
       if (!(await isLiving(deps, child))) continue;
       await end(child).catch(ifOver);
       cancelled.push(child);
-      // What it opened while it was waited for.
+      // Children that it opened meanwhile.
       await down(child);
     }
   };
@@ -224,7 +226,7 @@ async function isLiving({ store, writer }: Deps, session: SessionId): Promise<bo
   return mayIn((await writer.current(session)).standing.status, "cancel");
 }
 
-/** It ended by itself in the meantime. */
+/** It ended in the meantime. */
 function ifOver(error: unknown): void {
   if (!(error instanceof SkeinError) || !["refused", "not-found"].includes(error.code)) throw error;
 }

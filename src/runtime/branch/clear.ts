@@ -1,6 +1,6 @@
 /**
  * Clear: one append closes a session and opens the next, with the same agent, bindings, permissions, triggers
- * and files, and with what is left of the budget.
+ * and files, and with the rest of the budget.
  */
 import type { Command, CommandOf } from "../../core/command.ts";
 import type { Loaded } from "../../core/session/commands.ts";
@@ -48,12 +48,12 @@ type Opening = CommandOf<"open">;
 
 export async function clearSession(deps: Deps, session: SessionId, options: ClearOptions): Promise<Cleared> {
   const { writer } = deps;
-  // Left out, it is the same as before; empty, it would be none.
+  // If absent, it is the same as before; an empty one is invalid.
   if (options.objective !== undefined) checkObjective("clear", options.objective);
   for (let tries = 0; tries < limit.unknownRetriesMax; tries++) {
     const before = await madeBefore(deps);
     if (before !== null) return { next: before, carriedOver: await carriedAgain(deps, session, options) };
-    // Written down before the rest, so that it is there whatever becomes of it.
+    // Written before the rest, so that it exists even if the rest fails.
     assertReviewed(session, await writer.current(session));
     const handoff = options.handoff === true ? await handoffDocument(deps, session) : null;
     const state = await writer.current(session);
@@ -77,7 +77,7 @@ export async function clearSession(deps: Deps, session: SessionId, options: Clea
   throw new SkeinError("conflict", `${session} changes too fast to be cleared`, { hint: "try again later" });
 }
 
-/** What leaves the session with its end and is the next one's from then on. */
+/** What leaves the session with its end and belongs to the next one. */
 interface Handover {
   readonly triggers: MovedTriggers;
   readonly budget: BudgetHandover | null;
@@ -101,7 +101,7 @@ async function closing(
   const facts = { actor, digest: world.digest, program: store.program };
   const triggers = over.triggers.settings.map(({ name }) => name);
   const limits = over.budget === null ? {} : { limits: over.budget.kept };
-  // What another session paid for goes on with the next one, and is given back at its end.
+  // A session that another one paid for passes that on to its successor, which refunds it at its end.
   const command: Command = { do: "close", reason, handedOver: { triggers, ...limits } };
   const { drafts, events } = accepted(decideSealed(world, state, command, { facts, key: once ?? null }));
   const index = await indexEntry(store, session, state, events);
@@ -155,7 +155,7 @@ async function opening(
   return { part: { session: next, expect: "absent", drafts, index }, carriedOver };
 }
 
-/** The same list for the same state, so that a call that is sent again gets the same answer. */
+/** The same list for the same state, so that a repeated call gets the same result. */
 async function listCleared(
   { store }: Deps,
   session: SessionId,
@@ -171,7 +171,7 @@ async function listCleared(
   return listCarryOver(session, { state, files, erasedFiles, limits, triggers, handoff, name, ...names });
 }
 
-/** Null when the call had no key, or what it wrote is gone. */
+/** Null when the call had no key, or its records were deleted. */
 async function carriedAgain(
   deps: Deps,
   session: SessionId,

@@ -1,4 +1,4 @@
-/** Which files differ between two places, by the versions that the logs keep. Nothing on disk is read. */
+/** Compares the files of two positions, by the versions in the logs. Nothing on disk is read. */
 import { isSameVersion, touchedIn, type FileVersion, type Touched } from "../../core/tool/file-version.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { unifiedDiff } from "../../core/text/text-diff.ts";
@@ -14,14 +14,14 @@ export interface FileDiff {
   readonly change: "added" | "removed" | "changed";
   readonly from: FileVersion | null;
   readonly to: FileVersion | null;
-  /** The lines of a unified diff; absent for what is no text, or too long. */
+  /** The lines of a unified diff; absent for binary or long files. */
   readonly text?: readonly string[];
 }
 
 /** The files that differ between two states. */
 export interface FilesDiff {
   readonly files: readonly FileDiff[];
-  /** Where more may have changed than is known. */
+  /** Positions where more may have changed than is known. */
   readonly unkept: readonly (UnknownFileChange & { readonly session: SessionId })[];
 }
 
@@ -33,7 +33,7 @@ interface Side {
   readonly seq: number;
 }
 
-/** Both are one log up to `commonSeq`: what neither touched since is the same. */
+/** Both are one log up to `commonSeq`: files that neither touched since are equal. */
 export async function diffFiles(deps: Deps, from: Side, to: Side, commonSeq: number): Promise<FilesDiff> {
   const read = ({ session, seq }: Side) =>
     readChanges(deps.store, session, { fromSeq: commonSeq + 1, toSeq: seq });
@@ -65,7 +65,7 @@ async function textDiff(
   return { text: unifiedDiff(before, after) };
 }
 
-/** Nothing is the empty text; what is no text, or is not there any more, is undefined. */
+/** A missing file is the empty text; a binary or unavailable one is undefined. */
 async function textOf(deps: Deps, version: FileVersion | null): Promise<string | undefined> {
   if (version === null || version.kind === "directory") return "";
   if (version.blob === undefined || (version.bytes ?? 0) > textBytesMax) return undefined;

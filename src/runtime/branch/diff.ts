@@ -1,6 +1,6 @@
 /**
- * Diff: what differs between two positions of a session, or between two sessions: how they stand, what they
- * know, what was said since they were the same, and what the model would be sent. It changes nothing.
+ * Diff: what differs between two positions of a session, or between two sessions: state, items, transcript
+ * since the common position, and context. It changes nothing.
  */
 import { checkCall } from "../../call/check.ts";
 import { cut } from "../../core/context/text.ts";
@@ -27,7 +27,7 @@ import { headOf, resolvePlace } from "../read/position.ts";
 import type { Deps } from "../deps.ts";
 import { viewState, type StateView } from "../read/state-view.ts";
 
-/** A position or a checkpoint of the session itself; or another session, now or at a place of its own. */
+/** A position or a checkpoint of the session itself; or another session, now or at a position of it. */
 export type DiffPlace =
   | number
   | string
@@ -39,11 +39,11 @@ export type DiffAspect = (typeof diffAspects)[number];
 
 /** Options of `session.diff`. */
 export interface DiffOptions {
-  /** By default all but the context and files. */
+  /** Defaults to all but context and files. */
   readonly only?: readonly DiffAspect[];
 }
 
-/** Something that was said on one side only. */
+/** A transcript entry that one side has alone. */
 export interface TranscriptEntry {
   readonly seq: number;
   readonly at: number;
@@ -66,7 +66,7 @@ export interface SessionDiff {
   readonly to: { readonly session: SessionId; readonly seq: number };
   /** The last position up to which both are one log; null when they have nothing in common. */
   readonly common: { readonly session: SessionId; readonly seq: number } | null;
-  /** Each is there if it was asked for. */
+  /** Each aspect is present if it was requested. */
   readonly state?: readonly FieldChange[];
   readonly items?: readonly ItemChange[];
   readonly transcript?: {
@@ -79,7 +79,7 @@ export interface SessionDiff {
     /** Digests of the whole. */
     readonly from: string;
     readonly to: string;
-    /** How many parts are the same from the beginning on. */
+    /** How many parts are equal from the beginning on. */
     readonly shared: number;
     readonly removed: readonly DiffContextPart[];
     readonly added: readonly DiffContextPart[];
@@ -142,7 +142,7 @@ async function sideAt(deps: Deps, own: SessionId, place: DiffPlace): Promise<Sid
 
 const view = (deps: Deps, { session, state }: Side): Promise<StateView> => viewState(deps, session, state);
 
-/** What of a state can differ and means something. Lists of named things become fields of that name. */
+/** The fields of a state that can differ meaningfully. Lists of named things become fields of that name. */
 function fieldsOf(state: StateView): object {
   const { status, why, name, objective, agent, model, labels, priority, scratch, budget, zone } = state;
   const { transcript, inbox, turn, lease, bindings, permissions, checkpoints, scores, erased } = state;
@@ -191,7 +191,7 @@ async function diffTranscript(
   };
 }
 
-/** The words of an event that is part of a conversation. */
+/** The text of an event that is part of a conversation. */
 const words: Readonly<Record<string, (body: Fields, content: Fields) => string>> = {
   "input.received": (_, content) => blocksText(content),
   "message.received": (_, content) => blocksText(content),
@@ -208,7 +208,7 @@ type Fields = Readonly<Record<string, unknown>>;
 const text = (value: unknown): string =>
   typeof value === "string" ? value : value === undefined ? "" : JSON.stringify(value);
 
-/** Calls are told with their requests, and reasoning is nobody's word. */
+/** Calls appear with their requests, and reasoning is left out. */
 function blocksText({ blocks }: Fields): string {
   const list = Array.isArray(blocks) ? (blocks as Fields[]) : [];
   return list
@@ -220,7 +220,7 @@ function blocksText({ blocks }: Fields): string {
 
 const saidCharsMax = 4_000;
 
-/** At most one more than is shown, so that it is known whether there is more. */
+/** At most one more than is shown, to detect that there are more. */
 async function readSaid(
   { store }: Deps,
   session: SessionId,

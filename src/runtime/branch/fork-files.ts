@@ -1,8 +1,8 @@
 /**
  * Forking with files: the fork gets a copy of what is bound for writing, in a new directory, with the files
- * that the session touched as they were at the fork point. Nothing of the parent's is changed. The copy is
- * there before the fork is written: a process that dies in between leaves a directory that nobody is bound
- * to, which can be deleted.
+ * that the session touched as they were at the fork point. The parent's files stay unchanged. The copy exists
+ * before the fork is written: a process that dies in between leaves an unbound directory, which can be
+ * deleted.
  */
 import type { Binding } from "../../core/tool/commands.ts";
 import { lstat, realpath, rm } from "node:fs/promises";
@@ -18,7 +18,7 @@ import type { Deps } from "../deps.ts";
 import { readBindings } from "../read/bindings.ts";
 import { fileBlobs } from "../log/file-blobs.ts";
 
-/** Copies the files of the fork point, and gives the plan of a fork that is bound to them. */
+/** Copies the files of the fork point, and returns the plan of a fork that is bound to them. */
 export async function withFiles(
   deps: Deps,
   session: SessionId,
@@ -70,7 +70,7 @@ function placesFor(trees: readonly FileTree[], to: string): ReadonlyMap<FileTree
   );
 }
 
-/** The bindings that lie in what was copied, on the copy. Databases stay where they are. */
+/** The bindings inside the copied trees, bound to the copy. Databases stay where they are. */
 async function rebound(
   bound: readonly Bound[],
   places: ReadonlyMap<FileTree, string>,
@@ -91,7 +91,7 @@ async function rebound(
   return found;
 }
 
-/** A bound file need not be there. */
+/** A bound file may be missing. */
 const realPath = (path: string): Promise<string> =>
   realpath(path).catch(async () => join(await realpath(dirname(path)), basename(path)));
 

@@ -1,4 +1,4 @@
-/** Forking: what the command for a fork at a position is made of. */
+/** Forking: builds the command for a fork at a position. */
 import type { CommandOf } from "../../core/command.ts";
 import type { ForkOptions } from "../../core/branch/commands.ts";
 import { withdrawnBindings } from "../../core/branch/decide.ts";
@@ -20,14 +20,17 @@ export interface ForkPlan {
   readonly parent: { readonly session: SessionId; readonly seq: number };
 }
 
-/** Where a fork leaves its parent, and where its files go. */
+/** The fork point, and the directory for its files. */
 export interface ForkPlace {
   readonly atSeq?: number;
-  /** A new directory. It gets what is bound for writing as it was then, and the fork is bound to it. */
+  /**
+   * A new directory. It gets a copy of what is bound for writing, as it was then, and the fork is bound to
+   * it.
+   */
   readonly files?: string;
 }
 
-/** Makes a fork of its own. */
+/** Forks a session. */
 export async function forkSession(
   deps: Deps,
   session: SessionId,

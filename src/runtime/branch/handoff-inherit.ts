@@ -1,6 +1,6 @@
 /**
- * What a session inherited and did not settle: the items of the sessions whose work it carries on, near and
- * far, as they were when they were handed over.
+ * Inherited, unsettled items: those of the sessions that this one continues, directly or not, as they were at
+ * their handoff.
  */
 import { leftOpen, readLists, unsettled } from "../../core/handoff/inherit.ts";
 import { scanRecordsMax, type Inherited } from "../../core/handoff/source.ts";
@@ -28,7 +28,7 @@ export async function inheritedBy(
   return unsettled(inherited, state, await retractedIn(deps, session, state));
 }
 
-/** By the session that wrote a handoff, if it is still there; else by what the handoff says. */
+/** From the session that wrote a handoff, if it still exists; else from the text of the handoff. */
 async function handedOver(
   deps: Deps,
   loaded: { readonly session: SessionId; readonly seq: number },
@@ -52,7 +52,7 @@ async function handedOver(
   return [...(await inheritedBy(deps, earlier, state, new Set([...seen, earlier]))), ...items];
 }
 
-/** What was recorded and retracted again, of the last records. */
+/** Items recorded and retracted again, within the last records. */
 async function retractedIn(
   { store }: Deps,
   session: SessionId,

@@ -1,6 +1,6 @@
 /**
- * Handoffs: the document for the next session, read together from the state and the last records of the log,
- * and written down in it. A handoff since which nothing was said is given again as it is.
+ * Handoffs: the document for the next session, made from the state and the last records of the log, and
+ * recorded in it. A handoff is returned again as long as nothing was said since.
  */
 import { checkCall } from "../../call/check.ts";
 import type { CommandOf } from "../../core/command.ts";
@@ -34,25 +34,28 @@ import { carriedOn } from "../read/family.ts";
 
 /** Options of `session.handoff`. */
 export interface HandoffOptions {
-  /** A model puts into prose where it stands and what to do next: the session's own, or the one named. */
+  /**
+   * A model writes prose about where the work stands and what to do next: the session's own, or the named
+   * one.
+   */
   readonly model?: true | string;
-  /** At most so many; by default as many as there may be. */
+  /** The maximum length; defaults to the limit. */
   readonly tokensMax?: number;
-  /** `false`: only the text. By default it is written down where that is possible; `true` insists on it. */
+  /** `false`: only the text. By default it is recorded where possible; `true` fails where it is not. */
   readonly write?: boolean;
 }
 
-/** The document for the next session, and the position it was written at. */
+/** The document for the next session, and the position of its record. */
 export interface Handoff {
   readonly text: string;
-  /** Where it stands in the log; null when it was not written down. */
+  /** Its position in the log; null when it was not recorded. */
   readonly seq: number | null;
   readonly tokens: number;
-  /** The last position that it tells of. */
+  /** The last position that it covers. */
   readonly toSeq: number;
-  /** The model that put it into prose, if one did. */
+  /** The model that wrote the prose, if one did. */
   readonly model: string | null;
-  /** Why the model that was asked for did not; absent when there is nothing to say. */
+  /** Why the requested model did not; absent otherwise. */
   readonly failed?: string;
 }
 
@@ -89,7 +92,7 @@ async function inProse(
   return deps.late.proseHandoff(deps, session, wanted);
 }
 
-/** Any is good enough for whoever wants none in particular. */
+/** Any handoff suits a caller without a preference. */
 const isBy = ({ model }: Handoff, wanted: true | string | undefined): boolean =>
   wanted === undefined || (wanted === true ? model !== null : model === wanted);
 
@@ -137,7 +140,7 @@ export const handoffCommand = (
   ...(model === null ? {} : { model }),
 });
 
-/** The handoff of a state: nothing but the log goes into it. */
+/** The handoff of a state, made from the log alone. */
 export async function makeText(
   deps: Deps,
   session: SessionId,
@@ -148,12 +151,12 @@ export async function makeText(
   const source = await gatherHandoff(deps, session, state);
   const count = await deps.tokenizer.counter();
   const { text: written } = writeHandoff(source, { tokensMax, count, prose });
-  // What is given back is what the log holds.
+  // Returns what the log holds.
   const text = safeText(deps.world, written);
   return { text, tokens: count(text), seq: null, toSeq: state.seq, model: prose?.model ?? null };
 }
 
-/** The last one, if it still tells how things are. */
+/** The last one, if it is still current. */
 async function lastHandoff(deps: Deps, session: SessionId, state: State): Promise<Handoff | null> {
   const { store } = deps;
   const { handoff } = state.standing;

@@ -1,6 +1,6 @@
 /**
- * What a session carries of what is remembered, chosen when it is opened and written with its first append:
- * so the log says what came along and why, whatever becomes of memory later.
+ * The memory entries that a session carries, selected when it is opened and written with its first append: so
+ * the log says what came along and why, whatever happens to memory later.
  */
 import type { CarriedMemory } from "../../core/item/commands.ts";
 import { isStoredAgent, type AgentDefinition } from "../../core/workspace/agent.ts";
@@ -17,24 +17,24 @@ import { ifDamaged, principalOf } from "../workspace/memory-follow.ts";
 import { agentOf } from "../workspace/session-agent.ts";
 
 export interface CarryAsked {
-  /** What the session is for. */
+  /** The objective of the session. */
   readonly objective: string;
   readonly agent: string | null;
   readonly definition: unknown;
-  /** What it knows already: not carried a second time. */
+  /** What it already knows: not carried a second time. */
   readonly known?: ReadonlySet<string>;
 }
 
 /** Preferences that the objective is not about take at most this share of the room. */
 const preferencesShare = 0.5;
-/** So many that do not fit any more, and no further ones are looked at. */
+/** After so many entries that do not fit, the search stops. */
 const misfitsMax = 8;
-/** The line above them all, and what is around a part. A line begins a token, so lines add up. */
+/** The line above them all, and the frame of a part. A line begins a token, so lines add up. */
 const frameTokens = 10;
-/** An estimate of tokens may be off; by so much it never is. */
+/** The maximum error of the token estimate. */
 const roughShare = 0.4;
 
-/** Null: nothing is relevant, or nothing is to be carried. */
+/** Null: nothing is relevant, or carrying is off. */
 export async function carriedFor(deps: Deps, asked: CarryAsked): Promise<CarriedMemory | null> {
   const { memory: reader, actor } = deps;
   const carry = carryOf(asked.definition);
@@ -46,7 +46,7 @@ export async function carriedFor(deps: Deps, asked: CarryAsked): Promise<Carried
   const ranked = rankMemory(memory, relevance, asked.objective, { owners, scopes: carry.scopes });
   const items: Carried[] = [];
   let [used, misfits, chars] = [frameTokens, 0, 0];
-  // Until it gets narrow an estimate will do: a tokenizer takes long to load.
+  // While there is room an estimate suffices: a tokenizer takes long to load.
   let count: (text: string) => number | Promise<number> = roughTokens;
   for (const { entry, why, isRelevant } of ranked) {
     if (misfits >= misfitsMax) break;
@@ -93,7 +93,7 @@ function carryOf(definition: unknown): Carry | null {
   return carry === false ? null : { ...carryDefaults, ...carry };
 }
 
-/** What a fork with an objective of its own carries besides what it takes over. */
+/** What a fork with a new objective carries besides what it inherits. */
 export async function carriedForFork(
   deps: Deps,
   session: SessionId,

@@ -1,4 +1,4 @@
-/** What callers may answer to a conflict, and what it comes to. */
+/** The answers to a conflict, and their results. */
 import { checkOptions, SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
@@ -11,12 +11,12 @@ type Take = "ours" | "theirs" | "both";
 export type MergeAnswer =
   | Take
   | { readonly take: Take; readonly because?: string }
-  /** A value of its own. The reason is kept with it. */
+  /** A new value. The reason is kept with it. */
   | {
       readonly take?: "value";
       readonly value: unknown;
       readonly because?: string;
-      /** Of a task; by default as they have it. */
+      /** For a task; defaults to their status. */
       readonly status?: "open" | "done" | "dropped";
     };
 

@@ -1,6 +1,6 @@
 /**
- * What a merge would do: both sessions held against what they last had in common. It reads two or three
- * states and the items that differ; how long the logs are does not matter.
+ * The plan of a merge: compares both sessions with their common base. It reads two or three states and the
+ * items that differ; the length of the logs does not matter.
  */
 import type { SessionId } from "../../core/ids.ts";
 import { isOneRecord, mergeItems, type Merged, type MergeItem } from "../../core/branch/merge.ts";
@@ -21,15 +21,15 @@ export interface Party {
 }
 
 export interface Plan extends Merged {
-  /** What is new of the other session lies after this position. */
+  /** New records of the other session lie after this position. */
   readonly sinceSeq: number;
-  /** What both are held against; null when they have nothing in common. */
+  /** The common base; null when they have nothing in common. */
   readonly base: { readonly session: SessionId; readonly seq: number } | null;
-  /** Whether the other session has said anything since. */
+  /** True when the other session has said anything since. */
   readonly isSaid: boolean;
 }
 
-/** As it is, as somebody knows it already, or as it was at a position. */
+/** The current state, a state the caller already knows, or the state at a position. */
 export async function readParty(
   deps: Deps,
   session: SessionId,
@@ -79,8 +79,8 @@ const stateAt = async ({ states }: Deps, session: SessionId, seq: number): Promi
   seq === 0 ? emptyState : states.at(session, seq);
 
 /**
- * The other session as it was when this one last learned of it; or this one as it was when the other last
- * learned of it, if that was later. Two that merged one another at once have no single base: then the first.
+ * The other session as it was when this one last merged it; or this one as it was when the other last merged
+ * it, if that was later. Two that merged one another at once have no single base: then the first.
  */
 async function commonGround(
   deps: Deps,
@@ -98,7 +98,7 @@ async function commonGround(
 }
 
 /**
- * Turns speak, and merges of what this session does not know; a fork that was only made, or labeled, has said
+ * Turns count, and merges of sessions unknown to this one; a fork that was only made, or labeled, has said
  * nothing.
  */
 function hasSpoken(ours: Party, since: State, now: State): boolean {
@@ -130,7 +130,7 @@ function itemReader({ store }: Deps): (log: SessionId, ref: ItemRef) => Promise<
   };
 }
 
-/** Who retracted an item, when and why; null when it went with a rewind. */
+/** Who retracted an item, when and why; null when a rewind removed it. */
 export async function findRetraction(
   { store }: Deps,
   { session, state }: Party,
@@ -164,11 +164,11 @@ export async function findRetraction(
   return null;
 }
 
-/** Answers of one merge, and how far back they are looked for. */
+/** Answers of one merge, and how far back the search goes. */
 const answersMax = 3;
 const lookBackSeqs = 2_000;
 
-/** What the other session's model said last, the newest last. */
+/** The last answers of the other session's model, the newest last. */
 export async function lastAnswers(
   { store }: Deps,
   { session, state }: Party,
@@ -192,7 +192,7 @@ export async function lastAnswers(
   return answers;
 }
 
-/** Whether what was asked for was no step of a turn but a summary. */
+/** True when the request was for a summary, not for a step of a turn. */
 async function isAside(store: Deps["store"], session: SessionId, cause: number | null): Promise<boolean> {
   if (cause === null) return false;
   const [record] = await store.read(session, { fromSeq: cause, toSeq: cause, limit: 1, contents: false });

@@ -1,6 +1,6 @@
 /**
- * A merge that is asked for again under its key: nothing there is new any more, so what is told of it comes
- * from the note that was written then.
+ * A merge that is repeated under its key: nothing there is new any more, so its result comes from the
+ * recorded note.
  */
 import type { EventOf } from "../../core/event.ts";
 import type { SessionId } from "../../core/ids.ts";
@@ -9,7 +9,7 @@ import type { Deps } from "../deps.ts";
 import type { MergeReport } from "./merge.ts";
 import { writtenBefore } from "../log/workspace-log.ts";
 
-/** Null when it was not done before, or broken off: then the rest of it is done now. */
+/** Null when it was not done before, or was interrupted: then the rest of it is done now. */
 export async function mergedBefore(
   deps: Deps,
   session: SessionId,

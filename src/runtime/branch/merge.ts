@@ -1,7 +1,7 @@
 /**
- * Merge: what another session learned since this one last knew of it comes into this one. Conflicts are
- * values: while one is not resolved by name, nothing is changed. What comes in is copied with its origin, and
- * the other log is never read again.
+ * Merge: brings what another session learned since the last merge into this one. Conflicts are values: while
+ * one is not resolved by name, nothing changes. Merged items are copied with their origin, and the other log
+ * is never read again.
  */
 import { checkOptionNames } from "../../call/check.ts";
 import type { ItemKind } from "../../core/item/events.ts";
@@ -21,12 +21,12 @@ import { mergedBefore } from "./merge-repeat.ts";
 import { parseResolution, type MergeAnswer } from "./merge-answer.ts";
 import type { Deps } from "../deps.ts";
 
-/** What one session has of an item that both have changed, or what both had before. */
+/** One side's version of an item that both have changed, or the common base of it. */
 export interface MergeSide {
-  /** Null where it is gone. */
+  /** Null where it was removed. */
   readonly value: unknown;
   readonly status: "open" | "done" | "dropped" | null;
-  /** Who, when and why; null where nobody can say. */
+  /** Who, when and why; null where that is unknown. */
   readonly actor: string | null;
   readonly at: number | null;
   readonly because: string | null;
@@ -36,11 +36,11 @@ export interface MergeSide {
 
 /** An item that both sides of a merge changed. */
 export interface MergeConflict {
-  /** `kind/key`: what it is resolved by. */
+  /** `kind/key`: the name to resolve it by. */
   readonly name: string;
   readonly kind: ItemKind;
   readonly key: string;
-  /** Null when both came to have it since. */
+  /** Null when both added it since. */
   readonly base: MergeSide | null;
   readonly ours: MergeSide;
   readonly theirs: MergeSide;
@@ -48,44 +48,44 @@ export interface MergeConflict {
 
 /** Options of `session.merge`: the other session, and answers to conflicts. */
 export interface MergeOptions {
-  /** The session that it comes from: its id, or any ending that only one session has. */
+  /** The session to merge: its id, or a unique suffix. */
   readonly from: string;
-  /** Only up to this position of it, as of a report that was looked at; by default all that is there. */
+  /** Only up to this position of it, as in a report you reviewed; defaults to all. */
   readonly toSeq?: number;
   /**
-   * What is made of each conflict, by `kind/key`; or a function that is asked about each, and may take its
-   * time. `ours`, `theirs`, `both` (theirs under `key (from …)`), or a value of its own. The reason is kept.
+   * The resolution of each conflict, by `kind/key`; or an async function that is called for each. `ours`,
+   * `theirs`, `both` (theirs under `key (from …)`), or a new value. The reason is kept.
    */
   readonly resolve?:
     | Readonly<Record<string, MergeAnswer>>
     | ((conflict: MergeConflict) => MergeAnswer | undefined | Promise<MergeAnswer | undefined>);
-  /** Shows what would happen, and changes nothing. */
+  /** Shows the result, and changes nothing. */
   readonly dryRun?: boolean;
-  /** What this session is told of the other's work, in place of its objective and last answers. */
+  /** Replaces the summary of the other's work, which defaults to its objective and last answers. */
   readonly summary?: string;
 }
 
-/** The result of `session.merge`: conflicts that are open, or what was written. */
+/** The result of `session.merge`: open conflicts, or what was written. */
 export interface MergeReport {
-  /** False: there are conflicts that nobody resolved, and nothing was changed. */
+  /** False: there are unresolved conflicts, and nothing changed. */
   readonly ok: boolean;
   readonly from: SessionId;
-  /** The range of the other session that comes in; null when nothing there is new. */
+  /** The merged range of the other session; null when nothing there is new. */
   readonly range: { readonly fromSeq: number; readonly toSeq: number } | null;
-  /** What both were held against; null when they have nothing in common. */
+  /** The common base; null when they have nothing in common. */
   readonly base: { readonly session: SessionId; readonly seq: number } | null;
-  /** What only they changed. */
+  /** Items that only they changed. */
   readonly taken: readonly MergeWrite[];
-  /** What both changed to the same, by `kind/key`. */
+  /** Items that both changed to the same value, by `kind/key`. */
   readonly same: readonly string[];
-  /** What they changed and was erased since, so that it cannot come in. */
+  /** Items that they changed and that were erased since, so that they cannot be merged. */
   readonly left: readonly string[];
   readonly conflicts: readonly MergeConflict[];
-  /** Conflicts that were resolved, with what came of them. */
+  /** Resolved conflicts, with their results. */
   readonly resolved: readonly ResolvedConflict[];
-  /** What this session is told; null when there is nothing to tell. */
+  /** The summary that this session gets; null when there is none. */
   readonly summary: string | null;
-  /** Where `session.merged` stands; null when nothing was written. */
+  /** The position of `session.merged`; null when nothing was written. */
   readonly written: number | null;
 }
 
@@ -132,13 +132,13 @@ function checkMerge(options: MergeOptions): void {
   });
 }
 
-/** What is kept from one try to the next, when this session changes meanwhile. */
+/** Kept between attempts, when this session changes meanwhile. */
 interface Work {
   readonly options: MergeOptions;
   readonly theirs: Party;
-  /** What was answered, so that nobody is asked the same twice. */
+  /** Given answers, so that no question is asked twice. */
   readonly answers: Map<string, MergeResolution>;
-  /** What has come in already, of a merge that takes more than one append. */
+  /** Items already written, of a merge that takes more than one append. */
   readonly taken: MergeWrite[];
   readonly settled: Map<string, ResolvedConflict>;
 }
@@ -200,7 +200,7 @@ async function ask(
 const ownAnswer = (given: Readonly<Record<string, MergeAnswer>>, name: string): MergeAnswer | undefined =>
   Object.hasOwn(given, name) ? given[name] : undefined;
 
-/** A name that is no conflict is a mistake, or was one once: either way somebody should know. */
+/** A name without a conflict is a mistake, or outdated: either way the caller should know. */
 function checkNames(given: Readonly<Record<string, MergeAnswer>>, conflicts: readonly MergeConflict[]): void {
   const names = conflicts.map(({ name }) => name);
   const wrong = Object.keys(given).find((name) => !names.includes(name));
@@ -292,8 +292,8 @@ async function objectiveOf({ store }: Deps, { session, state }: Party): Promise<
 }
 
 /**
- * One append; more only where there are more items than one can hold, and then the note comes last: broken
- * off in between, the same merge again does the rest. Null when this session changed meanwhile.
+ * One append; more only where there are more items than one can hold, and then the note comes last: after an
+ * interruption, the same merge again does the rest. Null when this session changed meanwhile.
  */
 async function write(
   { writer, actor }: Deps,
@@ -316,7 +316,7 @@ async function write(
     const command = { do: "merge", from: report.from, writes, ...(isLast ? { note } : {}) } as const;
     try {
       const change = await writer.change(session, command, { actor, expectSeq });
-      // Another part of it was written under its key, before it was broken off: this one was not.
+      // Another part of it was written under its key before the interruption: this one was not.
       if (change.duplicate) return null;
       if (isLast) return change.headSeq;
       expectSeq = change.headSeq;

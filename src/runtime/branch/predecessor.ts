@@ -1,4 +1,4 @@
-/** What a session takes over from the one whose work it carries on: of the standing, nothing of the mind. */
+/** What a session inherits from the one it continues: parts of the standing, nothing of the mind. */
 import type { Binding } from "../../core/tool/commands.ts";
 import type { Loaded, OpenOptions, Pin } from "../../core/session/commands.ts";
 import { SkeinError } from "../../core/error.ts";
@@ -22,15 +22,15 @@ export type TakenOver = Omit<OpenOptions, "objective" | "from" | "files" | "bind
   readonly pin?: Pin;
 };
 
-/** The names of what is taken over of bindings and rules. */
+/** The names of inherited bindings and rules. */
 export const takenNames = ({ bind, grant }: TakenOver): Pick<Taken, "bindings" | "permissions"> => ({
   bindings: bind.map(({ name, kind }) => name ?? kind),
   permissions: grant.map(({ name, tool }) => name ?? tool),
 });
 
 /**
- * A binding whose content was erased is not carried on: without its address it leads nowhere. A deny or an
- * ask whose pattern was erased is, and holds for every call of its tool.
+ * A binding whose content was erased is not inherited: without its address it is useless. A deny or an ask
+ * whose pattern was erased is, and holds for every call of its tool.
  */
 export async function takeOver(store: Store, session: SessionId, state: State): Promise<TakenOver> {
   const { agent, model, priority, labels, bindings, expiresAfterIdleMs } = state.standing;
@@ -58,7 +58,7 @@ export async function takeOver(store: Store, session: SessionId, state: State): 
   };
 }
 
-/** The objective that is carried on, unless the next session is given one of its own. */
+/** The inherited objective, unless the next session is given one. */
 export async function objectiveFor(
   store: Store,
   session: SessionId,
@@ -111,8 +111,8 @@ export interface CarriedOn {
 }
 
 /**
- * The work of a session that is carried on by a new one. Its handoff is written down first, if it has none
- * that tells how things are: should the new session not come about, the next attempt finds it.
+ * The work of a session that a new one continues. Its handoff is recorded first, if it has no current one:
+ * should the new session fail, the next attempt finds it.
  */
 export async function carryOn(
   deps: Deps,

@@ -1,9 +1,8 @@
 /**
- * Rewinding with files. The files are put back first, then the log says so, in one append with the rewind. A
- * process that dies in between leaves files that are back, some or all, and a log that does not know of it:
- * the same rewind once more finds what is back in order, puts back the rest, and is written. Whatever else is
- * done first takes the files as somebody else's work, which loses nothing: later rewinds show them as
- * conflicts.
+ * Rewinding with files. The files are restored first; one append then records them with the rewind. A process
+ * that dies in between leaves some or all files restored, and a log that does not know of it: the same rewind
+ * again accepts restored files, restores the rest, and is written. Any other next step treats the files as
+ * another program's work, which loses nothing: later rewinds show them as conflicts.
  */
 import { join } from "node:path";
 import { SkeinError } from "../../core/error.ts";
@@ -21,29 +20,29 @@ import { readBindings } from "../read/bindings.ts";
 import type { AppendResult } from "../log/append-result.ts";
 import { fileBlobs } from "../log/file-blobs.ts";
 
-/** What became of files. */
+/** The result for files. */
 export interface FilesRestored {
-  /** Absolute paths of all that is as it was again. */
+  /** Absolute paths of all restored files. */
   readonly restored: readonly string[];
   readonly unkept: readonly UnknownFileChange[];
 }
 
 /** Options of `session.rewind`. */
 export interface RewindOptions {
-  /** Puts inputs that were taken up since into the inbox again. */
+  /** Queues inputs again that turns took since the position. */
   readonly requeue?: boolean;
   readonly reason?: string;
-  /** Puts files back, too, as they were at the position. */
+  /** Restores files, too, as they were at the position. */
   readonly files?: boolean;
 }
 
 /** The result of `session.rewind`. */
 export interface RewindResult extends AppendResult {
-  /** With `files`: what became of them. */
+  /** With `files`: their result. */
   readonly files?: FilesRestored;
 }
 
-/** How often it is tried again when input comes in meanwhile. */
+/** How often it is retried when input arrives meanwhile. */
 const triesMax = 5;
 
 export async function rewindFiles(
@@ -53,7 +52,7 @@ export async function rewindFiles(
   options: Omit<RewindOptions, "files">,
 ): Promise<RewindResult> {
   const { writer, actor } = deps;
-  // Files that were changed since the first time are not put back by the second.
+  // A repeated call does not restore files that changed since the first time.
   const before = await changedBefore(deps, session);
   if (before !== null) {
     const { firstSeq: seq, headSeq, duplicate } = before;
@@ -75,7 +74,7 @@ export async function rewindFiles(
   }
 }
 
-/** The last position of a session that can be rewound, and that nobody runs. */
+/** The last position of an idle session that can be rewound. */
 async function restingHead(deps: Deps, session: SessionId): Promise<number> {
   const { status } = (await deps.writer.current(session)).standing;
   if (!mayIn(status, "rewind"))
@@ -112,12 +111,12 @@ async function putBack(
   }
   const conflicts = await files.restore(puts, fileBlobs(deps));
   if (conflicts.length > 0) throw fileConflict(conflicts);
-  // What the session itself had put back before was only held against what is there.
+  // Files that the session itself had restored before were only compared.
   const moved = puts.filter(({ expect, to }) => !isSameVersion(expect, to));
   return { puts: moved, changed: changesOf(moved), unkept };
 }
 
-/** What the log says of it. */
+/** The changes for the log. */
 function changesOf(puts: readonly FilePut[]): readonly TreeChange[] {
   const byTree = Map.groupBy(puts, ({ tree }) => tree.name);
   return [...byTree].map(([name, some]) => ({

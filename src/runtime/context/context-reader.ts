@@ -1,6 +1,6 @@
 /**
- * Reading contexts: gathers from the store what a renderer needs, and has it rendered. What is read follows
- * the window: the records since the last compaction, and what the state refers to; never the history.
+ * Reads contexts: gathers from the store what a renderer needs, and renders it. It reads the records since
+ * the last compaction, and what the state refers to; never the whole history.
  */
 import type { Taken } from "../../core/turn/commands.ts";
 import { contextDigest, rendererNow, renderers } from "../../core/context/context.ts";
@@ -20,33 +20,35 @@ import { type ContextWorld, freshen, readOne, readRange, understand } from "../r
 
 export interface Context {
   readonly parts: readonly ContextPart[];
-  /** One a part. */
+  /** One for each part. */
   readonly reasons: readonly PartReason[];
   readonly digest: string;
   readonly renderer: number;
   readonly model: string;
   readonly settings: Settings;
-  /** What it was rendered from, and the inputs that it takes up. */
+  /** The state it was rendered from, and the inputs that it takes. */
   readonly state: State;
   readonly inputs: Taken;
-  /** The request that sent exactly this; null for what would be sent next. */
+  /** The request that sent exactly this; null for the next request. */
   readonly requestSeq: number | null;
-  /** Whether the digest is the one that the request recorded; null where there is nothing to compare. */
+  /**
+   * True when the digest equals the one that the request recorded; null where there is nothing to compare.
+   */
   readonly matches: boolean | null;
 }
 
 export interface ContextOptions {
   readonly atSeq: number;
-  /** For what would be sent next; else those of the last request. */
+  /** For the next request; else those of the last request. */
   readonly settings?: Settings;
   readonly renderer?: number;
   /** Everything, as if nothing had ever been compacted. */
   readonly uncompacted?: boolean;
-  /** To be given out: refused when it is too much for that. A run is not: it reads it to make it smaller. */
+  /** For output: refused when it is too large. A run is not: it reads it to make it smaller. */
   readonly whole?: boolean;
 }
 
-/** What was sent by the request at a position, or what the next one after it would send. */
+/** What the request at a position sent, or what the next one after it would send. */
 export async function readContext(
   deps: ContextWorld,
   session: SessionId,
@@ -70,14 +72,14 @@ export async function readContext(
 export interface NextOptions {
   readonly state: State;
   readonly settings: Settings;
-  /** What the request takes up. */
+  /** The inputs that the request takes. */
   readonly inputs: Taken;
   readonly renderer?: number;
   readonly uncompacted?: boolean;
   readonly whole?: boolean;
   /** Nothing after this position: for a summary of what came before. */
   readonly toSeq?: number;
-  /** What is asked after it. */
+  /** The prompt after it. */
   readonly prompt?: string;
 }
 
@@ -125,7 +127,7 @@ async function rebuild(
   return { ...next, requestSeq: seq, matches: uncompacted ? null : next.digest === body.context };
 }
 
-/** A summary is asked for with a prompt, about what stands up to a position. */
+/** A summary needs a prompt, about the range up to a position. */
 const summaryOf = (toSeq: number | undefined, prompt: string | undefined): Partial<NextOptions> => ({
   ...(toSeq === undefined ? {} : { toSeq }),
   ...(prompt === undefined ? {} : { prompt }),
@@ -189,7 +191,7 @@ async function gather(deps: ContextWorld, session: SessionId, wanted: Wanted): P
   return { state, settings, events, transcript, taken, objectiveSeq, uncompacted };
 }
 
-/** Records never change but by erasure, so what was read for the last step is still true of this one. */
+/** Records never change but by erasure, so the last step's reads are still valid. */
 async function readWindow(
   { store, cache }: ContextWorld,
   session: SessionId,
@@ -198,7 +200,7 @@ async function readWindow(
     readonly toSeq: number;
     readonly key: string;
     readonly lost: Ranges;
-    /** Told of what is shown in any case: an input is only once it is taken. */
+    /** Called for everything that is always shown: an input is shown only once it is taken. */
     readonly add: (event: SessionLogEvent) => void;
   },
   isPruned: (seq: number) => boolean,
@@ -234,7 +236,7 @@ function takenBy(event: SessionLogEvent): readonly number[] {
   return takes ? event.body.inputs.map(([seq]) => seq) : [];
 }
 
-/** A fork made since has an objective of its own, so that the state no longer knows which one held then. */
+/** A later fork has a new objective, so that the state no longer knows which one held then. */
 async function objectiveAt(
   { states }: ContextWorld,
   session: SessionId,

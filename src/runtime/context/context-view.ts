@@ -1,4 +1,4 @@
-/** A context as people want to see it: its parts, why each is there, and how many tokens it has. */
+/** A context for people: its parts, why each is there, and its token count. */
 import { agentRules } from "../../core/workspace/agent.ts";
 import type { PartReason } from "../../core/context/source.ts";
 import type { SessionId } from "../../core/ids.ts";
@@ -13,23 +13,25 @@ import { modelOf, settingsFor } from "./model-settings.ts";
 /** The context of a model call: the result of `session.context`. */
 export interface RenderedContext {
   readonly parts: readonly ContextPart[];
-  /** One a part: what it is, why it is there, where it comes from, and its tokens as counted here. */
+  /** One for each part: what it is, why it is there, its origin, and its tokens as counted here. */
   readonly reasons: readonly (PartReason & { readonly tokens: number })[];
   readonly digest: string;
   readonly renderer: number;
   readonly model: string;
-  /** The request that sent exactly this; null for what would be sent next. */
+  /** The request that sent exactly this; null for the next request. */
   readonly requestSeq: number | null;
-  /** Whether the digest is the one that the request recorded; null where there is nothing to compare. */
+  /**
+   * True when the digest equals the one that the request recorded; null where there is nothing to compare.
+   */
   readonly matches: boolean | null;
   readonly tokens: number;
-  /** What the provider counted, once it has answered; else null. */
+  /** The provider's count, once it has answered; else null. */
   readonly countedTokens: number | null;
-  /** How far the estimate before the request was off: 0.1 is a tenth too much. Null when nobody counted. */
+  /** The error of the estimate before the request: 0.1 is a tenth too much. Null without a count. */
   readonly estimateError: number | null;
-  /** The window of the model; null when it is not known here. */
+  /** The context window of the model; null when it is unknown here. */
   readonly windowTokens: number | null;
-  /** Where its zones begin, by the agent's thresholds; turns and age may bring it there earlier. */
+  /** Where its zones begin, by the agent's thresholds; turns and age may reach them earlier. */
   readonly zones: ZoneTokens;
 }
 
@@ -53,7 +55,7 @@ export async function showContext(
   return { ...shown, ...(await compareCounts(deps, session, requestSeq)), windowTokens, zones };
 }
 
-/** The provider's own count beside what was estimated before the request. */
+/** The provider's count beside the estimate before the request. */
 async function compareCounts(
   { store }: Deps,
   session: SessionId,
@@ -73,7 +75,7 @@ async function compareCounts(
   return { countedTokens, estimateError: off };
 }
 
-/** How the next request would ask; nothing when the model cannot be had, then as the last request did. */
+/** The settings of the next request; empty when the model is unavailable, then those of the last request. */
 async function nextSettings(deps: Deps, session: SessionId): Promise<{ readonly settings?: Settings }> {
   const state = await deps.writer.current(session);
   const { agent } = await agentOf(deps, session, state);

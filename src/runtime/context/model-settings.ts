@@ -5,7 +5,7 @@ import type { Settings } from "../../core/context/part.ts";
 import type { Model } from "../../model/port.ts";
 import type { Deps } from "../deps.ts";
 
-/** How the model is asked. */
+/** The settings of a request. */
 export function settingsFor({ name, facts }: Model, agent: AgentDefinition | null): Settings {
   const { temperature, reasoning } = agent ?? {};
   return {

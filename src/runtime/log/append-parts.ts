@@ -1,4 +1,4 @@
-/** What one append consists of, besides the change that it is for. */
+/** The parts of one append besides the change itself. */
 import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
 import type { Outcome, Part, Store } from "../../store/port.ts";
@@ -9,7 +9,7 @@ import type { Beside } from "./workspace-effects.ts";
 export interface Shares {
   readonly actor: string;
   readonly beside?: Beside | null;
-  /** Shares of sessions that get something back. */
+  /** Refunds to paying sessions. */
   readonly ups?: readonly Part[];
 }
 
@@ -18,7 +18,7 @@ interface Place {
   readonly world: World;
 }
 
-/** The parts and blobs of one append: a session's share, that of its payers, and the workspace's. */
+/** The parts and blobs of one append: the session's, its payers' and the workspace's. */
 export function assembleAppend(
   place: Place,
   part: Part,
@@ -30,7 +30,7 @@ export function assembleAppend(
   return { parts: [part, ...ups, ...share.parts], blobs: [...blobs, ...share.blobs] };
 }
 
-/** The workspace's share of a change, if it has one. */
+/** The workspace's part of a change, if it has one. */
 function shareOf(
   { store, world }: Place,
   beside: Beside | null | undefined,
@@ -44,8 +44,8 @@ function shareOf(
 }
 
 /**
- * Blobs first. One that was there may be swept away with its last record before ours refers to it: once
- * more then.
+ * Writes blobs first. A blob that existed may be swept with its last record before this append refers to it:
+ * then writes again.
  */
 export async function appendWithBlobs(
   store: Store,
@@ -57,7 +57,7 @@ export async function appendWithBlobs(
     try {
       return await store.append(parts);
     } catch (error) {
-      // What a quota refuses is not to be used up by it.
+      // A quota must not be used up by what it refuses.
       if (error instanceof SkeinError && error.code === "refused")
         for (const { hash } of blobs) await store.dropBlob(hash).catch(() => undefined);
       const swept = error instanceof SkeinError && error.code === "not-found";

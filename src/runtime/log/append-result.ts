@@ -1,10 +1,10 @@
-/** What a change of a log gives back. */
+/** The result of a change to a log. */
 
-/** Where a change ended up. */
+/** The position of a change. */
 export interface AppendResult {
-  /** The first record that the change wrote. */
+  /** The first record of the change. */
   readonly seq: number;
   readonly headSeq: number;
-  /** True when a change with the same key had been written before, and nothing was written now. */
+  /** True when a change with the same key existed, and nothing was written now. */
   readonly duplicate: boolean;
 }

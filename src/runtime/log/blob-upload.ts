@@ -1,6 +1,6 @@
 /**
- * Keeps a blob that arrives in pieces. Memory is bounded for each upload and for all of them together: small
- * ones are held, larger ones go to a file without a name, so that one that breaks off leaves nothing.
+ * Stores a blob that arrives in chunks. Memory is bounded for each upload and for all together: small ones
+ * are held in memory, larger ones go to an unlinked file, so that an aborted upload leaves nothing.
  */
 import { createHash } from "node:crypto";
 import { open, mkdtemp, rm, type FileHandle } from "node:fs/promises";
@@ -17,10 +17,10 @@ interface Place {
   readonly world: World;
 }
 
-/** What all uploads of this process hold. */
+/** Bytes that all uploads of this process hold. */
 const held = { memoryBytes: 0, fileBytes: 0 };
 
-/** Gives the hash of what is kept. Rejects when the stream breaks off, and then nothing is kept. */
+/** Returns the hash of the stored bytes. Rejects when the stream breaks off, and then stores nothing. */
 export async function keepStream(place: Place, chunks: AsyncIterable<Uint8Array>): Promise<string> {
   await using upload = new Upload(place.world);
   for await (const chunk of chunks) await upload.add(chunk);
@@ -40,7 +40,7 @@ export async function keepStream(place: Place, chunks: AsyncIterable<Uint8Array>
 }
 
 /**
- * Secrets are looked for in a text as a whole, which takes a multiple of its size. One for the process, whose
+ * Secret detection reads a text as a whole, which takes a multiple of its size. One for the process, whose
  * memory it bounds.
  */
 let line: Promise<unknown> = Promise.resolve();
@@ -53,7 +53,7 @@ function oneAtATime<T>(work: () => Promise<T>): Promise<T> {
 class Upload implements AsyncDisposable {
   size = 0;
   isText = true;
-  /** The name of a secret among its bytes. */
+  /** The name of a secret found in the bytes. */
   secret: string | null = null;
   file: SpoolFile | null = null;
   readonly #pieces: Uint8Array[] = [];
@@ -78,7 +78,7 @@ class Upload implements AsyncDisposable {
       this.size > limit.uploadHeldBytesMax || held.memoryBytes + chunk.length > limit.uploadsHeldBytesMax;
     if (this.file === null && isLarge) await this.#spool();
     if (this.file !== null) return this.file.write(chunk);
-    // A copy: a small piece may be part of a large buffer.
+    // Copies: a small chunk may be part of a large buffer.
     this.#pieces.push(Buffer.from(chunk));
     this.#memoryBytes += chunk.length;
     held.memoryBytes += chunk.length;
@@ -127,14 +127,14 @@ interface SpoolFile {
   close(): Promise<void>;
 }
 
-/** A file that has no name any more once it is open: whatever happens, nothing is left of it. */
+/** A file that is unlinked once it is open, so that nothing is left of it. */
 async function openSpool(): Promise<SpoolFile> {
   const folder = await mkdtemp(join(tmpdir(), "skein-upload-"));
   let handle: FileHandle;
   try {
     handle = await open(join(folder, "bytes"), "wx+", 0o600);
   } finally {
-    // Where an open file keeps its name, it goes when it is closed.
+    // Where an open file keeps its name, it is removed when it is closed.
     await rm(folder, { recursive: true, force: true }).catch(() => undefined);
   }
   let written = 0;

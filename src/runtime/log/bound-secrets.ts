@@ -1,4 +1,4 @@
-/** Secrets that the bindings of a session name, learned before the session is written to. */
+/** Secrets that the bindings of a session name, registered before the session is written to. */
 import { makeKept } from "../../core/cache.ts";
 import type { LogId } from "../../core/ids.ts";
 import type { State } from "../../core/state.ts";
@@ -7,10 +7,10 @@ import { readContent } from "../read/content.ts";
 import { learnNamed } from "./redact.ts";
 import type { World } from "../world.ts";
 
-/** So many sessions are known to be learned from; the bindings of others are read again. */
+/** The number of sessions whose bindings are known to be registered; those of others are read again. */
 const learnedCount = 500;
 
-/** Learns once from each session that has bindings, before this process first writes to it. */
+/** Registers the secrets of each session with bindings once, before this process first writes to it. */
 export function makeLearner(place: {
   readonly store: Store;
   readonly world: World;
@@ -23,7 +23,7 @@ export function makeLearner(place: {
   };
 }
 
-/** What a session's bindings name is secret from the first change that this process makes to it. */
+/** Secrets that a session's bindings name are secret from this process's first change to it. */
 async function learnBound(
   { store, world }: { readonly store: Store; readonly world: World },
   session: LogId,

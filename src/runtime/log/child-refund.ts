@@ -1,6 +1,6 @@
 /**
- * Giving back: what a session has left of what another gave it returns when it ends, however it ends. Both
- * shares are in the append that closes it, so that it never returns twice, and never only half.
+ * Refunds: when a session ends, however it ends, the rest of a budget that another session gave it returns.
+ * Both parts are in the append that closes it, so that nothing returns twice or only half.
  */
 import type { Command } from "../../core/command.ts";
 import type { Returned } from "../../core/budget/commands.ts";
@@ -22,13 +22,13 @@ type Current = (session: SessionId) => Promise<State>;
 
 export interface Payback {
   readonly returned: Returned;
-  /** Who gets something back: the one that paid, and if that is over, the one that paid for it. */
+  /** The sessions that get a refund: the payer, and if that one has ended, its payer. */
   readonly ups: readonly { readonly session: SessionId; readonly state: State; readonly command: Command }[];
 }
 
 /**
- * What the end of a session gives back; null when nothing is left, or when the one that paid cannot be
- * written to, because it was deleted, archived, or lives elsewhere.
+ * The refund at the end of a session; null when nothing is left, or when the payer cannot be written to,
+ * because it was deleted, archived, or lives elsewhere.
  */
 export async function paybackOf(place: Place, current: Current, state: State): Promise<Payback | null> {
   if (state.standing.payer === null) return null;
@@ -52,7 +52,7 @@ export async function paybackOf(place: Place, current: Current, state: State): P
   return ups.length === 0 ? null : { returned: first, ups };
 }
 
-/** Reads the state of a session that can be written in this store; null when there is none. */
+/** Reads the state of a session that this store can write; null otherwise. */
 const writableIn =
   ({ store }: Place, current: Current) =>
   async (session: SessionId): Promise<State | null> => {
@@ -60,7 +60,9 @@ const writableIn =
     return head === undefined || head.copy === true ? null : current(session);
   };
 
-/** Up to when it was at work, by the clock of its records: the last of them if its holder is gone, or now. */
+/**
+ * The end of its running time, by the clock of its records: the last of them if its holder is gone, or now.
+ */
 export async function workedUntil(place: Place, { standing: { session, workedTo } }: State): Promise<number> {
   if (workedTo === null) return 0;
   const head = await place.store.head(session as SessionId);
@@ -73,13 +75,13 @@ interface Decided {
   readonly decision: Sealed | { readonly refusal: Refusal };
 }
 
-/** Whether a change ends the session, and so may give something back. */
+/** True when a change ends the session, and so may refund something. */
 export const isEnding = (decision: Decided["decision"]): boolean =>
   "events" in decision && decision.events.some(({ type }) => type === "session.closed");
 
 /**
- * A change as it was decided; if it ends the session, with what is given back, and the shares of those that
- * get it. When one of them takes nothing, nothing is given back at all.
+ * A decided change; if it ends the session, with the refund and the parts of its receivers. When one of them
+ * refuses, nothing is refunded at all.
  */
 export async function withPayback(
   { state, command, decision }: Decided,
@@ -101,7 +103,7 @@ export async function withPayback(
   return { decision: decide(state, { ...command, returned } as Command, true), ups };
 }
 
-/** What a session that is over passes on of what it gets back. */
+/** The part of a refund that an ended session passes on to its payer. */
 function passedOn(payer: State, amounts: Amounts): Returned | null {
   const allotted = plus(payer.standing.allotted, amounts, -1);
   return leftToReturn({ ...payer, standing: { ...payer.standing, allotted } }, 0);

@@ -1,10 +1,13 @@
-/** A change whose key was used before: what was written then is its result, also where it is refused now. */
+/**
+ * Repeated changes: when the key was used before, the earlier result counts, even if the change would be
+ * refused now.
+ */
 import type { Command } from "../../core/command.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { State } from "../../core/state.ts";
 import type { Build, Change } from "./writer.ts";
 
-/** A quota refuses also what was written before it was used up: then what was written is the result. */
+/** A quota also refuses what was written before it was used up: then the earlier result counts. */
 export async function orExisting(
   writing: Promise<Change | null>,
   existing: () => Promise<Change | null>,
@@ -19,7 +22,7 @@ export async function orExisting(
   }
 }
 
-/** The command; or the change with the same key, when the command cannot be decided any more. */
+/** The command; or the change with the same key, when the command can no longer be decided. */
 export async function buildOrExisting(
   build: Exclude<Build, Command>,
   state: State,

@@ -1,4 +1,4 @@
-/** File versions of a store, kept as blobs. */
+/** File versions of a store, stored as blobs. */
 import type { Deps } from "../deps.ts";
 import type { FileBlobs } from "../../tool/port.ts";
 import { chunksOf, secretIn } from "./redact.ts";

@@ -1,6 +1,6 @@
 /**
- * Follow-ups: further commands in the same append, each decided on the state that the ones before it leave.
- * All of them are written or none, so that a crash finds no state in between.
+ * Follow-ups: further commands in the same append, each decided on the state after the previous one. All of
+ * them are written or none, so that a crash finds no state in between.
  */
 import type { Command } from "../../core/command.ts";
 import type { DraftEvent, Refusal } from "../../core/decision.ts";
@@ -14,20 +14,20 @@ import { noRecall, recordOf } from "./writer-errors.ts";
 
 export interface FollowUp {
   readonly command: Command;
-  /** By default the actor of the change. */
+  /** Defaults to the actor of the change. */
   readonly actor?: string;
 }
 
-/** Gives the next follow-up; null ends the append. Called again after each one. */
+/** Returns the next follow-up; null ends the append. Called again after each one. */
 export type NextFollowUp = (state: State) => FollowUp | null | Promise<FollowUp | null>;
 
 export interface Decided {
   readonly decision: Sealed | { readonly refusal: Refusal };
-  /** Shares of sessions that get a part of a budget back. */
+  /** Refunds to paying sessions. */
   readonly ups: readonly Part[];
 }
 
-/** A change with its follow-ups. A follow-up that is refused is left out: it is tried again on its own. */
+/** A change with its follow-ups. A refused follow-up is left out: it is retried on its own. */
 export async function withFollowUps(
   session: LogId,
   state: State,
@@ -59,7 +59,7 @@ export function leaseMove(events: readonly DraftEvent[]): Part["lease"] {
   return undefined;
 }
 
-/** The state after drafts. Their time is not known yet: time at work is counted up to the record before. */
+/** The state after drafts. Their time is not known yet: running time counts up to the record before. */
 function foldDrafts(session: LogId, state: State, { drafts }: Sealed): State {
   return drafts.reduce((before, draft) => {
     const record = recordOf(session, draft, { seq: before.seq + 1, at: before.at, hash: "" });

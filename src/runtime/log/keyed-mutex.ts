@@ -1,11 +1,11 @@
-/** Waiting lines within a process: work on the same things is done in the order in which it was asked for. */
+/** A mutex by key within a process: work on the same keys runs in the order of the calls. */
 
-/** Does the work once all is done that was asked for before about any of these things. */
+/** Runs the work after all earlier work on any of these keys. */
 export type InLine = <T>(things: readonly string[], work: () => Promise<T>) => Promise<T>;
 
 /**
- * Whoever asks gets in line for all things at once, and so waits for earlier ones alone: there are no cycles,
- * unless work asks for what it has itself.
+ * A caller queues for all its keys at once, and so waits for earlier callers only: there is no deadlock,
+ * unless work asks for a key that it holds itself.
  */
 export function makeLine(): InLine {
   const last = new Map<string, Promise<unknown>>();

@@ -1,12 +1,12 @@
 /**
- * Appends whose answer was lost, followed to an outcome that is certain. What was sent may have been written,
- * may not, or may yet be: so it is looked for, and sent again only in a way in which at most one of the tries
- * can be written.
+ * Appends whose answer was lost, followed to a certain outcome. The records may have been written, may not,
+ * or may still be: so the store is searched for them, and they are sent again only in a way that lets at most
+ * one of the attempts be written.
  *
- *   { seq }, absent     whichever try is first moves the head, and every other one is a conflict
- *   exists, unchecked   the first draft has a key, and every later try is a duplicate
+ *   { seq }, absent     the first attempt moves the head, and every other one is a conflict
+ *   exists, unchecked   the first draft has a key, and every later attempt is a duplicate
  *
- * All parts are written or none, so one part that holds off the other tries holds them off all together.
+ * All parts are written or none, so one part that rejects the other attempts rejects them all.
  */
 import type { StoredRecord } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
@@ -17,12 +17,12 @@ import { neverAnswered } from "./writer-errors.ts";
 
 export type Certain = Exclude<Outcome, { readonly kind: "unknown" }>;
 
-/** How long it is waited before the next try. */
+/** The delay before the next attempt. */
 const pauseMs = (tries: number): number => Math.min(10 * 2 ** tries, 1_000);
 
 /**
- * What became of an append that was answered so. Rejects with `unknown` when that cannot be found out: then
- * it may still be written, once.
+ * The outcome of an append with this answer. Rejects with `unknown` when it cannot be determined: then the
+ * append may still be written, once.
  */
 export async function certainly(
   { store, world }: { readonly store: Store; readonly world: Pick<World, "sleep"> },
@@ -39,14 +39,15 @@ export async function certainly(
     try {
       const own = await findOwn(store, parts);
       if (own !== null) return { kind: "ok", parts: own };
-      // Looked for after it was refused: no earlier try is what stood in the way.
+      // Searched after the refusal: no earlier attempt caused it.
       if (refusal !== null) return refusal;
       const next: Outcome = await store.append(parts);
       if (next.kind === "ok") return next;
       if (next.kind === "unknown") ({ cause } = next);
       else if (isLasting(parts, next)) refusal = next;
     } catch (error) {
-      // A store that does not answer now may do so soon; no other failure says that nothing was written.
+      // A store that does not answer now may do so soon; any other failure leaves open whether something was
+      // written.
       if (!(error instanceof SkeinError) || error.code !== "unavailable") throw neverAnswered(part, error);
       cause = error;
     }
@@ -54,14 +55,14 @@ export async function certainly(
   throw neverAnswered(part, cause);
 }
 
-/** Whether an earlier try would be refused, too, whenever it comes. */
+/** True when an earlier attempt would be refused too, whenever it arrives. */
 function isLasting(parts: readonly Part[], refusal: Exclude<Certain, { readonly kind: "ok" }>): boolean {
   if (refusal.kind !== "conflict") return true;
   const expect = parts.find(({ session }) => session === refusal.session)?.expect;
   return expect === "absent" || typeof expect === "object";
 }
 
-/** With a key where nothing else would keep a second try from being written beside the first. */
+/** Adds a key where nothing else would prevent a second attempt beside the first. */
 export const keyedParts = (world: Pick<World, "random">, parts: readonly Part[]): readonly Part[] =>
   parts.map((part) => {
     const [first, ...rest] = part.drafts;
@@ -71,7 +72,7 @@ export const keyedParts = (world: Pick<World, "random">, parts: readonly Part[])
     return { ...part, drafts: [{ ...first, key }, ...rest] };
   });
 
-/** What the append wrote, part by part; null when it is not there. */
+/** The records of the append, part by part; null when they do not exist. */
 async function findOwn(store: Store, parts: readonly Part[]): Promise<readonly Appended[] | null> {
   const found: Appended[] = [];
   for (const part of parts) {
@@ -106,7 +107,7 @@ async function ownOf(store: Store, part: Part): Promise<Appended | null> {
   return { session, firstSeq, headSeq, at, hashes };
 }
 
-/** Where the first draft stands if it was written; undefined when it certainly was not. */
+/** The position of the first draft if it was written; undefined when it certainly was not. */
 async function placeOf(store: Store, { session, expect, parent, drafts }: Part): Promise<number | undefined> {
   if (typeof expect === "object") return expect.seq + 1;
   if (expect === "absent") return (parent?.seq ?? 0) + 1;
@@ -114,7 +115,7 @@ async function placeOf(store: Store, { session, expect, parent, drafts }: Part):
   return key === null ? undefined : store.keyed(session, key);
 }
 
-/** Contents are salted, and what has none has a key. */
+/** Contents are salted, and a draft without content has a key. */
 const isSame = ({ type, key, body, contentHash }: StoredRecord, draft: Draft | undefined): boolean =>
   draft !== undefined &&
   (draft.content === null

@@ -1,6 +1,7 @@
 /**
- * Secrets at the doors of the engine: which values are registered, and what becomes of texts, values and
- * bytes that are about to be stored. Contents of records go through the seal; all else goes through here.
+ * Secrets at the boundary of the engine: which values are registered, and how texts, values and bytes are
+ * redacted before they are stored. Contents of records go through the seal; everything else goes through
+ * here.
  */
 import type { Binding } from "../../core/tool/commands.ts";
 import * as z from "zod";
@@ -11,15 +12,15 @@ import { makeRedactor, mayRegister, type Redactor } from "../../core/secret/reda
 import type { Store } from "../../store/port.ts";
 import type { World } from "../world.ts";
 
-/** Values by their names, and whether what merely looks like a secret is taken out, too. */
+/** Values by name, and whether text that merely looks like a secret is removed, too. */
 export interface SecretsOptions {
-  /** By default true. */
+  /** Defaults to true. */
   readonly looksLike?: boolean | undefined;
-  /** A value that is undefined is not registered. */
+  /** An undefined value is not registered. */
   readonly [name: string]: string | boolean | undefined;
 }
 
-/** The redactor of an engine: a new one, or the one that its world has. Rejects what cannot be a secret. */
+/** The redactor of an engine: a new one, or the one of its world. Rejects values that cannot be secrets. */
 export function openRedactor(secrets: SecretsOptions = {}, known?: Redactor): Redactor {
   const { looksLike = true, ...values } = secrets;
   if (typeof looksLike !== "boolean") {
@@ -42,8 +43,8 @@ export function openRedactor(secrets: SecretsOptions = {}, known?: Redactor): Re
 let words: ReadonlySet<string> | null = null;
 
 /**
- * The words that the catalogue itself is made of. Who calls `completed` a secret cannot mean every outcome:
- * a text that is one of these words and nothing else stays.
+ * The words of the catalog itself. A secret called `completed` cannot mean every outcome: a text that is
+ * exactly one of these words stays.
  */
 export function vocabulary(): ReadonlySet<string> {
   if (words !== null) return words;
@@ -69,13 +70,13 @@ export function vocabulary(): ReadonlySet<string> {
   return found;
 }
 
-/** Registers what can be one. What is too short to be found again stays a word like any other. */
+/** Registers a possible secret. A value too short to be detected stays an ordinary word. */
 export function learnSecret({ redactor }: Pick<World, "redactor">, name: string, value: unknown): void {
   if (redactor === undefined || typeof value !== "string" || !mayRegister(name, value)) return;
   redactor.register(name, value);
 }
 
-/** The values behind the names that bindings list. */
+/** Registers the values behind the names that bindings list. */
 export function learnNamed(world: Pick<World, "redactor" | "secret">, names: unknown): void {
   if (world.redactor === undefined || !Array.isArray(names)) return;
   for (const name of names as readonly unknown[]) {
@@ -85,7 +86,7 @@ export function learnNamed(world: Pick<World, "redactor" | "secret">, names: unk
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** Keys of providers of models: those of the environment, and those of a configuration. */
+/** Registers provider keys: those of the environment, and those of a configuration. */
 export function learnKeys(
   world: Pick<World, "redactor">,
   env: Env,
@@ -105,7 +106,9 @@ const secretNames = new RegExp(
   "i",
 );
 
-/** Every variable whose name says that it is secret. Paths and plain words are none, whatever their name. */
+/**
+ * Registers every variable with a secret-like name. Paths and plain words do not count, whatever their name.
+ */
 export function learnEnvironment(world: Pick<World, "redactor">, env: Env): void {
   for (const [name, value] of Object.entries(env)) {
     if (value === undefined || !secretNames.test(name)) continue;
@@ -114,7 +117,7 @@ export function learnEnvironment(world: Pick<World, "redactor">, env: Env): void
   }
 }
 
-/** A binding works only as it was given: a secret in one is refused, not taken out. */
+/** A binding works only as it was given: a secret in one is refused, not removed. */
 export function checkBound(world: Pick<World, "redactor">, binding: Binding): void {
   if (safeJson(world, binding) === binding) return;
   throw new SkeinError("invalid", "bind: a binding cannot hold a secret", {
@@ -122,7 +125,7 @@ export function checkBound(world: Pick<World, "redactor">, binding: Binding): vo
   });
 }
 
-/** What others are held to means something else once a part is taken out of it: a secret is refused. */
+/** A rule or schema means something else once a part is removed: a secret in it is refused. */
 export function checkMeant(redactor: Redactor | undefined, what: string, value: unknown): void {
   if (redactor === undefined || redactor.json(value) === value) return;
   const name = redactor.registeredIn(JSON.stringify(value));
@@ -135,7 +138,7 @@ export function checkMeant(redactor: Redactor | undefined, what: string, value: 
   );
 }
 
-/** A name that somebody gave to a holder of leases is kept for ever; what a process is called is nobody's. */
+/** A holder name that a caller chose is stored for ever; the default name of a process is not checked. */
 export function checkHolder({ redactor, self }: Pick<World, "redactor" | "self">, holder: string): void {
   const given = self === undefined ? holder : holder.replaceAll(self, "");
   const name = redactor?.registeredIn(given) ?? redactor?.sureIn(given) ?? null;
@@ -151,10 +154,10 @@ export const safeText = ({ redactor }: Pick<World, "redactor">, text: string): s
 export const safeJson = <T>({ redactor }: Pick<World, "redactor">, value: T): T =>
   redactor === undefined ? value : redactor.json(value);
 
-/** Larger texts are not taken apart; what is registered is found in them all the same. */
+/** Larger texts are not searched for lookalikes; registered values are found in them all the same. */
 export const textBytesMax = 67_108_864;
 
-/** A text is kept without its secrets; other bytes that hold a registered value are refused. */
+/** Stores a text without its secrets; refuses other bytes that hold a registered value. */
 function safeBytes(world: Pick<World, "redactor">, bytes: Uint8Array): Uint8Array {
   const { redactor } = world;
   if (redactor === undefined) return bytes;
@@ -170,7 +173,7 @@ function safeBytes(world: Pick<World, "redactor">, bytes: Uint8Array): Uint8Arra
   });
 }
 
-/** The name of a secret that a file holds; null when there is none. */
+/** The name of a secret in a file; null when there is none. */
 export function secretIn({ redactor }: Pick<World, "redactor">, bytes: Uint8Array): string | null {
   if (redactor === undefined) return null;
   const text = bytes.length > textBytesMax ? null : textIn(bytes);
@@ -197,22 +200,22 @@ export function secretInBytes(redactor: Redactor, bytes: Uint8Array): string | n
   return null;
 }
 
-/** As much as the longest form of the longest value may have. */
+/** As long as the longest form of the longest value. */
 const overlapChars = 131_072;
 
-/** Looks at bytes piece by piece; a value that lies over the seam of two is found with the second. */
+/** Searches bytes chunk by chunk; a value across two chunks is found with the second. */
 export function watchBytes(redactor: Redactor): (bytes: Uint8Array) => string | null {
   let tail = "";
   return (bytes) => {
     const text = tail + Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1");
     tail = text.slice(-overlapChars);
-    // Two bytes for each letter, as some programs write: without those that are empty it is the same.
+    // Some programs write two bytes for each letter (UTF-16): without the zero bytes it is the same text.
     const wide = text.includes("\0") ? redactor.registeredIn(text.replaceAll("\0", "")) : null;
     return redactor.registeredIn(text) ?? wide;
   };
 }
 
-/** Gives chunks on once it is certain that no registered value begins in them. */
+/** Passes chunks on once it is certain that no registered value begins in them. */
 export async function* watchedChunks(
   { redactor }: Pick<World, "redactor">,
   chunks: AsyncIterable<Uint8Array>,
@@ -229,7 +232,7 @@ export async function* watchedChunks(
   if (held !== null) yield held;
 }
 
-/** Keeps bytes without secrets as a blob, and gives the hash of what is kept. */
+/** Stores bytes without secrets as a blob, and returns the hash of the stored bytes. */
 export async function keepBytes(
   { store, world }: { readonly store: Store; readonly world: World },
   bytes: Uint8Array,

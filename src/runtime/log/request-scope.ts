@@ -1,7 +1,7 @@
 /**
- * One call that was asked for from outside, with the caller's own key and the position it is held to. What it
- * changes first carries the key, so that the same call again is found to be done; and is written only if the
- * session is where the caller knew it to be.
+ * One external call, with the caller's idempotency key and expected position. Its first change carries the
+ * key, so that a repeated call is recognized; and it is written only if the session is where the caller
+ * expects it.
  */
 import { SkeinError } from "../../core/error.ts";
 import { makeSessionId, type LogId, type SessionId } from "../../core/ids.ts";
@@ -13,15 +13,17 @@ import { moved } from "./writer-errors.ts";
 import type { NeedScope } from "../../core/tool/permission.ts";
 
 export interface Asked {
-  /** Names this very call; a second one with it is not written. */
+  /** Identifies this call; a second one with it is not written. */
   readonly key?: string | undefined;
-  /** When the call was first made, if its key tells: the id of a session that it makes bears it. */
+  /**
+   * When the call was first made, if its key contains a time: the id of a session that it makes contains it.
+   */
   readonly madeMs?: number | undefined;
-  /** The session, and where it must be; unless what was asked was written with this key before. */
+  /** The session and its expected position; ignored when the call was already written with this key. */
   readonly expect?: Expected | undefined;
-  /** Where the call takes a key of its own: what was written with it before must be this very change. */
+  /** For calls that take a key argument: an earlier change with it must be this very change. */
   readonly same?: boolean | undefined;
-  /** Throws unless the caller has a scope, for what takes more than the call as such. */
+  /** Throws unless the caller has a scope, for parts that need more than the call itself. */
   readonly need?: NeedScope | undefined;
 }
 
@@ -41,17 +43,17 @@ export function requestDeps(outer: Deps, { key, madeMs, expect, same, need }: As
   return { ...deps, ...parts, newSession, once: recordKey(deps.world, deps.tenant, key) };
 }
 
-/** The id of the session that is made here: one of its own, or the one that follows from the caller's key. */
+/** The id of a new session: a random one, or the one derived from the caller's key. */
 export const newSessionId = ({ world, newSession }: Deps): SessionId =>
   newSession?.() ?? makeSessionId({ nowMs: world.now(), random: world.random(10) });
 
-/** The session that a call with the same key has made before; null when there is none. */
+/** The session that a call with the same key has made; null when there is none. */
 export async function madeBefore({ store, newSession }: Deps): Promise<SessionId | null> {
   const id = newSession?.();
   return id !== undefined && (await store.head(id)) !== undefined ? id : null;
 }
 
-/** What a call with the same key has changed in a session before; null when it has not. */
+/** The change that a call with the same key has made in a session; null when there is none. */
 export async function changedBefore(
   { store, writer, once }: Pick<Deps, "store" | "writer" | "once">,
   session: SessionId,
@@ -62,7 +64,7 @@ export async function changedBefore(
   return { state, firstSeq, headSeq: state.seq, duplicate: true };
 }
 
-/** The same for the same key, whenever it is asked for. */
+/** The same id for the same key, whenever it is requested. */
 function derivedId({ world, store, tenant }: Deps, key: string, nowMs: number): SessionId {
   const hex = world.digest("", `${tenant}\n${store.workspace}\nasked\n${key}`);
   const random = Uint8Array.from({ length: 10 }, (_, place) =>
@@ -93,11 +95,11 @@ function askedParts(deps: Deps, { key, expect, same }: Asked): Pick<Deps, "write
   const asked: Writer = {
     ...writer,
     change(session, build, options) {
-      // A lease, and what is written under one, is how it is done, not what was asked for.
+      // A lease, and a write under one, is part of the execution, not of the request.
       const { asked: isAsked = options.lease === undefined && options.epoch === undefined } = options;
       if (done && (isNamed || !isAsked)) return writer.change(session, build, options);
       const own = isNamed || !isAsked ? undefined : key;
-      // Where it was when it was read counts less than where the caller knew it to be.
+      // The position at reading counts less than the one the caller expects.
       const more = { key: options.key ?? own, expectSeq: wanted(session) ?? options.expectSeq };
       const changing = writer.change(session, build, { ...options, ...more });
       return after(same === true && options.key !== undefined ? checked(changing) : changing, isAsked);
@@ -113,7 +115,7 @@ function askedParts(deps: Deps, { key, expect, same }: Asked): Pick<Deps, "write
     },
     begin: (session, start, options) =>
       after(writer.begin(session, start, { ...options, key: options.key ?? key })),
-    // Whoever decides on a state, and again on the next, must not decide on one that the caller never saw.
+    // A caller that decides again on a newer state must not decide on one it never saw.
     async current(session) {
       const state = await writer.current(session);
       await hold(session, state.seq);
@@ -152,6 +154,6 @@ function askedParts(deps: Deps, { key, expect, same }: Asked): Pick<Deps, "write
   }
 }
 
-/** Whether a change was not written because the session had gone on. */
+/** True when a change was not written because the session had moved on. */
 export const hasGoneOn = (error: unknown, { expect }: Asked): boolean =>
   expect !== undefined && error instanceof SkeinError && error.code === "conflict" && !isReused(error);

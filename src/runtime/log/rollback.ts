@@ -1,8 +1,8 @@
 /**
- * Logs that were set back: the store had acknowledged records, or shown them to this process, and does not
- * hold them any more, or holds others in their place. A fail-over to a copy that was behind does that, and a
- * backup that was restored. Nobody goes on from there as if nothing had happened: the session is suspended,
- * whoever finds it out is told, and a run that was begun on the history that is gone stops for good.
+ * Rolled-back logs: the store had acknowledged records, or shown them to this process, and no longer holds
+ * them, or holds others in their place. A fail-over to a replica that was behind does that, and a restored
+ * backup. No process continues silently: the session is suspended, the process that detects it gets an error,
+ * and a run that began on the lost history stops for good.
  */
 import type { Command } from "../../core/command.ts";
 import { SkeinError } from "../../core/error.ts";
@@ -14,15 +14,15 @@ import { holds, type Noted } from "../read/known-heads.ts";
 import type { Known, StateReader } from "../read/state-reader.ts";
 
 export interface SetBacks {
-  /** How often this process found the log set back. */
+  /** How often this process found the log rolled back. */
   times(log: LogId): number;
-  /** Throws what was found since it had been found so often. */
+  /** Throws the finding when the log was rolled back more often than this. */
   assertNone(log: LogId, times: number): void;
-  /** The log does not hold these heads. Nothing else is done with it before that was told. */
+  /** The log does not hold these heads. Nothing else is done with it before that is reported. */
   found(log: LogId, heads: readonly Noted[]): void;
-  /** Suspends the session if something was found and nobody did so yet, and throws it; else nothing. */
+  /** If a rollback was found and not yet reported, suspends the session and throws; else does nothing. */
   tell(log: LogId): Promise<void>;
-  /** The same for what somebody else found who keeps heads of their own; gives what is to be thrown. */
+  /** The same for a rollback that another component found by its own heads; returns the error to throw. */
   told(log: LogId, heads: readonly Noted[]): Promise<SkeinError>;
 }
 
@@ -36,7 +36,7 @@ interface Given {
 export function makeSetBacks({ store, states, suspend }: Given): SetBacks {
   const counts = new Map<LogId, number>();
   const errors = new Map<LogId, SkeinError>();
-  /** Found, and not told yet: the store may be out of reach. */
+  /** Found, and not reported yet: the store may be out of reach. */
   const open = new Map<LogId, readonly Noted[]>();
   const telling = new Map<LogId, Promise<SkeinError>>();
 
@@ -95,7 +95,7 @@ async function commonOf(store: Store, log: LogId, heads: readonly Noted[]): Prom
   return null;
 }
 
-/** Whether it was suspended for being set back behind this position; it may have been activated since. */
+/** True when it was suspended for a rollback behind this position; it may have been activated since. */
 async function isSuspendedSince(store: Store, log: LogId, seq: number): Promise<boolean> {
   for (let fromSeq = seq + 1; ;) {
     const types = ["session.suspended"];

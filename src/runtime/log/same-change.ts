@@ -1,7 +1,7 @@
 /**
- * Whether what was asked for again with a key is what was written with it. The log tells: the same change,
- * decided on the state before it, gives the same records. Where contents are gone, or secrets were taken out
- * of them, the benefit of the doubt is the caller's: somebody who asks again must never be refused for it.
+ * Checks whether a repeated call with a key equals the change written with it. The log decides: the same
+ * change, decided on the state before it, gives the same records. Where contents were erased, or secrets were
+ * removed from them, the caller gets the benefit of the doubt: a retry must never be refused for it.
  */
 import type { StoredRecord } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
@@ -26,7 +26,7 @@ export const isReused = (error: unknown): boolean =>
 export interface Again {
   readonly build: Build;
   readonly actor: string;
-  /** Where the change with the key begins. */
+  /** The first position of the change with the key. */
   readonly firstSeq: number;
 }
 
@@ -42,7 +42,7 @@ export async function isSameChange(
   const records = await store.read(session, { ...range, contents: true });
   return records.every((record, place) => isSame(record, drafts[place]));
 
-  /** Null: it cannot be told any more. */
+  /** Null: it can no longer be determined. */
   async function draftsOf(): Promise<readonly Draft[] | "none" | null> {
     try {
       const state = await states.at(session, firstSeq - 1);
@@ -65,7 +65,7 @@ function isSame(record: StoredRecord, draft: Draft | undefined): boolean {
   return record.body === draft.body && record.content === (draft.content?.text ?? null);
 }
 
-/** Whether something was taken out of it: which value that was, nobody knows. */
+/** True when something was redacted: the original value is unknown. */
 const isMarked = (text: string | null | undefined): boolean => text?.includes("[redacted: ") === true;
 
 export interface MessageAgain {
@@ -75,7 +75,7 @@ export interface MessageAgain {
   readonly replyTo?: string;
 }
 
-/** The same for a message that stands at a position. */
+/** The same for a message at a position. */
 export async function isSameMessage(
   { store, world, actor }: Pick<Deps, "store" | "world" | "actor">,
   { session, seq }: { readonly session: SessionId; readonly seq: number },

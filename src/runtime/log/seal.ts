@@ -1,6 +1,6 @@
 /**
- * From what was decided to what is stored: checked against the catalogue and the limits, serialised, rid of
- * secrets, salted, hashed. Nothing reaches a store but through here, so that no secret does.
+ * From a decision to stored drafts: validated against the catalog and the limits, serialized, redacted,
+ * salted, hashed. Everything reaches a store through here, so that no secret does.
  */
 import { makeKept } from "../../core/cache.ts";
 import type { Command, Facts } from "../../core/command.ts";
@@ -19,19 +19,19 @@ import { checkHolder, checkMeant, learnNamed, vocabulary } from "./redact.ts";
 import type { World } from "../world.ts";
 import { blobField } from "../read/content.ts";
 
-/** Drafts ready for a store, and the blobs that must be there before them. */
+/** Drafts ready for a store, and the blobs that must be stored before them. */
 export interface Sealed {
   readonly drafts: readonly Draft[];
   readonly blobs: readonly { readonly hash: string; readonly bytes: Uint8Array }[];
   /** The events as they are stored: without secrets. */
   readonly events: readonly DraftEvent[];
-  /** Whether there were secrets to take out. */
+  /** True when secrets were removed. */
   readonly redacted: boolean;
 }
 
 /**
- * Decides and seals. When a secret was taken out of a content, it is decided once more on a command without
- * it, so that the digests and sizes in bodies are those of what is stored.
+ * Decides and seals. When a secret was removed from a content, decides again on a command without it, so that
+ * the digests and sizes in bodies match what is stored.
  */
 export function decideSealed(
   world: World,
@@ -48,7 +48,7 @@ export function decideSealed(
   return again.ok ? seal(world, again.drafts, { actor: facts.actor, key }) : again;
 }
 
-/** A caller's key as a record bears it. */
+/** A caller's key in the form that a record carries. */
 export const recordKey = ({ digest }: Pick<World, "digest">, tenant: string, key: string): string =>
   digest("", `${tenant}\n${key}`).slice(0, 32);
 
@@ -88,7 +88,7 @@ export function seal(
   return { drafts: identifiable(world, drafts), blobs, events: stored, redacted };
 }
 
-/** The event without secrets in its content, and that content as JSON; the very same when it held none. */
+/** The event without secrets in its content, and that content as JSON; unchanged when it held none. */
 function withoutSecrets(
   world: World,
   event: DraftEvent,
@@ -104,7 +104,7 @@ function withoutSecrets(
   return { event: safe, text: clean };
 }
 
-/** Of these, the part that calls, messages or sessions are held to. */
+/** The part of these events that rules calls, messages or sessions. */
 const heldTo: Readonly<Record<string, { readonly what: string; readonly part: string }>> = {
   "policy.set": { what: "a policy", part: "policy" },
   "contract.declared": { what: "a contract", part: "schema" },
@@ -112,7 +112,7 @@ const heldTo: Readonly<Record<string, { readonly what: string; readonly part: st
   "trigger.set": { what: "a trigger", part: "spec" },
 };
 
-/** Without the secret in it, it would hold for something else, and nobody would be told: it is refused. */
+/** Without the secret it would silently mean something else: it is refused. */
 function checkMeaning(redactor: Redactor, { type, content }: DraftEvent): void {
   const held = heldTo[type];
   if (held === undefined) return;
@@ -131,10 +131,10 @@ function cleanText(redactor: Redactor, event: DraftEvent, text: string): string 
   return safe === field ? clean : JSON.stringify({ ...content, value: Object.values(safe)[0] });
 }
 
-/** Nobody gave what their bodies hold: no run fails because a host is called like a secret. */
+/** The engine fills their bodies, not a caller: no run fails because a host is named like a secret. */
 const ofProgram = /^(?:lease|model|turn|zone)\./;
 
-/** They name what is there already: what got in early can be lifted, and its session deleted. */
+/** They name existing things: a secret that got in early can be lifted, and its session deleted. */
 const undoing: ReadonlySet<string> = new Set([
   "hold.lifted",
   "item.retracted",
@@ -144,14 +144,14 @@ const undoing: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Bodies are never erased, and what they name is found by its name: a secret in one is refused, and so is
- * what can be nothing else.
+ * Bodies are never erased, and their names are searched: a secret in one is refused, and so is an
+ * unmistakable token.
  */
 function checkBody(redactor: Redactor, type: string, text: string): void {
   if (undoing.has(type)) return;
   const secretOf = (one: string): string | null => redactor.registeredIn(one) ?? redactor.sureIn(one);
   if (ofProgram.test(type) || secretOf(text) === null) return;
-  // Only what somebody gave is looked at: words of the catalogue may be anybody's password.
+  // Checks only what a caller gave: a word of the catalog may be anyone's password.
   const given = leavesOf(JSON.parse(text)).filter((leaf) => !vocabulary().has(leaf));
   const name = given.map(secretOf).find((found) => found !== null);
   if (name === undefined) return;
@@ -160,7 +160,10 @@ function checkBody(redactor: Redactor, type: string, text: string): void {
   });
 }
 
-/** The blob that holds the content, and those that its blocks name. What others call blocks is theirs. */
+/**
+ * The blob that holds the content, and those that its blocks name. Foreign events (`x.`) define their own
+ * blocks.
+ */
 function blobsOf(event: DraftEvent, kept: readonly { readonly hash: string }[]): readonly string[] {
   const { blocks } = (isForeign(event.type) ? {} : (event.content ?? {})) as {
     readonly blocks?: readonly { readonly blob?: unknown }[];
@@ -174,8 +177,7 @@ function blobsOf(event: DraftEvent, kept: readonly { readonly hash: string }[]):
 const none: readonly string[] = [];
 
 /**
- * A writer that lost the answer must know its own record again: by a content's salted hash, or else by a
- * key.
+ * A writer that lost the answer must recognize its own record: by a content's salted hash, or else by a key.
  */
 function identifiable(world: World, drafts: readonly Draft[]): readonly Draft[] {
   const first = drafts[0];
@@ -183,7 +185,7 @@ function identifiable(world: World, drafts: readonly Draft[]): readonly Draft[] 
   return [{ ...first, key: world.salt() }, ...drafts.slice(1)];
 }
 
-/** The version to write, after the body and content were held against the catalogue. */
+/** The version to write, after body and content were validated against the catalog. */
 function checkShape({ type, body, content }: DraftEvent): number {
   const entry = entryOf(type);
   if (entry === undefined) {
@@ -227,7 +229,7 @@ function fitting(
   text: string,
   bytesMax: number,
 ): { readonly text: string; readonly bytes: number } {
-  // A getter may have given another value than the one that was checked.
+  // A getter may have returned another value than the validated one.
   if (/\\u(?:0000|d[89a-f])/.test(text)) checkJson(what, JSON.parse(text));
   const bytes = Buffer.byteLength(text);
   if (bytes > bytesMax) {
@@ -270,7 +272,7 @@ const actorForms = [
   /^system$/,
 ];
 
-/** Pure cache of actors whose form was checked: few act, and often. */
+/** Pure cache of actors whose form was validated: few act, and often. */
 const checkedActors = makeKept<string, true>(500);
 
 export function checkActor(actor: string): string {

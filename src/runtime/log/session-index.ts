@@ -1,4 +1,4 @@
-/** The session index: what lists show of a session, kept in step with its log by whoever writes to it. */
+/** The session index: what lists show of a session, updated with every append to its log. */
 import { fold } from "../../core/fold.ts";
 import { isFull } from "../../core/message/decide.ts";
 import { entryOf } from "../../core/catalog.ts";
@@ -15,13 +15,13 @@ import type { Ref, State } from "../../core/state.ts";
 import type { IndexEntry, SpendField, Store } from "../../store/port.ts";
 import { readContent } from "../read/content.ts";
 
-/** Types that leave the index as it is. A rewind does not touch what the index shows but for the status. */
+/** Types that leave the index unchanged. A rewind changes only the status there. */
 const quiet = /^(x\.|input\.|item\.|scratch\.|lease\.|tool\.|message\.|checkpoint\.|budget\.|resource\.)/;
 
 export const touchesIndex = (before: State, events: readonly DraftEvent[]): boolean =>
   events.some((event) => !quiet.test(event.type) || touchesOutbox(event)) || touchesInbox(before, events);
 
-/** Whether it may have something to do now that had nothing; or its inbox be full, or no longer. */
+/** True when it may have become runnable, or its inbox became full or no longer is. */
 function touchesInbox(before: State, events: readonly DraftEvent[]): boolean {
   const more = events.filter(({ type }) => type === "input.received" || type === "message.received").length;
   if (more === 0) return false;
@@ -29,7 +29,7 @@ function touchesInbox(before: State, events: readonly DraftEvent[]): boolean {
   return dueOf(before) !== 0 || (waiting < limit.inboxMax && waiting + more >= limit.inboxMax);
 }
 
-/** What comes to wait, or has waited long enough: messages to other stores, and requests. */
+/** True for changes of pending work: messages to other stores, and requests. */
 function touchesOutbox({ type, body }: DraftEvent): boolean {
   const { away, deadlineMs, replyTo } = body as Partial<Record<string, unknown>>;
   if (type === "message.sent") return away !== undefined || deadlineMs !== undefined;
@@ -52,7 +52,7 @@ export async function indexEntry(
     before,
   );
   const text = async (ref: Ref | null, field: "name" | "objective"): Promise<string | null> => {
-    // What the same append erases is still in the store.
+    // Content that the same append erases is still in the store.
     if (ref === null || includes(after.standing.erased.ranges, ref.seq)) return null;
     const fresh = events[ref.seq - before.seq - 1];
     const content = fresh === undefined ? await readContent(store, session, ref.seq) : fresh.content;
@@ -77,7 +77,7 @@ export async function indexEntry(
   };
 }
 
-/** What is shown of how it stands, besides what lists show. */
+/** The state details for lists. */
 function seen(state: State): Pick<IndexEntry, "deadline" | "waits" | "triggers" | "zone" | SpendField> {
   const { zone } = state.standing;
   const { nanoUsd, unconfirmedNanoUsd, unpriced } = spendOf(state);
@@ -94,7 +94,7 @@ function seen(state: State): Pick<IndexEntry, "deadline" | "waits" | "triggers" 
   };
 }
 
-/** The entry of a session as its log has it, for rebuilding. */
+/** The entry of a session from its log, for rebuilding. */
 export const indexEntryOf = (store: Store, session: LogId, state: State): Promise<IndexEntry> =>
   indexEntry(store, session, state, []);
 

@@ -1,6 +1,6 @@
 /**
- * The newest states of sessions as this process knows them: kept at hand, brought up to the head when asked
- * for, and held against what was known before, so that no other history is taken for the same log.
+ * The newest states of sessions that this process knows: cached, brought up to the head on demand, and
+ * compared with the known heads, so that another history is never taken for the same log.
  */
 import type { Command } from "../../core/command.ts";
 import { SkeinError } from "../../core/error.ts";
@@ -19,21 +19,24 @@ import {
 import { makeSetBacks } from "./rollback.ts";
 import type { Known, StateReader } from "../read/state-reader.ts";
 
-/** Sessions whose state is kept at hand, at least; at most twice as many. */
+/** The minimum number of cached states; at most twice as many. */
 const cachedSessionsMin = 500;
 
 export interface Newest {
-  /** As it was known last; undefined when it is not at hand. */
+  /** The last known state; undefined when it is not cached. */
   known(log: LogId): Known | undefined;
   keep(log: LogId, known: Known): Known;
   forget(log: LogId): void;
-  /** What is known, brought up to the head of the log. Rejects with `corrupt` when it was set back. */
+  /** The known state, brought up to the head of the log. Rejects with `corrupt` after a rollback. */
   refresh(log: LogId): Promise<Known>;
-  /** How often this process found the log set back. */
+  /** How often this process found the log rolled back. */
   times(log: LogId): number;
-  /** Throws what was found, if anything was since it had been found so often. */
+  /** Throws the finding when the log was rolled back more often than this. */
   assertNone(log: LogId, times: number): void;
-  /** Somebody knew this head, and the log does not hold it: it is suspended for it. Gives what to throw. */
+  /**
+   * A component knew this head, and the log does not hold it: suspends the session. Returns the error to
+   * throw.
+   */
   setBack(log: LogId, head: Noted): Promise<SkeinError>;
 }
 
@@ -42,7 +45,7 @@ export interface NewestOptions {
   readonly states: StateReader;
   /** As `makeSetBacks` needs it. */
   readonly suspend: (log: LogId, known: Known, command: Command) => Promise<boolean>;
-  /** Told of a log that was set back, to forget what was kept of it elsewhere. */
+  /** Called for a rolled-back log, to drop other caches of it. */
   readonly forget: ((log: LogId) => void) | undefined;
 }
 
@@ -54,7 +57,7 @@ export function makeNewest({ store, states, suspend, forget }: NewestOptions): N
   function keep(log: LogId, known: Known): Known {
     for (const one of known.recent ?? []) noted.note(log, one);
     noted.note(log, { seq: known.state.seq, hash: known.hash });
-    // What was read earlier may come in later.
+    // An earlier read may arrive later.
     if ((cache.get(log)?.state.seq ?? 0) > known.state.seq) return known;
     cache.set(log, known);
     return known;
@@ -71,7 +74,7 @@ export function makeNewest({ store, states, suspend, forget }: NewestOptions): N
     } catch (error) {
       if (!isNotAsBefore(error) || heads.length === 0) throw error;
     }
-    // Of those who find it at once, one is enough to say so.
+    // When several find it at once, one report is enough.
     if (setBacks.times(log) === times) {
       noted.forget(log);
       cache.delete(log);
@@ -110,7 +113,7 @@ export function makeNewest({ store, states, suspend, forget }: NewestOptions): N
     times: setBacks.times,
     assertNone: setBacks.assertNone,
     async setBack(log, head) {
-      // What this process believes itself is looked after first.
+      // Checks this process's own state first.
       const own: unknown = await refresh(log).catch((error: unknown) => error);
       return own instanceof SkeinError && own.code === "corrupt" ? own : setBacks.told(log, [head]);
     },

@@ -1,8 +1,8 @@
 /**
- * Writing to the workspace's log: agents, memory, policies. What is written is decided on what the log holds
- * up to its head, and written only if it still ends there; after a lost answer it is decided again, so
- * `build` must recognize what it has written before. What a call from outside writes bears the caller's key,
- * by which the same call again is found to be done.
+ * Writes to the workspace's log: agents, memory, policies. A change is decided on the log up to its head, and
+ * written only if it still ends there; after a lost answer it is decided again, so `build` must recognize
+ * what it has already written. The change of an external call carries the caller's key, by which a repeated
+ * call is recognized.
  */
 import type { StoredRecord } from "../../core/chain.ts";
 import type { DraftEvent } from "../../core/decision.ts";
@@ -20,15 +20,15 @@ export interface WorkspaceDeps {
   readonly world: World;
   readonly writer: Pick<Writer, "commit">;
   readonly actor: string;
-  /** As in the engine's context. */
+  /** As in the engine's dependencies. */
   readonly once?: string;
 }
 
 type BuildEvents = (headSeq: number) => Promise<readonly DraftEvent[]>;
 
 /**
- * What this very call wrote when it was made before, to the workspace's log or another; null when it was not,
- * or had nothing to write.
+ * The records that this call wrote when it was made before, to the workspace's log or another; null when it
+ * was not, or had nothing to write.
  */
 export async function writtenBefore(
   { store, once }: Pick<WorkspaceDeps, "store" | "once">,
@@ -41,8 +41,8 @@ export async function writtenBefore(
 }
 
 /**
- * Writes what a call from outside asks for, unless it was written under its key before: then nothing is
- * decided, and what was written is given, for the answer to be made from. Null otherwise.
+ * Writes the change of an external call, unless it was written under its key before: then decides nothing,
+ * and returns the earlier records, for the response. Null otherwise.
  */
 export async function writeOnce(deps: WorkspaceDeps, build: BuildEvents): Promise<StoredRecord | null> {
   let before: StoredRecord | null = null;
@@ -54,7 +54,7 @@ export async function writeOnce(deps: WorkspaceDeps, build: BuildEvents): Promis
   return before;
 }
 
-/** Null when there is nothing to write, as `build` says by giving no events. */
+/** Null when there is nothing to write: `build` returned no events. */
 export async function writeWorkspace(
   { store, world, writer, actor }: WorkspaceDeps,
   build: BuildEvents,

@@ -20,7 +20,7 @@ export interface TogetherDeps {
   readonly store: Store;
   readonly world: World;
   readonly newest: Pick<Newest, "refresh" | "assertNone">;
-  /** Learns the secrets that the bindings of a session name. */
+  /** Registers the secrets that the bindings of a session name. */
   readonly learn: (session: SessionId, state: State) => Promise<void>;
   readonly decide: (
     state: State,
@@ -47,7 +47,7 @@ export async function writeTogether(
   });
 }
 
-/** Null: one was refused, but those decided before it have changed meanwhile, and it may be due to that. */
+/** Null: one was refused, but those decided before it have changed meanwhile, which may be the cause. */
 async function decideAll(
   { store, newest, learn, decide }: TogetherDeps,
   members: readonly Member[],
@@ -85,7 +85,7 @@ async function decideAll(
   return { parts, blobs };
 }
 
-/** Conflicts are the caller's; a lost answer is followed until it is known. */
+/** Conflicts go to the caller; a lost answer is followed to its outcome. */
 async function appendAll(
   { store, world }: TogetherDeps,
   parts: readonly Part[],
@@ -95,7 +95,7 @@ async function appendAll(
   return resolveOutcome({ store, world }, parts, await store.append(parts));
 }
 
-/** What an append came to, also where its answer was lost. Throws `fenced` for a lease that is lost. */
+/** The outcome of an append, also after a lost answer. Throws `fenced` for a lost lease. */
 export async function resolveOutcome(
   { store, world }: Pick<TogetherDeps, "store" | "world">,
   parts: readonly Part[],

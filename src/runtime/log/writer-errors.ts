@@ -1,4 +1,4 @@
-/** A draft as the record it became, and how the writer says that something was not written. */
+/** Turns a draft into its record, and makes the writer's errors. */
 import type { StoredRecord } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { LogId } from "../../core/ids.ts";
@@ -39,7 +39,7 @@ export const neverAnswered = (part: Pick<Part, "session">, cause: unknown): Skei
     cause,
   });
 
-/** After a lost answer no later failure says that nothing was written. */
+/** After a lost answer no later failure proves that nothing was written. */
 export const notFoundOut =
   (part: Pick<Part, "session">) =>
   (cause: unknown): never => {

@@ -1,9 +1,9 @@
 /**
  * The one writer: decide → append → publish. Nothing else changes a log.
  *
- * A change is decided on the state this process knows, and written only if the log is still there. When it is
- * not, what is new is read and the change is decided again. When the store's answer is lost, the writer looks
- * for its own records before it does anything else, so that nothing is written twice.
+ * A change is decided on the state that this process knows, and written only if the log is still there. When
+ * it has moved on, the new records are read and the change is decided again. When the store's answer is lost,
+ * the writer searches for its own records first, so that nothing is written twice.
  */
 import type { Command } from "../../core/command.ts";
 import { fold } from "../../core/fold.ts";
@@ -33,23 +33,26 @@ import { refusedElsewhere } from "../read/moved.ts";
 
 export interface ChangeOptions {
   readonly actor: string;
-  /** The caller's own key: a second change with it is not written, and gives the result of the first. */
+  /**
+   * The caller's idempotency key: a second change with it is not written, and returns the result of the
+   * first.
+   */
   readonly key?: string | undefined;
   /** From a runner: written only while its lease is in force. */
   readonly epoch?: number | undefined;
-  /** From a runner: what `history` gave when it took the lease. Written only if it still does. */
+  /** From a runner: the value of `history` when it took the lease. Written only if it is still the same. */
   readonly history?: number | undefined;
   /** Written only if this is the head; otherwise a conflict for the caller, and nothing is decided again. */
   readonly expectSeq?: number | undefined;
   readonly lease?: Part["lease"];
-  /** What is written with it in the same append. */
+  /** Commands written with it in the same append. */
   readonly followUp?: NextFollowUp | undefined;
   /**
-   * Whether it is what a caller asked for, and bears the key of that call; see asked.ts. By default what is
-   * written under a lease is not, and all else is.
+   * True when a caller asked for it, so that it carries the key of that call; see request-scope.ts. Defaults
+   * to false under a lease, and to true otherwise.
    */
   readonly asked?: boolean | undefined;
-  /** What goes into the workspace's log with it, in place of what goes there with any change. */
+  /** Replaces the records that go into the workspace's log with any change. */
   readonly also?: Also | undefined;
 }
 
@@ -57,7 +60,7 @@ export interface Change {
   readonly state: State;
   readonly firstSeq: number;
   readonly headSeq: number;
-  /** True when a change with this key was there already. */
+  /** True when a change with this key existed. */
   readonly duplicate: boolean;
 }
 
@@ -68,25 +71,28 @@ export interface Writer {
   begin(session: SessionId, start: Start, options: ChangeOptions): Promise<Change>;
   /** The state at the head. */
   current(session: SessionId): Promise<State>;
-  /** Several logs at once, all or none, decided by the caller. Conflicts are the caller's. */
+  /** Several logs at once, all or none, decided by the caller. Conflicts go to the caller. */
   commit(parts: readonly Part[]): Promise<readonly Appended[]>;
   /**
    * Changes of several sessions in one append, all or none, each decided on its state; decided again when one
    * of them has changed. A build must not change these sessions itself: it would wait for its own turn.
    */
   together(members: readonly Member[], options: { readonly actor: string }): Promise<readonly Appended[]>;
-  /** Where the change with this key of the caller's was written; undefined when there is none. */
+  /** The position of the change with this key of the caller; undefined when there is none. */
   keyed(session: SessionId, key: string): Promise<number | undefined>;
   forget(session: SessionId): void;
-  /** How often this process has found the log set back; whoever began before that goes on no more. */
+  /** How often this process has found the log rolled back; a run that began before that must stop. */
   history(session: SessionId): number;
-  /** Throws what was found, when the log was set back since. */
+  /** Throws the finding when the log was rolled back since. */
   assertHistory(session: SessionId, history: number): void;
-  /** Somebody knew this head, and the log does not hold it: it is suspended for it. Gives what to throw. */
+  /**
+   * A component knew this head, and the log does not hold it: suspends the session. Returns the error to
+   * throw.
+   */
   setBack(session: LogId, head: Noted): Promise<SkeinError>;
 }
 
-/** One session's share of a change of several. */
+/** One session's part of a change of several. */
 export interface Member {
   readonly session: SessionId;
   readonly build: Build;
@@ -95,9 +101,9 @@ export interface Member {
   readonly history?: number | undefined;
   /** As in `ChangeOptions`; when it was written before, the whole is a conflict for the caller. */
   readonly key?: string | undefined;
-  /** For a session that is begun with it. */
+  /** For a session that begins with it. */
   readonly start?: Omit<Start, "command">;
-  /** Positions whose contents the store takes away with it. */
+  /** Positions whose contents the store erases with it. */
   readonly erase?: Part["erase"];
 }
 
@@ -116,9 +122,9 @@ type WriteOptions = ChangeOptions & Pick<Part, "expect" | "parent"> & Pick<Share
 
 export interface WriterOptions {
   readonly tenant: string;
-  /** What goes into the workspace's log with any change. */
+  /** Records for the workspace's log with any change. */
   readonly always?: Also;
-  /** Told of a log that was set back, to forget what was kept of it. */
+  /** Called for a rolled-back log, to drop caches of it. */
   readonly forget?: (log: LogId) => void;
 }
 
@@ -141,7 +147,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
 
   const parts: TogetherDeps = { store, world, newest, learn, decide: decided };
 
-  /** False when the log is not there any more. */
+  /** False when the log no longer exists. */
   async function suspend(session: LogId, known: Known, command: Command): Promise<boolean> {
     const sealed = decided(known.state, command, { actor: "system" });
     if ("refusal" in sealed || isWorkspaceId(session)) return true;
@@ -169,7 +175,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
       if ("firstSeq" in command) return command;
       const { decision, ups } = await decidedWhole(session, state, command, options);
       if ("refusal" in decision) {
-        // The state at hand may be old: nobody is refused on account of what has changed since.
+        // The cached state may be old: a refusal must rest on the newest one.
         const newer = await refresh(session);
         if (newer.state.seq === state.seq) {
           const first = await firstWith(session, state, options.key);
@@ -189,7 +195,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     });
   }
 
-  /** A command and, where there are any, its follow-ups. */
+  /** A command and its follow-ups, if any. */
   async function decidedWhole(
     session: SessionId,
     state: State,
@@ -217,8 +223,8 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
   }
 
   /**
-   * With what goes into the workspace's log, if anything does. Changes of one process that write there wait
-   * for one another: else all but one would be decided in vain, again and again.
+   * With records for the workspace's log, if any. Changes of one process that write there wait for one
+   * another: otherwise all but one would be decided in vain, again and again.
    */
   function writeBeside(
     session: SessionId,
@@ -245,7 +251,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     );
   }
 
-  /** What the change gave that was written with this key before; null when there was none. */
+  /** The earlier result of the change with this key; null when there was none. */
   async function firstWith(
     session: SessionId,
     state: State,
@@ -269,7 +275,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     return written;
   }
 
-  /** Null: the head was not where it was expected, and nothing is written. */
+  /** Null: the head was not at the expected position, and nothing is written. */
   async function write(
     session: SessionId,
     known: Known,
@@ -299,14 +305,14 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     return publish(session, known, sealed.drafts, appended);
   }
 
-  /** The new state, made from what was written without reading it back. */
+  /** The new state, computed from the written drafts without reading them back. */
   function publish(
     session: SessionId,
     known: Known,
     drafts: readonly Draft[],
     { firstSeq, headSeq, at, hashes }: Appended,
   ): Change | Promise<Change> {
-    // A rewind needs the mind at its target, which the reader of states knows how to find.
+    // A rewind needs the mind at its target, which the state reader finds.
     if (drafts.some(({ type }) => type === "session.rewound")) {
       return states.advance(session, known, headSeq).then((next) => {
         keep(session, next);
@@ -362,7 +368,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
   };
 }
 
-/** A caller's key as a record bears it. */
+/** A caller's key in the form that a record carries. */
 function checkedKey(world: World, tenant: string, key: string): string {
   const isKey = typeof key === "string" && key.isWellFormed() && key.length > 0;
   if (isKey && key.length <= limit.idempotencyKeyCharsMax) return recordKey(world, tenant, key);

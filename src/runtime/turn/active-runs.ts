@@ -1,6 +1,6 @@
 /**
- * Runs of this process: at most one a session. A run goes on when nobody listens any more; only an
- * interrupt, a cancellation or the end of the engine stops it.
+ * Runs of this process: at most one a session. A run continues without subscribers; only an interrupt, a
+ * cancellation or the end of the engine stops it.
  */
 import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
@@ -11,13 +11,13 @@ import type { Deps } from "../deps.ts";
 
 export interface Runs {
   /**
-   * Runs the session here. A run that goes on already is joined; what came too late for it gets another.
+   * Runs the session here, or joins its current run; input that came too late for that one gets another run.
    * `within`: with other models or tools than the engine's.
    */
   run(session: SessionId, options?: RunRequest, within?: Deps): Promise<RunResult>;
   /**
-   * Stops every run before its next step, and resolves when all have given their lease back; one that takes
-   * too long is left to whoever runs the session next.
+   * Stops every run before its next step, and resolves when all have released their lease; a slow one is
+   * abandoned to the next runner.
    */
   stop(): Promise<void>;
 }
@@ -29,16 +29,16 @@ export function makeRuns(deps: () => Deps): Runs {
   async function run(session: SessionId, options: RunRequest = {}, within = deps()): Promise<RunResult> {
     const before = going.get(session);
     if (before !== undefined) {
-      // Whoever started that one has changed the session already, or is about to.
+      // The caller of that run has changed the session already, or is about to.
       if (options.expectSeq !== undefined)
         throw new SkeinError("conflict", `${session} is run already`, { hint: "read what is new first" });
       const ran = await before.ran.catch((error: unknown) => {
-        // It was held to a position that only its own caller named.
+        // It was bound to a position that only its own caller named.
         if (before.isHeld && error instanceof SkeinError && error.code === "conflict") return null;
         throw error;
       });
       if (ran === null) return run(session, options, within);
-      // The run may have looked into the inbox for the last time just before this was asked for.
+      // The run may have read the inbox for the last time just before this call.
       const { standing } = await within.writer.current(session);
       const waits = standing.inbox.waiting.length > 0 && standing.status === "open";
       return waits ? run(session, options, within) : ran;
@@ -47,7 +47,7 @@ export function makeRuns(deps: () => Deps): Runs {
     const signals = options.signal === undefined ? [] : [options.signal];
     const signal = AbortSignal.any([stopping.signal, ...signals]);
     const mine = runSession(within, session, { ...options, signal }).catch((error: unknown) => {
-      // If the store fails, so does giving back the lease: what was wrong first is what is told and judged.
+      // If the store fails, so does releasing the lease: the first error is the one to report.
       throw firstError(error);
     });
     going.set(session, { ran: mine, isHeld: options.expectSeq !== undefined });

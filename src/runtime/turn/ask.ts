@@ -1,6 +1,6 @@
 /**
  * A run that a caller started: its updates, and its result. Both the library and the server's streams consume
- * it. Leaving the loop cancels nothing: the turn goes on, here or in the process that runs the session.
+ * it. Leaving the loop cancels nothing: the turn continues, here or in the process that runs the session.
  */
 import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
@@ -12,7 +12,7 @@ import { isFree } from "../read/lease-status.ts";
 import { prepareRun, type PreparedRun } from "./prepare-run.ts";
 import type { SessionEvent } from "../../core/event.ts";
 
-/** Events of the log, and deltas that are heard while an answer is made. */
+/** Events of the log, and deltas of a streaming answer. */
 export type SessionUpdate = SessionEvent | LiveDelta;
 
 /**
@@ -24,7 +24,7 @@ export type SessionUpdate = SessionEvent | LiveDelta;
  * console.log((await run.result).status);
  */
 export interface SessionRun extends AsyncGenerator<SessionUpdate, RunResult> {
-  /** The first position that the updates tell of; of `ask`, that of the input, which is durable then. */
+  /** The first position of the updates; for `ask`, that of the input, which is durable then. */
   readonly started: Promise<{ readonly seq: number }>;
   /** Why the run ended. Rejects as the loop does. */
   readonly result: Promise<RunResult>;
@@ -68,7 +68,7 @@ export function startRun<T extends { readonly seq: number }>(
         for await (const event of readEvents(store, session, range, writer.setBack)) told.event(event);
       })();
       reading.catch(told.fail);
-      // What was written up to the end of the run is told before the run is over.
+      // Delivers everything up to the end of the run before the run is over.
       const end = async (): Promise<void> => told.endAt(await headSeq(deps, session));
       result.then(end, end).catch(told.fail);
       yield* queue.drain();
@@ -88,7 +88,7 @@ type UpdateQueue = ReturnType<typeof makeQueue>;
 function makeQueue() {
   const ready: SessionUpdate[] = [];
   const early: LiveDelta[] = [];
-  /** Null before the run: what is heard then is of another. */
+  /** Null before the run: earlier deltas belong to another run. */
   let seenSeq: number | null = null;
   let endSeq = Infinity;
   let failed: { readonly error: unknown } | null = null;
@@ -133,9 +133,8 @@ const headSeq = async ({ store }: Deps, session: SessionId): Promise<number> =>
   (await store.head(session))?.seq ?? 0;
 
 /**
- * After an input. Somebody else may run the session: then their run is waited for, and if they are gone,
- * their lease. What is left to do after that is done here. Of an input that was answered before nothing is
- * left, and the lease is not taken.
+ * After an input. If another process runs the session, waits for its run, or for its lease if it died, and
+ * then does what is left. If the input was already answered nothing is left, and the lease is not taken.
  */
 export async function runOrWait(
   deps: Deps,
@@ -155,7 +154,7 @@ export async function runOrWait(
   }
 }
 
-/** Resolves when the lease was given back or has run out. */
+/** Resolves when the lease was released or has expired. */
 async function released(deps: Deps, session: SessionId, signal: AbortSignal | undefined): Promise<void> {
   const { store, world } = deps;
   for (;;) {

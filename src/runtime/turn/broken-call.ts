@@ -1,4 +1,4 @@
-/** What a model call that broke off has streamed, what it cost by that, and the text that is kept of it. */
+/** A broken model call: what it streamed, its cost, and the text that is kept. */
 import type { TurnCommand } from "../../core/turn/commands.ts";
 import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
@@ -12,14 +12,14 @@ import { safeText } from "../log/redact.ts";
 import { cleanText } from "./tool-output.ts";
 import { momentOf, type Moment } from "../read/lease-status.ts";
 
-/** Filled while a call is streamed. */
+/** Filled while a call streams. */
 export interface Streamed {
   readonly text: string[];
   /** Reasoning and arguments: output that is counted and not kept. */
   readonly rest: string[];
   reported: TokenUsage | null;
   hidden: boolean;
-  /** When the last part was heard; at first, when the model was asked. */
+  /** When the last part arrived; at first, when the model was called. */
   heard: Moment;
 }
 
@@ -31,7 +31,7 @@ export const nothingStreamed = ({ world }: Pick<Deps, "world">): Streamed => ({
   heard: momentOf(world),
 });
 
-/** Takes note of what a driver yields. True for what listeners are to hear. */
+/** Records what a driver yields. True for parts that subscribers receive. */
 export function takeNote(
   streamed: Streamed,
   one: ModelDelta | ModelProgress,
@@ -71,16 +71,16 @@ export interface Broken {
   readonly requestSeq: number;
   readonly error: Pick<ModelError, "message" | "retryable" | "isRejected"> & { readonly kind: string };
   readonly streamed: Streamed;
-  /** What the request reserved, and the tokens of its context as they were counted. */
+  /** The reservation of the request, and the counted tokens of its context. */
   readonly reserved: Amounts;
   readonly inputTokens: number;
-  /** A step of the turn: the text that was streamed is part of the transcript. */
+  /** A step of the turn: the streamed text is part of the transcript. */
   readonly isStep: boolean;
 }
 
 /**
- * Writes down that a call came to nothing, with what it cost and the text so far. The session may be gone, or
- * the lease lost, while the model was asked: then there is nothing to write to.
+ * Records a failed call, with its cost and the text so far. The session may be deleted, or the lease lost,
+ * meanwhile: then there is nothing to write to.
  */
 export async function recordBroken(deps: Deps, drive: Drive, broken: Broken): Promise<void> {
   const { model, requestSeq, error, isStep } = broken;
@@ -98,7 +98,7 @@ export async function recordBroken(deps: Deps, drive: Drive, broken: Broken): Pr
   });
 }
 
-/** Settles a call, unless its session took in meanwhile that it is settled. */
+/** Settles a call, unless its session has recorded meanwhile that it is settled. */
 export async function settle(drive: Drive, command: Extract<TurnCommand, { do: "fail" }>): Promise<void> {
   try {
     await drive.change(command);
@@ -124,7 +124,7 @@ async function costOfBroken({ tokenizer, world }: Deps, broken: Broken): Promise
 const longestSince = (then: Moment, now: Moment): number =>
   Math.max(0, now.wallMs - then.wallMs, now.steadyMs - then.steadyMs);
 
-/** As an answer is kept: without secrets, and not longer than a record takes. */
+/** As an answer is stored: without secrets, and not longer than a record allows. */
 function partialText({ world }: Deps, { text }: Streamed): string {
   const whole = safeText(world, cleanText(text.join("")));
   if (whole.trim() === "") return "";

@@ -1,4 +1,4 @@
-/** Writing compactions down: what is replaced by what, and how many tokens that spares. */
+/** Records compactions: what replaces what, and how many tokens that saves. */
 import type { Command } from "../../core/command.ts";
 import type { CountedUsage, Zoned } from "../../core/turn/commands.ts";
 import { itemKey } from "../../core/item/fold.ts";
@@ -18,7 +18,7 @@ import { readItems } from "../read/projection.ts";
 import type { StepWorld } from "./step.ts";
 import { settle } from "./broken-call.ts";
 
-/** What stands for a range from now on. Without a model: it was put together by rule. */
+/** The replacement of a range. Without a model: a rule composed it. */
 export interface Replacement {
   readonly strategy: "summarize" | "extract";
   readonly summary: string;
@@ -31,7 +31,7 @@ export interface Replacement {
   };
 }
 
-/** False when nothing was done: it would not be smaller, or the transcript is not what it was. */
+/** False when nothing was done: it would not be smaller, or the transcript has changed. */
 export async function recordSummary(
   step: StepWorld,
   survey: Survey,
@@ -73,13 +73,13 @@ export async function recordSummary(
     },
     { asked: step.asked },
   );
-  // The turn was ended meanwhile and the call given up as lost: what it cost is known after all.
+  // The turn ended meanwhile and the call counted as lost: its cost is known after all.
   if (by !== undefined && !isHeard)
     await settle(step.drive, { do: "fail", error: "overtaken", retryable: false, ...by });
   return isDone;
 }
 
-/** Who made the summary; and what that cost, unless it is settled by a record of its own. */
+/** Who made the summary; and its cost, unless a separate record settles it. */
 function paidBy(by: Replacement["by"], isHeard: boolean): Partial<Extract<Command, { do: "compact" }>> {
   if (by === undefined) return {};
   const { model, usage, costNanoUsd } = by;
@@ -101,11 +101,11 @@ export async function recordPrune(
     const content = (await readContent(deps.store, drive.session, seq)) as
       | { readonly pruned?: readonly number[] }
       | undefined;
-    // Which ones they were may have been erased; then all of that range was left out.
+    // Their list may have been erased; then all of that range was left out.
     const within = outputs.filter((one) => fromSeq <= one.seq && one.seq <= toSeq);
     for (const one of content?.pruned ?? within.map((output) => output.seq)) if (one > after) pruned.add(one);
   }
-  // From 2 on: a summary begins at 1, and what covers all of it would take its place.
+  // From 2 on: a summary begins at 1, and an overlay over all of it would replace it.
   const fromSeq = Math.max(2, Math.min(after + 1, ...old.map((one) => one.fromSeq)));
   const toSeq = Math.max(plan.toSeq, ...old.map((one) => one.toSeq));
   const tokensBefore = Math.ceil(measured.tokens);
@@ -121,7 +121,7 @@ export async function recordPrune(
   );
 }
 
-/** Whether the transcript is what it was: nobody rewound or compacted it meanwhile. */
+/** True when the transcript is unchanged: neither rewound nor compacted meanwhile. */
 function isSame({ mind: a }: State, { mind: b }: State): boolean {
   const form = ({ lost, overlays }: State["mind"]): string =>
     JSON.stringify([lost, overlays.map(({ seq }) => seq)]);
@@ -132,8 +132,8 @@ const overtaken = (): SkeinError =>
   new SkeinError("conflict", "the transcript changed while it was compacted", { hint: "try again" });
 
 /**
- * Items of an answer that may be recorded. One that was recorded on purpose in the range itself is at least
- * as new as the prose around it, and stands; an older one may have changed since.
+ * Items of an answer that may be recorded. An item recorded on purpose in the range itself is at least as new
+ * as the prose around it, and stays; an older one may have changed since.
  */
 function recordable({ state, boundary }: Survey, found: readonly FoundItem[]): readonly FoundItem[] {
   const { items } = state.mind;

@@ -1,6 +1,6 @@
 /**
- * Summaries by a model. The intent is written down and what it may cost is reserved before the model is
- * asked; what it did cost is written down with the summary, or with the failure.
+ * Summaries by a model. The intent is recorded and the maximum cost reserved before the model is called; the
+ * actual cost is recorded with the summary, or with the failure.
  */
 import type { CountedUsage } from "../../core/turn/commands.ts";
 import { budgetLeft, budgetReason, budgetShort } from "../../core/budget/budget.ts";
@@ -22,17 +22,17 @@ import { cleanText } from "./tool-output.ts";
 import { nothingStreamed, recordBroken, settle } from "./broken-call.ts";
 import { modelOf } from "../context/model-settings.ts";
 
-/** A model that may be asked, and how. */
+/** A model that may be called, and its settings. */
 export interface Summarizer {
   readonly model: Model;
   readonly settings: Settings;
-  /** The most that a request of it may hold. */
+  /** The maximum size of a request to it. */
   readonly windowTokens: number;
 }
 
 /**
- * The agent's choice first, then the session's own model. A choice that cannot be had is passed over, and so
- * is one without a price where there is a budget for money.
+ * The agent's choice first, then the session's own model. An unavailable choice is skipped, and so is one
+ * without a price under a money budget.
  */
 export async function summarizersOf(
   { deps, crew }: StepWorld,
@@ -49,11 +49,11 @@ export async function summarizersOf(
   return [{ model: chosen, settings, windowTokens: chosen.facts.windowTokens }, own];
 }
 
-/** The longest summary that is asked for. It stands in every context from then on. */
+/** The maximum length of a summary. It stands in every later context. */
 export const summaryTokens = (windowTokens: number, goneTokens: number): number =>
   Math.max(100, Math.floor(Math.min(4_000, windowTokens / 8, goneTokens / 2)));
 
-/** What the model has room for besides what it reads: the summary, items, and perhaps its thoughts. */
+/** The model's room besides its input: for the summary, items, and possibly reasoning. */
 const answerTokens = ({ model, windowTokens }: Summarizer): number =>
   Math.min(model.facts.outputTokensMax, 16_384, Math.floor(windowTokens / 6));
 
@@ -83,14 +83,14 @@ export type Summarized =
       readonly costNanoUsd: number | null;
     }
   | { readonly kind: "failed"; readonly error: ModelError }
-  /** The session stands still now, or the turn is over: a limit was reached, or somebody interrupted. */
+  /** The session is suspended, or the turn is over: a limit was reached, or an interrupt came. */
   | { readonly kind: "stopped" };
 
-/** How often a model is asked that is too busy, or whose answer was lost. */
+/** Attempts with a model that is busy, or whose answer was lost. */
 const attemptsMax = 3;
 const backoffMs = 500;
 
-/** Asks for a summary of everything up to a cut. A summary that comes back is not written down yet. */
+/** Requests a summary of everything up to a cut. The result is not recorded yet. */
 export async function summarize(
   step: StepWorld,
   survey: Survey,
@@ -117,7 +117,7 @@ async function ask(
   options: SummaryOptions,
 ): Promise<Summarized> {
   const asked = promptFor(survey, summaryTokens(summarizer.windowTokens, cut.goneTokens), options);
-  // What is sent is what the log holds.
+  // Sends what the log holds.
   const prompt = safeText(step.deps.world, asked);
   const answered = await askModel(step, summarizer, { toSeq: cut.toSeq, prompt, reason: options.reason });
   if (answered.kind !== "words") return answered;
@@ -137,7 +137,7 @@ export type Answered =
     }
   | Exclude<Summarized, { readonly kind: "summary" }>;
 
-/** Asks a model about the context up to a position. What comes back is not written down yet, and must be. */
+/** Calls a model about the context up to a position. The result is not recorded yet, and must be. */
 export async function askModel(
   step: StepWorld,
   summarizer: Summarizer,
@@ -152,7 +152,7 @@ export async function askModel(
   const streamed = nothingStreamed(deps);
   try {
     const { parts, outputTokensMax } = request;
-    // A summary is no answer, and is not to be taken for one.
+    // A summary must not be taken for an answer.
     const call = { parts, outputTokensMax, requestSeq: null, signal: step.signal, streamed };
     answer = await listen(deps, drive.session, model, call);
   } catch (error) {
@@ -170,7 +170,7 @@ export async function askModel(
   const costNanoUsd = costOf(model.facts.price, usage);
   const words = cleanText(said);
   if (words.trim() !== "") return { kind: "words", words, requestSeq, usage, costNanoUsd };
-  // It was answered and must be paid, but with nothing that could stand for the range.
+  // It was answered and must be paid, but with nothing that could replace the range.
   const error = new ModelError("invalid", `there is no summary in the answer (${answer.finish})`);
   await failed(step, model, error, { requestSeq, usage, costNanoUsd });
   return { kind: "failed", error };
@@ -196,7 +196,7 @@ interface MadeRequest {
   readonly reserved: Amounts;
 }
 
-/** Writes down what is about to be asked; null when a limit stands in the way: the session stands still. */
+/** Records the intent; null when a limit prevents it: the session is suspended. */
 async function makeRequest(
   step: StepWorld,
   summarizer: Summarizer,
@@ -238,7 +238,7 @@ async function makeRequest(
   return { ...(made as Omit<MadeRequest, "requestSeq">), requestSeq: change.headSeq };
 }
 
-/** Somebody who asks for a summary is told that there is no money for it; the session goes on as it is. */
+/** An explicit request for a summary fails without money for it; the session continues unchanged. */
 function assertAffordable(state: State, reserved: Amounts, model: Model): void {
   const short = budgetShort(state, reserved);
   const unpriced = state.standing.limits.nanoUsd !== undefined && reserved.nanoUsd === undefined;
@@ -250,7 +250,7 @@ function assertAffordable(state: State, reserved: Amounts, model: Model): void {
   throw new SkeinError("refused", message, { hint: "give the session more, or prune instead" });
 }
 
-/** Settles a call that was answered with something of no use. */
+/** Settles a call with a useless answer. */
 export async function failed(
   { deps, drive }: StepWorld,
   model: Model,

@@ -1,4 +1,4 @@
-/** The ground for a compaction: the context, its weight, where a range may end, what is unanswered. */
+/** The input of a compaction: the context, its weight, where a range may end, which inputs are unanswered. */
 import {
   cutsOf,
   markTypes,
@@ -24,21 +24,21 @@ import { measure, type Measured, type StepWorld } from "./step.ts";
 export interface Survey {
   readonly state: State;
   readonly measured: Measured;
-  /** What the context begins with; null when nothing was summarized yet. */
+  /** The summary the context begins with; null when nothing was summarized yet. */
   readonly boundary: Overlay | null;
   /** Of the messages, in order. */
   readonly weights: readonly Weight[];
   readonly cuts: readonly Cut[];
   readonly outputs: readonly ShownOutput[];
-  /** Tokens of what stands before the messages, of the boundary, and of all messages. */
+  /** Tokens before the messages, of the boundary, and of all messages. */
   readonly frameTokens: number;
   readonly boundaryTokens: number;
   readonly messagesTokens: number;
-  /** Where the turn began whose inputs are not answered; null when all are. */
+  /** The start of the turn with unanswered inputs; null when all are answered. */
   readonly openTurnSeq: number | null;
 }
 
-/** What is read follows the window: the events since the last boundary. */
+/** Reads what the context window holds: the events since the last boundary. */
 export async function surveyOf(step: StepWorld): Promise<Survey> {
   const { deps, drive } = step;
   const state = await drive.state();
@@ -105,7 +105,7 @@ function markOf(event: SessionLogEvent): Mark[] {
   return isMark ? [{ type, seq }] : [];
 }
 
-/** Where the last turn began, if it ended without an answer and nothing came after it. */
+/** The start of the last turn, if it ended without an answer and nothing came after it. */
 function unansweredTurn(events: readonly SessionLogEvent[]): number | null {
   const ended = events.findLast(({ type }) => type === "turn.ended");
   if (ended?.type !== "turn.ended") return null;
@@ -114,7 +114,7 @@ function unansweredTurn(events: readonly SessionLogEvent[]): number | null {
   return events.findLast(({ type }) => type === "turn.started")?.seq ?? null;
 }
 
-/** Outputs that the context shows, each with the position where it was settled. */
+/** Outputs that the context shows, each with the position of its outcome. */
 function outputsOf(measured: Measured, marks: readonly Mark[], scale: number): ShownOutput[] {
   const requested = new Map<string, number>();
   const settled = new Map<string, number>();
@@ -135,7 +135,7 @@ function outputsOf(measured: Measured, marks: readonly Mark[], scale: number): S
 const resultTokens = ({ text, images = [] }: ResultBlock): number =>
   roughTokens(text) + images.length * imageTokens;
 
-/** The inputs up to a position that the turn took up and has not answered. */
+/** The inputs up to a position that the turn took and has not answered. */
 export async function openInputs(
   { deps, drive }: StepWorld,
   { openTurnSeq, state }: Survey,

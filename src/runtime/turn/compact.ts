@@ -1,14 +1,14 @@
 /**
- * Compaction, done: a range of the transcript is replaced in the context. The range stays in the log.
+ * Compaction: replaces a range of the transcript in the context. The range stays in the log.
  *
- * A session over its window can always get out of it. What is tried, in this order, until there is room:
- * leaving out old outputs when the range is too long to be read at once; summaries by the agent's choice of
- * model and by the session's own, in several pieces if need be; and when there is no room and no model that
- * answers, a summary put together by rule, which says so. As a last resort the outputs of the last step are
- * left out too, and then all of the transcript is replaced, with the inputs that are not answered cut to fit.
+ * A session over its context window can always recover. It tries, in this order, until there is room: leaving
+ * out old outputs when the range is too long to be read at once; summaries by the agent's choice of model and
+ * by the session's own, in several pieces if needed; and when there is no room and no model answers, a
+ * summary composed by rule, which says so. As a last resort the outputs of the last step are left out too,
+ * and then all of the transcript is replaced, with the unanswered inputs cut to fit.
  *
- * A limit of the budget suspends the session as it does elsewhere, and nothing is compacted. A model that
- * fails while there is still room leaves the context as it is: the next step tries again.
+ * A budget limit suspends the session as elsewhere, and nothing is compacted. A model that fails while there
+ * is still room leaves the context as it is: the next step tries again.
  */
 import {
   isBeyond,
@@ -38,13 +38,13 @@ import type { Measured, StepWorld } from "./step.ts";
 
 export interface CompactOptions {
   readonly reason: "threshold" | "overflow" | "asked";
-  /** By default the agent's. */
+  /** Defaults to the agent's. */
   readonly strategy?: "prune" | "summarize" | "extract";
-  /** What the summary is to pay attention to. */
+  /** What the summary should focus on. */
   readonly instructions?: string;
 }
 
-/** Whether this context is compacted before it is sent. */
+/** True when this context must be compacted before it is sent. */
 export function mustCompact(step: StepWorld, { tokens }: Measured): boolean {
   const { windowTokens } = step.crew.model.facts;
   if (!isOverfull(tokens, windowTokens, step.crew.rules.compaction)) return false;
@@ -53,32 +53,32 @@ export function mustCompact(step: StepWorld, { tokens }: Measured): boolean {
   return hasGrown || isBeyond(tokens, windowTokens);
 }
 
-/** What one call of `compactNow` goes by. */
+/** The parameters of one call of `compactNow`. */
 interface Task extends CompactOptions {
   readonly step: StepWorld;
   readonly strategy: "prune" | "summarize" | "extract";
-  /** What the context must fit into. A provider may say that less fits than the window should hold. */
+  /** The context must fit into this. A provider may accept less than the nominal context window. */
   readonly windowTokens: number;
   readonly summarizers: readonly Summarizer[];
-  /** How much of the range is asked for at once; less after a model found it too long. */
+  /** How much of the range is requested at once; less after a model found it too long. */
   fitTokens: number;
 }
 
-/** Of the window, for what came last: it stays as it was said. */
+/** Share of the context window for the newest messages, which stay verbatim. */
 const keptShare = 0.25;
-/** Of the window: to gain less is not worth a call while there is room. */
+/** Share of the context window: a smaller gain is not worth a call while there is room. */
 const gainShare = 0.05;
-/** Somebody who asks for it gets it, unless the summary would be as long as what it stands for. */
+/** An explicit request is followed, unless the summary would be as long as its range. */
 const askedGainTokens = 100;
 /** Outputs shorter than this are never left out. */
 const prunedTokensMin = 200;
-/** Each round gets on by a step at least; so many would be a session of many windows. */
+/** Each round advances by at least a step; so many would be a session of many context windows. */
 const roundsMax = 100;
 
 /**
- * Compacts: in a turn between two steps, or while the session stands still. True when the context is smaller
- * now. False when nothing is left to compact, a model failed while there is room, or a limit was reached.
- * When somebody asked for it, a model that fails and a limit are errors.
+ * Compacts: in a turn between two steps, or while the session is idle. True when the context is smaller now.
+ * False when nothing is left to compact, a model failed while there is room, or a limit was reached. For an
+ * explicit request, a failing model and a limit are errors.
  */
 export async function compactNow(step: StepWorld, options: CompactOptions): Promise<boolean> {
   await writeOff(step);
@@ -117,7 +117,7 @@ async function taskOf(step: StepWorld, first: Survey, options: CompactOptions): 
 const isForced = ({ windowTokens }: Task, { measured }: Survey): boolean =>
   isBeyond(measured.tokens, windowTokens);
 
-/** A model call that a runner left behind, of a session that is not running now. */
+/** Writes off a model call that a dead runner left, of a session that is not running now. */
 async function writeOff({ drive }: StepWorld): Promise<void> {
   const { reserved } = (await drive.state()).standing;
   if (reserved === null) return;
@@ -127,8 +127,8 @@ async function writeOff({ drive }: StepWorld): Promise<void> {
 }
 
 /**
- * `whole`: all of the range went that was to go. `piece`: some of it, and there is more. `again`: nothing was
- * written, but less is asked for next time.
+ * `whole`: all of the planned range was replaced. `piece`: some of it, and there is more. `again`: nothing
+ * was written, but less is requested next time.
  */
 type Did = "whole" | "piece" | "again" | "nothing" | "stopped";
 
@@ -156,10 +156,10 @@ async function compactOnce(task: Task, now: Survey, keepTokens: number): Promise
   return replace(task, now, plan);
 }
 
-/** A piece does not bear the caller's key: if the rest fails, the same call again is to go on. */
+/** A piece does not carry the caller's key: if the rest fails, a repeated call must continue. */
 const pieceOf = (step: StepWorld): StepWorld => (step.asked === true ? { ...step, asked: false } : step);
 
-/** What the state itself says about where the range ends. */
+/** Checks the end of the range against the state. */
 async function isClosed({ step }: Task, { toSeq }: Cut): Promise<boolean> {
   const { mind } = await step.deps.states.at(step.drive.session, toSeq);
   return mind.calls.size === 0;
@@ -172,7 +172,7 @@ async function prune(task: Task, now: Survey, toSeq: number, gainTokensMin: numb
   return true;
 }
 
-/** Has the range summarized, by the first model that can. */
+/** Summarizes the range with the first model that can. */
 async function replace(task: Task, now: Survey, { cut, fits, isWhole }: RangePlan): Promise<Did> {
   const { step, reason, instructions } = task;
   const strategy = task.strategy === "extract" ? "extract" : "summarize";
@@ -214,7 +214,7 @@ async function replace(task: Task, now: Survey, { cut, fits, isWhole }: RangePla
 /** Characters for inputs that are carried along. */
 const inputChars = ({ windowTokens }: Task): number => Math.max(400, Math.floor((windowTokens / 8) * 3));
 
-/** Replaces the range by a summary that no model wrote. */
+/** Replaces the range by a summary composed by rule. */
 async function replacePlainly(task: Task, now: Survey, cut: Cut): Promise<boolean> {
   const { step } = task;
   const inputs = await openInputs(step, now, cut.toSeq);
@@ -231,14 +231,14 @@ async function plainText(task: Task, now: Survey, { toSeq, goneTokens }: Cut): P
   const content = boundary === null ? null : await readContent(deps.store, drive.session, boundary.seq);
   const earlier = (content as { readonly summary?: string } | null)?.summary ?? null;
   const most = summaryTokens(task.windowTokens, goneTokens);
-  // How many characters a token has depends on the language.
+  // The number of characters a token has depends on the language.
   for (let charsMax = most * 4; ; charsMax = Math.floor(charsMax * 0.6)) {
     const summary = plainSummary(messages, { earlier, charsMax });
     if (charsMax < 300 || (await deps.tokenizer.count(summary)) <= most) return summary;
   }
 }
 
-/** There is no range left that could go, and still no room: what was kept until now has to go. */
+/** No range is left to replace, and there is still no room: replaces what was kept until now. */
 async function lastResort(task: Task, before: Survey): Promise<Survey> {
   const { step } = task;
   const { calls, toSeq } = before.state.mind;

@@ -1,4 +1,4 @@
-/** Compress: a compaction that somebody asked for, of a session that is not running. */
+/** Compress: an explicitly requested compaction of a session that is not running. */
 import { SkeinError } from "../../core/error.ts";
 import { quote, type SessionId } from "../../core/ids.ts";
 import { compactNow } from "./compact.ts";
@@ -15,7 +15,7 @@ export type CompressStrategy = (typeof strategies)[number];
 
 /** The result of `session.compress`. */
 export interface CompressResult {
-  /** False when there was nothing to make smaller. */
+  /** False when nothing could be made smaller. */
   readonly compacted: boolean;
   readonly seq: number;
 }
@@ -32,7 +32,7 @@ export async function compressSession(
     });
   }
   const before = await writtenBefore(deps, session);
-  // Unless that says that the transcript had changed under a summary, which came to nothing.
+  // Unless that records a failed summary because the transcript had changed.
   if (before !== null && before.type !== "model.failed") return { compacted: true, seq: before.seq };
   const { actor } = await agentOf(deps, session, await deps.writer.current(session));
   await using drive = await takeDrive(deps, session, { actor });

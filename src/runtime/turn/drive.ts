@@ -1,11 +1,11 @@
 /**
- * Driving a session: the lease, and the commands of a turn under it. The turn loop is one driver; another
+ * Drives a session: the lease, and the commands of a turn under it. The turn loop is one driver; another
  * harness may be another, and keeps its own loop while Skein keeps the log.
  *
  *   begin → request → respond → start → settle → request → … → end
  *
  * Each call is one append, written only while the lease is in force. When it resolves the records are
- * durable: so nothing is to be done before `request` or `start` has resolved.
+ * durable: so act only after `request` or `start` has resolved.
  */
 import type { ContentBlock } from "../../core/schema.ts";
 import type { Called } from "../../core/tool/commands.ts";
@@ -29,7 +29,7 @@ import type { NextFollowUp } from "../log/follow-up.ts";
 
 /** Options of `session.drive`. */
 export interface DriveOptions {
-  /** Who drives; shown to whoever finds the session taken. */
+  /** The holder's name; shown to others that find the session leased. */
   readonly holder?: string;
   readonly leaseMs?: number;
 }
@@ -47,7 +47,7 @@ export interface RequestOptions {
   readonly model: string;
   readonly images?: boolean;
   readonly temperature?: number;
-  /** What the call may use at most, counted against the budget until it is settled. */
+  /** The maximum use of the call, counted against the budget until it is settled. */
   readonly reserve?: { readonly tokens?: number; readonly nanoUsd?: number };
   readonly outputTokensMax?: number;
 }
@@ -56,11 +56,11 @@ export interface RequestOptions {
 export interface RespondOptions {
   readonly finish: "stop" | "tool-calls" | "length" | "refusal" | "content-filter" | "other";
   readonly usage: CountedUsage;
-  /** In nano-dollars; null when the price is not known. */
+  /** In nano-dollars; null when the price is unknown. */
   readonly costNanoUsd: number | null;
-  /** What the model said. A tool-call block has `call`, `tool` and `input`. */
+  /** The model's answer. A tool-call block has `call`, `tool` and `input`. */
   readonly blocks: readonly ContentBlock[];
-  /** The effect of each tool that was asked for; by default `unsafe`. */
+  /** The effect of each requested tool; defaults to `unsafe`. */
   readonly effects?: Readonly<Record<string, "read" | "idempotent" | "unsafe">>;
 }
 
@@ -71,9 +71,9 @@ export interface FailOptions {
   /** The text that the model had streamed. */
   readonly partial?: string;
   readonly usage?: CountedUsage;
-  /** In nano-dollars; null, or absent, when it is not known. */
+  /** In nano-dollars; null, or absent, when it is unknown. */
   readonly costNanoUsd?: number | null;
-  /** The most that the call may have used besides. */
+  /** The upper bound of further use of the call. */
   readonly unconfirmed?: { readonly tokens?: number; readonly nanoUsd?: number };
 }
 
@@ -95,7 +95,7 @@ export interface RequestResult {
   readonly digest: string;
 }
 
-/** The commands of a turn under a lease, for a loop of your own. */
+/** The commands of a turn under a lease, for your own loop. */
 export class Drive implements AsyncDisposable {
   readonly session: SessionId;
   readonly lease: SessionLease;
@@ -112,7 +112,7 @@ export class Drive implements AsyncDisposable {
   }
 
   /**
-   * @internal The state that this drive wrote or read last, without a read. A decision on a stale state
+   * @internal The last state that this drive wrote or read, without a read. A decision on a stale state
    * conflicts, and is made again.
    */
   get latest(): State {
@@ -127,7 +127,7 @@ export class Drive implements AsyncDisposable {
     return this.#note(state);
   }
 
-  /** Calls of a turn run side by side: what one of them wrote earlier may come in later. */
+  /** Calls of a turn run in parallel: an earlier write of one may arrive later. */
   #note(state: State): State {
     if (state.seq >= this.#latest.seq) this.#latest = state;
     return state;
@@ -143,7 +143,7 @@ export class Drive implements AsyncDisposable {
     return change;
   }
 
-  /** Begins a turn with the input that waits. Gives its number. */
+  /** Begins a turn with the queued input. Returns its number. */
   async begin(
     options: { readonly tools?: { readonly digest: string; readonly definitions: readonly unknown[] } } = {},
   ): Promise<number> {
@@ -158,7 +158,7 @@ export class Drive implements AsyncDisposable {
     return this.#going(change).lastTurn;
   }
 
-  /** Writes down what is about to be sent, and gives it. Send it only once this has resolved. */
+  /** Records what is about to be sent, and returns it. Send it only once this has resolved. */
   async request(options: RequestOptions): Promise<RequestResult> {
     const known = ["model", "images", "temperature", "reserve", "outputTokensMax"];
     checkOptions("request", options, known);
@@ -188,7 +188,7 @@ export class Drive implements AsyncDisposable {
     return { seq: change.firstSeq, parts, digest };
   }
 
-  /** Writes down the answer, and gives the calls it asks for. */
+  /** Records the answer, and returns the calls it requests. */
   async respond(options: RespondOptions): Promise<readonly DrivenCall[]> {
     checkOptions("respond", options, ["finish", "usage", "costNanoUsd", "blocks", "effects"]);
     const { finish, usage, costNanoUsd, effects = {} } = options;
@@ -216,8 +216,8 @@ export class Drive implements AsyncDisposable {
   }
 
   /**
-   * The model call came to nothing. Give `usage` and `costNanoUsd` as far as they are known; without them,
-   * all that was reserved stays unconfirmed. `partial` is the text that was streamed before it ended.
+   * Records a failed model call. Give `usage` and `costNanoUsd` as far as they are known; without them, the
+   * whole reservation stays unconfirmed. `partial` is the text that was streamed before it ended.
    */
   async fail(options: FailOptions): Promise<void> {
     checkOptions("fail", options, ["error", "message", "partial", "usage", "costNanoUsd", "unconfirmed"]);
@@ -230,13 +230,13 @@ export class Drive implements AsyncDisposable {
     await this.change({ do: "fail", model, error, retryable: true, costNanoUsd, ...known });
   }
 
-  /** Writes down that these calls are about to run. Run them only once this has resolved. */
+  /** Records that these calls are about to run. Run them only once this has resolved. */
   async start(...calls: readonly string[]): Promise<void> {
     const nowMs = this.#deps.world.now();
     this.#going(await this.change({ do: "start", calls, nowMs }));
   }
 
-  /** The outcome of a call. A long output is kept whole; the model sees its beginning and end. */
+  /** Records the outcome of a call. A long output is stored whole; the model sees its beginning and end. */
   async settle(
     call: string,
     result: {
@@ -266,7 +266,7 @@ export class Drive implements AsyncDisposable {
     return this.#deps.world.digest("", `${this.session}\n${seq}`);
   }
 
-  /** A lease that cannot be given back runs out by itself; what was driven has ended all the same. */
+  /** A lease that cannot be released expires; the drive has ended all the same. */
   async [Symbol.asyncDispose](): Promise<void> {
     try {
       await this.lease.release();
@@ -276,7 +276,7 @@ export class Drive implements AsyncDisposable {
     }
   }
 
-  /** A limit that was reached suspends the session instead of doing what was asked. */
+  /** At a budget limit the session is suspended instead of executing the command. */
   #going({ state }: Change): State["standing"] {
     const { standing } = state;
     if (standing.status === "running") return standing;
@@ -297,7 +297,7 @@ function inFlight({ standing }: State): string {
 }
 
 /**
- * Takes the arguments of calls out of the blocks, where they would be a second time, and gives each call an
+ * Moves the arguments of calls out of the blocks, where they would be a second time, and gives each call an
  * id that no open call has. Providers repeat ids, and some give none.
  */
 export function takeCalls(

@@ -1,4 +1,4 @@
-/** Writes down what tools make of files: around calls, after an interrupt, and after a crash. */
+/** Records the file changes of tools: around calls, after an interrupt, and after a crash. */
 import { SkeinError } from "../../core/error.ts";
 import type { OpenCall } from "../../core/state.ts";
 import type { Store } from "../../store/port.ts";
@@ -12,7 +12,7 @@ interface Place {
   readonly world: World;
 }
 
-/** Looks before the calls run; undefined when nobody keeps versions. */
+/** Scans before the calls run; undefined when no versions are kept. */
 export async function watchCalls(
   place: Place,
   files: FileWatch | undefined,
@@ -27,7 +27,7 @@ export async function watchCalls(
   return files.begin(calls, { blobs: fileBlobs(place) });
 }
 
-/** What calls had changed when they were told to stop. */
+/** Changes that calls had made when they were stopped. */
 export async function noteRest(drive: Drive, watched: WatchedCalls, { seq, tool }: OpenCall): Promise<void> {
   try {
     await watched.record(async (changed) => {
@@ -36,12 +36,12 @@ export async function noteRest(drive: Drive, watched: WatchedCalls, { seq, tool 
     });
     await watched.over();
   } catch (error) {
-    // Whoever has the lease now finds it out, as after a crash.
+    // The next holder of the lease detects it, as after a crash.
     if (!(error instanceof SkeinError)) throw error;
   }
 }
 
-/** What calls had changed when the process that ran them died. */
+/** Changes that calls had made when their process died. */
 export async function noteLeft(place: Place, drive: Drive, files: FileWatch | undefined): Promise<void> {
   const changed = (await files?.left(fileBlobs(place))) ?? [];
   if (changed.length === 0) return;

@@ -1,7 +1,7 @@
 /**
- * A handoff that a model puts into prose. The lists are those of the log; the model writes what stands in
- * front of them. It is asked as for a summary: the intent is written down and what it may cost is reserved
- * before, and what it did cost is written down with the handoff, or with the failure.
+ * A handoff with prose by a model. The lists come from the log; the model writes the text in front of them.
+ * The call works as for a summary: the intent is recorded and the maximum cost reserved before, and the
+ * actual cost is recorded with the handoff, or with the failure.
  */
 import { SkeinError } from "../../core/error.ts";
 import { handoffPrompt, readProse } from "../../core/handoff/prompt.ts";
@@ -20,7 +20,7 @@ import type { StepWorld } from "./step.ts";
 import { agentOf } from "../workspace/session-agent.ts";
 import { modelOf } from "../context/model-settings.ts";
 
-/** Where the model had nothing to say, or could not be asked, the log alone must do. */
+/** Without a model's text, the handoff comes from the log alone. */
 export async function proseHandoff(
   deps: Deps,
   session: SessionId,
@@ -53,7 +53,7 @@ export async function proseHandoff(
     },
     { asked: true },
   );
-  // The turn was ended meanwhile and the call given up as lost: what it cost is known after all.
+  // The turn ended meanwhile and the call counted as lost: its cost is known after all.
   const over = { do: "fail", model: summarizer.model.name, error: "overtaken", retryable: false } as const;
   if (!isHeard) await settle(drive, { ...over, requestSeq, usage, costNanoUsd });
   return { ...made, seq: change.headSeq };
@@ -74,7 +74,7 @@ async function writerOf(deps: Deps, crew: Crew, model: true | string): Promise<S
   return { model: chosen, settings, windowTokens: chosen.facts.windowTokens };
 }
 
-/** All of the context if the model can read it; else only what stands in front of it, and the handoff. */
+/** The whole context if the model can read it; else only its beginning, and the handoff. */
 async function readableTo(
   { deps, drive }: StepWorld,
   { settings, windowTokens }: Summarizer,
@@ -87,7 +87,7 @@ async function readableTo(
   return tokens <= windowTokens * 0.85 ? state.seq : 1;
 }
 
-/** No money for it is a reason to do without. */
+/** Without money for it the handoff has no prose. */
 function ifRefused(error: unknown): { readonly kind: "failed"; readonly error: Error } {
   if (error instanceof SkeinError && error.code === "refused") return { kind: "failed", error };
   throw error;

@@ -1,6 +1,6 @@
 /**
- * Keeping the lease, and an ear on the log: the lease is renewed while a run goes on, and what others write
- * (an interrupt, a cancellation, a new holder) is heard at once, also in the middle of a stream or a tool.
+ * Keeps the lease and watches the log: renews the lease during a run, and reacts to what others write (an
+ * interrupt, a cancellation, a new holder) at once, also in the middle of a stream or a tool.
  */
 import { SkeinError } from "../../core/error.ts";
 import type { State } from "../../core/state.ts";
@@ -12,8 +12,8 @@ export interface Keeper extends AsyncDisposable {
   /** Aborted by an interrupt, by the end of the turn from outside, and by the loss of the lease. */
   readonly signal: AbortSignal;
   /**
-   * Whether the lease has certainly not run out, by this process's own clocks. One that may have run out is
-   * renewed first: after a pause that nobody noticed the session is still ours.
+   * True when the lease has certainly not expired, by this process's own clocks. One that may have expired is
+   * renewed first: after an unnoticed pause the session may still be ours.
    */
   isHeld(): Promise<boolean>;
   /** Throws `fenced` once the lease is lost. */
@@ -26,7 +26,7 @@ export function keepLease(deps: Deps, drive: Drive): Keeper {
   const { store, world, writer } = deps;
   const { leaseMs } = drive.lease;
   const over = new AbortController();
-  /** It was in force then; null once the run is over. */
+  /** The lease was in force then; null once the run is over. */
   let heldAt: Moment | null = drive.lease.asked;
   let lost: SkeinError | null = null;
   let control = new AbortController();
@@ -70,7 +70,7 @@ export function keepLease(deps: Deps, drive: Drive): Keeper {
     looking = false;
   }
 
-  /** Whoever of this process found it out: nothing of this run belongs to the log that is there now. */
+  /** Another part of this process detected a rollback: nothing of this run belongs to the current log. */
   function stopIfSetBack(): void {
     try {
       writer.assertHistory(drive.session, drive.lease.history);
@@ -81,7 +81,7 @@ export function keepLease(deps: Deps, drive: Drive): Keeper {
   }
 
   function heed({ seq, standing }: State): void {
-    // What was read before the turn began may come in later, and knows nothing of it.
+    // A read from before the turn began may arrive later, and knows nothing of it.
     if (turnSeq === null || seq < turnSeq) return;
     const { turn, lease } = standing;
     if (lease.held && lease.epoch !== drive.lease.epoch) {
@@ -114,7 +114,7 @@ export function keepLease(deps: Deps, drive: Drive): Keeper {
     },
     async [Symbol.asyncDispose]() {
       over.abort();
-      // What a run that failed has left behind stops too, and begins nothing more.
+      // Leftover work of a failed run stops too, and starts nothing more.
       heldAt = null;
       control.abort(new Error("the run is over"));
       unwatch();

@@ -1,6 +1,6 @@
 /**
  * Leases: the right to run a session. Taking one is an append, so an earlier holder's next append conflicts
- * whatever the clocks say; time only decides when somebody else may try.
+ * whatever the clocks say; time only decides when another process may try.
  */
 import type { AppendRecord } from "../../core/turn/commands.ts";
 import { SkeinError } from "../../core/error.ts";
@@ -12,8 +12,8 @@ import type { AppendResult } from "../log/append-result.ts";
 import type { FollowUp, NextFollowUp } from "../log/follow-up.ts";
 
 /**
- * A lease outlives its holder by at most this. Shorter saves recovery time, but a long pause of the process
- * would then look like its death.
+ * A lease outlives its holder by at most this. A shorter one saves recovery time, but a long pause of the
+ * process would then look like its death.
  */
 const leaseMsDefault = 15_000;
 
@@ -55,7 +55,7 @@ export class SessionLease implements AsyncDisposable {
     this.aloneFromMs = taken.aloneFromMs;
   }
 
-  /** Keeps it for another `leaseMs`. Rejects with `fenced` once somebody else has taken it. */
+  /** Keeps it for another `leaseMs`. Rejects with `fenced` once another process has taken it. */
   async renew(): Promise<void> {
     const renewed = await this.#deps.store.renew(this.session, this.epoch, this.leaseMs);
     if (!renewed) throw lostLease(this.session, this.epoch);
@@ -75,7 +75,7 @@ export class SessionLease implements AsyncDisposable {
     return { seq: change.firstSeq, headSeq: change.headSeq, duplicate: change.duplicate };
   }
 
-  /** Whether this holder has released it. */
+  /** True when this holder has released it. */
   get isReleased(): boolean {
     return this.#released;
   }
@@ -85,18 +85,18 @@ export class SessionLease implements AsyncDisposable {
     return { command: { do: "release", epoch: this.epoch }, actor: this.#deps.actor };
   }
 
-  /** Called with each state that a write under the lease left. */
+  /** Called with each state after a write under the lease. */
   noteState({ standing: { lease } }: State): void {
     if (!lease.held) this.#released = true;
   }
 
-  /** Gives it back. May be called twice; a lease that was lost already is not an error here. */
+  /** Releases it. May be called twice; an already lost lease is not an error here. */
   async release(): Promise<void> {
     if (this.#released) return;
     this.#released = true;
     const { writer, actor } = this.#deps;
     const { epoch, history } = this;
-    // What is held in its place, if anything, is not this one.
+    // A lease in its place, if any, is not this one.
     if (writer.history(this.session) !== history) return;
     try {
       await writer.change(
@@ -118,7 +118,7 @@ export interface LeaseRequest {
   readonly holder: string;
   readonly leaseMs?: number | undefined;
   readonly expectSeq?: number | undefined;
-  /** What is written in the append that takes the lease. */
+  /** Commands in the append that takes the lease. */
   readonly followUp?: NextFollowUp | undefined;
 }
 
@@ -128,7 +128,7 @@ export const takeLease = async (
   request: LeaseRequest,
 ): Promise<SessionLease> => (await takeLeaseAt(deps, session, request)).lease;
 
-/** Takes the lease. Gives it and the state that the append left. */
+/** Takes the lease. Returns it and the state after the append. */
 export async function takeLeaseAt(
   deps: Deps,
   session: SessionId,

@@ -1,7 +1,7 @@
 /**
- * Deltas: what is heard of an answer while it is made, for whoever listens in this process. Never stored.
- * Those that were made here are kept at hand until their answer is whole, so that another process that comes
- * in the middle of one hears it from its beginning.
+ * Deltas: a streaming answer, for subscribers in this process. Never stored. Deltas produced here are cached
+ * until their answer is complete, so that another process that subscribes in the middle gets it from its
+ * beginning.
  */
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
@@ -12,44 +12,47 @@ export type { ModelDelta };
 /** A piece of a model's answer while it streams. Never stored. */
 export interface LiveDelta {
   readonly type: "delta";
-  /** The `model.requested` that is being answered. */
+  /** The `model.requested` of the answer. */
   readonly requestSeq: number;
   readonly delta: ModelDelta;
 }
 
-/** A part of an answer that is made here. */
+/** A part of an answer produced in this process. */
 export interface LivePart {
   readonly session: SessionId;
   readonly requestSeq: number;
-  /** How much of the answer comes before it: see `sizeOf`. */
+  /** The size of the answer before it: see `sizeOf`. */
   readonly after: number;
   readonly deltas: readonly ModelDelta[];
 }
 
 export interface Live {
-  /** Of an answer that is made here. */
+  /** A delta produced in this process. */
   publish(session: SessionId, delta: LiveDelta): void;
-  /** The answer is whole, or given up. */
+  /** The answer is complete, or abandoned. */
   end(session: SessionId, requestSeq: number): void;
-  /** Of an answer that is made in another process. */
+  /** Forwards a delta produced in another process. */
   pass(session: SessionId, delta: LiveDelta): void;
-  /** Until the function that comes back is called. */
+  /** Subscribes until the returned function is called. */
   listen(session: SessionId, heard: (delta: LiveDelta) => void): () => void;
-  /** Of all sessions. */
+  /** Subscribes to all sessions. */
   listenAll(heard: (session: SessionId, delta: LiveDelta) => void): () => void;
-  /** Of a session, or of all, what is made here; first what there is of it by now. */
+  /**
+   * Subscribes to what this process produces, for a session or for all; begins with the backlog of current
+   * answers.
+   */
   overhear(session: SessionId | null, heard: (part: LivePart) => void): () => void;
-  /** Told which sessions somebody listens to, as that changes; null stands for all of them. */
+  /** Called when the set of sessions with subscribers changes; null stands for all of them. */
   attend(changed: (session: SessionId | null, isHeard: boolean) => void): () => void;
 }
 
-/** How much a delta is of an answer: characters of a text, or one. */
+/** The size of a delta within an answer: characters of a text, or one. */
 export const sizeOf = (delta: ModelDelta): number => (delta.type === "tool-call" ? 1 : delta.text.length);
 
 interface Made {
   readonly requestSeq: number;
   size: number;
-  /** Neighbors of one kind are one; null when it is too much to be kept. */
+  /** Adjacent deltas of one kind are joined; null when they are too large to cache. */
   deltas: ModelDelta[] | null;
 }
 

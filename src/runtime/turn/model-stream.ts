@@ -1,4 +1,4 @@
-/** Listening to a model: its deltas go to whoever listens here and now, its answer comes back whole. */
+/** Streams a model call: its deltas go to subscribers at once, its answer is returned whole. */
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { ContextPart } from "../../core/context/part.ts";
@@ -10,7 +10,7 @@ import type { Deps } from "../deps.ts";
 import { takeNote, type Streamed } from "./broken-call.ts";
 import { momentOf } from "../read/lease-status.ts";
 
-/** Rejects with `ModelError` only. An aborted signal is heard at once, whatever the driver does. */
+/** Rejects with `ModelError` only. An aborted signal takes effect at once, whatever the driver does. */
 export async function listen(
   deps: Deps,
   session: SessionId,
@@ -19,9 +19,9 @@ export async function listen(
     readonly parts: readonly ContextPart[];
     readonly outputTokensMax: number;
     readonly signal: AbortSignal;
-    /** Deltas belong to the request at this position. Null: nobody is to hear them. */
+    /** Deltas belong to the request at this position. Null: they have no subscribers. */
     readonly requestSeq: number | null;
-    /** Filled with what was heard, for settling the call if it breaks off. */
+    /** Filled with what arrived, for settling the call if it breaks off. */
     readonly streamed: Streamed;
   },
 ): Promise<ModelAnswer> {
@@ -69,4 +69,4 @@ function stopped(signal: AbortSignal, done: AbortSignal): Promise<"stop"> {
   });
 }
 
-/** The bytes of a blob that must be there. */
+/** The bytes of a required blob. */

@@ -1,6 +1,6 @@
 /**
- * Prepares a run: reads the state of a session once, and what it runs with, and hands both on. What changed
- * since (another agent, another model) is resolved again by the one that finds it changed.
+ * Prepares a run: reads the state of a session once, with its agent and model, and passes them on. Whoever
+ * finds a later change (another agent, another model) resolves it again.
  */
 import type { SessionId } from "../../core/ids.ts";
 import type { State } from "../../core/state.ts";
@@ -12,7 +12,7 @@ import { agentOf, type SessionAgent } from "../workspace/session-agent.ts";
 export interface PreparedRun {
   readonly state: State;
   readonly agent: SessionAgent;
-  /** Null: not resolved yet. A session at rest needs none, and an engine may have none. */
+  /** Null: not resolved yet. An idle session needs none, and an engine may have none. */
   readonly model: Model | null;
 }
 
@@ -55,7 +55,7 @@ export async function resolveRun(
   return { ...run, model: run.model ?? (await modelIn(deps, run)) };
 }
 
-/** Whether two states of a session name the same agent, pinned at the same position. */
+/** True when two states of a session name the same agent, pinned at the same position. */
 export const hasSameAgent = (one: State, other: State): boolean =>
   one.standing.agent?.seq === other.standing.agent?.seq &&
   one.standing.agent?.version === other.standing.agent?.version;

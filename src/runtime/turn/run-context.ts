@@ -1,6 +1,6 @@
 /**
- * Who works on a session while it runs: its agent, its model, its tools. Made once for a run; nothing is
- * written while it is made, so that what is missing is an error and leaves no trace.
+ * What a session runs with: its agent, its model, its tools. Made once for a run; making it writes nothing,
+ * so that a missing part is an error and leaves no trace.
  */
 import { agentRules, mayOffer, type AgentDefinition, type AgentRules } from "../../core/workspace/agent.ts";
 import type { SessionId } from "../../core/ids.ts";
@@ -25,11 +25,11 @@ export interface Crew extends SessionAgent, AsyncDisposable {
   readonly model: Model;
   readonly settings: Settings;
   readonly tools: ReadonlyMap<string, Tool>;
-  /** Keeps versions of files that the tools change; undefined where nobody does. */
+  /** Keeps versions of files that the tools change; undefined without file versions. */
   readonly files: FileWatch | undefined;
-  /** What the model is offered, and its digest. */
+  /** The tools offered to the model, and their digest. */
   readonly offer: Offer;
-  /** Takes over tools that changed since, as servers may tell; `tools` and `offer` are then the new ones. */
+  /** Adopts changed tools, as servers may announce; `tools` and `offer` are then the new ones. */
   refresh(signal: AbortSignal): Promise<void>;
 }
 
@@ -115,7 +115,7 @@ export async function listTools(deps: Deps, session: SessionId): Promise<readonl
   const state = await deps.writer.current(session);
   const crew = await agentOf(deps, session, state);
   const rules = await rulesOf(deps, session, state, crew);
-  // What someone else bound is not opened to be listed: that may start a program of theirs.
+  // Bindings of a stranger are not opened for a list: that may start a program of theirs.
   const isForeign = isUnreviewed(state) || (await deps.store.head(session))?.copy === true;
   const shown = isForeign ? withoutBindings(state) : state;
   await using toolbox = await openTools(deps, session, shown, new AbortController().signal);
@@ -134,7 +134,7 @@ const withoutBindings = (state: State): State => ({
   standing: { ...state.standing, bindings: Keyed.empty(), unreviewed: false },
 });
 
-/** What decides on the calls of a session at this state. */
+/** The rules for the calls of a session at this state. */
 export async function rulesOf(
   { store }: Deps,
   session: SessionId,
@@ -145,7 +145,7 @@ export async function rulesOf(
   return { session: own, agent: agent?.permissions ?? [], agentUnknown };
 }
 
-/** What the rules say of a call of this tool. */
+/** The decision of the rules about a call of this tool. */
 export const judgeTool = (
   rules: CallRules,
   tool: Tool,

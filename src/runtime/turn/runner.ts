@@ -1,7 +1,7 @@
 /**
- * The turn loop: runs a session until there is nothing left to do. It holds the lease, asks the state what
- * comes next, does it, and asks again. It keeps nothing that matters in memory: a runner that dies is
- * followed by another that finds the same state and goes on from there.
+ * The turn loop: runs a session until nothing is left to do. It holds the lease, derives the next action from
+ * the state, executes it, and repeats. It keeps nothing that matters in memory: after a crash the next runner
+ * finds the same state and continues from there.
  */
 import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
@@ -28,15 +28,15 @@ import { hasSameAgent, prepareRun, type PreparedRun } from "./prepare-run.ts";
 export interface RunOptions {
   readonly holder?: string;
   readonly leaseMs?: number;
-  /** Aborted: the runner stops before the next thing it would do, and gives the lease back. */
+  /** Aborted: the runner stops before its next action, and releases the lease. */
   readonly signal?: AbortSignal;
 }
 
-/** A run as the engine itself asks for it. */
+/** A run as the engine itself requests it. */
 export interface RunRequest extends RunOptions {
-  /** What the caller read already. */
+  /** What the caller has already read. */
   readonly prepared?: PreparedRun | undefined;
-  /** Asked once the lease is held, before anything is done. False: it is given back at once. */
+  /** Called once the lease is held, before anything is done. False: it is released at once. */
   readonly admit?: () => Promise<boolean>;
   /** The lease is taken only if this is the head. */
   readonly expectSeq?: number;
@@ -45,12 +45,12 @@ export interface RunRequest extends RunOptions {
 /** Why a run ended. */
 export interface RunResult {
   readonly status: State["standing"]["status"];
-  /** What brought about the status, where it does not speak for itself. */
+  /** The cause of the status, where it needs one. */
   readonly by: string | null;
   readonly seq: number;
 }
 
-/** Runs the session until it is idle, or stands still. Rejects with `conflict` when somebody else runs it. */
+/** Runs the session until it is idle or suspended. Rejects with `conflict` when another process runs it. */
 export async function runSession(
   deps: Deps,
   session: SessionId,
@@ -74,16 +74,16 @@ export async function runSession(
   return await new Runner(deps, drive, crew, keeper).run(signal);
 }
 
-/** Whether the next thing to do is a turn, and nothing outside has to be opened for it. */
+/** True when the next action is a turn that needs nothing opened from outside. */
 const canBeginEarly = ({ store }: Deps, state: State): boolean =>
   state.standing.bindings.size === 0 &&
   nextOf(state, { steered: false, stepsMax: Infinity }).next === "begin" &&
   [...state.standing.requests.values()].every(({ deadlineMs }) => deadlineMs >= store.now());
 
 /**
- * Gathers what a session without bindings runs with before the lease is held, so that one append takes the
- * lease and begins the turn. Null where that cannot be: then tools are opened under the lease, and what is
- * wrong with them is found there.
+ * Gathers the agent, model and tools of a session without bindings before the lease is held, so that one
+ * append takes the lease and begins the turn. Null where that is impossible: then tools are opened under the
+ * lease, and their errors appear there.
  */
 async function gatherEarly(deps: Deps, session: SessionId, prepared: PreparedRun): Promise<Crew | null> {
   const { state } = prepared;
@@ -101,7 +101,7 @@ const beginEarly =
     return { command: await beginCommand(deps, session, crew, state), actor: crew.actor };
   };
 
-/** A session that names no model is given one with its first turn, so that it does not change by itself. */
+/** A session without a model is assigned one with its first turn, so that it does not change later. */
 async function beginCommand(
   { store }: Deps,
   session: SessionId,
@@ -150,24 +150,24 @@ class Runner {
       const next = await this.#next(state);
       if (signal?.aborted === true) return ranOf(state);
       if (next.next === "rest") {
-        // Nobody rests on what may be old: an input may have come in.
+        // The cached state may be old, and an input may have arrived: checks before it rests.
         if ((await drive.state()).seq === state.seq) return ranOf(state);
         continue;
       }
       this.#keeper.assertHeld();
-      // An interrupt is for the turn it was meant for, not for what comes after it.
+      // An interrupt applies to its turn, not to the next one.
       this.#keeper.rearm(state);
       this.#step.signal = this.#keeper.signal;
       await this.#do(next, state).catch((error: unknown) => this.#unlessOvertaken(error, state));
-      // Calls write past the driver too: children are opened, messages sent.
+      // Calls also write past the driver: they open children and send messages.
       if (next.next === "calls") await drive.state();
     }
   }
 
   /**
-   * What follows in the append of an answer, or of the end of a turn: the end of the turn, and once nothing
-   * is left to do, the release of the lease. With input that waits the loop looks itself: it may steer the
-   * turn, or begin another. Tools that hold something open are closed before the lease is released.
+   * The follow-up in the append of an answer, or of the end of a turn: the end of the turn, and once nothing
+   * is left to do, the release of the lease. With queued input the loop decides: it may steer the turn, or
+   * begin another. Tools that hold something open are closed before the lease is released.
    */
   #finish(state: State): FollowUp | null {
     const { standing } = state;
@@ -248,7 +248,7 @@ class Runner {
     await this.#deps.world.sleep(wait, this.#step.signal);
   }
 
-  /** Twice as long each time, and never the same, so that those who were refused together come apart. */
+  /** Exponential with jitter, so that callers rejected together spread out. */
   #backoff(attempts: number): number {
     const [chance = 0] = this.#deps.world.random(1);
     return Math.min(60_000, 500 * 2 ** (attempts - 1)) * (0.75 + chance / 512);
@@ -258,7 +258,7 @@ class Runner {
     await this.#drive.change({ do: "suspend", by: "error", reason: reason.slice(0, limit.reasonCharsMax) });
   }
 
-  /** Somebody else may have changed the session so that what was about to be done is refused now. */
+  /** Another process may have changed the session so that the action is refused now. */
   async #unlessOvertaken(error: unknown, before: State): Promise<void> {
     const refused = error instanceof SkeinError && (error.code === "refused" || error.code === "conflict");
     if (!refused) throw error;

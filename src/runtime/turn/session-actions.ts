@@ -1,4 +1,4 @@
-/** What session tools do: each act is one append with the call's result, or a reading and its result. */
+/** The actions of session tools: each is one append with the call's result, or a read and its result. */
 import type { SessionAct } from "../../core/tool/session-action.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { OpenCall } from "../../core/state.ts";
@@ -9,7 +9,7 @@ import { sendMessage } from "../message/send.ts";
 import type { Deps } from "../deps.ts";
 import { toolErrorText, shapeOutput } from "./tool-output.ts";
 
-/** Does it, and settles the call: what the session or the store refuses is told to the model. */
+/** Executes it, and settles the call: the model gets a refusal of the session or the store as an error. */
 export async function performAct(
   deps: Deps,
   drive: Drive,
@@ -24,7 +24,7 @@ export async function performAct(
   }
 }
 
-/** What the model can do something about. All else ends the run. */
+/** Errors that the model can react to. All others end the run. */
 const told: readonly SkeinError["code"][] = ["invalid", "not-found", "refused"];
 
 async function perform(

@@ -1,6 +1,6 @@
 /**
- * One step of a turn: the context is rendered, the request written down, the model asked, its answer written
- * down. What may cost something is reserved before and settled after, so that a crash loses no charge.
+ * One step of a turn: renders the context, records the request, calls the model, records its answer. Costs
+ * are reserved before and settled after, so that a crash loses no charge.
  */
 import type { Called } from "../../core/tool/commands.ts";
 import type { CountedUsage, Taken, Zoned } from "../../core/turn/commands.ts";
@@ -27,17 +27,17 @@ import { commandOf, findApproval, listApprovals } from "../workspace/approvals.t
 import { readBindings } from "../read/bindings.ts";
 import type { NextFollowUp } from "../log/follow-up.ts";
 
-/** A context and how many tokens it has, as far as that is known before it is sent. */
+/** A context and its token count, as far as it is known before it is sent. */
 export interface Measured {
   readonly context: Rendered;
-  /** The state it was rendered at, and the inputs that a request then takes up. */
+  /** The state it was rendered at, and the inputs that a request then takes. */
   readonly atSeq: number;
   readonly inputs: Taken;
   readonly estimated: number;
   readonly tokens: number;
 }
 
-/** What the last call taught about the tokenizer's error. */
+/** What the last call showed about the tokenizer's error. */
 export interface Lesson {
   readonly estimated: number;
   readonly actual: number;
@@ -51,13 +51,13 @@ export interface StepWorld {
   signal: AbortSignal;
   lesson: Lesson | null;
   /**
-   * The tokens at which a compaction gained nothing. While there is room, the next try waits until the
-   * context has grown: a model that gives no summary is paid all the same.
+   * The token count at which a compaction gained nothing. While there is room, the next attempt waits until
+   * the context has grown: a model that returns no summary is paid all the same.
    */
   failedTokens?: number;
-  /** What is written with an answer in the same append. */
+  /** Commands in the append of an answer. */
   readonly followUp?: NextFollowUp;
-  /** Whether a compaction is what a caller asked for, and bears the key of that call. */
+  /** True when a caller requested the compaction, so that it carries the key of that call. */
   readonly asked?: boolean;
 }
 
@@ -76,7 +76,7 @@ export async function measure(step: StepWorld, state: State): Promise<Measured> 
   return { context: rendered, atSeq: state.seq, inputs: taken, estimated, tokens };
 }
 
-/** The most that may come back: by the model, the agent, the window and the budget. */
+/** The maximum output: by the model, the agent, the context window and the budget. */
 export function outputRoom(facts: ModelFacts, agentMax: number, tokens: number, left: Amounts): number {
   const room = Math.min(facts.outputTokensMax, agentMax, facts.windowTokens - tokens);
   const byTokens = left.tokens === undefined ? Infinity : left.tokens - tokens;
@@ -89,7 +89,7 @@ export function outputRoom(facts: ModelFacts, agentMax: number, tokens: number, 
   return Math.max(limit.outputTokensMin, Math.floor(Math.min(room, byTokens, byMoney)));
 }
 
-/** What a call may use, and must be free in the budget before it is made. */
+/** The maximum use of a call, which must be free in the budget before it is made. */
 export function reservation(facts: ModelFacts, tokens: number, outputTokensMax: number): Amounts {
   const nanoUsd = costOf(facts.price, { inputTokens: tokens, outputTokens: outputTokensMax });
   return { tokens: tokens + outputTokensMax, ...(nanoUsd === null ? {} : { nanoUsd }) };
@@ -97,7 +97,7 @@ export function reservation(facts: ModelFacts, tokens: number, outputTokensMax: 
 
 export type Asked =
   | { readonly kind: "answered" }
-  /** The session stands still, or the turn was ended by somebody else. */
+  /** The session is suspended, or the turn was ended from outside. */
   | { readonly kind: "stopped" }
   | { readonly kind: "failed"; readonly error: ModelError };
 
@@ -108,7 +108,7 @@ export async function takeStep(step: StepWorld, first: Measured): Promise<Asked>
   let measured = first;
   let outputTokensMax = 0;
   const requested = await drive.change(async (state) => {
-    // Somebody may have written since: what is sent must be what the log says then.
+    // Another writer may have appended since: the request must match the log.
     if (state.seq !== measured.atSeq) measured = await measure(step, state);
     const { context: rendered, tokens, inputs } = measured;
     outputTokensMax = outputRoom(facts, crew.rules.outputTokensMax, tokens, budgetLeft(state));
@@ -161,13 +161,13 @@ async function respond(
   const sent = answer.sent === null ? {} : { sent: deps.world.digest("", answer.sent) };
   if (answer.usage !== null)
     step.lesson = { estimated: measured.estimated, actual: answer.usage.inputTokens };
-  // Calls are judged by what they will run with.
+  // Calls are judged by the arguments they will run with.
   const { blocks: answered, wrong } = storeAnswer(answer, (value) => safeJson(deps.world, value));
   const over = { do: "fail", model, requestSeq, error: "overtaken", retryable: false } as const;
   await drive.change(
     async (state) => {
       const { reserved, status } = state.standing;
-      // The turn was ended while the model was asked: the answer is of no use, but it was paid.
+      // The turn ended during the model call: the answer is useless, but it was paid.
       if (reserved?.seq !== requestSeq || !mayIn(status, "settle")) return { ...over, usage, costNanoUsd };
       const { blocks, calls } = takeCalls(
         answered,
@@ -198,7 +198,7 @@ async function respond(
   );
 }
 
-/** Whether a call may run: it is known, its arguments are as they should be, and the rules allow it. */
+/** True when a call may run: it is known, its arguments are valid, and the rules allow it. */
 async function judge(
   step: StepWorld,
   state: State,
@@ -223,7 +223,7 @@ async function judge(
   if (rule === "deny") return { ...call, verdict: "deny", reason: `not allowed${why}` };
   const command = commandOf(tool, checked.value, await readBindings(deps, drive.session, state));
   if (command === undefined) return { ...call, verdict: "ask" };
-  // What was allowed for good is written down as approved when it starts, if it still is then.
+  // A call with a saved approval is recorded as approved when it starts, if it still is then.
   if (findApproval(await listApprovals(deps), call.tool, command) !== undefined) return call;
   return { ...call, verdict: "ask", command };
 }
@@ -236,7 +236,7 @@ function zoneNow({ deps, crew }: StepWorld, state: State, tokens: number): Zoned
   return readZone({ tokens, windowTokens, turns, ageMs }, crew.rules.zones);
 }
 
-/** A provider that does not count is counted for. */
+/** Counts for a provider that reports no usage. */
 async function counted(deps: Deps, measured: Measured, answer: ModelAnswer): Promise<CountedUsage> {
   const outputTokens = await deps.tokenizer.count(JSON.stringify(answer.blocks));
   return { inputTokens: measured.tokens, outputTokens, estimated: true };

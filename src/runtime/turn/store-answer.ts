@@ -1,6 +1,6 @@
 /**
- * A model's answer as it can be stored. Whatever a provider sends must not stand in the way of the session:
- * what is too long is cut, what is no JSON is left out, and the model is told so.
+ * Makes a model's answer storable. Whatever a provider sends must not stop the session: long texts are cut,
+ * invalid JSON is left out, and the model gets a note.
  */
 import type { ContentBlock } from "../../core/schema.ts";
 import { checkJson } from "../../core/text/json.ts";
@@ -10,16 +10,16 @@ import { cleanText } from "./tool-output.ts";
 
 export interface Stored {
   readonly blocks: readonly ContentBlock[];
-  /** Why calls cannot run, by their place among the blocks. */
+  /** Why calls cannot run, by their index among the blocks. */
   readonly wrong: ReadonlyMap<number, string>;
 }
 
-/** What a block takes besides its text: its type, the id and the name of a call. */
+/** The bytes of a block besides its text: its type, the id and the name of a call. */
 const blockBytes = 512;
 
 type Redact = <T>(value: T) => T;
 
-/** Sizes are those of the JSON that is stored, after secrets were taken out. */
+/** Sizes are those of the stored JSON, without secrets. */
 export function storeAnswer({ blocks }: ModelAnswer, redact: Redact): Stored {
   const kept: ContentBlock[] = [];
   const wrong = new Map<number, string>();
@@ -84,14 +84,14 @@ function metadataOf(
   return { metadata: clean.value as Readonly<Record<string, unknown>> };
 }
 
-/** The value with texts that can be stored; null when it cannot be. */
+/** The value with storable texts; null when it cannot be stored. */
 function cleaned(given: unknown, redact: Redact): { readonly value: unknown; readonly bytes: number } | null {
   try {
     const text = JSON.stringify(given, (_, inner: unknown) =>
       typeof inner === "string" ? cleanText(inner) : inner,
     );
     const value = redact<unknown>(JSON.parse(text));
-    // As deep as it will stand: in the blocks of an answer, or below the arguments of a call.
+    // At its final depth: in the blocks of an answer, or below the arguments of a call.
     checkJson("answer", { blocks: [{ value }] });
     return { value, bytes: jsonBytes(value) };
   } catch {
@@ -101,7 +101,7 @@ function cleaned(given: unknown, redact: Redact): { readonly value: unknown; rea
 
 const jsonBytes = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
 
-/** As much of a text as takes so many bytes of JSON. */
+/** The longest prefix of a text within so many bytes of JSON. */
 function fitText(text: string, bytesMax: number): string {
   if (jsonBytes(text) <= bytesMax) return text;
   let cut = text;

@@ -1,9 +1,9 @@
 /**
- * A real tokenizer for what no provider has counted yet: o200k_base, loaded when first needed. Other
- * providers' tokenizers differ from it by some percent; `corrected` in core/context/token-count.ts makes up
- * for that.
+ * A real tokenizer for text that no provider has counted yet: o200k_base, loaded when first needed. Other
+ * providers' tokenizers differ from it by some percent; `corrected` in core/context/token-count.ts
+ * compensates for that.
  *
- * Counts are kept by what a text says, so that a step pays the tokenizer for what is new only.
+ * Counts are cached by text, so that a step pays the tokenizer only for new text.
  */
 import { makeKept } from "../../core/cache.ts";
 import type { Digest } from "../../core/chain.ts";
@@ -21,7 +21,7 @@ export interface Tokenizer {
   ): Promise<{ readonly tokens: number; readonly perPart: readonly number[] }>;
 }
 
-/** Texts whose count is kept. A key and a number each, so about ten megabytes at most. */
+/** Cached counts. A key and a number each, so about ten megabytes at most. */
 const keptCounts = 25_000;
 /** Up to this length the text is its own key; a digest would cost more. */
 const shortChars = 64;
@@ -56,14 +56,14 @@ let loading: Promise<CountTokens> | null = null;
 /** Loading takes some tenths of a second and tens of megabytes, so it happens once and only on demand. */
 function loadCount(): Promise<CountTokens> {
   loading ??= import("gpt-tokenizer/encoding/o200k_base").then(({ countTokens }) => {
-    // What looks like a special token is text here, as it is for the provider.
+    // Text that looks like a special token is plain text here, as it is for the provider.
     const options = { disallowedSpecial: new Set<string>() };
     return (text) => pieces(text).reduce((sum, piece) => sum + countTokens(piece, options), 0);
   });
   return loading;
 }
 
-/** The longest run without white space, or of it, that is given to the tokenizer in one piece. */
+/** The longest run without white space, or of it, that goes to the tokenizer in one piece. */
 const runCharsMax = 256;
 
 /**

@@ -1,7 +1,7 @@
 /**
- * The tool ledger: brings every open call to an outcome. A call that has not started is started, which is
- * written down first. One that a dead runner had started is settled by its declared effect: what only reads
- * or may be repeated runs again with the same key; what is unsafe is asked about (`probe`), or unknown.
+ * The tool ledger: brings every open call to an outcome. A new call is recorded as started before it runs. A
+ * call that a dead runner had started is settled by its declared effect: a read or idempotent one runs again
+ * with the same key; an unsafe one is probed (`probe`), or unknown.
  */
 import type { CommandOf } from "../../core/command.ts";
 import type { HeldBack } from "../../core/tool/commands.ts";
@@ -27,7 +27,7 @@ export interface LedgerWorld {
   readonly drive: Drive;
   readonly crew: Crew;
   readonly signal: AbortSignal;
-  /** Whether the lease is still certainly ours: asked right before a tool runs. */
+  /** True when the lease is still certainly ours: checked right before a tool runs. */
   readonly isHeld: () => Promise<boolean>;
 }
 
@@ -40,7 +40,7 @@ interface Entry {
   readonly tool: Tool | undefined;
 }
 
-/** Resolves when every call has its outcome, or when the session stands still or was interrupted. */
+/** Resolves when every call has its outcome, or when the session is suspended or interrupted. */
 export async function settleCalls(ledger: LedgerWorld, state: State): Promise<void> {
   const entries = await readEntries(ledger, state);
   const asked = entries.filter(({ open }) => open.phase === "asked");
@@ -61,18 +61,18 @@ export async function settleCalls(ledger: LedgerWorld, state: State): Promise<vo
     else ready.push({ ...entry, tool });
   }
   if (ready.length > 0 && !(await runAll(ledger, ready))) return;
-  // Last, since asking about one suspends the session, and nothing more is begun then.
+  // Last, since a question about one suspends the session, and nothing more is started then.
   const open = (await ledger.drive.state()).mind.calls;
   for (const { id, open: call } of unsure) if (open.has(id)) await unknown(ledger, id, call);
 }
 
-/** False when the session stands still or was interrupted, and nothing more is to be done. */
+/** False when the session is suspended or interrupted, and must do nothing more. */
 async function runAll(ledger: LedgerWorld, ready: readonly Ready[]): Promise<boolean> {
   const { drive, deps, crew, signal } = ledger;
   const watched = await watchCalls(deps, crew.files, ready);
   let going: readonly Ready[] = ready;
   let rules: CallRules | null = null;
-  // Rules may have been set since the calls were requested or approved: those that hold now decide.
+  // Rules may have changed since the calls were requested or approved: the current ones decide.
   const started = await drive.change(async (state) => {
     const denied: HeldBack[] = [];
     const approved: HeldBack[] = [];
@@ -98,8 +98,8 @@ async function runAll(ledger: LedgerWorld, ready: readonly Ready[]): Promise<boo
 }
 
 /**
- * Why a call may not run by the rules as they are now, or by which saved approval it may; null when it just
- * may. A call that a person approved, or that had started before a crash, runs unless it is denied. Wrong
+ * Why a call may not run by the current rules, or which saved approval allows it; null when it may run. A
+ * call that a person approved, or that had started before a crash, runs unless it is denied. Invalid
  * arguments are reported when it runs.
  */
 async function heldBackBy(
@@ -156,16 +156,16 @@ async function actOn(
   await performAct(deps, drive, { id, open, actor: crew.actor }, tool.act(checked.value));
 }
 
-/** The tool is no longer there: unbound since, or of another program. */
+/** The tool no longer exists: unbound since, or of another program. */
 async function gone(ledger: LedgerWorld, { id, open }: Entry): Promise<void> {
   const output = `the tool ${open.tool} is not there any more`;
   await ledger.drive.change({ do: "settle", call: id, status: "error", output });
 }
 
-/** Whether a dead runner was in the middle of it. What it was when it was requested counts, not today. */
+/** True when a dead runner was in the middle of it. Its effect at the request counts, not today's. */
 const isCutOff = ({ open }: Entry): boolean => open.phase === "started" && open.effect === "unsafe";
 
-/** Whether it certainly did not happen. If it certainly did, it is settled so. */
+/** True when it certainly did not happen. If it certainly did, it is settled so. */
 async function isUndone(ledger: LedgerWorld, { id, open, tool, input }: Entry): Promise<boolean> {
   const { deps, drive, signal } = ledger;
   if (tool === undefined || tool.effect === "session") return false;
@@ -173,7 +173,7 @@ async function isUndone(ledger: LedgerWorld, { id, open, tool, input }: Entry): 
   if (!checked.ok) return false;
   const ask = () => tool.probe?.(drive.key(open.seq), { input: checked.value, signal }).catch(() => null);
   let probed = await ask();
-  // An earlier holder that is still there may be about to run it: asked again once it must have stopped.
+  // An earlier holder that is still alive may be about to run it: probed again once it must have stopped.
   const waitMs = drive.lease.aloneFromMs - momentOf(deps.world).steadyMs;
   if (probed?.outcome === "not-done" && waitMs > 0) {
     await deps.world.sleep(waitMs, signal);
@@ -186,17 +186,17 @@ async function isUndone(ledger: LedgerWorld, { id, open, tool, input }: Entry): 
   return probed?.outcome === "not-done";
 }
 
-/** It never runs again by itself: model and person are told that nobody knows. */
+/** It never runs again automatically: model and person learn that the outcome is unknown. */
 async function unknown({ drive, crew }: LedgerWorld, id: string, { tool }: OpenCall): Promise<void> {
   const output = `the run of ${tool} was cut off: its effect is not known. Look before repeating it`;
   const ask = crew.rules.onUnknown === "ask";
   await drive.change({ do: "settle", call: id, status: "unknown", output, ask });
 }
 
-/** How long a call that was told to stop is waited for before its files are looked at. */
+/** How long a stopped call may still change files before they are scanned. */
 const stopMs = 500;
 
-/** `left`: nobody wants the result, and whoever ends the turn settles the call. */
+/** `left`: the result is unwanted, and the end of the turn settles the call. */
 async function runEntry(
   ledger: LedgerWorld,
   { id, open, tool, input }: Ready,
@@ -209,7 +209,7 @@ async function runEntry(
     await drive.change({ do: "settle", call: id, status: "error", output: toolErrorText(checked.message) });
     return "settled";
   }
-  // A process that was paused longer than its lease may find somebody else at work on this very call.
+  // After a pause longer than its lease, another process may be running this very call.
   if (!(await ledger.isHeld())) return "left";
   const begun = world.now();
   const isPathDenied =
@@ -230,13 +230,13 @@ async function runEntry(
     call,
   );
   if (ran === null) {
-    // What it does to files while it stops is its work, too.
+    // File changes while it stops count as its work, too.
     if (watched !== undefined) await Promise.race([ended.catch(() => undefined), world.sleep(stopMs)]);
     return "left";
   }
   const ms = Math.max(0, world.now() - begun);
   const ask = ran.status === "unknown" && ledger.crew.rules.onUnknown === "ask" ? { ask: true } : {};
-  // Somebody may have ended the turn meanwhile, and settled the call with it.
+  // The turn may have ended meanwhile, and settled the call with it.
   const settle = async (changed: readonly TreeChange[]) =>
     settleResult(drive, { do: "settle", call: id, ms, late: true, ...ask, ...ran, ...toldOf(ran, changed) });
   await (watched === undefined || tool.effect === "read" ? settle([]) : watched.record(settle));

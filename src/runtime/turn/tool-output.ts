@@ -1,5 +1,5 @@
 /**
- * From what a tool gave back to what the log keeps and the model sees. Long outputs are kept whole as a blob;
+ * Turns a tool's output into what the log stores and the model sees. Long outputs are stored whole as a blob;
  * the model sees their beginning and end, and how to read the rest.
  */
 import type { ContentBlock } from "../../core/schema.ts";
@@ -25,14 +25,14 @@ interface Place {
 }
 
 /**
- * Never fails because of what the tool gave: a result that cannot be stored is an error that says why. `seq`
- * is the position of the request, by which `recall` finds the whole again.
+ * Never fails because of the output: a result that cannot be stored is an error that says why. `seq` is the
+ * position of the request, by which `recall` finds the whole again.
  */
 export async function shapeOutput(place: Place, given: unknown, seq: number): Promise<Shaped> {
   const rich = given instanceof ToolOutput ? given : null;
   const status = rich?.isError === true ? "error" : "ok";
   const raw = rich?.text ?? given;
-  // Before it is cut: half of a secret would not be found any more.
+  // Before it is cut: half of a secret would not be detected any more.
   const plain = typeof raw === "string" ? safeText(place.world, cleanText(raw)) : safeValue(place, raw);
   if (plain === undefined)
     return { status: "error", output: "the tool gave back something that is not JSON" };
@@ -81,7 +81,7 @@ async function keepImages(
   return { images, notes: notes.join("") };
 }
 
-/** What files of these types begin with. */
+/** The first bytes of files of these types. */
 const signatures: Readonly<Record<string, RegExp>> = {
   "image/png": /^\x89PNG/,
   "image/jpeg": /^\xff\xd8\xff/,
@@ -89,7 +89,7 @@ const signatures: Readonly<Record<string, RegExp>> = {
   "image/webp": /^RIFF[^]{4}WEBP/,
 };
 
-/** Why a provider would refuse an image, and every later request of the session with it. */
+/** Why a provider would reject an image, and every later request of the session with it. */
 function unfit(bytes: Uint8Array, mediaType: string): string | null {
   const most = limit.toolImageBytesMax;
   if (bytes.length > most) return `it has ${bytes.length} bytes; at most ${most} can be shown`;
@@ -99,13 +99,13 @@ function unfit(bytes: Uint8Array, mediaType: string): string | null {
     : null;
 }
 
-/** Servers say what they like: anything that is no media type is bytes. */
+/** Servers may send anything: an invalid media type means bytes. */
 const plainType = (given: unknown): string =>
   typeof given === "string" && /^[\w.+-]{1,60}\/[\w.+-]{1,60}(?:;[\x20-\x7e]{0,60})?$/.test(given)
     ? given
     : "application/octet-stream";
 
-/** A detail too large or too deep for the record is kept as a blob, and the record says where. */
+/** A detail too large or too deep for the record is stored as a blob, and the record names it. */
 async function shapeDetail(
   place: Place,
   given: unknown,
@@ -120,7 +120,7 @@ async function shapeDetail(
   return { detail: { blob, bytes: bytes.length }, blocks: [block] };
 }
 
-/** The value as JSON without secrets; undefined when it is none. */
+/** The value as JSON without secrets; undefined when it is not JSON. */
 function safeValue({ world }: Place, value: unknown): unknown {
   try {
     return safeJson(world, cleanJson(value ?? null, 1));
@@ -129,10 +129,10 @@ function safeValue({ world }: Place, value: unknown): unknown {
   }
 }
 
-/** Deeper than a record holds, which is then kept as text; and not so deep that the stack runs out. */
+/** Deeper than a record holds, which is then stored as text; and not so deep that the stack overflows. */
 const cleanDepthMax = 1_000;
 
-/** A value with texts that can be stored. Throws for anything that is not plain JSON. */
+/** A value with storable texts. Throws for anything that is not plain JSON. */
 function cleanJson(value: unknown, depth: number): unknown {
   if (typeof value === "string") return cleanText(value);
   if (typeof value === "boolean" || value === null || Number.isFinite(value)) return value;
@@ -151,7 +151,7 @@ function cleanJson(value: unknown, depth: number): unknown {
   );
 }
 
-/** Whether a content may hold it as it is. */
+/** True when a content may hold it as it is. */
 function fits(content: unknown): boolean {
   try {
     checkJson("output", content);
@@ -172,7 +172,7 @@ export function toolErrorText(error: unknown): string {
   }
 }
 
-/** A text as it can be stored: without NUL and without halves of characters. */
+/** A storable text: without NUL and without halves of characters. */
 export const cleanText = (text: string): string => text.toWellFormed().replaceAll("\0", "\uFFFD");
 
 const cut = (text: string): string => {

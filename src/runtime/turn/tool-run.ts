@@ -1,4 +1,4 @@
-/** Running one call of a tool: under its time-out, until it ends or nobody waits for it any more. */
+/** Runs one call of a tool: under its timeout, until it ends or its result is unwanted. */
 import { OutcomeUnknown, type OuterTool } from "../../tool/port.ts";
 import type { Store } from "../../store/port.ts";
 import { toolErrorText, shapeOutput, type Shaped } from "./tool-output.ts";
@@ -6,10 +6,10 @@ import type { World } from "../world.ts";
 
 export type Ran =
   | Shaped
-  /** It was told to stop and did not come back: what it did is not known. */
+  /** It was stopped and did not return: its effect is unknown. */
   | { readonly status: "unknown"; readonly output: string };
 
-/** How long a tool that was told to stop is waited for, so that it can still say what it did. */
+/** How long a stopped tool may take to report what it did. */
 const graceMs = 2_000;
 
 interface Place {
@@ -18,8 +18,8 @@ interface Place {
 }
 
 /**
- * Resolves to null when the signal was aborted from outside, by an interrupt or a lost lease: then nobody
- * wants the result.
+ * Resolves to null when the signal was aborted from outside, by an interrupt or a lost lease: then the result
+ * is unwanted.
  */
 export async function runTool(
   place: Place,

@@ -30,8 +30,8 @@ import type { EventCache } from "./read/event-cache.ts";
 export type OpenStore = (place: string, options?: { readonly create?: boolean }) => Promise<Store>;
 
 /**
- * What a room needs of one that lies above it (see test/repo/boundaries.ts). Each is loaded when it is first
- * called: triggers bring the library that reads cron lines, prose brings the turn loop.
+ * Calls to rooms above (see test/repo/boundaries.ts). Each is loaded when it is first called: triggers bring
+ * the cron library, prose brings the turn loop.
  */
 export interface LateCalls {
   readonly prepareWake: (
@@ -46,14 +46,14 @@ export interface LateCalls {
   ) => Promise<Handoff | { readonly failed: string }>;
 }
 
-/** What the parts of one engine keep while it is open. All its handles share it, also those of `as`. */
+/** State of one open engine. All its handles share it, also those of `as`. */
 export interface EngineState {
-  /** How many workers it has had: those after the first have a number. */
+  /** How many workers it has started: those after the first have a number. */
   workersStarted: number;
   /** Messages of a pair of sessions go in the order of the calls. */
   readonly sendOrder: InLine;
   readonly queries: QueryLine;
-  /** The rules for memory of sessions, by session and agent. */
+  /** The memory rules of sessions, by session and agent. */
   readonly memoryRules: Kept<string, readonly MemoryRule[]>;
   /** Made by the first trigger that needs it. */
   spread: Spread | null;
@@ -71,17 +71,17 @@ export interface Deps {
   readonly states: StateReader;
   readonly writer: Writer;
   readonly actor: string;
-  /** Who this process is, to whoever finds a session taken. */
+  /** The name of this process for others that find a session leased. */
   readonly holder: string;
   readonly leaseMs: number | undefined;
   /** Loaded when first needed. Absent: this engine runs nothing. */
   readonly models: (() => Promise<Models>) | undefined;
   readonly tools: (() => Promise<ToolSource>) | undefined;
-  /** Opens another store, made if it is not there unless `create` is false. */
+  /** Opens another store; creates it if missing unless `create` is false. */
   readonly openStore: OpenStore | undefined;
-  /** Where this store is, as others would open it; undefined when nobody else can. */
+  /** The address of this store for others; undefined when they cannot open it. */
   readonly place: string | undefined;
-  /** The key that lists of heads are signed with; absent, or null: they are not signed. */
+  /** The key that signs lists of heads; absent, or null: they are not signed. */
   readonly signer: (() => Signer | null) | undefined;
   readonly tokenizer: Tokenizer;
   readonly cache: EventCache;
@@ -89,10 +89,12 @@ export interface Deps {
   readonly tokens: TokenReader;
   readonly live: Live;
   readonly runs: Runs;
-  /** The id of a session that this call makes, where it follows from the caller's key; see asked.ts. */
+  /** The id of a session that this call makes, if it derives from the caller's key; see request-scope.ts. */
   readonly newSession?: () => SessionId;
-  /** The caller's key, as a record bears it: what this call writes to the workspace's log has it. */
+  /**
+   * The caller's key in the form that a record carries: this call's records in the workspace's log have it.
+   */
   readonly once?: string;
-  /** Throws unless whoever called has the scope; absent where the caller has every right. */
+  /** Throws unless the caller has the scope; absent where the caller has every right. */
   readonly need?: NeedScope | undefined;
 }

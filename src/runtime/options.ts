@@ -1,4 +1,4 @@
-/** What callers may give to the calls of a session: checked here, before anything is decided. */
+/** Options of the calls of a session: validated here, before anything is decided. */
 import { present } from "../core/decision.ts";
 import { checkCall } from "../call/check.ts";
 import type { ContentBlock } from "../core/schema.ts";
@@ -25,14 +25,14 @@ export interface AskOptions extends WriteOptions {
 /** Options of `session.answer`: the calls, and the decision on them. */
 export interface AnswerOptions {
   readonly allow: boolean;
-  /** Ids of calls; by default all that wait. */
+  /** Ids of calls; defaults to all waiting ones. */
   readonly calls?: readonly string[];
   readonly reason?: string;
-  /** Something to tell the model with it. */
+  /** A message to the model with it. */
   readonly text?: string;
   /**
-   * What is allowed besides these calls: `session`, every call of their tools in this session; `always`, the
-   * same commands in every session of the workspace. By default nothing.
+   * What to allow besides these calls: `session`, every call of their tools in this session; `always`, the
+   * same commands in every session of the workspace. Nothing by default.
    */
   readonly remember?: "session" | "always";
 }
@@ -57,7 +57,7 @@ export function checkAnswer(options: AnswerOptions): void {
   }
 }
 
-/** What kept a run from taking up its input, and that the input is kept. */
+/** Why a run did not take its input, and that the input stays queued. */
 export function stillWaiting(error: unknown, waits: boolean): unknown {
   if (!waits || !(error instanceof SkeinError)) return error;
   const hint = error.hint === undefined ? "" : `${error.hint}; `;
@@ -81,7 +81,7 @@ export function inputRecord(
 
 const bindingNames = "kind name mode path url command secrets options sandbox network".split(" ");
 
-/** Lists must be lists: a text would be taken apart into its characters. */
+/** Lists must be lists: a text would be split into its characters. */
 export function checkBinding(binding: Binding): void {
   if (!isObject(binding)) {
     throw new SkeinError("invalid", "bind: a resource is an object", {
@@ -134,9 +134,8 @@ export function checkObjective(call: string, objective: unknown): void {
 }
 
 /**
- * Options of `open` as the description of the call has them. Triggers are checked where they are set: what is
- * wrong with one depends on its kind and the time. In the process an agent may be pinned to a version
- * (`reader@1`); over HTTP it may not.
+ * Options of `open` as the description of the call has them. Triggers are validated where they are set, by
+ * kind and time. In the process an agent may be pinned to a version (`reader@1`); over HTTP it may not.
  */
 function described(options: OpenOptions): OpenOptions {
   if (typeof options !== "object" || options === null) return options;
@@ -158,6 +157,6 @@ export function checkOpen(options: OpenOptions): void {
 
 /** Options of every write: an idempotency key. */
 export interface WriteOptions {
-  /** A second change with the same key is not written; it gives the result of the first. */
+  /** A second change with the same key is not written; it returns the result of the first. */
   readonly key?: string;
 }

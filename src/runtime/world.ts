@@ -1,6 +1,6 @@
 /**
- * The world: clock, timers, randomness, hashing, processes and secrets, all that makes a run differ from the
- * next. Everything else in Skein takes them from here, so that the same code runs in a simulator.
+ * The world: clock, timers, randomness, hashing, processes and secrets, everything that makes a run differ
+ * from the next. All other code takes them from here, so that it also runs in a simulator.
  */
 import { fork, spawn } from "node:child_process";
 import { hash, randomBytes, randomFillSync } from "node:crypto";
@@ -13,31 +13,33 @@ import { withoutInherited } from "../platform/inherited-files.ts";
 import { makeProcessIdentity, thisMachine } from "../platform/process-identity.ts";
 
 export interface World extends StoreWorld, Pick<ToolWorld, "secret" | "spawn"> {
-  /** As `spawn`, with a standard input that is written to until it is ended. */
+  /** As `spawn`, with a standard input to write to. */
   spawnPiped(...given: Parameters<ToolWorld["spawn"]>): Promise<PipedChild>;
   random(count: number): Uint8Array;
   /** 16 random bytes, hexadecimal. */
   salt(): string;
   /** SHA-256, hexadecimal. */
   hashBytes(bytes: Uint8Array): string;
-  /** Milliseconds since some moment, by a clock that nobody sets. A world may lack it. */
+  /** Milliseconds since some moment, by a monotonic clock. A world may lack it. */
   steady?(): number;
   /** This process, as a holder of leases. */
   readonly self?: string;
-  /** Takes secrets out of all that is stored. An engine gives its world one where there is none. */
+  /** Removes secrets from everything that is stored. An engine adds one to a world without it. */
   readonly redactor?: Redactor;
-  /** Whether a holder was a process of this machine that has certainly ended. A world may not know. */
+  /** True when a holder was a process of this machine that has certainly ended. A world may not know. */
   isGone?(holder: string): boolean;
 }
 
 export interface PipedChild extends Child {
-  /** Resolves when more may be written. Rejects when nobody reads any more. */
+  /** Resolves when more may be written. Rejects when the reader has closed. */
   write(text: string): Promise<void>;
   end(): void;
 }
 
 const saltBytes = 16;
-/** How long a killed process's output is still read; what left the group may hold it open for ever. */
+/**
+ * How long a killed process's output is still read; a process that left the group may hold it open for ever.
+ */
 const drainMs = 500;
 
 const identity = makeProcessIdentity(thisMachine(randomBytes(8).toString("hex")));
@@ -104,7 +106,7 @@ export function realWorld(): World {
   };
 }
 
-/** A process that leads a group of its own. Without an environment it gets none, so that nothing leaks. */
+/** A process that leads its own group. Without an environment it gets none, so that nothing leaks. */
 async function startGroup(
   [file, ...args]: readonly [string, ...string[]],
   options: Parameters<ToolWorld["spawn"]>[1] & { readonly stdin: "ignore" | "pipe" },
@@ -123,7 +125,7 @@ async function startGroup(
   await once(child, "spawn");
   const { pid, stdin, stdout, stderr } = child;
   if (pid === undefined || stdout === null || stderr === null) throw new Error(`${file} did not start`);
-  // Whoever writes is told by the write itself.
+  // The write itself reports it.
   stdin?.on("error", () => undefined);
   return {
     pid,
@@ -134,7 +136,7 @@ async function startGroup(
       try {
         process.kill(-pid, "SIGKILL");
       } catch (error) {
-        // The group is gone already.
+        // The group has already ended.
         if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
       }
       for (const stream of [stdout, stderr]) setTimeout(() => stream.destroy(), drainMs).unref();

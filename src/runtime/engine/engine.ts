@@ -1,4 +1,4 @@
-/** The engine: sessions of one store, and what is asked of all of them. One subject: the public handle. */
+/** The engine: sessions of one store, and the calls on all of them. One subject: the public handle. */
 import { checkCall } from "../../call/check.ts";
 import type { OpenOptions } from "../../core/session/commands.ts";
 import type { AgentDefinition } from "../../core/workspace/agent.ts";
@@ -70,7 +70,7 @@ export interface SessionsOptions {
   readonly agent?: string;
   readonly status?: SessionStatus | readonly SessionStatus[];
   readonly labels?: Readonly<Record<string, string>>;
-  /** Occurs in name or objective. */
+  /** Matches name or objective. */
   readonly text?: string;
   readonly activeSince?: number;
   readonly activeBefore?: number;
@@ -90,7 +90,7 @@ export class Engine implements AsyncDisposable {
   readonly #workers: Set<SessionWorker>;
   #closed: Promise<void> | null = null;
 
-  /** `shared`: what another engine has open already; it closes that, and this one never does. */
+  /** `shared`: resources of another engine, which closes them; this one never does. */
   constructor(
     options: EngineOptions,
     shared?: { readonly deps: Deps; readonly workers: Set<SessionWorker> },
@@ -100,7 +100,7 @@ export class Engine implements AsyncDisposable {
     if (shared !== undefined) this.#closed = Promise.resolve();
   }
 
-  /** The same engine for somebody else: what is done through it, this actor did. Closing it does nothing. */
+  /** The same engine for another actor: its calls are recorded as theirs. Closing it does nothing. */
   as(actor: string): Engine {
     return this.#with({ ...this.#deps, actor: checkActor(actor) });
   }
@@ -130,13 +130,13 @@ export class Engine implements AsyncDisposable {
   }
 
   /**
-   * Opens a session: one objective, and what it starts with; or with `from`, what another leaves it. With
-   * `key`, once: a second call with the same key returns the session of the first.
+   * Opens a session: one objective, and its options; or with `from`, as the successor of another. With `key`,
+   * once: a second call with the same key returns the session of the first.
    */
   async open(
     given: OpenOptions & WriteOptions & ({ readonly objective: string } | { readonly from: string }),
   ): Promise<Session> {
-    // Without types anything may be given; checkOpen names what is missing.
+    // Untyped callers may pass anything; checkOpen names what is missing.
     const { key, ...options } = isObject(given) ? given : ({} as typeof given);
     checkOpen(options);
     checkTexts("open", { key });
@@ -151,12 +151,12 @@ export class Engine implements AsyncDisposable {
     return new Session(this.#deps, id, carriedOver);
   }
 
-  /** A handle on a session that exists. An id may be given by any ending that only one session has. */
+  /** A handle on an existing session, by its id or a unique suffix. */
   async session(idOrEnding: string): Promise<Session> {
     return new Session(this.#deps, await this.#find(idOrEnding));
   }
 
-  /** Sessions and how they stand, the most recently active first, in pages. */
+  /** Sessions with their current state, the most recently active first, in pages. */
   async sessions(options: SessionsOptions = {}): Promise<ResultPage<SessionSummary>> {
     const wanted = typeof options.status === "string" ? [options.status] : options.status;
     checkCall("engine.sessions", { ...options, status: wanted });
@@ -172,7 +172,7 @@ export class Engine implements AsyncDisposable {
     return (await import("../read/lineage.ts")).readLineage(this.#deps, await this.#find(idOrEnding));
   }
 
-  /** Adds a version of an agent. The definition that is its newest version already is no new one. */
+  /** Adds a version of an agent. Adding the newest definition again changes nothing. */
   addAgent(definition: AgentDefinition): Promise<AgentVersion> {
     return addAgent(this.#deps, definition);
   }
@@ -194,13 +194,13 @@ export class Engine implements AsyncDisposable {
     return (await modelOf(this.#deps, name)).facts;
   }
 
-  /** What is remembered, the newest first: all of it, or of one scope or owner, or what has these words. */
+  /** Memory entries, the newest first: all, of one scope or owner, or with these words. */
   async memory(options: MemoryOptions = {}): Promise<MemoryEntry[]> {
     checkCall("engine.memory", options);
     return listMemory(this.#deps, options);
   }
 
-  /** Puts into memory what comes from no session: a preference, a rule of the house. */
+  /** Adds a memory entry that comes from no session: a preference, a house rule. */
   async remember(options: RememberOptions): Promise<MemoryEntry> {
     checkCall("engine.remember", options);
     return remember(this.#deps, options);
@@ -208,7 +208,7 @@ export class Engine implements AsyncDisposable {
 
   /**
    * Ends it for all sessions that are opened later; those that carry it keep it. With `erase`, the contents
-   * of all its versions go for good, also when it was forgotten before.
+   * of all its versions are erased, also when it was forgotten before.
    */
   async forget(options: ForgetOptions): Promise<ForgetResult> {
     checkCall("engine.forget", options);
@@ -216,7 +216,7 @@ export class Engine implements AsyncDisposable {
     return (await import("../govern/erase-memory.ts")).forgetForGood(this.#deps, options);
   }
 
-  /** Events of all logs: at least once, in order within each. `position` is where to go on. */
+  /** Events of all logs: at least once, in order within each. `position` is where to continue. */
   async feed(options: { readonly after?: string; readonly limit?: number } = {}): Promise<FeedEvents> {
     checkOptions("feed", options, ["after", "limit"]);
     const { store } = this.#deps;
@@ -257,7 +257,7 @@ export class Engine implements AsyncDisposable {
     return (await readFamily(this.#deps, session)).relatives.map((relative) => relative.session);
   }
 
-  /** What model calls have cost, by group, the most expensive first; by day, the latest first. */
+  /** The cost of model calls, by group, the most expensive first; by day, the latest first. */
   async cost(options: CostOptions = {}): Promise<CostRow[]> {
     checkCall("engine.cost", options);
     const { session, family = false } = options;
@@ -276,17 +276,17 @@ export class Engine implements AsyncDisposable {
     return verifyAll(this.#deps, options);
   }
 
-  /** Lists the heads of all logs in the workspace's log, and gives the root to be kept elsewhere. */
+  /** Lists the heads of all logs in the workspace's log, and returns the root, to keep elsewhere. */
   async anchor(options: AnchorOptions = {}): Promise<Anchor> {
     return (await import("../govern/anchor.ts")).makeAnchor(this.#deps, options);
   }
 
-  /** Accepts the logs as they are, after a restore that was meant: verify reports them no more. */
+  /** Accepts the current logs, after an intended restore: verify no longer reports them. */
   async acceptAnchor(options: AcceptOptions): Promise<AcceptResult> {
     return (await import("../govern/anchor.ts")).acceptHeads(this.#deps, options);
   }
 
-  /** Finds secrets that got in earlier, in one session or all logs. Never gives a value. */
+  /** Finds secrets that entered the store earlier, in one session or all logs. Never returns a value. */
   async scan(options: ScanOptions = {}): Promise<ScanReport> {
     const { checkScan, scan } = await import("../govern/scan.ts");
     checkScan(options);
@@ -295,23 +295,25 @@ export class Engine implements AsyncDisposable {
     return scan(this.#deps, logs, { whole: session !== undefined, progress });
   }
 
-  /** A session as a bundle, made as it is read. With `move` it leaves: nothing more is written to it here. */
+  /** A session as a bundle, streamed while it is read. With `move` it leaves: it becomes read-only here. */
   async *export(idOrEnding: string, options: ExportOptions = {}): AsyncGenerator<Uint8Array> {
     const { exportBundle } = await import("../transfer/bundle.ts");
     yield* exportBundle(this.#deps, await this.#find(idOrEnding), options);
   }
 
-  /** Takes in a bundle. Nothing of it is seen before all of it was verified. Twice is as good as once. */
+  /**
+   * Imports a bundle. Nothing of it is visible before all of it was verified. Twice has the effect of once.
+   */
   async import(source: AsyncIterable<Uint8Array>, options: ImportOptions = {}): Promise<ImportReport> {
     return (await import("../transfer/import.ts")).importBundle(this.#deps, source, options);
   }
 
-  /** Moves every session to another store, with what the workspace knows. Doing it again goes on with it. */
+  /** Moves every session to another store, with the workspace's data. A repeated call continues. */
   async migrate(options: MigrateAllOptions): Promise<MigrateAllReport> {
     return (await import("../transfer/move-all.ts")).migrateAll(this.#deps, options);
   }
 
-  /** What a person sends: an input with a topic, held to the contract that the session has for it. */
+  /** What a person sends: an input with a topic, validated against the session's contract for it. */
   async send(
     to: string,
     message: unknown,
@@ -321,13 +323,13 @@ export class Engine implements AsyncDisposable {
     return (await import("../message/send.ts")).sendInput(this.#deps, await this.#find(to), message, options);
   }
 
-  /** Goes on with messages to other stores that wait, and gives up requests whose time is over. */
+  /** Delivers waiting messages to other stores, and ends requests past their deadline. */
   async deliver(options: { readonly progress?: DeliverProgress } = {}): Promise<DeliverReport> {
     checkCall("engine.deliver", options);
     return (await import("../message/deliver.ts")).deliverAll(this.#deps, options.progress);
   }
 
-  /** Forgets everything derived and makes it again from the logs. */
+  /** Deletes everything derived and makes it again from the logs. */
   async rebuild(options: { readonly progress?: IndexProgress } = {}): Promise<RebuildReport> {
     checkCall("engine.rebuild", options);
     return rebuild(this.#deps, everyLog(this.#deps.store), options.progress);
@@ -342,7 +344,7 @@ export class Engine implements AsyncDisposable {
     await store.sweep();
   }
 
-  /** Does what policies say is due, beside whatever else goes on; with `dryRun`, says what that would be. */
+  /** Applies due policies, beside other work; with `dryRun`, reports what it would do. */
   async retain(options: RetainOptions = {}): Promise<RetainReport> {
     return (await import("../govern/retain.ts")).retain(this.#deps, options);
   }
@@ -352,7 +354,7 @@ export class Engine implements AsyncDisposable {
     return (await import("../workspace/policies.ts")).setPolicy(this.#deps, name, policy, options);
   }
 
-  /** Takes a policy away. What it did stays done. */
+  /** Removes a policy. Its past effects stay. */
   async removePolicy(name: string): Promise<void> {
     return (await import("../workspace/policies.ts")).removePolicy(this.#deps, name);
   }
@@ -362,22 +364,22 @@ export class Engine implements AsyncDisposable {
     return (await import("../workspace/approvals.ts")).listApprovals(this.#deps);
   }
 
-  /** Ends a saved approval: the command is asked about again. */
+  /** Ends a saved approval: the command asks again. */
   async revokeApproval(name: string): Promise<void> {
     return (await import("../workspace/approvals.ts")).revokeApproval(this.#deps, name);
   }
 
-  /** The policies of the workspace, by name; the default is among them unless it was replaced. */
+  /** The policies of the workspace, by name, with the default unless it was replaced. */
   async policies(): Promise<PolicyEntry[]> {
     return (await import("../workspace/policies.ts")).listPolicies(this.#deps);
   }
 
-  /** Issues a token, by which programs come in over the network. It is shown this once. */
+  /** Issues an access token for network callers. It is shown only once. */
   async addToken(options: AddTokenOptions): Promise<IssuedToken> {
     return (await import("../workspace/tokens.ts")).addToken(this.#deps, options);
   }
 
-  /** The tokens that hold, the newest first; with `all`, also those that were revoked or have expired. */
+  /** The valid tokens, the newest first; with `all`, also revoked and expired ones. */
   async tokens(options: TokensOptions = {}): Promise<TokenEntry[]> {
     return (await import("../workspace/tokens.ts")).listTokens(this.#deps, options);
   }
@@ -387,30 +389,30 @@ export class Engine implements AsyncDisposable {
     return (await import("../workspace/tokens.ts")).revokeToken(this.#deps, idOrEnding, options);
   }
 
-  /** Sets a hook: an address that is told of events from now on. One of this name is replaced. */
+  /** Sets a webhook: a URL that receives events from now on. One of this name is replaced. */
   async setHook(name: string, url: string, options: SetHookOptions): Promise<HookEntry> {
     return (await import("../workspace/webhooks.ts")).setHook(this.#deps, name, url, options);
   }
 
-  /** The hooks of the workspace by name, and how far each was told. */
+  /** The webhooks of the workspace by name, and how far each got. */
   async hooks(): Promise<HookEntry[]> {
     return (await import("../workspace/webhooks.ts")).listHooks(this.#deps);
   }
 
-  /** Takes a hook away, and gives it as it was. */
+  /** Removes a webhook, and returns it. */
   async removeHook(name: string, options: { readonly reason?: string } = {}): Promise<HookEntry> {
     return (await import("../workspace/webhooks.ts")).removeHook(this.#deps, name, options);
   }
 
-  /** Who comes with a token; null for every one that does not hold, whatever is wrong with it. */
+  /** The holder of a token; null for every invalid one, whatever is wrong with it. */
   checkToken(token: string): Promise<TokenHolder | null> {
     return this.#deps.tokens.check(token);
   }
 
   /**
-   * Keeps the bytes of an image or file, and gives the hash by which a block of an input names them. A text
-   * is kept without its secrets; other bytes that hold one are refused. A stream takes little memory, however
-   * long it is.
+   * Stores the bytes of an image or file, and returns the hash by which a block of an input names them. A
+   * text is stored without its secrets; other bytes with a secret are refused. A stream takes little memory,
+   * however long it is.
    */
   async putBlob(bytes: Uint8Array | AsyncIterable<Uint8Array>): Promise<string> {
     if (typeof bytes === "object" && bytes !== null && Symbol.asyncIterator in bytes) {
@@ -422,12 +424,14 @@ export class Engine implements AsyncDisposable {
     return keepBytes(this.#deps, bytes, { begins: true });
   }
 
-  /** The bytes that were kept under a hash: an image or file of an input, or a content that was too large. */
+  /** The bytes stored under a hash: an image or file of an input, or a large content. */
   async blob(hash: string): Promise<Uint8Array> {
     return readBlob(this.#deps.store, hash);
   }
 
-  /** Works: runs sessions that have something to do, side by side, and does what time brings about. */
+  /**
+   * Starts a worker: it runs sessions that have something to do, in parallel, and does what is due by time.
+   */
   async work(options: WorkOptions = {}): Promise<SessionWorker> {
     checkOptions("work", options, ["concurrency", "limits", "name", "leaseMs", "only", "tell"]);
     const { startWork } = await import("../worker/start-work.ts");
@@ -437,8 +441,8 @@ export class Engine implements AsyncDisposable {
   }
 
   /**
-   * A template: whenever it fires, a new session is opened. One of the same name is replaced. Of a webhook it
-   * gives the token, which is shown this once.
+   * Sets a template: whenever it fires, it opens a new session. One of the same name is replaced. For a
+   * webhook it returns the token, which is shown only once.
    */
   async trigger(
     name: string,
@@ -451,7 +455,7 @@ export class Engine implements AsyncDisposable {
     return { ...template, ...(token === null ? {} : { token }) };
   }
 
-  /** Takes a template away. The sessions that it opened go on. */
+  /** Removes a template. Its sessions continue. */
   async untrigger(name: string): Promise<void> {
     return (await import("../trigger/templates.ts")).removeTemplate(this.#deps, name);
   }
@@ -461,7 +465,7 @@ export class Engine implements AsyncDisposable {
     return (await import("../trigger/templates.ts")).listTemplates(this.#deps);
   }
 
-  /** Fires a template by hand, and gives the session that it opened. */
+  /** Fires a template by hand, and returns the session that it opened. */
   async fire(name: string, options: { readonly text?: string } = {}): Promise<Session> {
     checkCall("engine.fire", options);
     const { fireTemplateNow } = await import("../trigger/templates.ts");
@@ -474,7 +478,7 @@ export class Engine implements AsyncDisposable {
     return (await import("../trigger/webhook.ts")).callWebhook(this.#deps, token, call);
   }
 
-  /** Workers of this store that were heard of lately, in this process or in others. */
+  /** Workers of this store with a recent heartbeat, in this process or in others. */
   workers(): Promise<readonly WorkerRow[]> {
     return this.#deps.store.workers();
   }
@@ -483,7 +487,7 @@ export class Engine implements AsyncDisposable {
     return this.#deps.store.stats();
   }
 
-  /** Ends what is under way here and closes the store. Sessions go on living in it. May be called twice. */
+  /** Ends work in progress here and closes the store. Sessions stay in it. May be called twice. */
   close(): Promise<void> {
     this.#closed ??= this.#close();
     return this.#closed;

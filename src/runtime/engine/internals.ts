@@ -1,6 +1,6 @@
 /**
- * What the server and the command line need of an engine beyond its public calls: one interface, kept small.
- * The symbol is not exported from the package, so that no program comes to depend on it.
+ * What the server and the command line need of an engine beyond its public calls: one small interface. The
+ * symbol is not exported from the package, so that no program can depend on it.
  */
 import type { SessionId } from "../../core/ids.ts";
 import type { Deps, OpenStore } from "../deps.ts";
@@ -11,7 +11,7 @@ import type { Session } from "./session.ts";
 export const internals = Symbol("engine internals");
 
 /**
- * `store`, `world`, `tenant`: where it works. `actor`, `holder`: as whom, and as which process. `live`: the
+ * `store`, `world`, `tenant`: where it works. `actor`, `holder`: the caller, and the process. `live`: the
  * deltas of answers in progress. `tokens`: access tokens by their hash. `writer`: the states and keys of the
  * one write path.
  */
@@ -21,7 +21,7 @@ export interface EngineInternals extends Pick<
 > {
   /** The engine for one request: with its idempotency key, expected position and rights. */
   forRequest(request: Asked): Engine;
-  /** A handle that is not looked up first: the write finds out whether there is such a session. */
+  /** A handle without a lookup: the write finds out whether the session exists. */
   sessionAt(id: SessionId, options?: { readonly openStore?: OpenStore | undefined }): Session;
 }
 

@@ -1,4 +1,4 @@
-/** Makes what the handles of an engine share, of a store, a world and what it runs sessions with. */
+/** Makes the dependencies that the handles of an engine share, from a store, a world, models and tools. */
 import { principalFor, type LogId, type SessionId } from "../../core/ids.ts";
 import type { Models } from "../../model/port.ts";
 import type { Store } from "../../store/port.ts";
@@ -25,22 +25,22 @@ export interface EngineOptions {
   readonly store: Store;
   readonly world: World;
   readonly tenant?: string;
-  /** Who acts, unless a call says otherwise; by default a principal that stands for the local user. */
+  /** The actor, unless a call names another; defaults to a principal for the local user. */
   readonly actor?: string;
-  /** Who this process is, to whoever finds a session taken by it. */
+  /** The name of this process for others that find a session leased by it. */
   readonly holder?: string;
-  /** How long a run holds a session without a sign of life. */
+  /** How long a run holds a session without a renewal. */
   readonly leaseMs?: number;
-  /** What sessions are run with; loaded when first needed. Without models nothing is run. */
+  /** Loaded when first needed. Without models nothing runs. */
   readonly models?: () => Promise<Models>;
   readonly tools?: () => Promise<ToolSource>;
-  /** Values that never reach the store, by their names; and whether to take out what only looks like one. */
+  /** Values that never reach the store, by name; and whether to remove lookalikes. */
   readonly secrets?: SecretsOptions;
-  /** The key that lists of heads are signed with; read whenever one is made. */
+  /** The key that signs lists of heads; read for each list. */
   readonly signer?: () => Signer | null;
-  /** Opens another store, for sessions that move there by its place, and for messages. */
+  /** Opens another store by its address, for sessions that move there, and for messages. */
   readonly openStore?: OpenStore;
-  /** Where this store is, as others would open it: replies to messages to other stores go there. */
+  /** The address of this store for others: replies to messages to other stores go there. */
   readonly place?: string;
 }
 

@@ -1,8 +1,8 @@
 /**
- * Refuses a Node that is too old, with one line in place of whatever would fail first. The library imports it
+ * Refuses a Node that is too old, with one line instead of the first syntax error. The library imports it
  * before anything else. It must run on any Node since 18: the build is emitted as ES2024, which those parse.
  * `process` is the global on purpose: importing from node:process reads every property of it, and opening
- * standard input and output makes their pipes ones that do not wait.
+ * standard input and output makes their pipes non-blocking.
  */
 const needed = 24;
 const { versions } = process;

@@ -1,4 +1,4 @@
-/** Everything that is read of one session. What changes it is in session.ts. */
+/** All reads of one session. session.ts has the changes. */
 import { checkCall } from "../../call/check.ts";
 import type { StoredRecord } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
@@ -43,21 +43,21 @@ export class SessionReader {
     return states.at(this.id, await this.#position(options.atSeq ?? head.seq));
   }
 
-  /** The durable tier, with values. */
+  /** The items, with values. */
   async items(options: { readonly atSeq?: number } = {}): Promise<SessionItem[]> {
     const state = await this.fold(options);
     return readItems(this.#deps.store, this.id, state, await makeReadSaid(this.#deps, this.id));
   }
 
-  /** Events by position or time, to the end or on and on. */
+  /** Events by position or time, to the end, or following. */
   events(options: EventsOptions = {}): AsyncGenerator<SessionEvent> {
     const { store, writer } = this.#deps;
     return readEvents(store, this.id, options, writer.setBack);
   }
 
   /**
-   * The records exactly as they are stored, from the first to the last there is now; a fork's begin with
-   * its parent's.
+   * The records exactly as they are stored, from the first to the current last; a fork's begin with its
+   * parent's.
    */
   async *records(): AsyncGenerator<StoredRecord> {
     const { seq: toSeq } = await this.#head();
@@ -75,7 +75,7 @@ export class SessionReader {
     }
   }
 
-  /** Position and hash of the last record. To be noted elsewhere, and given to `verify` later. */
+  /** Position and hash of the last record. Note them elsewhere, and pass them to `verify` later. */
   async head(): Promise<{ readonly seq: number; readonly hash: string; readonly at: number }> {
     const { seq, hash, at } = await this.#head();
     return { seq, hash, at };
@@ -92,7 +92,7 @@ export class SessionReader {
     return (await import("../read/lineage.ts")).readLineage(this.#deps, this.id);
   }
 
-  /** What differs between two positions of it, or from another session; by default to how it is now. */
+  /** What differs between two positions of it, or from another session; by default to its current state. */
   async diff(from: DiffPlace, to?: DiffPlace, options: DiffOptions = {}): Promise<SessionDiff> {
     return (await import("../branch/diff.ts")).diffPlaces(this.#deps, this.id, { from, to }, options);
   }
@@ -102,7 +102,7 @@ export class SessionReader {
     return (await import("../replay/replay.ts")).replaySession(this.#deps, this.id, options);
   }
 
-  /** What the model was sent by the request at a position, or would be sent next after it. */
+  /** What the request at a position sent to the model, or what the next one after it would send. */
   async context(
     options: { readonly atSeq?: number; readonly uncompacted?: boolean } = {},
   ): Promise<RenderedContext> {
@@ -113,7 +113,7 @@ export class SessionReader {
     });
   }
 
-  /** What the model is offered, and what becomes of calls by the rules that name no arguments. */
+  /** The offered tools, and the decision of the rules that name no arguments. */
   tools(): Promise<readonly OfferedTool[]> {
     return listTools(this.#deps, this.id);
   }

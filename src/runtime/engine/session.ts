@@ -70,7 +70,7 @@ interface Because {
 export class Session extends SessionReader {
   readonly #deps: Deps;
 
-  /** Of a handle that `open` with `from`, or `clear`, gave: what came along and what did not. */
+  /** For a handle from `open` with `from`, or `clear`: what carried over and what did not. */
   readonly carriedOver: CarryOver | null;
 
   constructor(deps: Deps, id: SessionId, carriedOver: CarryOver | null = null) {
@@ -79,7 +79,7 @@ export class Session extends SessionReader {
     this.carriedOver = carriedOver;
   }
 
-  /** Puts input, or records of another program, into the log. A text is an input. */
+  /** Appends input, or records of another program, to the log. A text is an input. */
   async append(
     records: string | AppendRecord | readonly AppendRecord[],
     options: WriteOptions & { readonly expect?: { readonly seq: number } } = {},
@@ -92,7 +92,7 @@ export class Session extends SessionReader {
     return written(await writer.change(this.id, command, { actor, key, expectSeq: expect?.seq }));
   }
 
-  /** A fact, decision, task or artifact that is to outlive every compaction. */
+  /** Records a fact, decision, task or artifact that outlives every compaction. */
   async record(
     kind: ItemKind,
     key: string,
@@ -109,7 +109,7 @@ export class Session extends SessionReader {
     return written(await this.#change({ do: "retract", kind, key, ...options }));
   }
 
-  /** Puts an item into memory, for later sessions of the agent, the user or the workspace. */
+  /** Promotes an item to memory, for later sessions of the agent, the user or the workspace. */
   async promote(kind: ItemKind, key: string, options: PromoteOptions): Promise<MemoryEntry> {
     checkCall("session.promote", options, { kind, key });
     return promoteItem(this.#deps, this.id, { kind, key, ...options });
@@ -120,7 +120,7 @@ export class Session extends SessionReader {
     return written(await this.#change({ do: "scratch", key, value }));
   }
 
-  /** Gives a position a name; by default the last one. */
+  /** Names a position; defaults to the last one. */
   async save(
     name: string,
     options: { readonly atSeq?: number; readonly note?: string } = {},
@@ -146,8 +146,8 @@ export class Session extends SessionReader {
   }
 
   /**
-   * Goes on with the mind of an earlier position. What was appended since stays in the log. With `files`,
-   * what tools made of files since is undone: all of it, or nothing of all this and a `conflict`.
+   * Continues with the mind of an earlier position. Later records stay in the log. With `files`, it undoes
+   * the file changes of tools since: all of them, or it changes nothing and rejects with `conflict`.
    */
   async rewind(place: string | number, options: RewindOptions = {}): Promise<RewindResult> {
     checkCall("session.rewind", options);
@@ -162,8 +162,8 @@ export class Session extends SessionReader {
 
   /**
    * Closes this session and opens the next with the same agent, objective, bindings, triggers and files, and
-   * with what is left of the budget: one append for both. With `handoff` the next one begins with the handoff
-   * of this one. `carriedOver` of the handle lists what came along and what did not.
+   * with the rest of the budget: one append for both. With `handoff` the next one begins with the handoff of
+   * this one. `carriedOver` of the handle lists what carried over and what did not.
    */
   async clear(options: ClearOptions = {}): Promise<Session> {
     checkCall("session.clear", options);
@@ -172,12 +172,12 @@ export class Session extends SessionReader {
     return new Session(this.#deps, next, carriedOver);
   }
 
-  /** Brings in what another session learned. Conflicts are values; until all are resolved nothing changes. */
+  /** Merges what another session learned. Conflicts are values; until all are resolved nothing changes. */
   async merge(options: MergeOptions): Promise<MergeReport> {
     return (await import("../branch/merge.ts")).mergeSession(this.#deps, this.id, options);
   }
 
-  /** Judges the session, or a position of it. Of each name the last score counts. */
+  /** Scores the session, or a position of it. The last score of each name counts. */
   async score(
     name: string,
     value: number,
@@ -187,7 +187,7 @@ export class Session extends SessionReader {
     return written(await this.#change({ do: "score", name, value, ...options }));
   }
 
-  /** Nothing of the session is erased or deleted until the hold of this name is lifted. */
+  /** Protects the session from erasure and deletion until the hold of this name is lifted. */
   async hold(name: string, options: Reason = {}): Promise<AppendResult> {
     checkCall("session.hold", options, { name });
     return written(await this.#change({ do: "hold", name, ...options }));
@@ -198,14 +198,14 @@ export class Session extends SessionReader {
   }
 
   /**
-   * Takes contents away for good: at some positions, those that hold a text, or all of the session's own.
-   * Forks lose what they share with it. Done again after a crash, it finishes.
+   * Erases contents for good: at some positions, those that hold a text, or all of the session's own. Forks
+   * lose what they share with it. Repeat it after a crash: it finishes.
    */
   async erase(options: EraseOptions = {}): Promise<EraseReport> {
     return (await import("../govern/erase.ts")).eraseSession(this.#deps, this.id, options);
   }
 
-  /** Goes on with another model, or in another store. Done again after a crash, it finishes. */
+  /** Continues with another model, or in another store. Repeat it after a crash: it finishes. */
   async migrate(options: MigrateOptions): Promise<MigrateReport> {
     return (await import("../transfer/migrate.ts")).migrateSession(this.#deps, this.id, options);
   }
@@ -235,7 +235,7 @@ export class Session extends SessionReader {
   async suspend(options: Reason = {}): Promise<AppendResult> {
     return this.#simple("suspend", options);
   }
-  /** Ends the turn in progress, also in the middle of a stream or a tool, in whatever process it runs. */
+  /** Ends the turn in progress, also in the middle of a stream or a tool, in any process. */
   async interrupt(options: Reason = {}): Promise<AppendResult> {
     checkCall("session.interrupt", options);
     const build = async (): Promise<Command> => {
@@ -244,7 +244,7 @@ export class Session extends SessionReader {
     };
     return written(await this.#change(build));
   }
-  /** With `tree`, also the sessions that it opened or forked itself and that still live, deepest first. */
+  /** With `tree`, also its live children, the deepest first. */
   async cancel(
     options: Reason & { readonly tree?: boolean } = {},
   ): Promise<AppendResult & Partial<CancelTreeResult>> {
@@ -272,7 +272,7 @@ export class Session extends SessionReader {
     return done;
   }
 
-  /** Ends the session. With `expect`, only if this position is still its last: else `conflict`. */
+  /** Closes the session. With `expect`, only if this position is still its last: else `conflict`. */
   async close(
     options: Reason & {
       readonly outcome?: "completed" | "failed" | "expired";
@@ -285,7 +285,7 @@ export class Session extends SessionReader {
     return written(await this.#change({ do: "close", ...rest }, { expectSeq: expect?.seq }));
   }
 
-  /** Waits, until a time or until something wakes it; with `triggers`, until one of these fires. */
+  /** Sleeps until a time or until something wakes it; with `triggers`, until one of these fires. */
   async sleep(
     options: Reason & { readonly untilMs?: number; readonly triggers?: readonly string[] } = {},
   ): Promise<AppendResult> {
@@ -333,7 +333,7 @@ export class Session extends SessionReader {
   }
 
   /**
-   * An input, and the run that takes it up: events, live deltas and a result. The run starts at once; leaving
+   * Sends an input and runs the session: events, live deltas and a result. The run starts at once; leaving
    * the loop cancels nothing.
    */
   ask(input: string | readonly ContentBlock[], options: AskOptions = {}): SessionRun {
@@ -341,7 +341,7 @@ export class Session extends SessionReader {
     return startRun(this.#deps, this.id, {
       start: async () => {
         checkCall("session.ask", options);
-        // Whatever is missing for a run is said before anything is written.
+        // Reports what is missing for a run before anything is written.
         const prepared = await prepareAsk(this.#deps, this.id);
         const records = [inputRecord(input, mode)];
         const { state, firstSeq: seq } = await this.#change({ do: "append", records }, { key });
@@ -358,13 +358,13 @@ export class Session extends SessionReader {
     });
   }
 
-  /** Runs the session until it is idle or stands still. Rejects with `conflict` if somebody else runs it. */
+  /** Runs the session until it is idle or suspended. Rejects with `conflict` if another process runs it. */
   run(options: RunOptions = {}): Promise<RunResult> {
     checkCall("session.run", options);
     return this.#deps.runs.run(this.id, options);
   }
 
-  /** Like `run`, and tells what happens from now on. */
+  /** Like `run`, and streams updates from now on. */
   watch(options: RunOptions = {}): SessionRun {
     return startRun(this.#deps, this.id, {
       start: async () => {
@@ -375,13 +375,13 @@ export class Session extends SessionReader {
     });
   }
 
-  /** Takes the lease and gives the commands of a turn, for a loop of your own. */
+  /** Takes the lease and returns the commands of a turn, for your own loop. */
   drive(options: DriveOptions = {}): Promise<Drive> {
     checkOptions("drive", options, ["holder", "leaseMs"]);
     return takeDrive(this.#deps, this.id, options);
   }
 
-  /** Answers what the session waits for: tool calls that want approval, or an outcome that is unknown. */
+  /** Answers what the session waits for: tool calls that need approval, or an unknown outcome. */
   async answer(options: AnswerOptions): Promise<AppendResult> {
     checkAnswer(options);
     const { answerChange } = await import("../govern/remember-answer.ts");
@@ -398,7 +398,7 @@ export class Session extends SessionReader {
     return compressSession(this.#deps, this.id, options);
   }
 
-  /** The document for the next session. One since which nothing was said is given again as it is. */
+  /** The document for the next session. Returned again as it is while nothing was said since. */
   async handoff(options: HandoffOptions = {}): Promise<Handoff> {
     return (await import("../branch/handoff.ts")).handoffSession(this.#deps, this.id, options, {
       asked: true,
@@ -406,26 +406,26 @@ export class Session extends SessionReader {
   }
 
   /**
-   * A message to another session's inbox, once in effect: a text, or a value that is sent as its JSON. A
-   * reply goes to whoever asked; then the receiver may be null.
+   * Sends a message to another session's inbox, once in effect: a text, or a value that is sent as its JSON.
+   * A reply goes to the requester; then the receiver may be null.
    */
   async send(to: string | null, message: unknown, options: SendOptions = {}): Promise<SendResult> {
     return sendMessage(this.#deps, this.id, { ...options, to, value: message });
   }
 
-  /** Declares what messages on a topic must look like, by a JSON Schema. `true` takes anything again. */
+  /** Declares a JSON Schema for messages on a topic. `true` accepts anything again. */
   async contract(topic: string, schema: unknown): Promise<AppendResult> {
     return written(await declareContract(this.#deps, this.id, topic, schema));
   }
 
-  /** What it has declared, by topic. */
+  /** Its contracts, by topic. */
   async contracts(): Promise<MessageContract[]> {
     return readContracts(this.#deps.store, this.id, await this.fold());
   }
 
   /**
-   * Something that wakes the session: a time, a file, another session. One of the same name is replaced. Of a
-   * webhook it gives the token, which is shown this once.
+   * Sets a trigger that wakes the session: a time, a file, another session. One of the same name is replaced.
+   * For a webhook it returns the token, which is shown only once.
    */
   async trigger(
     name: string,
@@ -438,12 +438,12 @@ export class Session extends SessionReader {
     return { ...written(change), ...(token === null ? {} : { token }) };
   }
 
-  /** What wakes it, by name. */
+  /** Its triggers, by name. */
   async triggers(): Promise<SessionTrigger[]> {
     return (await import("../trigger/triggers.ts")).listTriggers(this.#deps, this.id);
   }
 
-  /** Fires a trigger by hand: the session is told, and woken if it sleeps. */
+  /** Fires a trigger by hand: adds its input, and wakes a sleeping session. */
   async fire(name: string, options: { readonly text?: string } = {}): Promise<AppendResult> {
     checkCall("session.fire", options);
     const { fireNow } = await import("../trigger/fire.ts");
@@ -454,7 +454,7 @@ export class Session extends SessionReader {
     return written(await this.#change({ do: "untrigger", name }));
   }
 
-  /** Takes the right to run the session; refused while somebody else holds it. */
+  /** Takes the right to run the session; refused while another process holds it. */
   async lease(options: { readonly holder: string; readonly leaseMs?: number }): Promise<SessionLease> {
     checkOptions("lease", options, ["holder", "leaseMs"]);
     return takeLease(this.#deps, this.id, options);

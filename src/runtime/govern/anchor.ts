@@ -1,6 +1,6 @@
 /**
- * Anchors: lists the heads of all logs in the workspace's log, signed, and gives the root to be kept outside
- * the store. What is listed costs what changed: a list names the logs that changed since the last one, and
+ * Anchors: lists the heads of all logs in the workspace's log, signed, and returns the root, which you keep
+ * outside the store. The cost follows the changes: a list names the logs that changed since the last one, and
  * all logs only once as many changes were listed as there are logs.
  */
 import { checkCall, checkOptionNames } from "../../call/check.ts";
@@ -16,7 +16,7 @@ import { post } from "../../platform/outbound.ts";
 import { writeOnce } from "../log/workspace-log.ts";
 import { newestList, readHeads, rootBefore, type HeadLists } from "./read-heads.ts";
 
-/** What is kept outside the store. With it a store is found that was cut or set back as a whole. */
+/** Kept outside the store. It reveals a store that was cut or rolled back as a whole. */
 export interface Anchor {
   readonly format: "skein-anchor";
   readonly version: 1;
@@ -27,22 +27,22 @@ export interface Anchor {
   /** The root of the list, chained over all lists before. */
   readonly root: string;
   readonly at: number;
-  /** Null where the process that made the list had no key. */
+  /** Null where the process had no key. */
   readonly publicKey: string | null;
   readonly signature: string | null;
 }
 
 /** Options of `engine.anchor`. */
 export interface AnchorOptions {
-  /** An address that the anchor is posted to, as JSON. */
+  /** A URL that the anchor is posted to, as JSON. */
   readonly url?: string;
-  /** Whether `url` may be an address of this machine or of a private network. */
+  /** True allows a `url` on this machine or in a private network. */
   readonly allowPrivate?: boolean;
 }
 
 /**
- * Lists the heads as they are now, and gives the anchor for them. A store that lost listed records is refused
- * after the other logs are listed: an anchor of it would pass for evidence that all is well.
+ * Lists the current heads, and returns the anchor for them. A store that lost listed records is refused after
+ * the other logs are listed: an anchor of it would pass for evidence that all is well.
  */
 export async function makeAnchor(deps: Deps, options: AnchorOptions = {}): Promise<Anchor> {
   checkCall("engine.anchor", options);
@@ -81,9 +81,9 @@ async function newestAnchor({ store }: Deps): Promise<Anchor> {
 }
 
 export interface HeadsListed {
-  /** Heads in the list that was written; null when none was due, or another process was first. */
+  /** Heads in the written list; null when none was due, or another process was first. */
   readonly listed: number | null;
-  /** Logs that no longer hold the head that was listed: they stay listed with it until that is accepted. */
+  /** Logs that no longer hold the listed head: they stay listed with it until that is accepted. */
   readonly cut: readonly string[];
 }
 
@@ -104,7 +104,7 @@ export async function listHeads(
     const { changed, cut } = await changedSince(deps, lists, everyLog);
     done = { listed: null, cut };
     const isCurrent = lists.last !== null && changed.length === 0;
-    // An anchor by hand covers all of the workspace's own log, too.
+    // A manual anchor covers all of the workspace's own log, too.
     if (isCurrent && (whenOlderMs > 0 || lists.last?.seq === headSeq)) return [];
     const isFull = lists.last === null || lists.added + changed.length > Math.max(fullMin, lists.heads.size);
     const heads = isFull ? joined(lists, changed) : changed;
@@ -115,7 +115,7 @@ export async function listHeads(
   return done;
 }
 
-/** Reports logs that lost records which were listed. */
+/** Reports logs that lost listed records. */
 export function cutError(cut: readonly string[]): SkeinError {
   const logs =
     cut.length === 1
@@ -128,7 +128,7 @@ export function cutError(cut: readonly string[]): SkeinError {
 }
 
 export interface HeadLister {
-  /** Writes a list if none was written for so long. To find that nothing is due costs one read. */
+  /** Writes a list if none was written for so long. Finding that nothing is due costs one read. */
   listIfDue(whenOlderMs: number): Promise<HeadsListed>;
 }
 
@@ -144,12 +144,12 @@ export function makeHeadLister(deps: Deps): HeadLister {
   };
 }
 
-/** Below so many a list of all logs is not worth sparing. */
+/** Below so many logs a full list is cheap enough. */
 const fullMin = 1_000;
-/** Clocks of processes that write to one store may disagree by so much. */
+/** The maximum clock difference of processes that write to one store. */
 const overlapMs = 600_000;
 
-/** Logs whose head is another than listed; of those that are cut, the listed one stays. */
+/** Logs whose head differs from the listed one; for cut ones, the listed head stays. */
 async function changedSince(
   deps: Deps,
   { heads, last, added }: HeadLists,
@@ -158,7 +158,7 @@ async function changedSince(
   const { store } = deps;
   const changed: ListedHead[] = [];
   const cut: string[] = [];
-  // Before all logs are listed anew, all of them are looked at: clocks may have hidden some.
+  // Before a full list, all logs are read: clocks may have hidden some.
   const isWhole = everyLog || last === null || added >= Math.max(fullMin, heads.size) / 2;
   const since = isWhole ? {} : { activeSince: Math.max(0, last.at - overlapMs) };
   const seen = new Set<string>();
@@ -213,7 +213,7 @@ function joined({ heads }: HeadLists, changed: readonly ListedHead[]): readonly 
   return [...all.values()];
 }
 
-/** Heads of one record: its content stays well below what a content may have. */
+/** Heads of one record: its content stays well below the limit. */
 const headsPerRecord = 5_000;
 
 /** The records of one list. All of them are one append. */
@@ -245,7 +245,7 @@ function drafts(
 
 /** Options of `engine.acceptAnchor`. */
 export interface AcceptOptions {
-  /** Why it is right that records are missing, for whoever reads the log. */
+  /** Why the records are rightly missing, for readers of the log. */
   readonly reason: string;
   /** An anchor that the workspace's own log no longer reaches. */
   readonly anchor?: { readonly seq: number; readonly hash: string };
@@ -253,12 +253,12 @@ export interface AcceptOptions {
 
 /** The result of `engine.acceptAnchor`. */
 export interface AcceptResult {
-  /** Logs that were shorter than listed, other, or gone; empty for a call repeated with its key. */
+  /** Logs that were shorter than listed, different, or missing; empty for a call repeated with its key. */
   readonly logs: readonly string[];
   readonly anchor: Anchor;
 }
 
-/** Accepts the logs as they are now, after a restore that was meant. All of them are listed anew. */
+/** Accepts the current logs, after an intended restore. All of them are listed again. */
 export async function acceptHeads(deps: Deps, options: AcceptOptions): Promise<AcceptResult> {
   checkOptionNames("engine.acceptAnchor", options);
   const { reason, anchor } = options;

@@ -1,4 +1,4 @@
-/** Whether this process and the store agree on the time, before anything is deleted by age. */
+/** Checks that this process and the store agree on the time, before anything is deleted by age. */
 import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
 import { spanText } from "../../core/govern/policy.ts";

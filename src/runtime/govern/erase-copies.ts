@@ -1,7 +1,7 @@
 /**
- * What was copied from contents that are to go, as the records themselves say where they have it from:
- * summaries, handoffs, merges, messages, memory; and copies of copies. All logs of the store are read for it,
- * without contents unless a text is looked for.
+ * Finds copies of contents to erase, by the origins that the records themselves name: summaries, handoffs,
+ * merges, messages, memory; and copies of copies. It reads all logs of the store, without contents unless it
+ * searches for a text.
  */
 import type { StoredRecord } from "../../core/chain.ts";
 import { isSessionId, isWorkspaceId, type LogId, type SessionId } from "../../core/ids.ts";
@@ -27,21 +27,21 @@ export interface Found {
 }
 
 export interface CopyOptions {
-  /** Whether a content holds the text that is looked for. */
+  /** Checks whether a content holds the text. */
   readonly finds: ((record: StoredRecord) => Promise<boolean>) | undefined;
-  /** Whether a body does. */
+  /** Checks whether a body does. */
   readonly findsInBody?: ((record: StoredRecord) => boolean) | undefined;
   readonly progress: IndexProgress | undefined;
 }
 
-/** A record that may be a copy: of positions of another log, of a message, or because it holds the text. */
+/** A possible copy: of positions of another log, of a message, or because it holds the text. */
 interface Candidate {
   readonly via: LogId;
   readonly record: Pick<StoredRecord, "session" | "seq" | "type" | "contentBytes">;
   readonly of: readonly { readonly session: string; readonly range: Range; readonly why: string }[];
   readonly message: string | null;
   readonly holds: boolean;
-  /** For a document: the handoff that it is. */
+  /** For a document: its handoff. */
   readonly handoff: { readonly from: string; readonly digest: string } | null;
 }
 
@@ -88,7 +88,7 @@ export async function findCopies(
   return { found: await stillThere(deps, found), kept };
 }
 
-/** What is lost so far, under every name that it can be reached by. */
+/** What is lost so far, under every name that reaches it. */
 class Loss {
   readonly #ranges = new Map<string, Ranges>();
   readonly #messages = new Set<string>();
@@ -121,7 +121,7 @@ class Loss {
     this.#ranges.set(session, before === undefined ? ranges : range.union(before, ranges));
   }
 
-  /** Whether something in the range is lost. */
+  /** True when something in the range is lost. */
   touches(session: string, [fromSeq, toSeq]: Range): boolean {
     const lost = this.#ranges.get(session) ?? [];
     let [low, high] = [0, lost.length];
@@ -167,7 +167,7 @@ function whyCopied(candidate: Candidate, loss: Loss, handoffs: Handoffs): string
 
 interface Candidates {
   readonly candidates: readonly Candidate[];
-  /** By digest: the last position that a handoff tells of. */
+  /** By digest: the last position that a handoff covers. */
   readonly handoffs: Handoffs;
   readonly kept: readonly EraseKept[];
 }
@@ -208,7 +208,7 @@ async function readCandidates(
   return { candidates, handoffs, kept };
 }
 
-/** Every log, with its own positions. What is left of a deleted one is read with the first of its forks. */
+/** Every log, with its own positions. The rest of a deleted one is read with the first of its forks. */
 export async function* ownRanges(
   { store }: Deps,
   family: Family,
@@ -232,7 +232,7 @@ export async function* ownRanges(
   }
 }
 
-/** What bodies say of where a content comes from. */
+/** The origin of a content, as bodies name it. */
 interface Body {
   readonly from?: string;
   readonly fromSeq?: number;
@@ -288,7 +288,7 @@ const originOf = (
   why: `${type === "item.recorded" ? "merged" : "remembered"} from ${session}@${seq}`,
 });
 
-/** Items that came along say where they are from in the content. */
+/** Carried items name their origin in the content. */
 async function origins(store: Deps["store"], via: LogId, record: StoredRecord): Promise<Candidate["of"]> {
   const range1 = { fromSeq: record.seq, toSeq: record.seq, limit: 1, contents: true };
   const [whole] = record.content === null ? await store.read(via, range1) : [record];
@@ -299,7 +299,7 @@ async function origins(store: Deps["store"], via: LogId, record: StoredRecord): 
   return items.flatMap(({ origin }) => (origin === undefined ? [] : [originOf(origin, record.type)]));
 }
 
-/** What a session that carries on the work of another has of it: what it is for, bindings, rules. */
+/** What a successor has of its predecessor: objective, bindings, rules. */
 async function takenOver(
   store: Deps["store"],
   via: LogId,

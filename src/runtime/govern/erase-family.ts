@@ -1,6 +1,6 @@
 /**
- * Who shares a position: the sessions of a store that live in the same records. Built once from the session
- * index, so that forks of forks are found also where those between them were deleted.
+ * Finds the sessions that share a position: those of a store that build on the same records. Built once from
+ * the session index, so that forks of forks are found also where those between them were deleted.
  */
 import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
@@ -9,18 +9,18 @@ import type { Range } from "../../core/range.ts";
 import { ancestry, type Ancestor } from "../read/ancestry.ts";
 import type { Deps } from "../deps.ts";
 
-/** A stretch of a log as it is read, and in whose own log it stands. */
+/** A range of a log, and the session whose own log holds it. */
 export interface Stretch {
   readonly range: Range;
   readonly owner: SessionId;
-  /** The owner lives in this store, or is a copy there, so that it can be named by itself. */
+  /** The owner lives in this store, or is a copy there, so that it can be named itself. */
   readonly present: boolean;
 }
 
 export interface Family {
   /** Sessions that share positions which can be erased through this one, each with the last of them. */
   sharers(session: SessionId): Promise<ReadonlyMap<SessionId, number>>;
-  /** Sessions that share what stands in the own log of one that may be no more, each with the last of it. */
+  /** Sessions that share the own log of a possibly deleted one, each with the last position of it. */
   below(owner: SessionId): ReadonlyMap<SessionId, number>;
   /** The log of a session, from its first position on. */
   stretches(session: SessionId): Promise<readonly Stretch[]>;
@@ -40,14 +40,14 @@ export async function readFamily(logs: Logs): Promise<Family> {
       add(parent.session, { session, seq: parent.seq });
       continue;
     }
-    // Of those that are gone nobody keeps a list: it is the nearest that lives, and all between.
+    // No list of deleted ones exists: it is the nearest living one, and all between.
     for (const ancestor of (await ancestry(logs, session, headSeq)).slice(1)) {
       add(ancestor.session, { session, seq: ancestor.seq });
       if ((await store.head(ancestor.session)) !== undefined) break;
     }
   }
 
-  /** Everybody who shares what stands in a session's own log, and up to where. */
+  /** All sessions that share a session's own log, and up to where. */
   function walk(session: SessionId, toSeq: number, found: Map<SessionId, number>): void {
     const waiting = [{ session, seq: toSeq }];
     for (let one = waiting.pop(); one !== undefined; one = waiting.pop()) {

@@ -1,4 +1,6 @@
-/** What a new fork must know of contents that are gone: its parent, who says so, may be deleted one day. */
+/**
+ * What a new fork must record about erased contents: its parent, whose log says so, may be deleted one day.
+ */
 import type { CommandOf } from "../../core/command.ts";
 import type { SessionId } from "../../core/ids.ts";
 import * as range from "../../core/range.ts";
@@ -9,7 +11,7 @@ import { pages, rangesBytesMax } from "./erase-survey.ts";
 
 type Erasures = NonNullable<CommandOf<"fork">["erased"]>;
 
-/** `parent` is its state now: what was erased after the fork point is gone from the fork as well. */
+/** `parent` is its current state: what was erased after the fork point is missing from the fork as well. */
 export async function erasedBefore(
   store: Store,
   session: SessionId,

@@ -1,7 +1,7 @@
 /**
- * Forgetting for good: an entry of memory is forgotten, and the contents of all its versions are erased from
- * the workspace's log. Where else it was told is listed, and goes by erasing it there. It is forgotten first:
- * what a crash leaves is forgotten, and doing it again erases the rest.
+ * Forgets and erases: forgets a memory entry, and erases the contents of all its versions from the
+ * workspace's log. It lists where else the content stands; erase it there separately. Forgetting comes first:
+ * after a crash the entry is forgotten, and a repeated call erases the rest.
  */
 import { SkeinError } from "../../core/error.ts";
 import { isSessionId, type LogId } from "../../core/ids.ts";
@@ -27,14 +27,14 @@ import { writtenBefore } from "../log/workspace-log.ts";
 export async function forgetForGood(deps: Deps, options: ForgetOptions): Promise<ForgetResult> {
   const name = nameOf("forget", deps, options);
   const done = await writtenBefore(deps);
-  // Asked again under its key, it finishes; what was remembered since is something else.
+  // A repeated call with its key finishes; a newer entry of the name is something else.
   const { seqs, origins } = await versionsOf(deps, name, done?.seq);
   const found = await forget(deps, options).catch((error: unknown) => {
     const isForgotten = error instanceof SkeinError && error.code === "not-found" && seqs.length > 0;
     if (!isForgotten) throw error;
     return null;
   });
-  // One that was promoted in the meantime was forgotten too.
+  // An entry that was promoted meanwhile was forgotten too.
   const ranges = [...seqs, ...(found === null ? [] : [found.seq])].reduce(
     (all, seq) => range.add(all, [seq, seq]),
     [] as Ranges,
@@ -61,7 +61,10 @@ interface Versions {
   readonly origins: readonly { readonly session: string; readonly seq: number }[];
 }
 
-/** Where an entry stands, and stood. What a rule forgot has the reason that the session retracted it for. */
+/**
+ * The positions of an entry, past and present. An entry that a rule forgot has the reason of the session's
+ * retraction.
+ */
 async function versionsOf({ store }: Deps, name: MemoryName, toSeq?: number): Promise<Versions> {
   const headSeq = toSeq ?? (await store.head(store.workspace))?.seq ?? 0;
   const types = ["memory.promoted", "memory.forgotten"];
@@ -81,7 +84,7 @@ async function versionsOf({ store }: Deps, name: MemoryName, toSeq?: number): Pr
   return { seqs, origins };
 }
 
-/** The items that it came from, sessions that carry it, and what was copied from either. */
+/** The items that it came from, sessions that carry it, and copies of either. */
 async function copiesOf(
   deps: Deps,
   name: MemoryName,

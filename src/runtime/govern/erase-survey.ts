@@ -1,4 +1,4 @@
-/** What is to go: the contents at some positions of a log that are still there, or those that hold a text. */
+/** Finds what to erase: the existing contents at some positions of a log, or those that hold a text. */
 import type { StoredRecord } from "../../core/chain.ts";
 import type { LogId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
@@ -6,30 +6,30 @@ import * as range from "../../core/range.ts";
 import type { Ranges } from "../../core/range.ts";
 import type { Store } from "../../store/port.ts";
 
-/** A content that is gone. */
+/** An erased content. */
 export interface Gone {
   readonly seq: number;
   readonly type: string;
   readonly bytes: number;
-  /** The session in whose own log it stands. */
+  /** The session whose own log holds it. */
   readonly owner: LogId;
   /** The id, if it is a message. */
   readonly message: string | null;
 }
 
-/** A content that is to go. */
+/** A content to erase. */
 export interface Doomed extends Gone {
-  /** Whether between it and the one before there is none that stays. */
+  /** True when no content that stays lies between it and the one before. */
   readonly joined: boolean;
 }
 
 export interface Survey {
   readonly doomed: readonly Doomed[];
-  /** What was gone before. */
+  /** Contents erased earlier. */
   readonly gone: readonly Gone[];
 }
 
-/** `picks` says whether a content is to go; without it, all of them are. */
+/** `picks` selects a content; without it, all of them are selected. */
 export async function survey(
   store: Store,
   session: LogId,
@@ -91,7 +91,7 @@ function messageOf({ type, body }: StoredRecord): string | null {
   return (JSON.parse(body) as { readonly message: string }).message;
 }
 
-/** In order; what stands side by side is joined. */
+/** In order; adjacent ones are joined. */
 export const joinNeighbours = (contents: readonly (Gone & { readonly joined?: boolean })[]): Doomed[] =>
   contents
     .toSorted((a, b) => a.seq - b.seq)
@@ -100,13 +100,13 @@ export const joinNeighbours = (contents: readonly (Gone & { readonly joined?: bo
       joined: one.joined === true || all[place - 1]?.seq === one.seq - 1,
     }));
 
-/** What one append takes away. */
+/** What one append erases. */
 export interface Batch {
   readonly ranges: Ranges;
   readonly doomed: readonly Doomed[];
 }
 
-/** Where they stand. */
+/** Their positions. */
 export function rangesOf(doomed: readonly Doomed[]): Ranges {
   const ranges: [number, number][] = [];
   for (const { seq, joined } of doomed) {
@@ -120,7 +120,7 @@ export function rangesOf(doomed: readonly Doomed[]): Ranges {
 /** Ranges are a part of a body, which holds no more than so many bytes. */
 export const rangesBytesMax = limit.bodyBytesMax - 200;
 
-/** So many as one append may take away, and one body can name. */
+/** As many as one append may erase, and one body can name. */
 export function batchesOf(doomed: readonly Doomed[]): readonly Batch[] {
   const batches: { ranges: [number, number][]; doomed: Doomed[]; bytes: number }[] = [];
   for (const one of doomed) {

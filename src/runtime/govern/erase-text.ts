@@ -1,19 +1,19 @@
-/** Finding a text in contents, also in blobs that a content is kept as or refers to; and in bodies. */
+/** Searches for a text in contents, also in blobs that hold a content or that it refers to; and in bodies. */
 import type { StoredRecord } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { Store } from "../../store/port.ts";
 import { blobReference, readBlob } from "../read/content.ts";
 import { vocabulary } from "../log/redact.ts";
 
-/** A text that was quoted in JSON, which was itself a text in JSON, and so on: looked for so many times. */
+/** How deep JSON within JSON is searched. */
 const quotingMax = 3;
 
-/** A function that says whether the content of a record holds the text. */
+/** A function that checks whether the content of a record holds the text. */
 export function makeFinder(store: Store, text: string): (record: StoredRecord) => Promise<boolean> {
   const spellings = [text];
   for (let level = 1; level <= quotingMax; level++)
     spellings.push(JSON.stringify(spellings.at(-1)).slice(1, -1));
-  // A content is JSON, so there the text itself cannot stand; what is in a blob may be anything.
+  // A content is JSON, so the plain text cannot stand there; a blob may be anything.
   const quoted = [...new Set(spellings.slice(1))];
   const bytes = [...new Set(spellings)].map((one) => Buffer.from(one));
   const known = new Map<string, boolean>();
@@ -38,8 +38,8 @@ export function makeFinder(store: Store, text: string): (record: StoredRecord) =
 }
 
 /**
- * A function that says whether a body holds the text: in a key, a label or a name. Words of the catalogue,
- * ids and hashes say nothing of anybody.
+ * A function that checks whether a body holds the text: in a key, a label or a name. Words of the catalog,
+ * ids and hashes are not personal.
  */
 export function makeBodyFinder(text: string): (record: Pick<StoredRecord, "body">) => boolean {
   const quoted = JSON.stringify(text).slice(1, -1);

@@ -1,7 +1,7 @@
 /**
- * Erasing in batches. Each is one append: the log of everybody who shares the positions says what is gone,
- * and the store takes it away in the same transaction. So no log ever says what is not so, and what a crash
- * leaves is whole batches; doing it again goes on with the rest.
+ * Erases in batches. Each is one append: the log of every session that shares the positions says what is
+ * erased, and the store erases it in the same transaction. So no log is ever wrong, and a crash leaves whole
+ * batches; a repeated call erases the rest.
  */
 import { SkeinError } from "../../core/error.ts";
 import { isWorkspaceId, type LogId, type SessionId } from "../../core/ids.ts";
@@ -16,7 +16,7 @@ import { seal } from "../log/seal.ts";
 import { batchesOf, bytesOf, joinNeighbours, shareOf, type Batch, type Survey } from "./erase-survey.ts";
 import type { Member } from "../log/writer.ts";
 
-/** What is to go of one log, and who shares it up to which position. */
+/** What to erase of one log, and which sessions share it up to which position. */
 export interface Target {
   readonly session: LogId;
   readonly survey: Survey;
@@ -59,7 +59,7 @@ function memberOf(session: SessionId, share: Share | null, reason: string | unde
   return { session, build: { do: "erase", ranges, records, bytes, ...said } };
 }
 
-/** Not a copy, and not a session that was moved away: nothing can be written to those. */
+/** Neither a copy nor a session that was moved away: nothing can be written to those. */
 async function canBeTold({ store, writer }: Deps, session: SessionId): Promise<boolean> {
   const head = await store.head(session);
   if (head === undefined || head.copy === true) return false;
@@ -87,7 +87,7 @@ async function eraseOfWorkspace(deps: Deps, batch: Batch, reason: string | undef
     } catch (error) {
       const code = error instanceof SkeinError ? error.code : null;
       if (code !== "conflict" && (code !== "unknown" || tries >= limit.unknownRetriesMax)) throw error;
-      // After a lost answer it may be done already; then it must not be told twice.
+      // After a lost answer it may be done already; then it must not be recorded twice.
       if (code === "unknown") await world.sleep(Math.min(10 * 2 ** tries, 1_000));
       if (await isGone(store, batch)) return;
     }
@@ -104,8 +104,8 @@ async function isGone(store: Store, { doomed }: Batch): Promise<boolean> {
 }
 
 /**
- * Tells what is gone to whoever shares it and does not know: a fork that was made meanwhile, or one of so
- * many that an append does not take them all.
+ * Records the erasure in sessions that share it and lack the record: a fork that was made meanwhile, or those
+ * beyond the limit of one append.
  */
 export async function tellSharers(
   deps: Deps,

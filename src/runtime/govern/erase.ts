@@ -1,7 +1,7 @@
 /**
- * Erasure: contents go for good, hashes and everything that is counted stay. It is planned whole, so that who
- * loses something can be told before, and refused as a whole; then it is done in batches (erase-write.ts),
- * and at last the files of the store are scrubbed.
+ * Erasure: contents go for good, hashes and everything that is counted stay. It is planned as a whole, so
+ * that affected sessions can be listed before, and refused as a whole; then it runs in batches
+ * (erase-write.ts), and finally the files of the store are scrubbed.
  */
 import { checkCall } from "../../call/check.ts";
 import type { StoredRecord } from "../../core/chain.ts";
@@ -29,36 +29,36 @@ export interface EraseOptions {
   readonly ranges?: readonly (readonly [fromSeq: number, toSeq: number])[];
   /** Only contents that hold this text. */
   readonly match?: string;
-  /** Also what was copied from there: see `copies` of the report. */
+  /** Also the copies: see `copies` of the report. */
   readonly copies?: boolean;
   readonly reason?: string;
-  /** Says what would go, and changes nothing. */
+  /** Reports what would be erased, and changes nothing. */
   readonly dryRun?: boolean;
   readonly progress?: IndexProgress;
 }
 
-/** The result of `session.erase`: what is gone, and what remains elsewhere. */
+/** The result of `session.erase`: what is erased, and what remains elsewhere. */
 export interface EraseReport {
   readonly session: SessionId;
   readonly dryRun: boolean;
-  /** Contents of the session that went, or would go: where, how many, and how long in all. */
+  /** Erased contents of the session, or those to erase: positions, number, and total length. */
   readonly ranges: Ranges;
   readonly records: number;
   readonly bytes: number;
-  /** Contents that were asked for and had gone before. */
+  /** Requested contents that were erased before. */
   readonly already: number;
-  /** Who shares some of it, and loses it too. */
+  /** Sessions that share some of it, and lose it too. */
   readonly forks: readonly EraseShare[];
-  /** What was copied from there, whether it went too, and only what is still there. */
+  /** Existing copies, whether erased too or not. */
   readonly copies: readonly EraseCopy[];
-  /** Whether the copies went, or would go, too. */
+  /** True when the copies are erased too. */
   readonly withCopies: boolean;
   /**
-   * Records that go on saying it where nothing is erased. With `match`: whose body holds the text, in all of
-   * the store. Else: bindings that were named after their path or address, which is erased.
+   * Records that still hold the text where nothing is erased. With `match`: those whose body holds it, in all
+   * of the store. Else: bindings named after their erased path or address.
    */
   readonly kept: readonly EraseKept[];
-  /** False: the scrub is pending, and the files of the store may hold traces until it ran. */
+  /** False: the scrub is pending, and the files of the store may hold traces until it has run. */
   readonly scrubbed: boolean;
 }
 
@@ -67,13 +67,13 @@ export interface EraseShare {
   readonly session: SessionId;
   readonly records: number;
   readonly bytes: number;
-  /** It lives elsewhere, and keeps there what goes here. */
+  /** It lives elsewhere, and keeps there what is erased here. */
   readonly elsewhere?: true;
 }
 
 interface Plan {
   readonly own: Target;
-  /** What was copied, log by log; empty unless it is to go too. */
+  /** Copies, log by log; empty unless they are erased too. */
   readonly others: readonly Target[];
   readonly copies: readonly EraseCopy[];
   readonly forks: readonly EraseShare[];
@@ -152,18 +152,18 @@ async function planErasure(deps: Deps, session: SessionId, options: EraseOptions
   const stretches = await family.stretches(session);
   const ranges = await wantedRanges(deps, session, stretches, options);
   const finds = options.match === undefined ? undefined : makeFinder(store, options.match);
-  // Who erased what and why is to stay, unless it is asked for by name.
+  // The record of who erased what and why stays, unless it is selected by position.
   const isAll = options.ranges === undefined && finds === undefined;
   const picks = finds ?? (({ type }: StoredRecord) => !isAll || type !== "content.erased");
   const own = await survey(store, session, ranges, { picks });
-  // Whether what is gone already held the text, nobody can say any more.
+  // Whether an erased content held the text is unknown.
   const sources = finds === undefined ? [...own.gone, ...own.doomed] : own.doomed;
   const findsInBody = options.match === undefined ? undefined : makeBodyFinder(options.match);
   const looking = { finds, findsInBody, progress: options.progress };
   const { found, kept } = await findCopies(deps, family, sources, looking);
   const target: Target = { session, survey: own, sharers: await family.sharers(session) };
   const others = options.copies === true ? await targetsOf(deps, family, found) : [];
-  // What was copied within the session itself is one with the rest of it.
+  // Copies within the session itself count as part of it.
   const inside = others.find((one) => one.session === session);
   const whole = inside === undefined ? target : { ...target, survey: joined(target, inside) };
   const elsewhere = others.filter((one) => one !== inside);
@@ -177,7 +177,7 @@ async function planErasure(deps: Deps, session: SessionId, options: EraseOptions
   };
 }
 
-/** What a fork has from its parent is no copy of its own: it stands there, for both. */
+/** What a fork shares with its parent is not a copy: it stands in the parent, for both. */
 function asShared(copy: EraseCopy, session: SessionId, stretches: readonly Stretch[]): EraseCopy {
   const { seq } = copy;
   const isShared = stretches.some(
@@ -188,7 +188,7 @@ function asShared(copy: EraseCopy, session: SessionId, stretches: readonly Stret
   return { ...copy, why: "it stands in the log of its parent, for both", shared: true };
 }
 
-/** Bindings that are to go, and have their path or address as their name too. */
+/** Bindings to erase whose name is their path or address. */
 async function namedAfter(
   { store }: Deps,
   session: SessionId,
@@ -206,7 +206,7 @@ async function namedAfter(
   return kept;
 }
 
-/** A copy says nothing that is not said elsewhere, and a session that was moved is not ours to change. */
+/** A copy holds nothing that is not elsewhere, and a moved session is not ours to change. */
 async function checkHere(deps: Deps, session: SessionId): Promise<void> {
   const { store, writer } = deps;
   const head = await headOf(deps, session);
@@ -222,7 +222,7 @@ async function checkHere(deps: Deps, session: SessionId): Promise<void> {
   });
 }
 
-/** What may be erased through a session: its own log, and what is left of ancestors that are no more. */
+/** What may be erased through a session: its own log, and the rest of deleted ancestors. */
 async function wantedRanges(
   deps: Deps,
   session: SessionId,
@@ -276,7 +276,7 @@ async function ofParent(
 const sharersOf = async (family: Family, session: LogId): Promise<ReadonlyMap<SessionId, number>> =>
   isWorkspaceId(session) ? new Map() : family.sharers(session);
 
-/** The logs that hold copies, each with what is to go of it. */
+/** The logs that hold copies, each with what to erase of it. */
 async function targetsOf(deps: Deps, family: Family, found: readonly Found[]): Promise<Target[]> {
   const byLog = new Map<LogId, number[]>();
   for (const { copy } of found) byLog.set(copy.session, [...(byLog.get(copy.session) ?? []), copy.seq]);
@@ -289,13 +289,13 @@ async function targetsOf(deps: Deps, family: Family, found: readonly Found[]): P
   return targets;
 }
 
-/** What was asked for and what was copied from it, in order. */
+/** The selection and its copies, in order. */
 function joined({ survey: { doomed, gone } }: Target, inside: Target): Survey {
   const more = inside.survey.doomed.map((one) => ({ ...one, joined: false }));
   return { doomed: joinNeighbours([...doomed, ...more]), gone };
 }
 
-/** Refuses all of it while somebody who would lose something is under a hold, or cannot be written to. */
+/** Refuses all of it while an affected session is under a hold, or cannot be written to. */
 async function checkTargets(deps: Deps, targets: readonly Target[]): Promise<void> {
   const { store, writer } = deps;
   for (const { session, survey: found, sharers } of targets) {
@@ -306,7 +306,7 @@ async function checkTargets(deps: Deps, targets: readonly Target[]): Promise<voi
       const { standing } = await writer.current(loser);
       const isCopy = (await store.head(loser))?.copy === true;
       const elsewhere = isCopy || standing.status === "moved";
-      // A hold is where the session lives, and what it keeps is kept there.
+      // A hold belongs to where the session lives, and protects what is there.
       const [held] = elsewhere ? [] : standing.holds.keys();
       if (held !== undefined) {
         throw new SkeinError("refused", `${loser} is under legal hold ${quote(held)}`, {

@@ -19,9 +19,9 @@ export interface HeadLists {
     readonly at: number;
     readonly body: ListedBody;
   } | null;
-  /** Heads listed since the newest list of all logs, that one not counted. */
+  /** Heads listed since the newest full list, that one not counted. */
   readonly added: number;
-  /** Lists that were read, and who signed them; null for a list without a signature. */
+  /** Read lists, and who signed them; null for a list without a signature. */
   readonly lists: number;
   readonly signedBy: ReadonlySet<string | null>;
   /** Anchors that a person accepted as lost. */
@@ -36,7 +36,7 @@ type Lists = { -readonly [K in keyof HeadLists]: HeadLists[K] } & {
   readonly problems: { readonly seq: number; readonly problem: string }[];
 };
 
-/** Without a digest nothing is checked: whoever only adds to the lists need not. */
+/** Without a digest nothing is checked: a writer of the next list needs no check. */
 export async function readHeads(store: Store, digest: Digest | null): Promise<HeadLists> {
   const lists: Lists = {
     heads: new Map(),
@@ -60,7 +60,7 @@ export async function readHeads(store: Store, digest: Digest | null): Promise<He
   return lists;
 }
 
-/** Where the newest list of all logs stands; also what was accepted, which older anchors may need. */
+/** The position of the newest full list; also accepted anchors, which older ones may need. */
 async function newestFull(store: Store, lists: Lists): Promise<number> {
   let fromSeq = 1;
   for await (const { seq, type, body } of recordsOf(store, 1, ["heads.listed", "heads.accepted"], false)) {
@@ -85,13 +85,13 @@ async function* recordsOf(
     const page = await store.read(store.workspace, range);
     yield* page;
     const last = page.at(-1);
-    // A page that does not lead on would be read for ever.
+    // A page that does not advance would be read for ever.
     if (last === undefined || last.seq < fromSeq) return;
     fromSeq = last.seq + 1;
   }
 }
 
-/** Adds one list. Gives its root, which the next one has to name. */
+/** Adds one list. Returns its root, which the next one has to name. */
 async function take(
   store: Store,
   digest: Digest | null,
@@ -110,7 +110,7 @@ async function take(
     seq: last,
     hash: head,
   }));
-  // A list that was erased says nothing any more; whether that is so, the log itself says.
+  // An erased list says nothing any more; the log itself says whether it was erased.
   const isWhole = digest === null || content === undefined || merkleOf(digest, heads) === body.merkle;
   if (!isWhole) bad("the list of heads does not match its Merkle root");
   if (before !== null && body.before !== before) bad("the list of heads does not follow the one before");
@@ -128,7 +128,7 @@ async function take(
   return body.root;
 }
 
-/** Whether the signature is right, if there is one. */
+/** True when the signature is valid, or there is none. */
 export function isSigned(
   workspace: string,
   { root, publicKey, signature }: Pick<ListedBody, "root" | "publicKey" | "signature">,

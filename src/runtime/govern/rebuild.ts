@@ -1,4 +1,4 @@
-/** Rebuild: everything derived is forgotten and made again from the logs. */
+/** Rebuild: deletes everything derived and makes it again from the logs. */
 import { SkeinError } from "../../core/error.ts";
 import { isWorkspaceId, type LogId, type SessionId } from "../../core/ids.ts";
 import { catchUp, type IndexProgress } from "../read/projection.ts";
@@ -10,7 +10,7 @@ export interface RebuildReport {
   readonly sessions: number;
   readonly records: number;
   readonly snapshots: number;
-  /** Sessions whose log cannot be read: they are left as they were, and `verify` says what is damaged. */
+  /** Sessions whose log cannot be read: they stay as they were, and `verify` reports the damage. */
   readonly unreadable: readonly LogId[];
 }
 

@@ -1,4 +1,4 @@
-/** An answer that allows more than the calls that wait: for the session, or the same commands for good. */
+/** An answer that allows more than the waiting calls: for the session, or the same commands for good. */
 import type { Command, CommandOf } from "../../core/command.ts";
 import type { Permission, SavedCommand } from "../../core/tool/commands.ts";
 import { SkeinError } from "../../core/error.ts";
@@ -20,7 +20,7 @@ interface AskedCall {
   readonly seq: number;
 }
 
-/** What the answer writes: a rule of the session in the same append, or a saved approval beside it. */
+/** The records of an answer: a rule of the session in the same append, or a saved approval beside it. */
 export async function answerChange(
   deps: Deps,
   session: SessionId,
@@ -50,7 +50,7 @@ const askedCalls = ({ mind }: State, { calls }: Answer): AskedCall[] =>
     .filter(([call, { phase }]) => phase === "asked" && (calls === undefined || calls.includes(call)))
     .map(([call, { tool, seq }]) => ({ call, tool, seq }));
 
-/** A rule of the session that asks about every call of the tool is replaced; any other one stays. */
+/** Replaces a rule of the session that asks about every call of the tool; any other one stays. */
 async function allowTools(
   { store }: Deps,
   session: SessionId,
@@ -66,7 +66,7 @@ async function allowTools(
   });
 }
 
-/** As it was written down with the request, so that what is saved is what the person was shown. */
+/** As recorded with the request, so that the approval covers what the person saw. */
 async function exactCommand(
   { store }: Deps,
   session: SessionId,

@@ -1,6 +1,6 @@
 /**
- * Dropping sessions: their last positions and hashes go to the workspace's log as witnesses, in one append
- * with the mark that they are gone. What they held is given back by a sweep.
+ * Deletes sessions: the workspace's log keeps their last positions and hashes, in one append with the
+ * deletion mark. A sweep frees their records later.
  */
 import type { DraftEvent } from "../../core/decision.ts";
 import { SkeinError } from "../../core/error.ts";
@@ -16,7 +16,7 @@ import { decideSealed, seal } from "../log/seal.ts";
 export interface Dropped {
   readonly session: SessionId;
   readonly reason?: string | undefined;
-  /** Throws if the session, as it is now, is not to go after all. */
+  /** Throws if the current session must not be deleted after all. */
   readonly check?: (state: State) => void;
 }
 
@@ -33,7 +33,7 @@ export async function dropSessions(
   for (const { session, reason, check } of dropped) {
     const state = await writer.current(session);
     check?.(state);
-    // Somebody else may have deleted it since.
+    // Another process may have deleted it since.
     const head = await headOf({ store }, session);
     if (head.copy !== true) refuseIfNeeded(session, state);
     const { seq } = state;
@@ -51,7 +51,7 @@ export async function dropSessions(
   for (const { session } of dropped) writer.forget(session);
 }
 
-/** A session that goes while it lives gives back what it has left, if whoever paid stays. */
+/** Deleting a live session refunds the rest of its budget, if its payer stays. */
 async function givenBack(
   { store, world, writer, actor }: Deps,
   state: State,
@@ -66,7 +66,7 @@ async function givenBack(
   });
 }
 
-/** A hold goes with a session that was moved, and is none on what is left of it here. */
+/** A hold goes with a moved session, and does not protect the rest of it here. */
 function refuseIfNeeded(session: SessionId, { standing }: State): void {
   const [held] = standing.status === "moved" ? [] : standing.holds.keys();
   if (held !== undefined) {

@@ -1,4 +1,4 @@
-/** What of a log is worth packing, by which policy, and how much that is. */
+/** Which records of a log are worth packing, by which policy, and their size. */
 import { isWorkspaceId, type LogId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { SessionStatus } from "../../core/session/lifecycle.ts";
@@ -16,10 +16,10 @@ export interface PackPlan {
   readonly because: string;
 }
 
-/** Sessions to which nothing more is written: they are packed once and whole, however short they are. */
+/** Sessions that are no longer written: they are packed once and whole, however short they are. */
 const over: readonly SessionStatus[] = ["closed", "archived", "moved"];
 
-/** Null when nothing is due, or so little that it is not worth it. */
+/** Null when nothing is due, or too little to be worth it. */
 export async function planPacking(
   deps: Pick<Deps, "store" | "states">,
   policies: readonly NamedPolicy[],
@@ -61,7 +61,7 @@ async function agedTo(
   return activeAt <= at ? last : Math.min(last, (await store.seqAt(session, at + 1)) - 1);
 }
 
-/** What the records between two positions hold, before anything is done about them. */
+/** The size of the records between two positions. */
 export async function weigh(store: Store, session: LogId, fromSeq: number, toSeq: number): Promise<Packed> {
   let records = 0;
   let bytes = 0;

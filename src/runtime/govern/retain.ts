@@ -1,7 +1,7 @@
 /**
- * Retention: goes through all sessions and does what policies say is due. Each thing that is done is one
- * append or one packing, decided on the session as it is at that moment; so it may be stopped anywhere, run
- * again, and run twice at once. Others work on: after each few sessions it rests for as long as it wrote.
+ * Retention: goes through all sessions and applies due policies. Each action is one append or one packing,
+ * decided on the session's current state; so it may be stopped anywhere, repeated, and run twice at once.
+ * Other work continues: after each few sessions it pauses for as long as it wrote.
  */
 import { checkCall } from "../../call/check.ts";
 import type { Command } from "../../core/command.ts";
@@ -20,32 +20,32 @@ import { isFree } from "../read/lease-status.ts";
 
 /** Options of `engine.retain`. */
 export interface RetainOptions {
-  /** Says what would be done, and does nothing. */
+  /** Reports what would be done, and does nothing. */
   readonly dryRun?: boolean;
-  /** Says that policies which are for every session there is are meant so. */
+  /** Confirms policies that apply to every session. */
   readonly everything?: boolean;
   readonly progress?: (at: { readonly sessions: number; readonly done: number }) => void;
-  /** Stops after the sessions at hand; what is left is done by the next run. */
+  /** Stops after the current sessions; the next run does the rest. */
   readonly signal?: AbortSignal;
 }
 
-/** What was done, or would be, to one session. */
+/** An action on one session, done or planned. */
 export interface RetainAction {
   readonly session: LogId;
   readonly do: PolicyAction;
   /** Null: the session was opened to expire, or is archived. */
   readonly policy: string | null;
   readonly because: string;
-  /** Policies that are due as well and say the same or less. */
+  /** Other due policies that say the same or less. */
   readonly besides: readonly string[];
-  /** Records that are packed or deleted. */
+  /** Packed or deleted records. */
   readonly records: number;
-  /** What they took, and take now; null where that is not known before it is done. */
+  /** Their size before and now; null where that is not known in advance. */
   readonly bytesBefore: number;
   readonly bytesAfter: number | null;
 }
 
-/** Something was due for a session, and it was left as it is. */
+/** A due session that was left as it is. */
 export interface RetainSkip {
   readonly session: SessionId;
   readonly do: PolicyAction;
@@ -56,18 +56,18 @@ export interface RetainSkip {
 /** The result of `engine.retain`. */
 export interface RetainReport {
   readonly dryRun: boolean;
-  /** Sessions that were looked at. */
+  /** Inspected sessions. */
   readonly sessions: number;
   readonly done: readonly RetainAction[];
   readonly kept: readonly RetainSkip[];
-  /** Of the store's files, apart from what is only written ahead; null when it has none. */
+  /** The size of the store's files, without the write-ahead log; null when it has none. */
   readonly bytesBefore: number | null;
   readonly bytesAfter: number | null;
-  /** Whether it was stopped before its end. */
+  /** True when it was stopped before its end. */
   readonly stopped: boolean;
   /**
-   * Whether the files are rid of what was deleted. If not, because it was stopped or somebody read from them
-   * all the time, the next run sees to it.
+   * True when the files are free of deleted data. If not, because the run was stopped or another program kept
+   * reading, the next run repeats it.
    */
   readonly swept: boolean;
 }
@@ -78,7 +78,7 @@ interface Pass {
   readonly dryRun: boolean;
   readonly signal: AbortSignal | undefined;
   readonly isStopped: () => boolean;
-  /** How many records are attended to together. */
+  /** How many records are handled together. */
   readonly pace: { records: number };
   readonly done: RetainAction[];
   readonly kept: RetainSkip[];
@@ -119,14 +119,14 @@ export async function retain(deps: Deps, options: RetainOptions = {}): Promise<R
 }
 
 /**
- * Sessions are attended to together, so that what is written of them is written at once: so many that it
- * takes about this long, by what the last ones took.
+ * Sessions are handled in groups, so that their records are written at once: as many as take about this long,
+ * by the duration of the last group.
  */
 const groupMs = { least: 10, most: 20 };
 const groupRecords = { least: 16, most: 512 };
 const groupSessionsMax = 32;
 
-/** All sessions, the most recently active first; what is written to meanwhile has its turn the next time. */
+/** All sessions, the most recently active first; those that change meanwhile wait for the next run. */
 async function* groups({ deps: { store }, pace }: Pass): AsyncGenerator<readonly SessionRow[]> {
   let group: SessionRow[] = [];
   let records = 0;
@@ -149,7 +149,7 @@ async function* groups({ deps: { store }, pace }: Pass): AsyncGenerator<readonly
   yield group;
 }
 
-/** Nobody is kept waiting for long: a rest is as long as the work before it. */
+/** Limits the wait of others: a pause is as long as the work before it. */
 async function withRest({ deps, pace, signal }: Pass, work: () => Promise<void>): Promise<void> {
   const { world } = deps;
   const startedMs = world.now();
@@ -162,14 +162,14 @@ async function withRest({ deps, pace, signal }: Pass, work: () => Promise<void>)
 
 const restMsMax = 250;
 
-/** Something that is to be done about one session. */
+/** A planned action on one session. */
 interface Deed {
   readonly row: SessionRow;
   readonly due: Due | null;
   readonly plan: PackPlan | null;
 }
 
-/** What is to be done about a session; in a dry run, it is told and nothing remains to be done. */
+/** The planned actions for a session; a dry run reports them and does nothing. */
 async function survey(pass: Pass, row: SessionRow): Promise<Deed[]> {
   const { deps, policies, dryRun } = pass;
   const { world, store } = deps;
@@ -189,8 +189,8 @@ async function survey(pass: Pass, row: SessionRow): Promise<Deed[]> {
 }
 
 /**
- * What somebody else deleted or changed in between is left to the next run. What is damaged, or cannot be
- * written here, is told of and keeps nobody else from having a turn.
+ * A session that another process deleted or changed meanwhile is left to the next run. A damaged or
+ * unwritable one is reported, and does not block the others.
  */
 function passOver({ kept }: Pass, { row, due }: Deed, error: unknown): void {
   if (!(error instanceof SkeinError)) throw error;
@@ -215,7 +215,7 @@ async function dueNow(pass: Pass, row: SessionRow): Promise<Due | null> {
   return null;
 }
 
-/** What the session itself was opened with: it stands in its first record, and a fork has none of its own. */
+/** The session's own expiry: it stands in its first record, and a fork has none. */
 async function withOwnWish({ store }: Deps, row: SessionRow): Promise<Candidate> {
   if (row.parent !== null || row.copy === true || !isFor({ do: "expire" }, row)) return row;
   const [first] = await store.read(row.session, { fromSeq: 1, toSeq: 1, limit: 1, contents: false });
@@ -234,7 +234,7 @@ async function note(pass: Pass, row: SessionRow, due: Due): Promise<void> {
   pass.done.push({ session, ...due, records, bytesBefore, bytesAfter });
 }
 
-/** Side by side, so that the store writes them together; those that are deleted in one append. */
+/** In parallel, so that the store writes them together; deletions in one append. */
 async function perform(pass: Pass, deeds: readonly Deed[]): Promise<void> {
   const doomed = deeds.filter(({ due }) => due?.do === "delete");
   const work = deeds.map(async ({ row, due, plan }) => {
@@ -242,7 +242,7 @@ async function perform(pass: Pass, deeds: readonly Deed[]): Promise<void> {
     if (plan !== null) await packed(pass, row.session, plan);
   });
   const all = await Promise.allSettled([...work, dropAll(pass, doomed)]);
-  // Whoever works on sessions here is to find their states at hand, not those that were passed through.
+  // The state cache is for active sessions, not for those that retention passes through.
   for (const { row } of deeds) pass.deps.writer.forget(row.session);
   for (const [place, one] of all.entries()) {
     const deed = deeds[place];
@@ -252,7 +252,7 @@ async function perform(pass: Pass, deeds: readonly Deed[]): Promise<void> {
   }
 }
 
-/** On the state that the change is decided on: what is due is due still. */
+/** Checks on the state of the decision that it is still due. */
 function check({ deps, policies }: Pass, row: SessionRow, due: Due, state: State): void {
   const nowMs = deps.store.now();
   const candidate = { ...candidateOf(state), ...(row.copy === true ? { copy: true as const } : {}) };
@@ -280,7 +280,7 @@ async function close(pass: Pass, row: SessionRow, due: Due): Promise<void> {
   pass.done.push({ session, ...due, ...found });
 }
 
-/** Together; if that cannot be, each for itself. */
+/** Together; if that fails, each separately. */
 async function dropAll(pass: Pass, deeds: readonly Deed[]): Promise<void> {
   if (deeds.length === 0) return;
   try {
@@ -306,7 +306,7 @@ async function drop(pass: Pass, deeds: readonly Deed[]): Promise<void> {
   done.push(...told);
 }
 
-/** The workspace's own log is packed by policies that are for every session. */
+/** Policies for every session also pack the workspace's own log. */
 async function packWorkspace(pass: Pass): Promise<void> {
   const { deps, policies } = pass;
   const { store } = deps;
@@ -339,7 +339,7 @@ async function packed(
   done.push({ session, do: "pack", policy, because, besides: [], ...found, bytesAfter });
 }
 
-/** False when somebody else stood in the way: then it is still due. */
+/** False when another process prevented it: then it is still due. */
 async function giveBack({ store }: Deps): Promise<boolean> {
   await store.sweep();
   try {

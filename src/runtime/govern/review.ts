@@ -15,21 +15,21 @@ export interface SessionReview {
     readonly name: string;
     readonly kind: string;
     readonly mode: "read" | "write";
-    /** What it leads to, as it was bound; null when that was erased. */
+    /** Its target, as it was bound; null when that was erased. */
     readonly to: Readonly<Record<string, unknown>> | null;
   }[];
   readonly rules: readonly {
     readonly name: string;
     readonly tool: string;
     readonly rule: "allow" | "ask" | "deny";
-    /** Of a default: the effect of the tools that it is for. */
+    /** For a default: the effect of the tools it covers. */
     readonly effect?: "unsafe";
     readonly pattern?: unknown;
   }[];
   readonly triggers: readonly { readonly name: string; readonly kind: string }[];
-  /** Input that it would take up first, at most `inputsShown`, each cut to `inputCharsShown`. */
+  /** The first queued inputs, at most `inputsShown`, each cut to `inputCharsShown`. */
   readonly input: readonly { readonly seq: number; readonly type: string; readonly text: string }[];
-  /** All input that waits. */
+  /** The number of queued inputs. */
   readonly waiting: number;
   /** Tool calls without an outcome. */
   readonly calls: readonly { readonly tool: string; readonly phase: string }[];
@@ -80,7 +80,7 @@ function textOf(content: Readonly<Record<string, unknown>> | undefined): string 
     .join("\n");
 }
 
-/** Nothing that a stranger bound is opened, copied or handed on before the session was reviewed. */
+/** Nothing that a stranger bound is opened, copied or passed on before the session was reviewed. */
 export function assertReviewed(session: SessionId, state: State): void {
   if (!isUnreviewed(state)) return;
   throw new SkeinError("refused", `${session} was imported and not reviewed`, {

@@ -10,7 +10,7 @@ import { readContent } from "../read/content.ts";
 import type { Build } from "../log/writer.ts";
 
 /**
- * The rules as they apply. With its content a rule loses the arguments it was for: a deny or an ask then
+ * The effective rules. When its content is erased a rule loses its argument pattern: a deny or an ask then
  * holds for every call of the tool, an allow for none.
  */
 export async function readRules(
@@ -46,7 +46,7 @@ export function withRules(rules: readonly NamedRule[], set: readonly Permission[
   return [...all.values()];
 }
 
-/** Narrowing the rules is for everyone who may write; loosening them takes the scope `operate`. */
+/** Narrowing the rules needs the scope `write`; loosening them needs `operate`. */
 export function guardRules(
   need: NeedScope | undefined,
   { before, after }: { readonly before: readonly Permission[]; readonly after: readonly Permission[] },
@@ -55,7 +55,7 @@ export function guardRules(
   need("operate", "a change of permissions that allows more than before");
 }
 
-/** Sets a rule, once it is checked against the session's rules at the state it is decided on. */
+/** Sets a rule, after checking it against the session's rules at the state of the decision. */
 export function guardedGrant(
   { store, need }: { readonly store: Store; readonly need?: NeedScope | undefined },
   session: SessionId,
@@ -68,7 +68,7 @@ export function guardedGrant(
   };
 }
 
-/** Denies and asks of an agent, for a session that goes on under another one with the same bindings. */
+/** Denies and asks of an agent, for a session that continues under another one with the same bindings. */
 export function strictRules(
   agent: AgentDefinition | null | undefined,
   taken: readonly Permission[],
@@ -83,7 +83,7 @@ export function strictRules(
 
 /**
  * Where a default asks, an agent's own allow would override it. A model that opens a session under another
- * agent must not get out of being asked that way: what only the other agent allows is asked about.
+ * agent must not avoid the question that way: what only the other agent allows asks.
  */
 export function askInstead(
   other: AgentDefinition | null,
@@ -97,11 +97,11 @@ export function askInstead(
     .map((one, place) => ({ ...one, rule: "ask" as const, name: `parent-ask-${place + 1}` }));
 }
 
-/** All that decides on a call. */
+/** Everything that decides about a call. */
 export interface CallRules {
   readonly session: readonly Permission[];
   readonly agent: readonly Permission[];
-  /** The agent's definition was erased or cannot be read: whatever it denied, every call is asked about. */
+  /** The agent's definition was erased or cannot be read: whatever it denied, every call asks. */
   readonly agentUnknown: boolean;
 }
 
@@ -111,12 +111,12 @@ export function judgeCall(rules: CallRules, call: Omit<RuledCall, "session" | "a
   return { rule: "ask", by: "agent", reason: "the rules of its agent were erased" };
 }
 
-/** Tools whose path rules hold for what a search finds as well, beside those of the searching tool. */
+/** Tools whose path rules also filter search results, besides those of the searching tool. */
 const readingTools = ["read_file"];
 
 /**
- * Whether a path that a search found is denied or asked about, for the searching tool or for reading. Of
- * denies and asks only those with a pattern count: they are about paths. Undefined when there are none.
+ * True when a found path is denied or asked about, for the searching tool or for reading. Only denies and
+ * asks with a pattern count: they are about paths. Undefined when there are none.
  */
 export function pathRules(
   rules: CallRules,

@@ -1,6 +1,6 @@
 /**
- * Scan: finds secrets that got into the store before they were registered, or before they were looked for.
- * Reads only, and never shows what it found: a preview has the name in its place.
+ * Scan: finds secrets that entered the store before they were registered, or before detection existed. It
+ * only reads, and never shows a secret: a preview has the name in its place.
  */
 import { checkCall } from "../../call/check.ts";
 import { isForeign } from "../../core/catalog.ts";
@@ -17,18 +17,18 @@ import { secretInBytes, textIn, vocabulary } from "../log/redact.ts";
 
 /** Options of `engine.scan`. */
 export interface ScanOptions {
-  /** One session, with what it shares with its parents; by default every log of the store. */
+  /** One session, with what it shares with its parents; defaults to every log of the store. */
   readonly session?: string;
   readonly progress?: IndexProgress;
 }
 
-/** A secret that `engine.scan` found: its place, never its value. */
+/** A secret that `engine.scan` found: its position, never its value. */
 export interface ScanFinding {
   readonly session: LogId;
   readonly seq: number;
-  /** The log that the record is of: a parent's, where the session shares it. */
+  /** The log of the record: a parent's, where the session shares it. */
   readonly owner: LogId;
-  /** That log lives in another store: nothing can be erased in it here, and it can be deleted. */
+  /** That log lives in another store: nothing in it can be erased here, but it can be deleted. */
   readonly elsewhere: boolean;
   readonly type: string;
   /** The name under which it is registered, or what it looks like. */
@@ -36,7 +36,7 @@ export interface ScanFinding {
   readonly registered: boolean;
   /** `body`: in a key or a label, which is never erased. `blob`: in a file that the record names. */
   readonly where: "content" | "body" | "blob";
-  /** What stands around it. */
+  /** The surrounding text. */
   readonly preview: string;
 }
 
@@ -45,7 +45,7 @@ export interface ScanReport {
   readonly sessions: number;
   readonly records: number;
   readonly findings: readonly ScanFinding[];
-  /** Findings that are not listed, because there are too many. */
+  /** The number of findings that are not listed, because there are too many. */
   readonly more: number;
 }
 
@@ -91,7 +91,7 @@ export async function scan(
   return { sessions: counts.sessions, records: counts.records, findings, more: counts.more };
 }
 
-/** Says whose a record is, and whether it can be erased here. */
+/** Finds the owner of a record, and whether it can be erased here. */
 function makePlacer({
   store,
   writer,
@@ -159,7 +159,7 @@ function makeLooker(store: Store, redactor: Redactor): (record: StoredRecord) =>
   };
 }
 
-/** What is damaged is for verify to tell. */
+/** `verify` reports damage. */
 function ifLost(error: unknown): undefined {
   if (error instanceof SkeinError && (error.code === "corrupt" || error.code === "not-found")) return;
   throw error;
@@ -173,7 +173,9 @@ function blobsNamed(content: unknown): readonly string[] {
   );
 }
 
-/** Exactly what would be taken out today: the leaves that differ from those of the value without secrets. */
+/**
+ * Exactly what redaction would remove today: the leaves that differ from those of the value without secrets.
+ */
 function inValue(redactor: Redactor, value: unknown): readonly Found[] {
   const text = JSON.stringify(value);
   const clean = redactor.jsonText(text);
@@ -199,7 +201,7 @@ function inText(redactor: Redactor, text: string, where: Found["where"]): readon
   });
 }
 
-/** Names of fields and texts, in an order that does not depend on what they say. */
+/** Names of fields and texts, in an order that does not depend on their content. */
 function leavesOf(value: unknown): readonly string[] {
   if (typeof value === "string") return [value];
   if (typeof value !== "object" || value === null) return [];

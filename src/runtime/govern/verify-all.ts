@@ -27,7 +27,7 @@ export interface VerifyAllReport extends VerifyReport {
     readonly at: number | null;
     /** The keys that signed the lists. */
     readonly signedBy: readonly string[];
-    /** Whether all lists are signed. */
+    /** True when all lists are signed. */
     readonly signed: boolean;
   };
 }
@@ -57,7 +57,7 @@ export async function verifyAll(
     }
     const head = await store.head(log);
     if (head === undefined) continue;
-    // What a fork shares is verified with its parent, unless the parent was deleted.
+    // A fork's shared records are verified with its parent, unless the parent was deleted.
     const own = head.parent !== null && (await store.head(head.parent.session)) !== undefined;
     const noted = listed.get(log);
     listed.delete(log);
@@ -72,7 +72,7 @@ export async function verifyAll(
   return { ...report, heads: summaryOf(lists) };
 }
 
-/** Verifies one log, and that it still holds the head that was listed last. */
+/** Verifies one log, and that it still holds the last listed head. */
 export async function verifySession(
   { store, world }: Pick<Deps, "store" | "world">,
   session: SessionId,
@@ -89,7 +89,7 @@ export async function verifySession(
     : joinReports(report, { ...emptyReport(), ok: false, problems, firstBad });
 }
 
-/** Logs that were listed and are not there. One that was deleted meanwhile is no problem. */
+/** Listed logs that are missing. One that was deleted meanwhile is not a problem. */
 async function gone(
   store: Store,
   listed: ReadonlyMap<string, { readonly seq: number }>,
@@ -103,7 +103,7 @@ async function gone(
   );
 }
 
-/** Whether the workspace's own log still holds the anchored record, or a person accepted that it does not. */
+/** True when the workspace's own log still holds the anchored record, or a person accepted its loss. */
 export async function anchorProblems(
   store: Store,
   lists: HeadLists | null,
@@ -134,7 +134,7 @@ function ifGone(error: unknown): null {
   throw error;
 }
 
-/** Lists that cannot be read are damage of the workspace's log, which is reported there. */
+/** Unreadable lists are damage of the workspace's log, which is reported there. */
 function ifDamaged(error: unknown): null {
   if (error instanceof SkeinError && error.code !== "corrupt") throw error;
   return null;

@@ -1,6 +1,7 @@
 /**
- * What a log says was erased, held against what is gone: a content that is missing must be named by a
- * `content.erased` of the log, or of one that shares the position; what is named must be gone. Reads only.
+ * Compares the recorded erasures of a log with its missing contents: a `content.erased` of the log, or of one
+ * that shares the position, must name each missing content, and each named content must be missing. Reads
+ * only.
  */
 import type { StoredRecord } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
@@ -10,10 +11,10 @@ import type { Range, Ranges } from "../../core/range.ts";
 import type { Head, Store } from "../../store/port.ts";
 import { pages } from "./erase-survey.ts";
 
-/** Told of every record of a log as it is verified. */
+/** Called with every record of a log during verification. */
 export interface ErasedCheck {
   see(record: StoredRecord): void;
-  /** What is wrong, once all records were seen. */
+  /** The problems, once all records were seen. */
   flaws(): Promise<readonly { readonly seq: number; readonly problem: string }[]>;
 }
 
@@ -38,7 +39,8 @@ export function checkErased(store: Store, head: Head): ErasedCheck {
       for (const seq of await present(store, head, said)) flaws.push({ seq, problem: undone });
       let open = range.subtract(missing, said);
       if (open.length > 0) open = await unsaidBySharers(store, head, open);
-      // Nothing can be written to what lives elsewhere; what it shared may go here with those who shared it.
+      // A log that lives elsewhere cannot be written; its shared contents may be erased here with those of
+      // the sharers.
       const isElsewhere = head.copy === true || lastType === "session.moved";
       if (isElsewhere) open = range.remove(open, [1, head.parent?.seq ?? 0]);
       for (const [fromSeq, toSeq] of open)
@@ -48,7 +50,7 @@ export function checkErased(store: Store, head: Head): ErasedCheck {
   };
 }
 
-/** A body that does not agree with itself is told as damage of its own. */
+/** An inconsistent body is reported separately as damage. */
 function rangesIn(body: string): Ranges {
   try {
     const { ranges } = JSON.parse(body) as { readonly ranges?: unknown };
@@ -58,7 +60,7 @@ function rangesIn(body: string): Ranges {
   }
 }
 
-/** Positions in the ranges whose content is there. */
+/** Positions in the ranges whose content exists. */
 async function present(store: Store, { session, seq: headSeq }: Head, ranges: Ranges): Promise<number[]> {
   const there: number[] = [];
   for (const each of range.clip(ranges, headSeq)) {
@@ -70,7 +72,7 @@ async function present(store: Store, { session, seq: headSeq }: Head, ranges: Ra
   return there;
 }
 
-/** What nobody of the family says either: those that it was forked from, and their forks, and so on. */
+/** What no log of the family names either: its ancestors, and their forks, and so on. */
 async function unsaidBySharers(store: Store, head: Head, missing: Ranges): Promise<Ranges> {
   let open = missing;
   const seen = new Set<LogId>([head.session]);
@@ -98,7 +100,7 @@ async function unsaidBySharers(store: Store, head: Head, missing: Ranges): Promi
   return open;
 }
 
-/** What a log itself says was erased. */
+/** The erasures that a log itself records. */
 async function saidBy(store: Store, { session, seq, parent }: Head): Promise<Ranges> {
   let said: Ranges = [];
   const only = { types: ["content.erased"], contents: false };

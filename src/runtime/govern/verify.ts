@@ -1,4 +1,4 @@
-/** Verification: every record is hashed again and held against the chain. Reads only. */
+/** Verification: hashes every record again and compares it with the chain. Reads only. */
 import { flaw, genesisHash, type StoredRecord } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
 import { isWorkspaceId, type LogId } from "../../core/ids.ts";
@@ -30,7 +30,7 @@ export interface VerifyReport {
   readonly sessions: number;
   readonly records: number;
   readonly contents: number;
-  /** Contents that were erased, and how long they were in all. */
+  /** Erased contents, and their total length. */
   readonly erased: number;
   readonly erasedBytes: number;
   readonly blobs: number;
@@ -39,7 +39,7 @@ export interface VerifyReport {
   readonly firstBad: VerifyProblem | null;
 }
 
-/** Problems listed at most, over all sessions; the counts go on. */
+/** Listed problems at most, over all sessions; the counts continue. */
 const problemsMax = 100_000;
 
 export function emptyReport(): VerifyReport {
@@ -70,7 +70,7 @@ export function joinReports(a: VerifyReport, b: VerifyReport): VerifyReport {
   };
 }
 
-/** What is wrong with the store and with no record of it. */
+/** A problem of the store that belongs to no record. */
 export function withStoreProblem(report: VerifyReport, { workspace }: Store, problem: string): VerifyReport {
   const found = { session: workspace, seq: 0, problem };
   return joinReports(report, { ...emptyReport(), ok: false, problems: [found], firstBad: found });
@@ -151,7 +151,7 @@ interface Unreadable {
   readonly unreadable: string;
 }
 
-/** Around a record that cannot be read, others are read in smaller pages, so that it hides none of them. */
+/** Around an unreadable record, others are read in smaller pages, so that it hides none of them. */
 async function* readPages(
   store: Store,
   session: LogId,
@@ -185,7 +185,7 @@ function flawOf(world: World, before: string | null, record: StoredRecord): stri
   );
 }
 
-/** Most records have no blob, and are done without waiting for anything. */
+/** Most records have no blob, and need no await. */
 function blobFlaw(
   store: Store,
   world: World,

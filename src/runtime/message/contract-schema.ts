@@ -1,6 +1,6 @@
 /**
  * Checks a schema before it becomes a contract. A keyword that a validator ignores is refused, so that a
- * contract means what it says; so are references without an end, and patterns that take exponential time.
+ * contract means what it says; so are endless references, and patterns that take exponential time.
  */
 import { SkeinError } from "../../core/error.ts";
 import { errorText } from "../../core/first-error.ts";

@@ -1,6 +1,6 @@
 /**
  * Contracts: a session declares a JSON Schema for the messages on a topic. The sender validates a message
- * before anything is written. A message is a text: it fits if the JSON in it does, or the text itself.
+ * before anything is written. A message is a text: it is valid if its JSON value is, or the text itself.
  */
 import { shortId } from "../../core/text/short-id.ts";
 import { Key } from "../../core/schema.ts";
@@ -22,7 +22,7 @@ import { compileSchema, type Validator } from "./schema.ts";
 /** The schema for messages on a topic. */
 export interface MessageContract {
   readonly topic: string;
-  /** Undefined when it was erased: then no message fits it. */
+  /** Undefined when it was erased: then no message is valid. */
   readonly schema: unknown;
   /** The position of its declaration. */
   readonly seq: number;
@@ -80,7 +80,7 @@ export async function checkContract(
 interface CompiledContract {
   readonly validate: Validator;
   readonly hasPatterns: boolean;
-  /** Whether validation may take longer than the message is long. */
+  /** True when validation may take longer than the message is long. */
   readonly isCostly: boolean;
 }
 
@@ -131,12 +131,12 @@ function runValidation(find: () => readonly string[], isCostly: boolean): readon
     if (!isCostly) return find();
     return inTime(find, limit.contractMs) ?? [`validation takes more than ${limit.contractMs} ms`];
   } catch (error) {
-    // More errors than fit on the stack; or a pattern from before patterns had to be of Unicode.
+    // More errors than fit on the stack; or an old pattern that is not a Unicode pattern.
     return [`validation failed: ${errorText(error)}`];
   }
 }
 
-/** Undefined when the text is no JSON, or none that can be stored. */
+/** Undefined when the text is not JSON, or cannot be stored. */
 function parsedJson(text: string): unknown {
   try {
     const value: unknown = JSON.parse(text);

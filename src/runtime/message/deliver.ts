@@ -1,8 +1,8 @@
 /**
- * Delivering: messages to other stores wait in the sender's log until they are known to have arrived. Whoever
- * delivers writes to the receiver's log first and to the sender's second. If it dies in between, the next one
- * finds the message there already; two at once do no harm. Of one pair the numbers go in order: what waits
- * holds up those behind it, what is refused for good does not.
+ * Delivery: messages to other stores wait in the sender's log until they are known to have arrived. A
+ * delivery writes to the receiver's log first and to the sender's second. After a crash in between, the next
+ * one finds the message there already; two at once are safe. The messages of one pair go in order: a waiting
+ * one blocks those behind it, a refused one does not.
  */
 import { isAskedOut, isFull } from "../../core/message/decide.ts";
 import { readEvent, type EventOf } from "../../core/event.ts";
@@ -22,12 +22,12 @@ export type DeliverProgress = (done: { readonly messages: number; readonly sessi
 
 /** The result of `engine.deliver`. */
 export interface DeliverReport {
-  /** Sessions that were looked at. */
+  /** Inspected sessions. */
   readonly sessions: number;
-  /** Messages that are known to have arrived now, and that were refused for good. */
+  /** Messages now known to have arrived, and messages refused for good. */
   readonly delivered: number;
   readonly refused: number;
-  /** Requests that were given up since there was no reply in time. */
+  /** Requests that timed out without a reply. */
   readonly overdue: number;
   /** What still waits, and why. */
   readonly waiting: readonly PendingDelivery[];
@@ -47,7 +47,7 @@ export interface There {
   readonly writer: Writer;
 }
 
-/** Other stores by their place, each opened once. A place that cannot be opened is tried once. */
+/** Other stores by their address, each opened once. A failing address is tried once. */
 export interface Stores extends AsyncDisposable {
   at(place: string): Promise<There>;
 }
@@ -74,7 +74,7 @@ export function otherStores({ openStore, world }: Deps): Stores {
   };
 }
 
-/** Goes on with every message of this store that waits, and gives up requests whose time is over. */
+/** Delivers every waiting message of this store, and ends requests past their deadline. */
 export async function deliverAll(deps: Deps, progress?: DeliverProgress): Promise<DeliverReport> {
   await using stores = otherStores(deps);
   let report: DeliverReport = { sessions: 0, delivered: 0, refused: 0, overdue: 0, waiting: [] };
@@ -92,7 +92,7 @@ export async function deliverAll(deps: Deps, progress?: DeliverProgress): Promis
   return report;
 }
 
-/** One session that cannot be read does not hold up the others. */
+/** One unreadable session does not block the others. */
 function failed(session: SessionId, error: unknown): Delivered {
   if (!(error instanceof SkeinError)) throw error;
   const waiting = [{ session, to: "", count: 0, reason: error.message }];
@@ -116,7 +116,7 @@ async function sendersOf(store: Store): Promise<SessionId[]> {
 
 type Delivered = Omit<DeliverReport, "sessions">;
 
-/** What one session has to be delivered: all of it, or to one receiver only. */
+/** Delivers the messages of one session: all of them, or to one receiver only. */
 export async function deliverFrom(
   deps: Deps,
   session: SessionId,
@@ -125,7 +125,7 @@ export async function deliverFrom(
 ): Promise<Delivered> {
   const overdue = await giveUp(deps, session, await deps.writer.current(session));
   const { standing } = await deps.writer.current(session);
-  // Where its messages go was said by someone whom nobody here trusts yet.
+  // A stranger who is not trusted yet chose its destinations.
   if (standing.unreviewed) return { delivered: 0, refused: 0, overdue, waiting: [] };
   const pairs = new Map<string, { readonly seq: number; readonly number: number }[]>();
   for (const { to, seq, number } of standing.outbox.values()) {
@@ -153,7 +153,7 @@ type Became =
   | { readonly kind: "waits"; readonly reason: string }
   | { readonly kind: "refused"; readonly error: string; readonly reason: string };
 
-/** Hands one message over, and writes down in the sender's log what became of it. */
+/** Delivers one message, and records the result in the sender's log. */
 async function hand(deps: Deps, session: SessionId, seq: number, stores: Stores): Promise<Became> {
   const { letter, place } = await letterAt(deps.store, session, seq);
   const became: Became =
@@ -176,7 +176,7 @@ async function hand(deps: Deps, session: SessionId, seq: number, stores: Stores)
 
 const cut = (reason: string): string => reason.slice(0, limit.reasonCharsMax);
 
-/** Whoever else delivers may have been first, and the session may have moved away meanwhile. */
+/** Another process may have delivered first, and the session may have moved away meanwhile. */
 async function settle(
   { writer }: Deps,
   session: SessionId,
@@ -191,7 +191,7 @@ async function settle(
   }
 }
 
-/** Writes it to the receiver's log, unless it is there. */
+/** Writes it to the receiver's log, unless it exists there. */
 async function offer(deps: Deps, letter: Letter, stores: Stores, place: string): Promise<Became> {
   const { from, to, number } = letter;
   let there: There;
@@ -202,7 +202,7 @@ async function offer(deps: Deps, letter: Letter, stores: Stores, place: string):
     return { kind: "waits", reason: error.message };
   }
   try {
-    // What is known of it may be old: nobody is refused for what has changed since.
+    // The cached state may be old: a refusal must rest on the newest one.
     await there.writer.current(to);
     const build = (state: State) => receiving(there.store, state, letter, deps.place);
     await there.writer.change(to, build, { actor: `session:${from}`, asked: false });
@@ -220,7 +220,7 @@ const reasonOf = ({ message, hint }: SkeinError): string =>
   hint === undefined ? message : `${message}; ${hint}`;
 const lost = (error: SkeinError): Became => ({ kind: "refused", error: error.code, reason: reasonOf(error) });
 
-/** Whether it is worth trying again: the receiver has too much to do, or its store cannot be used now. */
+/** True when a retry may succeed: the receiver is full, or its store is unavailable now. */
 function mayPass({ code }: SkeinError, state: State | null, { deadlineMs }: Letter): boolean {
   if (!["refused", "not-found", "invalid"].includes(code)) return true;
   if (state === null) return false;
@@ -229,7 +229,7 @@ function mayPass({ code }: SkeinError, state: State | null, { deadlineMs }: Lett
   return !isOver && (busy || state.standing.newer !== null);
 }
 
-/** Gives up requests of a session that had no reply in time, and tells it. Gives how many. */
+/** Ends requests of a session past their deadline, with an input that says so. Returns how many. */
 export async function giveUp(deps: Deps, session: SessionId, { standing }: State): Promise<number> {
   const nowMs = deps.store.now();
   const late = [...standing.requests.entries()].filter(([, { deadlineMs }]) => deadlineMs < nowMs);
@@ -254,7 +254,7 @@ async function sentAt(
   return (readEvent(record, false).event as EventOf<"message.sent">).body;
 }
 
-/** The message as it was sent; null when its text is gone. */
+/** The message as it was sent; null when its text was erased. */
 async function letterAt(
   store: Store,
   session: SessionId,

@@ -1,4 +1,4 @@
-/** A message on its way: what is said of it at both ends, and how a receiver is looked at before. */
+/** A message in transit: its records at both ends, and the checks of the receiver. */
 import type { CommandOf } from "../../core/command.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
@@ -20,8 +20,8 @@ export interface Letter {
 }
 
 /**
- * What the receiver is asked to take. Throws what the decision cannot know: that it lives elsewhere, or that
- * the message breaks a contract. `place`: where the sender lives, when that is another store.
+ * The command for the receiver. Throws what the decision cannot know: that it lives elsewhere, or that the
+ * message violates a contract. `place`: the sender's store, when that is another one.
  */
 export async function receiving(
   store: Store,
@@ -31,13 +31,13 @@ export async function receiving(
 ): Promise<CommandOf<"receive">> {
   const { message, from, to, text, topic, replyTo, deadlineMs } = letter;
   const lastNumber = state.standing.received.get(from) ?? 0;
-  // What is there already is for the decision to find, whatever became of the receiver since.
+  // The decision finds an existing one, whatever happened to the receiver since.
   const isThere = letter.number <= lastNumber && (await hasReceived(store, letter));
   if (!isThere) {
     await checkLivesHere(store, to, state);
     await checkContract(store, { session: to, state }, { topic, text });
   }
-  // A sender whose store was restored from a backup gives out numbers a second time.
+  // A sender whose store was restored from a backup reuses numbers.
   const number = isThere ? letter.number : Math.max(letter.number, lastNumber + 1);
   return {
     do: "receive",
@@ -54,7 +54,7 @@ export async function receiving(
 }
 
 /**
- * Whether the receiver's log holds this message. The number does not tell: after the sender's store was
+ * True when the receiver's log holds this message. The number does not decide: after the sender's store was
  * restored from a backup another message may have it. A message is recorded under its own number or a later
  * one, and the numbers of a sender ascend, so the search ends at the first number before its own.
  */
@@ -75,7 +75,7 @@ export async function hasReceived(store: Store, letter: Letter): Promise<boolean
   return false;
 }
 
-/** What a model must be told that is to reply, or that waits for several replies. */
+/** The note for a model that should reply, or that waits for several replies. */
 function noteOf({ message, replyTo, deadlineMs }: Letter): { readonly note?: string } {
   const request =
     deadlineMs === undefined

@@ -1,4 +1,4 @@
-/** Work of others' making that is ended when it takes too long, also in the midst of a regular expression. */
+/** Runs untrusted work with a timeout, which also ends a regular expression. */
 import { createContext, Script } from "node:vm";
 
 interface Place {
@@ -10,8 +10,8 @@ const script = new Script("work()");
 let made: Place | null = null;
 
 /**
- * What the work gives; null when it was ended. It must be synchronous, and change nothing: it may be ended at
- * any point. Nothing else is done in this process meanwhile.
+ * The result of the work; null after a timeout. It must be synchronous, and change nothing: it may be ended
+ * at any point. It blocks this process meanwhile.
  */
 export function inTime<T extends object>(work: () => T, ms: number): T | null {
   made ??= createContext({ work: undefined } satisfies Place) as Place;

@@ -1,7 +1,7 @@
 /**
- * Sending. Within a store one append writes a message to both logs, so that it is never sent without being
- * received. To another store it is written to the sender's log first, with where it is to go, and delivered
- * from there: see deliver.ts.
+ * Sends messages. Within a store one append writes a message to both logs, so that it is never sent without
+ * being received. To another store it is written to the sender's log first, with its destination, and
+ * delivered from there: see deliver.ts.
  */
 import { checkOptionNames } from "../../call/check.ts";
 import { resolve } from "node:path";
@@ -23,16 +23,16 @@ import type { AppendResult } from "../log/append-result.ts";
 
 /** Options of `session.send`. */
 export interface SendOptions {
-  /** What it is about. The receiver may have declared a contract for it. */
+  /** Its topic. The receiver may have declared a contract for it. */
   readonly topic?: string;
   /** The request that this replies to. */
   readonly replyTo?: string;
-  /** Makes a request of it: how long, or until when, a reply is waited for. One of them. */
+  /** Makes it a request: how long, or until when, to wait for a reply. One of them. */
   readonly withinMs?: number;
   readonly deadlineMs?: number;
-  /** The place of another store, if the receiver lives there. */
+  /** The address of another store, if the receiver lives there. */
   readonly at?: string;
-  /** A second message with the same key is not sent; it gives the result of the first. */
+  /** A second message with the same key is not sent; it returns the result of the first. */
   readonly key?: string;
 }
 
@@ -42,7 +42,7 @@ export interface SendResult {
   readonly to: SessionId;
   /** The position in the sender's log. */
   readonly seq: number;
-  /** Whether it is in the receiver's inbox. To another store it may have to wait. */
+  /** True when it is in the receiver's inbox. To another store it may have to wait. */
   readonly delivered: boolean;
   /** Why it is not. */
   readonly reason?: string;
@@ -63,8 +63,8 @@ interface Outgoing extends Omit<SendOptions, "withinMs" | "at"> {
 }
 
 /**
- * `to` may be left out of a reply. Messages of a pair go in the order of the calls, also when nobody waits
- * for one before sending the next.
+ * `to` may be left out of a reply. Messages of a pair go in the order of the calls, also when the caller does
+ * not await one before sending the next.
  */
 export async function sendMessage(
   deps: Deps,
@@ -123,7 +123,7 @@ function checkSend(options: SendOptions): void {
   });
 }
 
-/** A value that is no text is sent as its JSON. */
+/** A value that is not a text is sent as its JSON. */
 function textOf(value: unknown): string {
   if (typeof value === "string" && value.trim() !== "") return value;
   if (typeof value === "string")
@@ -138,7 +138,7 @@ function deadlineOf({ withinMs, deadlineMs }: SendOptions, nowMs: number): numbe
   throw new SkeinError("invalid", `send: ${momentText(until)} is over, so no reply can come until then`);
 }
 
-/** Whom it goes to, and in which store. */
+/** The receiver, and its store. */
 async function address(
   deps: Deps,
   from: SessionId,
@@ -154,7 +154,7 @@ async function address(
   return { to, place };
 }
 
-/** Places are written down, and so must not depend on where a program was started. */
+/** Addresses are recorded, and so must not depend on the working directory. */
 const placeOf = (at: string): string => (/^[a-z][a-z0-9+]+:\/\//.test(at) ? at : resolve(at));
 
 async function addressOfReply(
@@ -226,7 +226,7 @@ async function sendHere(
     );
     return { message, to, seq: sent?.firstSeq ?? 0, delivered: true };
   } catch (error) {
-    // Somebody with the same key may have been first.
+    // Another call with the same key may have been first.
     const first = key === undefined ? null : await sentWith(deps, from, key);
     if (first !== null) return first;
     throw error;
@@ -236,7 +236,7 @@ async function sendHere(
 const newMessage = ({ world }: Deps): string =>
   makeSessionId({ nowMs: world.now(), random: world.random(10) }).replace("ses_", "msg_");
 
-/** What was sent to it before and still waits goes first. */
+/** Earlier messages to it that still wait go first. */
 async function deliverBefore(deps: Deps, from: SessionId, to: SessionId, stores: Stores): Promise<void> {
   const { outbox } = (await deps.writer.current(from)).standing;
   if ([...outbox.values()].some((one) => one.to === to)) await deliverFrom(deps, from, stores, to);
@@ -290,7 +290,7 @@ async function becameOf(
   return { delivered: true };
 }
 
-/** The other store; null when it is there and cannot be used now, so that the message has to wait. */
+/** The other store; null when it exists and is unavailable now, so that the message has to wait. */
 async function reached(stores: Stores, place: string): Promise<There | null> {
   try {
     return await stores.at(place);
@@ -303,7 +303,7 @@ async function reached(stores: Stores, place: string): Promise<There | null> {
 /** An engine that opens no stores will not do so later. */
 const isForever = ({ detail }: SkeinError): boolean => detail === "opens-no-stores";
 
-/** What the receiver would refuse now is refused before anything is written. */
+/** Checks now what the receiver would refuse, before anything is written. */
 async function look(deps: Deps, { store, writer }: There, letter: Letter): Promise<void> {
   const state = await writer.current(letter.to);
   const command = await receiving(store, state, letter, deps.place);
@@ -330,7 +330,7 @@ async function sentWith(deps: Deps, from: SessionId, key: string): Promise<SendR
   return { ...sent, ...(await becameOf(deps, from, sent, undefined)) };
 }
 
-/** What a person sends: an input with a topic, held to the contract for it. */
+/** What a person sends: an input with a topic, validated against its contract. */
 export async function sendInput(
   { store, writer, actor }: Deps,
   session: SessionId,

@@ -1,11 +1,11 @@
-/** Ancestry: the logs that a session's own is made of, and what two sessions have in common. */
+/** Ancestry: the logs that a session's own builds on, and the common part of two sessions. */
 import { assert, SkeinError } from "../../core/error.ts";
 import { parseSessionId, type SessionId } from "../../core/ids.ts";
 import type { Keyed } from "../../core/sorted-map.ts";
 import type { Store } from "../../store/port.ts";
 import type { StateReader } from "./state-reader.ts";
 
-/** A session, and the last position of it that belongs to the descendant. */
+/** A session, and its last position that belongs to the descendant. */
 export interface Ancestor {
   readonly session: SessionId;
   readonly seq: number;
@@ -32,7 +32,7 @@ export async function ancestry(logs: Logs, session: SessionId, seq: number): Pro
   return chain;
 }
 
-/** A deleted session has no head any more, but its descendants still know what it came from. */
+/** A deleted session has no head any more, but its descendants still know its parent. */
 async function parentOf(
   { store, states }: Logs,
   descendant: SessionId,
@@ -47,7 +47,7 @@ async function parentOf(
   return fork === null ? null : { session: parseSessionId(fork.parent), seq: fork.seq };
 }
 
-/** The session in whose own log a position stands. */
+/** The session whose own log holds a position. */
 export function ownerOf(chain: readonly Ancestor[], seq: number): Ancestor {
   const owner = chain.findLast((one) => one.seq >= seq);
   assert(owner !== undefined, `position ${seq} is past the end of the log`);

@@ -5,7 +5,7 @@ import type { Bound } from "../../tool/port.ts";
 import { readContent } from "./content.ts";
 import type { Deps } from "../deps.ts";
 
-/** The bindings as the log has them; one whose content was erased cannot be used until it is bound again. */
+/** The bindings in the log; one whose content was erased is unusable until it is bound again. */
 export async function readBindings(
   { store }: Deps,
   session: SessionId,

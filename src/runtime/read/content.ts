@@ -1,4 +1,4 @@
-/** Contents of records, wherever they are kept. */
+/** Contents of records, wherever they are stored. */
 import type { StoredRecord } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
 import { quote, type LogId } from "../../core/ids.ts";
@@ -27,7 +27,7 @@ export async function contentOf(store: Store, record: StoredRecord): Promise<unk
   return inflate(store, content);
 }
 
-/** A content as it was given: if it is kept as a blob, the blob's. */
+/** The original content: if it is stored as a blob, the blob's. */
 export async function inflate(store: Store, content: unknown): Promise<unknown> {
   const reference = blobReference(content);
   if (reference === null) return content;
@@ -62,18 +62,18 @@ interface Sized {
 
 export const isKeptAsBlob = (content: unknown): boolean => blobReference(content) !== null;
 
-/** How much of an event is given out as its content: a blob counts, and not the reference that is kept. */
+/** The output size of an event's content: a blob counts, not its reference. */
 export const givenBytes = (event: Sized): number =>
   event.content === undefined ? 0 : (blobReference(event.content)?.bytes ?? event.contentBytes ?? 0);
 
 /**
- * Told of each event that something whole is made of; throws once they hold more than may be held and written
- * out at once.
+ * Called with each event of a result that is returned whole; throws once they exceed what may be held and
+ * written out at once.
  */
 export function makeWhole(session: LogId): (event: Sized) => void {
   let bytes = 0;
   return (event) => {
-    // Of what is pruned the reference is left, and nothing of the blob.
+    // A pruned event keeps the reference, and nothing of the blob.
     bytes += isKeptAsBlob(event.content) ? 0 : givenBytes(event);
     if (bytes <= limit.wholeBytesMax) return;
     throw new SkeinError(
@@ -84,24 +84,24 @@ export function makeWhole(session: LogId): (event: Sized) => void {
   };
 }
 
-/** A blob whole. Rejects with `not-found` when the store has it no more. */
+/** A whole blob. Rejects with `not-found` when the store no longer has it. */
 export async function readBlob(store: Store, hash: string): Promise<Buffer> {
   const parts: Uint8Array[] = [];
   for await (const chunk of readChunks(store, hash)) parts.push(chunk);
   return Buffer.concat(parts);
 }
 
-/** A blob in pieces, as it is read. */
+/** A blob in chunks, as it is read. */
 export async function* readChunks(store: Store, hash: string): AsyncGenerator<Uint8Array> {
   const chunks = /^[0-9a-f]{64}$/.test(hash) ? await store.blob(hash) : undefined;
   if (chunks === undefined) throw new SkeinError("not-found", `blob ${quote(hash)} is not in the store`);
   yield* chunks;
 }
 
-/** Reads under way at once for one answer: with a store that is elsewhere each has its way there and back. */
+/** Concurrent reads for one answer: with a remote store each is a round trip. */
 const besideMax = 16;
 
-/** What is read for each, in the order that they were given in. */
+/** The results of concurrent reads, in the order of the input. */
 export async function sideBySide<T, R>(of: readonly T[], read: (one: T) => Promise<R>): Promise<R[]> {
   const found: R[] = [];
   for (let from = 0; from < of.length; from += besideMax)
@@ -109,7 +109,7 @@ export async function sideBySide<T, R>(of: readonly T[], read: (one: T) => Promi
   return found;
 }
 
-/** The field by which a content says that it is kept as a blob. */
+/** The field that marks a content as stored in a blob. */
 export const blobField = "$blob";
 
 /** The block that holds a long output whole. */

@@ -1,6 +1,6 @@
 /**
- * What model calls have cost, by group. One query over the view `costs` (src/core/budget/cost-view-sql.ts),
- * on every store with SQL; test/runtime/cost-surfaces.test.ts compares it with the fold.
+ * The cost of model calls, by group. One query over the view `costs` (src/core/budget/cost-view-sql.ts), on
+ * every store with SQL; test/runtime/cost-surfaces.test.ts compares it with the fold.
  */
 import { LabelKey } from "../../core/schema.ts";
 import { SkeinError } from "../../core/error.ts";
@@ -14,9 +14,9 @@ const costGroups = ["session", "agent", "model", "day", "user"] as const;
 export interface CostOptions {
   /** `session` (the default), `agent`, `model`, `day` (UTC), `user`, or `label:KEY`. */
   readonly by?: string;
-  /** Of one session alone, by its id or an ending of it. */
+  /** One session alone, by its id or a suffix. */
   readonly session?: string;
-  /** With `session`: also of its forks, children and successors, and of those it comes from. */
+  /** With `session`: also its forks, children, successors and ancestors. */
   readonly family?: boolean;
   /** Calls that ended at or after this moment, and before that one; in milliseconds since 1970. */
   readonly since?: number;
@@ -80,7 +80,7 @@ function joinOf(by: string): string {
   return by.startsWith("label:") ? "LEFT JOIN sessions s ON s.session = c.session" : "";
 }
 
-/** PostgreSQL gives large numbers as texts. */
+/** PostgreSQL returns large numbers as texts. */
 export function costRow([group, ...rest]: readonly unknown[]): CostRow {
   const numbers = rest.slice(0, 8);
   const day = rest[8];
@@ -119,7 +119,7 @@ function groupOf(by: string): string {
       by === "tenant" ? { hint: "skein cost --by tenant, on the database itself" } : {},
     );
   }
-  // A key of digits alone would be taken for a place in an array.
+  // A key of digits alone would be read as an array index.
   return `s.labels ->> '${/^\d+$/.test(key) ? `$.${key}` : key}'`;
 }
 
@@ -128,13 +128,13 @@ function whole(name: string, value: number): number {
   throw new SkeinError("invalid", `cost: ${name}: expected milliseconds, got ${quote(value)}`);
 }
 
-/** The first record of a session: who opened it, and which session it belongs to. */
+/** The first record of a session: who opened it, and its parent. */
 const firsts = `
   SELECT s.session, e.actor,
     coalesce(s.parent, e.body ->> '$.parent.session', e.body ->> '$.from') AS up
   FROM sessions s JOIN events e ON e.session = s.session AND e.seq = coalesce(s.parent_seq, 0) + 1`;
 
-/** The user who opened a session; of one that a session opened, the user of that one. */
+/** The user who opened a session; for a child, the user of its parent. */
 const userTable = `
 openers AS (${firsts}),
 chain AS (

@@ -1,4 +1,4 @@
-/** Events of sessions that are read again and again, kept at hand for contexts and states. */
+/** A cache of events for contexts and states, which are read repeatedly. */
 import type { SessionId } from "../../core/ids.ts";
 import { blobReference, inflate, makeWhole } from "./content.ts";
 import { type ReadSaid, readSaid } from "./projection.ts";
@@ -9,8 +9,8 @@ import type { Store } from "../../store/port.ts";
 import type { StateReader } from "./state-reader.ts";
 
 /**
- * Reads records one by one, and knows those that were read lately: whoever looks at one position after the
- * other is shown the same items again and again. Of one reading they hold no more than can be shown at once.
+ * Reads records one by one, and caches recent ones: stepping through positions shows the same items again and
+ * again. One read holds no more than can be shown at once.
  */
 export async function makeReadSaid(deps: ContextWorld, session: SessionId): Promise<ReadSaid> {
   await freshen(deps, session);
@@ -27,26 +27,26 @@ export interface ContextWorld {
   readonly store: Store;
   readonly states: Pick<StateReader, "at">;
   readonly world: { readonly digest: Digest };
-  /** Spares reading again what is shown in every step. */
+  /** Saves reading what every step shows. */
   readonly cache?: EventCache;
 }
 
 /**
- * Events by log and position. Whoever erases contents forgets them here too; what another process erased is
- * found in the log, see `freshen`.
+ * Events by log and position. An erasure also removes them here; one of another process is found in the log,
+ * see `freshen`.
  */
 export interface EventCache {
-  /** The head when it was last looked whether something was erased; undefined when nothing is held. */
+  /** The head at the last check for erasures; undefined when nothing is cached. */
   checked(session: SessionId): number | undefined;
   setChecked(session: SessionId, headSeq: number): void;
-  /** How often something was forgotten: what was read before that is not to be kept after it. */
+  /** How often something was removed: an earlier read must not be cached afterwards. */
   forgotten(): number;
   get(session: SessionId, seq: number): SessionLogEvent | undefined;
   set(session: SessionId, event: SessionLogEvent): void;
-  /** What was read of a session's transcript last, so that a step reads only what is new. */
+  /** The last read part of a session's transcript, so that a step reads only new events. */
   window(session: SessionId): Window | undefined;
   setWindow(session: SessionId, window: Window): void;
-  /** All that is held, or all of one session. */
+  /** Removes everything, or everything of one session. */
   forget(session?: SessionId): void;
 }
 
@@ -58,7 +58,7 @@ export interface Window {
   readonly events: readonly SessionLogEvent[];
 }
 
-/** Forgets what is held of a session if its log says since that something was erased. */
+/** Removes the cached events of a session if its log has a newer erasure. */
 export async function freshen({ store, cache }: ContextWorld, session: SessionId): Promise<void> {
   if (cache === undefined) return;
   const checked = cache.checked(session);
@@ -107,7 +107,7 @@ export async function* readRange(
   }
 }
 
-/** The event of a record, its content whole; undefined for what this program does not know. */
+/** The event of a record, with its whole content; undefined for an unknown type. */
 export async function understand(
   store: Store,
   record: StoredRecord,
@@ -119,16 +119,16 @@ export async function understand(
   const reference = blobReference(known.content);
   if (reference === null) return known;
   const { bytes: contentBytes } = reference;
-  // Of what is pruned only the length is shown.
+  // Of a pruned output only the length is shown.
   if (isPruned) return { ...known, contentBytes };
   return { ...known, contentBytes, content: await inflate(store, known.content) } as SessionLogEvent;
 }
 
-/** Sessions whose transcript is kept at hand, and sessions of which anything is. */
+/** Sessions with a cached transcript, and sessions with any cached event. */
 const windowsMax = 8;
 const headsMax = 1_000;
 
-/** A cache that holds at most so many bytes of contents, the latest used. */
+/** A cache of at most so many bytes of contents, the most recently used. */
 export function makeEventCache(bytesMax = 8_388_608): EventCache {
   const held = new Map<string, SessionLogEvent>();
   let bytes = 0;

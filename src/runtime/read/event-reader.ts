@@ -1,4 +1,4 @@
-/** Reading and following events of one session, and pages of events. */
+/** Reads and follows events of one session, and pages of events. */
 import { readEvent, type SessionEvent } from "../../core/event.ts";
 import { checkOptions, SkeinError } from "../../core/error.ts";
 import type { LogId } from "../../core/ids.ts";
@@ -19,12 +19,12 @@ export interface EventsOptions {
   /** The newest first. */
   readonly reverse?: boolean;
   readonly limit?: number;
-  /** Goes on with what is appended later, here or in another process, until the signal is aborted. */
+  /** Continues with later appends, here or in another process, until the signal is aborted. */
   readonly follow?: boolean;
   readonly signal?: AbortSignal;
 }
 
-/** Told of a head that a follower knew, and that the log does not hold any more; gives what it throws. */
+/** Called with a head that a follower knew, and that the log no longer holds; returns the error to throw. */
 export type WhenSetBack = (log: LogId, head: Noted) => Promise<SkeinError>;
 
 const known = ["fromSeq", "toSeq", "since", "until", "types", "reverse", "limit", "follow", "signal"];
@@ -40,13 +40,13 @@ export const readEvents = (
 
 export interface EventsPage {
   readonly events: readonly SessionEvent[];
-  /** The position of the first that was not given; null when that was all. */
+  /** The position of the next event; null when that was all. */
   readonly next: number | null;
 }
 
 /**
- * As many events as were asked for and a page may hold, and one in any case. A content that is kept as a blob
- * counts by what is given out of it, and is read only if it is given.
+ * As many events as requested and as a page may hold, at least one. A content stored as a blob counts by its
+ * output size, and is read only if it is returned.
  */
 export async function readEventsPage(
   store: Store,
@@ -67,7 +67,7 @@ export async function readEventsPage(
 /** A page of `engine.feed`. */
 export interface FeedEvents {
   readonly events: readonly SessionEvent[];
-  /** To be given as `after` for the next page. Opaque. */
+  /** Pass it as `after` for the next page. Opaque. */
   readonly position: string;
   /**
    * Present when the store fell back to an earlier copy of itself since `after` was given out (a fail-over
@@ -77,14 +77,14 @@ export interface FeedEvents {
   readonly rolledBackTo?: string | null;
 }
 
-/** The same of all logs: what comes after a position of the feed, and the position of the last of it. */
+/** The same for all logs: the events after a position of the feed, and the position of the last. */
 export async function readFeedPage(store: Store, after: string | null, count: number): Promise<FeedEvents> {
   for (let want = count; ;) {
     const { records, ...rest } = await store.feed(after, want);
     const found = records.map((record) => readEvent(record, true).event);
     const fits = makeRoom();
     const over = found.findIndex((event) => !fits(event));
-    // Only the store knows the position of one in the middle: it is asked for just those that fit.
+    // Only the store knows the position of an event in the middle: it is read again with just those that fit.
     if (over !== -1) want = over;
     else {
       const events: SessionEvent[] = [];
@@ -94,7 +94,7 @@ export async function readFeedPage(store: Store, after: string | null, count: nu
   }
 }
 
-/** Says of one event after the other whether a page has room for it too. */
+/** Decides for one event after the other whether a page has room for it. */
 function makeRoom(): (event: SessionEvent) => boolean {
   let [count, bytes] = [0, 0];
   return (event) => {
@@ -119,7 +119,7 @@ async function* readLog(
   let { fromSeq, toSeq } = await bounds(store, session, options);
   const { since, until } = moments(options);
   const notice = follow ? makeNotice(store, signal) : null;
-  /** The newest head that was met; what is followed must still hold it. */
+  /** The newest known head; the followed log must still hold it. */
   let met: Noted | null = null;
   try {
     while (left > 0 && fromSeq <= toSeq && !isAborted(signal)) {
@@ -130,7 +130,7 @@ async function* readLog(
       const want = Math.min(left, limit.pageRecordsMax);
       const range = { fromSeq, toSeq: Math.min(toSeq, headSeq), reverse, limit: want, contents: true };
       const page = await store.read(session, types === undefined ? range : { ...range, types });
-      // After the page was read: another server may have taken over while it was waited for.
+      // After the page was read: another server may have taken over meanwhile.
       if (met !== null && !(await isStill(store, head, met))) throw await given.whenSetBack(session, met);
       if (follow) met = head;
       for (const record of page) {
@@ -176,7 +176,7 @@ function checkEventsOptions(options: EventsOptions): void {
   }
 }
 
-/** In reverse and without following, the end is known from the start; else it is met on the way. */
+/** In reverse and without following, the end is known from the start; else it is found on the way. */
 async function bounds(store: Store, session: LogId, options: EventsOptions) {
   const { fromSeq = 1, toSeq = Infinity, follow = false } = options;
   const { since, until } = moments(options);

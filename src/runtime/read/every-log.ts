@@ -1,4 +1,4 @@
-/** Every log of a store, from the logs themselves: the index of sessions may be damaged or missing. */
+/** Every log of a store, from the logs themselves: the session index may be damaged or missing. */
 import type { LogId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { Store } from "../../store/port.ts";

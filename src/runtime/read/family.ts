@@ -1,7 +1,7 @@
 /**
- * The family of a session, defined once for `lineage`, `cost --family` and the feed of a family: where it
- * comes from, up to the first one, and everything that comes from there. One comes from another as a fork, as
- * a child that it opened, or as the successor that carries on its work.
+ * The family of a session, defined once for `lineage`, `cost --family` and the feed of a family: its
+ * ancestors up to the first one, and all descendants of that. A session descends from another as a fork, as
+ * an opened child, or as its successor.
  */
 import type { SessionId } from "../../core/ids.ts";
 import { originOf } from "../../core/branch/origin.ts";
@@ -15,10 +15,10 @@ import type { Deps } from "../deps.ts";
 /** The relation of two sessions of a family. */
 export type Relation = "fork" | "child" | "successor";
 
-/** How a session comes from another; both null for the first one of a family. */
+/** How a session descends from another; both null for the first one of a family. */
 interface Link {
   readonly session: SessionId;
-  /** Where it comes from, and the position there; 0 when the position is unknown. */
+  /** Its origin, and the position there; 0 when the position is unknown. */
   readonly parent: { readonly session: SessionId; readonly seq: number } | null;
   readonly relation: Relation | null;
 }
@@ -31,9 +31,9 @@ export interface Relative extends Link {
 }
 
 export interface Family {
-  /** Each before those that come from it, these in the order in which they left. */
+  /** Each before its descendants, these in the order of their origin. */
   readonly relatives: readonly Relative[];
-  /** Left out, with all that comes from them. */
+  /** The number left out, with all their descendants. */
   readonly left: number;
 }
 
@@ -43,8 +43,8 @@ interface Logs {
 }
 
 /**
- * At most about `max` relatives, and always the way to the session itself. A way that is longer than `max`
- * begins at a session whose parent is not among the relatives.
+ * At most about `max` relatives, and always the path to the session itself. A path longer than `max` begins
+ * at a session whose parent is not among the relatives.
  */
 export async function readFamily(logs: Logs, session: SessionId, max = Infinity): Promise<Family> {
   await headOf(logs, session);
@@ -75,7 +75,7 @@ const byPlace = (a: Link, b: Link): number =>
 
 type Step = Omit<Relative, "depth">;
 
-/** From the first one down to the session. Ids in imported logs may name one another in a circle. */
+/** From the first one down to the session. Ids in imported logs may form a cycle. */
 async function pathTo(logs: Logs, session: SessionId, max: number): Promise<readonly Step[]> {
   const path: Step[] = [];
   const passed = new Set<SessionId>();
@@ -99,7 +99,7 @@ async function pathTo(logs: Logs, session: SessionId, max: number): Promise<read
   const last = path.at(-1);
   if (last === undefined || last.parent === null || !passed.has(last.parent.session))
     return path.toReversed();
-  // A circle in a damaged store: it begins here.
+  // A cycle in a damaged store: it begins here.
   return [{ ...last, parent: null, relation: null }, ...path.slice(0, -1).toReversed()];
 }
 
@@ -108,12 +108,12 @@ async function forkLink(store: Store, session: SessionId, parent: SessionId): Pr
   return { session, parent: { session: parent, seq: head?.parent?.seq ?? 0 }, relation: "fork" };
 }
 
-/** As the first record of a log says, read through any session that shares it. */
+/** From the first record of a log, read through any session that shares it. */
 async function originLink(store: Store, session: SessionId, via: SessionId): Promise<Link> {
   const [first] = await store.read(via, { fromSeq: 1, toSeq: 1, limit: 1, contents: false });
   const origin = first === undefined ? null : originOf(first);
   if (first === undefined || origin === null) return { session, parent: null, relation: null };
-  // Of a successor: the last position that its predecessor had by then.
+  // For a successor: the last position of its predecessor at that time.
   const seq = origin.seq ?? (await store.seqAt(origin.session, first.at + 1)) - 1;
   return { session, parent: { session: origin.session, seq }, relation: origin.relation };
 }
@@ -131,17 +131,17 @@ async function linksFrom(store: Store, session: SessionId): Promise<readonly Lin
   return links;
 }
 
-/** The session whose work another carries on; null when it began by itself. */
+/** The session that another one continues; null when it has no predecessor. */
 export async function carriedOn({ store }: Deps, session: SessionId): Promise<SessionId | null> {
   const [record] = await store.read(session, { fromSeq: 1, toSeq: 1, limit: 1, contents: false });
   const body = record?.type === "session.opened" ? (JSON.parse(record.body) as { from?: SessionId }) : {};
   return body.from ?? null;
 }
 
-/** How far back the sessions are followed that one carries on; beyond, a handoff stands for the rest. */
+/** How many predecessors are followed; beyond, a handoff stands for the rest. */
 export const earlierMax = 100;
 
-/** The sessions that a session opened or forked itself, whatever became of them. */
+/** The sessions that a session opened or forked itself, whatever their status. */
 export async function childrenOf({ store }: Deps, session: SessionId): Promise<readonly SessionId[]> {
   const head = await store.head(session);
   const children = new Set<SessionId>();
@@ -155,7 +155,7 @@ export async function childrenOf({ store }: Deps, session: SessionId): Promise<r
     }
     fromSeq = (page.at(-1)?.seq ?? toSeq) + 1;
   }
-  // Forks that it made before what was given was always written down.
+  // Forks from before the allotment was always recorded.
   for (const { session: fork, seq } of await store.forks(session)) {
     const range = { fromSeq: seq + 1, toSeq: seq + 1, limit: 1, contents: false };
     const [record] = await store.read(fork, range);

@@ -1,4 +1,4 @@
-/** File versions of a log, read again: what changed since a position, and how to put it back. */
+/** File versions in a log: what changed since a position, and how to restore it. */
 import { SkeinError } from "../../core/error.ts";
 import { readEvent } from "../../core/event.ts";
 import { readChange, touchedIn, type RecordedChange } from "../../core/tool/file-version.ts";
@@ -8,7 +8,7 @@ import type { Bound, BoundFiles, FileConflict, FilePut, FileTree } from "../../t
 import { inflate } from "./content.ts";
 import type { Deps } from "../deps.ts";
 
-/** Calls of which it is not known what they changed, so that it cannot be put back. */
+/** Calls with unknown changes, which cannot be restored. */
 export interface UnknownFileChange {
   readonly seq: number;
   readonly why: string;
@@ -45,7 +45,7 @@ export async function filesOf(deps: Deps, bound: readonly Bound[]): Promise<Boun
   });
 }
 
-/** What is to be done so that files are again as they were before these changes, and what cannot be. */
+/** The steps that restore files to their state before these changes, and what cannot be restored. */
 export function putsOf(
   files: BoundFiles,
   changes: readonly RecordedChange[],
@@ -73,7 +73,7 @@ export function putsOf(
 
 const shownMax = 20;
 
-/** The error of files that cannot be put back; nothing was touched. `cause` has all of them. */
+/** The error for files that cannot be restored; nothing was touched. `cause` lists them. */
 export function fileConflict(conflicts: readonly FileConflict[]): SkeinError {
   const named = conflicts.slice(0, shownMax).map(({ path, why }) => `${path}: ${why}`);
   const more = conflicts.length > shownMax ? [`and ${conflicts.length - shownMax} more`] : [];

@@ -1,4 +1,4 @@
-/** Finding a session by its id, or by any ending that only one session has. */
+/** Finds a session by its id or a unique suffix. */
 import { SkeinError } from "../../core/error.ts";
 import { isSessionName, parseSessionId, quote, type SessionId } from "../../core/ids.ts";
 import type { Store } from "../../store/port.ts";

@@ -1,4 +1,4 @@
-/** The inbox: inputs that wait, read from where the oldest of them stands. */
+/** The inbox: queued inputs, read from the position of the oldest. */
 import type { Taken } from "../../core/turn/commands.ts";
 import { readEvent } from "../../core/event.ts";
 import type { SessionId } from "../../core/ids.ts";
@@ -10,11 +10,11 @@ import type { Store } from "../../store/port.ts";
 export interface Waiting {
   readonly seq: number;
   readonly input: number;
-  /** Whether it is meant for the turn in progress. */
+  /** True when it is meant for the turn in progress. */
   readonly steers: boolean;
 }
 
-/** What waits, in order of position, at most as many as one turn or step takes up. */
+/** The queued inputs, in order of position, at most as many as one turn or step takes. */
 export async function readWaiting(store: Store, session: SessionId, state: State): Promise<Waiting[]> {
   const { waiting, fromSeq } = state.standing.inbox;
   const wanted = Math.min(count(waiting), limit.takenMax);
@@ -37,7 +37,7 @@ export async function readWaiting(store: Store, session: SessionId, state: State
 
 export const takenOf = (waiting: readonly Waiting[]): Taken => waiting.map(({ seq, input }) => [seq, input]);
 
-/** The inputs that the next request would take up: in a turn those that steer it, else all that wait. */
+/** The inputs that the next request would take: in a turn those that steer it, else all queued ones. */
 export async function nextTaken(store: Store, session: SessionId, state: State): Promise<Taken> {
   if (state.standing.inbox.waiting.length === 0) return [];
   const waiting = await readWaiting(store, session, state);

@@ -1,6 +1,6 @@
 /**
- * Heads that this process has read or was told of when it appended: what a log must still hold whenever it is
- * looked at again. A store that fell back to an earlier copy of itself is known by that.
+ * Heads that this process has read or written: a log must still hold them at every later read. They reveal a
+ * store that fell back to an earlier copy of itself.
  */
 import { SkeinError } from "../../core/error.ts";
 import type { LogId } from "../../core/ids.ts";
@@ -20,7 +20,7 @@ export interface NotedHeads {
   forget(log: LogId): void;
 }
 
-/** Logs whose heads are remembered, and how many of each, to find where two histories part. */
+/** Logs whose heads are remembered, and how many of each, to find where two histories diverge. */
 const logsMin = 10_000;
 const headsMax = 32;
 
@@ -29,7 +29,7 @@ export function makeNotedHeads(): NotedHeads {
   return {
     note(log, head) {
       const own = heads.get(log) ?? [];
-      // What was read earlier may come in later.
+      // An earlier read may arrive later.
       if (head.hash === "" || head.seq <= (own[0]?.seq ?? 0)) return;
       if (own.unshift(head) > headsMax) own.pop();
       heads.set(log, own);
@@ -39,7 +39,7 @@ export function makeNotedHeads(): NotedHeads {
   };
 }
 
-/** A record is gone that was there, or another one stands in its place. */
+/** A record is missing, or another one stands in its place. */
 export function notAsBefore(log: LogId, seq: number): SkeinError {
   return new SkeinError("corrupt", `${log} no longer holds the record ${seq} that was there before`, {
     hint: "the store may have fallen back to an earlier copy of itself; see docs/operating.md",
@@ -50,23 +50,23 @@ export function notAsBefore(log: LogId, seq: number): SkeinError {
 export const isNotAsBefore = (error: unknown): boolean =>
   error instanceof SkeinError && error.detail === "rolled-back";
 
-/** Whether a head that was read after another one was noted cannot be of the same log. */
+/** True when a later read head cannot be of the same log as the noted one. */
 export const isBehind = (head: Pick<Head, "seq" | "hash">, { seq, hash }: Noted): boolean =>
   head.seq < seq || (head.seq === seq && head.hash !== hash);
 
-/** Whether the log still holds the record. */
+/** True when the log still holds the record. */
 export async function holds(store: Store, log: LogId, { seq, hash }: Noted): Promise<boolean> {
   const [record] = await store.read(log, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
   return record?.hash === hash;
 }
 
-/** Whether a log that stands at this head still holds what was met before. */
+/** True when a log with this head still holds the earlier one. */
 export async function isStill(store: Store, head: Head, met: Noted): Promise<boolean> {
   if (isBehind(head, met)) return false;
   return head.seq === met.seq || holds(store, head.session, met);
 }
 
-/** The hash of the record that a state stands at. Kept with the state. */
+/** The hash of the record at a state's position. Kept with the state. */
 const hashes = new WeakMap<State, string>();
 
 export function noteState(state: State, hash: string): State {
@@ -74,21 +74,21 @@ export function noteState(state: State, hash: string): State {
   return state;
 }
 
-/** What is expected of a log by whoever decided on this state of it. */
+/** What a log must hold for a decision on this state. */
 export function expectAt(state: State): Exclude<Expect, string> {
   const hash = hashes.get(state);
   return hash === undefined ? { seq: state.seq } : { seq: state.seq, hash };
 }
 
 export interface WorkspaceHead extends Noted {
-  /** How often it was found set back: whoever keeps what they read of it begins anew when that changes. */
+  /** How often it was found rolled back: dependent caches start over when that changes. */
   readonly times: number;
 }
 
 /** What this process knew of the log of each workspace. Kept with the store. */
 const workspaces = new WeakMap<Store, { last: Noted; times: number; told: number }>();
 
-/** The head of the workspace's log, held against what this process knew of it. */
+/** The head of the workspace's log, compared with what this process knew of it. */
 export async function workspaceHead(store: Store): Promise<WorkspaceHead> {
   const kept = workspaces.get(store) ?? { last: { seq: 0, hash: "" }, times: 0, told: 0 };
   workspaces.set(store, kept);
@@ -102,7 +102,9 @@ export async function workspaceHead(store: Store): Promise<WorkspaceHead> {
   return { seq, hash, times: kept.times };
 }
 
-/** Throws once what was found of the workspace's log: it cannot be suspended, and whoever writes is told. */
+/**
+ * Throws a rollback of the workspace's log once: it cannot be suspended, so the next writer gets the error.
+ */
 export function tellWorkspace(store: Store): void {
   const kept = workspaces.get(store);
   if (kept === undefined || kept.told === kept.times) return;

@@ -1,10 +1,10 @@
-/** Whether a lease still holds, by the clock and by the process that took it. */
+/** Decides whether a lease still holds, by the clock and by the process that took it. */
 import type { Deps } from "../deps.ts";
 import type { World } from "../world.ts";
 
 /**
- * A moment of this process by two clocks. One that is set back may hide that it stood still; a steady one may
- * stand still with the machine.
+ * A moment of this process by two clocks. A wall clock that is set back may hide a pause; a steady one may
+ * stop with the machine.
  */
 export interface Moment {
   readonly wallMs: number;
@@ -16,15 +16,15 @@ export function momentOf(world: Pick<World, "now" | "steady">): Moment {
   return { wallMs, steadyMs: world.steady?.() ?? wallMs };
 }
 
-/** Whether a span has certainly not passed since a moment: neither clock says that it has. */
+/** True when a span has certainly not passed since a moment: neither clock says that it has. */
 export function isWithin(world: Pick<World, "now" | "steady">, since: Moment, ms: number): boolean {
   const { wallMs, steadyMs } = momentOf(world);
   return wallMs - since.wallMs < ms && steadyMs - since.steadyMs < ms;
 }
 
 /**
- * Whether anybody may take it: nobody holds it, it has run out by the store's clock, or its holder was a
- * process of this machine that is no more.
+ * True when the lease may be taken: it is not held, it has expired by the store's clock, or its holder was a
+ * dead process of this machine.
  */
 export function isFree(
   { store, world }: Pick<Deps, "store" | "world">,

@@ -1,6 +1,6 @@
 /**
- * Lineage: the family of a session (read/family.ts) from the first one on, how each session stands, and what
- * was merged into it. Read from heads and states; no log is walked through.
+ * Lineage: the family of a session (read/family.ts) from the first one on, the status of each session, and
+ * what was merged into it. Read from heads and states, not from whole logs.
  */
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
@@ -15,9 +15,9 @@ export interface LineageNode {
   readonly session: SessionId;
   /** 0 for the first one of the family. */
   readonly depth: number;
-  /** Where it comes from, and the position there; 0 when the position is unknown. */
+  /** Its origin, and the position there; 0 when the position is unknown. */
   readonly parent: { readonly session: SessionId; readonly seq: number } | null;
-  /** How it comes from there. `fork`: they share all up to that position. Null with `parent`. */
+  /** How it descends from there. `fork`: they share all up to that position. Null with `parent`. */
   readonly relation: Relation | null;
   /** `absent`: it was deleted, or lives in another store. */
   readonly status: SessionStatus | "absent";
@@ -29,19 +29,19 @@ export interface LineageNode {
   readonly openedAt: number;
   /** `at` of its last record; 0 when it is absent. */
   readonly activeAt: number;
-  /** It lives elsewhere, and is only read here. */
+  /** It lives elsewhere, and is read-only here. */
   readonly copy?: true;
-  /** What came into it since it was forked, in order: up to where in the other, and where in its own log. */
+  /** Merges since it was forked, in order: up to which position of the other, and where in its own log. */
   readonly merged: readonly { readonly from: string; readonly toSeq: number; readonly seq: number }[];
 }
 
 /** The family of a session: the result of `session.lineage`. */
 export interface Lineage {
-  /** The one that was asked for. */
+  /** The requested session. */
   readonly session: SessionId;
-  /** Each before those that come from it, these in the order in which they left. */
+  /** Each before its descendants, these in the order of their origin. */
   readonly nodes: readonly LineageNode[];
-  /** Sessions that are left out, with their own, because there are too many. */
+  /** The number of sessions left out, with their descendants, because there are too many. */
   readonly left: number;
 }
 
@@ -79,7 +79,7 @@ async function nodeOf(deps: Deps, relative: Relative): Promise<LineageNode> {
   };
 }
 
-/** The last merge of each session that the mind still holds and a fork did not begin with. */
+/** The last merge of each session that the mind still holds and that the fork made itself. */
 async function mergesIn(
   { store }: Deps,
   session: SessionId,
@@ -103,7 +103,7 @@ async function mergesIn(
     .toSorted((a, b) => a.seq - b.seq);
 }
 
-/** What a fork took over was merged before it; without merges nobody needs to look. */
+/** What a fork inherited was merged before it; without merges there is nothing to check. */
 const atFork = async (
   { states }: Deps,
   { session, parent, relation }: Relative,

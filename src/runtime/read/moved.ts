@@ -1,4 +1,4 @@
-/** Where a session that moved away went. */
+/** Where a session has moved. */
 import type { Moved } from "../../core/session/commands.ts";
 import type { Refusal } from "../../core/decision.ts";
 import { joinHosts, splitHosts } from "../../core/text/host-list.ts";
@@ -9,7 +9,7 @@ import type { Store } from "../../store/port.ts";
 import { readContent } from "./content.ts";
 import type { Deps } from "../deps.ts";
 
-/** How a session was moved away that is not here any more; null when it is here. */
+/** The move of a session that is no longer here; null when it is here. */
 export async function movedBy({ store, writer }: Deps, session: SessionId): Promise<Moved | null> {
   return movedIn(store, session, await writer.current(session));
 }
@@ -22,7 +22,7 @@ export async function movedIn(store: Store, session: SessionId, state: State): P
   return record?.type === "session.moved" ? (JSON.parse(record.body) as Moved) : null;
 }
 
-/** Where a session went that was moved away, in words; null when it is here, or nobody knows any more. */
+/** The destination of a moved session, in words; null when it is here, or the destination is unknown. */
 export async function whereTo(store: Store, session: SessionId, state: State): Promise<string | null> {
   const moved = await movedIn(store, session, state);
   if (moved === null) return null;
@@ -33,10 +33,10 @@ export async function whereTo(store: Store, session: SessionId, state: State): P
   return to === byBundle ? "the store that its bundle was imported into" : null;
 }
 
-/** What the log says of a move with a bundle, when nobody knows yet where that will go. */
+/** What the log says of a move with a bundle, whose destination is not known yet. */
 export const byBundle = "a bundle";
 
-/** The place of a store as the log may say it: an address without its password. */
+/** The address of a store for the log: without its password. */
 export function shownPlace(place: string): string {
   if (!/^[a-z][a-z0-9+.-]+:\/\//i.test(place)) return place;
   const { plain, hosts } = splitHosts(place);
@@ -46,7 +46,7 @@ export function shownPlace(place: string): string {
   return joinHosts(url.href, hosts);
 }
 
-/** What is refused of a session that lives elsewhere, said so that one knows where to go. */
+/** The refusal for a session that lives elsewhere, with its destination. */
 export async function refusedElsewhere(
   store: Store,
   session: SessionId,
@@ -60,7 +60,7 @@ export async function refusedElsewhere(
   return refusal.hint === wayOut.moved ? { ...refusal, hint: await wayTo(store, session, state) } : refusal;
 }
 
-/** What a person can do about a session that was moved. */
+/** What a person can do about a moved session. */
 export async function wayTo(store: Store, session: SessionId, state: State): Promise<string> {
   const where = await whereTo(store, session, state);
   return where === null

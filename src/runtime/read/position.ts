@@ -1,4 +1,4 @@
-/** Places in a log: its head, a position that must exist, the position behind a checkpoint's name. */
+/** Positions in a log: its head, a position that must exist, the position of a checkpoint. */
 import { SkeinError } from "../../core/error.ts";
 import { quote, type SessionId } from "../../core/ids.ts";
 import type { State } from "../../core/state.ts";
@@ -17,7 +17,7 @@ export async function headOf({ store }: Pick<Logs, "store">, session: SessionId)
   });
 }
 
-/** The position, if it is one. */
+/** The position, if it exists. */
 export async function positionIn(
   logs: Pick<Logs, "store">,
   session: SessionId,

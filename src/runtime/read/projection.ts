@@ -1,6 +1,6 @@
 /**
  * The projections that search and queries read: texts and items, made from the feed off the append path, and
- * brought up to the head before anybody gets an answer from them.
+ * brought up to the head before each answer.
  */
 import { readEvent } from "../../core/event.ts";
 import { SkeinError } from "../../core/error.ts";
@@ -12,7 +12,7 @@ import type { ItemRow, Store } from "../../store/port.ts";
 import { contentOf, readContent, sideBySide } from "./content.ts";
 import type { StateReader } from "./state-reader.ts";
 
-/** What is done so far, for whoever shows progress. */
+/** The progress so far. */
 export type IndexProgress = (done: { readonly records: number; readonly sessions: number }) => void;
 
 /** Records in one step: one transaction of less than 20 ms. */
@@ -54,7 +54,7 @@ function ifDamaged(error: unknown): undefined {
     throw error;
 }
 
-/** Null when a later item is still to come in the feed: then the tier is projected with that one. */
+/** Null when a later item is still to come in the feed: then the items are projected with that one. */
 async function itemRows(
   store: Store,
   states: StateReader,
@@ -74,7 +74,7 @@ async function itemRows(
   return rows;
 }
 
-/** An item of the durable tier with its value. */
+/** An item with its value. */
 export interface SessionItem {
   readonly kind: "fact" | "decision" | "task" | "artifact";
   readonly key: string;
@@ -94,7 +94,10 @@ export const readItems = (
   read: ReadSaid = (seq) => readSaid(store, session, seq),
 ): Promise<SessionItem[]> => sideBySide([...mind.items.values()], (ref) => readItem(session, ref, read));
 
-/** When a record was written, and its content, undefined when that is gone; of no record, undefined. */
+/**
+ * The time and content of a record; the content is undefined when it was erased, and the result when there is
+ * no record.
+ */
 export type ReadSaid = (
   seq: number,
 ) => Promise<{ readonly at: number; readonly content?: unknown } | undefined>;
@@ -138,9 +141,9 @@ export interface SearchHit {
   readonly seq: number;
   readonly at: number;
   readonly type: string;
-  /** The place where it was found, in one line. */
+  /** The matching text, in one line. */
   readonly snippet: string;
-  /** Whether the session still has it in mind: `rewound` away, `compacted` in the context, or `live`. */
+  /** Whether the session still has it: `rewound` away, `compacted` in the context, or `live`. */
   readonly mind: "live" | "rewound" | "compacted";
 }
 

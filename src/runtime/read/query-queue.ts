@@ -1,6 +1,7 @@
 /**
- * Queries take long and much, so only a few run at once for each store of this program. The others wait, in
- * order, but behind those of callers who have none running: nobody keeps the others out.
+ * A queue for queries, which are slow and large: only a few run at once for each store of this process. The
+ * others wait, in order, but behind those of callers without a running one, so that no caller blocks the
+ * others.
  */
 import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
@@ -11,9 +12,9 @@ interface Waiting {
 }
 
 export interface Queried {
-  /** Who asks. */
+  /** The caller. */
   readonly actor: string;
-  /** Aborted when nobody waits for the answer any more. */
+  /** Aborted when the caller no longer waits. */
   readonly signal?: AbortSignal | undefined;
 }
 

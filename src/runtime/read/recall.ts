@@ -1,4 +1,4 @@
-/** Recall: a session reads a log, by position, by words, by item; or the rest of a long output. */
+/** Recall: a session reads a log by position, words or item; or the rest of a long output. */
 import type { SessionAct } from "../../core/tool/session-action.ts";
 import { SkeinError } from "../../core/error.ts";
 import { quote, type SessionId } from "../../core/ids.ts";
@@ -19,7 +19,7 @@ type Recall = Extract<SessionAct, { act: "recall" }>;
 /** Events of one recall; more are read with another. */
 const eventsMax = 100;
 
-/** Of the session itself, or of one whose work it carries on: its handoff has pointers that lead there. */
+/** Of the session itself, or of one that it continues: its handoff has pointers there. */
 export async function recall(
   deps: Deps,
   session: SessionId,
@@ -45,7 +45,7 @@ async function earlierSession(deps: Deps, session: SessionId, ending: string): P
   });
 }
 
-/** Sessions whose ends it waits for or was told of: the ones it opened itself, and those of its triggers. */
+/** Sessions whose ends it waits for or has received: its children, and those of its triggers. */
 async function heardOf(deps: Deps, session: SessionId): Promise<readonly SessionId[]> {
   const { standing } = await stateNow(deps, session);
   const found = [...(await childrenOf(deps, session))];
@@ -93,7 +93,7 @@ const brief = ({ seq, at, type, actor, content, erased }: SessionEvent): unknown
   ...(erased ? { erased } : { content }),
 });
 
-/** A stretch of the output of the call that was requested at a position. */
+/** A range of the output of the call that was requested at a position. */
 async function output(
   deps: Deps,
   session: SessionId,

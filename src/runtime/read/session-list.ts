@@ -1,40 +1,39 @@
 /**
- * How sessions stand, as lists show them: what each waits for, who runs it, what it has cost. From the index
- * of the store; their logs are read only for the outbox of those that have messages open, and for what keeps
- * one that could be run.
+ * Sessions as lists show them: what each waits for, who runs it, its cost. From the index of the store; logs
+ * are read only for the outbox of sessions with open messages, and for what blocks a runnable one.
  */
 import { heldBy, heldText } from "../../core/trigger/schedule.ts";
 import { sideBySide } from "./content.ts";
 import type { DueRow, ScheduledRow, SessionRow, Store, WorkerRow } from "../../store/port.ts";
 
-/** A session as lists show it: what it is, and how it stands. */
+/** A session in a list: its properties and its current state. */
 export interface SessionSummary extends SessionRow {
-  /** Messages to other stores that are not known to be there; absent: none. */
+  /** Undelivered messages to other stores; absent: none. */
   readonly outbox?: number;
   readonly zone: "smart" | "strained" | "full";
-  /** What it has cost, as `state().cost` says it. */
+  /** Its cost, as in `state().cost`. */
   readonly nanoUsd: number;
-  /** The most that it may have cost besides: calls that are open or were lost, hidden reasoning. */
+  /** The upper bound of further cost: open or lost calls, hidden reasoning. */
   readonly unconfirmedNanoUsd: number;
   /** Model calls of an unknown price: they are in neither amount. */
   readonly unpriced: number;
-  /** The model it goes on with; null when it has none yet. */
+  /** Its current model; null when it has none yet. */
   readonly model: string | null;
-  /** It has something to do and nobody does it. */
+  /** It has something to do and is not running. */
   readonly runnable: boolean;
-  /** What has to happen before it goes on; null when nothing has to, or it is over. */
+  /** What has to happen before it continues; null when nothing has to, or it is closed. */
   readonly waitingFor: string | null;
-  /** Who runs it. */
+  /** The process that runs it. */
   readonly runBy: string | null;
   /** The names of its triggers, as a text. */
   readonly triggers: string | null;
-  /** Until when it is to be done; null: whenever. */
+  /** Its deadline; null: none. */
   readonly deadlineMs: number | null;
-  /** When time brings something about; null: never. */
+  /** When it is due by time; null: never. */
   readonly dueMs: number | null;
 }
 
-/** What is to be known once for all rows of a list. */
+/** What all rows of a list share. */
 interface Around {
   readonly workers: readonly WorkerRow[];
   readonly running: readonly DueRow[];
@@ -52,7 +51,7 @@ export async function standingRows(
     (await store.scheduled(rows.map(({ session }) => session))).map((row) => [row.session, row]),
   );
   const runnable = [...known.values()].some(({ due }) => due === 0);
-  // Limits and workers matter only to those that could be run.
+  // Limits and workers matter only to runnable ones.
   const [workers, leased] = runnable ? await Promise.all([store.workers(), store.leased()]) : [[], []];
   const clockMs = store.now();
   const around: Around = {
@@ -67,32 +66,32 @@ export async function standingRows(
 }
 
 /**
- * Whoever gives back a session without having ended a turn could not go on, and the worker leaves it alone
- * for a while; how long, only the worker knows.
+ * A released lease without an ended turn means a failed run, and the worker waits before it retries; how
+ * long, only the worker knows.
  */
 async function withTrial(store: Store, row: SessionSummary): Promise<SessionSummary> {
   const { session, headSeq: toSeq, runnable, waitingFor } = row;
   if (!runnable || waitingFor !== null) return row;
   const range = { fromSeq: Math.max(1, toSeq - trialRecords), toSeq, reverse: true, limit: 2 };
-  // What cannot be read, or was deleted meanwhile, is listed all the same.
+  // A row that cannot be read, or was deleted meanwhile, is listed all the same.
   const read = store.read(session, { ...range, types: trialTypes, contents: false }).catch(() => []);
   const [last, before] = (await read).map(({ type }) => type);
   const failed = last === "lease.released" && before === "lease.taken";
   return failed ? { ...row, waitingFor: "another try" } : row;
 }
 
-/** Far enough for what was written under a lease, and after it. */
+/** Enough for the records under a lease, and after it. */
 const trialRecords = 200;
 const trialTypes = ["lease.taken", "lease.released", "turn.ended", "session.suspended"];
 
-/** The index counts requests that wait for a reply along with what is not delivered: they are told apart. */
+/** The index counts requests that wait for a reply along with undelivered messages: this separates them. */
 async function withOutbox(store: Store, rows: readonly SessionRow[]): Promise<readonly SessionRow[]> {
   if (rows.every(({ outbox = 0 }) => outbox === 0)) return rows;
   const states = (await import("./state-reader.ts")).makeStateReader(store);
   const counted: SessionRow[] = [];
   for (const row of rows) {
     const { outbox = 0, ...rest } = row;
-    // What cannot be read, or was deleted meanwhile, is listed all the same.
+    // A row that cannot be read, or was deleted meanwhile, is listed all the same.
     const read = outbox === 0 ? null : await states.at(row.session, row.headSeq).catch(() => null);
     const count = read?.standing.outbox.size ?? outbox;
     counted.push(count === 0 ? rest : { ...rest, outbox: count });

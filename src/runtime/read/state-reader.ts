@@ -1,6 +1,6 @@
 /**
- * States of sessions: the nearest snapshot, and the events since. Snapshots are written on the way, so that
- * the next reader has less to do; how many there are follows the bytes of the log.
+ * States of sessions: the nearest snapshot, and the events since. Reading writes snapshots, so that the next
+ * reader has less to do; their number follows the bytes of the log.
  */
 import { fold } from "../../core/fold.ts";
 import { readEvent } from "../../core/event.ts";
@@ -23,11 +23,11 @@ import { holds, isNotAsBefore, notAsBefore, type Noted } from "./known-heads.ts"
 const snapshotEventsMin = 256;
 /** … and this many times the snapshot's own size in records, so that snapshots stay within 4 % of the log. */
 const snapshotShare = 25;
-/** Each log on the way costs a look of its own, so a chain of forks gets a snapshot every so many. */
+/** Each log on the way costs a read, so a chain of forks gets a snapshot every so many. */
 const snapshotForksMax = 16;
-/** Of how many of the records that were read the hashes are told. */
+/** How many of the last read records keep their hashes. */
 const recentMax = 16;
-/** What a record takes besides its body and content. */
+/** The bytes of a record besides its body and content. */
 const recordOverheadBytes = 160;
 
 export const recordBytes = (record: {
@@ -38,15 +38,15 @@ export const recordBytes = (record: {
 /** A state, and what was added to the log since its last snapshot. */
 export interface Known {
   readonly state: State;
-  /** Of the record that was folded last; empty when there is none, or nobody knows. */
+  /** The hash of the last folded record; empty when there is none, or it is unknown. */
   readonly hash: string;
-  /** Of those that were read last, to know by which of them a log is still the same. */
+  /** The hashes of the last read records, to recognize the same log. */
   readonly recent?: readonly Noted[];
   readonly events: number;
   readonly bytes: number;
-  /** Logs that the way from the snapshot leads through, besides the first. */
+  /** Logs between the snapshot and the state, besides the first. */
   readonly forks: number;
-  /** From how many bytes on it is worth looking whether a snapshot is due. */
+  /** From how many bytes on a snapshot may be due. */
   readonly dueBytes: number;
 }
 
@@ -59,19 +59,19 @@ const fresh = (state: State, hash: string): Known => ({
   dueBytes: 0,
 });
 
-/** What is known before anything is read; for a fork that is to begin, its parent's state. */
+/** The initial state before any read; for a new fork, its parent's state. */
 export const unread = (state: State = emptyState): Known => fresh(state, "");
 
 export interface StateReader {
   /** The state at a position that exists. */
   at(session: LogId, seq: number): Promise<State>;
   /**
-   * From a known state to a later position. Rejects when the log does not hold what is known: `isNotAsBefore`
-   * tells that from other damage.
+   * From a known state to a later position. Rejects when the log does not hold the known records:
+   * `isNotAsBefore` distinguishes that from other damage.
    */
   advance(session: LogId, from: Known, toSeq: number): Promise<Known>;
   load(session: LogId, seq: number): Promise<Known>;
-  /** Writes a snapshot if it is due; gives back what is known then. */
+  /** Writes a snapshot if it is due; returns the updated entry. */
   note(session: LogId, known: Known, force?: boolean): Known;
   /** Resolves when no snapshot is being written. */
   settled(): Promise<void>;
@@ -83,8 +83,7 @@ const unwrittenMax = 1_000;
 export function makeStateReader(store: Store): StateReader {
   const writing = new Set<Promise<void>>();
   // Snapshots that the store does not have yet. Without them every rewind in a log would be folded to its
-  // target from the last one that was written, and every rewind on that way again: time that doubles with
-  // each.
+  // target from the last written one, and every rewind on that way again: time that doubles with each.
   const unwritten = new Map<LogId, Map<number, Known>>();
 
   async function load(session: LogId, seq: number): Promise<Known> {
@@ -97,7 +96,7 @@ export function makeStateReader(store: Store): StateReader {
         return await advance(session, from, seq);
       } catch (error) {
         if (!isNotAsBefore(error) || from.state.seq === 0) throw error;
-        // Made of records that are not there any more: an earlier one may be as good as new.
+        // Made from lost records: an earlier one may still be valid.
         letGo(session, from);
         toSeq = from.state.seq - 1;
       }
@@ -123,7 +122,7 @@ export function makeStateReader(store: Store): StateReader {
 
   async function advance(session: LogId, from: Known, toSeq: number): Promise<Known> {
     let known = from;
-    // The last record that is known is read along, so that nobody goes on from another history.
+    // Reads the last known record too, so that a fold never continues from another history.
     let linked = known.hash === "";
     while (known.state.seq < toSeq) {
       const fromSeq = known.state.seq + (linked ? 1 : 0);
@@ -147,7 +146,7 @@ export function makeStateReader(store: Store): StateReader {
     return known;
   }
 
-  /** Another process may have deleted the session between two reads; that is no damage. */
+  /** Another process may have deleted the session between two reads; that is not damage. */
   async function missing(session: LogId, seq: number, wasThere: boolean): Promise<SkeinError> {
     const head = await store.head(session);
     if (head !== undefined) return wasThere && head.seq < seq ? notAsBefore(session, seq) : gap(session, seq);
@@ -185,7 +184,7 @@ export function makeStateReader(store: Store): StateReader {
     if (!force && known.bytes < dueBytes) return { ...known, dueBytes };
     const { state, hash } = known;
     hold(session, known);
-    // A snapshot that cannot be written costs memory and time later, and nothing else.
+    // A snapshot that cannot be written only costs memory and time later.
     const written = store
       .putSnapshot(session, { seq: state.seq, form: snapshotForm, text: withHash(text, hash) })
       .then(() => letGo(session, known))
@@ -214,14 +213,11 @@ function latest(states: ReadonlyMap<number, Known> | undefined, seq: number): Kn
   return best.state.seq === 0 ? best : fresh(best.state, best.hash);
 }
 
-/** A snapshot says which record it was made at, so that it is never taken for one of another history. */
+/** A snapshot names its record, so that it is never taken for one of another history. */
 const withHash = (text: string, hash: string): string =>
   hash === "" ? text : `${text.slice(0, -1)},"hash":"${hash}"}`;
 
-/**
- * The state of a snapshot; the empty one when there is none that can be used. A bad snapshot bricks no
- * session.
- */
+/** The state of a snapshot; the empty one when none is usable. A bad snapshot bricks no session. */
 function readSnapshot(snapshot: Snapshot | undefined): Known {
   if (snapshot === undefined || snapshot.form !== snapshotForm) return unread();
   try {

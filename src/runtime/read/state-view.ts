@@ -1,7 +1,4 @@
-/**
- * The state of a session as people and programs want to see it: plain JSON, with the contents that still
- * exist.
- */
+/** The state of a session for people and programs: plain JSON, with the contents that still exist. */
 import { isFull } from "../../core/message/decide.ts";
 import { present } from "../../core/decision.ts";
 import { limit } from "../../core/limit.ts";
@@ -29,7 +26,7 @@ export interface StateView {
   readonly seq: number;
   readonly at: number;
   readonly status: SessionStatus;
-  /** Why it is in this status, in words where there are any. */
+  /** Why it is in this status, in words if available. */
   readonly why: { readonly by: string; readonly seq: number; readonly reason: string | null } | null;
   readonly name: string | null;
   readonly objective: string | null;
@@ -50,19 +47,19 @@ export interface StateView {
     readonly phase: string;
     readonly seq: number;
   }[];
-  /** Inputs that nobody took up yet. A full inbox takes no more messages from sessions. */
+  /** Queued inputs. A full inbox accepts no more messages from sessions. */
   readonly inbox: { readonly count: number; readonly full: boolean };
-  /** Messages to other stores that are not known to have arrived there, by receiver and number. */
+  /** Undelivered messages to other stores, by receiver and number. */
   readonly outbox: readonly {
     readonly message: string;
     readonly to: string;
     readonly number: number;
     readonly seq: number;
   }[];
-  /** Requests that wait for a reply: those it has sent, and those that others wait for. */
+  /** Requests that wait for a reply: its own, and those of others to it. */
   readonly requests: readonly (Waited & { readonly to: string })[];
   readonly asked: readonly (Waited & { readonly from: string })[];
-  /** Topics for which messages must fit a schema. */
+  /** Topics with a message schema. */
   readonly contracts: readonly string[];
   readonly turn: TurnState | null;
   readonly lease: { readonly holder: string; readonly epoch: number } | null;
@@ -70,22 +67,22 @@ export interface StateView {
     readonly name: string;
     readonly kind: string;
     readonly mode: string;
-    /** What it is was erased: it cannot be used until it is bound again. */
+    /** Its content was erased: it is unusable until it is bound again. */
     readonly erased?: true;
   }[];
   readonly permissions: readonly {
     readonly name: string;
     readonly tool: string;
     readonly rule: string;
-    /** Of a default: the effect of the tools that it is for. */
+    /** For a default: the effect of the tools it covers. */
     readonly effect?: string;
   }[];
-  /** `used` counts unconfirmed amounts too: what a budget has left follows from it. */
+  /** `used` includes unconfirmed amounts, because budgets count them. */
   readonly budget: { readonly limits: Amounts; readonly used: UsedAmounts; readonly unpriced: number };
-  /** Money and tokens of its own model calls, the one under way included. */
+  /** Money and tokens of its own model calls, the open one included. */
   readonly cost: Spend;
   readonly checkpoints: Readonly<Record<string, number>>;
-  /** The last of each name, and where it was given. */
+  /** The last of each name, and its position. */
   readonly scores: Readonly<Record<string, { readonly value: number; readonly seq: number }>>;
   readonly zone: string;
   /** Names of holds. */
@@ -99,7 +96,7 @@ export interface StateView {
 interface Waited {
   readonly message: string;
   readonly seq: number;
-  /** Until when a reply is waited for. */
+  /** The deadline of the reply. */
   readonly deadlineMs: number;
 }
 

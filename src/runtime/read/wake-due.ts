@@ -1,8 +1,8 @@
-/** Wakes a session that slept until a time. */
+/** Wakes a session that sleeps until a time. */
 import type { CommandOf } from "../../core/command.ts";
 import type { State } from "../../core/state.ts";
 
-/** The command that wakes it once the time has come; null while it has not. */
+/** The command that wakes it once the time has come; null before. */
 export function wakeCommand({ standing }: State, nowMs: number): CommandOf<"wake"> | null {
   const untilMs = standing.sleep?.untilMs ?? null;
   if (standing.status !== "sleeping" || untilMs === null || untilMs > nowMs) return null;

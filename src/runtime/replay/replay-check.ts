@@ -1,6 +1,6 @@
 /**
- * Recomputing: the whole log is folded again from its first record, without snapshots, and held against what
- * it says of itself: the hash of the mind at the end of each turn, the digest of each context. It only reads.
+ * Recomputes: folds the whole log again from its first record, without snapshots, and compares it with its
+ * own hashes: the hash of the mind at the end of each turn, the digest of each context. It only reads.
  */
 import { fold } from "../../core/fold.ts";
 import type { StoredRecord } from "../../core/chain.ts";
@@ -20,7 +20,7 @@ export interface ReplayMismatch {
   readonly seq: number;
   /** `mind`: what the session knew at the end of a turn. `context`: what a request sent. */
   readonly what: "mind" | "context";
-  /** What the record says, and what comes out now. */
+  /** The recorded and the recomputed value. */
   readonly recorded: string;
   readonly found: string;
 }
@@ -30,12 +30,12 @@ export interface ReplayCheck {
   readonly ok: boolean;
   readonly session: SessionId;
   readonly records: number;
-  /** Ends of turns whose hash was computed again. */
+  /** Ends of turns whose hash was recomputed. */
   readonly turns: number;
-  /** Requests whose context was made again. */
+  /** Requests whose context was recomputed. */
   readonly requests: number;
   readonly mismatches: readonly ReplayMismatch[];
-  /** What cannot be made again: something of it was erased, or a newer Skein wrote it. */
+  /** What cannot be recomputed: part of it was erased, or a newer Skein wrote it. */
   readonly left: readonly { readonly seq: number; readonly why: "erased" | "newer" }[];
 }
 
@@ -53,7 +53,9 @@ interface Check {
     readonly mismatches: ReplayMismatch[];
     readonly left: { seq: number; why: "erased" | "newer" }[];
   };
-  /** Spares reading again what the next context shows too; not that of the engine, which is not checked. */
+  /**
+   * Saves reading what the next context shows too; separate from the engine's cache, which is not verified.
+   */
   readonly cache: ReturnType<typeof makeEventCache>;
 }
 
@@ -87,7 +89,7 @@ export async function recompute(
   return { ok: mismatches.length === 0, session, records: toSeq, turns, requests, mismatches, left };
 }
 
-/** Only the minds that a rewind goes back to are kept on the way. */
+/** Keeps only the minds that a rewind goes back to. */
 async function rewindTargets(
   { store }: Deps,
   session: SessionId,
@@ -139,7 +141,7 @@ async function checkContext(
     report.mismatches.push({ seq, what: "context", recorded: body.context, found: rendered.digest });
 }
 
-/** Whether something that the context shows, or how it was asked for, is gone for good. */
+/** True when part of the context, or of its request, was erased. */
 async function isErased({ deps, session }: Check, rendered: Rendered, seq: number): Promise<boolean> {
   const { mind, standing } = rendered.state;
   const items = mind.overlays.flatMap((overlay) => [overlay, ...overlay.items.values()]);
@@ -148,7 +150,7 @@ async function isErased({ deps, session }: Check, rendered: Rendered, seq: numbe
     ...rendered.reasons.map(({ fromSeq, toSeq }) => [fromSeq, toSeq] as const),
     ...[seq, ...rendered.inputs.map(([input]) => input), ...kept].map((one) => [one, one] as const),
   ];
-  // What is taken up on the way is added, and looked at in its turn.
+  // Inputs taken on the way are added, and checked in turn.
   for (const [first, toSeq] of ranges) {
     for (let fromSeq = Math.max(1, first); fromSeq <= toSeq;) {
       const range = { fromSeq, toSeq, limit: limit.pageRecordsMax, contents: true };
@@ -161,7 +163,7 @@ async function isErased({ deps, session }: Check, rendered: Rendered, seq: numbe
   return false;
 }
 
-/** An input may stand long before the place where it is shown. */
+/** An input may stand long before the position where it is shown. */
 function takenBy(record: StoredRecord): (readonly [number, number])[] {
   if (record.type !== "turn.started" && record.type !== "model.requested") return [];
   const { body } = readEvent(record, true).event as EventWith<"turn.started" | "model.requested">;

@@ -1,6 +1,6 @@
 /**
- * Running again: what was asked after a position is asked once more, in a fork at that position, with another
- * model or other instructions, and against the recorded results of tools. The original is only read.
+ * Runs again: repeats the inputs after a position in a fork at that position, with another model or other
+ * instructions, and against the recorded results of tools. The original is only read.
  */
 import { shortId } from "../../core/text/short-id.ts";
 import type { Budget } from "../../core/budget/commands.ts";
@@ -58,7 +58,7 @@ export async function rerun(deps: Deps, session: SessionId, options: RerunOption
   const { from, turns } = await turnsFrom(deps, session, head, options.from);
   const before = await deps.states.at(session, from);
   const { agent } = await agentOf(deps, session, before);
-  // Whatever is missing is said before anything is written.
+  // Reports everything that is missing before anything is written.
   const settings = await settingsOf(deps, session, turns, options.model);
   for (const name of new Set(settings.map(({ model }) => model))) await modelOf(deps, name ?? agent?.model);
   const pin = options.instructions === undefined ? null : pinWith(deps, before, agent, options.instructions);
@@ -71,7 +71,7 @@ export async function rerun(deps: Deps, session: SessionId, options: RerunOption
 }
 
 /**
- * The turns that had not ended at a position. The first of them is run again as a whole, and with all that
+ * The turns that had not ended at a position. The first of them runs again as a whole, with everything that
  * was there when it began: so the fork leaves right before it, and not in the middle of its preparation.
  */
 async function turnsFrom(
@@ -95,11 +95,11 @@ async function turnsFrom(
   });
 }
 
-/** With what a turn is run again. */
+/** The settings of a repeated turn. */
 interface TurnSettings {
-  /** What the model was offered then. */
+  /** The tools offered to the model then. */
   readonly definitions: readonly ToolDefinition[];
-  /** The one that is asked for, or else the one that the original had then. */
+  /** The requested one, or else the original's at that time. */
   readonly model: string | undefined;
 }
 
@@ -121,7 +121,7 @@ async function settingsOf(
   return settings;
 }
 
-/** The agent with other instructions. The workspace knows no such version, so it has a name of its own. */
+/** The agent with other instructions. The workspace has no such version, so it gets a new name. */
 function pinWith(
   { world }: Deps,
   { standing }: State,
@@ -152,15 +152,15 @@ async function forkFor(
 }
 
 interface Replay {
-  /** With the tools of the recording, and a model that is told when a step is over. */
+  /** With the tools of the recording, and a model that reports the end of each step. */
   readonly deps: Deps;
   readonly session: SessionId;
   readonly fork: SessionId;
   readonly turns: readonly TakenTurn[];
-  /** One a turn. */
+  /** One for each turn. */
   readonly settings: readonly TurnSettings[];
   readonly recording: Recording;
-  /** The turn that is run again now, and what of it was steered in already. */
+  /** The current repeated turn, and which of its inputs were steered in already. */
   readonly now: { definitions: readonly ToolDefinition[]; steered: TakenTurn["steered"] };
 }
 
@@ -192,7 +192,7 @@ async function modelsOf({ models }: Deps): Promise<Models> {
   return models();
 }
 
-/** Models that tell when one has answered, before the answer is written down. */
+/** Models that report an answer before it is recorded. */
 const steering = (models: Models, answered: () => Promise<void>): Models => ({
   byDefault: models.byDefault,
   list: () => models.list(),
@@ -207,7 +207,7 @@ const steering = (models: Models, answered: () => Promise<void>): Models => ({
   },
 });
 
-/** What came into the original while a turn went on comes in after as many steps. */
+/** Inputs that steered the original come in after as many steps. */
 async function steer(replay: Replay): Promise<void> {
   const { now, deps, fork } = replay;
   const { turn } = (await deps.writer.current(fork)).standing;
@@ -216,7 +216,7 @@ async function steer(replay: Replay): Promise<void> {
   for (const { input } of due) await give(replay, input, "steer");
 }
 
-/** Gives why it ended before all was asked; null when all was. */
+/** Returns why it ended before all inputs; null otherwise. */
 async function askAgain(
   replay: Replay,
   { progress, signal }: Pick<RerunOptions, "progress" | "signal">,
@@ -224,7 +224,7 @@ async function askAgain(
   const { turns, settings, now } = replay;
   for (const [place, turn] of turns.entries()) {
     if (signal?.aborted === true) return broken;
-    // What was not steered in, because the turn before had fewer steps this time, is told now.
+    // Inputs that were not steered in, because the turn had fewer steps this time, are given now.
     const late = now.steered.map(({ input }) => input);
     now.steered = turn.steered;
     now.definitions = settings[place]?.definitions ?? [];
@@ -241,7 +241,7 @@ async function askAgain(
   return late.length === 0 ? null : runTurn(replay, signal);
 }
 
-/** A turn that another harness began without an input; here one begins with something only. */
+/** Another harness began a turn without an input; here a turn needs one. */
 const goOn: TakenInput = {
   type: "input.received",
   from: "system",
@@ -260,7 +260,7 @@ async function give({ deps, fork }: Replay, input: TakenInput, mode?: "steer"): 
     const { from, message, number, topic } = input.body;
     const about = topic === undefined ? {} : { topic };
     const said = { do: "receive", from, message, text: input.text, ...about } as const;
-    // One that was queued again after a rewind is taken up twice.
+    // An input that was queued again after a rewind is taken twice.
     const receive = ({ standing }: State) =>
       ({ ...said, number: Math.max(number, (standing.received.get(from) ?? 0) + 1) }) as const;
     await writer.change(fork, receive, { actor });
@@ -283,7 +283,7 @@ async function runTurn(replay: Replay, signal: AbortSignal | undefined): Promise
       const { standing } = await deps.writer.current(fork);
       const asked = ran.status === "suspended" && ran.by === "approval" && signal?.aborted !== true;
       if (asked && (await answerAsked(replay))) continue;
-      // A turn that is left open would go on with tools that are no recording.
+      // An open turn would continue with tools outside the recording.
       if (standing.turn !== null) await interrupt(true);
       if (signal?.aborted === true) return broken;
       if (ran.status === "open") return null;
@@ -299,7 +299,7 @@ async function runTurn(replay: Replay, signal: AbortSignal | undefined): Promise
 
 const broken = { by: "signal", reason: "it was broken off" } as const;
 
-/** Nobody is asked twice: what was allowed in the original is answered by it, and all else is denied. */
+/** No person is asked again: the original's answers allow, and everything else is denied. */
 async function answerAsked({ deps, fork, recording }: Replay): Promise<boolean> {
   const { store, writer, actor } = deps;
   const { mind } = await writer.current(fork);
@@ -347,14 +347,14 @@ async function reportOf(
     turns: pairs,
     totals: { original: totalsOf(original), replay: totalsOf(replayed) },
     items,
-    // What was recorded of the original comes before what is only said of it now.
+    // Recorded scores of the original take precedence over new ones.
     scores: pairScores(new Map([...(judged?.original ?? []), ...scoresOf(head)]), scoresOf(now)),
     unrecorded: recording.unrecorded.size,
     ...rest,
   };
 }
 
-/** Without what is only needed to run it. */
+/** Without the fields that only running it needs. */
 function shown({ begun: _, steered: __, calls, ...turn }: TakenTurn): ReplayTurn {
   return { ...turn, calls: calls.map(({ seq, tool, input, status }) => ({ seq, tool, input, status })) };
 }

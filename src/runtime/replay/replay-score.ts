@@ -1,4 +1,4 @@
-/** Scores of a replay: a function judges both runs; what it says of the fork is recorded there. */
+/** Scores of a replay: a function scores both runs; the fork records its scores. */
 import { SkeinError } from "../../core/error.ts";
 import { quote, type SessionId } from "../../core/ids.ts";
 import type { ReplayTurn } from "../../core/turn/run-comparison.ts";
@@ -7,25 +7,25 @@ import { errorText } from "../../core/first-error.ts";
 import { readItems, type SessionItem } from "../read/projection.ts";
 import type { Deps } from "../deps.ts";
 
-/** What a scoring function is shown of one of the two runs. */
+/** One of the two runs, for a scoring function. */
 export interface ReplayRun {
   readonly side: "original" | "replay";
   readonly session: SessionId;
-  /** Only those that were run again. */
+  /** Only the repeated ones. */
   readonly turns: readonly ReplayTurn[];
-  /** The durable tier at its end. */
+  /** The items at its end. */
   readonly items: readonly SessionItem[];
 }
 
-/** By name: a number, or a number with its reason and the position that is judged. */
+/** By name: a number, or a number with its reason and position. */
 export type ReplayJudgment = Readonly<
   Record<string, number | { readonly value: number; readonly because?: string; readonly seq?: number }>
 >;
 
-/** Judges a run: returns scores by name. */
+/** Scores a run: returns scores by name. */
 export type ReplayScorer = (run: ReplayRun) => ReplayJudgment | Promise<ReplayJudgment>;
 
-/** A run that is judged: its log, up to where. */
+/** A scored run: its log, up to where. */
 interface Judged {
   readonly side: ReplayRun["side"];
   readonly session: SessionId;
@@ -33,7 +33,7 @@ interface Judged {
   readonly turns: readonly ReplayTurn[];
 }
 
-/** Judges the fork and records it there; then the original, where nothing is recorded. */
+/** Scores the fork and records it there; then the original, where nothing is recorded. */
 export async function scoreRuns(
   deps: Deps,
   score: ReplayScorer,

@@ -1,7 +1,7 @@
 /**
- * Tools that answer from a recording: a call that the original made too gets the result it got there, and
- * nothing outside is touched. What was not recorded is an error, or, where it is allowed, runs if it only
- * reads. What changes nothing but the session's own log is done there.
+ * Tools that answer from a recording: a call that the original also made gets its recorded result, and
+ * nothing outside is touched. An unrecorded call is an error, or, where allowed, runs if it only reads. Calls
+ * on the session's own log run in the fork.
  */
 import type { ContentBlock } from "../../core/schema.ts";
 import type { ToolDefinition } from "../../core/context/part.ts";
@@ -14,15 +14,18 @@ import type { Deps } from "../deps.ts";
 import type { SessionId } from "../../core/ids.ts";
 
 export interface Recording {
-  /** What the original got for this call; null when it made no such call. The same for the same position. */
+  /**
+   * The recorded result for this call; null when the original made no such call. The same for the same
+   * position.
+   */
   find(call: { readonly seq: number; readonly tool: string; readonly input: unknown }): TakenCall | null;
-  /** What a tool does when it is cut off, as the original knew it. */
+  /** The effect of a tool, as the original knew it. */
   effectOf(tool: string): OuterTool["effect"];
   /** Calls that were not found. */
   readonly unrecorded: ReadonlySet<number>;
 }
 
-/** Calls with the same tool and arguments are given out in order. What only reads may be read once more. */
+/** Calls with the same tool and arguments are matched in order. A read may be matched twice. */
 export function makeRecording(calls: readonly TakenCall[]): Recording {
   const waiting = Map.groupBy(calls, callKey);
   const given = new Map<number, TakenCall | null>();
@@ -47,26 +50,26 @@ export function makeRecording(calls: readonly TakenCall[]): Recording {
   };
 }
 
-/** What changes or reads the session's own log, and nothing else. */
+/** Tools that change or read only the session's own log. */
 const ownActs: readonly string[] = ["record", "retract", "scratch", "recall"];
 
 export interface ReplayTools {
   readonly deps: Deps;
-  /** Whose results are given. */
+  /** The session whose results are used. */
   readonly original: SessionId;
   readonly recording: Recording;
-  /** What the model was offered there. */
+  /** The tools offered to the model there. */
   readonly definitions: () => readonly ToolDefinition[];
   readonly live: boolean;
 }
 
-/** Offers exactly what the original offered, whatever can be had now. */
+/** Offers exactly what the original offered, whatever is available now. */
 export function recordedSource(replay: ReplayTools): ToolSource {
   const { deps, live } = replay;
   return {
     async open(bound, options) {
       const source = await deps.tools?.();
-      // Without bindings nothing is opened: no server is started, no file is looked at.
+      // Without bindings nothing is opened: no server starts, no file is read.
       const real = await source?.open(live ? bound : [], options);
       const there = new Map((real?.tools ?? []).map((tool) => [tool.name, tool]));
       const tools = replay.definitions().map((one): Tool => {
@@ -96,7 +99,7 @@ function recordedTool(replay: ReplayTools, one: ToolDefinition, real: OuterTool 
     input,
     effect: real?.effect ?? replay.recording.effectOf(name),
     timeoutMs: real?.timeoutMs ?? 60_000,
-    // Arguments that did not fit got an error there, which is recorded too.
+    // Invalid arguments got an error there, which is recorded too.
     check: async (given) => ({ ok: true, value: given }),
     run: (given, call) => answer(replay, { name, real }, given, call),
   };
@@ -142,7 +145,7 @@ async function recordedOutput({ deps, original }: ReplayTools, call: TakenCall):
   return new ToolOutput(told, { images, detail, isError: status === "error" });
 }
 
-/** A long output is kept whole beside what was shown of it. */
+/** A long output is stored whole beside its shown part. */
 async function wholeText(deps: Deps, output: unknown, blocks: readonly ContentBlock[]): Promise<unknown> {
   const whole = blocks.find(isWholeOutput);
   if (whole?.type !== "file") return output ?? null;

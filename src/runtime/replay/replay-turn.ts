@@ -1,4 +1,4 @@
-/** Turns as they are compared and run again: read from a log, without what was rewound away. */
+/** Turns for comparing and repeating: read from a log, without rewound ranges. */
 import type { ContentBlock } from "../../core/schema.ts";
 import { readEvent, type EventOf, type SessionLogEvent } from "../../core/event.ts";
 import type { SessionId } from "../../core/ids.ts";
@@ -24,17 +24,17 @@ export type TakenInput =
 
 export interface TakenCall extends ReplayCall {
   readonly effect: OpenCall["effect"];
-  /** Where its outcome stands; null while there is none. */
+  /** The position of its outcome; null while there is none. */
   readonly settledSeq: number | null;
-  /** Whether a person or a rule forbade it, and why. */
+  /** Whether a person or a rule denied it, and why. */
   readonly denied: { readonly reason: string | undefined } | null;
 }
 
 export interface TakenTurn extends ReplayTurn {
   readonly calls: readonly TakenCall[];
-  /** What it was begun with. */
+  /** The inputs it began with. */
   readonly begun: readonly TakenInput[];
-  /** What was taken up later in it, after so many steps. */
+  /** Inputs taken later in it, after so many steps. */
   readonly steered: readonly { readonly afterSteps: number; readonly input: TakenInput }[];
 }
 
@@ -57,7 +57,7 @@ const types = [
   "tool.denied",
   "tool.settled",
 ] as const;
-/** What is told of a turn. */
+/** The events of a turn. */
 type Told = Extract<SessionLogEvent, { readonly type: (typeof types)[number] }>;
 
 /** The turns that began after a position and are part of the mind at the end. */
@@ -140,7 +140,7 @@ function noteCall(
     calls.push({ ...call, status: null, settledSeq: null, denied: null });
     return;
   }
-  // What settles a call is caused by its request; ids repeat over time.
+  // The request causes the outcome of a call; ids repeat over time.
   const call = calls.findLast(({ seq }) => seq === event.cause);
   if (call === undefined) return;
   if (event.type === "tool.denied") call.denied = { reason: event.content?.reason };
@@ -172,7 +172,7 @@ async function takeUp(
   for (const [seq] of taken) {
     const input = await readInput(deps, session, seq);
     turn.inputs.push(input.type === "input.received" ? textOf(input.blocks) : input.text);
-    // Before the first request all is taken up together.
+    // Before the first request all inputs are taken together.
     if (turn.steps <= 1) turn.begun.push(input);
     else turn.steered.push({ afterSteps: turn.steps - 1, input });
   }

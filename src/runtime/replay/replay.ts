@@ -1,6 +1,6 @@
 /**
- * Replay: every hash that the log says of itself is computed again; or, from a position on, the session is
- * run again into a fork, and both are laid side by side.
+ * Replay: recomputes every hash that the log records; or, from a position on, runs the session again into a
+ * fork, and compares both.
  */
 import { checkCall } from "../../call/check.ts";
 import type { Budget } from "../../core/budget/commands.ts";
@@ -14,33 +14,33 @@ import type { Deps } from "../deps.ts";
 /** Options of `session.replay`. */
 export interface ReplayOptions {
   /**
-   * The turns that had not ended here are run again, in a fork that leaves right before the first of them.
-   * Left out: nothing is run, and every hash is computed again.
+   * The turns that had not ended here run again, in a fork that leaves right before the first of them. If
+   * absent, nothing runs, and every hash is recomputed.
    */
   readonly from?: number | string;
-  /** `provider/model`; by default the one it was run with. */
+  /** `provider/model`; defaults to the original's. */
   readonly model?: string;
-  /** In place of those of the agent. What the session was opened with stays. */
+  /** Replaces the agent's instructions. The session's own stay. */
   readonly instructions?: string;
   /**
-   * `recorded`, the default: calls get the results that the original got, and what was not recorded is an
-   * error. `live`: what was not recorded runs if it only reads.
+   * `recorded`, the default: calls get the original's results, and an unrecorded call is an error. `live`: an
+   * unrecorded call runs if it only reads.
    */
   readonly tools?: "recorded" | "live";
-  /** Of the fork. */
+  /** The name of the fork. */
   readonly name?: string;
   readonly budget?: Budget;
   /**
-   * Judges both runs. What it says of the fork is recorded there; what it says of the original is only in the
-   * report, and only where the original has no score of that name.
+   * Scores both runs. The fork records its scores; those of the original are only in the report, and only
+   * where the original has no score of that name.
    */
   readonly score?: ReplayScorer;
   readonly progress?: (progress: ReplayProgress) => void;
-  /** Aborted: the turn that is run again is interrupted, and the report says so. */
+  /** Aborted: interrupts the repeated turn, and the report says so. */
   readonly signal?: AbortSignal;
 }
 
-/** How far it has come. */
+/** The progress. */
 export interface ReplayProgress {
   readonly what: "records" | "turns";
   readonly done: number;

@@ -1,4 +1,4 @@
-/** Frames of a bundle, out and in: packed, unpacked, counted and hashed, one at a time. */
+/** Frames of a bundle, written and read: compressed, decompressed, counted and hashed, one at a time. */
 import { createHash } from "node:crypto";
 import { constants, zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import {
@@ -25,7 +25,7 @@ export interface FrameWriter {
   /** The first line. */
   begin(): Uint8Array;
   frame(kind: FrameKind, payload: Uint8Array, flags?: number): readonly Uint8Array[];
-  /** SHA-256 of all that was given out so far. */
+  /** SHA-256 of all bytes so far. */
   digest(): string;
 }
 
@@ -63,13 +63,13 @@ export interface Frame {
   readonly kind: FrameKind;
   readonly flags: number;
   readonly payload: Uint8Array;
-  /** SHA-256 of all that came before it. */
+  /** SHA-256 of all bytes before it. */
   digestBefore(): string;
 }
 
 const kinds: ReadonlySet<string> = new Set(Object.values(frameKinds));
 
-/** Every frame in turn. Nothing is held but the frame at hand, whatever the bundle claims. */
+/** Every frame in turn. Holds only the current frame, whatever the bundle claims. */
 export async function* readFrames(source: AsyncIterable<Uint8Array>): AsyncGenerator<Frame, undefined> {
   const bytes = makeByteReader(source);
   const hash = createHash("sha256");
@@ -109,7 +109,7 @@ function headerOf(header: Buffer) {
   return { kind: kind as FrameKind, flags, size, storedSize };
 }
 
-/** What unpacks to more than it says is given up as soon as it does. */
+/** Stops as soon as a payload decompresses to more than it says. */
 function unpack(stored: Uint8Array, size: number): Uint8Array {
   try {
     return zstdDecompressSync(stored, { maxOutputLength: Math.max(1, size) });
@@ -129,7 +129,7 @@ async function readLine(bytes: ByteReader): Promise<Buffer> {
 }
 
 interface ByteReader {
-  /** So many bytes; null at the end. What breaks off within them is damaged. */
+  /** So many bytes; null at the end. An end within them is damage. */
   read(count: number): Promise<Buffer | null>;
 }
 

@@ -1,4 +1,7 @@
-/** Export: a session, with its ancestors and perhaps its forks, as a bundle that is made as it is read. */
+/**
+ * Export: a session, with its ancestors and optionally its forks, as a bundle that is streamed while it is
+ * read.
+ */
 import { checkCall } from "../../call/check.ts";
 import {
   bundleVersion,
@@ -32,14 +35,14 @@ export interface Signer {
 export interface ExportOptions {
   /** The session's forks, theirs, and so on. */
   readonly withForks?: boolean;
-  /** The session moves with the bundle: nothing more is written here. */
+  /** The session moves with the bundle: it becomes read-only here. */
   readonly move?: boolean;
   /** With `move`: the id of the one workspace that may take it over. */
   readonly to?: string;
   readonly sign?: Signer;
 }
 
-/** Lines that make a frame. */
+/** The bytes of lines in a frame. */
 const frameBytes = 524_288;
 
 export async function* exportBundle(
@@ -50,7 +53,7 @@ export async function* exportBundle(
   checkCall("engine.export", options);
   checkExport(options);
   const { store, world } = deps;
-  // A session that moves is read once before: one that cannot travel must not be moved away first.
+  // Reads a moving session once before: one that cannot travel must not be moved away first.
   if (options.move === true) await checkContents(store, await lineageOf(store, session));
   const move = options.move === true ? await moveOut(deps, session, options.to) : null;
   const logs = await (options.withForks === true ? familyOf : lineageOf)(store, session);
@@ -98,7 +101,7 @@ async function checkContents(store: Store, logs: readonly Travelling[]): Promise
   refuseUnnamed(missing.unnamed());
 }
 
-/** No store takes such a bundle. A session that shares the position may have erased it here. */
+/** No store accepts such a bundle. A session that shares the position may have erased it here. */
 function refuseUnnamed(unnamed: ReturnType<MissingContents["unnamed"]>): void {
   if (unnamed === null) return;
   const { session, seq } = unnamed;
@@ -122,7 +125,7 @@ function checkExport({ move = false, withForks = false, to }: ExportOptions): vo
   });
 }
 
-/** The name of the move. One that was begun is gone on with, so that a lost bundle can be made again. */
+/** The id of the move. A begun move continues, so that a lost bundle can be made again. */
 async function moveOut(deps: Deps, session: SessionId, to: string | undefined): Promise<string> {
   const moved = await movedBy(deps, session);
   if (moved === null) {

@@ -1,6 +1,6 @@
 /**
- * Import: a bundle is read once, from the first byte to the last. Whatever it says is checked as it comes,
- * and kept out of sight until the last of it has been checked; if anything is wrong, all is given back.
+ * Import: reads a bundle once, from the first byte to the last. Everything is verified as it arrives, and
+ * stays invisible until the last of it has been verified; on an error, all of it is discarded.
  */
 import type { Moved } from "../../core/session/commands.ts";
 import { createPublicKey, verify } from "node:crypto";
@@ -34,34 +34,34 @@ import { byBundle } from "../read/moved.ts";
 
 /** Options of `engine.import`. */
 export interface ImportOptions {
-  /** Public keys, base64url: a bundle that none of them has signed is refused. */
+  /** Public keys, base64url: a bundle without a signature of one of them is refused. */
   readonly signedBy?: readonly string[];
-  /** Public keys, base64url: a session that moves here goes on at once only if one of them has signed. */
+  /** Public keys, base64url: a moved session is live at once only with a signature of one of them. */
   readonly trusted?: readonly string[];
 }
 
 /** The result of `engine.import`. */
 export interface ImportReport {
-  /** The session that the bundle is of. */
+  /** The session of the bundle. */
   readonly session: SessionId;
   /** `own`: it lives here now. `copy`: it can be read and forked. */
   readonly as: "own" | "copy";
-  /** All sessions of the bundle; prefixes that they share are not counted. */
+  /** All sessions of the bundle; shared prefixes do not count. */
   readonly sessions: readonly SessionId[];
-  /** What was not here before. */
+  /** New records. */
   readonly records: number;
   readonly blobs: number;
-  /** True when all of it was here, and nothing was changed. */
+  /** True when all of it existed, and nothing changed. */
   readonly already: boolean;
-  /** Who signed it, by the public key. The signature is right; whose the key is, is not said. */
+  /** The public key that signed it. The signature is valid; it does not say whose key it is. */
   readonly signedBy: string | null;
-  /** Whether a key that was named as trusted signed it. */
+  /** True when a trusted key signed it. */
   readonly trusted: boolean;
   /** It lives here, and is suspended until a person has reviewed and activated it. */
   readonly suspended: boolean;
-  /** What each of its sessions would act with: bindings, rules, triggers, waiting input. */
+  /** What each of its sessions would act with: bindings, rules, triggers, queued input. */
   readonly review: readonly SessionReview[];
-  /** What whoever imported it should know; null when there is nothing. */
+  /** What the importer should know; null when there is nothing. */
   readonly warning: string | null;
 }
 
@@ -87,7 +87,7 @@ export async function importBundle(
     const trusted = signedBy !== null && known.includes(signedBy);
     const told = { signedBy, trusted, blobs: blobs.size, warnings };
     const report = await settle(deps, receiver, manifest, told);
-    // What only records refer to that are erased here has no business here.
+    // Blobs that only erased records refer to must not stay.
     for (const hash of blobs) await store.dropBlob(hash);
     return report;
   } catch (error) {
@@ -96,11 +96,11 @@ export async function importBundle(
   }
 }
 
-/** What is damaged is the bundle, which was given, and not the store, unless the error says so itself. */
+/** The damage is in the given bundle, not in the store, unless the error says so itself. */
 function ofBundle(error: unknown): unknown {
   if (!(error instanceof SkeinError) || error.code !== "corrupt") return error;
   const { message, hint = "" } = error;
-  // What its records refer to comes with them: a blob that is not here was left out.
+  // Blobs must come with their records: this one was left out.
   if (message.startsWith("blob ")) return bundleFlaw(message.replace(" from the store", ""), error);
   return hint.includes("skein verify") || /\bstore\b/.test(message) ? error : bundleFlaw(message, error);
 }
@@ -150,7 +150,7 @@ async function readAll(
   throw bundleFlaw("it ends too soon");
 }
 
-/** A content that is gone is named by the log; one that is only left out was stripped on the way. */
+/** The log names an erased content; a missing one without that was stripped on the way. */
 function checkContents(unnamed: ReturnType<MissingContents["unnamed"]>): void {
   if (unnamed === null) return;
   const { session, seq } = unnamed;
@@ -201,7 +201,7 @@ async function lastOf(
   return trailer;
 }
 
-/** The hash of a record is over its words: a secret cannot be taken out of it, so it does not come in. */
+/** A record's hash covers its text: a secret cannot be removed, so the record is refused. */
 function checkSecrets({ world }: Deps, session: SessionId, record: StoredRecord): void {
   const { body, content, seq } = record;
   const name = world.redactor?.registeredIn(`${body}\n${content ?? ""}`) ?? null;
@@ -215,7 +215,7 @@ const holdsSecret = (what: string, name: string): SkeinError =>
 
 const hashBytes = 32;
 
-/** The chunks of one blob stand together. They are hashed on the way in, also when it is here already. */
+/** The chunks of one blob stand together. They are hashed on the way in, also when the blob exists. */
 async function takeBlob(
   { store, world }: Deps,
   first: Frame,
@@ -236,7 +236,7 @@ async function takeBlob(
     blobs.add(hash);
     await store.putBlob(hash, chunks);
   }
-  // Whoever put the same blob in the meantime has spared us the rest.
+  // Another writer stored the same blob meanwhile.
   for await (const _ of chunks) continue;
 }
 
@@ -280,13 +280,13 @@ function signerOf(manifest: ParsedManifest, trailer: BundleTrailer): string | nu
   return publicKey;
 }
 
-/** Whether a text is the one spelling of so many bytes. */
+/** True when a text is the canonical spelling of so many bytes. */
 function isBase64url(text: string, length: number): boolean {
   const bytes = Buffer.from(text, "base64url");
   return bytes.length === length && bytes.toString("base64url") === text;
 }
 
-/** Everything is right: it is seen from now on, and a session that was moved goes on here. */
+/** Everything is verified: it becomes visible, and a moved session is live here. */
 async function settle(
   deps: Deps,
   receiver: Receiver,
@@ -337,12 +337,14 @@ async function settle(
   };
 }
 
-/** Images and files that a block names may be lost where a bundle is made; version 1 does not sign which. */
+/**
+ * Images and files that a block names may be missing in the exporting store; version 1 does not sign which.
+ */
 const unsigned =
   "images or files are missing, and the signature of a version 1 bundle does not say that they were " +
   "missing when it was signed; export it again with this version of Skein";
 
-/** Nothing in a bundle without a workspace keeps another store from taking it over, too. */
+/** A bundle without a workspace can be imported into several stores. */
 const usedUp =
   "the bundle is used up, and names no workspace: any other store that imports it, " +
   "also the one it came from, has a second live session; delete it";
@@ -351,7 +353,7 @@ const unreadable = (session: SessionId) => (error: unknown) => {
   throw bundleFlaw(`${session} cannot be read`, error);
 };
 
-/** A move ends with the record that says so, and leads here if it says where to. */
+/** A move ends with the record that says so, and leads here if it names a destination. */
 async function checkMove(
   { store }: Deps,
   receiver: Receiver,
@@ -376,6 +378,6 @@ async function giveBack({ store }: Deps, receiver: Receiver, blobs: ReadonlySet<
     await receiver.discard();
     for (const hash of blobs) await store.dropBlob(hash);
   } catch {
-    // What could not be given back is swept away in a day, and was never seen.
+    // What could not be discarded is swept within a day, and was never visible.
   }
 }

@@ -1,4 +1,4 @@
-/** Migrate: a session goes on with another model, or in another store. */
+/** Migrate: a session continues with another model, or in another store. */
 import { checkOptionNames } from "../../call/check.ts";
 import { SkeinError } from "../../core/error.ts";
 import { quote, type SessionId } from "../../core/ids.ts";
@@ -12,7 +12,7 @@ import { shownPlace } from "../read/moved.ts";
 export interface MigrateOptions {
   /** `provider/model`. */
   readonly model?: string;
-  /** A store, or the place of one, which is made if it is not there. */
+  /** A store or its address; created if missing. */
   readonly to?: Store | string;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Moving a whole store: every session that lives in it goes to another one, and what the workspace knows is
- * carried along. Whatever was done is found again, so that doing the same once more goes on with it.
+ * Moves a whole store: every session that lives in it moves to another one, with the workspace's data. A
+ * repeated call finds what was done, and continues.
  */
 import { checkOptionNames } from "../../call/check.ts";
 import type { Moved } from "../../core/session/commands.ts";
@@ -21,14 +21,14 @@ import { shownPlace } from "../read/moved.ts";
 
 /** Options of `engine.migrate`. */
 export interface MigrateAllOptions {
-  /** A store, or the place of one, which is made if it is not there. */
+  /** A store or its address; created if missing. */
   readonly to: Store | string;
-  /** Says what would go, and changes nothing. */
+  /** Reports what would move, and changes nothing. */
   readonly dryRun?: boolean;
-  /** How long to wait for sessions that are run; by default they are named and left at once. */
+  /** How long to wait for running sessions; by default they are listed and left at once. */
   readonly waitMs?: number;
   readonly progress?: (at: MigrateProgress) => void;
-  /** Stops after the sessions at hand; the next run goes on. */
+  /** Stops after the current sessions; the next run continues. */
   readonly signal?: AbortSignal;
 }
 
@@ -39,33 +39,33 @@ export interface MigrateProgress {
   readonly sessionsAll: number;
   readonly records: number;
   readonly recordsAll: number;
-  /** Since it began. */
+  /** Since the beginning. */
   readonly ms: number;
 }
 
 /** The result of `engine.migrate`. */
 export interface MigrateAllReport {
   readonly dryRun: boolean;
-  /** The workspace of the other store; null when that is yet to be made. */
+  /** The workspace of the other store; null when that does not exist yet. */
   readonly workspace: string | null;
-  /** Sessions that live there now, by this run; or that would go. */
+  /** Sessions that this run moved; or would move. */
   readonly moved: number;
-  /** Sessions that live in yet other stores, and are read there now as here. */
+  /** Sessions that live in a third store, and can now be read there as here. */
   readonly copied: number;
   /** Sessions that had arrived there before. */
   readonly before: number;
   /** Sessions that were moved to other stores earlier. */
   readonly elsewhere: number;
-  /** Sessions that live here still, and why. */
+  /** Sessions that still live here, and why. */
   readonly left: readonly { readonly session: SessionId; readonly why: string }[];
-  /** What was not there before; or would be sent. */
+  /** New records there; or records to send. */
   readonly records: number;
   readonly blobs: number;
-  /** Records of which the hash was read back there and is the one that it has here. */
+  /** Records whose hash was read back there and equals the one here. */
   readonly verified: number;
   readonly carried: CarriedCounts;
   readonly ms: number;
-  /** Whether it was stopped before its end. */
+  /** True when it was stopped before its end. */
   readonly stopped: boolean;
 }
 
@@ -105,12 +105,12 @@ const checkOther = ({ store }: Deps, to: Store): void => {
 /** What was found of a session. */
 type Found = Leaving | { readonly session: SessionId; readonly stands: "gone" | "before" | "elsewhere" };
 
-/** From where it goes, and where to; null: a store that is yet to be made. */
+/** Source and destination; null: a store that does not exist yet. */
 interface Looking extends Pick<Moving, "deps" | "deleted"> {
   readonly to: Store | null;
 }
 
-/** How it stands with a session, seen from both stores. */
+/** The status of a session in both stores. */
 async function look({ deps: { store }, to, deleted }: Looking, session: SessionId): Promise<Found> {
   const head = await store.head(session);
   if (head === undefined) return { session, stands: "gone" };
@@ -120,7 +120,7 @@ async function look({ deps: { store }, to, deleted }: Looking, session: SessionI
   if (moved !== null && head.copy !== true) {
     if (to === null || moved.to !== to.workspace) return { session, stands: "elsewhere" };
     const there = await to.head(session);
-    // What was deleted there had arrived.
+    // A session deleted there had arrived.
     const isGone = there === undefined && deleted.has(session);
     if (isGone || (there?.seq ?? 0) > head.seq) return { session, stands: "before" };
   }
@@ -142,10 +142,10 @@ async function look({ deps: { store }, to, deleted }: Looking, session: SessionI
 
 const isLeaving = (found: Found): found is Leaving => "lineage" in found;
 
-/** Looked at together. */
+/** Sessions inspected at once. */
 const lookedAtOnce = 64;
 
-/** All sessions, so that a fork mostly comes after what it was forked from. */
+/** All sessions, so that a fork mostly comes after its parent. */
 async function* lookAtAll(looking: Looking): AsyncGenerator<Found> {
   for await (const page of logPages(looking.deps.store)) {
     const sessions = page.filter((log) => isSessionId(log));
@@ -235,7 +235,7 @@ async function moveAll(
     progress?.({ sessions, sessionsAll: all.sessions, records, recordsAll: all.records, ms });
   };
   tell();
-  // First, because sessions that have arrived may be run at once; and once more for what came meanwhile.
+  // First, because sessions that have arrived may run at once; and again for what came meanwhile.
   const first = await carryWorkspace(moving);
   const again = await moveEach(moving, tally, { tell, signal });
   await retry(moving, tally, again, { untilMs: world.now() + waitMs, tell, signal });
@@ -265,7 +265,7 @@ async function countAll({ store }: Deps): Promise<{ readonly sessions: number; r
   return { sessions, records };
 }
 
-/** So many go together, and so many groups are under way: one is read while another is written. */
+/** Sessions in a group, and groups at once: one is read while another is written. */
 const group = { sessionsMax: 64, recordsMax: 4_096, atOnce: 2 };
 
 interface Manner {
@@ -273,7 +273,7 @@ interface Manner {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Gives those that may go if they are tried again. */
+/** Returns those that may move with another attempt. */
 async function moveEach(moving: Moving, tally: Tally, { tell, signal }: Manner): Promise<SessionId[]> {
   const again: SessionId[] = [];
   const flying = new Map<ReadonlySet<SessionId>, Promise<unknown>>();
@@ -329,10 +329,10 @@ async function* groupsOf(all: AsyncIterable<Found>, tally: Tally): AsyncGenerato
 const isAncestor = ({ session }: Leaving, { lineage }: Leaving): boolean =>
   lineage.some((log) => log.session === session);
 
-/** Between two looks at sessions that are run. */
+/** The pause between two checks of running sessions. */
 const lookMs = 250;
 
-/** Once at once, for what was written to in between; then for as long as is to be waited. */
+/** One retry at once, for sessions that were written to meanwhile; then for as long as the caller waits. */
 async function retry(
   moving: Moving,
   tally: Tally,

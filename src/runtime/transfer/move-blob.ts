@@ -1,4 +1,4 @@
-/** Blobs that travel: which of them a record refers to, and their bytes, checked on the way. */
+/** Blobs that travel: which of them a record refers to, and their bytes, verified on the way. */
 import { createHash } from "node:crypto";
 import { isForeign } from "../../core/catalog.ts";
 import type { StoredRecord } from "../../core/chain.ts";
@@ -9,15 +9,15 @@ import { blobReference } from "../read/content.ts";
 
 const hashForm = /^[0-9a-f]{64}$/;
 
-/** The blobs that a record's content refers to, as they were noted when it was written. */
+/** The blobs that a record's content refers to, as noted when it was written. */
 export interface BlobsOfRecord {
-  /** The one that holds the content. Without it the record cannot be read. */
+  /** The blob that holds the content. Without it the record cannot be read. */
   readonly whole: string | null;
-  /** Those that its blocks name. One that is lost is shown as such, and bricks nothing. */
+  /** The blobs that its blocks name. A lost one is shown as such, and bricks nothing. */
   readonly named: readonly string[];
 }
 
-/** `read` gives the text of a blob, which is so long as the record says. */
+/** `read` returns the text of a blob with the length that the record states. */
 export async function blobsOf(
   { type, content }: StoredRecord,
   read: (hash: string, bytes: number) => Promise<string>,
@@ -38,7 +38,7 @@ export async function blobsOf(
 
 const none: BlobsOfRecord = { whole: null, named: [] };
 
-/** All of them that this store has. What is lost is told of. */
+/** All of them that this store has. Reports lost ones. */
 export async function blobsHere(
   store: Store,
   { whole, named }: BlobsOfRecord,
@@ -91,7 +91,7 @@ export async function blobText(store: Store, hash: string): Promise<string> {
   return Buffer.concat(parts).toString("utf8");
 }
 
-/** The same, if it is as long as the record says. */
+/** The same, if it has the length that the record states. */
 export async function blobTextOf(store: Store, hash: string, bytes: number): Promise<string> {
   const text = await blobText(store, hash);
   if (Buffer.byteLength(text) === bytes) return text;
@@ -106,7 +106,7 @@ export async function blobIn(store: Store, hash: string): Promise<AsyncIterable<
   });
 }
 
-/** The same chunks; fails at the end unless they are those of this hash, so that nobody keeps them. */
+/** The same chunks; fails at the end unless they match this hash, so that they are not kept. */
 export async function* checkedChunks(
   hash: string,
   chunks: AsyncIterable<Uint8Array>,
@@ -122,7 +122,7 @@ export async function* checkedChunks(
   });
 }
 
-/** The blobs that a record refers to, from one store to another; gives how many were not there. */
+/** Copies the blobs of a record from one store to another; returns how many were missing there. */
 export async function copyBlobs(from: Store, to: Store, record: StoredRecord): Promise<number> {
   let count = 0;
   const refers = await blobsOf(record, (blob) => blobText(from, blob));

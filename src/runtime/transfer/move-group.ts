@@ -1,7 +1,7 @@
 /**
- * Moving many sessions at once. Each goes the way that `moveSession` goes: fenced off here, put there out of
- * sight, finished, arrived. But each step is taken for all of them side by side, so that a store can write
- * them together, and a session that is not long is read once and folded from what was read.
+ * Moves many sessions at once. Each takes the steps of `moveSession`: fenced here, written there invisibly,
+ * finished, arrived. But each step runs for all of them in parallel, so that a store can write them together,
+ * and a short session is read once and folded from that.
  */
 import { fold } from "../../core/fold.ts";
 import type { StoredRecord } from "../../core/chain.ts";
@@ -22,7 +22,7 @@ import type { Writer } from "../log/writer.ts";
 import { noRecall, recordOf, refused } from "../log/writer-errors.ts";
 import { isFree } from "../read/lease-status.ts";
 
-/** What a whole move is done with. */
+/** The parameters of a whole move. */
 export interface Moving {
   readonly deps: Deps;
   readonly to: Store;
@@ -32,34 +32,34 @@ export interface Moving {
   readonly writer: Writer;
   /** Sessions that were deleted there. */
   readonly deleted: ReadonlySet<string>;
-  /** What was not there before, so far; and the records that were held against those here. */
+  /** New records there so far; and the records compared with those here. */
   readonly sent: { records: number; blobs: number; verified: number };
 }
 
-/** A session that is to go, as it was found. */
+/** A session to move, as it was found. */
 export interface Leaving {
   readonly session: SessionId;
   readonly head: Head;
-  /** `begun`: it was fenced off for this very store before, and has not arrived. `copy`: goes as one. */
+  /** `begun`: it was already fenced for this very store, and has not arrived. `copy`: moves as a copy. */
   readonly stands: "here" | "begun" | "copy";
-  /** The name of the move that was begun; null when none was. */
+  /** The id of the begun move; null when there is none. */
   readonly move: string | null;
-  /** Its own log last, what it shares with its ancestors before it. */
+  /** Its own log last, its shared ancestors before it. */
   readonly lineage: readonly Travelling[];
 }
 
 export interface Fate {
   readonly session: SessionId;
   readonly became: "moved" | "copied" | "left";
-  /** Why it was left, and whether it may go when it is tried again. */
+  /** Why it was left, and whether another attempt may succeed. */
   readonly why?: string;
   readonly again?: boolean;
 }
 
-/** A session that has been put there and is not finished. */
+/** A session that was written there and is not finished. */
 interface Parcel {
   readonly leaving: Leaving;
-  /** The log here, with what was read of it at hand. */
+  /** The log here, with its records in memory. */
   readonly view: Store;
   readonly state: State;
   readonly move: string | null;
@@ -103,7 +103,7 @@ export async function moveGroup(moving: Moving, group: readonly Leaving[]): Prom
   );
 }
 
-/** Where none arrives any more, no further ones are fenced off: that store has no room, or forbids it. */
+/** When none arrives any more, no further ones are fenced: that store has no room, or forbids it. */
 function checkArriving(parcels: readonly Parcel[], fates: ReadonlyMap<SessionId, Fate>): void {
   const why = parcels.map(({ leaving }) => fates.get(leaving.session)?.why);
   if (parcels.length < 2 || why.includes(undefined)) return;
@@ -112,14 +112,14 @@ function checkArriving(parcels: readonly Parcel[], fates: ReadonlyMap<SessionId,
   });
 }
 
-/** What concerns one session only is told of it; anything else ends the whole. */
+/** An error of one session is reported for it; any other ends the whole. */
 function left(session: SessionId, error: unknown): Fate {
   if (!(error instanceof SkeinError) || error.code === "unavailable") throw error;
   const why = error.hint === undefined ? error.message : `${error.message}; ${error.hint}`;
   return { session, became: "left", why, again: error.code === "conflict" || error.code === "unknown" };
 }
 
-/** False: one of them stands in the way of all. */
+/** False: one of them blocks all. */
 async function finishTogether(to: Store, list: readonly Finished[]): Promise<boolean> {
   try {
     if (list.length > 0) await to.finish(list);
@@ -132,11 +132,11 @@ async function finishTogether(to: Store, list: readonly Finished[]): Promise<boo
 
 interface Shared {
   readonly finished: readonly Finished[];
-  /** What could not be sent, and why: those who need it are left. */
+  /** Errors of failed logs: sessions that need them are left. */
   readonly failed: ReadonlyMap<SessionId, unknown>;
 }
 
-/** What the group shares with sessions that are not there: as far as the longest of them needs it. */
+/** The shared prefixes of the group that are missing there: as far as the longest needs them. */
 async function sendPrefixes(moving: Moving, group: readonly Leaving[]): Promise<Shared> {
   const needed = new Map<SessionId, Travelling>();
   for (const { lineage } of group) {
@@ -167,7 +167,7 @@ async function sendPrefix(moving: Moving, log: Travelling): Promise<readonly Fin
   return receiver.finished(() => "prefix");
 }
 
-/** The position up to which both have the same. */
+/** The position up to which both are equal. */
 async function meet(
   { deps: { store } }: Moving,
   receiver: Receiver,
@@ -204,7 +204,7 @@ async function sendPages(
   }
 }
 
-/** Read at once of a log that is sent in pages. */
+/** Records per read of a log that is sent in pages. */
 const pageRecords = 250;
 
 const missing = (session: SessionId, seq: number): SkeinError =>
@@ -223,7 +223,7 @@ async function sendRecords(
   }
 }
 
-/** Fences it off, if that was not done before, and puts all of it there. */
+/** Fences it, if that was not done before, and writes all of it there. */
 async function sendOne(moving: Moving, leaving: Leaving): Promise<Parcel> {
   const { deps, to, sent } = moving;
   const { store, world } = deps;
@@ -239,7 +239,7 @@ async function sendOne(moving: Moving, leaving: Leaving): Promise<Parcel> {
   if (stands === "here") decideMove(moving, leaving, state);
   const receiver = makeReceiver(to, world, moving.deleted);
   const meetsSeq = await meet(moving, receiver, log, { ahead: stands !== "here" });
-  // A long one is sent before it is fenced off, which only shortens the time that it stands still.
+  // A long one is sent before it is fenced, which only shortens its downtime.
   if (!isWhole) await sendPages(moving, receiver, log, meetsSeq);
   let { move } = leaving;
   if (stands === "here") {
@@ -265,7 +265,7 @@ async function sendOne(moving: Moving, leaving: Leaving): Promise<Parcel> {
   return { leaving, view, state, move, finished };
 }
 
-/** The store with some records of a log at hand. Nothing is derived here from what leaves. */
+/** The store with some records of a log in memory. A leaving session updates no projection here. */
 function viewOf(store: Store, records: readonly StoredRecord[]): Store {
   const first = records[0];
   if (first === undefined) throw new Error("invariant: a log has records");
@@ -288,7 +288,7 @@ function viewOf(store: Store, records: readonly StoredRecord[]): Store {
   };
 }
 
-/** So long a log may have a snapshot, and is worth one. */
+/** A log of this length may have a snapshot, and is worth one. */
 const snapshotRecordsMin = 256;
 
 interface Fenced {
@@ -297,7 +297,7 @@ interface Fenced {
   readonly move: string;
 }
 
-/** Throws when the session cannot leave now: it is run, or stands in the middle of a turn. */
+/** Throws when the session cannot leave now: it is running, or in the middle of a turn. */
 function decideMove({ deps, to, where }: Moving, { head }: Leaving, state: State) {
   const { store, world, actor } = deps;
   const move = `mov_${world.salt()}`;
@@ -311,7 +311,7 @@ function decideMove({ deps, to, where }: Moving, { head }: Leaving, state: State
   return { move, draft, events: sealed.events };
 }
 
-/** Appends `session.moved`, unless somebody has written to the session since it was read. */
+/** Appends `session.moved`, unless the session has changed since it was read. */
 async function fence(
   moving: Moving,
   leaving: Leaving,
@@ -330,7 +330,7 @@ async function fence(
   return { record, move, state: fold(state, trustEvent({ ...record, content: null }), noRecall) };
 }
 
-/** Before anything of it is seen there: every record has the hash there that it has here. */
+/** Before any of it becomes visible there: every record has the same hash there as here. */
 async function checkSame({ to, sent }: Moving, view: Store, log: Travelling): Promise<void> {
   const { session, via, toSeq } = log;
   for (let fromSeq = log.fromSeq; fromSeq <= toSeq;) {
@@ -348,7 +348,7 @@ async function checkSame({ to, sent }: Moving, view: Store, log: Travelling): Pr
   }
 }
 
-/** Appends `session.arrived` there; harmless when somebody else was first with the same. */
+/** Appends `session.arrived` there; harmless when another process was first with the same. */
 async function arrive(moving: Moving, { leaving, view, state, move, finished }: Parcel): Promise<void> {
   const { deps, to, writer } = moving;
   const { session } = leaving;
@@ -363,7 +363,7 @@ async function arrive(moving: Moving, { leaving, view, state, move, finished }: 
   const { seq, hash } = finished.at(-1) ?? { seq: state.seq, hash: "" };
   const part: Part = { session, expect: { seq, hash }, drafts: sealed.drafts, lease: "release", index };
   try {
-    // What was erased here after it had been put there must not stay there.
+    // What was erased here after it was written there must not stay there.
     const { ranges } = state.standing.erased;
     await writer.commit([ranges.length === 0 ? part : { ...part, erase: ranges }]);
   } catch (error) {

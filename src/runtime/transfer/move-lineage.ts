@@ -1,6 +1,6 @@
 /**
- * What has to travel with a session: its own records, and of each ancestor what it shares. Found from the log
- * itself, since ancestors may be deleted or never have lived here.
+ * What has to travel with a session: its own records, and the shared part of each ancestor. Derived from the
+ * log itself, since ancestors may be deleted or never have lived here.
  */
 import type { BundleLog } from "../../core/bundle/format.ts";
 import type { StoredRecord } from "../../core/chain.ts";
@@ -34,7 +34,7 @@ export async function lineageOf(store: Store, session: SessionId): Promise<reado
   return line.toReversed();
 }
 
-/** The session, its forks, theirs and so on, each with its ancestors; what one stands on comes before. */
+/** The session, its forks, theirs and so on, each with its ancestors; a base comes before its dependents. */
 export async function familyOf(store: Store, session: SessionId): Promise<readonly Travelling[]> {
   const logs = new Map<SessionId, Travelling>();
   const waiting = [session];
@@ -50,7 +50,7 @@ export async function familyOf(store: Store, session: SessionId): Promise<readon
   return [...logs.values()];
 }
 
-/** Along a line of forks the session of a record changes only onwards: its first is found by halving. */
+/** Along a line of forks the session of a record changes only forwards: binary search finds its first. */
 async function firstOf(store: Store, session: SessionId, last: StoredRecord): Promise<number> {
   let low = 1;
   let high = last.seq;
@@ -91,7 +91,7 @@ const damaged = (session: SessionId, seq: number): SkeinError =>
     hint: `run "skein verify ${session}" to see what is damaged`,
   });
 
-/** Read at once: little enough that others get their turn. */
+/** Records per read: few enough that other work gets its turn. */
 const pageRecords = 64;
 
 /** The records of a log that travel, with their contents. */

@@ -1,6 +1,6 @@
 /**
- * Going on with another model. The context is rendered anew for it, so nothing is converted; what it cannot
- * be shown is counted and named, and a transcript that is too long for its window is compacted first.
+ * Continues with another model. The context is rendered again for it, so nothing is converted; what it cannot
+ * be shown is counted and named, and a transcript that is too long for its context window is compacted first.
  */
 import { agentRules, type AgentDefinition } from "../../core/workspace/agent.ts";
 import type { StoredRecord } from "../../core/chain.ts";
@@ -27,12 +27,12 @@ import { wayTo } from "../read/moved.ts";
 export interface ModelReport {
   readonly session: SessionId;
   readonly seq: number;
-  /** Null when it named none before. */
+  /** Null when it had none before. */
   readonly from: string | null;
   readonly to: string;
   /** What the new model is not shown, in words. */
   readonly left: readonly string[];
-  /** Whether the context was made smaller first. */
+  /** True when the context was compacted first. */
   readonly compacted: boolean;
 }
 
@@ -60,7 +60,7 @@ export async function changeModel(deps: Deps, session: SessionId, name: string):
   return { session, seq: firstSeq, from: state.standing.model, to: to.name, left, compacted };
 }
 
-/** What was told of a migration that was asked for again; that the context was made smaller is not known. */
+/** The result of a repeated migration; whether the context was compacted is unknown. */
 async function reportIn({ store }: Deps, session: SessionId, record: StoredRecord): Promise<ModelReport> {
   const { from = null, to } = JSON.parse(record.body) as { readonly from?: string; readonly to: string };
   const content = (await contentOf(store, record)) as { readonly left?: readonly string[] } | undefined;
@@ -69,12 +69,12 @@ async function reportIn({ store }: Deps, session: SessionId, record: StoredRecor
 
 interface Change {
   readonly agent: AgentDefinition | null;
-  /** Who summarizes: the model that knows the transcript best. */
+  /** The model that summarizes: the one that knows the transcript best. */
   readonly from: Model;
   readonly to: Model;
 }
 
-/** Compacts what would not fit. True when the context is smaller now. */
+/** Compacts a context that would not fit. True when it is smaller now. */
 async function fit(deps: Deps, session: SessionId, { agent, from, to }: Change): Promise<boolean> {
   const { windowTokens } = to.facts;
   const state = await deps.writer.current(session);
@@ -90,7 +90,7 @@ async function fit(deps: Deps, session: SessionId, { agent, from, to }: Change):
   return await compactNow(step, { reason: "threshold" });
 }
 
-/** The crew as if its model could hold no more than the next one. */
+/** The run context as if its model had the context window of the next one. */
 function inWindow(crew: Crew, windowTokens: number): Crew {
   const { model } = crew;
   const facts = { ...model.facts, windowTokens: Math.min(windowTokens, model.facts.windowTokens) };
@@ -107,7 +107,7 @@ async function partsFor(
   return (await readContext(deps, session, { atSeq: seq, settings })).parts;
 }
 
-/** What of the context as it was cannot be shown to the next model. */
+/** The parts of the former context that the next model cannot be shown. */
 function leftBehind(parts: readonly ContextPart[], to: Model, from: string | undefined): string[] {
   let [reasoning, marks, images] = [0, 0, 0];
   for (const part of parts) {

@@ -1,6 +1,6 @@
 /**
- * Logs that come in from elsewhere, record by record: each is held against the chain before it is put, and
- * nothing is seen until all of them are finished.
+ * Receives logs from elsewhere, record by record: each is verified against the chain before it is stored, and
+ * nothing is visible until all of them are finished.
  */
 import type { BundleLog } from "../../core/bundle/format.ts";
 import { flaw, genesisHash, type StoredRecord } from "../../core/chain.ts";
@@ -15,60 +15,60 @@ import { indexEntryOf } from "../log/session-index.ts";
 import { makeStateReader } from "../read/state-reader.ts";
 import type { World } from "../world.ts";
 
-/** Put at once: a few milliseconds of work, so that whoever writes beside it hardly waits. */
+/** Bytes stored at once: a few milliseconds of work, so that other writers hardly wait. */
 const batchBytesMax = 524_288;
 const batchRecordsMax = 200;
 
-/** How far what comes and what is here already are the same, if they are. */
+/** How far the received and the existing log are equal. */
 export interface Meeting {
   readonly seq: number;
   /** The hash here at `seq`; null before the log's own first record. */
   readonly hash: string | null;
-  /** The last record that is here. */
+  /** The last record here. */
   readonly lastSeq: number;
 }
 
 export interface Receiver {
   /**
    * Begins a log, whose base must have been ended. With `whole`, its records come from the first one on;
-   * otherwise from the one after `seq`, which is the last that is here.
+   * otherwise from the one after `seq`, the last one here.
    */
   begin(log: BundleLog, options: { readonly whole: boolean }): Promise<Meeting>;
   add(record: StoredRecord): Promise<void>;
-  /** The log that is being received got longer where it comes from. */
+  /** The log being received has grown at its source. */
   extend(end: { readonly seq: number; readonly hash: string }): void;
-  /** The log is whole, or it is not what it said it would be. */
+  /** The log is complete, or differs from its announcement. */
   end(): Promise<void>;
-  /** The state at the end of a log that was ended. */
+  /** The state at the end of an ended log. */
   state(session: SessionId): Promise<State>;
-  /** What the store is told to make of them; by default each is folded to find what the index shows. */
+  /** How the store finishes them; by default each is folded to compute its index entry. */
   finished(as: (log: BundleLog) => Finished["as"], known?: Entries): Promise<readonly Finished[]>;
-  /** Makes all of them what they are to be. */
+  /** Finishes all of them. */
   finish(as: (log: BundleLog) => Finished["as"]): Promise<void>;
-  /** Gives everything back. */
+  /** Discards everything. */
   discard(): Promise<void>;
   readonly put: { readonly records: number };
-  /** Blobs that records name and that did not come with them. */
+  /** Blobs that records name and that did not arrive. */
   readonly lost: ReadonlySet<string>;
   /** Blobs that the records refer to. */
   readonly referred: ReadonlySet<string>;
 }
 
-/** What the index shows of logs, if that is known from where they come from. */
+/** Index entries of logs, if they are known from their source. */
 export type Entries = ReadonlyMap<SessionId, IndexEntry>;
 
 interface Current {
   log: BundleLog;
-  /** The last record that is here. */
+  /** The last record here. */
   readonly thereSeq: number;
-  /** The hash here at the last position that both have. */
+  /** The hash here at the last common position. */
   readonly meetsAt: { readonly seq: number; readonly hash: string } | null;
   last: { readonly seq: number; readonly hash: string; readonly at: number };
   batch: ReceivedRecord[];
   batchBytes: number;
 }
 
-/** `deleted`: what `deletedIn` gives, if it is known. */
+/** `deleted`: the result of `deletedIn`, if it is known. */
 export function makeReceiver(store: Store, world: World, deleted?: ReadonlySet<string>): Receiver {
   const view = receivedView(store, world);
   const states = makeStateReader(view);
@@ -100,7 +100,7 @@ export function makeReceiver(store: Store, world: World, deleted?: ReadonlySet<s
     return { seq: meetsSeq, hash: meets, lastSeq: there.seq };
   }
 
-  /** A session that lives here goes on here; more of it can only come from where it was moved to. */
+  /** A session that lives here continues here; more of it can only come from where it was moved to. */
   async function checkMoved({ session, toSeq }: BundleLog): Promise<void> {
     const headSeq = (await store.head(session))?.seq ?? 0;
     if (headSeq >= toSeq) return;
@@ -247,7 +247,7 @@ function wrongWith(world: World, { log, last }: Current, record: StoredRecord): 
   );
 }
 
-/** A fork's first record names the place it goes on from. */
+/** A fork's first record names its fork point. */
 function originFlaw({ parent }: BundleLog, { type, body }: StoredRecord): string | null {
   if (parent === null) return type === "session.opened" ? null : "a log begins with session.opened";
   const named = JSON.parse(body) as { readonly parent?: unknown; readonly parentSeq?: unknown } | null;
@@ -256,7 +256,7 @@ function originFlaw({ parent }: BundleLog, { type, body }: StoredRecord): string
   return same ? null : "it is not forked from where it should be";
 }
 
-/** JSON that a store may hold. Deep nesting would be felt only when somebody shows it. */
+/** JSON that a store may hold. Deep nesting would fail only when it is shown. */
 function jsonFlaw(what: string, text: string): string | null {
   try {
     const value: unknown = JSON.parse(text);
@@ -267,7 +267,7 @@ function jsonFlaw(what: string, text: string): string | null {
   }
 }
 
-/** How many brackets open, at least as many as it is deep; no more than matter are counted. */
+/** How many brackets open, at least the depth; counted only as far as they matter. */
 function brackets(text: string): number {
   let count = 0;
   for (const sign of ["{", "["]) {
@@ -279,8 +279,8 @@ function brackets(text: string): number {
 }
 
 /**
- * The store as it is with all that was received. Nothing is derived from it that might not come to be. Before
- * each page the others get their turn: a long log would be folded in one go otherwise, and they would wait.
+ * The store with everything received. Nothing is derived from it that might be discarded. Before each page
+ * other work gets its turn: otherwise a long log would be folded in one go, and block it.
  */
 const receivedView = (store: Store, world: World): Store => ({
   ...store,
@@ -291,7 +291,7 @@ const receivedView = (store: Store, world: World): Store => ({
   putSnapshot: async () => undefined,
 });
 
-/** Records folded before the others get their turn: a few milliseconds. */
+/** Records folded before other work gets its turn: a few milliseconds. */
 const foldedAtOnce = 250;
 
 /** Sessions that were deleted in a store, and do not come back. */

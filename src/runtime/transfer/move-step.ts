@@ -1,4 +1,4 @@
-/** The two ends of a move: the record that fences a session off where it was, and the one it goes on with. */
+/** The two ends of a move: the record that fences a session at its source, and the one it continues with. */
 import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
 import type { State } from "../../core/state.ts";
@@ -8,7 +8,7 @@ import type { Writer } from "../log/writer.ts";
 import { isFree } from "../read/lease-status.ts";
 import { movedIn } from "../read/moved.ts";
 
-/** Appends `session.moved`: whoever runs the session is fenced by it. Gives the name of the move. */
+/** Appends `session.moved`, which fences a running process. Returns the id of the move. */
 export async function moveAway(
   deps: Deps,
   session: SessionId,
@@ -25,7 +25,7 @@ export async function moveAway(
   return move;
 }
 
-/** What an arrival is written with. */
+/** The parameters of an arrival. */
 export interface Arrival {
   readonly store: Store;
   readonly writer: Writer;
@@ -33,8 +33,8 @@ export interface Arrival {
 }
 
 /**
- * Appends `session.arrived`, if it is that move which brought the session here. False when it has arrived
- * before, whatever became of it since.
+ * Appends `session.arrived`, if that move brought the session here. False when it has arrived before,
+ * whatever happened since.
  */
 export async function arriveHere(
   { store, writer, actor }: Arrival,
@@ -59,7 +59,7 @@ export async function arriveHere(
     await writer.change(session, build, { actor, lease: "release" });
     return true;
   } catch (error) {
-    // Somebody else may have been first with the very same arrival.
+    // Another process may have been first with the very same arrival.
     if (error instanceof SkeinError && (await isHere())) return false;
     throw error;
   }

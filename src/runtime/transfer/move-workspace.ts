@@ -1,7 +1,7 @@
 /**
- * What a workspace knows, carried to another one: agents, memory, policies, and which sessions were deleted.
- * Each record is written there anew, once, under a key that says where it comes from; so it is carried on
- * when more has come, and a record that comes home is known there. Templates move: they are set in one place.
+ * Carries a workspace's data to another one: agents, memory, policies, and which sessions were deleted. Each
+ * record is written there again, once, under a key that names its origin; so a repeated call carries what is
+ * new, and a record that comes home is recognized. Templates move: they are set in one workspace only.
  */
 import { entryOf } from "../../core/catalog.ts";
 import type { StoredRecord } from "../../core/chain.ts";
@@ -19,7 +19,7 @@ import { seal } from "../log/seal.ts";
 import { foldedTemplates } from "../trigger/templates.ts";
 import { writeWorkspace } from "../log/workspace-log.ts";
 
-/** How many of each were not there before. */
+/** How many new ones of each. */
 export interface CarriedCounts {
   readonly agents: number;
   readonly memory: number;
@@ -40,8 +40,8 @@ const countedAs: Readonly<Record<string, keyof CarriedCounts>> = {
 };
 
 /**
- * What is about positions of the log it stands in, or has become of templates: these move by themselves. Who
- * may come in, and who is told, is for each place to say.
+ * Records about positions of their own log, or about templates, which move separately. Tokens and webhooks
+ * are for each workspace to set.
  */
 const stays: ReadonlySet<string> = new Set([
   ...templateTypes,
@@ -61,7 +61,7 @@ interface Keyed {
   readonly event: DraftEvent;
 }
 
-/** Everything that is not there yet. Doing it again carries what is new. */
+/** Everything that is missing there. A repeated call carries what is new. */
 export async function carryWorkspace(moving: Moving): Promise<CarriedCounts> {
   const { deps, to } = moving;
   const counts = { ...nothingCarried };
@@ -82,10 +82,10 @@ export async function carryWorkspace(moving: Moving): Promise<CarriedCounts> {
   });
 }
 
-/** Written together. */
+/** Records written together. */
 const batchRecords = 200;
 
-/** How many were written before somebody else wrote there, or an answer was lost: then it is looked again. */
+/** How many were written before another writer interfered, or an answer was lost: then it checks again. */
 async function writeThere(
   { deps: { world, actor }, to, writer }: Moving,
   list: readonly Keyed[],
@@ -114,14 +114,14 @@ async function writeThere(
   return list.length;
 }
 
-/** The key that a record has in other workspaces: its own, or one that names its place. */
+/** The key of a record in other workspaces: its own, or one that names its position. */
 const keyOf = ({ world }: Moving["deps"], workspace: string, { seq, key }: StoredRecord): string =>
   key ?? world.digest("", `carried\n${workspace}\n${seq}`).slice(0, 32);
 
 /** What the other workspace has. */
 interface There {
   readonly headSeq: number;
-  /** Of records that it has, wherever they come from. */
+  /** Keys of records that it has, whatever their origin. */
   readonly keys: Set<string>;
   /** The digests of an agent's versions, the first one first. */
   readonly agents: Map<string, string[]>;
@@ -151,7 +151,7 @@ async function* recordsOf(store: Store, { contents = false } = {}): AsyncGenerat
   }
 }
 
-/** What this workspace knows and the other does not. */
+/** What this workspace has and the other lacks. */
 async function knowledge(moving: Moving, there: There): Promise<Keyed[]> {
   const { deps } = moving;
   const { store } = deps;
@@ -165,7 +165,7 @@ async function knowledge(moving: Moving, there: There): Promise<Keyed[]> {
   return list;
 }
 
-/** The record as it is written there; null when it has nothing to say there. */
+/** The record for the other workspace; null when it has no meaning there. */
 async function carried(moving: Moving, there: There, record: StoredRecord): Promise<DraftEvent | null> {
   const { store } = moving.deps;
   const { kind, event } = readEvent(record, true);
@@ -184,12 +184,12 @@ async function carried(moving: Moving, there: There, record: StoredRecord): Prom
   }
   if (type === "policy.set" && event.erased) return { type, body: { ...body, removed: true } };
   if (type !== "session.deleted") return same;
-  // What was deleted here and lives there has left before.
+  // A session deleted here that lives there has moved before.
   const { session } = body as { session: string };
   return isSessionId(session) && (await moving.to.head(session)) !== undefined ? null : same;
 }
 
-/** An agent has the versions 1, 2, 3… there, too: where others are there already, it gets the next number. */
+/** An agent's versions are 1, 2, 3… there, too: beside existing ones, it gets the next number. */
 function numbered({ agents }: There, { body, ...event }: DraftEvent): DraftEvent | null {
   const { agent, version, digest } = body as { agent: string; version: number; digest: string };
   const versions = agents.get(agent) ?? [];
@@ -198,13 +198,13 @@ function numbered({ agents }: There, { body, ...event }: DraftEvent): DraftEvent
   return { ...event, body: { ...(body as object), version: versions.length + 1 } };
 }
 
-/** The value is gone: then it is remembered no more. */
+/** Its value was erased: then the entry is forgotten. */
 function forgotten(body: unknown): DraftEvent | null {
   const name = nameIn(body);
   return name === null ? null : forgottenDraft(name, { by: "rule" });
 }
 
-/** Whoever is at home in a store by its file is so in the other one. */
+/** The owner of a store's file owns the data in the other one, too. */
 function owned({ deps: { store, world }, to }: Moving, event: DraftEvent | null): DraftEvent | null {
   const { owner } = (event?.body ?? {}) as { owner?: string };
   if (event === null || owner !== principalFor(world.digest, store.workspace, "local")) return event;
@@ -212,7 +212,7 @@ function owned({ deps: { store, world }, to }: Moving, event: DraftEvent | null)
   return { ...event, body: { ...(event.body as object), owner: whose } };
 }
 
-/** Takes the templates away here, so that none fires in two places. One whose name is taken there stays. */
+/** Removes the templates here, so that none fires in two workspaces. One whose name is taken there stays. */
 async function fenceTemplates({ deps, to }: Moving): Promise<void> {
   const taken = (await foldedTemplates({ store: to })).refs;
   await writeWorkspace(deps, async () => {
@@ -222,7 +222,7 @@ async function fenceTemplates({ deps, to }: Moving): Promise<void> {
   });
 }
 
-/** Templates that left for the other workspace, and are not set there. */
+/** Templates that left for the other workspace, and are not set there yet. */
 async function templates({ deps, to }: Moving, there: There): Promise<Keyed[]> {
   const { store } = deps;
   const refs = new Map<string, TemplateRef>();
@@ -240,7 +240,7 @@ async function templates({ deps, to }: Moving, there: There): Promise<Keyed[]> {
   return list;
 }
 
-/** As it stood: with the time that is next, and what it saw last. */
+/** With its next time and the last digest. */
 async function set(store: Store, ref: TemplateRef): Promise<DraftEvent | null> {
   const { name, kind, missed, nextMs, lastCause, actor, seq } = ref;
   const content = await readContent(store, store.workspace, seq);

@@ -1,9 +1,8 @@
 /**
- * Moving a session to another store. `session.moved` is written first: from then on the session is
- * read-only here, and can go on only where that record says. Then everything is copied, out of sight, and
- * finished; then `session.arrived` is written there. What is copied before the first record only shortens
- * the time that the session stands still. Each step finds out by itself what was done before, so that
- * whoever dies on the way is helped by doing the same again.
+ * Moves a session to another store. `session.moved` is written first: from then on the session is read-only
+ * here, and can continue only where that record says. Then everything is copied, invisibly, and finished;
+ * then `session.arrived` is written there. Copying before the first record only shortens the downtime. Each
+ * step finds out what was done before, so that after a crash the same call again completes the move.
  */
 import type { StoredRecord } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
@@ -25,12 +24,12 @@ export interface MoveReport {
   readonly session: SessionId;
   /** The workspace of the store it lives in now. */
   readonly workspace: string;
-  /** The name of the move, in both logs. */
+  /** The id of the move, in both logs. */
   readonly move: string;
   /** The last record there. */
   readonly seq: number;
   readonly hash: string;
-  /** What was not there before. */
+  /** New records there. */
   readonly records: number;
   readonly blobs: number;
 }
@@ -49,11 +48,11 @@ export async function moveSession(
   const begun = await movedBy(deps, session);
   const counts = { records: 0, blobs: 0 };
   const copying: Copying = { from: store, to, world, counts };
-  // Most of it is there before the session stands still; and a store that cannot be written says so here.
+  // Copies most of it before the session stops; and a store that cannot be written fails here.
   if (begun === null) {
     await checkOwn(store, session);
     await copyAll(copying, session, { ahead: "refused" }).catch(async (error: unknown) => {
-      // Somebody else may have moved it there in the meantime, and it went on.
+      // Another process may have moved it there meanwhile.
       if ((await movedBy(deps, session))?.to !== to.workspace) throw error;
     });
   }
@@ -85,7 +84,7 @@ async function checkOwn(store: Store, session: SessionId): Promise<void> {
   });
 }
 
-/** The name of the move, which is begun here or was begun before by whoever wanted the same. */
+/** The id of the move, which begins here or was begun before with the same destination. */
 async function moveTo(deps: Deps, session: SessionId, to: Store, where: string): Promise<string> {
   const before = await movedBy(deps, session);
   if (before === null) {
@@ -110,7 +109,7 @@ interface Copying {
   readonly counts: { records: number; blobs: number };
 }
 
-/** Everything that is not there yet. `ahead`: whether the session may have gone on there already. */
+/** Everything that is missing there. `ahead`: the session may already have continued there. */
 async function copyAll(
   copying: Copying,
   session: SessionId,

@@ -1,6 +1,6 @@
 /**
- * Asking an address, safely: the name is resolved once and connected to as it was resolved; what is private,
- * of this machine or of none is refused unless it is allowed by name; every redirect is held to the same.
+ * Requests a URL safely: the name is resolved once and connected to as resolved; private, local and reserved
+ * addresses are refused unless a binding names the host; every redirect follows the same rules.
  */
 import { lookup } from "node:dns/promises";
 import { request as requestHttp, type RequestOptions } from "node:http";
@@ -15,7 +15,7 @@ import { isPrivate } from "../../platform/outbound.ts";
 const redirectsMax = 3;
 const redirects = new Set([301, 302, 303, 307, 308]);
 
-/** Whether anybody on the internet could ask it. One of IPv4 in the form of IPv6 is held to its own rules. */
+/** True for an address on the public internet. IPv4 in the form of IPv6 follows the rules of IPv4. */
 export const isPublic = (address: string): boolean => !isPrivate(address.replace(/^::ffff:(?=\d+\.)/i, ""));
 
 export interface Fetched {
@@ -23,7 +23,7 @@ export interface Fetched {
   readonly body: string;
 }
 
-/** Throws `invalid` for what is no address that can be checked. */
+/** Throws `invalid` for a URL that cannot be checked. */
 export function checkAddress(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : null;
   const wrong =
@@ -63,7 +63,7 @@ async function resolved(url: URL, allowed: ReadonlySet<string>): Promise<Resolve
   const isAllowed = allowed.has(url.host) || allowed.has(url.hostname);
   const [first] = found;
   if (first === undefined) throw new SkeinError("unavailable", `${name} has no address`);
-  // One private address among others is enough to be led there.
+  // One private address among several is enough to refuse the name.
   const inside = isAllowed ? undefined : found.find(({ address }) => !isPublic(address));
   if (inside === undefined) return first;
   throw new SkeinError("refused", `${url.host} is ${inside.address}, which is not a public address`, {

@@ -1,4 +1,4 @@
-/** Checks: a command, an address or a query, asked without any model. Results are told apart by digest. */
+/** Checks: a command, a URL or a query, run without a model. Results are compared by digest. */
 import { resolve } from "node:path";
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
@@ -14,15 +14,15 @@ export type QuerySpec = SpecOf<"query">;
 
 export interface Checked {
   readonly digest: string;
-  /** What it gave, as it is told. */
+  /** The result, as the session sees it. */
   readonly text: string;
 }
 
-/** What a check is of, in a word or two. */
+/** The subject of a check, in a word or two. */
 export const checkName = ({ command, url, binding }: QuerySpec): string =>
   command !== undefined ? `command ${command.join(" ")}` : (url ?? `query on ${binding}`);
 
-/** Throws `invalid` for what is no check, or more than one. */
+/** Throws `invalid` for an invalid check, or more than one. */
 export function checkQuery(spec: QuerySpec): QuerySpec {
   const { command, url, sql, binding } = spec;
   const given = [command, url, sql].filter((one) => one !== undefined).length;
@@ -42,7 +42,7 @@ export function checkQuery(spec: QuerySpec): QuerySpec {
   });
 }
 
-/** Runs the check once. Rejects with a `SkeinError` when it gives no result. */
+/** Runs the check once. Rejects with a `SkeinError` when it has no result. */
 export async function runCheck(
   deps: Deps,
   spec: QuerySpec,
@@ -99,7 +99,7 @@ async function checkOnce(
   throw new SkeinError("invalid", `no database is bound as "${binding}"`, { hint: "bind it first" });
 }
 
-/** Hosts that may be asked although they are private: bindings name them in `options.hosts`. */
+/** Allowed private hosts: bindings name them in `options.hosts`. */
 const hostsOf = (bound: readonly Bound[]): ReadonlySet<string> =>
   new Set(
     bound.flatMap(({ options }) => {
@@ -140,7 +140,7 @@ async function runCommand(
     const { code } = await child.exited;
     if (output === null) throw new SkeinError("refused", `it gives more than ${limit.checkBytesMax} bytes`);
     if (code === null || signal.aborted) throw new SkeinError("unavailable", "it was ended by a signal");
-    // What the shell says of a program that it cannot run.
+    // The shell's exit codes for a program that it cannot run.
     if (code === 126 || code === 127) throw new SkeinError("not-found", notRun(command, code));
     return ["exit code", code, output];
   } finally {
@@ -149,7 +149,7 @@ async function runCommand(
   }
 }
 
-/** A shell that was asked for is there: what it was to run is not. */
+/** The shell itself exists: its command does not. */
 function notRun([program = "", option, line = ""]: readonly string[], code: number): string {
   if (option !== "-c" || !/^(?:.*\/)?(?:ba|da|z)?sh$/.test(program))
     return `there is no program ${program} that can be run`;
@@ -162,7 +162,7 @@ const fallback: Readonly<Record<string, string>> = {
   LANG: "C.UTF-8",
 };
 
-/** All of it as text; null when it is too much. */
+/** All of it as text; null when it is too large. */
 async function collect(stream: AsyncIterable<Uint8Array>, stop: () => void): Promise<string | null> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
@@ -176,14 +176,14 @@ async function collect(stream: AsyncIterable<Uint8Array>, stop: () => void): Pro
       chunks.push(Buffer.from(chunk));
     }
   } catch {
-    // A stream that is cut off has said what it had to say.
+    // A stream that is cut off has delivered what it had.
   }
   return Buffer.concat(chunks).toString("utf8");
 }
 
 const rowsMax = 1_000;
 
-/** For reading only, whatever the binding allows. */
+/** Read-only, whatever the binding allows. */
 async function runQuery({ tools }: Deps, sql: string, database: Bound, signal: AbortSignal): Promise<string> {
   if (tools === undefined) throw new SkeinError("unavailable", "this engine was opened without tools");
   const source = await tools();
@@ -200,7 +200,7 @@ async function runQuery({ tools }: Deps, sql: string, database: Bound, signal: A
   return output instanceof ToolOutput ? output.text : String(output);
 }
 
-/** It would be refused however the database is bound, so binding it again is no way out. */
+/** It would be refused however the database is bound, so binding it again does not help. */
 function onlyReads(error: unknown): unknown {
   if (!(error instanceof SkeinError && error.cause instanceof ReadOnly)) return error;
   return new SkeinError(

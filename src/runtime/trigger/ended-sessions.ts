@@ -1,4 +1,4 @@
-/** What is told of sessions that were waited for: how each ended, and what it leaves. */
+/** The report about awaited sessions: how each ended, and what it leaves. */
 import { shortId } from "../../core/text/short-id.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
@@ -9,7 +9,7 @@ import type { Deps } from "../deps.ts";
 import { handoffSession } from "../branch/handoff.ts";
 import { stateNow } from "../read/state-now.ts";
 
-/** How a session ended, and where its log says so; 0 when it was deleted. */
+/** How a session ended, and the position of that record; 0 when it was deleted. */
 export interface Ended {
   readonly session: SessionId;
   readonly seq: number;
@@ -18,7 +18,7 @@ export interface Ended {
 
 const endings = ["session.closed", "session.reopened", "session.forked"];
 
-/** How a session ended; null while it goes on. */
+/** How a session ended; null while it is open. */
 export async function endedOf({ store }: Pick<Deps, "store">, session: SessionId): Promise<Ended | null> {
   const head = await store.head(session);
   if (head === undefined) return { session, seq: 0, outcome: "deleted" };
@@ -29,12 +29,12 @@ export async function endedOf({ store }: Pick<Deps, "store">, session: SessionId
   return { session, seq: last.seq, outcome };
 }
 
-/** Characters told of one session, and of all of them together. */
+/** Characters about one session, and about all of them together. */
 const charsMax = 4_000;
 const allCharsMax = 32_000;
 const handoffTokens = 1_000;
 
-/** What is told of those that ended: nothing but what the logs say, so that all workers tell the same. */
+/** The report about ended sessions: only what the logs say, so that all workers write the same. */
 export async function tellEnded(
   deps: Deps,
   name: string,

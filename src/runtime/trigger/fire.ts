@@ -1,4 +1,4 @@
-/** Firing: each cause once, as a record of the session's log, with what the session is told. */
+/** Firing: each cause once, as a record of the session's log, with the input for the session. */
 import type { CommandOf } from "../../core/command.ts";
 import { nearest, SkeinError } from "../../core/error.ts";
 import { quote, type SessionId } from "../../core/ids.ts";
@@ -10,7 +10,7 @@ import type { Change } from "../log/writer.ts";
 import type { Cause } from "./source.ts";
 import { isTimeSpec, momentIn, nextTime, timesBetween, type TimeSpec } from "./times.ts";
 
-/** What a trigger of a session says; null when it was erased, or a newer program wrote it. */
+/** The specification of a session's trigger; null when it was erased, or a newer program wrote it. */
 export async function specOf(
   { store }: Pick<Deps, "store">,
   session: SessionId,
@@ -21,8 +21,8 @@ export async function specOf(
 }
 
 /**
- * Fires for a cause, unless it has fired for it already. Resolves to how the trigger stands then; undefined
- * when it is gone or the session takes nothing any more.
+ * Fires for a cause, unless it has already fired for it. Resolves to the trigger's state then; undefined when
+ * it was removed or the session accepts nothing any more.
  */
 export async function fire(
   deps: Deps,
@@ -64,7 +64,7 @@ export const causeKey = (
 /** How late a time may be and still count as on time. */
 const graceMs = 60_000;
 
-/** Fires what is due of the triggers that go by time, by what each says of times that were missed. */
+/** Fires due time triggers, by each one's rule for missed times. */
 export async function fireDue(deps: Deps, session: SessionId, state: State): Promise<void> {
   for (const [name, trigger] of state.standing.triggers.entries()) {
     const dueMs = trigger.nextMs;
@@ -93,14 +93,14 @@ async function fireTimes(
   else await fireTime(deps, session, due, decided);
 }
 
-/** What becomes of the times from `dueMs` until now: which is fired for, or that they are passed over. */
+/** What to do with the times from `dueMs` until now: which one to fire for, or to skip them. */
 export function timesToFire(
   spec: TimeSpec,
   missed: TriggerRef["missed"],
   dueMs: number,
   clockMs: number,
 ): { readonly skip: boolean; readonly at: number; readonly count: number; readonly nextMs: number | null } {
-  // A clock that was set back since it was seen to be due must not bring earlier times again.
+  // A clock that was set back since the time was due must not repeat earlier times.
   const nowMs = Math.max(clockMs, dueMs);
   const { count, first, last } = timesBetween(spec, dueMs, nowMs);
   const late = nowMs - last > graceMs;
@@ -135,7 +135,7 @@ async function fireTime(
   await writer.change(session, command, { actor: "system" }).catch(ifOvertaken);
 }
 
-/** What is told of a time that has come. */
+/** The input for a time. */
 export function timeText(
   name: string,
   spec: TimeSpec,
@@ -158,7 +158,7 @@ async function passOver(
   await writer.change(session, command, { actor: "system" }).catch(ifOvertaken);
 }
 
-/** Another worker was quicker, or the session is over: either way there is nothing left to do. */
+/** Another worker was quicker, or the session is closed: either way nothing is left to do. */
 export function ifOvertaken(error: unknown): void {
   if (!(error instanceof SkeinError) || !["conflict", "not-found", "refused"].includes(error.code))
     throw error;

@@ -1,9 +1,9 @@
 /**
- * A directory as it is: the files below it, and what is in them by hash. What the system announces says which
- * directories are read again; a hash is kept for as long as nothing about the file says that it changed.
+ * A snapshot of a directory: the files below it, and their hashes. System notifications say which directories
+ * to read again; a hash is cached as long as nothing about the file says that it changed.
  *
- * Links are not followed: they are known by where they lead. Databases of SQLite are passed over: their files
- * must not be opened while a program has the database open (see tool/live-database.ts).
+ * Links are not followed: their target path counts. SQLite databases are skipped: their files must not be
+ * opened while a program has the database open (see tool/live-database.ts).
  */
 import { createHash } from "node:crypto";
 import { constants, watch, type BigIntStats, type FSWatcher } from "node:fs";
@@ -14,7 +14,7 @@ import { limit } from "../../core/limit.ts";
 import { unsettledMs } from "../../platform/file-look.ts";
 import type { World } from "../world.ts";
 
-/** Sorted by path: the path, and the hash of what is there. */
+/** Sorted by path: the path, and the hash of its content. */
 export type Listing = readonly (readonly [path: string, hash: string])[];
 
 interface Entry {
@@ -22,40 +22,40 @@ interface Entry {
   readonly bytes: number;
   readonly changedNs: bigint;
   readonly isLink: boolean;
-  /** Empty: what is there does not count. Null: not looked at yet. */
+  /** Empty: the file does not count. Null: not read yet. */
   hash: string | null;
   /** It may have changed since within the same tick of the file system's clock. */
   isDoubtful: boolean;
 }
 
 interface Folder {
-  /** The directory itself, whatever its name. */
+  /** Identifies the directory itself, whatever its name. */
   readonly id: string;
   watcher: FSWatcher | null;
   files: Map<string, Entry>;
   folders: ReadonlySet<string>;
 }
 
-/** Told of a path, and whether it may have come or gone. */
+/** Called with a path, and whether it may have appeared or disappeared. */
 type Listener = (path: string, isNamed: boolean) => void;
 
 export interface TreeOptions {
-  /** Whether the system is asked to announce changes. */
+  /** True when the system notifies of changes. */
   readonly watched: boolean;
-  /** Names that are passed over, wherever they are. */
+  /** Names that are skipped everywhere. */
   readonly passedOver: readonly string[];
   /** This file of the directory, and nothing else. */
   readonly only?: string;
 }
 
-/** Files that are looked at for one tree, whether or not they are watched. */
+/** Files scanned for one tree, whether or not they are watched. */
 const entriesMax = limit.watchedFilesMax * 5;
 const atOnce = 16;
 const chunkBytes = 262_144;
 
 export class Tree {
   readonly root: string;
-  /** Hands out whether the last look found something that counts for less than it should. */
+  /** A problem found by the last scan, such as a file that counts by size only. */
   trouble: string | null = null;
   readonly #world: World;
   readonly #names: ReadonlySet<string>;
@@ -86,7 +86,7 @@ export class Tree {
     return () => void this.#listeners.delete(listener);
   }
 
-  /** What is there now, of what matches. */
+  /** The current files that match. */
   list(matches: (path: string) => boolean): Promise<Listing> {
     return this.#inTurn(async () => {
       await this.#refresh();
@@ -94,7 +94,7 @@ export class Tree {
     });
   }
 
-  /** Reads everything again; true when something is not as it was. */
+  /** Reads everything again; true when something changed. */
   poll(): Promise<boolean> {
     return this.#inTurn(async () => {
       for (const path of this.#folders.keys()) this.#dirty.add(path);
@@ -128,7 +128,7 @@ export class Tree {
     return isChanged;
   }
 
-  /** Reads one directory, and those below it that are new. */
+  /** Reads one directory, and new ones below it. */
   async #visit(path: string): Promise<boolean> {
     const full = join(this.root, path);
     const stat = await lstat(full, { bigint: true }).catch(() => null);
@@ -176,7 +176,7 @@ export class Tree {
     return names?.filter((name) => !this.#names.has(name) && !isOfDatabase(name, there)) ?? null;
   }
 
-  /** Keeps an eye on a directory before it is read, so that nothing falls between. */
+  /** Watches a directory before it is read, so that no change is missed in between. */
   #enter(path: string, full: string, stat: BigIntStats): Folder {
     const id = idOf(stat);
     const there = this.#folders.get(path);
@@ -196,7 +196,7 @@ export class Tree {
       const watcher = watch(full, { persistent: false }, (event, name) => {
         if (name !== null && this.#names.has(name)) return;
         if (name !== null && this.#only !== undefined && name !== this.#only && name !== own) return;
-        // The directory itself may have gone: one of the same name is another.
+        // The directory itself may have been removed: one of the same name is another.
         if (event === "rename" && (name === null || name === own)) this.#doubt(path, watcher);
         this.#dirty.add(path);
         const isNamed = event === "rename" || name === null;
@@ -210,7 +210,7 @@ export class Tree {
     }
   }
 
-  /** The next look opens it anew. */
+  /** The next scan opens it again. */
   #doubt(path: string, watcher: FSWatcher): void {
     const folder = this.#folders.get(path);
     watcher.close();
@@ -220,7 +220,7 @@ export class Tree {
     this.#dirty.add(path);
   }
 
-  /** It is gone or cannot be read. Further down that is a change; without the root all ends. */
+  /** It was removed or cannot be read. Further down that is a change; without the root the watch ends. */
   #lost(path: string): boolean {
     if (path !== "") return this.#drop(path);
     this.#drop("");
@@ -306,7 +306,7 @@ function entryOf(stat: BigIntStats): Entry {
 const printOf = ({ ino, size, mtimeNs, ctimeNs }: BigIntStats): string =>
   `${ino} ${size} ${mtimeNs} ${ctimeNs}`;
 
-/** A database that is open, and what lies beside one. */
+/** An open database, and the files beside one. */
 function isOfDatabase(name: string, there: ReadonlySet<string>): boolean {
   const base = name.replace(/-(?:wal|shm|journal)$/, "");
   return there.has(`${base}-shm`) || (base !== name && there.has(base));
@@ -317,7 +317,7 @@ const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
 
 /** Empty for a database. */
 async function hashFile(full: string): Promise<string> {
-  // Between the look at the directory and now it may have been opened.
+  // It may have been opened since the directory was read.
   if (await lstat(`${full}-shm`).catch(() => null)) return "";
   await using handle = await open(full, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   const stat = await handle.stat({ bigint: true });

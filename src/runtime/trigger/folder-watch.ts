@@ -1,9 +1,9 @@
-/** Single directories whose changes the system announces, for what lies in a few known places. */
+/** Single directories with change notifications, for files in a few known directories. */
 import { watch, type FSWatcher } from "node:fs";
 import { basename } from "node:path";
 
 export interface FolderWatch {
-  /** From now on these directories, and no others. One that cannot be watched is tried again next time. */
+  /** Watches exactly these directories from now on. One that cannot be watched is retried next time. */
   keep(folders: Iterable<string>): void;
   isAnnounced(): boolean;
   end(): void;

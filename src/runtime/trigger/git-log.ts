@@ -1,10 +1,10 @@
-/** What Git says of the commits between two, asked so that a repository's own settings start no program. */
+/** Reads the commits between two from Git, so that a repository's own settings start no program. */
 import type { World } from "../world.ts";
 
 const timeoutMs = 20_000;
 const outputBytesMax = 65_536;
 
-/** Options that keep Git to reading: no pager, no monitor, no fetching, no filters, no signatures. */
+/** Options that restrict Git to reading: no pager, no monitor, no fetching, no filters, no signatures. */
 const quiet = ["--no-pager", "-c", "core.fsmonitor=false", "-c", "log.showSignature=false"] as const;
 
 interface Answer {
@@ -49,11 +49,11 @@ async function drain(stream: AsyncIterable<Uint8Array>): Promise<void> {
   for await (const _ of stream);
 }
 
-/** What lies between two commits. */
+/** The commits between two. */
 export interface Moved {
-  /** The new one does not follow from the old one: the ref was moved by force, or the old one is gone. */
+  /** The new one does not descend from the old one: a force push, or the old one was removed. */
   readonly isForced: boolean;
-  /** Whether something counts; always when no paths were given. */
+  /** True when something matches; always without paths. */
   readonly touches: boolean;
   readonly commits: number;
   /** The last ones first: the short id and the subject. */
@@ -83,7 +83,7 @@ export async function movedBetween(
   const isTold = between.code === 0;
   const diff = ["diff-tree", "-r", "--name-only", "--no-ext-diff", "--no-textconv", from, to];
   const trees = isForced && only.length > 0 ? await git(world, top, [...diff, ...only]) : null;
-  // What cannot be told, because the old commit is gone, is taken to count.
+  // Unknown changes, because the old commit was removed, count as a match.
   const touches =
     only.length === 0 ||
     (trees === null ? !isTold || between.lines.length > 0 : trees.code !== 0 || trees.lines.length > 0);

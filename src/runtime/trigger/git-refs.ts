@@ -1,12 +1,12 @@
-/** Repositories, read as files: where one is, and what its refs point to. No program is started for that. */
+/** Repositories, read as files: where one is, and what its refs point to. This starts no program. */
 import { lstat, readdir, readFile, realpath } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { isWithin } from "./watched-path.ts";
 
 export interface Repository {
-  /** Where it is checked out; of a bare one, the repository itself. */
+  /** The working tree; for a bare one, the repository itself. */
   readonly top: string;
-  /** HEAD is here, and what belongs to this working tree alone. */
+  /** HEAD is here, and the files of this working tree alone. */
   readonly own: string;
   /** Refs and objects; the same for all working trees. */
   readonly shared: string;
@@ -19,7 +19,7 @@ const exists = (path: string): Promise<boolean> =>
     () => false,
   );
 
-/** The repository that a directory belongs to, not looked for above `root`; null when there is none. */
+/** The repository of a directory, not searched above `root`; null when there is none. */
 export async function findRepository(path: string, root: string): Promise<Repository | null> {
   for (let top = path; isWithin(root, top); top = dirname(top)) {
     const found = await repositoryAt(top);
@@ -44,7 +44,7 @@ export async function repositoryAt(top: string): Promise<Repository | null> {
   return null;
 }
 
-/** What a ref points to in the end: a commit's id, the refs on the way, and whether there is such a ref. */
+/** What a ref finally points to: a commit's id, the refs on the way, and whether the ref exists. */
 export interface Pointed {
   readonly id: string | null;
   readonly way: readonly string[];
@@ -77,14 +77,14 @@ async function packed({ shared }: Repository, name: string): Promise<string | nu
   return null;
 }
 
-/** No name that leads out of the directory of refs, or that a program takes for an option. */
+/** Rejects names that lead out of the directory of refs, or that a program takes for an option. */
 const isRefName = (name: string): boolean =>
   /^[^\s~^:?*[\\\p{Cc}-][^\s~^:?*[\\\p{Cc}]*$/u.test(name) &&
   !name.split("/").some((part) => part === "" || part.startsWith(".") || part.endsWith(".lock")) &&
   !name.includes("..") &&
   !name.includes("@{");
 
-/** The full name of a ref that people write short, by Git's own order; null when there is none. */
+/** The full name of a short ref, by Git's own order; null when there is none. */
 export async function fullName(repository: Repository, ref: string): Promise<string | null> {
   if (!isRefName(ref)) return null;
   const forms = [`refs/${ref}`, `refs/tags/${ref}`, `refs/heads/${ref}`, `refs/remotes/${ref}`];
@@ -93,7 +93,7 @@ export async function fullName(repository: Repository, ref: string): Promise<str
   return null;
 }
 
-/** Where HEAD was before the rebase that is under way; null when none is. */
+/** HEAD before the rebase in progress; null when there is none. */
 export async function beforeRebase({ own }: Repository): Promise<string | null> {
   for (const folder of ["rebase-merge", "rebase-apply"]) {
     const id = (await text(join(own, folder, "orig-head")))?.trim();
@@ -103,8 +103,8 @@ export async function beforeRebase({ own }: Repository): Promise<string | null> 
 }
 
 /**
- * Whether something else was checked out since HEAD was at a commit, as Git's own log of HEAD says; false
- * when that does not go back so far, or is not kept.
+ * True when something else was checked out since HEAD was at a commit, by Git's reflog of HEAD; false when
+ * that does not go back so far, or does not exist.
  */
 export async function isSwitched({ own }: Repository, from: string): Promise<boolean> {
   const lines = ((await text(join(own, "logs", "HEAD"))) ?? "").trimEnd().split("\n");
@@ -113,11 +113,11 @@ export async function isSwitched({ own }: Repository, from: string): Promise<boo
     const [, left, came] = /\tcheckout: moving from (\S+) to (\S+)$/.exec(line) ?? [];
     return left === undefined || came === undefined ? [] : [{ left, came }];
   });
-  // There and back again is where it was.
+  // Switching there and back counts as no switch.
   return begin >= 0 && moves.length > 0 && moves[0]?.left !== moves.at(-1)?.came;
 }
 
-/** The directories whose changes tell that a ref may have moved. */
+/** The directories whose changes indicate that a ref may have moved. */
 export async function foldersOf(repository: Repository, way: readonly string[]): Promise<readonly string[]> {
   const { own, shared } = repository;
   const folders = new Set([own, shared]);
@@ -129,14 +129,14 @@ export async function foldersOf(repository: Repository, way: readonly string[]):
         () => false,
       );
       if (isThere) folders.add(folder);
-      // One that is not there yet is announced by the one above it.
+      // The parent directory announces a missing one.
       if (isThere) break;
     }
   }
   return [...folders];
 }
 
-/** Names in those directories that say nothing of refs. */
+/** False for names in those directories that do not concern refs. */
 export const isOfRefs = (name: string): boolean =>
   !name.endsWith(".lock") &&
   !/^(index|objects|logs|hooks|info|config|description|COMMIT_EDITMSG|ORIG_HEAD|FETCH_HEAD|MERGE_\w+)$/.test(

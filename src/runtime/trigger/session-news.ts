@@ -1,24 +1,24 @@
 /**
  * News of other sessions: one reader of the feed for all triggers of an engine that wait for sessions. It
- * begins at the feed's end, reads each record once, and wakes those that wait for that session.
+ * begins at the feed's end, reads each record once, and notifies the subscribers of that session.
  */
 import type { LogId, SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { Deps } from "../deps.ts";
 
-/** One who waits for news of some sessions. */
+/** A subscriber to some sessions. */
 export interface News {
-  /** Sessions that something happened to since the last time, as far as anybody may wait for it. */
+  /** Sessions with relevant news since the last call. */
   take(): readonly SessionId[];
-  /** Puts sessions back that could not be looked at. */
+  /** Returns sessions that could not be read, for another attempt. */
   again(sessions: readonly SessionId[]): void;
   /** Resolves when there is something to take, or the signal is aborted. */
   next(): Promise<void>;
 }
 
-/** What somebody may wait for. */
+/** Event types that a trigger may wait for. */
 const heard = /^(session\.(closed|archived|deleted)|item\.recorded)$/;
-/** How often the feed is read when nothing tells that there is more, and how soon after the last time. */
+/** How often the feed is polled without a notification, and the minimum pause between reads. */
 const anywayMs = 1_000;
 const restMs = 10;
 
@@ -30,11 +30,11 @@ export interface Listener {
 export interface Follower {
   readonly listeners: Map<LogId, Set<Listener>>;
   readonly over: AbortController;
-  /** Resolves once it stands at the feed's end: whatever happens later is heard. */
+  /** Resolves once it has reached the feed's end: everything later is delivered. */
   readonly begun: Promise<void>;
 }
 
-/** Listens until the signal is aborted. When it resolves, nothing that happens from now on is missed. */
+/** Subscribes until the signal is aborted. Once it resolves, nothing later is missed. */
 export async function listen(deps: Deps, sessions: readonly SessionId[], signal: AbortSignal): Promise<News> {
   const { shared } = deps;
   const follower = (shared.follower ??= follow(deps));
@@ -89,7 +89,7 @@ function follow(deps: Deps): Follower {
     }
   }
 
-  /** After a rollback of the store nothing that was known of any session need be true. */
+  /** After a rollback of the store no earlier knowledge of a session is reliable. */
   function touchAll(): void {
     for (const [session, set] of listeners) {
       for (const listener of set) {
@@ -122,7 +122,7 @@ function follow(deps: Deps): Follower {
     const unwatch = store.watch(() => news.abort());
     while (!signal.aborted) {
       news = new AbortController();
-      // What cannot be read now is read later; nothing is passed over.
+      // What cannot be read now is read later; nothing is skipped.
       await read().catch(() => undefined);
       await world.sleep(restMs, signal);
       if (!signal.aborted) await world.sleep(anywayMs, AbortSignal.any([news.signal, signal]));

@@ -1,4 +1,4 @@
-/** Triggers on files: they fire when what is in the files below a bound path is not what it was. */
+/** Triggers on files: they fire when the contents of files below a bound path change. */
 import { basename, dirname, join } from "node:path";
 import type { SessionId } from "../../core/ids.ts";
 import { SkeinError } from "../../core/error.ts";
@@ -14,13 +14,13 @@ import { ignoredNames } from "../../platform/file-look.ts";
 import { Tree, type Listing, type TreeOptions } from "./folder-tree.ts";
 import { boundPlace } from "./watched-path.ts";
 
-/** What is watched of files. A path that ends with a slash is a directory, any other is a file. */
+/** The watched files. A path that ends with a slash is a directory, any other is a file. */
 export type FileScope = Pick<SpecOf<"file">, "path" | "glob">;
 
 export const fileDebounceMs = 300;
-/** What is named of a change. */
+/** The maximum number of files that a change names. */
 const namedMax = 100;
-/** The files as they were are kept with a firing, to tell the next one what changed, if there are few. */
+/** A firing keeps the list of files, to name the next changes, if there are few. */
 const keptFilesMax = 500;
 const keptCharsMax = 24_000;
 const keptHashChars = 16;
@@ -58,7 +58,7 @@ export function watchFiles(
   return watchLevel(deps, { key: `file ${path}\n${glob}`, debounceMs, make }, watch, how);
 }
 
-/** How the files are, by one look; rejects for what cannot be watched. */
+/** The current files, by one scan; rejects for what cannot be watched. */
 export async function lookOnce(world: World, scope: FileScope): Promise<{ readonly digest: string }> {
   const { root, options, matches } = shapeOf(scope);
   const tree = new Tree(world, root, { ...options, watched: false });
@@ -135,7 +135,7 @@ function shareTree(
   };
 }
 
-/** How many listings are kept in mind, to tell what changed since. */
+/** How many listings are cached, to name the changes since. */
 const listingsMax = 4;
 
 function fileSubject(deps: Deps, scope: FileScope, notice: () => void): Subject {
@@ -176,12 +176,12 @@ function fileSubject(deps: Deps, scope: FileScope, notice: () => void): Subject 
   };
 }
 
-/** What a firing keeps of how the files were. */
+/** The list of files that a firing keeps. */
 interface Kept {
   readonly files?: Readonly<Record<string, string>>;
 }
 
-/** How the files were when the trigger fired for this digest, if that was kept. */
+/** The list of files when the trigger fired for this digest, if it was kept. */
 async function keptListing(
   { store }: Deps,
   { session, name }: Watched,
@@ -239,7 +239,7 @@ function toldOf(name: string, path: string, before: Listing | undefined, now: Li
   return { text: [head, ...lines, ...more].join("\n"), detail: { path, ...named, count: counted, ...kept } };
 }
 
-/** A name with anything odd in it is quoted, so that it cannot pass for more than a name. */
+/** A name with unusual characters is quoted, so that it cannot pass for more than a name. */
 const shown = (path: string): string =>
   /^[\p{L}\p{N} ._/@+~#=-]+$/u.test(path) ? path : JSON.stringify(path);
 

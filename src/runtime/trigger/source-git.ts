@@ -23,7 +23,7 @@ import { watchLevel, type Sight, type Subject } from "./watch-hub.ts";
 import type { Source } from "./source.ts";
 import { boundPlace } from "./watched-path.ts";
 
-/** Refs are moved in one step; a few in a row are told together. */
+/** Refs move in one step; a few in a row are combined. */
 const gitDebounceMs = 100;
 const idChars = 40;
 const digestChars = 64;
@@ -72,14 +72,14 @@ function checkPath(path: string): void {
   });
 }
 
-/** What is checked out, or the ref. While a rebase is under way, HEAD is still where it was before. */
+/** What is checked out, or the ref. During a rebase, HEAD counts as where it was before. */
 async function standing(repository: Repository, ref: string | undefined): Promise<Pointed> {
   const found = await pointed(repository, ref ?? "HEAD");
   const before = ref === undefined ? await beforeRebase(repository) : null;
   return before === null ? found : { ...found, id: before };
 }
 
-/** A commit's id says what it is already; it is only made as long as a digest is, and can be read back. */
+/** A commit's id is already a digest; it is only padded to the same length, and can be read back. */
 const digestOf = (id: string | null): string => (id ?? "").padEnd(digestChars, "0");
 
 function commitOf(digest: string | null): string | null {
@@ -97,7 +97,7 @@ function gitSubject(world: World, spec: SpecOf<"git">, notice: () => void): Subj
     if (repository === null) throw new SkeinError("not-found", `${top} is no Git repository any more`);
     const { way } = await pointed(repository, ref ?? "HEAD");
     folders.keep(await foldersOf(repository, way));
-    // What moved before it was watched is seen now.
+    // Detects what moved before the watch began.
     return standing(repository, ref);
   }
 

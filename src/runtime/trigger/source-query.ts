@@ -1,6 +1,6 @@
 /**
- * Checks as causes, for what cannot notify: a command, an address or a query is asked at intervals, and fires
- * when it gives another result than when it fired last. A check costs no model call.
+ * Checks as causes, for sources that cannot notify: a command, a URL or a query runs at intervals, and fires
+ * when its result differs from the one it fired with last. A check costs no model call.
  */
 import type { Binding } from "../../core/tool/commands.ts";
 import { SkeinError } from "../../core/error.ts";
@@ -18,7 +18,7 @@ import { stateNow } from "../read/state-now.ts";
 
 export const querySource: Source = {
   kinds: ["query"],
-  /** How it is now is what later results are held against. */
+  /** Later results are compared with the current one. */
   async prepare(deps, { spec: given, bindings }) {
     const spec = checkQuery(given as QuerySpec);
     if (spec.url !== undefined) checkAddress(spec.url);
@@ -65,7 +65,7 @@ const boundAs = (binding: Binding): Bound => ({
   mode: binding.mode ?? "read",
 });
 
-/** A session's as they are at the time of each check; a template's as it was set. */
+/** A session's bindings at the time of each check; a template's as it was set. */
 function bindingsFor(deps: Deps, { session, name }: Watch): () => Promise<readonly Bound[]> {
   if (session !== null) return async () => readBindings(deps, session, await stateNow(deps, session));
   let made: Promise<readonly Bound[]> | null = null;

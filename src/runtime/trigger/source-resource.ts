@@ -1,7 +1,7 @@
 /**
- * Triggers on a bound resource. Files and directories are watched as such. Of an SQLite database it is told
- * that its files were written: they are not opened, because closing them would drop the locks of whoever has
- * the database open in this process. A checkpoint counts as well; what a query gives is watched by a check.
+ * Triggers on a bound resource. Files and directories are watched as such. An SQLite database fires when its
+ * files were written: they are not opened, because closing them would drop the locks that this process holds
+ * on an open database. A checkpoint counts as well; watch the result of a query with a check.
  */
 import type { Binding } from "../../core/tool/commands.ts";
 import { lstat, realpath } from "node:fs/promises";
@@ -16,7 +16,7 @@ import { fileDebounceMs, lookOnce, watchFiles } from "./source-file.ts";
 import type { Source } from "./source.ts";
 import { boundPlace } from "./watched-path.ts";
 
-/** In front of the path of a database. */
+/** Prefix of the path of a database. */
 const databaseMark = "file:";
 
 export const resourceSource: Source = {
@@ -40,7 +40,7 @@ export const resourceSource: Source = {
   },
 };
 
-/** Where the binding leads; a directory ends with a slash, a database has its mark in front. */
+/** The path of the binding; a directory ends with a slash, a database has its prefix. */
 async function pathOf(name: string, bindings: readonly Binding[]): Promise<string> {
   const binding = bindings.find((one) => (one.name ?? one.path ?? one.url ?? one.kind) === name);
   if (binding === undefined) {

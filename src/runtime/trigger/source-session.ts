@@ -1,6 +1,6 @@
 /**
- * Other sessions as causes: that they ended, all of them or each, or that one recorded an item. What happened
- * is read from their logs, where it stands for good; so nothing is missed while nobody watches.
+ * Other sessions as causes: that they ended, all of them or each, or that one recorded an item. The causes
+ * are read from their logs, which are permanent; so nothing is missed without a watch.
  */
 import { SkeinError } from "../../core/error.ts";
 import type { LogId, SessionId } from "../../core/ids.ts";
@@ -63,7 +63,7 @@ interface Look {
   readonly seen: Seen;
 }
 
-/** What a trigger has fired for, as its own log says. */
+/** What a trigger has fired for, by its own log. */
 class Seen {
   readonly #last = new Map<string, number>();
   #count = 0;
@@ -98,7 +98,7 @@ class Seen {
   }
 }
 
-/** True: there is nothing more to wait for. */
+/** True: nothing more can fire. */
 type Looking = (look: Look, touched: readonly SessionId[]) => Promise<boolean>;
 
 /** Once, when the last of them has ended. */
@@ -115,12 +115,12 @@ const lookAtAll: Looking = async ({ deps, watch, spec, fire, seen }) => {
   return true;
 };
 
-/** Once for each end of each: a session that is opened again may end again. */
+/** Once for each end of each: a reopened session may end again. */
 const lookAtEach: Looking = async ({ deps, watch, spec, fire, seen }, touched) => {
   for (const session of touched) {
     const one = await endedOf(deps, session);
     const last = seen.last(session);
-    // One that is deleted after its end was told does not end once more.
+    // Deleting an ended session does not end it once more.
     if (one === null || (last !== undefined && one.seq <= last)) continue;
     const once = `${session}@${one.seq}`;
     const cause = await endCause(deps, watch, spec, { once, ended: [one] });
@@ -141,7 +141,7 @@ async function endCause(
   return { digest: deps.world.digest("", which.join("\n")), once, text, detail: { of: ended } };
 }
 
-/** Once for each item that fits. */
+/** Once for each matching item. */
 const lookAtItems: Looking = async ({ deps, watch, spec, fire, seen }, touched) => {
   const { store, world } = deps;
   for (const session of touched) {
@@ -200,7 +200,7 @@ function checkSpec(spec: SessionSpec): SessionSpec {
   });
 }
 
-/** Where the other stands now. Refuses what cannot be waited for. */
+/** The other session's current position. Refuses a session that cannot be waited for. */
 async function headSeq({ store }: Deps, session: SessionId | null, other: SessionId): Promise<number> {
   if (other === session) {
     throw new SkeinError("invalid", `${other} would wait for itself`, { hint: "name another session" });
@@ -217,7 +217,7 @@ async function headSeq({ store }: Deps, session: SessionId | null, other: Sessio
   });
 }
 
-/** Refuses to wait for a session that waits, through however many others, for this one. */
+/** Refuses to wait for a session that waits, through any number of others, for this one. */
 async function refuseCircle(deps: Deps, session: SessionId, sessions: readonly SessionId[]): Promise<void> {
   const waiting: { readonly at: SessionId; readonly path: readonly SessionId[] }[] = [];
   for (const at of sessions) waiting.push({ at, path: [session, at] });
@@ -250,7 +250,7 @@ async function awaitedBy(deps: Deps, session: SessionId): Promise<readonly Sessi
     if (trigger.kind !== "session") continue;
     const spec: TriggerSpec | null = await specOf(deps, session, trigger);
     if (spec?.kind !== "session" || spec.on !== "end") continue;
-    // One that has fired for all of them is waited for no more.
+    // A trigger that has fired for all of them no longer waits.
     if (spec.all === true && trigger.lastCause !== null) continue;
     found.push(...(spec.sessions as readonly SessionId[]));
   }

@@ -1,6 +1,6 @@
 /**
- * What a source of causes is: it watches for triggers that neither time nor the session's own log tells of.
- * A worker begins a watch for each such trigger and ends it when the trigger is gone.
+ * A source of causes: it watches for triggers that neither time nor the session's own log covers. A worker
+ * begins a watch for each such trigger and ends it when the trigger is removed.
  */
 import type { TriggerKind } from "../../core/trigger/events.ts";
 import type { Binding } from "../../core/tool/commands.ts";
@@ -8,7 +8,7 @@ import type { SessionId } from "../../core/ids.ts";
 import type { TriggerSpec } from "../../core/trigger/trigger.ts";
 import type { Deps } from "../deps.ts";
 
-/** One trigger to keep an eye on. */
+/** One watched trigger. */
 export interface Watch {
   /** Null: a template of the workspace, which opens a session each time. */
   readonly session: SessionId | null;
@@ -16,32 +16,32 @@ export interface Watch {
   /** The record that set it. */
   readonly setSeq: number;
   readonly spec: TriggerSpec;
-  /** How what it watches was when it fired last, or when it was set. */
+  /** The digest of the watched thing at the last firing, or when the trigger was set. */
   readonly lastCause: string | null;
 }
 
 /** Why a trigger fires. */
 export interface Cause {
-  /** Of what is watched, as it is now; or of the occurrence. */
+  /** Of the watched thing now; or of the occurrence. */
   readonly digest: string;
-  /** As it was seen before: if the log says otherwise by now, this cause is void. Not for occurrences. */
+  /** The digest seen before: if the log has moved on, this cause is void. Not for occurrences. */
   readonly was?: string | null;
-  /** Of an occurrence: the same one never fires twice. */
+  /** Identifies an occurrence: the same one never fires twice. */
   readonly once?: string;
-  /** What the session is told. */
+  /** The input for the session. */
   readonly text: string;
   readonly detail?: unknown;
-  /** How many changes came together; absent: one. */
+  /** How many changes were combined; absent: one. */
   readonly count?: number;
-  /** Nothing more can come: the trigger goes with this firing. Templates stay. */
+  /** Nothing more can come: this firing removes the trigger. Templates stay. */
   readonly last?: true;
 }
 
 export interface Source {
   readonly kinds: readonly TriggerKind[];
   /**
-   * Looks at what is to be watched when a trigger is set: rejects with `invalid` or `not-found` if that
-   * cannot be, and says how it is now. `bindings` are those of the session, or of the template.
+   * Inspects the watched thing when a trigger is set: rejects with `invalid` or `not-found` if it cannot be
+   * watched, and returns its current digest. `bindings` are those of the session, or of the template.
    */
   prepare(
     deps: Deps,
@@ -53,9 +53,9 @@ export interface Source {
   ): Promise<{ readonly spec: TriggerSpec; readonly digest: string | null }>;
   /**
    * Watches until the signal is aborted. Calls `fire` with each cause, one after the other; it resolves to
-   * how the trigger stands then (its `lastCause`), or to undefined when the trigger is gone. What changed
-   * while nobody watched is found at the beginning, against `lastCause`. Never rejects: what cannot be
-   * watched now is tried again, and told through `trouble`.
+   * the trigger's state then (its `lastCause`), or to undefined when the trigger was removed. Changes since
+   * `lastCause` that happened without a watch are found at the beginning. Never rejects: what cannot be
+   * watched now is retried, and reported through `trouble`.
    */
   watch(
     deps: Deps,

@@ -1,4 +1,4 @@
-/** Every source of causes that a worker watches by. */
+/** All sources of causes that a worker watches. */
 import { fileSource } from "./source-file.ts";
 import { gitSource } from "./source-git.ts";
 import { querySource } from "./source-query.ts";

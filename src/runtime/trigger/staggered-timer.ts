@@ -1,20 +1,20 @@
 /**
- * Checks at intervals, spread over them: each has a place of its own in its interval, so that many do not run
- * at once. All of an engine share one list of what is next, and one timer.
+ * Checks at intervals, staggered: each has a fixed offset in its interval, so that many do not run at once.
+ * All of an engine share one queue and one timer.
  */
 import type { Deps } from "../deps.ts";
 
 /** Checks that run at once. */
 const atOnceMax = 8;
-/** The clock may jump: it is looked at as often. */
+/** The clock may jump: it is read this often. */
 const lookMs = 1_000;
-/** What changed while nobody watched is found within this, however long the interval is. */
+/** Changes that happened without a watch are found within this, however long the interval is. */
 const firstMs = 60_000;
 
 export interface Entry {
   atMs: number;
   readonly everyMs: number;
-  /** Where in the interval it runs. */
+  /** The offset in the interval. */
   readonly phaseMs: number;
   readonly run: () => Promise<void>;
   over: boolean;
@@ -25,7 +25,7 @@ export interface Spread {
   drop(entry: Entry): void;
 }
 
-/** Runs something once in each interval until the signal is aborted; resolves when it does no more. */
+/** Runs something once in each interval until the signal is aborted; resolves when it has stopped. */
 export function everySpread(
   deps: Deps,
   { key, everyMs, signal }: { readonly key: string; readonly everyMs: number; readonly signal: AbortSignal },
@@ -86,7 +86,7 @@ function makeSpread({ world }: Deps): Spread {
     [heap[a], heap[b]] = [other, one];
   }
 
-  /** The next time at its place in the interval; what was passed over in between is not made up for. */
+  /** The next time at its offset in the interval; missed times are not made up for. */
   const nextOf = ({ everyMs, phaseMs }: Entry): number =>
     Math.floor((world.now() - phaseMs) / everyMs) * everyMs + everyMs + phaseMs;
 

@@ -1,6 +1,6 @@
 /**
- * Templates at work: set, listed, fired. A firing and the session that it opens are one append, decided on
- * the workspace's log, so that each cause opens one session whoever notices it.
+ * Templates: set, listed, fired. A firing and the session that it opens are one append, decided on the
+ * workspace's log, so that each cause opens one session whichever worker notices it.
  */
 import type { OpenOptions } from "../../core/session/commands.ts";
 import { resolve } from "node:path";
@@ -45,11 +45,11 @@ import { prepareTrigger, type TriggerOptions } from "./triggers.ts";
 
 /** Options of `engine.trigger`: the session to open when it fires. */
 export interface TemplateOptions extends TriggerOptions {
-  /** What each session is opened with. Relative paths mean what they mean here and now. */
+  /** Options of each opened session. Relative paths are resolved when the template is set. */
   readonly open: OpenOptions & { readonly objective: string };
 }
 
-/** A template as it stands. */
+/** The current state of a template. */
 export interface TriggerTemplate extends Omit<TemplateRef, "fired"> {
   /** Null when it was erased, or a newer program wrote it: then it does not fire. */
   readonly spec: TriggerSpec | null;
@@ -65,10 +65,10 @@ interface Folded {
   readonly times: number;
 }
 
-/** Kept with the store: it is of its log, whichever engine reads it. */
+/** Kept with the store: it belongs to its log, whichever engine reads it. */
 const kept = new WeakMap<Store, Folded>();
 
-/** The templates at the head of the workspace's log. Only what is new is read. */
+/** The templates at the head of the workspace's log. Reads only new records. */
 export async function foldedTemplates({ store }: Pick<Deps, "store">): Promise<Folded> {
   const { seq: headSeq, hash: headHash, times } = await workspaceHead(store);
   const last = kept.get(store);
@@ -82,19 +82,19 @@ export async function foldedTemplates({ store }: Pick<Deps, "store">): Promise<F
     seq = page.length < limit.pageRecordsMax ? headSeq : (page.at(-1)?.seq ?? headSeq);
   }
   const folded = { refs, headSeq, headHash, times };
-  // Two may read at one time; what is further on stays.
+  // Two may read at once; the later state stays.
   const other = kept.get(store);
   if (other?.times !== times || other.headSeq <= headSeq) kept.set(store, folded);
   return folded;
 }
 
-/** What was set, and the token of a webhook, which is shown this once. */
+/** The template, and the token of a webhook, which is shown only once. */
 export interface SetTemplate {
   readonly template: TriggerTemplate;
   readonly token: string | null;
 }
 
-/** Sets a template, or replaces the one of this name. What it would open is made ready, to see if it can. */
+/** Sets a template, or replaces the one of this name. Prepares the session once, to validate it. */
 export async function setTemplate(
   deps: Deps,
   name: string,
@@ -111,7 +111,7 @@ export async function setTemplate(
     });
   }
   const open = openingOf(options.open, where);
-  // Its time may have passed since, and what it watches or opens may be gone.
+  // Its time may have passed since, and what it watches or opens may be missing.
   const done = spec.kind === "webhook" ? null : await writtenBefore(deps);
   if (done !== null) return { template: await templateIn(deps, done), token: null };
   const { bind = [] } = await prepareOpening(deps, open);
@@ -123,20 +123,20 @@ export async function setTemplate(
     const { refs } = await foldedTemplates(deps);
     if (before === null) return { template: await templateOf(deps, name), token };
     const isThere = refs.get(name)?.seq === before.seq;
-    // What was removed or replaced since is not set again. Else the token is shown once: there is a new one.
+    // A removed or replaced one is not set again. Otherwise a new token replaces the lost one.
     const isLast = !isThere && (await writtenBefore(asTheNth(deps, times + 1))) === null;
     if (token === null || isLast) return { template: await templateIn(deps, before), token: null };
   }
 }
 
-/** The same call under the key by which it sets a webhook for the nth time, with another token each. */
+/** The same call under the key by which it sets a webhook for the nth time, each with another token. */
 function asTheNth(deps: Deps, times: number): Deps {
   const { once, world } = deps;
   if (once === undefined || times === 1) return deps;
   return { ...deps, once: recordKey(world, deps.tenant, `${once}/${times}`) };
 }
 
-/** What this very call has written before, if it did. */
+/** The earlier record of this very call, if any. */
 async function writeTemplate(deps: Deps, name: string, event: DraftEvent): Promise<StoredRecord | null> {
   const text = JSON.stringify(event.content);
   const startSeq = (await foldedTemplates(deps)).headSeq;
@@ -148,7 +148,7 @@ async function writeTemplate(deps: Deps, name: string, event: DraftEvent): Promi
         hint: "remove one first",
       });
     }
-    // After a lost answer: it was written by this very call.
+    // After a lost answer: this very call wrote it.
     const isOwn = before !== undefined && before.seq > startSeq && before.seq <= headSeq;
     if (isOwn && JSON.stringify(await readContent(deps.store, deps.store.workspace, before.seq)) === text)
       return [];
@@ -156,7 +156,7 @@ async function writeTemplate(deps: Deps, name: string, event: DraftEvent): Promi
   });
 }
 
-/** What it opens, checked, and with paths that mean the same wherever it is opened. */
+/** The validated options, with absolute paths. */
 function openingOf(open: TemplateOptions["open"], where: string): TemplateOptions["open"] {
   if (typeof open !== "object" || open === null) {
     throw new SkeinError("invalid", `${where}: it does not say what it opens`, {
@@ -186,7 +186,7 @@ export async function removeTemplate(deps: Deps, name: string): Promise<void> {
       asked = true;
       return [{ type: "trigger.removed", body: { name } }];
     }
-    // After a lost answer: it was removed by this very call.
+    // After a lost answer: this very call removed it.
     if (asked) return [];
     throw noTemplate(name, refs);
   });
@@ -213,7 +213,7 @@ async function templateOf(deps: Deps, name: string): Promise<TriggerTemplate> {
   return withContent(deps, ref);
 }
 
-/** The template as it stands if this record set it, or else as it was set. */
+/** The current template if this record set it, or else the one that it set. */
 async function templateIn(deps: Deps, record: StoredRecord): Promise<TriggerTemplate> {
   const set = new Map<string, TemplateRef>();
   foldTemplate(set, { ...record, body: JSON.parse(record.body) as unknown });
@@ -223,7 +223,7 @@ async function templateIn(deps: Deps, record: StoredRecord): Promise<TriggerTemp
   return withContent(deps, now?.seq === first.seq ? now : first);
 }
 
-/** A template with what the store holds of it now. */
+/** A template with its current content in the store. */
 export async function withContent(
   { store }: Pick<Deps, "store">,
   ref: TemplateRef,
@@ -238,7 +238,7 @@ export async function withContent(
   };
 }
 
-/** Fires a template by hand. Gives the session that it opened; once for each key of a caller. */
+/** Fires a template by hand. Returns the session that it opened; once for each key of a caller. */
 export async function fireTemplateNow(deps: Deps, name: string, text?: string): Promise<SessionId> {
   const before = await madeBefore(deps);
   if (before !== null) return before;
@@ -253,7 +253,7 @@ export async function fireTemplateNow(deps: Deps, name: string, text?: string): 
 
 type Firing = Cause & { readonly dueMs?: number; readonly nextMs?: number };
 
-/** Opens a session for a cause, unless one was opened for it already: then null. */
+/** Opens a session for a cause, unless one was already opened for it: then null. */
 export async function fireTemplate(
   deps: Deps,
   { name, seq: setSeq, open, actor }: Pick<TriggerTemplate, "name" | "seq" | "open" | "actor">,
@@ -261,7 +261,7 @@ export async function fireTemplate(
 ): Promise<SessionId | null> {
   const { store, world, writer } = deps;
   if (open === null) return null;
-  // On behalf of who set it: what that person has in memory is carried along.
+  // On behalf of the person who set it, with that person's memory.
   const opening = await prepareOpening({ ...deps, actor }, open);
   const session = newSessionId(deps);
   const key = once === undefined ? null : keyOf(deps, { name, setSeq }, once);
@@ -273,7 +273,7 @@ export async function fireTemplate(
   const begun: Part = { session, expect: "absent", drafts: sealed.drafts, index };
   for (let tries = 0, lost = 0; tries < limit.conflictRetriesMax; tries++) {
     const { refs, headSeq, headHash } = await foldedTemplates(deps);
-    // After an answer that was lost, or came late: it was opened by this very call.
+    // After a lost or late answer: this very call opened it.
     const isOpened = async (): Promise<boolean> => tries > 0 && (await store.head(session)) !== undefined;
     if (await isOpened()) return session;
     const template = refs.get(name);
@@ -317,7 +317,7 @@ export async function openedFor(
   return record === undefined ? undefined : (JSON.parse(record.body) as { opened?: SessionId }).opened;
 }
 
-/** What cannot be opened now is tried again later, each time after twice as long. */
+/** Retries with exponential backoff what cannot be opened now. */
 export interface Patience {
   readonly failed: Map<number, { readonly times: number; readonly untilMs: number }>;
 }
@@ -325,7 +325,7 @@ export interface Patience {
 const pauseMs = 1_000;
 const pauseMsMax = 300_000;
 
-/** Fires the templates whose time has come. Resolves to when one is due next; null when none is. */
+/** Fires due templates. Resolves to when one is due next; null when none is. */
 export async function fireDueTemplates(
   deps: Deps,
   { failed }: Patience,

@@ -1,4 +1,4 @@
-/** When triggers fire that go by time. Cron lines are read by a library made for them, zones and all. */
+/** Computes when time triggers fire. A library parses cron expressions, with time zones. */
 import { Cron } from "croner";
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
@@ -25,16 +25,16 @@ export function nextTime(spec: TimeSpec, afterMs: number): number | null {
   }
 }
 
-/** Times that have come. */
+/** Past times. */
 export interface Times {
-  /** How many there are; of a cron line at most `countMax`. */
+  /** How many there are; for a cron expression at most `countMax`. */
   readonly count: number;
-  /** The one to begin with when each is made up for, and how many it stands for: the others are one each. */
+  /** The first one to make up for, and how many it stands for: the others are one each. */
   readonly first: { readonly at: number; readonly count: number };
   readonly last: number;
 }
 
-/** More times than this of one cron line are not counted. */
+/** More times than this of one cron expression are not counted. */
 const countMax = limit.missedMax * 10;
 
 /** The times from `fromMs`, which is one of them, up to `toMs`. */
@@ -52,7 +52,7 @@ export function timesBetween(spec: TimeSpec, fromMs: number, toMs: number): Time
     last = at;
     times.push(at);
     if (times.length > limit.missedMax) times.shift();
-    // Nobody waits for years of seconds to be counted.
+    // Counting years of seconds would take too long.
     if (count === countMax) {
       last = lastBefore(spec, toMs);
       break;
@@ -61,7 +61,7 @@ export function timesBetween(spec: TimeSpec, fromMs: number, toMs: number): Time
   return { count, first: { at: times[0] ?? fromMs, count: 1 + count - times.length }, last };
 }
 
-/** The last time up to a moment, of a line that has many. */
+/** The last time up to a moment, of an expression with many. */
 function lastBefore(spec: TimeSpec, toMs: number): number {
   for (let span = 1_000; ; span *= 2) {
     let found: number | null = null;
@@ -70,7 +70,7 @@ function lastBefore(spec: TimeSpec, toMs: number): number {
   }
 }
 
-/** Throws `invalid` for a line or a zone that is none, and for what is past; `field` is where it stands. */
+/** Throws `invalid` for an invalid expression or zone, and for a time in the past; `field` names it. */
 export function checkTime(
   spec: TimeSpec,
   nowMs: number,
@@ -110,7 +110,7 @@ function nextOfLine(
   }
 }
 
-/** A moment as the trigger's own zone has it: `Sunday, 1 November 2026 at 09:00 in Europe/Berlin`. */
+/** A moment in the trigger's zone: `Sunday, 1 November 2026 at 09:00 in Europe/Berlin`. */
 export function momentIn(spec: TimeSpec, at: number): string {
   const exact = new Date(at).toISOString();
   if (spec.kind !== "cron" || spec.zone === undefined) return exact;
@@ -118,7 +118,7 @@ export function momentIn(spec: TimeSpec, at: number): string {
   return `${exact} (${new Intl.DateTimeFormat("en-GB", how).format(at)} in ${spec.zone})`;
 }
 
-/** Throws `invalid` for a zone that is none. */
+/** Throws `invalid` for an unknown zone. */
 export function checkZone(zone: string, where: string, field?: string): void {
   try {
     Intl.DateTimeFormat("en", { timeZone: zone });
@@ -131,7 +131,7 @@ export function checkZone(zone: string, where: string, field?: string): void {
   }
 }
 
-/** A line that was read, and what comes after the times that were asked for lately. */
+/** A parsed expression, and cached times after the recently requested ones. */
 interface Line {
   readonly cron: Cron;
   readonly next: Map<number, number | null>;
@@ -139,12 +139,12 @@ interface Line {
 
 const linesMax = 10_000;
 const keptMax = 200_000;
-/** Pure cache: cron lines as they were parsed, with times that follow from them. */
+/** Pure cache: parsed cron expressions, with times that follow from them. */
 const known = new Map<string, Line>();
 /** Pure cache: how many times it holds. */
 let kept = 0;
 
-/** Times that are made up for one by one are asked for again and again. */
+/** Times that are made up for one by one are requested again and again. */
 function nextOfCron({ cron, next }: Line, afterMs: number): number | null {
   const before = next.get(afterMs);
   if (before !== undefined) return before;
@@ -176,7 +176,7 @@ function cronOf({ cron, zone = "UTC" }: SpecOf<"cron">): Line {
   }
 }
 
-/** What is wrong with a line, in a word or two; nothing where that cannot be told. */
+/** What is wrong with an expression, in a word or two; empty where that is unclear. */
 function whyNot(line: string, cause: unknown): string {
   const parts = line.split(/\s+/).filter((part) => part !== "").length;
   if (parts !== 5 && parts !== 6) return ` (it has ${parts} ${parts === 1 ? "part" : "parts"}, not 5 or 6)`;

@@ -1,4 +1,4 @@
-/** Setting triggers: what is wrong with one is told now, and how what it watches is now is written down. */
+/** Sets triggers: validates one now, and records the current digest of what it watches. */
 import type { Binding } from "../../core/tool/commands.ts";
 import type { TriggerSetting } from "../../core/trigger/commands.ts";
 import { SkeinError } from "../../core/error.ts";
@@ -24,11 +24,11 @@ import { makeToken } from "./webhook-token.ts";
 
 /** Options of `session.trigger`. */
 export interface TriggerOptions {
-  /** What becomes of times that pass while nobody is there: `once`, the default, `all` or `skip`. */
+  /** How to handle missed times: `once`, the default, `all` or `skip`. */
   readonly missed?: MissedRule;
 }
 
-/** What was set, and the token of a webhook, which is shown this once. */
+/** The trigger, and the token of a webhook, which is shown only once. */
 export interface SetTrigger {
   readonly change: Change;
   readonly token: string | null;
@@ -46,7 +46,7 @@ export async function setTrigger(
   const where = `trigger ${quote(name)}`;
   const missed = checkMissed(options.missed, where);
   const spec = checkTrigger(given, where);
-  // Its time may have passed since, and what it watches may be gone.
+  // Its time may have passed since, and what it watches may be missing.
   const done = spec.kind === "webhook" ? null : await changedBefore(deps, session);
   if (done !== null) return { change: done, token: null };
   const bindings = await bindingsOf(deps, session, await writer.current(session));
@@ -65,7 +65,7 @@ export async function setTrigger(
     });
     if (!change.duplicate || token === null) return { change, token };
     if (change === before) return { change, token: null };
-    // What was removed or replaced since is not set again. Else the token is shown once: there is a new one.
+    // A removed or replaced one is not set again. Otherwise a new token replaces the lost one.
     const isThere = change.state.standing.triggers.get(name)?.seq === change.firstSeq;
     if (!isThere && (await writer.keyed(session, again(times + 1))) === undefined)
       return { change, token: null };
@@ -73,7 +73,7 @@ export async function setTrigger(
   }
 }
 
-/** What a session that is about to be opened is woken by, ready to be set in its first append. */
+/** The triggers of a session about to be opened, ready for its first append. */
 export async function prepareWake(
   deps: Deps,
   wake: readonly WakeTrigger[],
@@ -104,7 +104,7 @@ export async function prepareWake(
   return [...settings.values()];
 }
 
-/** `cron`, and if there is one already, `cron-2`. */
+/** `cron`, and if that name is taken, `cron-2`. */
 function freeName(kind: string, taken: ReadonlyMap<string, unknown>): string {
   for (let number = 1; ; number++) {
     const name = number === 1 ? kind : `${kind}-${number}`;
@@ -117,16 +117,16 @@ const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/;
 interface Wanted {
   readonly name: string;
   readonly spec: TriggerSpec;
-  /** For what is told of mistakes. */
+  /** For error messages. */
   readonly where: string;
   readonly bindings: readonly Binding[];
-  /** Null for one that is yet to be opened, and for a template. */
+  /** Null for a session yet to be opened, and for a template. */
   readonly session: SessionId | null;
   /** The log that it is set in; null when that has no name yet. */
   readonly owner: LogId | null;
 }
 
-/** Looks at what a trigger says, and at what it is to watch. */
+/** Validates a trigger, and inspects what it watches. */
 export async function prepareTrigger(
   deps: Deps,
   { name, spec, where, bindings, session, owner }: Wanted,
@@ -134,7 +134,7 @@ export async function prepareTrigger(
   const { kind } = spec;
   if (isTimeSpec(spec)) {
     const nowMs = deps.store.now();
-    // What a session is opened with stands in a list, and has no owner yet.
+    // In the options of a new session it stands in a list, and has no owner yet.
     checkTime(spec, nowMs, { where, field: owner === null ? where : "spec" });
     const nextMs = nextTime(spec, nowMs);
     return { setting: { name, kind, spec, ...(nextMs === null ? {} : { nextMs }) }, token: null };
@@ -148,7 +148,7 @@ export async function prepareTrigger(
     if (spec.digest !== undefined || owner === null)
       throw new SkeinError("invalid", `${where}: the digest of its token is made, not given`);
     const signedBy = spec.secret ?? spec.signedBy;
-    // It is not shown: what is no name may be the secret itself.
+    // It is not shown: an invalid name may be the secret itself.
     if (signedBy !== undefined && !variableName.test(signedBy))
       throw new SkeinError("invalid", `${where}: its secret is not the name of a variable`, {
         hint: "name the variable of the environment that holds it, such as HOOK_SECRET",
@@ -166,7 +166,7 @@ export async function prepareTrigger(
   return { setting: { name, kind, spec: ready.spec, ...digest }, token: null };
 }
 
-/** The same, with the place in front. */
+/** The same error with its location in front. */
 function placed(error: unknown, where: string): unknown {
   if (!(error instanceof SkeinError)) return error;
   const { code, message, hint } = error;
@@ -182,7 +182,7 @@ async function bindingsOf({ store }: Deps, session: SessionId, state: State): Pr
   return bindings;
 }
 
-/** A trigger of a session as it stands. */
+/** The current state of a session's trigger. */
 export interface SessionTrigger extends Omit<TriggerRef, "hash" | "input" | "topic" | "from"> {
   readonly name: string;
   /** Null when it was erased, or a newer program wrote it: then it does not fire. */
@@ -210,7 +210,7 @@ export async function listTriggers(deps: Deps, session: SessionId): Promise<Sess
   return Promise.all(
     refs.map(async ([name, ref]) => {
       const { kind, missed, lastCause, seq } = ref;
-      // A session that is over is woken by nothing.
+      // Nothing wakes a closed session.
       const nextMs = isOver ? null : ref.nextMs;
       const spec = await specOf(deps, session, ref);
       return { name, kind, missed, nextMs, lastCause, seq, spec, firedAt: firedAt.get(name) ?? null };

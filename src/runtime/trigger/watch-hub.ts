@@ -1,32 +1,32 @@
 /**
- * Watching by level: what counts is how a thing is, not that somebody said it changed. Notices and polls only
- * say when to look; after a pause without any it is looked at, and each trigger that last saw it otherwise
- * fires. All triggers that watch the same thing share one level, whatever their number.
+ * Level-triggered watching: the current state counts, not the notification. Notifications and polls only say
+ * when to read; after a pause without any the thing is read, and each trigger that last saw another state
+ * fires. All triggers that watch the same thing share one level.
  */
 import { errorText } from "../../core/first-error.ts";
 import type { Deps } from "../deps.ts";
 import type { World } from "../world.ts";
 import type { Cause, Source, Watch } from "./source.ts";
 
-/** Whom something is told. There may be many: no more is kept of each. */
+/** Identifies a subscriber. Kept small: there may be thousands. */
 export type Watched = Pick<Watch, "session" | "name">;
 
-/** How a thing is. */
+/** The state of a thing. */
 export interface Sight {
   readonly digest: string;
-  /** Something that whoever set the trigger should know, although it is watched. */
+  /** A problem to report although the thing is watched. */
   readonly trouble?: string;
-  /** What to say of how it differs from how it was; null when it differs in nothing that counts. */
+  /** Describes the difference to the earlier state; null when no relevant difference exists. */
   tell(watch: Watched, was: string | null): Promise<Pick<Cause, "text" | "detail"> | null>;
 }
 
-/** A thing that is watched. */
+/** A watched thing. */
 export interface Subject {
-  /** Rejects when it cannot be told how it is now, with the reason. */
+  /** Rejects with the reason when its current state is unknown. */
   look(): Promise<Sight>;
-  /** Looks for what was not announced; true when there may be something, or when nothing can be told. */
+  /** Searches for unannounced changes; true when there may be some, or when that is unknown. */
   poll(): Promise<boolean>;
-  /** Whether every change is announced. Otherwise two looks must agree. */
+  /** True when every change is announced. Otherwise two reads must agree. */
   isAnnounced(): boolean;
   end(): void;
 }
@@ -37,19 +37,19 @@ interface Watcher {
   readonly watched: Watched;
   readonly how: How;
   last: string | null;
-  /** Told of nothing in this sight, against `last`. */
+  /** This state brought no news, compared with `last`. */
   passed: string | null;
   busy: Promise<void> | null;
   isGone: boolean;
 }
 
-/** How often is looked for what was not announced, and how often after a failure. */
+/** How often to poll for unannounced changes, and how often after a failure. */
 const pollMs = 10_000;
 const retryMs = 1_000;
-/** Polling rests so many times as long as it took: the larger part when changes are announced anyway. */
+/** Polling pauses this many times as long as it took: longer when changes are announced anyway. */
 const restAnnounced = 300;
 const restUnannounced = 20;
-/** Changes without any pause are told all the same, after so long or so many pauses. */
+/** Changes without any pause fire all the same, after so long or so many pauses. */
 const latestMs = 10_000;
 const latestPauses = 100;
 
@@ -79,7 +79,7 @@ class Level {
     return this.#watchers.size;
   }
 
-  /** Whether polling it is only a precaution. */
+  /** True when polling it is only a precaution. */
   get isCalm(): boolean {
     return !this.#failed && this.#subject.isAnnounced();
   }
@@ -93,7 +93,7 @@ class Level {
     return watcher;
   }
 
-  /** Resolves when nothing is on the way for it. */
+  /** Resolves when nothing is in flight for it. */
   async remove(watcher: Watcher): Promise<void> {
     watcher.isGone = true;
     this.#watchers.delete(watcher);
@@ -119,7 +119,7 @@ class Level {
     this.#settling ??= this.#settle();
   }
 
-  /** What it was at first is kept in mind, so that what changes then can be named. */
+  /** Keeps the first state, so that later changes can be named. */
   async #begin(): Promise<void> {
     const sight = await this.#look();
     const isNews = sight !== null && [...this.#watchers].some(({ last }) => last !== sight.digest);
@@ -156,7 +156,7 @@ class Level {
     this.#settling = null;
   }
 
-  /** Notices that are there already are read first. The second round is sure to come after they were. */
+  /** Pending notifications are read first. The second round certainly comes after them. */
   async #hear(): Promise<void> {
     for (let round = 0; round < 2; round++) await new Promise<void>((resolve) => this.#world.defer(resolve));
   }
@@ -189,12 +189,12 @@ class Level {
         watcher.busy ??= this.#fire(watcher);
   }
 
-  /** Fires until the trigger stands as the thing was last seen. */
+  /** Fires until the trigger matches the last seen state. */
   async #fire(watcher: Watcher): Promise<void> {
     try {
       await this.#fireAll(watcher);
     } finally {
-      // In the same moment as its last look at what is to be done: nothing falls between.
+      // In the same tick as its last check for work: nothing is missed in between.
       watcher.busy = null;
     }
   }
@@ -215,7 +215,7 @@ class Level {
         watcher.passed = null;
         if (stands === undefined) return void this.#watchers.delete(watcher);
         watcher.last = stands;
-        // Somebody else saw it otherwise: one of the two is out of date.
+        // Another worker saw another state: one of the two is out of date.
         if (stands !== sight.digest && sight === this.#sight) return this.#notice();
       } catch (error) {
         how.trouble(errorText(error));
@@ -268,7 +268,7 @@ export class Levels {
     this.#isPolling = false;
   }
 
-  /** The longest overdue first; those that failed always. */
+  /** The longest overdue first; failed ones always. */
   async #pollDue(nowMs: number): Promise<void> {
     const due = [...this.#levels.values()]
       .filter(({ nextPollMs, size }) => nextPollMs <= nowMs && size > 0)
@@ -277,7 +277,7 @@ export class Levels {
   }
 }
 
-/** In each round so much time is spent on what announces its changes. */
+/** The time spent in each round on things that announce their changes. */
 const roundMs = 5;
 
 /** Watches by a level that all triggers with the same key share. */

@@ -1,4 +1,4 @@
-/** Where a trigger may look: below what is bound to its session, and nowhere else. */
+/** Where a trigger may watch: below the session's bindings, and nowhere else. */
 import type { Binding } from "../../core/tool/commands.ts";
 import { lstat, realpath } from "node:fs/promises";
 import { dirname, isAbsolute, join, resolve, sep } from "node:path";
@@ -7,18 +7,18 @@ import { quote } from "../../core/ids.ts";
 
 const pathCharsMax = 1_000;
 
-/** Something that is bound, as it lies on the disk. */
+/** A bound path on disk. */
 export interface Place {
   /** Without links. */
   readonly path: string;
   readonly isDirectory: boolean;
-  /** The bound path that it lies below. */
+  /** The bound path above it. */
   readonly root: string;
 }
 
 /**
- * The place that a path means: itself if that is bound, else below one of the bound directories. Rejects with
- * `invalid` for what is not bound and with `not-found` for what is not there.
+ * Resolves a path: itself if it is bound, else below one of the bound directories. Rejects with `invalid` for
+ * an unbound and with `not-found` for a missing one.
  */
 export async function boundPlace(given: string, bindings: readonly Binding[]): Promise<Place> {
   if (given.includes("\0")) throw new SkeinError("invalid", "a path has no NUL");
@@ -69,7 +69,7 @@ async function rootsOf(bindings: readonly Binding[]) {
   return roots;
 }
 
-/** Where something would be that is not there. */
+/** Where a missing file would be. */
 async function wouldBe(path: string): Promise<string> {
   const above = dirname(path);
   const real = await realpath(above).catch(() => null);

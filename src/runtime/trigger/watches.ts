@@ -1,4 +1,4 @@
-/** The watches of a worker: one for each trigger that must be kept an eye on, begun and ended with it. */
+/** The watches of a worker: one for each trigger with a source, begun and ended with it. */
 import type { TriggerKind } from "../../core/trigger/events.ts";
 import { SkeinError } from "../../core/error.ts";
 import { isWorkspaceId, type LogId, type SessionId } from "../../core/ids.ts";
@@ -12,7 +12,7 @@ import type { Cause, Source, Watch } from "./source.ts";
 import { fireDueTemplates, fireTemplate, foldedTemplates, withContent, type Patience } from "./templates.ts";
 
 export interface Watches {
-  /** Takes in what was appended since the last time: triggers that came and went. */
+  /** Reads what was appended since the last time: added and removed triggers. */
   follow(): Promise<void>;
   /** When a template is due next; Infinity when none is. */
   nextMs(): number;
@@ -49,7 +49,10 @@ export function makeWatches(
   const patience: Patience = { failed: new Map() };
   let nextMs = Infinity;
 
-  /** What was set before the feed was read is found by the index; nobody waits for the last of many. */
+  /**
+   * The index finds triggers that were set before the feed was read; the caller does not wait for the last of
+   * many.
+   */
   async function begin(): Promise<void> {
     for (let cursor: string | undefined; ;) {
       const page = await store.list(
@@ -69,7 +72,7 @@ export function makeWatches(
     return done;
   }
 
-  /** Reads a state without keeping it at hand, where those of sessions are that run. */
+  /** Reads a state without caching it, since the cache is for running sessions. */
   async function passingBy(session: SessionId): Promise<State> {
     const head = await store.head(session);
     if (head === undefined) throw new SkeinError("not-found", `there is no session ${session}`);
@@ -114,7 +117,7 @@ export function makeWatches(
     );
   }
 
-  /** Ends the watches of a log that are wanted no more, and begins those that are new. */
+  /** Ends the removed watches of a log, and begins the new ones. */
   async function sync(owner: LogId, wanted: readonly Wanted[]): Promise<void> {
     const own = going.get(owner) ?? new Map<string, Going>();
     for (const [name, one] of own) {
@@ -144,7 +147,7 @@ export function makeWatches(
     else going.set(owner, own);
   }
 
-  /** A trigger of the lost history may have had the name and the position of one that is here. */
+  /** A trigger of the lost history may have the name and the position of a current one. */
   async function endAll(): Promise<void> {
     for (const own of going.values()) for (const { stop } of own.values()) stop.abort();
     going.clear();
@@ -167,7 +170,7 @@ export function makeWatches(
       for (;;) {
         const page = await store.feed(position, limit.pageRecordsMax);
         if (page.rolledBackTo !== undefined) {
-          // Triggers may have gone with what was lost: everything is looked at anew.
+          // The rollback may have removed triggers: everything is read again.
           await inTurn(endAll);
           position = null;
           return;

@@ -1,6 +1,6 @@
 /**
- * Tokens of webhooks: whoever has one may fire its trigger. It says where the trigger is, so that no list of
- * tokens is needed; the log keeps its digest alone.
+ * Tokens of webhooks: the holder of one may fire its trigger. It names the log of the trigger, so that no
+ * list of tokens is needed; the log keeps only its digest.
  */
 import { isSessionId, isWorkspaceId, type LogId } from "../../core/ids.ts";
 import type { World } from "../world.ts";
@@ -24,7 +24,7 @@ export function makeToken(
   return { token, digest: world.digest("", token) };
 }
 
-/** Where the trigger of a token is; null when it cannot be one. */
+/** The log of a token's trigger; null when it cannot be a token. */
 export function readToken(token: unknown): { readonly owner: LogId; readonly mark: string } | null {
   if (typeof token !== "string" || token.length > 200) return null;
   const [owner = "", mark = "", secret = "", ...more] = token.split(".");
@@ -32,7 +32,7 @@ export function readToken(token: unknown): { readonly owner: LogId; readonly mar
   return isSessionId(owner) || isWorkspaceId(owner) ? { owner, mark } : null;
 }
 
-/** Whether two texts are the same, in a time that does not tell where they differ. */
+/** Compares two texts in constant time. */
 export function isSameText(a: string, b: string): boolean {
   let differs = a.length ^ b.length;
   for (let place = 0; place < a.length; place++)

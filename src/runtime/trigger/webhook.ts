@@ -17,14 +17,14 @@ export interface WebhookCall {
   readonly headers?: Readonly<Record<string, string | undefined>>;
 }
 
-/** What a call came to. */
+/** The result of a call. */
 export interface WebhookAnswer {
   readonly session: SessionId;
-  /** True: the same delivery was there before, and nothing was written now. */
+  /** True: the same delivery arrived before, and nothing was written now. */
   readonly duplicate: boolean;
 }
 
-/** Headers by which callers name a delivery, so that the same one does not count twice. */
+/** Headers by which callers name a delivery, so that the same one counts once. */
 const deliveryHeaders = ["x-skein-delivery", "x-github-delivery", "idempotency-key"];
 const signatureHeaders = ["x-skein-signature", "x-hub-signature-256"];
 
@@ -95,7 +95,7 @@ async function templateFor(
 const isMeant = ({ world }: Deps, spec: { readonly kind: string } | null, token: string): spec is Hook =>
   spec?.kind === "webhook" && isSameText((spec as Hook).digest ?? "", world.digest("", token));
 
-/** The same for whatever is wrong with a token: nobody learns by it what there is. */
+/** The same error for every invalid token: it reveals nothing. */
 const unknown = (): SkeinError =>
   new SkeinError("not-found", "there is no webhook with this token", {
     hint: 'it was removed or set anew; "skein trigger add" makes another',
@@ -106,7 +106,7 @@ interface Given {
   readonly headers: ReadonlyMap<string, string>;
 }
 
-/** What a call says, once it is known to be from whom it should. */
+/** The body of a call, once its signature is verified. */
 function read(
   { world }: Deps,
   name: string,

@@ -1,6 +1,6 @@
 /**
- * Sessions that could not be run: each is left alone for a while, longer each time, so that it neither spins
- * nor keeps the others from their turn. One that fails again and again is suspended, and says why.
+ * Backoff for sessions that could not run: each waits for a while, longer each time, so that it neither spins
+ * nor blocks the others. One that fails repeatedly is suspended, with the reason.
  */
 import { SkeinError, type ErrorCode } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
@@ -18,17 +18,17 @@ import { modelOf } from "../context/model-settings.ts";
 export interface Trials {
   /** How many there are. */
   readonly size: number;
-  /** Until when the session is left alone; 0 when it may be tried. */
+  /** When the session may be retried; 0 when now. */
   untilMs(session: SessionId): number;
-  /** When the next of them may be tried. */
+  /** When the next of them may be retried. */
   nextMs(): number;
   /**
-   * Rejects when it failed before and its model still cannot be had: it is not taken from others for that,
-   * and nothing is written.
+   * Rejects when it failed before and its model is still unavailable: then it is not taken from other
+   * workers, and nothing is written.
    */
   check(session: SessionId): Promise<void>;
   failed(session: SessionId, error: unknown): Promise<void>;
-  /** Leaves it alone for a moment; nothing failed. */
+  /** Pauses it for a moment; nothing failed. */
   pause(session: SessionId): void;
   passed(session: SessionId): void;
 }
@@ -36,27 +36,27 @@ export interface Trials {
 interface Trial {
   readonly times: number;
   readonly untilMs: number;
-  /** Where its log ended, and how often in a row it still ended there the next time. */
+  /** The end of its log, and how often in a row it was unchanged at the next attempt. */
   readonly seq: number;
   readonly calm: number;
 }
 
 const fresh: Trial = { times: 0, untilMs: 0, seq: 0, calm: 0 };
 
-/** Twice as long each time. */
+/** Exponential. */
 const firstMs = 1_000;
 const mostMs = 300_000;
-/** Somebody else was quicker: that is how it should be. */
+/** Another worker was quicker, as intended. */
 const overtakenMs = 50;
 const overtaken: readonly ErrorCode[] = ["conflict", "fenced"];
-/** May be well again by itself, or on another worker. */
+/** Errors that may be temporary, or specific to this worker. */
 const passing: readonly ErrorCode[] = ["unavailable", "unknown"];
-/** What is bound and cannot be opened for such a reason is not there until somebody puts it there. */
+/** A binding that fails to open with these errors stays missing until a person restores it. */
 const lasting = ["ENOENT", "ENOTDIR", "EACCES", "EPERM", "EISDIR", "ELOOP"];
-/** How often it is tried before it is suspended. */
+/** Attempts before it is suspended. */
 const timesMax = 3;
 const passingTimesMax = 8;
-/** So often nobody has touched it: 7 to 15 seconds after the first try; every worker looks each second. */
+/** Unchanged for so many attempts: 7 to 15 seconds after the first; every worker checks each second. */
 const calmMin = 3;
 
 function mayPass(error: unknown): boolean {
@@ -69,7 +69,7 @@ export function makeTrials(deps: Deps, worker: string, tell: (told: WorkerEvent)
   const { writer, store } = deps;
   const trials = new Map<SessionId, Trial>();
 
-  /** Those that nobody needs to remember any more. */
+  /** Forgets entries that are no longer needed. */
   function forget(): void {
     for (const [session, { untilMs }] of trials)
       if (untilMs + 2 * mostMs < store.now()) trials.delete(session);
@@ -81,7 +81,7 @@ export function makeTrials(deps: Deps, worker: string, tell: (told: WorkerEvent)
     return state.standing.model ?? agent?.model;
   }
 
-  /** Its model cannot be had here, for want of a key or of a provider: only a person can change that. */
+  /** Its model is unavailable here, without a key or a provider: only a person can change that. */
   async function lacksModel(session: SessionId, error: unknown): Promise<boolean> {
     if (!(error instanceof SkeinError)) return false;
     return modelOf(deps, await modelOfSession(session)).then(
@@ -90,7 +90,7 @@ export function makeTrials(deps: Deps, worker: string, tell: (told: WorkerEvent)
     );
   }
 
-  /** Whether none of them has all places taken, or a limit in the way. */
+  /** True when none of them has all slots taken, or a limit reached. */
   async function haveRoom(workers: readonly WorkerRow[], session: SessionId): Promise<boolean> {
     const [row] = await store.scheduled([session]);
     const leased = (await store.leased()).filter(({ lease }) => !isFree(deps, lease));
@@ -101,11 +101,11 @@ export function makeTrials(deps: Deps, worker: string, tell: (told: WorkerEvent)
     return !isHeld && workers.every(({ name, concurrency }) => runs(name) < concurrency);
   }
 
-  /** Whether it has been tried often enough. */
+  /** True after enough attempts. */
   async function isHopeless(session: SessionId, error: unknown, { times, calm }: Trial): Promise<boolean> {
     const most = mayPass(error) ? passingTimesMax : timesMax;
     if (!(await lacksModel(session, error))) return times >= most;
-    // Another worker may have the key that is missing here. It would have taken it by now, if it has a place.
+    // Another worker may have the missing key. It would have taken the session by now, if it has a slot.
     const others = (await store.workers()).filter(
       ({ name, untilMs }) => name !== worker && untilMs > store.now(),
     );
@@ -133,7 +133,7 @@ export function makeTrials(deps: Deps, worker: string, tell: (told: WorkerEvent)
     },
     untilMs(session) {
       const atMs = trials.get(session)?.untilMs ?? 0;
-      // Further ahead than anything is ever put off: the clock went back.
+      // Further ahead than any backoff: the clock went back.
       return atMs > store.now() + mostMs ? 0 : atMs;
     },
     nextMs() {

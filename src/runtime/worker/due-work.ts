@@ -1,4 +1,4 @@
-/** What time brings about: a session wakes, expires or is overdue, a trigger fires, a request is given up. */
+/** Work that is due by time: a session wakes, expires or is overdue, a trigger fires, a request times out. */
 import type { SessionId } from "../../core/ids.ts";
 import { deadlineLabel, deadlineOf, overdueLabel } from "../../core/trigger/deadline.ts";
 import { SkeinError } from "../../core/error.ts";
@@ -12,8 +12,8 @@ import { indexEntryOf } from "../log/session-index.ts";
 import { fireDue, ifOvertaken } from "../trigger/fire.ts";
 
 /**
- * Does for a session what is due by the clock. Resolves to when it is due next; 0 when there is something to
- * run. What the index said of it is put right.
+ * Does what is due for a session. Resolves to when it is due next; 0 when there is something to run. Corrects
+ * its index entry.
  */
 export async function attend(deps: Deps, session: SessionId): Promise<number | null> {
   const { writer, store } = deps;
@@ -25,13 +25,13 @@ export async function attend(deps: Deps, session: SessionId): Promise<number | n
   await suspendOverdue(deps, session, before);
   await giveUp(deps, session, before);
   const after = await writer.current(session);
-  // Nothing was written, so nothing has put the index right: it may stem from an earlier layout.
+  // Nothing was written, so the index was not corrected: the entry may come from an earlier layout.
   if (after.seq === before.seq)
     await store.index(session, await indexEntryOf(store, session, after), after.seq);
   return dueOf(after);
 }
 
-/** Closes a session that was opened to expire, once nothing was written to it for so long. */
+/** Closes a session that was opened to expire, after its time without new records. */
 async function expire({ store, writer }: Deps, session: SessionId, before: State): Promise<void> {
   const isOver = (state: State): boolean => {
     const expiresMs = expiryOf(state);
@@ -48,15 +48,15 @@ async function expire({ store, writer }: Deps, session: SessionId, before: State
   await writer.change(session, build, { actor: "system" }).catch(ifOvertaken);
 }
 
-/** Whether its deadline has passed. */
+/** True when its deadline has passed. */
 export function isOverdue(state: State, nowMs: number): boolean {
   const deadlineMs = deadlineOf(state);
   return deadlineMs !== null && deadlineMs <= nowMs;
 }
 
 /**
- * Suspends a session whose deadline has passed, and then takes the deadline away, so that whoever lets it go
- * on is not stopped again. Whoever dies in between leaves it suspended; at worst it is suspended once more.
+ * Suspends an overdue session, and then removes the deadline, so that it is not stopped again after
+ * activation. A crash in between leaves it suspended; at worst it is suspended once more.
  */
 async function suspendOverdue({ store, writer }: Deps, session: SessionId, before: State): Promise<void> {
   const deadline = before.standing.labels.get(deadlineLabel);

@@ -1,4 +1,4 @@
-/** How many sessions are run at once, and of what: what the worker was told, policies, and agents say. */
+/** Limits of concurrent sessions, from the worker's options, policies, and agents. */
 import { limitsOf } from "../../core/govern/policy.ts";
 import type { RunLimit } from "../../core/trigger/schedule.ts";
 import { agentLimits } from "../workspace/agents.ts";
@@ -6,7 +6,7 @@ import type { Deps } from "../deps.ts";
 import { workspaceHead } from "../read/known-heads.ts";
 import { followedPolicies } from "../workspace/policies.ts";
 
-/** Gives all that hold now. They are read again when something was written to the workspace's log. */
+/** Returns all current limits. They are read again after a write to the workspace's log. */
 export function makeLimits(deps: Deps, own: readonly RunLimit[]): () => Promise<readonly RunLimit[]> {
   const { store } = deps;
   let seen = "";

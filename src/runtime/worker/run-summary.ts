@@ -1,4 +1,4 @@
-/** What is told of a run: what it began with, and what came of it. Read from the log, if asked for. */
+/** The report about a run: its reason and its outcome. Read from the log on demand. */
 import type { SessionId } from "../../core/ids.ts";
 import type { Store } from "../../store/port.ts";
 
@@ -14,7 +14,7 @@ async function lastOf(
   return { type: record.type, body: JSON.parse(record.body) as Record<string, unknown> };
 }
 
-/** What gave it something to do: `input`, `message`, `time`, `trigger NAME`; null when that is not known. */
+/** What gave it something to do: `input`, `message`, `time`, `trigger NAME`; null when it is unknown. */
 export async function reasonOf(store: Store, session: SessionId): Promise<string | null> {
   const types = ["input.received", "message.received", "session.woken", "trigger.fired", "session.activated"];
   const found = await lastOf(store, session, types);

@@ -1,4 +1,4 @@
-/** Work: a worker with the sources it watches by, loaded when somebody asks for one. */
+/** Starts a worker with its trigger sources, loaded on demand. */
 import { SkeinError } from "../../core/error.ts";
 import { checkLists, checkTexts } from "../../core/option-check.ts";
 import { limit } from "../../core/limit.ts";

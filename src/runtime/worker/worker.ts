@@ -1,8 +1,7 @@
 /**
- * A worker: picks sessions that have something to do, runs them side by side, and does what time brings
- * about. It keeps nothing that matters: what is due is in the store, the right to run is a lease, and another
- * worker goes on where this one died. Clocks only decide when something is tried.
- * One subject: the loop of a worker.
+ * A worker: picks sessions that have something to do, runs them in parallel, and does what is due by time. It
+ * keeps nothing that matters: what is due is in the store, the right to run is a lease, and another worker
+ * continues after its death. Clocks only decide when something is tried. One subject: the loop of a worker.
  */
 import { spendOf, type Spend } from "../../core/budget/money.ts";
 import type { SessionId } from "../../core/ids.ts";
@@ -33,20 +32,20 @@ import { isFree } from "../read/lease-status.ts";
 
 /** Options of `engine.work`. */
 export interface WorkOptions {
-  /** Sessions that are run at once; by default 4. */
+  /** Sessions that run at once; 4 by default. */
   readonly concurrency?: number;
-  /** At most so many at once of an agent, a model, or a label; counted over all workers. */
+  /** The maximum number at once of an agent, a model, or a label; counted over all workers. */
   readonly limits?: readonly RunLimit[];
-  /** Who this worker is, to others; by default the engine's holder. */
+  /** The worker's name for others; defaults to the engine's holder. */
   readonly name?: string;
   readonly leaseMs?: number;
-  /** It looks after these sessions alone, and at nothing else of the store; asked again at every look. */
+  /** Runs only these sessions, and does nothing else in the store; called again at every poll. */
   readonly only?: () => readonly SessionId[];
-  /** Told of what happens, for a log. */
+  /** Receives events, for a log. */
   readonly tell?: (told: WorkerEvent) => void;
 }
 
-/** What a worker has to tell. */
+/** An event of a worker. */
 export type WorkerEvent =
   | { readonly told: "began"; readonly session: SessionId; readonly by: string | null }
   | {
@@ -55,14 +54,14 @@ export type WorkerEvent =
       readonly ran: RunResult;
       /** How its last turn ended; null when none did in this run. */
       readonly outcome: string | null;
-      /** What this run cost; what may come on top; and calls of an unknown price. */
+      /** The cost of this run; its upper bound on top; and calls of an unknown price. */
       readonly nanoUsd: number;
       readonly unconfirmedNanoUsd: number;
       readonly unpriced: number;
     }
-  /** It stops before its next step, and goes on when the more urgent one has left a place. */
+  /** It stops before its next step, and resumes when the more urgent one has left a slot. */
   | { readonly told: "yielded"; readonly session: SessionId; readonly to: SessionId }
-  /** It could not be run; null: it was suspended for that, else it is tried again in so many milliseconds. */
+  /** It could not run; null: it was suspended for that, else it is retried in so many milliseconds. */
   | {
       readonly told: "failed";
       readonly session: SessionId;
@@ -73,37 +72,37 @@ export type WorkerEvent =
 
 interface Running {
   readonly row: DueRow;
-  /** The turn that it was begun for: whoever goes on with another has had its turn. */
+  /** The turn that it was started for: a later turn means it has had its share. */
   readonly turn: number;
   readonly stop: AbortController;
   readonly done: Promise<void>;
 }
 
-/** What a look found. */
+/** The result of a poll. */
 interface Seen {
   readonly limits: readonly RunLimit[];
   /** Run by others. */
   readonly others: readonly DueRow[];
-  /** Have something to do, and may be taken, in order. */
+  /** Runnable sessions that may be taken, in order. */
   readonly ready: readonly DueRow[];
-  /** Whether there may be more of them. */
+  /** True when there may be more of them. */
   readonly cut: boolean;
 }
 
 const concurrencyDefault = 4;
-/** However long nothing is due, the store and the clock are looked at as often. */
+/** The maximum time between two polls of the store and the clock. */
 const lookMs = 1_000;
-/** How often it makes itself known. */
+/** The interval of heartbeats. */
 const beatMs = workerMs / 3;
-/** Candidates looked at in one go, besides some for each place. */
+/** Candidates read at once, besides some for each slot. */
 const rowsMin = 32;
-/** How often messages to other stores are tried again. */
+/** How often messages to other stores are retried. */
 const deliverMs = 5_000;
-/** How often a worker looks whether a list of heads is due; the first time so long after it began. */
+/** How often a worker checks whether a list of heads is due; also the delay of the first check. */
 const listMs = 60_000;
 /**
- * After a look that took longer than this it rests for as long, within bounds: many wait, or the store is
- * busy, perhaps with the looks of many workers.
+ * After a poll that took longer than this it pauses for as long, within bounds: many wait, or the store is
+ * busy, perhaps with the polls of many workers.
  */
 const briefMs = 20;
 const restMsMax = 100;
@@ -122,7 +121,7 @@ export class SessionWorker implements AsyncDisposable {
   readonly #watches: Watches;
   readonly #limits: () => Promise<readonly RunLimit[]>;
   readonly #running = new Map<SessionId, Running>();
-  /** Who stops before its next step, and for whom. */
+  /** The sessions that stop before their next step, and for which other. */
   readonly #yielding = new Map<SessionId, SessionId>();
   readonly #trials: Trials;
   readonly #over = new AbortController();
@@ -148,18 +147,18 @@ export class SessionWorker implements AsyncDisposable {
     this.#watches = makeWatches(deps, sources, (session, text) =>
       this.#tell({ told: "trouble", session, text }),
     );
-    // A reason is given, for without one each would be made anew, with where it was made.
+    // With a reason, because without one each abort would create an error with its stack.
     this.#unwatch = deps.store.watch(() => this.#news.abort("appended"));
     this.#loop = this.#work();
   }
 
-  /** A name of one's own does not tell which process it is, and so not that it is gone. */
+  /** A chosen name does not identify the process, and so not its death. */
   #holder(): string {
     const { self } = this.#deps.world;
     return self === undefined || this.name.startsWith(self) ? this.name : `${this.name}@${self}`;
   }
 
-  /** Stops before the next steps, gives every lease back, and resolves when all is given back. */
+  /** Stops before the next steps, and resolves when every lease is released. */
   async stop(): Promise<void> {
     this.#over.abort();
     this.#news.abort();
@@ -188,7 +187,7 @@ export class SessionWorker implements AsyncDisposable {
     await this.#end();
   }
 
-  /** One look at what is due. Resolves to how long there is nothing to look at, if nothing is appended. */
+  /** One poll for due work. Resolves to how long nothing is due, if nothing is appended. */
   async #look(): Promise<number> {
     const { store } = this.#deps;
     const limits = await this.#limits();
@@ -199,7 +198,7 @@ export class SessionWorker implements AsyncDisposable {
         : [];
     for (const part of beside) await part().catch((error: unknown) => this.#trouble(error));
     const nowMs = store.now();
-    // What runs past its deadline is suspended, and stops before its next step.
+    // Suspends sessions past their deadline, which then stop before their next step.
     for (const { row } of this.#running.values())
       if ((row.deadlineMs ?? Infinity) <= nowMs) await this.#attendOne(row.session);
     const leased = await store.leased();
@@ -241,14 +240,14 @@ export class SessionWorker implements AsyncDisposable {
     return only === undefined || only().includes(session);
   }
 
-  /** Those that cannot be run now lie in front of the others, for they have waited the longest. */
+  /** Sessions that cannot run now stand before the others, since they have waited the longest. */
   #page(nowMs: number): { readonly nowMs: number; readonly limit: number; readonly perAgent: number } {
     const spare = this.#trials.size + this.#running.size;
     const limit = rowsMin + 4 * this.#concurrency + spare;
     return { nowMs, limit, perAgent: limit };
   }
 
-  /** What the dead of this machine left behind: nobody has to wait until their leases run out. */
+  /** Sessions that dead processes of this machine left: their leases need not expire. */
   #left(leased: readonly DueRow[]): DueRow[] {
     const nowMs = this.#deps.store.now();
     return leased.filter(
@@ -261,7 +260,7 @@ export class SessionWorker implements AsyncDisposable {
     return isFree(this.#deps, lease);
   }
 
-  /** Does what time brings about, and gives those that have something to run. */
+  /** Does what is due by time, and returns sessions that have something to run. */
   async #attend(
     rows: readonly DueRow[],
     nowMs: number,
@@ -280,7 +279,7 @@ export class SessionWorker implements AsyncDisposable {
     return { ready, attended };
   }
 
-  /** What is still due by the clock after it was attended to is left alone for a while. */
+  /** Pauses a session that is still due by the clock afterwards. */
   async #attendOne(session: SessionId): Promise<void> {
     try {
       const dueMs = await attend(this.#deps, session);
@@ -290,7 +289,7 @@ export class SessionWorker implements AsyncDisposable {
     }
   }
 
-  /** Begins to run what may be run. False when something turned out to have nothing to do. */
+  /** Starts what may run. False when a session turned out to have nothing to do. */
   async #start({ limits, others, ready, cut }: Seen): Promise<boolean> {
     const { store } = this.#deps;
     const going = (): DueRow[] => [...others, ...[...this.#running.values()].map(({ row }) => row)];
@@ -298,7 +297,7 @@ export class SessionWorker implements AsyncDisposable {
     let sure = await this.#begin(choose(ready, going(), { limits, most: free() }) as readonly DueRow[]);
     const full = usedUp(going(), limits);
     if (free() === 0 || !cut || full.length === 0) return sure;
-    // Those that wait for a limit must not hide others that do not.
+    // Sessions that wait for a limit must not hide others that do not.
     const rows = await store.due({ ...this.#page(store.now()), except: full });
     const { ready: more } = await this.#attend(rows, store.now());
     const chosen = choose(more, going(), { limits, most: free() }) as readonly DueRow[];
@@ -306,7 +305,7 @@ export class SessionWorker implements AsyncDisposable {
     return sure;
   }
 
-  /** What the index says may stem from an earlier layout: the state decides. */
+  /** The index may come from an earlier layout: the state decides. */
   async #begin(chosen: readonly DueRow[]): Promise<boolean> {
     let sure = true;
     for (const row of chosen) {
@@ -326,7 +325,7 @@ export class SessionWorker implements AsyncDisposable {
     return sure;
   }
 
-  /** The least urgent sessions stop before their next step where more urgent ones wait. */
+  /** Preempts the least urgent sessions, before their next step, when more urgent ones wait. */
   #makeWay({ limits, others, ready }: Seen): void {
     const spoken = new Set(this.#yielding.values());
     const waiting = ready.toSorted((a, b) => a.priority - b.priority).slice(0, this.#concurrency);
@@ -342,7 +341,9 @@ export class SessionWorker implements AsyncDisposable {
     }
   }
 
-  /** One that always has more to do does not keep its place for ever while others of its priority wait. */
+  /**
+   * A session that always has more to do does not keep its slot for ever while others of its priority wait.
+   */
   async #takeTurns({ limits, others, ready }: Seen): Promise<void> {
     if (ready.length === 0) return;
     for (const [session, { row, turn, stop }] of this.#running) {
@@ -378,10 +379,10 @@ export class SessionWorker implements AsyncDisposable {
     const stop = new AbortController();
     const { leaseMs } = this.#options;
     const signal = AbortSignal.any([stop.signal, this.#over.signal]);
-    // Without it, the run is one that somebody else of this process began.
+    // Without it, another part of this process began the run.
     let began = false;
     const admit = async (): Promise<boolean> => {
-      // Somebody else may have done it all since it was looked at.
+      // Another process may have done it all since the poll.
       const isDue = dueOf(await this.#deps.writer.current(session)) === 0;
       began = isDue && (await this.#hasRoom(row));
       if (began) await this.#tellBegan(session);
@@ -408,7 +409,7 @@ export class SessionWorker implements AsyncDisposable {
     this.#running.set(session, { row, turn, stop, done: run().then(leave, leave) });
   }
 
-  /** Two workers may have seen the same room: whoever took the lease later gives it back. */
+  /** Two workers may have seen the same free slot: the one with the later lease releases it. */
   async #hasRoom(row: DueRow): Promise<boolean> {
     const limits = await this.#limits();
     if (limits.length === 0) return true;
@@ -423,7 +424,7 @@ export class SessionWorker implements AsyncDisposable {
     const { store, world } = this.#deps;
     const nowMs = world.now();
     const said = JSON.stringify(limits);
-    // A clock that was set back must not keep it silent.
+    // A clock that was set back must not stop the heartbeats.
     const isEarly = nowMs < this.#nextBeatMs && nowMs > this.#nextBeatMs - 2 * beatMs;
     if (untilMs === undefined && isEarly && said === this.#beaten) return;
     this.#nextBeatMs = nowMs + beatMs;
@@ -485,7 +486,7 @@ export class SessionWorker implements AsyncDisposable {
     try {
       this.#options.tell?.(told);
     } catch {
-      // What becomes of a remark is no matter for the work.
+      // A failing listener does not concern the work.
     }
   }
 }

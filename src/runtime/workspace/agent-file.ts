@@ -16,13 +16,13 @@ import { errorText } from "../../core/first-error.ts";
 
 /** Options of `parseAgent`. */
 export interface AgentFileOptions {
-  /** For a file that does not name its agent; by default the name of the file without its ending. */
+  /** For a file that does not name its agent; defaults to the file name without its extension. */
   readonly name?: string;
   /** For messages. */
   readonly path?: string;
 }
 
-/** The definition that a file's text holds. Throws `invalid` with the line and the right spelling. */
+/** The definition in a file's text. Throws `invalid` with the line and the right spelling. */
 export function parseAgent(text: string, { name, path }: AgentFileOptions = {}): AgentDefinition {
   const where = path ?? "the agent file";
   const plain = text.replace(/^\uFEFF/, "");

@@ -1,6 +1,6 @@
 /**
  * Agents of a workspace. Each version is an `agent.defined` in the workspace's log, numbered 1, 2, 3… for
- * each name without gaps: a version is written only if the log is where it was when the number was chosen.
+ * each name without gaps: a version is written only if the log has not moved since the number was chosen.
  */
 import { agentDigest, checkAgent, isStoredAgent, type AgentDefinition } from "../../core/workspace/agent.ts";
 import type { StoredRecord } from "../../core/chain.ts";
@@ -18,7 +18,7 @@ import { writeOnce, type WorkspaceDeps } from "../log/workspace-log.ts";
 export interface AgentVersion {
   readonly name: string;
   readonly version: number;
-  /** Of the definition; the same definition has the same. */
+  /** The digest of the definition; equal definitions have equal ones. */
   readonly digest: string;
   readonly at: number;
   readonly actor: string;
@@ -37,11 +37,11 @@ export interface AgentSummary {
   readonly model: string | null;
 }
 
-/** Adds a version. The definition that is the newest version already is no new one. */
+/** Adds a version. Adding the newest definition again changes nothing. */
 export async function addAgent(deps: WorkspaceDeps, definition: AgentDefinition): Promise<AgentVersion> {
   const { store, world } = deps;
   const given = checkAgent(definition);
-  // What is said to a model may do without a secret; what the program goes by may not.
+  // Text for the model may lose a secret; settings for the program may not.
   const { instructions: _, description: __, ...meant } = given;
   checkMeant(world.redactor, `the definition of agent ${quote(given.name)}`, meant);
   const checked = safeJson(world, given);
@@ -50,7 +50,7 @@ export async function addAgent(deps: WorkspaceDeps, definition: AgentDefinition)
   const before = await writeOnce(deps, async () => {
     const newest = await newestOf(store, checked.name);
     version = newest?.version ?? 0;
-    // After a lost answer this is also how the version that was written after all is found.
+    // After a lost answer this also finds the version that was written after all.
     if (newest?.digest === digest && !(await isErased(store, newest))) return [];
     version += 1;
     const body = { agent: checked.name, version, digest };
@@ -75,7 +75,7 @@ export async function listAgents(deps: { readonly store: Store }): Promise<Agent
   return summaries.toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** What the newest version of each agent says of how many of its sessions are run at once. */
+/** The newest versions' limits of concurrent sessions. */
 export async function agentLimits({ store }: { readonly store: Store }): Promise<RunLimit[]> {
   const newest = new Map<string, number>();
   for await (const { name, seq } of definitions(store, { reverse: false })) newest.set(name, seq);
@@ -87,7 +87,7 @@ export async function agentLimits({ store }: { readonly store: Store }): Promise
   return limits;
 }
 
-/** One version, by default the newest. Rejects with `not-found`, or `refused` when its text is gone. */
+/** One version, by default the newest. Rejects with `not-found`, or `refused` when its text was erased. */
 export async function showAgent(
   deps: { readonly store: Store },
   name: string,
@@ -137,12 +137,12 @@ async function newestOf(store: Store, name: string): Promise<Defined | undefined
 }
 
 /**
- * What was defined in each store up to a position, without the texts: so that a long log is read once.
- * Kept with the store.
+ * The definitions in each store up to a position, without the texts: so that a long log is read once. Kept
+ * with the store.
  */
 const known = new WeakMap<Store, { seq: number; times: number; list: Defined[] }>();
 
-/** What was defined, without the texts. */
+/** The definitions, without the texts. */
 async function* definitions(
   store: Store,
   { reverse }: { readonly reverse: boolean },

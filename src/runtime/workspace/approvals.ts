@@ -1,7 +1,7 @@
 /**
  * Saved approvals: commands that a person has allowed for good, in every session of the workspace. One holds
  * for the same text in the same directory by the same binding, and for nothing else. It answers what a rule
- * would ask about; a deny still holds.
+ * would ask about; a deny still wins.
  */
 import type { SavedCommand } from "../../core/tool/commands.ts";
 import { nearest, SkeinError } from "../../core/error.ts";
@@ -35,7 +35,7 @@ export function commandOf(tool: Tool, checked: unknown, bound: readonly Bound[])
   return found === undefined ? undefined : { text, directory, binding: found };
 }
 
-/** All that hold, the oldest first. */
+/** All valid ones, the oldest first. */
 export async function listApprovals({ store }: { readonly store: Store }): Promise<Approval[]> {
   const found = new Map<string, Approval>();
   const toSeq = (await store.head(store.workspace))?.seq ?? 0;
@@ -55,7 +55,7 @@ async function apply(store: Store, found: Map<string, Approval>, record: StoredR
   const { name, tool = "" } = JSON.parse(record.body) as { name: string; tool?: string };
   const content = (await contentOf(store, record)) as { readonly command?: SavedCommand } | undefined;
   const { at, actor } = record;
-  // Erased: nothing is left that a command could be compared with.
+  // Erased: nothing is left to compare a command with.
   if (record.type === "approval.revoked" || content?.command === undefined) found.delete(name);
   else found.set(name, { name, tool, command: content.command, at, actor });
 }
@@ -68,7 +68,7 @@ export const findApproval = (
 ): Approval | undefined =>
   approvals.find((one) => one.tool === tool && canonicalJson(one.command) === canonicalJson(command));
 
-/** Writes approvals for these commands in the same append as the answer that allows them. */
+/** Saves approvals for these commands in the same append as the answer that allows them. */
 export function saveBeside(
   deps: WorkspaceDeps,
   commands: readonly { readonly tool: string; readonly command: SavedCommand }[],
@@ -91,7 +91,7 @@ export function saveBeside(
   };
 }
 
-/** From now on the command is asked about again, where a rule asks. */
+/** From now on the command asks again, where a rule asks. */
 export async function revokeApproval(deps: WorkspaceDeps, name: string): Promise<void> {
   let asked = false;
   await writeOnce(deps, async () => {
@@ -100,7 +100,7 @@ export async function revokeApproval(deps: WorkspaceDeps, name: string): Promise
       asked = true;
       return [{ type: "approval.revoked", body: { name } }];
     }
-    // After a lost answer: it was revoked by this very call.
+    // After a lost answer: this very call revoked it.
     if (asked) return [];
     const near = nearest(
       name,

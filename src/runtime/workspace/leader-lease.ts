@@ -1,7 +1,7 @@
 /**
- * The duty: of the processes of one store one at a time does what is to be done once, such as telling hooks.
- * It is a lease on the workspace's log: taking it is an append, so two never take it at once, and when
- * whoever has it dies, another one goes on.
+ * The leader lease: one process of a store at a time does what must be done once, such as sending webhooks.
+ * It is a lease on the workspace's log: taking it is an append, so two never take it at once, and when the
+ * holder dies, another takes over.
  */
 import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
@@ -13,27 +13,27 @@ import { holds, workspaceHead, type Noted } from "../read/known-heads.ts";
 import { isFree, isWithin, momentOf } from "../read/lease-status.ts";
 
 export interface Duty {
-  /** The record that took it, which is what is written under it: see `isOnDuty`. */
+  /** The record that took it, which identifies writes under it: see `isOnDuty`. */
   readonly taken: Noted;
-  /** Aborted when it is lost, or was given back. */
+  /** Aborted when it is lost or released. */
   readonly lost: AbortSignal;
-  /** Gives it back. May be called twice. */
+  /** Releases it. May be called twice. */
   release(): Promise<void>;
 }
 
 const leaseMsUsual = 15_000;
 const renewals = 3;
 
-/** Null while another process has it, or got it first. */
+/** Null while another process holds it, or got it first. */
 export async function takeDuty(
   deps: LeaderDeps,
   { name, leaseMs = leaseMsUsual }: { readonly name: string; readonly leaseMs?: number },
 ): Promise<Duty | null> {
   const { store, world, writer } = deps;
   const head = await store.head(store.workspace);
-  // Without a word in the log nobody has set anything to be done.
+  // An empty log has nothing to do.
   if (head === undefined || !isFree(deps, head.lease)) return null;
-  // A process may have several engines: each is another one here.
+  // A process may have several engines: each counts as another one here.
   const mark = Buffer.from(world.random(6)).toString("base64url");
   const holder = `${name}-${mark}@${deps.holder}`;
   const asked = momentOf(world);
@@ -54,8 +54,8 @@ export async function takeDuty(
 const sealing = { actor: "system", key: null };
 
 /**
- * Whether what is written now is written under the lease that this record took. After a rollback of the store
- * another process may hold a lease with the same epoch.
+ * True when a write now is under the lease that this record took. After a rollback of the store another
+ * process may hold a lease with the same epoch.
  */
 export async function isOnDuty({ store }: Pick<Deps, "store">, taken: Noted): Promise<boolean> {
   if ((await store.head(store.workspace))?.epoch !== taken.seq) return false;

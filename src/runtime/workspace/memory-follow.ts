@@ -1,6 +1,6 @@
 /**
- * Memory follows the sessions that it came from: what goes into the workspace's log with what a session
- * records and retracts, and what mends it where two programs met.
+ * Memory follows its source sessions: the records for the workspace's log that go with what a session records
+ * and retracts, and the correction after a race of two programs.
  */
 import type { ItemKind } from "../../core/item/events.ts";
 import { itemKey } from "../../core/item/fold.ts";
@@ -28,9 +28,8 @@ import { writeWorkspace } from "../log/workspace-log.ts";
 import { agentOf } from "./session-agent.ts";
 
 /**
- * What goes into the workspace's log with a change of a session: what its agent's rules promote, and what
- * follows from its items being replaced or retracted. Of a change with very many items the rest comes right
- * after it.
+ * The records for the workspace's log with a change of a session: what its agent's rules promote, and what
+ * follows from replaced or retracted items. For a change with very many items the rest comes right after it.
  */
 export function memoryBeside(deps: Deps, change: AlsoChange): Promise<Beside | null> | null {
   return change.drafts.some(isOfItem) ? besideItems(deps, change) : null;
@@ -62,7 +61,7 @@ async function besideItems(deps: Deps, change: AlsoChange): Promise<Beside | nul
 /** The principal behind an actor, if it is a person. */
 export const principalOf = (actor: string): string | null => /^user:(prn_.+)$/.exec(actor)?.[1] ?? null;
 
-/** Whom a session works for: its agent, and the person who opened it. */
+/** The owners of a session's memory: its agent, and the person who opened it. */
 export async function ownersOf(
   { store }: Deps,
   session: SessionId,
@@ -72,14 +71,14 @@ export async function ownersOf(
   return { agent: standing.agent?.name ?? null, user: first === undefined ? null : principalOf(first.actor) };
 }
 
-/** Damage to the workspace's log keeps no session from going on without memory. */
+/** A damaged workspace log does not keep a session from running without memory. */
 export function ifDamaged(error: unknown): undefined {
   if (!(error instanceof SkeinError) || error.code !== "corrupt") throw error;
 }
 
 const noOwners: MemoryOwners = { agent: null, user: null };
 
-/** What had no room in one append, as many times as it takes. */
+/** Writes what did not fit into one append, in as many as it takes. */
 async function writeRest(deps: Deps, given: Parameters<typeof memoryDrafts>[1]): Promise<void> {
   for (let left = true; left;) {
     const written = writeWorkspace(deps, async () => {
@@ -102,8 +101,8 @@ interface Named {
 }
 
 /**
- * Two programs may promote an item and replace it at one time. Whoever is done looks again, and lets memory
- * follow what the session says now.
+ * Two programs may promote an item and replace it at one time. The later one checks again, and makes memory
+ * follow the session's current item.
  */
 export async function mend(deps: Deps, session: SessionId, items: readonly Named[]): Promise<void> {
   const done = writeWorkspace(deps, async () => {
@@ -130,13 +129,13 @@ export async function mend(deps: Deps, session: SessionId, items: readonly Named
     }
     return events.slice(0, limit.appendRecordsMax);
   });
-  // What it comes after is written, whatever becomes of this; the item's next change puts it right.
+  // The main change is written, whether this succeeds or not; the item's next change corrects it.
   await done.catch(() => undefined);
 }
 
 async function rulesOf(deps: Deps, session: SessionId, state: State): Promise<readonly MemoryRule[]> {
   const { agent, fork, labels } = state.standing;
-  // What a replay records again is no news.
+  // What a replay records again is not new.
   const isReplay = fork !== null && labels.has("replay");
   if (agent === null || agent.version === 0 || isReplay) return [];
   const kept = deps.shared.memoryRules;

@@ -1,7 +1,7 @@
 /**
- * Memory of a workspace: read from its log, kept at hand for an engine, and brought up to the head whenever
- * it is asked. What is written goes through the workspace's log; what a session records or retracts takes
- * its share of it along in the same append. One subject: what a workspace remembers.
+ * Memory of a workspace: read from its log, cached for an engine, and brought up to the head on every read.
+ * Writes go through the workspace's log; a session's change carries its memory records in the same append.
+ * One subject: what a workspace remembers.
  */
 import { type ItemKind, itemKinds } from "../../core/item/events.ts";
 import { AgentName } from "../../core/schema.ts";
@@ -37,7 +37,7 @@ import { ifDamaged, mend, ownersOf, principalOf } from "./memory-follow.ts";
 import { workspaceHead } from "../read/known-heads.ts";
 import { writeOnce } from "../log/workspace-log.ts";
 
-/** What is remembered, with its value. */
+/** A memory entry with its value. */
 export interface MemoryEntry extends MemoryRef {
   /** Null when it was erased. */
   readonly value: unknown;
@@ -46,9 +46,9 @@ export interface MemoryEntry extends MemoryRef {
 }
 
 export interface MemoryReader {
-  /** What is remembered at the head of the workspace's log. */
+  /** The entries at the head of the workspace's log. */
   fold(): Promise<{ readonly memory: Memory; readonly headSeq: number; readonly headHash: string }>;
-  /** The same, what it is about, and values that are not long, by id. */
+  /** The same, with search words, and values that are not long, by id. */
   index(): Promise<{
     readonly memory: Memory;
     readonly relevance: Relevance;
@@ -87,7 +87,7 @@ export function makeMemoryReader(store: Store): MemoryReader {
     ({ times } = head);
     const headSeq = head.seq;
     for (let fromSeq = (contents ? indexedSeq : foldedSeq) + 1; fromSeq <= headSeq;) {
-      // Of all types, since memory is most of the log, and a store gives whole pages faster.
+      // Of all types, since memory is most of the log, and a store returns whole pages faster.
       const range = { fromSeq, toSeq: headSeq, limit: limit.pageRecordsMax, contents };
       const page = await store.read(store.workspace, range);
       for (const record of page) {
@@ -112,7 +112,7 @@ export function makeMemoryReader(store: Store): MemoryReader {
     }
     const id = memoryId(record.body as MemoryName);
     const entry = memory.get(id);
-    // Of what was superseded since, only the last counts.
+    // Of superseded entries only the last counts.
     if (entry !== undefined && entry.seq !== record.seq) return;
     drop(id);
     if (entry === undefined || text === null) return;
@@ -152,7 +152,7 @@ function bodyOf({ body, seq, session }: { readonly body: string; readonly seq: n
 
 type Text = { readonly value: unknown; readonly words: string; readonly because: string } | null;
 
-/** Null also for a content that is damaged. */
+/** Null also for a damaged content. */
 async function textOf(store: Store, record: Parameters<typeof contentOf>[1]): Promise<Text> {
   if (record.type !== "memory.promoted") return null;
   const content = await contentOf(store, record).catch(ifDamaged);
@@ -161,7 +161,7 @@ async function textOf(store: Store, record: Parameters<typeof contentOf>[1]): Pr
   return { value, words: typeof value === "string" ? value : JSON.stringify(value), because };
 }
 
-/** The entry with its value as the store has it now. */
+/** The entry with its current value in the store. */
 export async function readEntry({ store }: Pick<Deps, "store">, entry: MemoryRef): Promise<MemoryEntry> {
   return withContent(entry, await readContent(store, store.workspace, entry.seq));
 }
@@ -176,11 +176,11 @@ export interface MemoryOptions {
   readonly scope?: MemoryScope;
   /** An agent's name, or a principal. */
   readonly owner?: string;
-  /** Only what has all these words. */
+  /** Only entries with all these words. */
   readonly text?: string;
 }
 
-/** What is remembered, the newest first. */
+/** The entries, the newest first. */
 export async function listMemory(deps: Deps, options: MemoryOptions): Promise<MemoryEntry[]> {
   const { store, memory: reader } = deps;
   const { scope, owner, text = "" } = options;
@@ -201,7 +201,7 @@ export async function listMemory(deps: Deps, options: MemoryOptions): Promise<Me
     });
 }
 
-/** As it reads: without the marks by which JSON quotes. */
+/** As it reads: without the quotes of JSON. */
 function saidIn(value: unknown): string {
   if (typeof value === "string") return value;
   if (typeof value !== "object" || value === null) return String(value);
@@ -235,7 +235,7 @@ async function contentsOf(
 /** Options of `engine.remember`. */
 export interface RememberOptions {
   readonly scope: MemoryScope;
-  /** An agent's name, or a principal; by default whoever acts. The workspace's scope has none. */
+  /** An agent's name, or a principal; defaults to the actor. The workspace's scope has none. */
   readonly owner?: string;
   readonly kind: ItemKind;
   readonly key: string;
@@ -243,7 +243,7 @@ export interface RememberOptions {
   readonly because?: string;
 }
 
-/** Puts into memory what comes from no session. */
+/** Adds an entry that comes from no session. */
 export async function remember(deps: Deps, options: RememberOptions): Promise<MemoryEntry> {
   const { value, because } = options;
   const name = nameOf("remember", deps, options);
@@ -256,7 +256,7 @@ export async function remember(deps: Deps, options: RememberOptions): Promise<Me
   return promote(deps, async () => ({ ...name, value, because, by: "person" }));
 }
 
-/** Writes what is to be remembered, unless it is there already, word for word. */
+/** Writes an entry, unless it exists already, word for word. */
 async function promote(deps: Deps, build: () => Promise<Promotion>): Promise<MemoryEntry> {
   const { store, memory: reader } = deps;
   let id = "";
@@ -266,7 +266,7 @@ async function promote(deps: Deps, build: () => Promise<Promotion>): Promise<Mem
     const { memory } = await reader.fold();
     const entry = memory.get(id);
     checkFits(memory, promotion);
-    // After a lost answer this is also how what was written after all is found.
+    // After a lost answer this also finds what was written after all.
     if (entry !== undefined && isSame(await readEntry({ store }, entry), promotion)) return [];
     return [promotedDraft(promotion)];
   });
@@ -278,7 +278,7 @@ async function promote(deps: Deps, build: () => Promise<Promotion>): Promise<Mem
   return readEntry(deps, entry);
 }
 
-/** What was remembered under a name at a position of the workspace's log, with what is left of its value. */
+/** The entry of a name at a position of the workspace's log, with what is left of its value. */
 async function entryAt(
   { store }: Pick<Deps, "store">,
   name: MemoryName | null,
@@ -310,7 +310,7 @@ const isSame = ({ origin, value, because, erased, by }: MemoryEntry, asked: Prom
   because === (asked.because ?? null) &&
   JSON.stringify(value) === JSON.stringify(asked.value);
 
-/** Refuses what memory has no room for. */
+/** Refuses an entry without room in memory. */
 function checkFits(memory: Memory, promotion: Promotion): void {
   const { kind, key, value } = promotion;
   if (isTooLong(key, value)) {
@@ -331,16 +331,16 @@ export interface ForgetOptions {
   readonly kind: ItemKind;
   readonly key: string;
   readonly reason?: string;
-  /** Also takes the contents of all its versions out of the store for good. */
+  /** Also erases the contents of all its versions from the store. */
   readonly erase?: boolean;
 }
 
-/** The entry as it was; when it was also erased, what went and what did not. */
+/** The former entry; when it was also erased, what was erased and what was not. */
 export interface ForgetResult extends MemoryEntry {
   readonly erasure?: MemoryErasure;
 }
 
-/** Ends it for all sessions that are opened later. Rejects with `not-found` when it is not there. */
+/** Ends it for all sessions that are opened later. Rejects with `not-found` when it does not exist. */
 export async function forget(deps: Deps, options: ForgetOptions): Promise<MemoryEntry> {
   const name = nameOf("forget", deps, options);
   const id = memoryId(name);
@@ -348,7 +348,7 @@ export async function forget(deps: Deps, options: ForgetOptions): Promise<Memory
   const before = await writeOnce(deps, async () => {
     const { memory } = await deps.memory.fold();
     const entry = memory.get(id);
-    // Found before and gone now: after a lost answer it was forgotten by this very call, or by another.
+    // Found before and missing now: after a lost answer this very call has forgotten it, or another.
     if (entry === undefined && found !== null) return [];
     if (entry === undefined) throw notThere(memory, name);
     found = await readEntry(deps, entry);
@@ -408,7 +408,7 @@ export function nameOf(
   });
 }
 
-/** Nobody would ever be told what is remembered for somebody who cannot be. */
+/** An entry of an impossible owner would never reach a session. */
 function checkOwner(scope: "agent" | "user", owner: unknown): void {
   const isOne = scope === "agent" ? AgentName.safeParse(owner).success : isPrincipalId(owner);
   if (isOne) return;
@@ -424,13 +424,13 @@ function checkOwner(scope: "agent" | "user", owner: unknown): void {
 /** Options of `session.promote`. */
 export interface PromoteOptions {
   readonly scope: MemoryScope;
-  /** Why it is worth remembering; by default the reason that the item has. */
+  /** Why it is worth remembering; defaults to the item's reason. */
   readonly because?: string;
 }
 
 type Asked = PromoteOptions & { readonly kind: ItemKind; readonly key: string };
 
-/** An item of a session, with its value and where it stands, is remembered for later sessions. */
+/** Promotes an item of a session, with its value and origin, for later sessions. */
 export async function promoteItem(deps: Deps, session: SessionId, asked: Asked): Promise<MemoryEntry> {
   checkScope("promote", asked.scope);
   checkKind("promote", asked.kind);
@@ -439,12 +439,12 @@ export async function promoteItem(deps: Deps, session: SessionId, asked: Asked):
     return promotionOf(deps, session, state, { ...asked, by: "person" });
   };
   const entry = await promote(deps, build);
-  // The session may have gone on while this was written.
+  // The session may have moved on meanwhile.
   await mend(deps, session, [asked]);
   return entry;
 }
 
-/** What promoting an item puts into memory. */
+/** The entry that promoting an item adds. */
 async function promotionOf(
   deps: Deps,
   session: SessionId,
@@ -488,7 +488,7 @@ async function promotionOf(
   return { scope, owner, kind, key, value, because: because ?? own, origin, by };
 }
 
-/** What goes into the workspace's log when a model has one of its session's items remembered. */
+/** The records for the workspace's log when a model has one of its session's items remembered. */
 export const rememberBeside =
   (deps: Deps, asked: Asked): Also =>
   async ({ session, state }) => {
@@ -498,14 +498,14 @@ export const rememberBeside =
     return { ...head, events: [promotedDraft({ ...promotion, actor: "tool:remember" })] };
   };
 
-/** What went with an entry that was forgotten for good, and what did not. */
+/** What was erased with a forgotten entry, and what was not. */
 export interface MemoryErasure {
-  /** Contents of the workspace's log that went, and how long they were in all. */
+  /** Erased contents of the workspace's log, and their total length. */
   readonly records: number;
   readonly bytes: number;
-  /** Where else it stands: the item it came from, sessions that carry it, and what was copied from there. */
+  /** Where else it stands: the item it came from, sessions that carry it, and copies of these. */
   readonly copies: readonly EraseCopy[];
-  /** Whether the files of the store are known to hold nothing of it any more. */
+  /** True when the files of the store certainly hold nothing of it any more. */
   readonly scrubbed: boolean;
 }
 
@@ -517,6 +517,6 @@ export interface EraseCopy {
   readonly type: string;
   readonly bytes: number;
   readonly why: string;
-  /** It is no copy: the session has it from its parent, in whose log it stands. */
+  /** Not a copy: the session shares it with its parent, in whose log it stands. */
   readonly shared?: true;
 }

@@ -22,16 +22,16 @@ export interface PolicyEntry {
   readonly name: string;
   /** Null when only a newer program understands all of it: then it is not followed. */
   readonly policy: Policy | null;
-  /** When it was set, and by whom; null for the one that holds in every workspace. */
+  /** When it was set, and by whom; null for the default policy of every workspace. */
   readonly at: number | null;
   readonly actor: string | null;
-  /** It would in time expire, archive or delete every session there is. */
+  /** It would in time expire, archive or delete every session. */
   readonly everything: boolean;
 }
 
 /** Options of `engine.setPolicy`. */
 export interface SetPolicyOptions {
-  /** Says that the policy is meant for every session there is. */
+  /** Confirms that the policy is meant for every session. */
   readonly everything?: boolean;
 }
 
@@ -49,7 +49,7 @@ export async function setPolicy(
   const done = await writeOnce(deps, async () => {
     const all = await ownPolicies(deps.store);
     const before = all.get(checkedName);
-    // After a lost answer this is also how the one that was written after all is found.
+    // After a lost answer this also finds the one that was written after all.
     if (before !== undefined && sameText(before.policy, checked)) return [];
     if (before === undefined && all.size >= limit.policiesMax) {
       throw new SkeinError("refused", `a workspace has at most ${limit.policiesMax} policies`, {
@@ -66,7 +66,7 @@ export async function setPolicy(
   return entry;
 }
 
-/** Takes a policy away. What it did stays done. */
+/** Removes a policy. Its past effects stay. */
 export async function removePolicy(deps: WorkspaceDeps, name: string): Promise<void> {
   const checkedName = checkPolicyName(name);
   let asked = false;
@@ -76,13 +76,13 @@ export async function removePolicy(deps: WorkspaceDeps, name: string): Promise<v
       asked = true;
       return [{ type: "policy.set", body: { name: checkedName, removed: true } }];
     }
-    // After a lost answer: it was removed by this very call.
+    // After a lost answer: this very call removed it.
     if (asked) return [];
     throw noPolicy(checkedName, [...all.keys()]);
   });
 }
 
-/** All that hold, by name; the default among them. */
+/** All valid ones, by name, with the default. */
 export async function listPolicies(deps: { readonly store: Store }): Promise<PolicyEntry[]> {
   const own = await ownPolicies(deps.store);
   const { name, policy } = defaultPolicy;
@@ -92,11 +92,11 @@ export async function listPolicies(deps: { readonly store: Store }): Promise<Pol
   return all.toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Those that are followed. */
+/** The policies that are followed. */
 export const followedPolicies = async (deps: { readonly store: Store }): Promise<NamedPolicy[]> =>
   (await listPolicies(deps)).flatMap(({ name, policy }) => (policy === null ? [] : [{ name, policy }]));
 
-/** Rejects when one is for every session there is, which nobody should get by mistake. */
+/** Rejects when one applies to every session, which must not happen by mistake. */
 export function refuseEverything(policies: readonly NamedPolicy[]): void {
   const wide = policies.find(({ policy }) => isForEverything(policy));
   if (wide === undefined) return;
@@ -135,12 +135,12 @@ async function ownPolicies(store: Store): Promise<Map<string, PolicyEntry>> {
 
 async function apply(store: Store, found: Map<string, PolicyEntry>, record: StoredRecord): Promise<void> {
   const { name, removed } = JSON.parse(record.body) as { name: string; removed?: boolean };
-  // Erased: there was a policy of this name, and it holds no more.
+  // Erased: there was a policy of this name, and it no longer holds.
   if (removed === true || (await contentOf(store, record)) === undefined) found.delete(name);
   else found.set(name, await entryOf(store, record));
 }
 
-/** The policy as this record set it. */
+/** The policy that this record set. */
 async function entryOf(store: Store, record: StoredRecord): Promise<PolicyEntry> {
   const { name } = JSON.parse(record.body) as { name: string };
   const { at, actor } = record;

@@ -9,7 +9,7 @@
 import { checkPolicy, type Policy } from "../../core/govern/policy.ts";
 import { fromYaml } from "./agent-file.ts";
 
-/** The policy that a file's text holds. Throws `invalid` with the line and the right spelling. */
+/** The policy in a file's text. Throws `invalid` with the line and the right spelling. */
 export function parsePolicy(text: string, { path }: { readonly path?: string } = {}): Policy {
   const where = path ?? "the policy file";
   // JSON is YAML, too.

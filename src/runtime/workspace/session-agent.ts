@@ -9,7 +9,7 @@ export interface SessionAgent {
   readonly agent: AgentDefinition | null;
   /** An agent is pinned, and its definition was erased or is of a newer program. */
   readonly agentUnknown: boolean;
-  /** `agent:name@version`: who writes what the model says. */
+  /** `agent:name@version`: the actor of the model's records. */
   readonly actor: string;
 }
 
@@ -24,8 +24,8 @@ export async function agentOf(
   if (agent === null || agent.version === 0) return { agent: null, actor, agentUnknown: false };
   const content = (await readContent(store, session, agent.seq)) as { definition?: unknown } | undefined;
   const definition = content?.definition;
-  // A definition that was erased, or that another Skein wrote, leaves the session with the defaults; but what
-  // it denied is not known either.
+  // An erased definition, or one of another version of Skein, leaves the session with the defaults; but its
+  // denies are unknown too.
   const isKnown = isStoredAgent(definition);
   return { agent: isKnown ? definition : null, actor, agentUnknown: !isKnown };
 }

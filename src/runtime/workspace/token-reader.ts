@@ -1,6 +1,6 @@
 /**
- * Which tokens hold, as the workspace's log says. It is kept at hand, so that a request costs no reading, and
- * looked at again twice a second while anybody asks: what another process revoked holds no longer than that.
+ * The valid tokens, from the workspace's log. They are cached, so that a request costs no read, and refreshed
+ * twice a second during requests: a token that another process revoked is valid no longer than that.
  */
 import { timingSafeEqual } from "node:crypto";
 import { isScope, parseAccessToken, type TokenScope } from "../../core/workspace/access-token.ts";
@@ -11,7 +11,7 @@ import type { Store } from "../../store/port.ts";
 import { workspaceHead } from "../read/known-heads.ts";
 import type { World } from "../world.ts";
 
-/** What the log says of a token, without its name. */
+/** A token in the log, without its name. */
 export interface TokenRef {
   readonly id: TokenId;
   readonly seq: number;
@@ -25,7 +25,7 @@ export interface TokenRef {
   readonly revokedBy: string | null;
 }
 
-/** Who comes with a token. */
+/** The holder of a token. */
 export interface TokenHolder {
   readonly id: TokenId;
   readonly tenant: string;
@@ -44,24 +44,24 @@ export interface HashedToken {
   readonly hash: string;
 }
 
-/** Null for whatever cannot be a token. */
+/** Null for text that cannot be a token. */
 export function hashToken({ digest }: Pick<World, "digest">, text: string | null): HashedToken | null {
   const token = parseAccessToken(text);
   return token && { tenant: token.tenant, id: token.id, hash: digest("", token.secret) };
 }
 
 export interface TokenReader {
-  /** Null for every token that does not hold, whatever is wrong with it; else the same for the same one. */
+  /** Null for every invalid token, whatever is wrong with it; else the same object for the same token. */
   check(text: string): Promise<TokenHolder | null>;
-  /** The same for what is known of a token's text. */
+  /** The same for a hashed token. */
   checkHashed(token: HashedToken): Promise<TokenHolder | null>;
-  /** All there ever were, at the head of the log. */
+  /** All tokens ever issued, at the head of the log. */
   fold(): Promise<ReadonlyMap<string, TokenRef>>;
 }
 
 const tokenTypes = ["token.issued", "token.revoked"] as const;
 
-/** How long what is at hand may be gone by. */
+/** How long the cache may be used. */
 const freshMs = 500;
 
 export const isExpired = ({ expiresAt }: Pick<TokenRef, "expiresAt">, nowMs: number): boolean =>
@@ -79,7 +79,7 @@ export function makeTokenReader(
   let waiting: Promise<void> | null = null;
   const clock = (): number => world.steady?.() ?? world.now();
 
-  /** Begins after it was asked for; whoever asks before it begins shares it. */
+  /** Begins after the call; earlier callers share it. */
   function look(): Promise<void> {
     if (waiting !== null) return waiting;
     const mine = going.then(begin);
@@ -126,7 +126,7 @@ export function makeTokenReader(
     if (stale) await look();
     const holder = judge(token);
     if (holder !== null || stale) return holder;
-    // It may have been issued a moment ago, by another process.
+    // Another process may have issued it a moment ago.
     await look();
     return judge(token);
   }

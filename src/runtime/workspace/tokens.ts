@@ -26,10 +26,10 @@ export type TokenStatus = "valid" | "expired" | "revoked";
 /** An access token in a list, without its secret. */
 export interface TokenEntry {
   readonly id: TokenId;
-  /** Null when it was given none, or its name was erased. */
+  /** Null when it has none, or its name was erased. */
   readonly name: string | null;
   readonly scopes: readonly TokenScope[];
-  /** Who whoever comes with it is taken for. */
+  /** The principal of its holder. */
   readonly principal: PrincipalId;
   readonly status: TokenStatus;
   readonly issuedAt: number;
@@ -39,32 +39,32 @@ export interface TokenEntry {
   readonly revokedBy: string | null;
 }
 
-/** With the token itself, which is shown this once. */
+/** With the token itself, which is shown only once. */
 export interface IssuedToken extends TokenEntry {
   readonly token: string;
 }
 
 /** Options of `engine.addToken`. */
 export interface AddTokenOptions {
-  /** What it may be used for. `admin` is all there is. */
+  /** Its scopes. `admin` includes all. */
   readonly scopes: readonly TokenScope[];
-  /** What it is called in lists. */
+  /** Its name in lists. */
   readonly name?: string;
-  /** Who comes with it; by default somebody nobody was before. */
+  /** The principal; defaults to a new one. */
   readonly principal?: string;
-  /** Milliseconds since 1970. By default it holds until it is revoked. */
+  /** Milliseconds since 1970. By default it is valid until it is revoked. */
   readonly expiresAt?: number;
-  /** One that was made before, as `newToken` makes them. Issuing it twice is as good as once. */
+  /** A token made before by `newToken`. Issuing it twice has the effect of once. */
   readonly token?: string;
 }
 
 /** Options of `engine.tokens`. */
 export interface TokensOptions {
-  /** Also those that were revoked or have expired. */
+  /** Also revoked and expired ones. */
   readonly all?: boolean;
 }
 
-/** The text of a token that nobody has issued yet. */
+/** The text of a new token, which is not issued yet. */
 export const newToken = (
   world: Pick<World, "now" | "random">,
   tenant: string,
@@ -95,7 +95,7 @@ export async function addToken(deps: Deps, options: AddTokenOptions): Promise<Is
         hint: "revoke it if it was lost, and issue another one, under another key",
       });
     }
-    // After a lost answer this is also how the one that was issued after all is found.
+    // After a lost answer this also finds the one that was issued after all.
     if (before !== undefined) return [];
     checkRoom([...all.values()], world.now());
     const body = { id, hash, scopes, principal, ...(expiresAt === undefined ? {} : { expiresAt }) };
@@ -106,7 +106,7 @@ export async function addToken(deps: Deps, options: AddTokenOptions): Promise<Is
   return { ...entryOf(issued, await nameOf(deps, issued), world.now()), token: text };
 }
 
-/** What is asked for under a key is issued once, so its id follows from the key. */
+/** A call under a key issues one token, so its id derives from the key. */
 const idFor = ({ newSession }: Deps): TokenId | undefined =>
   newSession === undefined ? undefined : (newSession().replace(/^ses_/, "tok_") as TokenId);
 
@@ -122,7 +122,7 @@ export async function listTokens(deps: Deps, options: TokensOptions = {}): Promi
   return entries;
 }
 
-/** From now on it holds no more; in other processes within a second. Twice is as good as once. */
+/** Revokes it from now on; in other processes within a second. Twice has the effect of once. */
 export async function revokeToken(
   deps: Deps,
   idOrEnding: string,
@@ -146,7 +146,7 @@ export async function revokeToken(
 
 function findToken(all: ReadonlyMap<string, TokenRef>, idOrEnding: unknown): TokenRef {
   const hint = '"skein tokens list" shows what there is';
-  // Whatever was given may be a token: it is not repeated.
+  // The argument may be a token: it is not repeated.
   if (typeof idOrEnding !== "string" || !/^(tok_)?[0-9a-z]{4,26}$/.test(idOrEnding)) {
     throw new SkeinError("invalid", "that is no id of a token", {
       hint: "an id is tok_ and 26 characters; an ending of at least 4 will do",
@@ -221,7 +221,7 @@ function checkPrincipal({ world }: Deps, given: unknown): PrincipalId {
   });
 }
 
-/** Never says what was given. */
+/** Never repeats the argument. */
 function checkText({ tenant }: Deps, text: unknown): AccessToken {
   const token = parseAccessToken(text);
   if (token !== null && token.tenant === tenant) return token;

@@ -1,17 +1,17 @@
 /**
- * What goes wrong with hooks just now, known to the process that tells them alone: it is not worth a record
- * each time, and gone when it is told at last.
+ * Current webhook failures, known only to the process that sends: they are not worth a record each time, and
+ * end with the next success.
  */
 import { withoutTokens } from "../../core/workspace/access-token.ts";
 import type { Store } from "../../store/port.ts";
 
 /** The failures of the last calls of a webhook. */
 export interface WebhookFailure {
-  /** Why the last call did not count, in words; null: it did, or nobody knows here. */
+  /** Why the last call failed, in words; null: it succeeded, or is unknown here. */
   readonly lastError: string | null;
-  /** Calls in a row that did not count; null: another process tells it, or none does. */
+  /** Failed calls in a row; null: another process sends it, or none does. */
   readonly failures: number | null;
-  /** When it is tried again; null: it need not be, or nobody knows here. */
+  /** When it is retried; null: not needed, or unknown here. */
   readonly nextTryAt: number | null;
 }
 
@@ -19,13 +19,16 @@ const unknown: WebhookFailure = { lastError: null, failures: null, nextTryAt: nu
 const none: WebhookFailure = { ...unknown, failures: 0 };
 const wordsMax = 300;
 
-/** By where a hook was set. Kept with the store: the server writes it, and every engine on it lists it. */
+/**
+ * By the position where a webhook was set. Kept with the store: the server writes it, and every engine on it
+ * lists it.
+ */
 const known = new WeakMap<Store, Map<number, WebhookFailure>>();
 
 export const troubleWith = (store: Store, setSeq: number): WebhookFailure =>
   known.get(store)?.get(setSeq) ?? unknown;
 
-/** From now on it is known here how it goes. */
+/** From now on its state is known here. */
 export function noteWell(store: Store, setSeq: number): void {
   const hooks = known.get(store) ?? new Map<number, WebhookFailure>();
   known.set(store, hooks.set(setSeq, none));
@@ -40,5 +43,5 @@ export function noteTrouble(
   known.get(store)?.set(setSeq, { lastError, ...trouble });
 }
 
-/** Somebody else tells it now, or nobody. */
+/** Another process sends it now, or none. */
 export const forgetTrouble = (store: Store, setSeq: number): void => void known.get(store)?.delete(setSeq);

@@ -1,6 +1,6 @@
 /**
- * Hooks: addresses outside that are told of events. Which there are, and how far each was told, are records
- * of the workspace's log; whoever serves tells them.
+ * Webhooks: outside URLs that receive events. The workspace's log records them and how far each got; a server
+ * sends them.
  */
 import { checkCall, checkOptionNames } from "../../call/check.ts";
 import { AgentName, Key, LabelKey, LabelValue } from "../../core/schema.ts";
@@ -20,11 +20,11 @@ import { writeOnce, writeWorkspace, type WorkspaceDeps } from "../log/workspace-
 
 /** Options of `engine.setHook`. */
 export interface SetHookOptions {
-  /** Types of events, such as `turn.ended`; `turn.*` is all that begin so, and `*` all there are. */
+  /** Types of events, such as `turn.ended`; `turn.*` is all with that prefix, and `*` all. */
   readonly events: readonly string[];
-  /** The name of the variable that holds what deliveries are signed with; never its value. */
+  /** The name of the variable that holds the signing secret; never its value. */
   readonly secret: string;
-  /** Only of this session, by its id or an ending; of sessions of this agent; of those with these labels. */
+  /** Only of this session, by its id or a suffix; of sessions of this agent; of those with these labels. */
   readonly session?: string;
   readonly agent?: string;
   readonly labels?: Readonly<Record<string, string>>;
@@ -33,29 +33,29 @@ export interface SetHookOptions {
 /** A webhook of the workspace, and how far it has been delivered. */
 export interface HookEntry extends WebhookFailure {
   readonly name: string;
-  /** Null when it was erased: then it tells nobody. */
+  /** Null when it was erased: then it sends nothing. */
   readonly url: string | null;
   readonly events: readonly string[];
   readonly session: SessionId | null;
   readonly agent: string | null;
   readonly labels: Readonly<Record<string, string>>;
   readonly secret: string;
-  /** Where it stands in the workspace's log: set anew, it is another one. */
+  /** Its position in the workspace's log: set again, it is another one. */
   readonly setSeq: number;
   readonly setAt: number;
   readonly setBy: string;
-  /** How many were told, as far as that is written down, and how many were given up. */
+  /** How many were delivered, as far as recorded, and how many were abandoned. */
   readonly delivered: number;
   readonly abandoned: number;
-  /** When that was last written down; null: never. */
+  /** When that was last recorded; null: never. */
   readonly deliveredAt: number | null;
-  /** The position of the feed to go on from. */
+  /** The position of the feed to continue from. */
   readonly position: string;
 }
 
 const types = ["hook.set", "hook.removed", "hook.delivered", "hook.abandoned"] as const;
 
-/** Sets a hook, or replaces the one of this name. It is told of what happens from now on. */
+/** Sets a webhook, or replaces the one of this name. It receives events from now on. */
 export async function setHook(
   deps: Deps,
   name: string,
@@ -76,7 +76,7 @@ export async function setHook(
     const filter = { ...(session && { session }), ...(agent && { agent }), ...(labels && { labels }) };
     const body = { name, events, from, signedBy, ...filter };
     const all = await listHooks(deps);
-    // After a lost answer, what was written after all is known by where it begins.
+    // After a lost answer, what was written after all is recognized by its start position.
     if (all.some((one) => one.name === name && one.position === from && one.url === url)) return [];
     if (!all.some((one) => one.name === name) && all.length >= limit.hooksMax) {
       throw new SkeinError("refused", `a workspace has at most ${limit.hooksMax} hooks`, {
@@ -86,12 +86,12 @@ export async function setHook(
     return [{ type: "hook.set", body, content: { url } }];
   });
   if (before === null) return hookCalled(deps, name);
-  // It goes on from where it is; what was removed or replaced since is not set again.
+  // It continues from where it is; a removed or replaced one is not set again.
   const there = (await listHooks(deps)).find(({ setSeq }) => setSeq === before.seq);
   return there ?? hookCalled(deps, name, before.seq);
 }
 
-/** Gives the hook as it was. */
+/** Returns the former webhook. */
 export async function removeHook(
   deps: Deps,
   name: string,
@@ -111,7 +111,7 @@ export async function removeHook(
   return found ?? hookCalled(deps, name, (before?.seq ?? 1) - 1);
 }
 
-/** As it is, or as it was at a position of the workspace's log. */
+/** The current one, or the one at a position of the workspace's log. */
 export async function hookCalled(
   deps: Pick<Deps, "store">,
   name: string,
@@ -124,7 +124,7 @@ export async function hookCalled(
   });
 }
 
-/** By name; as they are, or as they were at a position of the workspace's log. */
+/** By name; the current ones, or those at a position of the workspace's log. */
 export async function listHooks(deps: Pick<Deps, "store">, toSeq?: number): Promise<HookEntry[]> {
   const { store } = deps;
   const headSeq = toSeq ?? (await workspaceHead(store)).seq;
@@ -176,7 +176,7 @@ async function apply(
   }
 }
 
-/** Writes down how far a hook was told; nothing when it is not there any more, or another one tells it. */
+/** Records how far a webhook got; nothing when it no longer exists, or another process sends it. */
 export async function noteDelivered(
   deps: WorkspaceDeps,
   { name, setSeq }: Pick<HookEntry, "name" | "setSeq">,
@@ -207,7 +207,7 @@ export async function noteAbandoned(
   await writeWorkspace({ ...deps, actor: "system" }, async (headSeq) => {
     if (!(await isOnDuty(deps, taken))) return [];
     fromSeq ??= headSeq + 1;
-    // After a lost answer it may be there after all.
+    // After a lost answer it may exist after all.
     const range = { fromSeq, toSeq: headSeq, limit: limit.pageRecordsMax, contents: false };
     const since = headSeq < fromSeq ? [] : await store.read(store.workspace, { ...range, types });
     const isThere = since.some((record) => record.body === JSON.stringify(body));
@@ -247,7 +247,7 @@ function checkEvents(given: unknown): readonly string[] {
 
 function checkSecret(given: unknown): string {
   if (typeof given === "string" && /^[A-Za-z_][A-Za-z0-9_]{0,127}$/.test(given)) return given;
-  // Whatever was given may be the secret itself: it is not repeated.
+  // The argument may be the secret itself: it is not repeated.
   throw new SkeinError("invalid", "setHook: secret is no name of a variable", {
     hint: "the name of the variable of the environment that holds it, never the secret itself",
   });

@@ -90,10 +90,10 @@ const scratch = defineSessionTool({
 const recall = defineSessionTool({
   name: "recall",
   description:
-    "Read this session's own log, including what the context no longer has. By position (fromSeq, toSeq), by " +
-    "words (text), or one recorded item (kind and key; kind alone lists all of that kind). For a long tool " +
-    "output that was cut: fromSeq is its position, fromChar where to go on. A session that began with a " +
-    "handoff also reads the log that its pointers lead to: [4x8kz1@12] is session 4x8kz1, fromSeq 12.",
+    "Read this session's own log, including what the context no longer has. By position (fromSeq, toSeq), " +
+    "by words (text), or one recorded item (kind and key; kind alone lists all of that kind). For a long " +
+    "tool output that was cut: fromSeq is its position, fromChar where to continue. A session that began " +
+    "with a handoff also reads the log that its pointers lead to: [4x8kz1@12] is session 4x8kz1, fromSeq 12.",
   input: z
     .strictObject({
       session: z.string().min(4).max(30).optional().describe("Of a pointer; left out: this session"),

@@ -1,4 +1,4 @@
-/** The login page; the URL keeps the current view. */
+/** For who is not logged in, or not any more: what was shown stays in the address. */
 import { useState, type ReactNode } from "react";
 import { login, why as whyOut } from "./connection.ts";
 import { Button } from "./ui/button.tsx";

@@ -1,4 +1,4 @@
-/** The entry point of the console. */
+/** The console: begins here. */
 import { createRoot } from "react-dom/client";
 import { App } from "./app.tsx";
 import { loginFromAddress } from "./connection.ts";

@@ -1,4 +1,4 @@
-/** Light or dark: the system's theme, unless the user chose one. */
+/** Light or dark: as the system says, unless somebody chose. */
 import { cell } from "./signal.ts";
 
 export type Theme = "system" | "light" | "dark";

@@ -15,6 +15,7 @@ import { messageEvents } from "./message/events.ts";
 import { triggerEvents } from "./trigger/events.ts";
 import { budgetEvents } from "./budget/events.ts";
 import { governEvents } from "./govern/events.ts";
+import { historyEvents } from "./history/events.ts";
 import { workspaceEvents } from "./workspace/events.ts";
 
 /** The events of a session by slice. */
@@ -28,6 +29,7 @@ export const sessionSlices = {
   trigger: triggerEvents,
   budget: budgetEvents,
   govern: governEvents,
+  history: historyEvents,
 } satisfies Record<string, Record<string, Entry>>;
 
 export const sessionCatalog = {
@@ -40,6 +42,7 @@ export const sessionCatalog = {
   ...triggerEvents,
   ...budgetEvents,
   ...governEvents,
+  ...historyEvents,
 } satisfies Record<string, Entry>;
 
 export const workspaceCatalog = workspaceEvents;

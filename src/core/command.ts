@@ -3,6 +3,7 @@ import type { BranchCommand } from "./branch/commands.ts";
 import type { BudgetCommand } from "./budget/commands.ts";
 import type { Digest } from "./chain.ts";
 import type { GovernCommand } from "./govern/commands.ts";
+import type { HistoryCommand } from "./history/commands.ts";
 import type { ItemCommand } from "./item/commands.ts";
 import type { MessageCommand } from "./message/commands.ts";
 import type { SessionCommand } from "./session/commands.ts";
@@ -28,7 +29,8 @@ export type Command =
   | MessageCommand
   | TriggerCommand
   | BudgetCommand
-  | GovernCommand;
+  | GovernCommand
+  | HistoryCommand;
 
 export type CommandName = Command["do"];
 

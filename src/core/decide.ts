@@ -12,6 +12,7 @@ import { messageDecisions } from "./message/decide.ts";
 import { triggerDecisions } from "./trigger/decide.ts";
 import { budgetDecisions } from "./budget/decide.ts";
 import { governDecisions } from "./govern/decide.ts";
+import { historyDecisions } from "./history/decide.ts";
 import { refuse, type Decide, type Decision, type Decisions } from "./decision.ts";
 import type { State } from "./state.ts";
 
@@ -25,6 +26,7 @@ const decisions: Decisions<CommandName> = {
   ...triggerDecisions,
   ...budgetDecisions,
   ...governDecisions,
+  ...historyDecisions,
 };
 
 export function decide(state: State, command: Command, facts: Facts): Decision {

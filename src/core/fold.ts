@@ -12,6 +12,7 @@ import { messageFolds } from "./message/fold.ts";
 import { triggerFolds } from "./trigger/fold.ts";
 import { budgetFolds } from "./budget/fold.ts";
 import { governFolds } from "./govern/fold.ts";
+import { historyFolds } from "./history/fold.ts";
 import { worked, type Fold, type Folds, type Recall } from "./state-change.ts";
 import type { SessionEventType } from "./catalog.ts";
 import type { SessionLogEvent, Understood } from "./event.ts";
@@ -28,6 +29,7 @@ const folds: Folds<SessionEventType> = {
   ...triggerFolds,
   ...budgetFolds,
   ...governFolds,
+  ...historyFolds,
 };
 
 export function fold(state: State, next: Understood, recall: Recall): State {

@@ -96,6 +96,16 @@ export interface UsedAmounts {
   readonly wallMs: number;
 }
 
+/** Model calls that another tool made, as its transcript reports them. */
+export interface ImportedUsage {
+  readonly calls: number;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly nanoUsd: number;
+  /** Calls whose price is unknown: their cost is not in `nanoUsd`. */
+  readonly unpriced: number;
+}
+
 /** Model calls, settled or lost. Their money is in `used`; see money.ts. */
 export interface CallCounts {
   readonly calls: number;
@@ -214,6 +224,10 @@ export interface Standing {
   readonly contextFrom: { readonly turn: number; readonly at: number };
   /** The status that a moved session resumes on arrival. */
   readonly movedFrom: SessionStatus | null;
+  /** How far the transcript of another tool was imported; null for a session that began here. */
+  readonly source: (Ref & { readonly tool: string; readonly entries: number; readonly ids: string }) | null;
+  /** What the model calls of imported history used elsewhere. It counts in no budget and no cost here. */
+  readonly imported: ImportedUsage;
   /** The session came from an untrusted source, and no person has activated it since. See review.ts. */
   readonly unreviewed: boolean;
   /** The first record that only a newer program understands: from there on the session is read-only. */
@@ -313,6 +327,8 @@ export const emptyStanding: Standing = {
   zone: "smart",
   contextFrom: { turn: 0, at: 0 },
   movedFrom: null,
+  source: null,
+  imported: { calls: 0, inputTokens: 0, outputTokens: 0, nanoUsd: 0, unpriced: 0 },
   unreviewed: false,
   newer: null,
 };
@@ -364,7 +380,7 @@ function canonicalMind(mind: Mind): unknown {
 }
 
 /** The form of written snapshots. Snapshots of other forms are ignored and rebuilt. */
-export const snapshotForm = 6;
+export const snapshotForm = 7;
 
 export const snapshotText = (state: State): string => JSON.stringify(state);
 

@@ -2,6 +2,7 @@
  * The subpath `skein/admin`: types for operating a workspace: agents, memory, tokens, webhooks, policies,
  * retention, erasure, verification, bundles, moves and costs.
  */
+export type { TokenPrice } from "../core/budget/price.ts";
 export type { Policy, PolicyAction } from "../core/govern/policy.ts";
 export type { PrincipalId, TokenId } from "../core/ids.ts";
 export type { MemoryBy, MemoryName, MemoryRef, MemoryScope } from "../core/memory/memory.ts";
@@ -21,6 +22,11 @@ export type { DeliverProgress, DeliverReport, PendingDelivery } from "../runtime
 export type { CostOptions, CostRow } from "../runtime/read/cost.ts";
 export type { IndexProgress } from "../runtime/read/projection.ts";
 export type { ExportOptions, Signer } from "../runtime/transfer/bundle.ts";
+export type {
+  ImportTranscriptOptions,
+  ImportTranscriptReport,
+  TranscriptSource,
+} from "../runtime/transfer/history.ts";
 export type { ImportOptions, ImportReport } from "../runtime/transfer/import.ts";
 export type { MigrateOptions, MigrateReport } from "../runtime/transfer/migrate.ts";
 export type { MigrateAllOptions, MigrateAllReport, MigrateProgress } from "../runtime/transfer/move-all.ts";

@@ -14,6 +14,7 @@ export type { SessionDependency } from "../core/session/commands.ts";
 export type { Keyed } from "../core/sorted-map.ts";
 export type {
   Amounts,
+  ImportedUsage,
   CallCounts,
   Inbox,
   ItemRef,

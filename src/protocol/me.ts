@@ -1,19 +1,16 @@
-/**
- * The identity of the caller: a separate route next to login and logout, because it needs a token but no
- * scope.
- */
+/** Who asks: at an address of its own beside login and logout, since it takes no scope but a token at all. */
 import * as z from "zod";
 import { scopes } from "../core/workspace/access-token.ts";
 import * as answer from "../call/answer.ts";
 import { read } from "../call/operation.ts";
 
 export const Me = z.looseObject({
-  /** As records name it: `user:prn_…`. */
+  /** As records name them: `user:prn_…`. */
   actor: answer.Text,
   tenant: answer.Text,
-  /** `admin` includes all of them. */
+  /** `admin` allows all of it. */
   scopes: z.array(z.enum(scopes)),
-  /** When the token expires; null: never. */
+  /** When the token ends; null: never. */
   expiresAt: answer.Count.nullable(),
   /** Of the server. */
   version: answer.Text,
@@ -23,7 +20,7 @@ export type Me = Readonly<z.infer<typeof Me>>;
 
 export const mePath = "/v1/me";
 
-/** Not a call of the library: there the caller is known. */
+/** No call of the library: there nobody has to say who they are. */
 export const meOperation = read("engine", "me", {
   path: mePath,
   title: "Show who you are",

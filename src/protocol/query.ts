@@ -1,9 +1,12 @@
-/** Query parameters. A text is unchanged; a list repeats the name; any other value is JSON. */
+/**
+ * Parameters in the query of an address. A text stands as it is; a list is the same name several times; any
+ * other value is JSON.
+ */
 import * as z from "zod";
 import type { Operation } from "../call/operation.ts";
 
 type Form = "text" | "list" | "json";
-/** What the schema of a field says about its encoding. */
+/** What the schema of a field says of how it is written. */
 interface Schema {
   readonly type?: string | readonly string[];
   readonly enum?: readonly unknown[];
@@ -11,10 +14,10 @@ interface Schema {
   readonly items?: Schema;
 }
 
-/** Pure cache: the query parameters of an operation. */
+/** Pure cache: what an operation takes in its query. */
 const forms = new WeakMap<Operation, ReadonlyMap<string, Form>>();
 
-/** The encoding of each parameter of an operation. */
+/** How each parameter of an operation is written. */
 export function queryForms(operation: Operation): ReadonlyMap<string, Form> {
   const known = forms.get(operation);
   if (known !== undefined) return known;
@@ -31,7 +34,7 @@ function formOf({ type, items }: Schema): Form {
   return type === "array" && items?.type === "string" ? "list" : "json";
 }
 
-/** The query string of these parameters, with its question mark; empty without parameters. */
+/** The query for these parameters, with its question mark; empty when there are none. */
 export function encodeQuery(operation: Operation, params: Readonly<Record<string, unknown>>): string {
   const wanted = queryForms(operation);
   const pairs = Object.entries(params).flatMap(([name, value]) => {
@@ -43,12 +46,12 @@ export function encodeQuery(operation: Operation, params: Readonly<Record<string
   return pairs.length === 0 ? "" : `?${new URLSearchParams(pairs).toString()}`;
 }
 
-/** If JSON is also allowed, a text that looks like JSON is encoded as JSON. */
+/** Where JSON is meant too, a text that would be taken for JSON is written as JSON. */
 const quoted = (text: string, form: Form): string =>
   form === "json" && parsed(text) !== undefined ? JSON.stringify(text) : text;
 const toText = (value: unknown): string => JSON.stringify(value);
 
-/** The parameters of a query string, unvalidated. Unknown names are kept, to be reported. */
+/** The parameters that a query holds, not yet checked. A name that nobody knows is kept, to be told of. */
 export function decodeQuery(operation: Operation, query: URLSearchParams): Record<string, unknown> {
   const wanted = queryForms(operation);
   const params: Record<string, unknown> = Object.create(null) as Record<string, unknown>;
@@ -63,7 +66,7 @@ export function decodeQuery(operation: Operation, query: URLSearchParams): Recor
   return { ...params };
 }
 
-/** A list may also be JSON. */
+/** A list may also be written as JSON. */
 function listIn(text: string): unknown {
   const list = text.startsWith("[") ? parsed(text) : undefined;
   return Array.isArray(list) ? list : [text];

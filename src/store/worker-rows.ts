@@ -1,7 +1,7 @@
-/** The logic for workers that drivers share. */
+/** What drivers do for workers, whatever they keep it in. */
 import type { IndexEntry, ScheduledRow, Store } from "./port.ts";
 
-/** A worker without a heartbeat for so long is no longer listed. */
+/** A worker that was not heard of for so long is no longer shown. */
 export const goneMs = 3_600_000;
 
 export type Scheduling = Pick<
@@ -16,7 +16,7 @@ export function hasSchedule(entry: IndexEntry): boolean {
   return (due ?? deadline ?? watches ?? waits ?? triggers ?? zone ?? spend) !== undefined;
 }
 
-/** A copy never runs: nothing is due for it. */
+/** A copy is not run: nothing is due for it. */
 export const asCopy = (row: ScheduledRow): ScheduledRow => ({
   ...row,
   due: null,

@@ -68,9 +68,7 @@ function parse(text: string, file: string): unknown {
   }
 }
 
-/**
- * The lines at which the tickets begin: objects in the top-level list, or in a field of the top-level object.
- */
+/** The lines at which the tickets begin: objects in a list that is the whole, or a field of it. */
 function elementLines(text: string): number[] {
   const lines: number[] = [];
   let open = "";

@@ -1,6 +1,6 @@
 /**
- * Talks to an MCP server over its standard input and output: one JSON message per line. The server leads a
- * process group, which is killed as a whole. Its other output is kept for error messages.
+ * Speaks to an MCP server over its standard input and output: a message of JSON a line. The server is the
+ * leader of a process group, which is ended as a whole. What it prints besides is kept for complaints.
  */
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js";
@@ -13,28 +13,28 @@ export interface PipedChild extends Child {
   end(): void;
 }
 
-/** A world that can also start such a process. */
+/** A world that can also start what is spoken to. */
 export interface McpWorld extends ToolWorld {
   spawnPiped(...given: Parameters<ToolWorld["spawn"]>): Promise<PipedChild>;
 }
 
 const stdioLimit = {
   lineBytesMax: 33_554_432,
-  /** Lines that are not messages, such as banners, before the server counts as broken. */
+  /** Lines that are no messages, such as banners, before the server is given up. */
   strayLinesMax: 1_000,
-  /** How long a server may take to exit after its input is closed, or it stops reading. */
+  /** How long a server may take to end by itself once its input is closed, or it reads no more. */
   graceMs: 1_000,
-  /** How long to wait for the last output of an exited server. */
+  /** How long the last words of a server that has ended are waited for. */
   lastWordsMs: 200,
 } as const;
 
-/** The message was never sent. */
+/** Nobody has heard what was to be sent. */
 export class NotSent extends Error {
   override readonly name = "NotSent";
 }
 
 export interface StdioTransport extends Transport {
-  /** What is known of the failure: how it exited, and its other output. */
+  /** What is known of why it does not work: how it ended, what it printed that is no message. */
   complaint(): string;
 }
 
@@ -46,13 +46,13 @@ export function makeStdioTransport(
   const printed = makeCapture(500, 1_000);
   const strays: string[] = [];
   let ended: string | undefined;
-  /** Why Skein killed it; without this only "ended by SIGKILL" would be known. */
+  /** Why it was killed here; without this, "ended by SIGKILL" would be all that is known. */
   let killedFor: string | undefined;
   const giveUp = (reason: string): void => {
     killedFor ??= reason;
     child.kill();
   };
-  // The client may already be closing it; a second close waits for the same end.
+  // The client may have begun to close it already; whoever closes it again waits for the same end.
   let closing: Promise<void> | undefined;
   let watching: Promise<void> | undefined;
   const within = async (ms: number, work: Promise<unknown> | undefined): Promise<void> => {
@@ -87,7 +87,7 @@ export function makeStdioTransport(
     try {
       await child.write(`${JSON.stringify(message)}\n`);
     } catch (cause) {
-      // It has usually exited; its exit and last output tell more than a failed write.
+      // Most often it has ended; how, and what it said last, tells more than that it does not read.
       await within(stdioLimit.graceMs, watching);
       throw new NotSent("it does not read what it is told", { cause });
     }
@@ -118,13 +118,13 @@ async function readAll(stream: AsyncIterable<Uint8Array>, take: (bytes: Uint8Arr
   try {
     for await (const bytes of stream) take(bytes);
   } catch {
-    // Truncated: the exit of the process tells more.
+    // Cut off: how the process ended tells more.
   }
 }
 
 const tooLong = `it was stopped: it sent a message of more than ${stdioLimit.lineBytesMax} bytes`;
 
-/** Splits a stream into lines; gives up if a line does not end. */
+/** Cuts a stream into lines; gives up when one does not end. */
 function lineSplitter(takeLine: (line: string) => void, giveUp: () => void): (bytes: Uint8Array) => void {
   let [pieces, length]: [Uint8Array[], number] = [[], 0];
   return (bytes) => {

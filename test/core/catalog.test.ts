@@ -29,7 +29,9 @@ const design = {
     "item.retracted scratch.set transcript.compacted checkpoint.saved " +
     "handoff.written message.sent message.delivered message.received " +
     "message.refused trigger.set trigger.removed trigger.fired trigger.skipped " +
-    "budget.set budget.allotted budget.reached content.erased hold.set hold.lifted score.recorded",
+    "budget.set budget.allotted budget.reached content.erased hold.set hold.lifted score.recorded " +
+    // Since 0.5: conversations of other tools.
+    "source.imported input.imported answer.imported call.imported",
   workspace:
     "agent.defined memory.promoted memory.forgotten policy.set session.deleted " +
     "token.issued token.revoked hook.set hook.removed hook.delivered hook.abandoned " +
@@ -123,6 +125,10 @@ const optionalFields = new Set(
     "hook.set: session agent labels",
     "heads.listed: full publicKey signature",
     "heads.accepted: anchor",
+    "source.imported: bytes digest records unknown damaged",
+    "input.imported: atMs source",
+    "answer.imported: model atMs usage costNanoUsd interrupted source",
+    "call.imported: atMs source",
   ].flatMap((line) => {
     const [type = "", names = ""] = line.split(": ");
     return names.split(" ").map((name) => `${type}.${name}`);

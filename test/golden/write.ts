@@ -123,7 +123,8 @@ async function liveEverything(made: Made): Promise<Session> {
   await session.record("fact", "base-rate", 4.1);
   await session.rewind((await session.head()).seq - 2, { reason: "undone" });
   world.pass(1_000);
-  const apart = /^(session\.(opened|forked|rewound|moved|arrived|closed|archived|reopened)|input|turn)/;
+  const apart =
+    /^(session\.(opened|forked|rewound|moved|arrived|closed|archived|reopened)|input\.received|turn)/;
   const rest = sessionTypes.filter(
     (type) => !apart.test(type) && type !== "message.received",
   );

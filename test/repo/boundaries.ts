@@ -40,7 +40,11 @@ const layers: Readonly<Record<string, Layer>> = {
   // The description of every call: library, server, client, command line and console are derived from it.
   call: { src: ["core", "call"], node: "none", packages: ["zod"] },
   // The engine validates what callers pass against the descriptions; it knows nothing of HTTP.
-  runtime: { src: ["core", "call", "platform", "runtime", ...ports], node: "all", packages: "all" },
+  runtime: {
+    src: ["core", "call", "platform", "runtime", "transcripts (types)", ...ports],
+    node: "all",
+    packages: "all",
+  },
   // A program on the public engine: its types, the checks of its options, and the machine.
   tickets: {
     src: ["core", "runtime (types)", "runtime/options", "runtime/world", "tickets"],

@@ -65,6 +65,7 @@ export const rooms: Readonly<Record<string, Room>> = {
       workspace: "agents, memory and policies travel",
       govern: "what arrives is reviewed",
       context: "another model is sent another context",
+      branch: "a branch of another tool's transcript is a fork",
       trigger: "templates travel",
       turn: "a change of the model takes the lease",
     },

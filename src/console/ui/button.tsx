@@ -1,13 +1,13 @@
-/** A button, which shows a busy state while its action runs. */
+/** A button, which shows that it is at work while what it does takes time. */
 import { useState, type ButtonHTMLAttributes, type ReactNode } from "react";
 import { tellError } from "./toast.tsx";
 
 interface ButtonProps extends Omit<ButtonHTMLAttributes<HTMLButtonElement>, "onClick"> {
   readonly kind?: "main" | "bad" | "quiet";
   readonly size?: "small";
-  /** A toast reports a failure. */
+  /** What fails is told in a note. */
   readonly act?: () => unknown;
-  /** Why this login cannot use it: shown as a tooltip. */
+  /** Why it cannot be used by this login: it is said to whoever points at it. */
   readonly refusal?: string | undefined;
 }
 

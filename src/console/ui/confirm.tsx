@@ -1,11 +1,11 @@
-/** A confirmation before an action that cannot be undone. */
+/** A question before something is done that cannot be taken back. */
 import type { ReactNode } from "react";
 import { Button } from "./button.tsx";
 import { Dialog } from "./dialog.tsx";
 
 interface AskFirstProps {
   readonly title: string;
-  /** The label of the confirm button. */
+  /** What the button says that does it. */
   readonly does: string;
   readonly act: () => Promise<unknown>;
   readonly close: () => void;

@@ -1,4 +1,4 @@
-/** A form in a dialog: errors appear in place, and the typed values stay. */
+/** A form in a dialog: what is wrong is said in place, and what was typed stays. */
 import { useState, type ReactNode } from "react";
 import { Button } from "./button.tsx";
 import { Dialog } from "./dialog.tsx";
@@ -6,10 +6,10 @@ import { Trouble } from "./load-error.tsx";
 
 interface FormProps {
   readonly title: string;
-  /** The label of the submit button. */
+  /** What the button says that sends it. */
   readonly does: string;
   readonly wide?: boolean;
-  /** Throws if something is invalid. */
+  /** Throws when something is wrong. */
   readonly send: () => Promise<void>;
   readonly close: () => void;
   readonly children: ReactNode;
@@ -56,7 +56,7 @@ interface LabeledProps {
   readonly children: ReactNode;
 }
 
-/** A field with its label. */
+/** A field with what it is for. */
 export function Labeled({ name, hint, children }: LabeledProps): ReactNode {
   return (
     <label className="labeled">

@@ -1,4 +1,4 @@
-/** The header of a view: its name, and the button and key that add to it. */
+/** The head of a place: its name, and the button and key that add to it. */
 import type { ReactNode } from "react";
 import type { OperationId } from "../../call/operations.ts";
 import { useRefusal } from "../scopes.ts";
@@ -8,12 +8,12 @@ import { tell } from "./toast.tsx";
 
 interface PlaceHeadProps {
   readonly title: string;
-  /** The label of the button. */
+  /** What the button says. */
   readonly does: string;
-  /** The description of the key, if it says more than the button. */
+  /** What the key is said to do, where that is more than the button says. */
   readonly what?: string;
   readonly act: () => void;
-  /** The operation that the login must be allowed to call. */
+  /** What a login must be allowed to do for that. */
   readonly needs: OperationId;
 }
 

@@ -1,4 +1,4 @@
-/** A field with the text `q` of the URL: the URL follows a moment later, and may change the field. */
+/** A field whose text is `q` of the address: that follows a moment later, and may come back changed. */
 import { useEffect, useRef, useState } from "react";
 import { goWith } from "../route.ts";
 import { after } from "../world.ts";
@@ -6,7 +6,7 @@ import { after } from "../world.ts";
 interface Typed {
   readonly typed: string;
   readonly type: (text: string) => void;
-  /** To the URL at once. */
+  /** To the address at once. */
   readonly ask: (text: string) => void;
 }
 

@@ -38,6 +38,9 @@ export const markTypes = [
   "tool.requested",
   "tool.settled",
   "turn.ended",
+  "input.imported",
+  "answer.imported",
+  "call.imported",
 ] as const;
 
 /** What the plan needs of an event of the transcript. Requests for summaries are excluded. */
@@ -78,6 +81,13 @@ export function cutsOf(marks: readonly Mark[], weights: readonly Weight[]): Cut[
     if (type === "model.requested" && attempt <= 1) {
       if (hasAnswer && open.size === 0) places.push({ toSeq: seq - 1, endsTurn: false });
       stepSeq = seq;
+    }
+    // History of another tool: a range may end before an input or an answer, never before a call of one.
+    if ((type === "input.imported" || type === "answer.imported") && hasAnswer && open.size === 0)
+      places.push({ toSeq: seq - 1, endsTurn: type === "input.imported" });
+    if (type === "answer.imported") {
+      hasAnswer = true;
+      lastStepSeq = seq;
     }
     if (type === "model.responded") {
       hasAnswer = true;

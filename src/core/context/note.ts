@@ -31,6 +31,15 @@ export const notes = {
     if (isEarly(source.state, event)) return null;
     return memoryText(event.content, event.seq, share.memoryCharsMax) || null;
   },
+  "source.imported": ({ body, seq, content }, { state }) => {
+    if (state.standing.source?.seq !== seq) return null;
+    const cwd = field(content, "cwd");
+    const where = typeof cwd === "string" ? ` in ${cwd}` : "";
+    return (
+      `[the conversation up to here took place in another tool, ${body.tool}${where}. Tools that it called ` +
+      "there are not available here unless they are offered to you. Files may have changed since.]"
+    );
+  },
   "session.forked": ({ body, content }) =>
     body.has.includes("objective") ? `[${objectiveText(content)}]` : null,
   "session.merged": ({ body, content }) => {

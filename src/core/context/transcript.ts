@@ -111,6 +111,21 @@ const readers = {
     const isOffered = tools.some(({ seq }) => seq === event.seq);
     if (isOffered && event.seq !== reading.frontToolsSeq) reading.stretch.tools.push(event);
   },
+  "input.imported": (reading, { content, seq }) => {
+    const gone = content === undefined;
+    const blocks = gone
+      ? [text(gap("what was said in another tool"))]
+      : userBlocks(content, reading.source.settings.images);
+    say(reading, blocks, seq);
+  },
+  "answer.imported": (reading, event) => {
+    // Answers in a row are one message; whatever stands between two of them is put down first.
+    if (reading.stretch.said.length > 0 || reading.stretch.calls.length > 0) flush(reading);
+    const { body, content, seq } = event;
+    reading.stretch.answers.push({ seq, body: { model: body.model ?? "" }, content });
+    if (body.interrupted === true) say(reading, [text(interruptedNote)], seq);
+  },
+  "call.imported": recount,
 } satisfies { readonly [T in SessionEventType]?: Reader<T> };
 
 /** The event types that a renderer needs after the boundary. */
@@ -186,6 +201,22 @@ function ask(reading: Reading, event: EventOf<"tool.requested">): void {
   reading.stretch.calls.push(call);
   reading.calls.set(event.body.call, call);
   reading.called.add(event.body.tool);
+}
+
+/** A call that another tool made: asked for and settled in one record. */
+function recount(reading: Reading, event: EventOf<"call.imported">): void {
+  const { body, seq } = event;
+  const content = event.content ?? {};
+  const requested = { seq, body: { call: `imported_${seq}`, tool: body.tool }, content: event.content };
+  const settled = { ...event, content: event.content === undefined ? undefined : content };
+  reading.stretch.calls.push({
+    event: requested,
+    tool: toolNameFor(body.tool),
+    denied: null,
+    settled,
+    isShown: false,
+  });
+  reading.called.add(body.tool);
 }
 
 /** The first outcome counts. A later one, or one whose call is already rendered, becomes a note. */

@@ -9,10 +9,10 @@ import { imported, type State } from "../state.ts";
 export const isUnreviewed = ({ standing }: State): boolean => standing.unreviewed;
 
 /** Suspends an imported session. Older programs see it as suspended by a person. */
-export const suspendForReview = (): DraftEvent =>
+export const suspendForReview = (reason = bundleReason): DraftEvent =>
   draft("session.suspended", { by: "person", [imported]: true }, { reason });
 
-const reason =
+const bundleReason =
   "it came in a bundle that no trusted key signed: review its bindings, rules, triggers and waiting input " +
   "before it runs";
 

@@ -21,6 +21,11 @@ import type { DeliverProgress, DeliverReport } from "../message/deliver.ts";
 import { readFeedPage, type FeedEvents } from "../read/event-reader.ts";
 import type { ExportOptions } from "../transfer/bundle.ts";
 import type { ImportOptions, ImportReport } from "../transfer/import.ts";
+import type {
+  ImportTranscriptOptions,
+  ImportTranscriptReport,
+  TranscriptSource,
+} from "../transfer/history.ts";
 import type { MigrateAllOptions, MigrateAllReport } from "../transfer/move-all.ts";
 import type { Policy } from "../../core/govern/policy.ts";
 import type { PolicyEntry, SetPolicyOptions } from "../workspace/policies.ts";
@@ -306,6 +311,17 @@ export class Engine implements AsyncDisposable {
    */
   async import(source: AsyncIterable<Uint8Array>, options: ImportOptions = {}): Promise<ImportReport> {
     return (await import("../transfer/import.ts")).importBundle(this.#deps, source, options);
+  }
+
+  /**
+   * Imports a conversation of another tool as a session, suspended until a person activates it. Importing a
+   * source again adds only what is new. `skein/transcripts` reads the formats of other tools.
+   */
+  async importTranscript(
+    source: TranscriptSource,
+    options: ImportTranscriptOptions = {},
+  ): Promise<ImportTranscriptReport> {
+    return (await import("../transfer/history.ts")).importTranscript(this.#deps, source, options);
   }
 
   /** Moves every session to another store, with the workspace's data. A repeated call continues. */

@@ -101,8 +101,8 @@ function markOf(event: SessionLogEvent): Mark[] {
   }
   if (type === "tool.requested") return [{ type, seq, call: event.body.call }];
   if (type === "tool.settled") return event.body.late === true ? [] : [{ type, seq, call: event.body.call }];
-  const isMark = type === "turn.started" || type === "model.responded" || type === "turn.ended";
-  return isMark ? [{ type, seq }] : [];
+  const mark = markTypes.find((one) => one === type);
+  return mark === undefined ? [] : [{ type: mark, seq }];
 }
 
 /** The start of the last turn, if it ended without an answer and nothing came after it. */
@@ -120,6 +120,8 @@ function outputsOf(measured: Measured, marks: readonly Mark[], scale: number): S
   const settled = new Map<string, number>();
   for (const { type, seq, call = "" } of marks) {
     if (type === "tool.requested") requested.set(call, seq);
+    // A call of another tool is its own outcome.
+    if (type === "call.imported") settled.set(`call_${seq}`, seq);
     const from = type === "tool.settled" ? requested.get(call) : undefined;
     if (from !== undefined && !settled.has(`call_${from}`)) settled.set(`call_${from}`, seq);
   }

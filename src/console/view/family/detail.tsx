@@ -1,4 +1,4 @@
-/** The details of the selected session of the family, and its actions. */
+/** What is known of the session of the family that is looked at, and what can be done with it. */
 import { shortId } from "../../../core/text/short-id.ts";
 import type { ReactNode } from "react";
 import { Link } from "../../link.tsx";

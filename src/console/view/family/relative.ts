@@ -1,4 +1,4 @@
-/** A session of the family as read, and its title. */
+/** A session of the family as it is read, and what it is called. */
 import { shortId } from "../../../core/text/short-id.ts";
 import type { RemoteEngine } from "../../../client/connect.ts";
 import { addSpend, noSpend, type Spend } from "../../../core/text/money.ts";
@@ -13,14 +13,14 @@ export interface Titled {
   readonly objective: string | null;
 }
 
-/** Its name; without one its objective; without that its id suffix. */
+/** Its name; without one what it is for; without that the ending of its id. */
 export const titleOf = (node: Titled, chars = 60): string =>
   brief(node.name ?? "", chars) || brief(node.objective ?? "", chars) || shortId(node.session);
 
 type TitleAmong = (node: Titled, chars?: number) => string;
 const known = new WeakMap<object, TitleAmong>();
 
-/** The title of each among these: duplicates get the id suffix in front. */
+/** What each is called among those: where two have the same title, the ending of the id comes first. */
 export function titlesAmong(nodes: ReadonlyMap<string, Titled> | readonly Titled[]): TitleAmong {
   const before = known.get(nodes);
   if (before !== undefined) return before;
@@ -35,7 +35,7 @@ export function titlesAmong(nodes: ReadonlyMap<string, Titled> | readonly Titled
   return made;
 }
 
-/** Its origin and its merges, as text. */
+/** Where it comes from and what came into it, in words. */
 export function storyOf(node: Node, nameOf: (session: string) => string): readonly string[] {
   const { parent, merged, headSeq, status, copy } = node;
   return [
@@ -48,14 +48,14 @@ export function storyOf(node: Node, nameOf: (session: string) => string): readon
   ];
 }
 
-/** Its relation to the parent, before the parent's name. */
+/** How it comes from its parent, before the parent's name. */
 export const relationText = ({ relation }: Pick<Node, "relation">): string =>
   relation === "child" ? "Opened by" : relation === "successor" ? "Carries on" : "Forked from";
 
-/** The fork point of an absent session may be unknown. */
+/** Of a session that is absent nobody may know where it left. */
 export const placeOf = (seq: number): string => (seq === 0 ? "" : ` at ${seq}`);
 
-/** The model costs of a family, a row per session. */
+/** What model calls have cost, a row for each session of a family. */
 export interface SessionCost extends Spend {
   readonly session: string;
 }

@@ -1,4 +1,4 @@
-/** Verifies the log: hashes it again, record by record, and compares the chain. */
+/** Whether the log is as it was written: hashed again, record by record, and held against its chain. */
 import { useEffect, useState, type ReactNode } from "react";
 import type { RemoteSession } from "../../../client/connect.ts";
 import { useCell } from "../../signal.ts";
@@ -17,7 +17,7 @@ interface Verified {
   readonly headSeq: number;
 }
 
-/** Shorter logs hash quickly: these are verified automatically. */
+/** So many are hashed in no time: these are verified when somebody looks. */
 const autoMax = 2_000;
 
 export function Verified(): ReactNode {

@@ -1,4 +1,4 @@
-/** Changes without a conflict: only the other session made them. */
+/** What comes in without a question: only the other session has changed it. */
 import { useState, type ReactNode } from "react";
 import { plural } from "../../ui/amount.ts";
 import { Said } from "../../ui/untrusted-text.tsx";

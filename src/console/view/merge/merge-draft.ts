@@ -1,4 +1,4 @@
-/** The resolutions so far, kept in the tab: a reload or a detour loses nothing. */
+/** What somebody has answered so far, kept in the tab: a reload or a look elsewhere loses nothing. */
 import { useRef, useState } from "react";
 import {
   firstAnswer,
@@ -11,12 +11,12 @@ import {
 
 export interface MergeDraft {
   readonly answers: Answers;
-  /** A custom summary for the session; empty: Skein's. */
+  /** What the session is told, in words of one's own; empty: as Skein says it. */
   readonly summary: string;
   take(conflict: Conflict, take: Take): Answers;
   amend(name: string, part: Partial<Pick<Answer, "text" | "isJson" | "because" | "status">>): void;
   say(summary: string): void;
-  /** The merge is done: nothing is kept. */
+  /** The merge is made: nothing is kept for another time. */
   drop(): void;
 }
 
@@ -39,7 +39,7 @@ function read(key: string): Kept {
 export function useMergeDraft(into: string, from: string): MergeDraft {
   const key = `skein-merge/${into}/${from}`;
   const [kept, setKept] = useState(() => read(key));
-  // An update from an earlier draft adds to the latest resolutions, and removes none.
+  // Whoever holds an earlier draft adds to the latest answers, and takes none of them back.
   const latest = useRef(kept);
   const keep = (next: Kept): void => {
     latest.current = next;
@@ -47,7 +47,7 @@ export function useMergeDraft(into: string, from: string): MergeDraft {
     try {
       sessionStorage.setItem(key, JSON.stringify(next));
     } catch {
-      // Storage is full: the draft lives as long as the view.
+      // There is no room for it: it is kept while the view is there.
     }
   };
   const put = (name: string, answer: Answer): Answers => {

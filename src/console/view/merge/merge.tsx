@@ -1,4 +1,4 @@
-/** The preview of a merge: incoming changes, conflicts, and the summary for the session. */
+/** A merge before it is made: what would come in, what both have changed, what the session is told. */
 import type { ReactNode } from "react";
 import { wayOut, mayIn } from "../../../protocol/library.ts";
 import { Link } from "../../link.tsx";

@@ -1,4 +1,4 @@
-/** The details of a resolution: a custom value, a task's status, and the reason, which is recorded. */
+/** What goes with an answer: a value of one's own, a task's status, and the reason, which is kept. */
 import { useId, type ReactNode } from "react";
 import { brief } from "../../ui/visible.ts";
 import { standingOf, type Answer, type Conflict } from "./conflict-answer.ts";
@@ -10,7 +10,7 @@ interface OwnValueProps {
   readonly amend: MergeDraft["amend"];
 }
 
-/** The reason; the log keeps it. */
+/** Why; it is kept in the log. */
 export function Why({ conflict, answer, amend }: OwnValueProps): ReactNode {
   return (
     <input
@@ -25,7 +25,7 @@ export function Why({ conflict, answer, amend }: OwnValueProps): ReactNode {
   );
 }
 
-/** Escape returns to the conflict, where the digits work again. */
+/** Escape goes back to the conflict, where the digits count again. */
 function leave(event: { readonly key: string; readonly currentTarget: HTMLElement }): void {
   if (event.key === "Escape") event.currentTarget.closest<HTMLElement>("article")?.focus();
 }

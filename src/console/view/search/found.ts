@@ -1,13 +1,13 @@
-/** The results of a search for display: by session, with the matched words marked. */
+/** What a search found, as it is shown: by session, with the words that were meant marked. */
 import type { RemoteEngine } from "../../../client/connect.ts";
 
 export type Hit = Awaited<ReturnType<RemoteEngine["search"]>>[number];
 type Remembered = Awaited<ReturnType<RemoteEngine["memory"]>>;
 
-/** The log keeps earlier memory: only current entries are valid. */
+/** The log keeps what was remembered once: only what is remembered now still holds. */
 export const isOfMemory = ({ type }: Pick<Hit, "type">): boolean => type === "memory.promoted";
 
-/** Positions of matches that are forgotten by now, or superseded. */
+/** Positions of what was found that is forgotten by now, or replaced by another value. */
 export function outdated(hits: readonly Hit[], memory: Remembered): ReadonlySet<number> {
   const held = new Set(memory.map(({ seq }) => seq));
   return new Set(hits.filter((hit) => isOfMemory(hit) && !held.has(hit.seq)).map(({ seq }) => seq));
@@ -19,7 +19,7 @@ export interface Group {
   readonly hits: readonly Hit[];
 }
 
-/** By log, in the order of the first match. */
+/** By log, in the order in which each was found first. */
 export function grouped(hits: readonly Hit[]): readonly Group[] {
   const groups = new Map<string, Hit[]>();
   for (const hit of hits) {
@@ -30,7 +30,7 @@ export function grouped(hits: readonly Hit[]): readonly Group[] {
   return [...groups].map(([log, found]) => ({ log, hits: found }));
 }
 
-/** The last word may be incomplete: then it matches as a prefix. */
+/** The last word may be one that is still typed: then it stands for all that begin so. */
 export function askedFor(typed: string): string {
   const text = typed.trim();
   return /[\p{L}\p{N}]$/u.test(typed) ? `${text}*` : text;
@@ -41,7 +41,7 @@ export interface Piece {
   readonly isMeant: boolean;
 }
 
-/** One character for each, so that indices stay: lower case, and Latin letters without diacritics. */
+/** One character for each, so that places stay: lower case, and Latin letters without what is above them. */
 const plain = (text: string): string =>
   Array.from(text, (char) => {
     const [base = char] = char.normalize("NFD");
@@ -52,7 +52,7 @@ const plain = (text: string): string =>
 const wordForm = /[\p{L}\p{N}\p{Co}][\p{L}\p{N}\p{Co}\p{Mn}]*/gu;
 const unaccented = (word: string): string => word.replaceAll(/\p{Mn}/gu, "");
 
-/** A snippet, split at the boundaries of matched words. */
+/** A snippet, cut where words begin and end that were searched for. */
 export function pieces(snippet: string, asked: string): readonly Piece[] {
   const wanted = asked.split(/\s+/).flatMap((term) => {
     const words = (plain(term).match(wordForm) ?? []).map(unaccented);
@@ -93,5 +93,5 @@ const kinds: readonly (readonly [RegExp, string])[] = [
   [/^agent\./, "agent"],
 ];
 
-/** The kind of a match, in a word or two. */
+/** What kind of thing was found, in a word or two. */
 export const kindOf = (type: string): string => kinds.find(([form]) => form.test(type))?.[1] ?? type;

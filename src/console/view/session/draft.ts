@@ -1,4 +1,4 @@
-/** A streaming answer, built from its deltas. */
+/** An answer as it is being made, from its deltas. */
 import type { Followed } from "../../../client/connect.ts";
 import type { Draft } from "./scope.ts";
 

@@ -24,7 +24,7 @@ import {
 
 interface EntryProps {
   readonly entry: TranscriptEntry;
-  /** Of an answer: the previous speaker was another. */
+  /** Of an answer: somebody else spoke before it. */
   readonly isFirst: boolean;
   readonly isOpen: boolean;
   readonly toggle: (entry: TranscriptEntry) => void;
@@ -54,7 +54,7 @@ export const EntryOf = memo(function EntryOf({ entry, isFirst, isOpen, toggle }:
   }
 });
 
-/** My identity at the server, once it is known. */
+/** Who I am to the server, once that was asked. */
 export const useMe = () => useReading("me", () => engine.me()).value;
 
 function InputWho({ input }: { readonly input: Input }): ReactNode {

@@ -1,6 +1,6 @@
 /**
- * The log of one session in the console: pages of events, read on demand, with live events added at the end.
- * It holds a bounded number of pages.
+ * The log of one session as the console holds it: pages of events, read when somebody looks there, and what
+ * comes in live added at the end. It never holds more than a number of pages.
  */
 import type { RemoteSession } from "../../../client/connect.ts";
 import { cell, type Cell } from "../../signal.ts";
@@ -15,19 +15,19 @@ const wantedMax = 4;
 export interface EventLog {
   /** The last position. */
   readonly headSeq: Cell<number>;
-  /** Goes up after each read or live event. */
+  /** Goes up whenever something was read, or came in. */
   readonly version: Cell<number>;
-  /** The event, if loaded; otherwise it is read, and the version changes when it arrives. */
+  /** The event, if it is here; if not, it is read, and the version tells when it is. */
   at(seq: number): SessionEvent | undefined;
-  /** The event, if loaded. */
+  /** The event, if it is here. */
   peek(seq: number): SessionEvent | undefined;
-  /** Resolves once these are loaded. */
+  /** Resolves when these are here. */
   read(fromSeq: number, toSeq: number): Promise<readonly SessionEvent[]>;
-  /** Adds a live event. */
+  /** One that came in live. */
   hear(event: SessionEvent): void;
-  /** The log is this long now; missing events are read on demand. */
+  /** It is so long by now; what is missing is read when it is looked at. */
   reach(headSeq: number): void;
-  /** Contents may be gone, as after an erasure: everything is read again. */
+  /** Contents may be gone, as after an erasure: all is read again. */
   drop(): void;
 }
 
@@ -53,7 +53,7 @@ export function eventLog(session: RemoteSession, headSeq: number): EventLog {
     const [fromSeq, toSeq] = [page * pageEvents + 1, (page + 1) * pageEvents];
     const events: SessionEvent[] = [];
     for await (const event of session.events({ fromSeq, toSeq })) events.push(event);
-    // Events that arrived meanwhile are newer than the read.
+    // What came in meanwhile is newer than what was read.
     const live = pages.get(page) ?? [];
     keep(page, [...events, ...live.slice(events.length)]);
   }
@@ -66,9 +66,7 @@ export function eventLog(session: RemoteSession, headSeq: number): EventLog {
     return made;
   }
 
-  /**
-   * Fast scrolling leaves pages before they are read: the newest request goes first, the oldest is dropped.
-   */
+  /** Who scrolls fast leaves pages before they are read: the newest goes first, the oldest is let go. */
   const wanted: number[] = [];
   function want(page: number): void {
     if (reading.has(page)) return;

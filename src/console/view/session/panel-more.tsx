@@ -1,4 +1,4 @@
-/** The triggers of the session, its checkpoints, labels, scores and forks. */
+/** What wakes the session, the names its positions have, its labels and scores, and its forks. */
 import { shortId } from "../../../core/text/short-id.ts";
 import type { ReactNode } from "react";
 import { useRefusal } from "../../scopes.ts";

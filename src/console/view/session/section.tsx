@@ -1,15 +1,15 @@
-/** A section of the panel. It collapses, and remembers its state. */
+/** A part of the panel. It folds, and stays as it was left. */
 import { useState, type ReactNode } from "react";
 import { Button } from "../../ui/button.tsx";
 import type { Form } from "../../ui/form-dialog.tsx";
 
 interface SectionProps {
   readonly title: string;
-  /** The count next to the title. */
+  /** How many there are; shown beside the title. */
   readonly count?: number | undefined;
-  /** The default, until the user toggles it. */
+  /** Unless somebody folded or unfolded it. */
   readonly isOpen?: boolean;
-  /** A button or two next to the title. */
+  /** A button or two beside the title. */
   readonly deeds?: ReactNode;
   readonly children: () => ReactNode;
 }
@@ -33,7 +33,7 @@ export function Section({ title, count, isOpen = true, deeds, children }: Sectio
     try {
       localStorage.setItem(nameOf(title), shown ? "folded" : "open");
     } catch {
-      // It lasts as long as the page.
+      // It stays so as long as the page is there.
     }
   };
   return (
@@ -53,10 +53,10 @@ export function Section({ title, count, isOpen = true, deeds, children }: Sectio
   );
 }
 
-/** Opens a form; null if nothing may be changed. */
+/** Asks with a form; null where nothing may be changed. */
 export type Ask = ((form: Form) => void) | null;
 
-/** A button next to a title that opens a form. */
+/** A button beside a title that asks with a form. */
 export function AskButton({
   ask,
   form,

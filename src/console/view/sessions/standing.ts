@@ -1,10 +1,10 @@
-/** The status of a session, in a few words: its runner, what it waits for, or why it is suspended. */
+/** How a session stands, in a few words: who runs it, what it waits for, or why it stands still. */
 import type { Row } from "./filter.ts";
 
 export interface Words {
   readonly text: string;
   readonly tone: "warn" | "bad" | "busy" | "plain" | "faint";
-  /** A time at the end of the text. */
+  /** A moment that stands at the end of the words. */
   readonly at?: number;
 }
 

@@ -1,14 +1,14 @@
 /**
- * A reader for a moving target: at most one request is in progress, and the next is for the newest position.
- * Those in between are skipped.
+ * Reads for somebody who goes on before an answer is there: one request is under way at most, and the next is
+ * for the newest place that was asked for. Those in between are never asked.
  */
 
 export interface LatestReader<T> {
-  /** A loaded value is reported at once. */
+  /** What is there is told at once. */
   ask(place: number): void;
-  /** The value of a position, if still cached. */
+  /** What was read of a place, if it still is here. */
   known(place: number): T | undefined;
-  /** Nothing more is reported, and the cache is dropped. */
+  /** Nothing more is told, and nothing is kept. */
   stop(): void;
 }
 
@@ -39,7 +39,7 @@ export function latestReader<T>({ load, tell, fail }: LatestOptions<T>): LatestR
       const place: number = wanted;
       try {
         const value = await load(place);
-        // Reported even if a newer one is wanted by now: intermediate positions are seen on the way.
+        // Told although something newer is wanted by now: a stretch that is drawn over is seen on the way.
         if (!isOver) keep(place, value);
         if (wanted !== null) tell(place, value);
       } catch (error) {
@@ -58,7 +58,7 @@ export function latestReader<T>({ load, tell, fail }: LatestOptions<T>): LatestR
         void run();
         return;
       }
-      // The request in progress is for a position that was left.
+      // What is under way is of a place that was left.
       wanted = null;
       tell(place, here);
     },

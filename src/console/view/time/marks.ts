@@ -1,13 +1,13 @@
 /**
- * The marks on the timeline: few, and worth looking for. A log of any length has no more marks than there is
- * room for.
+ * What is marked on the timeline: few things, and those that somebody looks for. A log of any length has no
+ * more marks than there is room for.
  */
 import type { Summarized } from "../../../core/summary.ts";
 import { toneOfEvent, summaryOf } from "../../ui/event-summary.ts";
 import type { Ranges } from "../../../core/range.ts";
 import { lostBy } from "../../../core/transcript.ts";
 
-/** In a crowded spot the last of these wins. */
+/** Where there is room for one only, the last of these stays. */
 export const markKinds = ["turn", "compaction", "merge", "fork", "checkpoint", "rewind", "trouble"] as const;
 export type MarkKind = (typeof markKinds)[number];
 
@@ -15,16 +15,16 @@ export interface Mark {
   readonly seq: number;
   readonly kind: MarkKind;
   readonly words: string;
-  /** Of a rewind: its target. */
+  /** Of a rewind: where it led to. */
   readonly toSeq?: number;
 }
 
-/** More turns than this say nothing, and are left out. */
+/** Turns are many: beyond so many they say nothing any more, and are left out. */
 export const turnsMax = 400;
 export const marksMax = 1_000;
 
 export const turnTypes = ["turn.started"] as const;
-/** The queried types; each has few events, also in a long log. */
+/** What is asked for by type; each has few events, also in a long log. */
 export const markedTypes = [
   "transcript.compacted",
   "session.merged",
@@ -46,7 +46,7 @@ const kinds: Readonly<Record<string, MarkKind>> = {
   "session.rewound": "rewind",
 };
 
-/** Null: not marked. A checkpoint is at its target. */
+/** Null: it is not marked. A checkpoint stands where it points to. */
 export function markOf(
   event: Summarized & { readonly seq: number; readonly turn: number | null },
 ): Mark | null {
@@ -63,7 +63,7 @@ export function markOf(
 
 const rank = (kind: MarkKind): number => markKinds.indexOf(kind);
 
-/** At most one per column of the bar: the most important, and of equals the first. */
+/** At most one for each column of the bar: the one that matters most, and of equal ones the first. */
 export function sampleMarks(marks: readonly Mark[], headSeq: number, columns: number): readonly Mark[] {
   const chosen = new Map<number, Mark>();
   for (const mark of marks) {
@@ -75,15 +75,15 @@ export function sampleMarks(marks: readonly Mark[], headSeq: number, columns: nu
   return [...chosen.entries()].toSorted(([a], [b]) => a - b).map(([, mark]) => mark);
 }
 
-/** The position on the bar, 0 to 1. */
+/** Where a position stands on the bar, 0 to 1. */
 export const shareOf = (seq: number, headSeq: number): number =>
   headSeq <= 1 ? 1 : Math.min(1, Math.max(0, (seq - 1) / (headSeq - 1)));
 
-/** The log position at a point of the bar. */
+/** The position at a place of the bar. */
 export const seqAt = (share: number, headSeq: number): number =>
   Math.min(headSeq, Math.max(1, Math.round(share * (headSeq - 1)) + 1));
 
-/** The rewound ranges, exactly as in the transcript. */
+/** What was rewound away, exactly as the transcript says it. */
 export function lostStretches(ranges: Ranges, marks: readonly Mark[]): Ranges {
   const rewinds = marks.flatMap(({ seq, toSeq }) => (toSeq === undefined ? [] : [{ seq, toSeq }]));
   return lostBy(
@@ -92,7 +92,7 @@ export function lostStretches(ranges: Ranges, marks: readonly Mark[]): Ranges {
   );
 }
 
-/** The mark nearest to a position, if it is near enough. */
+/** The mark next to a position, if one is near enough. */
 export function markNear(marks: readonly Mark[], seq: number, within: number): Mark | null {
   let best: Mark | null = null;
   for (const mark of marks) {

@@ -1,24 +1,24 @@
-/** Notifications of PostgreSQL, on a dedicated connection. */
+/** Notices of PostgreSQL, on a connection of their own. */
 import type { StoreWorld } from "../../port.ts";
 import type { Address } from "./address.ts";
 import { makeHostRing } from "../../../platform/host-ring.ts";
 import { openPostgresConnection } from "../../../platform/postgres-connection.ts";
 
 export interface Hearing {
-  /** With each notification, and its payload. */
+  /** With each notice, and what was sent with it. */
   readonly heard: (text: string) => void;
-  /** The connection is lost: subscribe again to receive more. */
+  /** The connection is gone, and nothing more is heard: whoever wants to hear listens again. */
   readonly lost: () => void;
 }
 
-/** Resolves once the server has confirmed the subscription; rejects if it is unreachable. */
+/** Resolves once the server has said that it will tell; rejects when it cannot be reached. */
 export async function listenTo(
   address: Address,
   world: Pick<StoreWorld, "sleep">,
   channel: string,
   { heard, lost }: Hearing,
 ): Promise<() => Promise<void>> {
-  // The library's own LISTEN retries without a pause, or never.
+  // The library's own way to listen tries again without a breath, or never.
   const { sql, end } = openPostgresConnection(address.url, world, {
     hosts: address.hosts.length === 0 ? null : makeHostRing(address.hosts),
     idle_timeout: undefined,

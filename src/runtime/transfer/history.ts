@@ -1,0 +1,312 @@
+/**
+ * Import of a conversation that another tool had. Each append holds whole entries and how far the import has
+ * come, so that a run that dies goes on where it stopped, and a source that has grown adds only what is new.
+ * The session arrives suspended: nothing of it runs before a person activates it.
+ */
+import type { HistoryEntry } from "../../core/history/commands.ts";
+import { present } from "../../core/decision.ts";
+import type { EventOf } from "../../core/event.ts";
+import { SkeinError } from "../../core/error.ts";
+import type { SessionId } from "../../core/ids.ts";
+import { isUnreviewed } from "../../core/govern/review.ts";
+import { limit } from "../../core/limit.ts";
+import type { TokenPrice } from "../../core/budget/price.ts";
+import type { State } from "../../core/state.ts";
+import type {
+  PlannedEntry,
+  ForeignEntry,
+  TranscriptHeader,
+  TranscriptPlan,
+} from "../../transcripts/model.ts";
+import { roughTokens } from "../../core/context/token-count.ts";
+import { forkSession } from "../branch/fork.ts";
+import type { Deps } from "../deps.ts";
+import { keepBytes } from "../log/redact.ts";
+import { keepStream } from "../log/blob-upload.ts";
+import { madeBefore, newSessionId, requestDeps } from "../log/request-scope.ts";
+import { readEvents } from "../read/event-reader.ts";
+import { historyEntries, type EntryWorld } from "./history-entry.ts";
+
+/** A transcript that was read: what is in it, and how to get at each part. */
+export interface TranscriptSource {
+  readonly plan: TranscriptPlan;
+  /** Relative to the folder that was read; kept as a fact about the session. */
+  readonly file: string;
+  readonly bytes: number;
+  /** SHA-256 of the source as it was read. */
+  readonly digest: string;
+  /** Reads these entries, in order. */
+  entries(planned: readonly PlannedEntry[]): AsyncIterable<ForeignEntry>;
+  /** The source's bytes. */
+  original(): AsyncIterable<Uint8Array>;
+}
+
+/** Options of `engine.importTranscript`. */
+export interface ImportTranscriptOptions {
+  /** The price of a model by the name that the tool used; null when it is unknown. */
+  readonly price?: (model: string) => TokenPrice | null;
+  /** The session whose call started this one, where the tool keeps subagents apart. */
+  readonly parent?: SessionId;
+  /** Imports a rewritten source, or one that has gone on here, as a session of its own. */
+  readonly again?: boolean;
+  /** The original is not kept beside. */
+  readonly withoutOriginal?: boolean;
+  /** Called after each append with the entries written so far. */
+  readonly progress?: (entries: number) => void;
+}
+
+/** The result of `engine.importTranscript`. */
+export interface ImportTranscriptReport {
+  readonly session: SessionId;
+  /**
+   * `new`: it was not here. `grown`: entries were added. `same`: nothing was new. `rewritten`: the source
+   * differs from what was imported. `continued`: the session went on here. The last two change nothing.
+   */
+  readonly status: "new" | "grown" | "same" | "rewritten" | "continued";
+  /** Entries written by this import, and in all. */
+  readonly added: number;
+  readonly entries: number;
+  /** Forks, one for each branch of the source. */
+  readonly branches: readonly SessionId[];
+}
+
+const nothing = "0".repeat(64);
+
+export async function importTranscript(
+  deps: Deps,
+  source: TranscriptSource,
+  options: ImportTranscriptOptions = {},
+): Promise<ImportTranscriptReport> {
+  const { header, entries } = source.plan;
+  if (entries.length === 0) {
+    throw new SkeinError("invalid", `import: ${source.file}: the transcript holds no messages`);
+  }
+  const key = `import/${header.tool}/${header.sourceId}`;
+  const scope = requestDeps(deps, { key: options.again === true ? `${key}/${source.digest}` : key });
+  const session = (await madeBefore(scope)) ?? (await openFor(scope, source, options));
+  const state = await deps.writer.current(session);
+  const known = state.standing.source?.entries ?? 0;
+  const ids = idChain(deps, entries);
+  const report = { session, entries: known, added: 0, branches: [] };
+  if (known > 0 && ids[known] !== state.standing.source?.ids) return { ...report, status: "rewritten" };
+  const isDone = known === entries.length && (await isWhole(deps, session, state));
+  if (!isDone && known > 0 && !isUnreviewed(state)) return { ...report, status: "continued" };
+  if (!isDone) await addEntries(deps, session, { source, options, from: known, ids });
+  const branches = await addBranches(deps, session, source, options);
+  const status = isDone ? "same" : known === 0 ? "new" : "grown";
+  return { session, status, added: entries.length - known, entries: entries.length, branches };
+}
+
+async function openFor(
+  deps: Deps,
+  { plan, file }: TranscriptSource,
+  { parent }: ImportTranscriptOptions,
+): Promise<SessionId> {
+  const { writer, store, actor } = deps;
+  const id = newSessionId(deps);
+  const { header } = plan;
+  const above = parent === undefined ? undefined : await writer.current(parent);
+  const command = {
+    do: "open",
+    workspace: store.workspace,
+    objective: objectiveOf(header, file),
+    labels: { origin: header.tool },
+    ...present({
+      name: line(header.title ?? "", limit.nameCharsMax) || undefined,
+      parent: parent === undefined ? undefined : { session: parent, seq: above?.seq ?? 1 },
+      depth: above === undefined ? undefined : above.standing.depth + 1,
+    }),
+  } as const;
+  await writer.begin(id, { command }, { actor });
+  return id;
+}
+
+/** A transcript says what was done, not what for: the title is the best there is. */
+const objectiveOf = ({ tool, title, cwd }: TranscriptHeader, file: string): string =>
+  line(title ?? `Conversation of ${tool}${cwd === null ? `, ${file}` : ` in ${cwd}`}`, 1_000);
+
+const line = (text: string, charsMax: number): string =>
+  text
+    .slice(0, charsMax)
+    .toWellFormed()
+    .replaceAll(/[\s\u0000-\u001f\u007f]+/g, " ")
+    .trim();
+
+/** The digest of the first n ids, for every n: two imports of one source agree on each. */
+function idChain({ world }: Deps, entries: readonly PlannedEntry[]): string[] {
+  const chain = [nothing];
+  for (const { id } of entries) chain.push(world.digest("", `${chain.at(-1) ?? ""}\n${id}`));
+  return chain;
+}
+
+/** Whether the last append of an import was written, which says how much of the source was read. */
+async function isWhole({ store }: Deps, session: SessionId, state: State): Promise<boolean> {
+  const seq = state.standing.source?.seq ?? 0;
+  if (seq === 0) return false;
+  for await (const event of readEvents(store, session, { fromSeq: seq, toSeq: seq }))
+    return (event as EventOf<"source.imported">).body.bytes !== undefined;
+  return false;
+}
+
+interface Addition {
+  readonly source: TranscriptSource;
+  readonly options: ImportTranscriptOptions;
+  /** Entries of the plan that the log holds already. */
+  readonly from: number;
+  readonly ids: readonly string[];
+}
+
+/** The most that one append takes; entries are never split over two. */
+const batchRecordsMax = 500;
+
+async function addEntries(deps: Deps, session: SessionId, addition: Addition): Promise<void> {
+  const { source, options, from, ids } = addition;
+  const { entries, tasks } = source.plan;
+  const world = entryWorld(deps, options);
+  let batch: HistoryEntry[] = [];
+  let after = from;
+  let taken = from;
+  const write = async (isLast: boolean): Promise<void> => {
+    const body = { tool: source.plan.header.tool, entries: taken, ids: ids[taken] ?? nothing };
+    const said = isLast ? await wholeSource(deps, source, options) : { body: {}, content: {} };
+    await deps.writer.change(
+      session,
+      {
+        do: "import",
+        after,
+        entries: batch,
+        source: {
+          body: { ...body, ...said.body },
+          content: {
+            sourceId: source.plan.header.sourceId.slice(0, 1_000).toWellFormed().replaceAll("\0", ""),
+            ...said.content,
+          },
+        },
+        tasks: isLast ? tasks.slice(0, batchRecordsMax) : [],
+      },
+      { actor: deps.actor },
+    );
+    after = taken;
+    batch = [];
+    options.progress?.(taken);
+  };
+  // Where each entry of this run begins, counted in records: a compaction keeps those from one of them on.
+  const begins = new Map<string, number>();
+  let count = 0;
+  for await (const entry of source.entries(entries.slice(from))) {
+    const kept = entry.kind === "compaction" ? begins.get(entry.keptFrom ?? "") : undefined;
+    const records = await historyEntries(world, entry, kept === undefined ? 0 : count - kept);
+    begins.set(entry.id, count);
+    count += records.length;
+    if (batch.length > 0 && batch.length + records.length > batchRecordsMax) await write(false);
+    batch.push(...records);
+    taken++;
+  }
+  await write(true);
+}
+
+const entryWorld = (deps: Deps, { price }: ImportTranscriptOptions): EntryWorld => ({
+  keep: (bytes) => keepBytes(deps, bytes, { begins: true }),
+  price: price ?? (() => null),
+  tokens: roughTokens,
+});
+
+/** What stands with the last append: the facts about the session, the report, and the original. */
+async function wholeSource(
+  deps: Deps,
+  source: TranscriptSource,
+  { withoutOriginal }: ImportTranscriptOptions,
+) {
+  const { header, report } = source.plan;
+  const sum = (counts: Readonly<Record<string, number>>): number =>
+    Object.values(counts).reduce((all, one) => all + one, 0);
+  const body = {
+    bytes: source.bytes,
+    digest: source.digest,
+    records: sum(report.records),
+    unknown: sum(report.unknownTypes),
+    damaged: report.damagedCount,
+  };
+  const fact = (text: string | null): string | undefined =>
+    text === null ? undefined : text.slice(0, 4_000).toWellFormed().replaceAll("\0", "");
+  const original =
+    withoutOriginal === true
+      ? undefined
+      : [
+          {
+            type: "file",
+            blob: await keepStream(deps, source.original()),
+            mediaType: "application/octet-stream",
+            name: source.file.slice(0, 1_000).toWellFormed().replaceAll("\0", ""),
+          } as const,
+        ];
+  const content = present({
+    file: fact(source.file),
+    toolVersion: fact(header.toolVersion),
+    cwd: fact(header.cwd),
+    gitBranch: fact(header.gitBranch),
+    gitCommit: fact(header.gitCommit),
+    gitRemote: fact(header.gitRemote),
+    original,
+    report: { ...report, damaged: report.damaged.slice(0, 20) },
+  });
+  return { body, content };
+}
+
+/** Another leaf of the source is a fork where it leaves: same prefix, nothing copied. */
+async function addBranches(
+  deps: Deps,
+  session: SessionId,
+  source: TranscriptSource,
+  options: ImportTranscriptOptions,
+): Promise<SessionId[]> {
+  const { branches, header } = source.plan;
+  if (branches.length === 0) return [];
+  const wanted = new Set(branches.flatMap(({ after }) => (after === null ? [] : [after])));
+  const places = await placesOf(deps, session, wanted);
+  const forks: SessionId[] = [];
+  for (const { id, after, entries } of branches) {
+    const place = after === null ? { session, seq: 1 } : places.get(after);
+    if (place === undefined || entries.length === 0) continue;
+    const scope = requestDeps(deps, { key: `import/${header.tool}/${header.sourceId}/branch/${id}` });
+    const fork =
+      (await madeBefore(scope)) ??
+      (await forkSession(scope, place.session, place.seq, { files: undefined, memory: false }));
+    forks.push(fork);
+    const { standing, ...state } = await deps.writer.current(fork);
+    const ids = idChain(deps, entries);
+    const from = standing.source?.entries ?? 0;
+    const isSame = ids[from] === (standing.source?.ids ?? nothing);
+    if (from < entries.length && isSame && isUnreviewed({ ...state, standing })) {
+      const own = { ...source, plan: { ...source.plan, entries, branches: [], tasks: [] } };
+      await addEntries(deps, fork, {
+        source: own,
+        options: { ...options, withoutOriginal: true },
+        from,
+        ids,
+      });
+    }
+    // A branch may leave from a branch.
+    for (const [entry, at] of await placesOf(deps, fork, wanted))
+      if (!places.has(entry)) places.set(entry, at);
+  }
+  return forks;
+}
+
+/** Where the entries end that branches leave from. */
+async function placesOf(
+  { store, writer }: Deps,
+  session: SessionId,
+  wanted: ReadonlySet<string>,
+): Promise<Map<string, { readonly session: SessionId; readonly seq: number }>> {
+  const places = new Map<string, { readonly session: SessionId; readonly seq: number }>();
+  const { seq: toSeq } = await writer.current(session);
+  const types = ["input.imported", "answer.imported", "call.imported"] as const;
+  let last: string | null = null;
+  for await (const event of readEvents(store, session, { fromSeq: 1, toSeq, types })) {
+    const { type, content, seq } = event as EventOf<(typeof types)[number]>;
+    if (type !== "call.imported") last = content?.id ?? null;
+    if (last !== null && wanted.has(last)) places.set(last, { session, seq });
+  }
+  return places;
+}

@@ -1,0 +1,280 @@
+/** Conversations of other tools: imported once, continued where they stopped, never run before a review. */
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { test } from "node:test";
+import { Engine } from "../../src/runtime/engine/engine.ts";
+import type { TranscriptSource } from "../../src/runtime/transfer/history.ts";
+import type { PlannedEntry, ForeignEntry, TranscriptPlan } from "../../src/transcripts/model.ts";
+import { all, inMemory } from "./place.ts";
+import { scripted } from "./turn/scripted.ts";
+
+const sha = (text: string): string => createHash("sha256").update(text).digest("hex");
+
+const said = (id: string, text: string): ForeignEntry => ({
+  kind: "input",
+  id,
+  atMs: 1_760_000_000_000,
+  source: [{ file: "a.jsonl", from: 0, to: 10 }],
+  from: "user",
+  blocks: [{ type: "text", text }],
+});
+
+const answered = (id: string, text: string, calls = 0): ForeignEntry => ({
+  kind: "answer",
+  id,
+  atMs: 1_760_000_001_000,
+  source: [{ file: "a.jsonl", from: 10, to: 20 }],
+  model: "claude-sonnet 4.5",
+  messageId: id,
+  blocks: [
+    { type: "thinking", text: "hm", opaque: { signature: "x" } },
+    { type: "text", text },
+  ],
+  calls: Array.from({ length: calls }, (_, place) => ({
+    id: `toolu_${place}`,
+    name: "Read File!",
+    input: { path: `file-${place}` },
+    status: place === 0 ? ("ok" as const) : ("unknown" as const),
+    output: place === 0 ? [{ type: "text" as const, text: "base: 4.1" }] : [],
+    endedAtMs: null,
+  })),
+  usage: {
+    inputTokens: 100,
+    outputTokens: 20,
+    cacheReadTokens: 80,
+    cacheWriteTokens: 0,
+    reasoningTokens: 5,
+    costUsd: null,
+  },
+  interrupted: false,
+  error: null,
+});
+
+interface Made {
+  readonly entries: readonly ForeignEntry[];
+  readonly branch?: readonly ForeignEntry[];
+  readonly after?: string;
+}
+
+function sourceOf(
+  { entries, branch = [], after = "" }: Made,
+  text = JSON.stringify(entries),
+): TranscriptSource {
+  const planned = (some: readonly ForeignEntry[]): PlannedEntry[] =>
+    some.map(({ id, kind }) => ({ id, kind, records: [] }));
+  const byId = new Map([...entries, ...branch].map((one) => [one.id, one]));
+  const plan: TranscriptPlan = {
+    header: {
+      tool: "claude-code",
+      toolVersion: "2.1.39",
+      sourceId: "ae4a77f8",
+      title: "Rates\u001b[31m of November",
+      tags: [],
+      cwd: "/home/ann/payroll",
+      gitBranch: "main",
+      gitCommit: null,
+      gitRemote: null,
+      startedAtMs: null,
+      parentId: null,
+      forkedFrom: null,
+    },
+    entries: planned(entries),
+    branches: branch.length === 0 ? [] : [{ id: "b1", after, entries: planned(branch) }],
+    tasks: [{ key: "t1", text: "check the rate", status: "open" }],
+    children: [],
+    otherUsage: null,
+    report: {
+      records: { user: 2, assistant: 2 },
+      unknownTypes: { "new-kind": 1 },
+      damaged: [],
+      damagedCount: 0,
+      gaps: 0,
+      unpairedCalls: 1,
+      missingAttachments: 0,
+      timesOutOfOrder: 0,
+      unmapped: {},
+    },
+  };
+  return {
+    plan,
+    file: "projects/payroll/ae4a77f8.jsonl",
+    bytes: text.length,
+    digest: sha(text),
+    async *entries(wanted) {
+      for (const { id } of wanted) yield byId.get(id)!;
+    },
+    async *original() {
+      yield Buffer.from(text);
+    },
+  };
+}
+
+const first = [
+  said("u1", "Which rate?"),
+  answered("a1", "I look.", 2),
+  said("u2", "Thanks"),
+  answered("a2", "Done."),
+];
+
+test("an import keeps calls, usage, tasks, times and the original, and waits for a person", async () => {
+  await using place = inMemory();
+  const { engine } = place;
+  const report = await engine.importTranscript(sourceOf({ entries: first }));
+  assert.deepEqual([report.status, report.added, report.entries], ["new", 4, 4]);
+  const session = await engine.session(report.session);
+  const events = await all(session.events());
+  assert.deepEqual(
+    events.map(({ type }) => type),
+    [
+      "session.opened",
+      "session.suspended",
+      "input.imported",
+      "answer.imported",
+      "call.imported",
+      "call.imported",
+      "input.imported",
+      "answer.imported",
+      "item.recorded",
+      "source.imported",
+    ],
+  );
+  const { standing } = await session.fold();
+  assert.deepEqual([standing.status, standing.unreviewed, standing.why?.by], ["suspended", true, "imported"]);
+  assert.deepEqual(standing.imported, {
+    calls: 2,
+    inputTokens: 200,
+    outputTokens: 40,
+    nanoUsd: 0,
+    unpriced: 2,
+  });
+  assert.deepEqual([standing.used.tokens, standing.used.nanoUsd, standing.bindings.size], [0, 0, 0]);
+  const { content, body } = events.at(-1)! as {
+    content: Record<string, unknown>;
+    body: Record<string, unknown>;
+  };
+  assert.deepEqual([body["entries"], body["records"], body["unknown"]], [4, 4, 1]);
+  const [original] = content["original"] as { blob: string }[];
+  assert.equal(Buffer.from(await engine.blob(original!.blob)).toString(), JSON.stringify(first));
+  assert.equal((await engine.sessions()).rows[0]?.name, "Rates [31m of November");
+  assert.equal((await engine.verify()).ok, true);
+  assert.equal((await engine.sessions({ text: "base: 4.1" })).rows.length, 0);
+  assert.equal((await engine.search("4.1")).length > 0, true);
+});
+
+test("importing again adds what is new; a rewritten source changes nothing", async () => {
+  await using place = inMemory();
+  const { engine } = place;
+  const { session } = await engine.importTranscript(sourceOf({ entries: first }));
+  const before = (await (await engine.session(session)).head()).seq;
+  const same = await engine.importTranscript(sourceOf({ entries: first }));
+  assert.deepEqual([same.session, same.status, same.added], [session, "same", 0]);
+  assert.equal((await (await engine.session(session)).head()).seq, before);
+  const more = [...first, said("u3", "And now?"), answered("a3", "Now.")];
+  const grown = await engine.importTranscript(sourceOf({ entries: more }));
+  assert.deepEqual([grown.session, grown.status, grown.added], [session, "grown", 2]);
+  const other = [said("u9", "Else"), ...first.slice(1)];
+  const rewritten = await engine.importTranscript(sourceOf({ entries: other }));
+  assert.deepEqual([rewritten.session, rewritten.status, rewritten.added], [session, "rewritten", 0]);
+  const again = await engine.importTranscript(sourceOf({ entries: other }), { again: true });
+  assert.deepEqual([again.session === session, again.status], [false, "new"]);
+  assert.equal((await engine.verify()).ok, true);
+});
+
+test("a branch becomes a fork that shares the prefix", async () => {
+  await using place = inMemory();
+  const { engine } = place;
+  const branch = [said("u4", "What if it rises?"), answered("a4", "Then we pay more.")];
+  const source = sourceOf({ entries: first, branch, after: "a1" });
+  const { session, branches } = await engine.importTranscript(source);
+  const fork = await engine.session(branches[0]!);
+  const state = await fork.fold();
+  assert.deepEqual([state.standing.fork?.parent, state.standing.unreviewed], [session, true]);
+  const own = await all(fork.events({ types: ["input.imported"] }));
+  assert.deepEqual(
+    own.map(({ content }) => (content as { blocks: { text: string }[] }).blocks[0]?.text),
+    ["Which rate?", "What if it rises?"],
+  );
+  assert.deepEqual((await engine.importTranscript(source)).branches, branches);
+});
+
+test("a run that dies between two appends goes on where it stopped", async () => {
+  await using place = inMemory();
+  const { engine } = place;
+  const many = Array.from({ length: 1_200 }, (_, at) =>
+    at % 2 === 0 ? said(`u${at}`, `ask ${at}`) : answered(`a${at}`, `say ${at}`),
+  );
+  const whole = sourceOf({ entries: many });
+  const dying: TranscriptSource = {
+    ...whole,
+    async *entries(wanted) {
+      let count = 0;
+      for await (const entry of whole.entries(wanted)) {
+        if (++count > 700) throw new Error("killed");
+        yield entry;
+      }
+    },
+  };
+  await assert.rejects(engine.importTranscript(dying), /killed/);
+  const report = await engine.importTranscript(whole);
+  assert.deepEqual([report.status, report.entries], ["grown", 1_200]);
+  const session = await engine.session(report.session);
+  const ids = (await all(session.events({ types: ["input.imported", "answer.imported"] }))).map(
+    ({ content }) => (content as { id: string }).id,
+  );
+  assert.deepEqual(
+    ids,
+    many.map(({ id }) => id),
+  );
+});
+
+test("an activated session goes on with any model, which sees the calls of the other tool", async () => {
+  await using place = inMemory();
+  const { session } = await place.engine.importTranscript(sourceOf({ entries: first }));
+  const script = scripted(["It was 4.1."]);
+  const engine = new Engine({ store: place.store, world: place.world, models: async () => script.models });
+  const handle = await engine.session(session);
+  await all(handle.ask("Hello?"));
+  assert.equal(script.calls.length, 0);
+  await handle.activate({ reason: "reviewed" });
+  await all(handle.ask("Which rate was it?"));
+  const [call] = script.calls;
+  const text = JSON.stringify(call!.parts);
+  for (const wanted of ["Which rate?", "base: 4.1", "Read-File-", "took place in another tool, claude-code"])
+    assert.ok(text.includes(wanted), `${wanted} is missing in ${text}`);
+  assert.ok(!text.includes("signature"));
+  const more = [...first, said("u3", "And now?")];
+  const report = await engine.importTranscript(sourceOf({ entries: more }));
+  assert.deepEqual([report.status, report.added], ["continued", 0]);
+  assert.equal((await engine.verify()).ok, true);
+});
+
+test("hostile entries are stored: deep JSON, lone surrogates, huge texts, odd numbers", async () => {
+  await using place = inMemory();
+  const { engine } = place;
+  let deep: unknown = "end";
+  for (let depth = 0; depth < 200; depth++) deep = { deep };
+  const odd = answered("a\ud800", "x\udfff".repeat(100_000), 1);
+  assert.ok(odd.kind === "answer");
+  const call = { ...odd.calls[0]!, name: "", input: deep, structured: "s".repeat(2_000_000) };
+  const usage = { ...odd.usage!, inputTokens: -5, outputTokens: Number.NaN, costUsd: 0.25 };
+  const entries: ForeignEntry[] = [
+    { ...said("u\u0000", "\u0000"), atMs: -1 },
+    { ...odd, calls: [call], usage, atMs: 9e20 },
+    {
+      kind: "compaction",
+      id: "c",
+      atMs: null,
+      source: [],
+      summary: "So far.",
+      keptFrom: null,
+      tokensBefore: 1.5,
+    },
+    said("u2", "y".repeat(3_000_000)),
+  ];
+  const report = await engine.importTranscript(sourceOf({ entries }, "x"));
+  const session = await engine.session(report.session);
+  const { standing, mind } = await session.fold();
+  assert.deepEqual([standing.imported.nanoUsd, mind.overlays.length], [250_000_000, 1]);
+  assert.equal((await engine.verify()).ok, true);
+  await assert.rejects(engine.importTranscript(sourceOf({ entries: [] })), { code: "invalid" });
+});

@@ -1,14 +1,14 @@
-/** What goes wrong between client and server, as the library's error. */
+/** Failures between client and server, as the library's error. */
 import { isUnsent, SkeinError } from "../protocol/library.ts";
 import type { Operation } from "../call/operation.ts";
 import { errorOf, Problem } from "../protocol/problem.ts";
 
-/** Nothing came back, or not all of it. Nobody knows what the server made of it. */
+/** No response, or only a part. What the server did is unknown. */
 export class Lost extends Error {
   override readonly name = "Lost";
-  /** How long the server, or what stands before it, wants to be left alone. */
+  /** The retry delay of the server, or of a proxy before it. */
   readonly waitMs: number;
-  /** The server itself refused it, and did nothing. */
+  /** The server itself refused the request, and did nothing. */
   readonly isRefused: boolean;
 
   constructor(cause: unknown, { waitMs = 0, isRefused = false } = {}) {
@@ -20,16 +20,16 @@ export class Lost extends Error {
 
 export const brokenOff = (): SkeinError => new SkeinError("unavailable", "the wait was broken off");
 
-/** How long to wait before the same is asked again; null when that would not help. */
+/** The delay before a retry; null if a retry would not help. */
 export const isPassing = (error: unknown): number | null => (error instanceof Lost ? error.waitMs : null);
 
 const waitMsMax = 60_000;
-/** Too many requests; and what a proxy says when it does not reach the server. */
+/** Too many requests; and a proxy's responses when it cannot reach the server. */
 const passing = [429, 502, 503, 504];
 
 /**
- * What the server refused. What it cannot do just now is tried again; so is what a proxy answers for it,
- * which may have passed the request on before it lost the server.
+ * The error of a response. A temporary failure is retried; so is a proxy's response, although the proxy may
+ * have passed the request on before it lost the server.
  */
 export async function errorIn(response: Response): Promise<Error> {
   const text = await response.text().catch(() => "");
@@ -56,7 +56,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** When it was tried often enough. A read has changed nothing; of a write nobody knows. */
+/** After the last retry. A read has changed nothing; the outcome of a write is unknown. */
 export function lostError(
   url: string,
   { method, call }: Operation,
@@ -77,7 +77,7 @@ export function lostError(
   });
 }
 
-/** Whether it may have got to the server. Node says when it has not; browsers do not tell. */
+/** Whether it may have reached the server. Node tells when it has not; browsers do not. */
 export function mayHaveArrived(error: unknown): boolean {
   if (error instanceof Lost && error.isRefused) return false;
   return !isUnsent(error instanceof Lost ? error.cause : error);

@@ -13,25 +13,25 @@ export type { Fetch } from "./world.ts";
 
 /** Options of `connect`. */
 export interface ConnectOptions {
-  /** `skn_…`, as `skein tokens add` shows it. A page that is logged in needs none. */
+  /** `skn_…`, as `skein tokens add` shows it. A logged-in page needs none. */
   readonly token?: string;
-  /** In place of the global one: for a proxy, or certificates of your own. */
+  /** Replaces the global one: for a proxy, or your own certificates. */
   readonly fetch?: Fetch;
 }
 
-/** Rejects when there is no server at the address, or it does not take the token. */
+/** Rejects if there is no server at the URL, or it rejects the token. */
 export async function connect(url: string, options: ConnectOptions = {}): Promise<RemoteEngine> {
   const engine = engineAt(url, options);
   try {
     await engine.workers();
   } catch (error) {
-    // Who may write only is known here too.
+    // A token that may only write is valid too.
     if (!isScope(error)) throw error;
   }
   return engine;
 }
 
-/** The same without asking the server anything first. */
+/** The same without a request to the server. */
 export function engineAt(url: string, options: ConnectOptions = {}): RemoteEngine {
   checkOptions("connect", options, ["token", "fetch"]);
   const { token } = options;

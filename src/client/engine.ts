@@ -8,27 +8,27 @@ import type { LiveDelta } from "../runtime/turn/live.ts";
 import type { Plan, RunPlanOptions, TicketRow } from "../tickets/tickets.ts";
 import { callOperation, readGiven } from "./method.ts";
 import { madeSession, makeSession, type RemoteSession } from "./session.ts";
-import { tellOn, wholeEvent } from "./stream.ts";
+import { followStream, wholeEvent } from "./stream.ts";
 import type { Wire } from "./wire.ts";
 import type { SessionEvent } from "../core/event.ts";
 
 /** Calls that need the engine in the same process; call/local.ts has the reasons. */
 type LocalCall = "as" | "checkToken" | "model" | "work" | "webhook";
-/** Calls that give a handle. */
+/** Calls that return a handle. */
 type OwnCall = "open" | "session" | "fire";
 
 /** Options of `engine.follow`. */
 export interface FollowOptions {
-  /** A position as it was received; without one it begins with what comes in now. */
+  /** A received position; without one it begins with new events. */
   readonly after?: string;
-  /** Only this session, what it was forked from, and all their forks. */
+  /** Only this session, its ancestors, and all their forks. */
   readonly family?: string;
   readonly signal?: AbortSignal;
 }
 
 /**
- * What happens in all logs: an event and its position, or a delta of a session, live only. `rollback`: the
- * store fell back to an earlier copy of itself; events after that position come again, null is the beginning.
+ * An update of any log: an event and its position, or a delta of a session, live only. `rollback`: the store
+ * fell back to an earlier copy of itself; events after that position are repeated, null is the beginning.
  */
 export type Followed =
   | { readonly event: SessionEvent; readonly position: string }
@@ -44,11 +44,11 @@ export interface RemoteEngine extends Omit<Pick<Engine, keyof Engine>, LocalCall
   runTickets(plan: Plan, options?: RunPlanOptions): Promise<readonly TicketRow[]>;
   /** Lists the tickets of a plan with their status. */
   tickets(plan: Plan): Promise<TicketRow[]>;
-  /** Who this client is to the server, and what it may do there. */
+  /** The identity of this client at the server, and its scopes. */
   me(): Promise<Me>;
-  /** The feed on and on, with deltas. Every event once, until the signal is aborted. */
+  /** Follows the feed, with deltas. Every event once, until the signal is aborted. */
   follow(options?: FollowOptions): AsyncGenerator<Followed>;
-  /** Ends what this client has under way. The server and its sessions go on. May be called twice. */
+  /** Aborts this client's requests. The server and its sessions continue. May be called twice. */
   close(): Promise<void>;
 }
 
@@ -116,7 +116,7 @@ function named(idOrEnding: unknown): string {
   throw new SkeinError("invalid", "not a session id", { hint: "give an id, or the ending of one" });
 }
 
-/** A whole id need only be there; of an ending the server says whose it is. */
+/** A whole id must only exist; the server resolves a suffix. */
 async function findSession(wire: Wire, idOrEnding: string): Promise<SessionId> {
   const session = named(idOrEnding);
   if (/^ses_[0-9a-z]{26}$/.test(session)) {
@@ -126,7 +126,7 @@ async function findSession(wire: Wire, idOrEnding: string): Promise<SessionId> {
   return ((await wire.call("engine.session", { session })) as { readonly id: SessionId }).id;
 }
 
-/** Bytes as they come, where that can be sent; else all of them. */
+/** Streams the bytes, where that is possible; otherwise all at once. */
 async function bodyOf(
   wire: Wire,
   source: AsyncIterable<Uint8Array>,
@@ -156,10 +156,13 @@ async function* follow(wire: Wire, options: FollowOptions): AsyncGenerator<Follo
   const { signal, ...params } = options;
   if (isAborted(signal)) return;
   try {
-    for await (const told of tellOn(wire, "engine.feed", { params: { ...params, follow: true }, signal })) {
-      if (told.what === "event") yield { event: told.event, position: told.position };
-      else if (told.what === "delta") yield deltaOf(told.delta);
-      else if (told.what === "rollback") yield { rollback: told.after };
+    for await (const item of followStream(wire, "engine.feed", {
+      params: { ...params, follow: true },
+      signal,
+    })) {
+      if (item.what === "event") yield { event: item.event, position: item.position };
+      else if (item.what === "delta") yield deltaOf(item.delta);
+      else if (item.what === "rollback") yield { rollback: item.after };
     }
   } catch (error) {
     if (!isAborted(signal)) throw error;

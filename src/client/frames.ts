@@ -1,14 +1,14 @@
-/** Server-sent events, taken apart as they come. */
+/** Parses server-sent events as they arrive. */
 
 /** One event of a stream. */
 export interface Frame {
-  /** The position; null for what has none, as deltas. */
+  /** The position; null without one, as for deltas. */
   readonly id: string | null;
   readonly event: string;
   readonly data: string;
 }
 
-/** Takes a text in pieces, cut anywhere, and gives the frames that are complete. */
+/** Takes a text in arbitrary pieces, and returns the complete frames. */
 export function makeFrameParser(): (piece: string) => Frame[] {
   let rest = "";
   let id: string | null = null;
@@ -33,7 +33,7 @@ export function makeFrameParser(): (piece: string) => Frame[] {
 
   return (piece) => {
     const frames: Frame[] = [];
-    // A carriage return at the end may be half of a line's end.
+    // A carriage return at the end may be half of a line end.
     const text = rest + piece;
     const whole = text.endsWith("\r") ? text.length - 1 : text.length;
     let from = 0;

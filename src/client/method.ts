@@ -1,4 +1,4 @@
-/** A method of the library, made from what the table says of its operation. */
+/** A method of the library, made from the table of operations. */
 import { checkJson, checkOptions, SkeinError } from "../protocol/library.ts";
 import type { Operation } from "../call/operation.ts";
 import { operationOf, type OperationId } from "../call/operations.ts";
@@ -7,7 +7,7 @@ import type { Asked, Wire } from "./wire.ts";
 
 type Options = Readonly<Record<string, unknown>>;
 
-/** What was given to a call: its positional arguments by name, and its options. */
+/** The arguments of a call: positional ones by name, and its options. */
 export function readGiven(id: OperationId, given: readonly unknown[]): Asked {
   const operation = operationOf(id);
   const { args, call } = operation;
@@ -22,7 +22,7 @@ export function readGiven(id: OperationId, given: readonly unknown[]): Asked {
   for (const [name, value] of Object.entries(params)) {
     if (value === undefined) continue;
     checkJson(`${call}: ${name}`, value);
-    // In the query of an address everything is a text.
+    // In a query string everything is a text.
     const form = operation.takes === "query" ? queryForms(operation).get(name) : undefined;
     const isWrong =
       (form === "text" && typeof value !== "string") || (form === "list" && !Array.isArray(value));
@@ -57,7 +57,7 @@ function seqOf(expect: { readonly seq: number } | undefined): number | undefined
   throw new SkeinError("invalid", "append: expect names no position", { hint: "give { seq: 12 }" });
 }
 
-/** Asks for an operation as the library's call would be called. */
+/** Requests an operation with the arguments of the library call. */
 export async function callOperation(
   wire: Wire,
   id: OperationId,
@@ -69,7 +69,7 @@ export async function callOperation(
   return asked.key === undefined ? firstTime(answer) : answer;
 }
 
-/** What was sent again under a key of the client's own was asked for once. */
+/** A retry under the client's own key reports the first result. */
 function firstTime(answer: unknown): unknown {
   const isAgain = (answer as { readonly duplicate?: unknown } | null | undefined)?.duplicate === true;
   return isAgain ? { ...(answer as object), duplicate: false } : answer;

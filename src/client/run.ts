@@ -1,11 +1,11 @@
-/** A run on a server, as the library gives it: updates as they come, and a result. */
+/** A run on a server, like the library's: updates as they arrive, and a result. */
 import { SkeinError } from "../protocol/library.ts";
 import type { SessionUpdate, SessionRun } from "../runtime/turn/ask.ts";
 import type { RunResult } from "../runtime/turn/runner.ts";
 
 /**
  * Makes a run of its updates. The request is sent at once; further updates are read as fast as they are
- * taken, and read and dropped where only `result` is awaited.
+ * consumed, or read and dropped if only `result` is awaited.
  */
 export function runOf(updates: AsyncGenerator<SessionUpdate, RunResult>): SessionRun {
   const started = Promise.withResolvers<{ readonly seq: number }>();

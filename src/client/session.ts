@@ -1,4 +1,4 @@
-/** A session of a server: the calls of the library's handle, over HTTP. It holds nothing but the id. */
+/** A session of a server: the calls of the library's handle, over HTTP. It holds only the id. */
 import type { ForkOptions } from "../core/branch/commands.ts";
 import type { StoredRecord } from "../core/chain.ts";
 import type { SessionId } from "../core/ids.ts";
@@ -14,15 +14,15 @@ import type { RunResult, RunOptions } from "../runtime/turn/runner.ts";
 import type { Session } from "../runtime/engine/session.ts";
 import type { SessionView } from "../runtime/engine/view.ts";
 import { callOperation, readGiven } from "./method.ts";
-import { tellOn, wholeEvent } from "./stream.ts";
+import { followStream, wholeEvent } from "./stream.ts";
 import type { Wire } from "./wire.ts";
 import type { SessionEvent } from "../core/event.ts";
 
 /** Calls that need the engine in the same process; call/local.ts has the reasons. */
 type LocalCall = "drive" | "lease";
-/** Calls that give a handle, or take less. */
+/** Calls that return a handle, or take fewer options. */
 type OwnCall = "fork" | "clear" | "load" | "run" | "watch";
-/** Aborted: the wait ends. The run goes on; to end it, interrupt it. */
+/** Aborted: the wait ends. The run continues; interrupt it to end it. */
 type Waiting = Pick<RunOptions, "signal">;
 
 /** A session of a server: the library's calls over HTTP. */
@@ -34,7 +34,7 @@ export interface RemoteSession extends Omit<Pick<Session, keyof Session>, LocalC
   watch(options?: Waiting): SessionRun;
 }
 
-/** A session as it was at a position. Reads only; to go on from here, fork or rewind. */
+/** A session as it was at a position. Read-only; to continue from here, fork or rewind. */
 export interface RemoteView extends Omit<Pick<SessionView, keyof SessionView>, "session" | "fork"> {
   readonly session: RemoteSession;
   fork(options?: ForkOptions): Promise<RemoteSession>;
@@ -43,7 +43,7 @@ export interface RemoteView extends Omit<Pick<SessionView, keyof SessionView>, "
 type SessionCall = Extract<OperationId, `session.${string}`>;
 const sessionCalls = operationIds.filter((id): id is SessionCall => operationOf(id).of === "session");
 
-/** What a call that makes a session answers. */
+/** The response of a call that makes a session. */
 export interface MadeAnswer {
   readonly session: SessionId;
   readonly carriedOver?: CarryOver;
@@ -74,7 +74,7 @@ export function makeSession(wire: Wire, id: SessionId, carriedOver: CarryOver | 
     },
     async contracts() {
       const list = (await call("session.contracts", [])) as Awaited<ReturnType<Session["contracts"]>>;
-      // JSON has no `undefined`: one that was erased says so.
+      // JSON has no `undefined`: an erased schema becomes explicit.
       return list.map((one) => ({ ...one, schema: one.schema }));
     },
     async load(...given) {
@@ -102,7 +102,7 @@ function makeView(session: RemoteSession, seq: number): RemoteView {
   };
 }
 
-/** A resolver is asked here: of how things are, and again where they have changed until all is written. */
+/** The resolver runs here: on the current conflicts, and again if they changed before the write. */
 async function merge(wire: Wire, session: RemoteSession, options: MergeOptions): Promise<MergeReport> {
   const ask = (given: MergeOptions, expectSeq?: number): Promise<MergeReport> =>
     wire.call("session.merge", {
@@ -145,7 +145,7 @@ async function* ask(
 ): AsyncGenerator<SessionUpdate, RunResult> {
   const asked = readGiven("session.ask", given);
   return yield* heardOf(
-    tellOn(wire, "session.ask", { key: wire.world.newKey(), ...defined(asked), session }),
+    followStream(wire, "session.ask", { key: wire.world.newKey(), ...defined(asked), session }),
   );
 }
 
@@ -155,20 +155,20 @@ async function* watch(
   options: Waiting,
 ): AsyncGenerator<SessionUpdate, RunResult> {
   const asked = readGiven("session.watch", [options]);
-  // Whatever comes from now on, also what comes while the connection is being made again.
+  // Everything from now on, including what arrives during a reconnect.
   const { seq } = await session.head();
   const from = { ...asked, session: session.id, lastId: String(seq) };
-  return yield* heardOf(tellOn(wire, "session.watch", from));
+  return yield* heardOf(followStream(wire, "session.watch", from));
 }
 
 const defined = <T extends object>(given: T): T =>
   Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as T;
 
-async function* heardOf(telling: ReturnType<typeof tellOn>): AsyncGenerator<SessionUpdate, RunResult> {
-  for await (const told of telling) {
-    if (told.what === "ran") return told.ran;
-    if (told.what === "event") yield told.event;
-    else if (told.what === "delta") yield told.delta;
+async function* heardOf(telling: ReturnType<typeof followStream>): AsyncGenerator<SessionUpdate, RunResult> {
+  for await (const item of telling) {
+    if (item.what === "ran") return item.ran;
+    if (item.what === "event") yield item.event;
+    else if (item.what === "delta") yield item.delta;
   }
   throw new SkeinError("unavailable", "the stream ended before the run");
 }
@@ -195,12 +195,12 @@ async function* readEvents(
   let left = most;
   const asked = { session, params: { ...params, deltas: false }, signal };
   try {
-    for await (const told of tellOn(wire, "session.events", asked)) {
-      if (told.what !== "event") continue;
-      if (told.event.at >= (until ?? Infinity)) return;
-      // The server goes by where the log was when the stream began.
-      if (told.event.at < since) continue;
-      yield told.event;
+    for await (const item of followStream(wire, "session.events", asked)) {
+      if (item.what !== "event") continue;
+      if (item.event.at >= (until ?? Infinity)) return;
+      // The server counts from where the log was when the stream began.
+      if (item.event.at < since) continue;
+      yield item.event;
       left -= 1;
       if (left === 0) return;
     }
@@ -211,7 +211,7 @@ async function* readEvents(
 
 const isAborted = (signal: AbortSignal | undefined): boolean => signal?.aborted === true;
 
-/** Their number and their end are kept here: a stream has many connections, and a reading many pages. */
+/** Count and end are tracked here: a stream has many connections, and a read many pages. */
 function readOptions(options: EventsOptions) {
   for (const name of ["fromSeq", "toSeq", "limit"] as const) {
     const value = options[name];

@@ -1,6 +1,6 @@
 /**
- * Streams that outlive their connections: whenever one is cut, the next goes on after the last position that
- * was given out. Nothing is left out, and nothing is given twice.
+ * Streams that survive their connections: after a disconnect, the next connection continues after the last
+ * returned position. Nothing is lost, and nothing repeated.
  */
 import { SkeinError } from "../protocol/library.ts";
 import type { OperationId } from "../call/operations.ts";
@@ -12,18 +12,18 @@ import { brokenOff, Lost } from "./client-error.ts";
 import { waitBefore, type Asked, type Wire } from "./wire.ts";
 import type { SessionEvent } from "../core/event.ts";
 
-/** How often a connection is made in vain before the stream is given up. */
+/** Failed connections in a row before the stream gives up. */
 const triesMax = 20;
 
-/** What a stream tells: an event with its position, a delta, or why a run ended. */
-export type Told =
+/** An item of a stream: an event with its position, a delta, or why a run ended. */
+export type StreamItem =
   | { readonly what: "event"; readonly event: SessionEvent; readonly position: string }
   | { readonly what: "delta"; readonly delta: LiveDelta & { readonly session?: string } }
   | { readonly what: "rollback"; readonly after: string | null }
   | { readonly what: "ran"; readonly ran: RunResult };
 
-/** Ends with the server's last word, or when the signal is aborted. */
-export async function* tellOn(wire: Wire, id: OperationId, asked: Asked): AsyncGenerator<Told> {
+/** Ends with the server's last frame, or when the signal is aborted. */
+export async function* followStream(wire: Wire, id: OperationId, asked: Asked): AsyncGenerator<StreamItem> {
   const answers = makeAnswers();
   let lastId = asked.lastId ?? null;
   let tries = 0;
@@ -34,10 +34,10 @@ export async function* tellOn(wire: Wire, id: OperationId, asked: Asked): AsyncG
       for await (const frame of wire.frames(id, { ...asked, ...placeOf(id, asked, lastId), alive })) {
         if (frame.event === "end") return;
         if (frame.id !== null) lastId = frame.id;
-        const told = toldBy(frame);
-        if (told === null || answers.isHalf(told)) continue;
-        yield told;
-        if (told.what === "ran") return;
+        const item = readFrame(frame);
+        if (item === null || answers.isHalf(item)) continue;
+        yield item;
+        if (item.what === "ran") return;
       }
     } catch (error) {
       if (!(error instanceof Lost)) throw error;
@@ -51,7 +51,7 @@ export async function* tellOn(wire: Wire, id: OperationId, asked: Asked): AsyncG
   }
 }
 
-/** Where to go on. A place of the feed may be empty, which no header says. */
+/** Where to continue. A feed position may be empty, which a header cannot say. */
 function placeOf(id: OperationId, { params }: Asked, lastId: string | null): Asked {
   if (lastId === null) return {};
   return id === "engine.feed" ? { params: { ...params, after: lastId } } : { lastId };
@@ -63,7 +63,7 @@ const gone = (cause: unknown): SkeinError =>
     cause,
   });
 
-function toldBy({ id, event, data }: Frame): Told | null {
+function readFrame({ id, event, data }: Frame): StreamItem | null {
   // A position without an event.
   if (data === "") return null;
   const value = JSON.parse(data) as unknown;
@@ -74,27 +74,27 @@ function toldBy({ id, event, data }: Frame): Told | null {
   return id === null ? null : { what: "event", event: wholeEvent(value as SessionEvent), position: id };
 }
 
-/** JSON has no `undefined`: an event without a content says so. */
+/** JSON has no `undefined`: a missing content becomes explicit. */
 export const wholeEvent = (event: SessionEvent): SessionEvent => ({ ...event, content: event.content });
 
 /**
- * Which answers are under way. Of one during which the connection was cut, deltas are missing: what comes of
- * it later would be taken for all of it, so it is left out. The finished message comes in any case.
+ * The answers in progress. After a disconnect, deltas of an answer are missing: later ones would look like
+ * the whole, so they are dropped. The finished message arrives in any case.
  */
 function makeAnswers() {
   const asked = new Map<string, number>();
   const half = new Map<string, number>();
   return {
-    isHalf(told: Told): boolean {
-      if (told.what === "delta") {
-        const { session, requestSeq } = told.delta;
+    isHalf(item: StreamItem): boolean {
+      if (item.what === "delta") {
+        const { session, requestSeq } = item.delta;
         if (session !== undefined) return half.get(session) === requestSeq;
         return [...half.values()].includes(requestSeq);
       }
-      // Positions of a history that is gone say nothing of the one that is there.
-      if (told.what === "rollback") for (const known of [asked, half]) known.clear();
-      if (told.what !== "event") return false;
-      const { type, session, seq } = told.event;
+      // Positions of a lost history mean nothing in the current one.
+      if (item.what === "rollback") for (const known of [asked, half]) known.clear();
+      if (item.what !== "event") return false;
+      const { type, session, seq } = item.event;
       if (type === "model.requested") asked.set(session, seq);
       else if (type === "model.responded" || type === "model.failed") {
         asked.delete(session);

@@ -1,6 +1,6 @@
 /**
- * Requests to the server by the table of operations. Whatever is written goes with a key, so that a request
- * whose answer was lost is sent again and nothing is written twice.
+ * Requests to the server by the table of operations. Every write has an idempotency key, so that a request
+ * with a lost response is retried and nothing is written twice.
  */
 import { headerText } from "../protocol/header.ts";
 import { limit, SkeinError } from "../protocol/library.ts";
@@ -13,9 +13,9 @@ import { brokenOff, errorIn, isPassing, Lost, lostError, mayHaveArrived } from "
 import type { ClientWorld } from "./world.ts";
 
 export interface WireOptions {
-  /** Where the server is, without a slash at the end. */
+  /** The URL of the server, without a trailing slash. */
   readonly url: string;
-  /** None in a page that is logged in. */
+  /** None in a logged-in page. */
   readonly token: string | undefined;
   readonly world: ClientWorld;
 }
@@ -24,40 +24,40 @@ export interface Asked {
   /** Of the path. */
   readonly session?: string;
   readonly params?: Readonly<Record<string, unknown>>;
-  /** The caller's own; without one the call gets a new one. */
+  /** The caller's idempotency key; without one the call gets a new one. */
   readonly key?: string | undefined;
-  /** Where the session must be. */
+  /** The expected position of the session. */
   readonly expectSeq?: number | undefined;
-  /** Where the body is bytes. */
+  /** For a binary body. */
   readonly body?: Blob | ReadableStream<Uint8Array>;
   readonly signal?: AbortSignal | undefined;
   /** The last position that the reader of a stream has. */
   readonly lastId?: string | null;
-  /** Told when a stream gets on, or has stood for a while. */
+  /** Called when a stream makes progress, or has been up for a while. */
   readonly alive?: () => void;
 }
 
 export interface Wire {
   readonly world: ClientWorld;
-  /** Resolves with what came back as JSON; undefined when nothing does. */
+  /** Resolves to the JSON response; undefined if there is none. */
   call(id: OperationId, asked?: Asked): Promise<unknown>;
   me(): Promise<unknown>;
-  /** The bytes that come back, as they come. */
+  /** The response bytes, as they arrive. */
   bytes(id: OperationId, asked?: Asked): AsyncGenerator<Uint8Array>;
-  /** A stream, for as long as its connection lasts. Throws `Lost` when it was cut. */
+  /** A stream, as long as its connection lasts. Throws `Lost` on a disconnect. */
   frames(id: OperationId, asked?: Asked): AsyncGenerator<Frame>;
-  /** Ends whatever is under way; what is asked later is refused. */
+  /** Aborts everything in progress; later requests are refused. */
   close(): void;
 }
 
-/** How often a request is sent before it is given up. */
+/** Attempts of a request before it fails. */
 const triesMax = 8;
 const firstWaitMs = 100;
 const waitMsMax = 5_000;
-/** An attempt whose stream says nothing for so long has been dropped: the server beats more often. */
+/** A stream that is silent for so long counts as dropped: the server's keep-alives are more frequent. */
 const silenceMs = limit.streamBeatMs * 3;
 
-/** Longer every time, and not the same for all. */
+/** Exponential, with jitter. */
 export const waitBefore = (tries: number, { chance }: ClientWorld): number =>
   Math.min(waitMsMax, firstWaitMs * 2 ** tries) * (0.5 + chance() / 2);
 
@@ -89,7 +89,7 @@ export function makeWire({ url, token, world }: WireOptions): Wire {
     ];
   }
 
-  /** One attempt. What went wrong on the way is `Lost`; what the server refused is what it says. */
+  /** One attempt. A network failure is `Lost`; a refusal is the server's error. */
   async function attempt(request: readonly [string, RequestInit], signal: AbortSignal): Promise<Response> {
     let response: Response;
     try {
@@ -196,12 +196,12 @@ async function* chunksOf(response: Response, failed: (error: unknown) => Error):
       yield piece.value as Uint8Array;
     }
   } finally {
-    // Whoever breaks off wants the rest no more.
+    // A reader that stops early does not want the rest.
     await reader.cancel().catch(() => undefined);
   }
 }
 
-/** Drops a connection over which nothing was heard for too long. */
+/** Drops a connection that is silent for too long. */
 async function* watched(
   pieces: AsyncIterable<Uint8Array>,
   world: ClientWorld,

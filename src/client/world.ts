@@ -1,26 +1,26 @@
 /**
- * The client's world: the network, timers, and chance. It runs in browsers too, so it takes what both they
- * and Node have. Tests give it a world of their own.
+ * The client's world: network, timers, and randomness. It also runs in browsers, so it uses what both they
+ * and Node have. Tests pass their own.
  */
 
-/** As much of `fetch` as is used. */
+/** The used part of `fetch`. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
 export interface ClientWorld {
   readonly fetch: Fetch;
-  /** Resolves early when the signal is aborted. */
+  /** Resolves early if the signal is aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
-  /** A key that nobody else has. */
+  /** A unique key. */
   newKey(): string;
   /** From 0 to below 1. */
   chance(): number;
-  /** Whether a body can be sent as it is made. Pages of browsers cannot, unless by HTTP/2. */
+  /** Whether a body can be streamed. Browser pages cannot, except over HTTP/2. */
   readonly sendsStreams: boolean;
 }
 
 const keyBytes = 16;
 
-/** Its first 48 bits are the time, so that what is made with it can be put in order by its id. */
+/** Its first 48 bits are the time, so that ids derived from it sort by time. */
 function uuidV7(nowMs: number, random: Uint8Array): string {
   const time = nowMs.toString(16).padStart(12, "0");
   const hex = Array.from(random, (byte) => byte.toString(16).padStart(2, "0")).join("");

@@ -1,4 +1,4 @@
-/** The whole page: the places, the view of the address, and what lies over them. */
+/** The whole page: the navigation, the view of the URL, and the dialogs over them. */
 import { useEffect, useState, type ReactNode } from "react";
 import { useCell } from "./signal.ts";
 import { connection, lookAgain } from "./connection.ts";
@@ -77,7 +77,7 @@ const titles: Readonly<Record<Route["at"], string>> = {
   nowhere: "Not found",
 };
 
-/** A view takes all it shows from the route, and may be taken away at any time. */
+/** A view derives everything from the route, and may unmount at any time. */
 function View({ route, open }: { readonly route: Route; readonly open: () => void }): ReactNode {
   switch (route.at) {
     case "sessions":

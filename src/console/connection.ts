@@ -1,27 +1,27 @@
 /**
- * Whether the server is reached, and takes who is asking. Every request of the console passes here; while
- * nothing comes through it is tried again and again, and who waits is told when it does.
+ * Whether the server is reachable and accepts the login. Every request of the console passes here; during an
+ * outage it retries, and notifies waiting callers once the server is back.
  */
 import { cell } from "./signal.ts";
 import { after } from "./world.ts";
 
-/** `out`: the server is there, but takes no login of this browser. */
+/** `out`: the server is reachable, but rejects the login of this browser. */
 export type Connection = "live" | "lost" | "out";
 
 export const connection = cell<Connection>("live");
-/** Why somebody who was in is out; null when nobody was, or by their own wish. */
+/** Why a login ended; null if there was none, or the user logged out. */
 export const why = cell<string | null>(null);
-/** Goes up whenever the connection was mended, or somebody logged in: time to read again. */
+/** Goes up after each reconnect or login: time to read again. */
 export const mended = cell(0);
 
 const passing = [502, 503, 504];
 
-/** How often somebody logged in here. */
+/** The number of logins in this page. */
 let logins = 0;
-/** Whether something was given to this login. */
+/** Whether this login ever succeeded. */
 let wasIn = false;
 
-/** As `fetch`, and heard. While the server is not reached a request waits, and asks now and then only. */
+/** Like `fetch`, and observed. During an outage a request waits, and retries only at intervals. */
 export async function heardFetch(url: string, init: RequestInit): Promise<Response> {
   if (connection.get() === "lost") await reached(init.signal ?? undefined);
   const began = logins;
@@ -34,7 +34,7 @@ export async function heardFetch(url: string, init: RequestInit): Promise<Respon
   }
   if (passing.includes(response.status)) lose();
   else if (response.status !== 401) settle();
-  // What was asked with the login before says nothing of this one.
+  // A response to an earlier login says nothing about this one.
   else if (began === logins) leave(wasIn ? ended : null);
   wasIn ||= response.ok;
   return response;
@@ -42,7 +42,7 @@ export async function heardFetch(url: string, init: RequestInit): Promise<Respon
 
 const heldMs = 5_000;
 
-/** Until something came through, nobody wants it any more, or a while has passed. */
+/** Until a request succeeds, the signal is aborted, or a while has passed. */
 function reached(signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve) => {
     const go = (): void => {
@@ -75,7 +75,7 @@ function leave(because: string | null): void {
   connection.set("out");
 }
 
-/** Whoever is out comes in by a login alone: an answer that was still on its way does not change that. */
+/** Only a login ends the logged-out state: a late response does not. */
 function settle(): void {
   if (connection.get() !== "lost") return;
   calledOff?.();
@@ -84,7 +84,7 @@ function settle(): void {
   mended.set(mended.get() + 1);
 }
 
-/** Asks whether the server is there, with something that needs no login. */
+/** Polls the server with a request that needs no login. */
 function tryAgain(waitMs: number): void {
   calledOff?.();
   calledOff = after(waitMs, () => {
@@ -97,12 +97,12 @@ function tryAgain(waitMs: number): void {
 
 const nextWait = (waitMs: number): number => Math.min(waitMsMax, waitMs * 1.5);
 
-/** At once: somebody is looking, or the machine has a network again. */
+/** Immediately: the user is looking, or the machine has a network again. */
 export function lookAgain(): void {
   if (connection.get() === "lost") tryAgain(0);
 }
 
-/** The token of a login link, or one that was typed in. Null when it was taken, else why not. */
+/** Logs in with the token of a login link, or a typed one. Null on success, otherwise the reason. */
 export async function login(token: string): Promise<string | null> {
   const headers = { authorization: `Bearer ${token}`, "skein-client": "1" };
   let answer: Response;
@@ -125,7 +125,7 @@ export async function logout(): Promise<void> {
   leave(null);
 }
 
-/** A token behind the # of the address, which browsers send to nobody. It does not stay there. */
+/** A token in the fragment of the URL, which browsers never send. It is removed from there. */
 export async function loginFromAddress(): Promise<void> {
   const token = new URLSearchParams(location.hash.slice(1)).get("token");
   if (token === null) return;

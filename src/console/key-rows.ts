@@ -1,4 +1,4 @@
-/** The keys of what is there, as a list for people: each thing once, whatever keys do it. */
+/** The current keys as a list for people: each action once, with all its keys. */
 import type { Shortcut } from "./shortcut.ts";
 
 export interface KeyRow {
@@ -6,7 +6,7 @@ export interface KeyRow {
   readonly keys: readonly string[];
 }
 
-/** The view's own first. Of a key that several have, the innermost counts, as when it is pressed. */
+/** The view's own first. For a key with several meanings, the innermost counts, as when it is pressed. */
 export function keyRows(tables: readonly (readonly Pick<Shortcut, "key" | "what">[])[]): readonly KeyRow[] {
   const taken = new Set<string>();
   const rows = new Map<string, string[]>();

@@ -1,4 +1,4 @@
-/** The keys that can be pressed here. */
+/** The dialog of the current keys. */
 import type { ReactNode } from "react";
 import { useCell } from "./signal.ts";
 import { keyName, keyRows } from "./key-rows.ts";

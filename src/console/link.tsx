@@ -1,4 +1,4 @@
-/** A link within the console: a real address, so that it can be copied, or opened in another tab. */
+/** A link within the console: a real URL, so that it can be copied, or opened in another tab. */
 import type { AnchorHTMLAttributes, MouseEvent, ReactNode } from "react";
 import { go } from "./route.ts";
 

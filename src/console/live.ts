@@ -1,7 +1,7 @@
 /**
- * What happens, as it happens: one stream a tab, of everything or of a family. A tab that nobody looks at
- * lets go of its stream, since a browser keeps only six connections to a server, and goes on from the same
- * position when it is looked at again. Nothing is missed.
+ * Live updates: one stream per tab, of everything or of a family. A hidden tab closes its stream, because a
+ * browser allows only six connections to a server, and resumes from the same position when it is visible
+ * again. Nothing is missed.
  */
 import { useEffect, useRef } from "react";
 import type { Followed } from "../client/connect.ts";
@@ -9,13 +9,13 @@ import { connection, mended } from "./connection.ts";
 import { engine } from "./server.ts";
 import { after } from "./world.ts";
 
-/** What views are told. After a rollback they read again what they show. */
+/** The updates for views. After a rollback they read again. */
 export type Heard = Exclude<Followed, { readonly rollback: unknown }>;
 
 const againMs = 2_000;
 const settleMs = 250;
 
-/** Follows until the function that comes back is called. A family is named by any session of it. */
+/** Follows until the returned function is called. Any session names its family. */
 function follow(family: string | null, hear: (told: Heard) => void, missed: () => void): () => void {
   let position: string | null = null;
   let stream: AbortController | null = null;
@@ -28,18 +28,18 @@ function follow(family: string | null, hear: (told: Heard) => void, missed: () =
       ...(family === null ? {} : { family }),
       ...(position === null ? {} : { after: position }),
     };
-    // What came in between the first reading and the beginning of the stream.
+    // Covers updates between the first read and the start of the stream.
     const settled = position === null ? after(settleMs, missed) : null;
     try {
       for await (const told of engine.follow(options)) {
         if (signal.aborted) return;
         if ("position" in told) ({ position } = told);
-        // What is shown may be of a history that is gone: it is read again.
+        // The page may show a lost history: it is read again.
         if ("rollback" in told) missed();
         else hear(told);
       }
     } catch {
-      // The position may be of a store that is gone: what is shown is read again, and followed from now on.
+      // The position may belong to a lost store: the page is read again, and followed from now on.
       position = null;
       if (!signal.aborted) missed();
     }
@@ -74,7 +74,7 @@ function follow(family: string | null, hear: (told: Heard) => void, missed: () =
   };
 }
 
-/** Follows for as long as the component is there. */
+/** Follows while the component is mounted. */
 export function useFollow(
   family: string | null | undefined,
   hear: (told: Heard) => void,

@@ -1,4 +1,4 @@
-/** For who is not logged in, or not any more: what was shown stays in the address. */
+/** The login page; the URL keeps the current view. */
 import { useState, type ReactNode } from "react";
 import { login, why as whyOut } from "./connection.ts";
 import { Button } from "./ui/button.tsx";

@@ -1,4 +1,4 @@
-/** The console: begins here. */
+/** The entry point of the console. */
 import { createRoot } from "react-dom/client";
 import { App } from "./app.tsx";
 import { loginFromAddress } from "./connection.ts";

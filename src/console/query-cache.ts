@@ -1,14 +1,14 @@
 /**
- * What was read of the server, by a key: shown at once when somebody comes back to it, and read again when it
- * may have changed. A key begins with what it is about: `session/ID/state`, `sessions`, `agents`.
+ * The cache of server reads, by key: shown at once on return, and read again when it may have changed. A key
+ * begins with its subject: `session/ID/state`, `sessions`, `agents`.
  */
 import { useCallback, useEffect, useRef, useSyncExternalStore } from "react";
 import { connection, mended } from "./connection.ts";
 
 export interface Reading<T> {
-  /** The last that was read; undefined before anything was. */
+  /** The last value; undefined before the first read. */
   readonly value: T | undefined;
-  /** Why the last attempt failed; undefined when it did not. */
+  /** Why the last attempt failed; undefined if it did not. */
   readonly error: Error | undefined;
   readonly isLoading: boolean;
 }
@@ -17,7 +17,7 @@ interface Entry {
   reading: Reading<unknown>;
   readonly watchers: Set<() => void>;
   load: (() => Promise<unknown>) | null;
-  /** Asked for while one was under way. */
+  /** Requested while another read was in progress. */
   again: boolean;
   stale: boolean;
 }
@@ -74,7 +74,7 @@ async function read(entry: Entry): Promise<void> {
   else entry.stale = true;
 }
 
-/** Reads, and shows what was read before until then. A null key reads nothing. */
+/** Reads, and shows the previous value until then. A null key reads nothing. */
 export function useReading<T>(key: string | null, load: () => Promise<T>): Reading<T> {
   const latest = useRef(load);
   latest.current = load;
@@ -97,7 +97,7 @@ export function useReading<T>(key: string | null, load: () => Promise<T>): Readi
   return useSyncExternalStore(watch, get) as Reading<T>;
 }
 
-/** What is known of these may have changed: those that are looked at are read again now, others later. */
+/** These keys may have changed: visible ones are read again now, others later. */
 export function refresh(prefix: string): void {
   for (const [key, entry] of entries) {
     if (key !== prefix && !key.startsWith(prefix.endsWith("/") ? prefix : `${prefix}/`)) continue;
@@ -106,7 +106,7 @@ export function refresh(prefix: string): void {
   }
 }
 
-/** Forgets a key, as of a session that was deleted. */
+/** Drops a key, as of a deleted session. */
 export function forget(prefix: string): void {
   for (const key of entries.keys()) if (key.startsWith(prefix)) entries.delete(key);
 }

@@ -1,12 +1,12 @@
 /**
- * Where somebody is: the address says all of it, so that it can be reloaded, shared, and gone back to.
+ * The route: the URL holds the whole location, so that it can be reloaded, shared, and returned to.
  *
  *   /                          sessions                /search?q=…          search over everything
- *   /s/ID                      one, its transcript     /agents  /agents/NAME
+ *   /s/ID                      its transcript          /agents  /agents/NAME
  *   /s/ID/log                  its log                 /triggers  /workers  /cost  /memory
  *   /s/ID/family               its family
- *   /s/ID/compare?with=ID      beside another          …?at=SEQ             all of it as it was there
- *   /s/ID/merge?from=ID        what a merge would do
+ *   /s/ID/compare?with=ID      next to another         …?at=SEQ             the state at that position
+ *   /s/ID/merge?from=ID        the preview of a merge
  */
 import { cell, useCell } from "./signal.ts";
 
@@ -45,7 +45,7 @@ export function routeOf(address: string): Route {
   return { at: place, name: second ?? null, params };
 }
 
-/** An address that cannot be decoded leads nowhere, and breaks nothing. */
+/** An undecodable URL leads nowhere, and breaks nothing. */
 function decoded(word: string): string {
   try {
     return decodeURIComponent(word);
@@ -56,13 +56,13 @@ function decoded(word: string): string {
 
 type Params = Readonly<Record<string, string | number | null | undefined>>;
 
-/** The address of a session, or of an aspect of it. */
+/** The URL of a session, or of an aspect of it. */
 export function sessionPath(id: string, aspect: Aspect = "transcript", params: Params = {}): string {
   const path = `/s/${encodeURIComponent(id)}${aspect === "transcript" ? "" : `/${aspect}`}`;
   return withParams(path, params);
 }
 
-/** What is null or undefined is left out. */
+/** Null and undefined are left out. */
 export function withParams(path: string, params: Params): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(params))
@@ -83,7 +83,7 @@ export function useRoute(): Route {
   return memo.route;
 }
 
-/** Goes there. `replace`: the place before is not gone back to, as while a slider is drawn. */
+/** Navigates. `replace`: without a history entry, as while a slider is dragged. */
 export function go(to: string, options: { readonly replace?: boolean } = {}): void {
   if (to === address.get()) return;
   const { pathname } = location;
@@ -93,7 +93,7 @@ export function go(to: string, options: { readonly replace?: boolean } = {}): vo
   if (options.replace !== true && location.pathname !== pathname) window.scrollTo(0, 0);
 }
 
-/** The same place with other parameters. */
+/** The same view with other parameters. */
 export function goWith(params: Params, options: { readonly replace?: boolean } = {}): void {
   const url = new URL(`http://page${address.get()}`);
   for (const [name, value] of Object.entries(params)) {

@@ -1,4 +1,4 @@
-/** The sample family, at the server that gave this page: made, gone on with, and taken away. */
+/** The sample family on this server: creating, resuming and removing it. */
 import { cell, useCell } from "./signal.ts";
 import { refresh, useReading, type Reading } from "./query-cache.ts";
 import {
@@ -10,20 +10,20 @@ import {
 } from "./sample/maker.ts";
 import { engine } from "./server.ts";
 
-/** What this tab is doing with them; null: nothing. */
+/** What this tab is doing with it; null: nothing. */
 const underWay = cell<SampleProgress | null>(null);
 
 export const useSampleProgress = (): SampleProgress | null => useCell(underWay);
 
-/** Whether there are any, and whether their making was broken off. */
+/** Whether it exists, and whether its creation was interrupted. */
 export const useSamples = (): Reading<SampleStanding> =>
   useReading("sessions/sample", () => sampleStanding(engine));
 
-/** Makes what is not there yet, and gives the id of the session that is best looked at first. */
+/** Creates what is missing, and returns the id of the session to show first. */
 export const makeSamples = async (): Promise<string> =>
   (await alone(() => makeSampleFamily(engine, (progress) => told(progress)))).id;
 
-/** Takes all of it away, and says how many sessions that were. The agent stays: versions of agents do. */
+/** Removes all of it, and returns the number of sessions. The agent stays: versions of agents do. */
 export const removeSamples = (): Promise<number | undefined> =>
   alone(() => removeSampleFamily(engine, (progress) => underWay.set(progress)));
 
@@ -32,7 +32,7 @@ function told(progress: SampleProgress): void {
   refresh("sessions");
 }
 
-/** Not twice at once, also not in two tabs: whoever is second is told. */
+/** One at a time, also across tabs: the second one gets an error. */
 async function alone<T>(work: () => Promise<T>): Promise<T> {
   if (underWay.get() !== null) throw new Error("The samples are being made or removed already.");
   underWay.set({ done: 0, of: 1, says: "Beginning" });
@@ -44,7 +44,7 @@ async function alone<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Only pages that came over a safe way have locks. */
+/** Only pages in a secure context have locks. */
 async function locked<T>(work: () => Promise<T>): Promise<T> {
   const { locks } = navigator as { readonly locks?: LockManager };
   if (locks === undefined) return work();

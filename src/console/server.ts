@@ -1,4 +1,4 @@
-/** The server that gave this page, as an engine. */
+/** The server of this page, as an engine. */
 import { engineAt, type RemoteEngine, type RemoteSession } from "../client/connect.ts";
 import { heardFetch } from "./connection.ts";
 
@@ -6,7 +6,7 @@ export const engine: RemoteEngine = engineAt(location.origin, { fetch: heardFetc
 
 const sessions = new Map<string, Promise<RemoteSession>>();
 
-/** A handle, made once for each id or ending. One that was not found is looked for again. */
+/** A handle, cached per id or suffix. One that was not found is looked up again. */
 export function sessionOf(idOrEnding: string): Promise<RemoteSession> {
   const known = sessions.get(idOrEnding);
   if (known !== undefined) return known;

@@ -1,6 +1,6 @@
 /**
- * Keys. One table while a view is there: a key alone, or Ctrl (on a Mac, Command) with one. While somebody
- * types, only what has Ctrl counts, and Escape. The list of them is shown by `?`.
+ * Keyboard shortcuts. One table per mounted view: a single key, or Ctrl (Command on a Mac) with one. In a
+ * text field only Ctrl shortcuts and Escape count. `?` shows the list.
  */
 import { useEffect, useRef } from "react";
 import { cell } from "./signal.ts";
@@ -12,7 +12,7 @@ export interface Shortcut {
   readonly act: () => void;
 }
 
-/** Those of all views that are there now, the innermost last. */
+/** Those of all mounted views, the innermost last. */
 export const shortcuts = cell<readonly (readonly Shortcut[])[]>([]);
 
 let before = "";
@@ -26,7 +26,7 @@ function hear(event: KeyboardEvent): void {
   if (isTyping && !withCtrl) return;
   const key = withCtrl ? `ctrl+${event.key.toLowerCase()}` : event.key;
   const all = shortcuts.get().flat();
-  // Enter and Space belong to what has the focus.
+  // Enter and Space belong to the focused element.
   const isOwn = ["Enter", " "].includes(key) && /^(A|BUTTON|SUMMARY)$/.test(target.tagName);
   const found = isOwn
     ? undefined
@@ -40,7 +40,7 @@ function hear(event: KeyboardEvent): void {
 
 export const startShortcuts = (): void => window.addEventListener("keydown", hear);
 
-/** For as long as the component is there. `outer`: others may have these keys for themselves. */
+/** While the component is mounted. `outer`: inner views may override these keys. */
 export function useShortcuts(list: readonly Shortcut[], { outer = false } = {}): void {
   const latest = useRef(list);
   latest.current = list;

@@ -1,10 +1,10 @@
-/** A value that is watched: the one kind of state that lives outside of components. */
+/** An observable value: the one kind of state outside of components. */
 import { useSyncExternalStore } from "react";
 
 export interface Cell<T> {
   get(): T;
   set(value: T): void;
-  /** Until the function that comes back is called. */
+  /** Until the returned function is called. */
   watch(heard: () => void): () => void;
 }
 

@@ -1,4 +1,4 @@
-/** Light or dark: as the system says, unless somebody chose. */
+/** Light or dark: the system's theme, unless the user chose one. */
 import { cell } from "./signal.ts";
 
 export type Theme = "system" | "light" | "dark";

@@ -1,10 +1,10 @@
-/** How the console is built: static files in dist/console, which the server gives out. */
+/** The build of the console: static files in dist/console, which the server serves. */
 import { join } from "node:path";
 import { defineConfig } from "vite";
 
 const root = import.meta.dirname;
 
-// Vite takes its configuration from a default export.
+// Vite requires a default export.
 export default defineConfig({
   root,
   base: "/",
@@ -14,10 +14,10 @@ export default defineConfig({
     emptyOutDir: true,
     target: "es2024",
     modulePreload: { polyfill: false },
-    // A page of its own origin takes its pictures from files: none is put into a script or a style.
+    // The page loads its images from files: none is inlined into a script or a style.
     assetsInlineLimit: 0,
     reportCompressedSize: false,
   },
-  // For work on the page itself: `npx vite src/console`, beside a server on its usual port.
+  // For work on the page itself: `npx vite src/console`, next to a server on its usual port.
   server: { proxy: { "/v1": "http://127.0.0.1:7717", "/healthz": "http://127.0.0.1:7717" } },
 });

@@ -1,18 +1,18 @@
-/** The console's world: time. All else is given its clock, as everywhere. */
+/** The console's world: time. Everything else gets its clock from here. */
 
 export const now = (): number => Date.now();
 
-/** Calls once, later; the function that comes back calls it off. */
+/** Calls once, later; the returned function cancels it. */
 export function after(ms: number, run: () => void): () => void {
   const timer = setTimeout(run, ms);
   return () => clearTimeout(timer);
 }
 
-/** Calls again and again; the function that comes back ends it. */
+/** Calls at an interval; the returned function ends it. */
 export function every(ms: number, run: () => void): () => void {
   const timer = setInterval(run, ms);
   return () => clearInterval(timer);
 }
 
-/** A key that nobody else has: what is sent again with the same one is done once. */
+/** A unique idempotency key: a retry with the same one has no further effect. */
 export const freshKey = (): string => crypto.randomUUID();

@@ -1,11 +1,11 @@
 /**
- * Models of Anthropic, OpenAI, Google and of any server that speaks Chat Completions, through the provider
- * packages of the AI SDK. Only their language models are used, one streamed call at a time: no retries, no
- * tool loop, no state at the provider. Each package is imported when it is first needed.
+ * Models of Anthropic, OpenAI, Google and any Chat Completions server, through the provider packages of the
+ * AI SDK. Only their language models are used, one streamed call at a time: no retries, no tool loop, no
+ * state at the provider. Each package is imported on first use.
  *
- * Between contexts that grow at the end, so do system, tools and messages of the body that is sent. Two
- * things are not part of this: the marks of Anthropic's prompt cache, which move to the new end; and two
- * messages of the user in a row, which Anthropic and Chat Completions get as one message with more blocks.
+ * When a context grows at the end, so do system, tools and messages of the request body. Two exceptions: the
+ * marks of Anthropic's prompt cache, which move to the new end; and two consecutive user messages, which
+ * Anthropic and Chat Completions get as one message with more blocks.
  */
 import type {
   LanguageModelV4CallOptions,
@@ -34,13 +34,13 @@ export interface AiSdkOptions {
   /** `provider/model`. */
   readonly name: string;
   readonly wire: Wire;
-  /** The address that the provider's paths are appended to, with the version of its API. */
+  /** The base URL of the provider's paths, with its API version. */
   readonly url: string;
-  /** Not all servers want one. */
+  /** Not all servers need one. */
   readonly key: string | undefined;
-  /** How the key is set, for whoever reads that it was refused. */
+  /** Where the key is set, for the error of a rejected key. */
   readonly keyPlace?: string;
-  /** What errors must not tell besides it: the keys of other providers. */
+  /** Other secrets to remove from errors: the keys of other providers. */
   readonly otherKeys?: readonly string[];
   readonly facts: ModelFacts;
 }
@@ -56,20 +56,20 @@ export function aiSdkModel(options: AiSdkOptions): Model {
       } catch (error) {
         throw call.signal.aborted ? interrupted() : withoutKeys(asModelError(error), options);
       } finally {
-        // Whoever stops listening hangs up.
+        // A consumer that stops closes the connection.
         stop.abort();
       }
     },
   };
 }
 
-/** What it says is kept in the log. */
+/** The log keeps its message. */
 function withoutKeys(error: ModelError, options: AiSdkOptions): ModelError {
   const { key, keyPlace, otherKeys = [] } = options;
   const { kind, retryAfterMs, isRejected, cause } = error;
   const said = hideKeys(error.message, key === undefined ? otherKeys : [key, ...otherKeys]);
-  const told = kind === "auth" && keyPlace !== undefined ? `${said}; to use another key, ${keyPlace}` : said;
-  return told === error.message ? error : new ModelError(kind, told, { retryAfterMs, isRejected, cause });
+  const text = kind === "auth" && keyPlace !== undefined ? `${said}; to use another key, ${keyPlace}` : said;
+  return text === error.message ? error : new ModelError(kind, text, { retryAfterMs, isRejected, cause });
 }
 
 async function* streamOnce(
@@ -100,8 +100,8 @@ async function* streamOnce(
     for (;;) {
       const part = await unlessAborted(nextPart(parts, reader.finished), signal);
       if (part === null) return reader.answer(post.sent());
-      const told = progress.take(part);
-      if (told !== null) yield told;
+      const seen = progress.take(part);
+      if (seen !== null) yield seen;
       const delta = reader.take(part);
       if (delta !== null) yield delta;
     }
@@ -110,7 +110,7 @@ async function* streamOnce(
   }
 }
 
-/** Null at the end. A connection that breaks after the provider said it was done changes nothing. */
+/** Null at the end. A connection that breaks after the provider finished changes nothing. */
 async function nextPart(
   parts: ReadableStreamDefaultReader<LanguageModelV4StreamPart>,
   finished: boolean,
@@ -135,7 +135,7 @@ function callOptions(
     prompt: prompt.messages,
     maxOutputTokens: outputTokensMax,
     abortSignal,
-    // The provider's own events, for the usage that it reports before the end.
+    // The provider's raw events, for usage reported before the end.
     includeRawChunks: true,
     ...(prompt.tools.length === 0 ? {} : { tools: prompt.tools }),
     ...(temperature === undefined ? {} : { temperature }),
@@ -147,11 +147,11 @@ function callOptions(
 function optionsOf(options: AiSdkOptions, reasoning: Settings["reasoning"]): SharedV4ProviderOptions {
   switch (options.wire) {
     case "anthropic":
-      // These refuse a thought of theirs when anything before it has changed.
+      // These reject their own thought if anything before it has changed.
       return reasonsByDefault.test(options.name) ? { anthropic: preservedThinking(options, reasoning) } : {};
     case "openai":
-      // Nothing is kept there: reasoning comes back encrypted, which the library asks for by itself where the
-      // model reasons, and is sent again in full.
+      // Nothing is stored there: reasoning comes back encrypted, which the library requests where the model
+      // reasons, and is sent again in full.
       return { openai: { store: false } };
     case "google":
       return reasoning === undefined || reasoning === "none"
@@ -163,8 +163,8 @@ function optionsOf(options: AiSdkOptions, reasoning: Settings["reasoning"]): Sha
 }
 
 /**
- * A compaction, or tools bound later, change what stands before a thought that is kept. The provider is asked
- * to drop such a thought instead of refusing the request for ever.
+ * A compaction, or tools bound later, change what precedes a kept thought. This asks the provider to drop
+ * such a thought instead of rejecting the request forever.
  */
 function preservedThinking(
   { name }: AiSdkOptions,
@@ -172,13 +172,14 @@ function preservedThinking(
 ): SharedV4ProviderOptions[string] {
   const blockBinding = { prefixMismatchBehavior: "drop_block" };
   if (reasoning !== "none") return { thinking: { type: "adaptive", display: "summarized", blockBinding } };
-  // Where thinking can be reduced to notes between calls, this cannot be asked; so no thought is shown again.
+  // Where thinking can be reduced to notes between calls, this option does not exist; so no thought is sent
+  // back.
   return name.includes("sonnet") ? { sendReasoning: false } : { thinking: { blockBinding } };
 }
 
 interface RecordingFetch {
   readonly fetch: typeof fetch;
-  /** The first body that was sent, as it was sent. */
+  /** The first request body, as sent. */
   readonly sent: () => string | null;
 }
 
@@ -201,7 +202,7 @@ function recordingFetch(outputTokensMax: number): RecordingFetch {
   };
 }
 
-/** Rejects at once when the signal is aborted, however long the promise takes. */
+/** Rejects at once if the signal is aborted, however long the promise takes. */
 function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise: aborted, reject } = Promise.withResolvers<never>();
   const stop = (): void => reject(interrupted());

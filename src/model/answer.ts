@@ -1,4 +1,4 @@
-/** From the parts of a provider's stream to deltas while it runs, and to the whole answer at its end. */
+/** Converts a provider's stream into deltas while it runs, and into the whole answer at its end. */
 import type {
   LanguageModelV4FinishReason,
   LanguageModelV4StreamPart,
@@ -19,11 +19,11 @@ import {
 } from "./port.ts";
 
 export interface AnswerReader {
-  /** The delta that this part makes, if it makes one. Throws `ModelError` for an error in the stream. */
+  /** The delta of this part, if it has one. Throws `ModelError` for an error in the stream. */
   take(part: LanguageModelV4StreamPart): ModelDelta | null;
-  /** Whether the provider has said that the answer is complete. */
+  /** Whether the provider has completed the answer. */
   readonly finished: boolean;
-  /** Throws `dropped` when the stream ended too early. */
+  /** Throws `dropped` if the stream ended too early. */
   answer(sent: string | null): ModelAnswer;
 }
 
@@ -42,7 +42,7 @@ export function readAnswer(toolOf: (name: string) => string): AnswerReader {
   const announced = new Set<string>();
   let end: Ended | null = null;
 
-  /** Ids of blocks may repeat one after the other, so a start always begins a new one. */
+  /** Block ids may repeat in sequence, so a start always begins a new block. */
   const speak = (type: Draft["type"], part: Spoken): ModelDelta | null => {
     const key = `${type} ${part.id}`;
     const known = part.type.endsWith("-start") ? undefined : open.get(key);
@@ -77,7 +77,7 @@ export function readAnswer(toolOf: (name: string) => string): AnswerReader {
       case "tool-input-start":
         return part.providerExecuted === true ? null : announce(part.id, part.toolName);
       case "tool-call":
-        // Tools that run at the provider are never offered; should one run, it is no call of ours.
+        // Provider-executed tools are never offered; if one runs, it is not a call of Skein's.
         if (part.providerExecuted === true) return null;
         blocks.push(callBlock(part, toolOf));
         return announce(part.toolCallId, part.toolName);
@@ -141,7 +141,7 @@ function callBlock(
   };
 }
 
-/** JSON that no log could hold (a NUL, half a character) is treated like text that is no JSON at all. */
+/** JSON that no log could hold (a NUL, a lone surrogate) is treated like malformed JSON. */
 function readArguments(text: string): { readonly input: unknown; readonly malformed?: true } {
   if (text.trim() === "") return { input: {} };
   try {
@@ -153,10 +153,10 @@ function readArguments(text: string): { readonly input: unknown; readonly malfor
   }
 }
 
-/** The log holds neither NUL nor half of a character; both become the replacement character. */
+/** The log holds neither NUL nor lone surrogates; both become the replacement character. */
 const storable = (text: string): string => text.toWellFormed().replaceAll("\0", "\uFFFD");
 
-/** A provider tells its metadata in pieces, by namespace: at the start of a block, in between, at its end. */
+/** A provider sends its metadata in pieces, by namespace: at the start of a block, in between, at its end. */
 function merged(
   known: Metadata | undefined,
   more: SharedV4ProviderMetadata | undefined,
@@ -170,8 +170,8 @@ function merged(
 }
 
 /**
- * As the provider really said it. The library calls a refusal a content filter: Anthropic names it, OpenAI
- * ends such an answer as it ends any other. Some servers say `stop` where the model asked for tools.
+ * The true finish reason. The library reports a refusal as a content filter: Anthropic names it, OpenAI ends
+ * such an answer like any other. Some servers say `stop` when the model requested tools.
  */
 function finishOf(reason: LanguageModelV4FinishReason, blocks: readonly AnswerBlock[]): FinishReason {
   const asksTools = blocks.some(({ type }) => type === "tool-call");

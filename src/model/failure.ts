@@ -1,6 +1,6 @@
 /**
- * What went wrong, in the port's words. Providers say it in four ways: a status with a JSON body, an error
- * inside a stream that began well, a stream that breaks off, and bytes that make no sense.
+ * Provider failures as the port's errors. Providers report them in four ways: a status with a JSON body, an
+ * error inside a started stream, a broken stream, and garbled bytes.
  */
 import {
   APICallError,
@@ -34,14 +34,14 @@ export const interrupted = (): ModelError =>
 export const dropped = (cause?: unknown): ModelError =>
   new ModelError("dropped", "the stream ended before the answer did", { cause });
 
-/** An answer over HTTP that is not what it should be, or none at all. */
+/** An unexpected HTTP response, or none at all. */
 function fromCall(error: APICallError): ModelError {
   const { statusCode, cause } = error;
   if (isNonsense(cause)) return garbled(cause);
   if (statusCode === undefined)
     return new ModelError("dropped", error.message, { cause, isRejected: isUnsent(cause) });
   if (statusCode < 400) return dropped(cause);
-  // Whatever the status, an error response is not billed.
+  // An error response is never billed, whatever its status.
   return fromStatus(
     {
       status: statusCode,
@@ -53,7 +53,7 @@ function fromCall(error: APICallError): ModelError {
   );
 }
 
-/** An error told inside a stream: a plain object, in each provider's own shape. */
+/** An error inside a stream: a plain object, in each provider's own shape. */
 function fromFrame(frame: unknown): ModelError {
   const { message, statusCode, code, type, status } = Object(frame) as Readonly<Record<string, unknown>>;
   const said = typeof message === "string" ? message : "the provider reported an error in its stream";
@@ -76,7 +76,7 @@ const guesses: readonly (readonly [RegExp, number])[] = [
 ];
 const guess = (words: string): number => guesses.find(([pattern]) => pattern.test(words))?.[1] ?? 500;
 
-interface Told {
+interface ProviderFailure {
   readonly status: number;
   readonly message: string;
   readonly body: string;
@@ -84,10 +84,10 @@ interface Told {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-function fromStatus(told: Told, options: { readonly isRejected?: true } = {}): ModelError {
-  const kind = kindOf(told);
-  const waitMs = retryAfterMs(told);
-  const said = told.message === "" ? `the provider answered with status ${told.status}` : told.message;
+function fromStatus(failed: ProviderFailure, options: { readonly isRejected?: true } = {}): ModelError {
+  const kind = kindOf(failed);
+  const waitMs = retryAfterMs(failed);
+  const said = failed.message === "" ? `the provider answered with status ${failed.status}` : failed.message;
   const wish = waitMs === null ? "" : ` (it asks to be left alone for ${lengthOf(waitMs)})`;
   return new ModelError(kind, `${said}${wish}`, { retryAfterMs: waitMs, ...options });
 }
@@ -99,7 +99,7 @@ function lengthOf(ms: number): string {
   return minutes < 120 ? `${minutes} minutes` : `${Math.ceil(minutes / 60)} hours`;
 }
 
-/** The wordings of Anthropic, OpenAI, Google, and of vLLM, llama.cpp, LM Studio, Mistral, xAI and Groq. */
+/** The messages of Anthropic, OpenAI, Google, and of vLLM, llama.cpp, LM Studio, Mistral, xAI and Groq. */
 const overflows: readonly RegExp[] = [
   /prompt is too long/i,
   /exceed(s|ed)? (the )?context limit/i,
@@ -110,7 +110,7 @@ const overflows: readonly RegExp[] = [
   /context the overflows|greater than the context length/i,
   /reduce the length of the (messages|prompt|input)/i,
 ];
-/** Two phrases in this order. As one pattern with `.*` between them they would take quadratic time. */
+/** Two phrases in this order. One pattern with `.*` between them would take quadratic time. */
 const overflowPairs: readonly (readonly [first: string, then: string])[] = [
   ["input token count ", "exceeds the maximum"],
   ["token ", "must be <="],
@@ -126,12 +126,12 @@ function isOverflow(said: string): boolean {
   });
 }
 
-function kindOf({ status, message, body }: Told): ModelErrorKind {
+function kindOf({ status, message, body }: ProviderFailure): ModelErrorKind {
   const said = `${message}\n${body}`;
   if (status === 413) return "overflow";
   if (status === 401 || status === 402 || status === 403) return "auth";
   if (status === 429) {
-    // More than a minute's allowance in one request: waiting does not help, a smaller request does.
+    // More than a minute's quota in one request: a retry does not help, a smaller request does.
     if (/request too large/i.test(said)) return "overflow";
     return /insufficient_quota/.test(said) ? "auth" : "rate-limited";
   }
@@ -143,13 +143,13 @@ function kindOf({ status, message, body }: Told): ModelErrorKind {
 }
 
 /** From `retry-after-ms`, `retry-after` in seconds or as a date, or Google's RetryInfo in the body. */
-function retryAfterMs({ headers, body }: Told): number | null {
+function retryAfterMs({ headers, body }: ProviderFailure): number | null {
   const exact = positive(headers["retry-after-ms"]);
   if (exact !== null) return exact;
   const after = headers["retry-after"];
   const seconds = positive(after);
   if (seconds !== null) return Math.ceil(seconds * 1000);
-  // Counted from the provider's own clock: ours may be wrong, and this layer has none.
+  // Counted from the provider's own clock: the local one may be wrong, and this layer has none.
   const wait = Date.parse(after ?? "") - Date.parse(headers["date"] ?? "");
   if (Number.isFinite(wait)) return Math.max(0, wait);
   const delay = positive(/"retryDelay":\s*"([\d.]+)s"/.exec(body)?.[1]);
@@ -160,7 +160,7 @@ function positive(digits: string | undefined): number | null {
   return digits !== undefined && /^\s*\d+(\.\d+)?\s*$/.test(digits) ? Number(digits) : null;
 }
 
-/** Exceptions of the network, and of a library that met what it did not expect. */
+/** Network exceptions, and those of a library that got unexpected data. */
 function fromException(error: Error): ModelError {
   if (/normalized Anthropic stream error/.test(error.message)) return garbled(error);
   const isNetwork =
@@ -175,7 +175,7 @@ function fromException(error: Error): ModelError {
   return new ModelError("failed", error.message, { cause: error });
 }
 
-/** The connection was never made, so the request never left. */
+/** The connection was never made, so the request was never sent. */
 function isUnsent(error: unknown): boolean {
   const code = codeOf(error) ?? codeOf(error instanceof Error ? error.cause : undefined) ?? "";
   return ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"].includes(code);

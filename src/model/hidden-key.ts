@@ -1,14 +1,14 @@
 /**
- * Keys in what a provider says. Some servers repeat the key they refuse, and what they say is kept in the
- * log: a key never is.
+ * Removes API keys from provider messages. Some servers repeat the rejected key, and the log keeps their
+ * message: it must never hold a key.
  */
 
-/** Shorter values are words that may stand anywhere. */
+/** Shorter values may occur as ordinary words. */
 const keyCharsMin = 6;
-/** In place of a key. */
+/** The replacement of a key. */
 const mark = "[key]";
 
-/** What looks like a key, whoever's it is: the value of a header or parameter that carries one. */
+/** Anything that looks like a key: the value of a header or parameter that carries one. */
 const likeKeys: readonly RegExp[] = [
   /(\b(?:bearer|basic)\s+)[\w.~+/=-]{6,}/gi,
   /(\b(?:authorization|api[_-]?key)["']?\s*[:=]\s*["']?)(?!bearer\b|basic\b|\[key\])[\w.~+/=-]{6,}/gi,
@@ -19,11 +19,11 @@ export function hideKeys(text: string, keys: readonly string[]): string {
   const longestFirst = keys
     .filter((key) => key.length >= keyCharsMin)
     .toSorted((a, b) => b.length - a.length);
-  const hidden = longestFirst.reduce((told, key) => hideCut(told.replaceAll(key, mark), key), text);
-  return likeKeys.reduce((told, pattern) => told.replaceAll(pattern, `$1${mark}`), hidden);
+  const hidden = longestFirst.reduce((text, key) => hideCut(text.replaceAll(key, mark), key), text);
+  return likeKeys.reduce((text, pattern) => text.replaceAll(pattern, `$1${mark}`), hidden);
 }
 
-/** Where a text was cut for its length, the beginning of a key may be left at its end. */
+/** A truncated text may end with the beginning of a key. */
 function hideCut(text: string, key: string): string {
   if (!text.endsWith("…")) return text;
   for (let length = key.length - 1; length >= keyCharsMin; length--) {

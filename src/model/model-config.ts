@@ -1,6 +1,6 @@
 /**
- * The configuration of models: which one is the default, where providers are and with which key, and what is
- * known of single models. All of it is optional. As JSON:
+ * The configuration of models: the default one, the providers' URLs and keys, and facts about single models.
+ * All of it is optional. As JSON:
  *
  *     {
  *       "model": "ollama/llama3",
@@ -15,14 +15,14 @@
  *       }
  *     }
  *
- * A provider that is not built in speaks Chat Completions at its `url`. Prices are nano-dollars for one
- * token: a dollar for a million tokens is 1000. A price of null says that nobody knows.
+ * A provider that is not built in speaks Chat Completions at its `url`. Prices are nano-dollars per token: a
+ * dollar per million tokens is 1000. A null price is unknown.
  */
 import * as z from "zod";
 import { nearest, SkeinError } from "../core/error.ts";
 import { errorText } from "../core/first-error.ts";
 
-/** The providers that need no configuration but a key. */
+/** The providers that need only a key. */
 export const builtInProviders = ["anthropic", "openai", "google"] as const;
 export type BuiltInProvider = (typeof builtInProviders)[number];
 
@@ -62,8 +62,8 @@ export type ConfiguredFacts = Readonly<z.infer<typeof FactsSchema>>;
 type Env = Readonly<Record<string, string | undefined>>;
 
 /**
- * `path` is only for the messages; whoever calls has read the file. A provider may have its address in the
- * environment instead.
+ * `path` is only for messages; the caller has read the file. The environment may hold a provider's URL
+ * instead.
  */
 export function parseModelConfig(text: string, path: string, env: Env = {}): ModelConfig {
   const parsed = ConfigSchema.safeParse(parseJson(text, path));
@@ -75,7 +75,7 @@ export function parseModelConfig(text: string, path: string, env: Env = {}): Mod
 /** The variables of `my-server` begin with MY_SERVER. */
 export const variablePrefix = (provider: string): string => provider.toUpperCase().replaceAll("-", "_");
 
-/** Whether the environment says where a provider of this name is. */
+/** Whether the environment has the URL of a provider of this name. */
 export const hasAddress = (env: Env, provider: string): boolean =>
   /^[a-z0-9][a-z0-9-]*$/.test(provider) && (env[`${variablePrefix(provider)}_BASE_URL`] ?? "").trim() !== "";
 
@@ -109,7 +109,7 @@ function complaint(issue: z.core.$ZodIssue | undefined, path: string): SkeinErro
   return new SkeinError("invalid", `${where}: ${issue?.message ?? "not a configuration of models"}`);
 }
 
-/** The fields that may stand at a place: at the top, in a provider, in a model, in its price. */
+/** The fields allowed at a path: at the top, in a provider, in a model, in its price. */
 function fieldsAt(place: readonly string[]): readonly string[] {
   if (place.length === 0) return Object.keys(ConfigSchema.shape);
   if (place.length > 2) return Object.keys(PriceSchema.shape);

@@ -1,6 +1,6 @@
 /**
- * The models that can be had by name: those of `models.json`, those of the configuration, and any other name
- * of a provider that is known. The environment and the configuration are given; nothing is read here.
+ * The models available by name: those of `models.json`, those of the configuration, and any other name of a
+ * known provider. The caller passes environment and configuration; nothing is read here.
  */
 import { nearest, SkeinError } from "../core/error.ts";
 import { aiSdkModel } from "./ai-sdk.ts";
@@ -12,7 +12,7 @@ import type { Wire } from "./prompt.ts";
 import { trimEndOf } from "../core/text/trim.ts";
 
 export interface ModelsOptions {
-  /** Where keys and addresses are looked up first. */
+  /** The first source of keys and URLs. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly config?: ModelConfig;
   readonly offline: Model;
@@ -52,7 +52,7 @@ export function makeModels({ env, config = {}, offline }: ModelsOptions): Models
     const hint = provider === undefined ? "its provider is not configured" : provider.missing;
     return { name, facts: factsOf(name, provider, config), ready: hint === null, hint };
   };
-  /** Which models such a server has, only it knows. */
+  /** Only the server itself knows its models. */
   const servers = [...providers.values()]
     .filter(({ wire }) => wire === "compatible")
     .map((provider) => ({ ...listing(`${provider.name}/*`), url: provider.url }));
@@ -72,13 +72,13 @@ interface Provider {
   readonly key: string | undefined;
   /** Where its key is set. */
   readonly keyPlace: string;
-  /** What to do about a key that is needed and not there. */
+  /** What to do about a missing key. */
   readonly missing: string | null;
 }
 
 interface BuiltIn {
   readonly url: string;
-  /** Appended to an address that names no version, as other programs take it. */
+  /** Appended to a URL without a version, as other programs do. */
   readonly version: string;
   readonly keyVariables: readonly string[];
   readonly urlVariable: string;
@@ -128,7 +128,7 @@ function providersOf(env: ModelsOptions["env"], config: ModelConfig): Provider[]
   return [...main, ...compatibles, ...inEnvironment(env, Object.keys(configured))];
 }
 
-/** Its key, if it wants one, may also be in the environment: that of `my-server` as MY_SERVER_API_KEY. */
+/** Its key, if needed, may also be in the environment: that of `my-server` as MY_SERVER_API_KEY. */
 function compatible(
   env: ModelsOptions["env"],
   name: string,
@@ -145,8 +145,8 @@ function compatible(
 }
 
 /**
- * Those that have both an address and a key there and stand nowhere else. With an address alone one can be
- * used as well, but is not shown: programs of all kinds have such variables.
+ * Those with both a URL and a key in the environment, and not configured otherwise. A URL alone also works,
+ * but is not listed: programs of all kinds have such variables.
  */
 function inEnvironment(env: ModelsOptions["env"], configured: readonly string[]): Provider[] {
   return Object.keys(env)
@@ -159,11 +159,11 @@ function inEnvironment(env: ModelsOptions["env"], configured: readonly string[])
     .toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Whatever they are for: none of them is told to anybody. */
+/** For any provider: none of them may appear in a message. */
 const keysIn = (env: ModelsOptions["env"]): string[] =>
   Object.entries(env).flatMap(([name, value]) => (name.endsWith("_API_KEY") ? (given(value) ?? []) : []));
 
-/** A variable that is set to nothing is not set. */
+/** An empty variable counts as unset. */
 const given = (value: string | undefined): string | undefined => (value?.trim() ? value.trim() : undefined);
 
 function withVersion(url: string, version: string): string {
@@ -178,7 +178,7 @@ function checkedUrl({ name, url }: Provider): string {
   });
 }
 
-/** What is configured goes before what is in the catalogue; a model that is in neither has no known price. */
+/** The configuration takes precedence over the catalog; a model in neither has no known price. */
 function factsOf(name: string, provider: Provider | undefined, config: ModelConfig): ModelFacts {
   const isLocal = provider === undefined || provider.wire === "compatible";
   const { windowTokens, outputTokensMax, images, price } = {
@@ -190,7 +190,7 @@ function factsOf(name: string, provider: Provider | undefined, config: ModelConf
   return { windowTokens, outputTokensMax: Math.min(outputTokensMax, windowTokens), images, price };
 }
 
-/** A model's name may end in the date of its making, which changes nothing about it. */
+/** A model's name may end in its release date, which does not change its facts. */
 function listedFacts(name: string): ModelFacts | undefined {
   const models: Readonly<Record<string, ModelFacts>> = catalogue.models;
   return [name, name.replace(/-(\d{8}|\d{4}-\d{2}-\d{2})$/, "")]
@@ -203,7 +203,7 @@ function withoutUndefined(facts: ConfiguredFacts): Partial<ModelFacts> {
 }
 
 function misnamed(name: string, listed: readonly string[]): SkeinError {
-  // Most who leave out the provider have the rest of the name nearly right.
+  // A name without a provider is usually almost right.
   const bare = nearest(
     name,
     listed.map((known) => known.slice(known.indexOf("/") + 1)),

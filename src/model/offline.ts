@@ -1,7 +1,7 @@
 /**
- * The offline model: no key, no network, no chance. The same context gives the same answer, so every feature
- * can be tried by anybody. It understands a few fixed forms of words (offline/phrase.ts), turns them into
- * real tool calls, and says plainly what it is and what it cannot do.
+ * The offline model: no key, no network, no randomness. The same context gives the same answer, so every
+ * feature can be tried without an account. It understands a few fixed commands (offline/phrase.ts), turns
+ * them into real tool calls, and says plainly what it is and cannot do.
  */
 import type { ContextPart } from "../core/context/part.ts";
 import { limit } from "../core/limit.ts";
@@ -23,13 +23,13 @@ import {
 const offlineName = "offline/offline";
 
 export interface OfflineOptions {
-  /** With a world it knows what day it is, and may take its time. */
+  /** With a world it knows the date, and can pace its answer. */
   readonly world?: { now(): number; sleep(ms: number, signal?: AbortSignal): Promise<void> };
-  /** Between two pieces of the answer; by default nothing. */
+  /** Between two pieces of the answer; default: none. */
   readonly paceMs?: number;
 }
 
-/** Nothing costs nothing: this price is known. */
+/** A known price of zero. */
 const price = { input: 0, output: 0, cachedInput: 0, cacheWrite: 0, asOf: "2026-11-01" } as const;
 const windowTokens = 32_768;
 
@@ -83,7 +83,7 @@ function replyOf(parts: readonly ContextPart[], nowMs: number | null): Words {
   return { blocks, finish: "tool-calls" };
 }
 
-/** With each text cut to what the grammar can read in bounded time. */
+/** With each text cut to what the grammar reads in bounded time. */
 function shortened(part: ContextPart): ContextPart {
   const cut = <T extends object>(thing: T): T =>
     "text" in thing && typeof thing.text === "string" && thing.text.length > limit.offlineCharsMax
@@ -99,7 +99,7 @@ const lost =
 
 const say = (text: string): Words => ({ blocks: [{ type: "text", text }], finish: "stop" });
 
-/** Says once in a context what it is. */
+/** Introduces itself once per context. */
 function introduced(parts: readonly ContextPart[], paragraphs: readonly string[]): string {
   const isKnown = messagesOf(parts).some(
     (message) => message.role === "assistant" && textOf(message).includes("offline model"),
@@ -128,7 +128,7 @@ function replyTo(plan: Plan, parts: readonly ContextPart[]): string[] {
   ];
 }
 
-/** Cut to what may come back; an answer that was cut says so by its finish. */
+/** Cut to the output limit; the finish reason of a cut answer says so. */
 function limited(words: Words, tokensMax: number): Words {
   let left = tokensMax;
   const blocks: AnswerBlock[] = [];

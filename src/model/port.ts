@@ -1,6 +1,6 @@
 /**
  * The model port: one stateless call of a model. Drivers (offline, the AI SDK) keep nothing between calls;
- * all that the model knows is in the parts of the call.
+ * everything the model knows is in the parts of the call.
  */
 import type { Metadata, ContextPart } from "../core/context/part.ts";
 
@@ -8,26 +8,26 @@ import type { Metadata, ContextPart } from "../core/context/part.ts";
 export interface ModelCall {
   /** The rendered context. Of several `settings` or `tools` parts the last one counts. */
   readonly parts: readonly ContextPart[];
-  /** No more than this may come back, whatever the model could do; it is what the budget has reserved. */
+  /** The output limit, below the model's own; it is what the budget has reserved. */
   readonly outputTokensMax: number;
   /** The bytes of an image or file that a part names by its hash. */
   readonly blob: (hash: string) => Promise<Uint8Array>;
   readonly signal: AbortSignal;
 }
 
-/** What is heard of an answer while it is made. Live only: it is never stored. */
+/** A piece of an answer while it is generated. Live only: it is never stored. */
 export type ModelDelta =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "reasoning"; readonly text: string }
-  /** The model began to ask for this tool. */
+  /** The model began a call of this tool. */
   | { readonly type: "tool-call"; readonly tool: string };
 
 /**
- * What is known of a call while it runs, for settling it if it breaks off. Nobody is shown it. Without it, a
- * call that breaks off is settled by the deltas alone.
+ * Progress of a running call, for settling it if it breaks. Not shown to users. Without it, a broken call is
+ * settled by the deltas alone.
  */
 export type ModelProgress =
-  /** What the provider has reported so far. `isWhole`: it counts all output up to now, hidden too. */
+  /** The usage reported so far. `isWhole`: it counts all output up to now, including hidden output. */
   | { readonly type: "usage"; readonly usage: TokenUsage; readonly isWhole: boolean }
   /** Arguments of a tool call, as they are streamed. */
   | { readonly type: "arguments"; readonly text: string }
@@ -40,11 +40,11 @@ export type AnswerBlock =
   | { readonly type: "reasoning"; readonly text: string; readonly metadata?: Metadata }
   | {
       readonly type: "tool-call";
-      /** The provider's own id of the call; may repeat, may be odd. */
+      /** The provider's own call id; may repeat, may be odd. */
       readonly call: string;
       readonly tool: string;
       readonly input: unknown;
-      /** True when the arguments were not JSON; `input` is then their text. */
+      /** True if the arguments were not JSON; `input` is then their text. */
       readonly malformed?: boolean;
       readonly metadata?: Metadata;
     };
@@ -54,7 +54,7 @@ export type FinishReason = "stop" | "tool-calls" | "length" | "refusal" | "conte
 
 /** The tokens of a model call. */
 export interface TokenUsage {
-  /** All input tokens, the cached ones too. */
+  /** All input tokens, including cached ones. */
   readonly inputTokens: number;
   readonly outputTokens: number;
   readonly cachedInputTokens?: number;
@@ -66,9 +66,9 @@ export interface TokenUsage {
 export interface ModelAnswer {
   readonly blocks: readonly AnswerBlock[];
   readonly finish: FinishReason;
-  /** Null when the provider did not say. */
+  /** Null if the provider did not report it. */
   readonly usage: TokenUsage | null;
-  /** The body of the request as it was sent, for evidence; null when nothing went over a wire. */
+  /** The request body as sent, as evidence; null without a network request. */
   readonly sent: string | null;
 }
 
@@ -78,7 +78,7 @@ export interface ModelPrice {
   readonly output: number;
   readonly cachedInput?: number;
   readonly cacheWrite?: number;
-  /** When this price was true: a date as in 2026-11-01. */
+  /** When this price was valid: a date such as 2026-11-01. */
   readonly asOf: string;
 }
 
@@ -87,7 +87,7 @@ export interface ModelFacts {
   readonly windowTokens: number;
   readonly outputTokensMax: number;
   readonly images: boolean;
-  /** Null: nobody knows, and so the cost is unknown. Never zero for want of knowledge. */
+  /** Null: unknown, and so is the cost. Never zero for lack of knowledge. */
   readonly price: ModelPrice | null;
 }
 
@@ -96,28 +96,28 @@ export interface Model {
   /** `provider/model`. */
   readonly name: string;
   readonly facts: ModelFacts;
-  /** Yields deltas, returns the whole answer. Throws `ModelError` and nothing else. */
+  /** Yields deltas, returns the whole answer. Throws only `ModelError`. */
   stream(call: ModelCall): AsyncGenerator<ModelDelta | ModelProgress, ModelAnswer, void>;
 }
 
 /** The kinds of a `ModelError`. */
 export type ModelErrorKind =
-  /** The provider has too much to do (503, 529). */
+  /** The provider is overloaded (503, 529). */
   | "overloaded"
   | "rate-limited"
-  /** The context does not fit the window: compaction helps, trying again does not. */
+  /** The context does not fit the context window: compaction helps, a retry does not. */
   | "overflow"
   /** The stream or the connection ended before the answer did. */
   | "dropped"
-  /** The key is missing or refused. */
+  /** The key is missing or rejected. */
   | "auth"
-  /** The provider does not accept the request, or does not know the model. */
+  /** The provider rejects the request, or does not know the model. */
   | "invalid"
   /** The caller's signal was aborted. */
   | "interrupted"
-  /** What came back is not what the provider's documentation says. */
+  /** The response does not match the provider's documentation. */
   | "garbled"
-  /** An error of the provider's own (500). */
+  /** An internal error of the provider (500). */
   | "failed";
 
 const rejected: readonly ModelErrorKind[] = ["auth", "invalid", "overflow", "rate-limited", "overloaded"];
@@ -127,9 +127,9 @@ const retried: readonly ModelErrorKind[] = ["overloaded", "rate-limited", "dropp
 export class ModelError extends Error {
   override readonly name = "ModelError";
   readonly kind: ModelErrorKind;
-  /** How long the provider asked to be left alone. */
+  /** The retry delay that the provider requested. */
   readonly retryAfterMs: number | null;
-  /** The provider rejected the request, or never got it: no tokens were used. */
+  /** The provider rejected the request, or never received it: no tokens were used. */
   readonly isRejected: boolean;
 
   constructor(
@@ -147,7 +147,7 @@ export class ModelError extends Error {
     this.isRejected = options.isRejected ?? rejected.includes(kind);
   }
 
-  /** Whether the same request may well succeed later. */
+  /** Whether the same request may succeed later. */
   get retryable(): boolean {
     return retried.includes(this.kind);
   }
@@ -160,15 +160,15 @@ export interface ModelListing {
   /** Whether it can be used now; if not, `hint` says what is missing. */
   readonly ready: boolean;
   readonly hint: string | null;
-  /** Where it is; given of a server whose models are not known, listed as `provider/*`. */
+  /** Its URL; given for a server with unknown models, listed as `provider/*`. */
   readonly url?: string;
 }
 
-/** The models that can be had by name. */
+/** The models available by name. */
 export interface Models {
-  /** The model a session uses that names none: of the first provider with a key, else `offline/offline`. */
+  /** The default model of a session: of the first provider with a key, otherwise `offline/offline`. */
   readonly byDefault: string;
-  /** Rejects with `invalid` for a provider that is not known, with `unavailable` for a missing key. */
+  /** Rejects with `invalid` for an unknown provider, with `unavailable` for a missing key. */
   model(name: string): Promise<Model>;
   list(): readonly ModelListing[];
 }

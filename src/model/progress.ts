@@ -1,7 +1,6 @@
 /**
- * What is known of a call while it is streamed: the usage that the provider has reported so far, the
- * arguments of tool calls, and whether the model may be reasoning out of sight. It settles a call that breaks
- * off.
+ * Progress of a streamed call: the usage reported so far, the arguments of tool calls, and whether the model
+ * may be reasoning invisibly. It settles a call that breaks.
  */
 import type { LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import type { Settings } from "../core/context/part.ts";
@@ -11,7 +10,7 @@ import type { Wire } from "./prompt.ts";
 type Fields = Readonly<Record<string, unknown>>;
 
 export interface ProgressReader {
-  /** What this part tells, if anything. */
+  /** The progress in this part, if any. */
   take(part: LanguageModelV4StreamPart): ModelProgress | null;
 }
 
@@ -19,7 +18,7 @@ export function readProgress(wire: Wire): ProgressReader {
   let begun = false;
   let reported: TokenUsage | null = null;
 
-  /** Anthropic and OpenAI announce reasoning before anything else; an answer that begins without has none. */
+  /** Anthropic and OpenAI announce reasoning first; an answer that begins without has none. */
   const begin = (): ModelProgress | null => {
     const first = !begun;
     begun = true;
@@ -44,7 +43,7 @@ export function readProgress(wire: Wire): ProgressReader {
   };
 }
 
-/** Whether the model may reason without showing all of it, as it is asked to, or by default. */
+/** Whether the model may reason without showing all of it, by its settings or by default. */
 export function mayReason(wire: Wire, name: string, reasoning: Settings["reasoning"]): boolean {
   if (reasoning !== undefined) return reasoning !== "none";
   switch (wire) {
@@ -59,10 +58,10 @@ export function mayReason(wire: Wire, name: string, reasoning: Settings["reasoni
   }
 }
 
-/** Models of Anthropic that think unless they are told not to. */
+/** Models of Anthropic that think by default. */
 export const reasonsByDefault = /claude-(fable-5-[12]|opus-5-5|sonnet-5-5)/;
 
-/** The usage in an event of the provider's own stream; null when it says none. */
+/** The usage in a raw event of the provider; null if it has none. */
 function reportedUsage(wire: Wire, raw: unknown, before: TokenUsage | null): TokenUsage | null {
   const event = fieldsOf(raw);
   switch (wire) {

@@ -1,9 +1,9 @@
 /**
- * From the rendered context to the prompt of a provider's library. Pure but for reading blobs: the same parts
- * give the same prompt, and parts added at the end only add to its end.
+ * Converts the rendered context into the prompt of a provider's library. Pure except for reading blobs: the
+ * same parts give the same prompt, and parts added at the end only add to its end.
  *
- * Nothing in a context makes this fail: what a provider would refuse (a blank text, a file it cannot read, a
- * tool name with odd characters) is replaced by something it takes, for a session must never be stuck.
+ * No context makes this fail: what a provider would reject (a blank text, an unreadable file, a tool name
+ * with odd characters) is replaced by something it accepts, because a session must never be stuck.
  */
 import type {
   LanguageModelV4FilePart,
@@ -27,14 +27,14 @@ import type {
 import { SkeinError } from "../core/error.ts";
 import { ModelError, type ModelCall } from "./port.ts";
 
-/** How a provider is spoken to. `compatible` is Chat Completions, as many servers speak it. */
+/** The protocol of a provider. `compatible` is Chat Completions, which many servers speak. */
 export type Wire = "anthropic" | "openai" | "google" | "compatible";
 
 export interface Prompt {
   readonly messages: LanguageModelV4Prompt;
   readonly tools: LanguageModelV4FunctionTool[];
   readonly settings: Settings | undefined;
-  /** The tool that a name on the wire stands for. */
+  /** The tool behind a name on the wire. */
   readonly toolOf: (name: string) => string;
 }
 
@@ -61,7 +61,7 @@ interface Reader {
 type UserContent = LanguageModelV4TextPart | LanguageModelV4FilePart;
 type AssistantContent = Extract<LanguageModelV4Message, { role: "assistant" }>["content"];
 
-/** One a part, except where many servers' templates take only one: there they are joined. */
+/** One per part, except where many servers' templates accept only one: there they are joined. */
 function systemMessages(parts: readonly ContextPart[], wire: Wire): LanguageModelV4Message[] {
   const texts = parts.flatMap((part) => (part.part === "system" && !isBlank(part.text) ? [part.text] : []));
   const joined = wire === "compatible" && texts.length > 0 ? [texts.join("\n\n")] : texts;
@@ -77,7 +77,7 @@ async function spokenMessages(
     if (part.part !== "message") continue;
     for (const message of await spoken(part, reader)) {
       const last = messages.at(-1);
-      // Templates of local models insist that user and model take turns. For Anthropic its library merges.
+      // Templates of local models require that user and model take turns. For Anthropic its library merges.
       if (reader.wire === "compatible" && message.role === "user" && last?.role === "user") {
         messages[messages.length - 1] = { ...last, content: [...last.content, ...message.content] };
       } else {
@@ -114,7 +114,7 @@ function assistantContent(block: ModelBlock): AssistantContent {
   const options = block.metadata === undefined ? {} : { providerOptions: providerOptions(block.metadata) };
   switch (block.type) {
     case "text":
-      // A blank text may still carry a signature that its provider wants to see again.
+      // A blank text may still carry a signature that its provider needs back.
       return isBlank(block.text) && block.metadata === undefined
         ? []
         : [{ type: "text", text: block.text, ...options }];
@@ -127,12 +127,12 @@ function assistantContent(block: ModelBlock): AssistantContent {
   }
 }
 
-/** Reasoning that led to nothing, as when the answer was cut short: providers refuse to see it again. */
+/** Trailing reasoning, as in a truncated answer: providers reject it. */
 function withoutLooseEnd(content: AssistantContent): AssistantContent {
   return content.slice(0, content.findLastIndex(({ type }) => type !== "reasoning") + 1);
 }
 
-/** Images that cannot stand in a result follow it in a message of the user. */
+/** Images that are not allowed in a result follow it in a user message. */
 async function resultMessages(
   results: readonly ResultBlock[],
   reader: Reader,
@@ -202,7 +202,7 @@ function fileText(name: string | undefined, bytes: Uint8Array): string {
   return `${title}\n${new TextDecoder().decode(bytes)}\n</file>`;
 }
 
-/** Null when the blob is gone for good; a store that fails now is worth another try. */
+/** Null if the blob is gone for good; a temporary store failure is worth a retry. */
 async function readBlob(hash: string, reader: Reader): Promise<Uint8Array | null> {
   try {
     return await reader.blob(hash);
@@ -221,15 +221,15 @@ function functionTool(tool: ToolDefinition): LanguageModelV4FunctionTool {
   };
 }
 
-/** What every provider takes for a tool's name; models ask for tools by names that nobody gave them. */
+/** A tool name that every provider accepts; models sometimes invent names. */
 function wireName(name: string): string {
   const fit = name.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, 64);
   return /^[A-Za-z_]/.test(fit) ? fit : `_${fit}`.slice(0, 64);
 }
 
 /**
- * Where Anthropic may cut its prompt cache: after the system text, where the request before this one ended,
- * and where this one ends. Marks move, but are no part of what is cached, so the prefix stays the same.
+ * The cache breakpoints for Anthropic: after the system text, at the end of the previous request, and at the
+ * end of this one. Marks move, but are not part of what is cached, so the prefix stays the same.
  */
 function withCacheMarks(messages: readonly LanguageModelV4Message[]): LanguageModelV4Message[] {
   const system = messages.findLastIndex(({ role }) => role === "system");
@@ -241,5 +241,5 @@ function withCacheMarks(messages: readonly LanguageModelV4Message[]): LanguageMo
 
 const text = (said: string): LanguageModelV4TextPart => ({ type: "text", text: said });
 const isBlank = (said: string): boolean => said.trim() === "";
-/** Metadata is what the library itself gave out; it goes back verbatim. */
+/** Metadata comes from the library itself; it goes back verbatim. */
 const providerOptions = (metadata: Metadata): SharedV4ProviderOptions => metadata as SharedV4ProviderOptions;

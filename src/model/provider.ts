@@ -1,9 +1,9 @@
-/** The language model of a provider's package, imported when it is first used. */
+/** The language model of a provider's package, imported on first use. */
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { Wire } from "./prompt.ts";
 
 export interface LanguageModelOptions {
-  /** The name under which a server that speaks Chat Completions is configured. */
+  /** The configured name of a Chat Completions server. */
   readonly provider: string;
   readonly wire: Wire;
   readonly modelId: string;
@@ -12,7 +12,7 @@ export interface LanguageModelOptions {
   readonly fetch: typeof fetch;
 }
 
-/** Address and key are always given: left to themselves, the packages would look in the environment. */
+/** URL and key are always explicit: by default the packages would read the environment. */
 export async function loadLanguageModel(options: LanguageModelOptions): Promise<LanguageModelV4> {
   const { wire, modelId, url: baseURL, key: apiKey = "", fetch } = options;
   switch (wire) {

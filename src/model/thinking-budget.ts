@@ -1,6 +1,6 @@
 /**
- * Thinking with a budget, as Anthropic's models before adaptive thinking have it. Applied to the body of a
- * request, for only there it shows whether the library asks for such a budget.
+ * Thinking with a budget, for Anthropic's models before adaptive thinking. Applied to the request body,
+ * because only there it shows whether the library requests such a budget.
  */
 
 interface Body {
@@ -22,9 +22,9 @@ interface Block {
 const budgetTokensMin = 1024;
 
 /**
- * The library adds the budget to the limit of output. The limit is what was reserved, so it is put back, and
- * thinking gets a share of it. There is no thinking where the share would be too small, or where results are
- * given to calls that were made without a thought, as after a change of model: both are refused.
+ * The library adds the budget to the output limit. The limit is what was reserved, so it is restored, and
+ * thinking gets a share of it. Thinking is off if the share would be too small, or if results belong to calls
+ * that were made without a thought, as after a change of model: both are rejected.
  */
 export function withinReserve(text: string, outputTokensMax: number): string {
   if (!text.includes('"budget_tokens"')) return text;
@@ -43,14 +43,14 @@ export function withinReserve(text: string, outputTokensMax: number): string {
   return JSON.stringify({ ...body, max_tokens: limit, ...asked });
 }
 
-/** Where the calls begin whose results reach to the end; the length when the end is no result. */
+/** The index of the first call whose results reach the end; the length if the end is not a result. */
 function loopStart(messages: readonly Message[]): number {
   let start = messages.length;
   while (start >= 2 && blocksOf(messages[start - 1]).some(({ type }) => type === "tool_result")) start -= 2;
   return start;
 }
 
-/** Without thinking, no thought may stand among the calls that results are given to. */
+/** Without thinking, no thought may appear among the calls of the results. */
 function withoutThoughts(messages: readonly Message[], start: number): readonly Message[] {
   return messages.map((message, at) =>
     at < start || message.role !== "assistant"

@@ -1,11 +1,11 @@
-/** What tools and file triggers both know of files: names to ignore, and how far times can be trusted. */
+/** File facts that tools and file triggers share: names to ignore, and the precision of times. */
 
-/** Large directories that programs make. */
+/** Large generated directories. */
 export const ignoredNames: readonly string[] = [".git", "node_modules"];
 
-/** Some file systems keep whole seconds, or two. */
+/** Some file systems store whole seconds, or two. */
 const coarseMs = 2_100;
-/** Times finer than a millisecond follow a tick of the system's clock. */
+/** Times finer than a millisecond follow the system's clock tick. */
 const fineMs = 50;
 
 /** How long after its last change a file may change again with the same times. */

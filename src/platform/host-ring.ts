@@ -1,4 +1,4 @@
-/** The hosts of an address, of which one is the primary: the one that worked last is tried first. */
+/** The hosts of a URL, of which one is the primary: the last working one is tried first. */
 
 export interface HostPort {
   readonly host: string;
@@ -8,9 +8,9 @@ export interface HostPort {
 export interface HostRing {
   /** All of them, in the order to try them. */
   order(): readonly HostPort[];
-  /** This one is of no use now: the next is tried first. */
+  /** This one is unusable now: the next is tried first. */
   skip(host: HostPort): void;
-  /** This one took a connection. */
+  /** This one accepted a connection. */
   use(host: HostPort): void;
 }
 

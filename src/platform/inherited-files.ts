@@ -1,14 +1,13 @@
 /**
- * The files that a started process would inherit. Node marks the files that it opens as not to be inherited;
- * what this process was started with (a lock of a shell script, a socket of a supervisor) stays open in every
- * process that it starts, a sandbox included. Node cannot close a descriptor on the way to a child, but it
- * can put another file in its place.
+ * The files that a started process would inherit. Node marks its own files as close-on-exec; files this
+ * process was started with (a lock of a shell script, a socket of a supervisor) stay open in every child,
+ * including a sandbox. Node cannot close a descriptor for a child, but it can put another file in its place.
  */
 import { constants, openSync, readdirSync, readFileSync } from "node:fs";
 
 type Stream = "ignore" | "pipe" | "ipc";
 
-/** O_CLOEXEC, as /proc shows it: in octal. */
+/** O_CLOEXEC in /proc, which is octal. */
 const closeOnExec = 0o2000000;
 
 /** One for the process: an open /dev/null. */
@@ -16,7 +15,7 @@ let nothing: number | undefined;
 
 /**
  * The options that give a child its standard streams, and /dev/null for everything else that it would
- * inherit. Without /proc nothing is to be done: on macOS Node starts processes that inherit nothing.
+ * inherit. Nothing is needed without /proc: on macOS Node's children inherit nothing.
  */
 export function withoutInherited(streams: readonly Stream[]): (Stream | number)[] {
   const inherited = inheritedFiles(streams.length);

@@ -1,7 +1,7 @@
 /**
- * Calls to addresses that somebody else named: the name is resolved once, what it stands for is held against
- * the private ranges, and the connection goes to that very address. Redirects are not followed; time and
- * answer are capped.
+ * Calls to untrusted URLs: the name is resolved once, its addresses are checked against the private ranges,
+ * and the connection goes to exactly that address. Redirects are not followed; time and response size are
+ * limited.
  */
 import { lookup as lookUp } from "node:dns/promises";
 import { request as requestPlain, type RequestOptions } from "node:http";
@@ -18,7 +18,7 @@ export interface Outbound {
   };
   /** Whether addresses of this machine and of private networks may be called, too. */
   readonly allowPrivate: boolean;
-  /** All that a name stands for. */
+  /** All addresses of a name. */
   readonly resolve?: (host: string) => Promise<readonly Address[]>;
 }
 
@@ -32,7 +32,7 @@ export interface Posted {
   readonly ms: number;
 }
 
-/** A web address without anything that should not be written down. Never repeats what it was given. */
+/** Validates a URL that may be logged. Never repeats its input. */
 export function checkUrl(text: unknown): URL {
   const url = typeof text === "string" && text.length <= limit.hookUrlCharsMax ? URL.parse(text) : null;
   const isFine = url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "";
@@ -42,7 +42,7 @@ export function checkUrl(text: unknown): URL {
   });
 }
 
-/** Resolves with whatever was answered. Rejects when nothing was, or the address may not be called. */
+/** Resolves to any response. Rejects without one, or if the address is forbidden. */
 export async function post(
   outbound: Outbound,
   to: string,
@@ -117,13 +117,13 @@ function send(
     signal: given.signal,
     agent: false,
     maxHeaderSize: limit.requestHeaderBytesMax,
-    // The connection goes where was looked, whatever the name stands for by now.
+    // The connection goes to the checked address, whatever the name resolves to now.
     lookup: (_host, { all }, found) =>
       all === true ? found(null, [{ address, family }]) : found(null, address, family),
   };
   const call = (url.protocol === "https:" ? requestSecure : requestPlain)(url, options, (response) => {
     resolve(response.statusCode ?? 0);
-    // Nobody reads what it says.
+    // The body is not read.
     response.destroy();
   });
   call.on("error", reject);
@@ -131,7 +131,7 @@ function send(
   return promise;
 }
 
-/** Apart, for a list takes an address of the fourth version for one of the sixth that wraps it. */
+/** Separate, because a list would take an IPv4 address for the IPv6 address that wraps it. */
 const [blocked, blocked6] = [new BlockList(), new BlockList()];
 const ranges: readonly (readonly [string, number])[] = [
   ["0.0.0.0", 8],
@@ -150,7 +150,7 @@ const ranges: readonly (readonly [string, number])[] = [
   ["224.0.0.0", 4],
   ["240.0.0.0", 4],
 ];
-/** Only what is given out to the public may be called, and of that nothing that wraps another address. */
+/** Only public addresses may be called, and none that wraps another address. */
 const ranges6: readonly (readonly [string, number])[] = [
   ["::", 3],
   ["4000::", 2],
@@ -163,13 +163,13 @@ const ranges6: readonly (readonly [string, number])[] = [
 for (const [net, prefix] of ranges) blocked.addSubnet(net, prefix, "ipv4");
 for (const [net, prefix] of ranges6) blocked6.addSubnet(net, prefix, "ipv6");
 
-/** Whether a host, as a web address has it, is such an address in digits. */
+/** Whether the host of a URL is such an address in digits. */
 export function isPrivateHost(host: string): boolean {
   const bare = host.replace(/^\[|\]$/g, "");
   return isIP(bare) !== 0 && isPrivate(bare);
 }
 
-/** Loopback, private, link-local, shared, mapped, translated, reserved: whatever is not for everybody. */
+/** Loopback, private, link-local, shared, mapped, translated, reserved: anything that is not public. */
 export function isPrivate(address: string): boolean {
   const [bare = ""] = address.split("%", 1);
   if (isIP(bare) === 6) return blocked6.check(bare, "ipv6");

@@ -1,7 +1,7 @@
 /**
- * One connection to PostgreSQL, which ends for good when it breaks. The client library would connect again
- * and carry out the rest of a transaction outside of it, or write to a closed socket, which ends the process.
- * So each of its instances gets one socket for life, and no statement is sent after that.
+ * One connection to PostgreSQL, which ends for good when it breaks. The client library would reconnect and
+ * run the rest of a transaction outside of it, or write to a closed socket, which crashes the process. So
+ * each of its instances gets one socket for life, and no statement is sent after that.
  */
 import { connect, type Socket } from "node:net";
 import postgres from "postgres";
@@ -11,7 +11,7 @@ interface Sleeper {
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
-/** Where the library asks to connect to. */
+/** The library's connection target. */
 interface Target {
   readonly path?: string | false;
   readonly host: readonly string[];
@@ -20,7 +20,7 @@ interface Target {
 
 const connectMs = 5_000;
 
-/** An error with a code, as the library gives when the server cannot be reached. */
+/** An error with a code, like the library's for an unreachable server. */
 export const failure = (code: string, message: string): Error => Object.assign(new Error(message), { code });
 
 interface SocketSource {
@@ -59,7 +59,7 @@ function makeSocketSource(world: Sleeper, hosts: HostRing | null, onError: () =>
     }
   }
 
-  /** The first host that can be reached. */
+  /** The first reachable host. */
   async function reachAny(ring: HostRing): Promise<Socket> {
     let wrong: unknown = failure("CONNECT_TIMEOUT", "the address names no host");
     for (const one of ring.order()) {
@@ -129,7 +129,7 @@ export type PostgresConnectionOptions = Omit<
   readonly onclose?: () => void;
   /** Its statements get no answer any more, even if the library waits for one. */
   readonly onlost?: (connection: PostgresConnection) => void;
-  /** Several hosts: the one that takes writes is used. */
+  /** Several hosts: the writable one is used. */
   readonly hosts?: HostRing | null;
   readonly onnotify?: (channel: string, text: string) => void;
 };
@@ -191,12 +191,12 @@ export function openPostgresConnection(
   return connection;
 }
 
-/** How often the length of an answer is checked: a server nearby sends some megabytes meanwhile. */
+/** How often the length of an answer is checked: a nearby server sends some megabytes meanwhile. */
 const lookMs = 10;
 
 /**
- * Resolves with true when more than so many bytes arrive before the signal; the library holds an answer, or
- * an error, until it is whole, and cannot skip the rest.
+ * Resolves to true if more than so many bytes arrive before the signal; the library buffers an answer, or an
+ * error, until it is complete, and cannot skip the rest.
  */
 export async function exceedsBytes(
   connection: Pick<PostgresConnection, "bytes">,

@@ -1,12 +1,12 @@
 /**
  * Splits a statement into the tokens of PostgreSQL's lexer, closely enough to see every name that the server
- * would look up. A text that might end elsewhere than it seems to is an error.
+ * would resolve. A text with an ambiguous end is an error.
  */
 
 export interface SqlToken {
   /** `escaped` is E'…', `dollar` is $tag$…$tag$. */
   readonly kind: "word" | "quoted" | "text" | "escaped" | "dollar" | "number" | "sign";
-  /** A name as the server compares it; of the others, the text itself. */
+  /** A name as the server compares it; of other tokens, the text itself. */
   readonly value: string;
   readonly end: number;
 }
@@ -22,7 +22,7 @@ const shapes: readonly (readonly [SqlToken["kind"], RegExp])[] = [
   ["sign", /[^]/y],
 ];
 
-/** The tokens, or what is wrong with the text. */
+/** The tokens, or the flaw of the text. */
 export function tokenizeSql(sql: string): SqlToken[] | string {
   const tokens: SqlToken[] = [];
   let at = 0;
@@ -55,7 +55,7 @@ export function tokenizeSql(sql: string): SqlToken[] | string {
         push(kind, found.length);
         break;
       }
-      // The letters of such a name or text are written as numbers.
+      // Such a name or text has its letters as numbers.
       if (/^u$/i.test(tokens.at(-1)?.value ?? "") && /^&["']/.test(sql.slice(at, at + 2)))
         return "Unicode escapes (U&'…') are not accepted";
     }

@@ -1,12 +1,11 @@
 /**
- * Names this process as a holder of leases, and tells whether another holder was a process of this machine
- * that has ended: `host:pid/namespace/boot`.
+ * Names this process as a lease holder, and detects whether another holder was a process of this machine that
+ * has ended: `host:pid/namespace/boot`.
  *
  * All three parts are needed. Host names repeat among machines. The first pid namespace has the same number
- * on every Linux, and containers of different hosts may share one. Containers of one host share the boot
- * id, and a virtual machine's clone may keep name and machine id, but boots anew. A holder that lacks a
- * part, or was stored by an earlier version (`host:pid/namespace`), is never judged: its lease has to
- * expire.
+ * on every Linux, and containers of different hosts may share one. Containers of one host share the boot id,
+ * and a virtual machine's clone may keep name and machine id, but boots again. A holder that lacks a part, or
+ * was stored by an earlier version (`host:pid/namespace`), is never judged: its lease has to expire.
  */
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
@@ -17,13 +16,13 @@ export interface ProcessIdentity {
   isGone(holder: string): boolean;
 }
 
-/** What the system says of this process; undefined where it cannot be read. */
+/** The system's facts about this process; undefined if unreadable. */
 export interface Machine {
   readonly host: string;
   readonly pid: number;
   readonly pidNamespace: string | undefined;
   readonly bootId: string | undefined;
-  /** Random, for a name that nobody else has. */
+  /** Random, for a unique name. */
   readonly nonce: string;
   isAlive(pid: number): boolean;
 }
@@ -41,7 +40,7 @@ export function makeProcessIdentity(machine: Machine): ProcessIdentity {
   return {
     self: `${before}${pid}${after}`,
     isGone(given) {
-      // A process may have several workers, each with a number or a name of its own.
+      // A process may have several workers, each with a number or a name.
       const holder = given.replace(/\+\d{1,9}$/, "").replace(/^.*@/, "");
       const isHere = holder.startsWith(before) && holder.endsWith(after);
       const number = isHere ? holder.slice(before.length, holder.length - after.length) : "";
@@ -59,7 +58,7 @@ export const thisMachine = (nonce: string): Machine => ({
   isAlive,
 });
 
-/** Undefined where /proc shows another namespace than the one this process counts in. */
+/** Undefined if /proc shows another namespace than this process's. */
 function ownPidNamespace(): string | undefined {
   try {
     if (readlinkSync("/proc/self") !== String(process.pid)) return undefined;
@@ -82,10 +81,10 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return !isUnreaped(pid);
   } catch (error) {
-    // A process of another user is alive all the same.
+    // A process of another user is alive too.
     return (error as { code?: string }).code !== "ESRCH";
   }
 }
 
-/** A process that has ended stays in the table until its parent reads the exit code. */
+/** An ended process stays in the table until its parent reads the exit code. */
 const isUnreaped = (pid: number): boolean => /\) [ZX] /.test(readText(`/proc/${pid}/stat`) ?? "");

@@ -1,13 +1,13 @@
-/** Texts of any kind in the headers of a request, which by themselves hold ASCII only. */
+/** Texts of any kind in request headers, which hold only ASCII. */
 
 const mark = "UTF-8''";
 const isPlain = (text: string): boolean => /^[!-~](?:[ -~]*[!-~])?$/.test(text) && !text.startsWith(mark);
 
-/** As it is where it can stand in a header; else marked and encoded. */
+/** Unchanged if it is valid in a header; otherwise marked and encoded. */
 export const headerText = (text: string): string =>
   isPlain(text) ? text : `${mark}${encodeURIComponent(text)}`;
 
-/** The text that a header holds; null when it is not rightly encoded. */
+/** The text of a header; null if it is not correctly encoded. */
 export function textInHeader(value: string): string | null {
   if (!value.startsWith(mark)) return value;
   try {

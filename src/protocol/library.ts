@@ -1,4 +1,4 @@
-/** What a client needs of the library itself, so that both refuse alike and give the same. */
+/** The parts of the library that a client needs, so that both reject and return the same. */
 export { checkOptions, SkeinError } from "../core/error.ts";
 export { checkJson } from "../core/text/json.ts";
 export { mayIn, statuses, wayOut, type SessionStatus } from "../core/session/lifecycle.ts";

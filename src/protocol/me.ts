@@ -1,16 +1,19 @@
-/** Who asks: at an address of its own beside login and logout, since it takes no scope but a token at all. */
+/**
+ * The identity of the caller: a separate route next to login and logout, because it needs a token but no
+ * scope.
+ */
 import * as z from "zod";
 import { scopes } from "../core/workspace/access-token.ts";
 import * as answer from "../call/answer.ts";
 import { read } from "../call/operation.ts";
 
 export const Me = z.looseObject({
-  /** As records name them: `user:prn_…`. */
+  /** As records name it: `user:prn_…`. */
   actor: answer.Text,
   tenant: answer.Text,
-  /** `admin` allows all of it. */
+  /** `admin` includes all of them. */
   scopes: z.array(z.enum(scopes)),
-  /** When the token ends; null: never. */
+  /** When the token expires; null: never. */
   expiresAt: answer.Count.nullable(),
   /** Of the server. */
   version: answer.Text,
@@ -20,7 +23,7 @@ export type Me = Readonly<z.infer<typeof Me>>;
 
 export const mePath = "/v1/me";
 
-/** No call of the library: there nobody has to say who they are. */
+/** Not a call of the library: there the caller is known. */
 export const meOperation = read("engine", "me", {
   path: mePath,
   title: "Show who you are",

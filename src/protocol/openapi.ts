@@ -1,4 +1,4 @@
-/** OpenAPI 3.1: a description of the HTTP API for programs, made from the table of operations. */
+/** OpenAPI 3.1: a machine-readable description of the HTTP API, made from the table of operations. */
 import * as z from "zod";
 import { limit } from "../core/limit.ts";
 import type { Operation } from "../call/operation.ts";
@@ -9,7 +9,7 @@ import { queryForms } from "./query.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** What any operation may be refused with. */
+/** The errors of every operation. */
 const always: readonly ProblemCode[] = [
   "invalid",
   "unauthorized",
@@ -30,7 +30,7 @@ const ofChanges: readonly ProblemCode[] = ["conflict", "precondition-failed", "t
 
 export interface DescribeOptions {
   readonly version: string;
-  /** The name of the cookie that a login is in. */
+  /** The name of the login cookie. */
   readonly cookie: string;
 }
 
@@ -128,9 +128,9 @@ function queryParameters(operation: Operation): Json[] {
     const plain =
       forms.get(name) !== "json" || ["integer", "number", "boolean"].includes(String(schema["type"]));
     const said = { name, in: "query", ...(required.includes(name) ? { required: true } : {}) };
-    // What is not plain is written as JSON.
+    // Structured values are JSON.
     if (!plain) return { ...said, content: { "application/json": { schema } } };
-    // Said although it is the default: generators differ in what they take for it.
+    // Explicit although it is the default: generators differ about it.
     const isList = forms.get(name) === "list";
     return isList ? { ...said, style: "form", explode: true, schema } : { ...said, schema };
   });
@@ -179,14 +179,14 @@ function problemsOf(codes: readonly ProblemCode[]): Json {
   );
 }
 
-/** In the dialect that OpenAPI 3.1 speaks. */
+/** In the dialect of OpenAPI 3.1. */
 function schemaOf(schema: z.ZodType, io: "input" | "output"): Json {
   const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: "any" });
   return withItems(rest) as Json;
 }
 
 /**
- * Tuples as lists of so many items: linters want `items` in every list, and generators of clients do not know
+ * Tuples as lists of so many items: linters require `items` in every list, and client generators do not know
  * `prefixItems`.
  */
 function withItems(schema: unknown): unknown {
@@ -228,7 +228,7 @@ const jsonAnswer = (status: number, schema: Json): Json => ({
 const done = { "204": { description: "Done." } };
 const isUp = jsonAnswer(200, { type: "object", properties: { status: { const: "ok" } } });
 
-/** No page of somebody else can send it. */
+/** A cross-site page cannot send it. */
 const clientHeader = {
   name: "Skein-Client",
   in: "header",
@@ -244,7 +244,7 @@ const hookToken = {
   schema: { type: "string", minLength: 1, maxLength: 300 },
 };
 
-/** What is at an address of its own, and no call of the library. */
+/** Routes that are not calls of the library. */
 function describeBesides(): Json {
   const { summary, answer } = meOperation;
   const parameters = [clientHeader];

@@ -1,9 +1,9 @@
-/** Problems (RFC 9457): what goes wrong over HTTP, with our codes, messages and hints. */
+/** Problems (RFC 9457): errors over HTTP, with Skein's codes, messages and hints. */
 import * as z from "zod";
 import { withoutTokens } from "../core/workspace/access-token.ts";
 import { errorCodes, SkeinError, type ErrorCode } from "../core/error.ts";
 
-/** Codes that only the way over HTTP knows, with their statuses. */
+/** Codes that exist only over HTTP, with their statuses. */
 const wireStatuses = {
   unauthorized: 401,
   forbidden: 403,
@@ -26,7 +26,7 @@ const errorStatuses: Readonly<Record<ErrorCode, number>> = {
   refused: 409,
   conflict: 409,
   fenced: 409,
-  // What is stored does not agree with itself: the one thing that no caller can have done wrong.
+  // The stored data contradicts itself: the one error that no caller can cause.
   corrupt: 500,
   unavailable: 503,
   unknown: 503,
@@ -42,12 +42,12 @@ export const Problem = z.looseObject({
   type: z.string(),
   title: z.string(),
   status: z.int(),
-  /** What went wrong, for people. */
+  /** The message, for people. */
   detail: z.string(),
   code: z.enum(codes as [ProblemCode, ...ProblemCode[]]),
   /** What to do next. */
   hint: z.string().optional(),
-  /** Of wrong input: the path of the field, as `bind[0].kind`. */
+  /** Of invalid input: the path of the field, as `bind[0].kind`. */
   field: z.string().optional(),
 });
 export type Problem = Readonly<z.infer<typeof Problem>>;
@@ -87,7 +87,7 @@ export function makeProblem(code: ProblemCode, detail: string, details: ProblemD
     type: `urn:skein:problem:${code}`,
     title: titles[code],
     status: problemStatuses[code],
-    // Whatever somebody sent may hold a token, and problems are written down in many places.
+    // Any input may hold a token, and problems are logged in many places.
     detail: withoutTokens(detail),
     code,
     ...(hint === undefined ? {} : { hint: withoutTokens(hint) }),
@@ -95,7 +95,7 @@ export function makeProblem(code: ProblemCode, detail: string, details: ProblemD
   };
 }
 
-/** The code of an error that stands for a problem: what the library would have thrown. */
+/** The code of the error that the library would have thrown. */
 function errorCodeOf(code: string): ErrorCode {
   const own = errorCodes.find((one) => one === code);
   if (own !== undefined) return own;
@@ -106,7 +106,7 @@ function errorCodeOf(code: string): ErrorCode {
   return "invalid";
 }
 
-/** What the library would have thrown; its cause is the problem as it came. */
+/** The error that the library would have thrown; its cause is the problem. */
 export const errorOf = (problem: Problem): SkeinError =>
   new SkeinError(errorCodeOf(problem.code), problem.detail, {
     hint: problem.hint,

@@ -1,12 +1,9 @@
-/**
- * Parameters in the query of an address. A text stands as it is; a list is the same name several times; any
- * other value is JSON.
- */
+/** Query parameters. A text is unchanged; a list repeats the name; any other value is JSON. */
 import * as z from "zod";
 import type { Operation } from "../call/operation.ts";
 
 type Form = "text" | "list" | "json";
-/** What the schema of a field says of how it is written. */
+/** What the schema of a field says about its encoding. */
 interface Schema {
   readonly type?: string | readonly string[];
   readonly enum?: readonly unknown[];
@@ -14,10 +11,10 @@ interface Schema {
   readonly items?: Schema;
 }
 
-/** Pure cache: what an operation takes in its query. */
+/** Pure cache: the query parameters of an operation. */
 const forms = new WeakMap<Operation, ReadonlyMap<string, Form>>();
 
-/** How each parameter of an operation is written. */
+/** The encoding of each parameter of an operation. */
 export function queryForms(operation: Operation): ReadonlyMap<string, Form> {
   const known = forms.get(operation);
   if (known !== undefined) return known;
@@ -34,7 +31,7 @@ function formOf({ type, items }: Schema): Form {
   return type === "array" && items?.type === "string" ? "list" : "json";
 }
 
-/** The query for these parameters, with its question mark; empty when there are none. */
+/** The query string of these parameters, with its question mark; empty without parameters. */
 export function encodeQuery(operation: Operation, params: Readonly<Record<string, unknown>>): string {
   const wanted = queryForms(operation);
   const pairs = Object.entries(params).flatMap(([name, value]) => {
@@ -46,12 +43,12 @@ export function encodeQuery(operation: Operation, params: Readonly<Record<string
   return pairs.length === 0 ? "" : `?${new URLSearchParams(pairs).toString()}`;
 }
 
-/** Where JSON is meant too, a text that would be taken for JSON is written as JSON. */
+/** If JSON is also allowed, a text that looks like JSON is encoded as JSON. */
 const quoted = (text: string, form: Form): string =>
   form === "json" && parsed(text) !== undefined ? JSON.stringify(text) : text;
 const toText = (value: unknown): string => JSON.stringify(value);
 
-/** The parameters that a query holds, not yet checked. A name that nobody knows is kept, to be told of. */
+/** The parameters of a query string, unvalidated. Unknown names are kept, to be reported. */
 export function decodeQuery(operation: Operation, query: URLSearchParams): Record<string, unknown> {
   const wanted = queryForms(operation);
   const params: Record<string, unknown> = Object.create(null) as Record<string, unknown>;
@@ -66,7 +63,7 @@ export function decodeQuery(operation: Operation, query: URLSearchParams): Recor
   return { ...params };
 }
 
-/** A list may also be written as JSON. */
+/** A list may also be JSON. */
 function listIn(text: string): unknown {
   const list = text.startsWith("[") ? parsed(text) : undefined;
   return Array.isArray(list) ? list : [text];

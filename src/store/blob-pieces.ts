@@ -1,21 +1,21 @@
-/** Blobs in pieces of the size that is stored, for every driver. */
+/** Blobs in pieces of the stored size, for every driver. */
 import { SkeinError } from "../core/error.ts";
 import { limit } from "../core/limit.ts";
 import type { Chunks } from "./port.ts";
 
-/** A blob is put before its record: after a day the record is there, or its writer is dead. */
+/** A blob is written before its record: after a day the record exists, or its writer is dead. */
 export const unreferredMs = 86_400_000;
 
-/** Pieces of a blob that are written together: a content of any size goes in at once. */
+/** Pieces of a blob that are written together: a content of any size fits in one write. */
 export const piecesAtOnce = limit.contentBytesMax / limit.blobChunkBytesMax;
 
-/** Chunks of lost blobs that are deleted in one transaction; about 2 MiB. */
+/** Chunks of deleted blobs that one transaction deletes; about 2 MiB. */
 export const lostChunksAtOnce = 8;
 
 export const bytesIn = (pieces: readonly Uint8Array[]): number =>
   pieces.reduce((sum, piece) => sum + piece.length, 0);
 
-/** Chunks cut to the size that is stored, and copied: the caller may reuse its buffer. */
+/** Chunks cut to the stored size, and copied: the caller may reuse its buffer. */
 export async function* piecesOf(chunks: Chunks): AsyncGenerator<Uint8Array, undefined> {
   let total = 0;
   for await (const chunk of chunks) {
@@ -31,7 +31,7 @@ export async function* piecesOf(chunks: Chunks): AsyncGenerator<Uint8Array, unde
   return undefined;
 }
 
-/** The next pieces that are written together; `done` when there are no more. */
+/** The next pieces to write together; `done` at the end. */
 export async function takePieces(
   pieces: AsyncGenerator<Uint8Array, undefined>,
 ): Promise<{ readonly taken: readonly Uint8Array[]; readonly done: boolean }> {

@@ -1,7 +1,7 @@
-/** Which capabilities of the port a driver has. */
+/** The capabilities of the port that a driver has. */
 import type { LogStore, Store } from "./port.ts";
 
-/** The methods of each capability, by which a driver is known to have it. */
+/** The methods of each capability, which identify it. */
 export const capabilities = {
   blobs: ["putBlob", "dropBlob", "blob"],
   snapshots: ["putSnapshot", "snapshot"],
@@ -15,10 +15,10 @@ export const capabilities = {
   maintenance: ["clearDerived", "sweep", "pack", "packedTo", "scrub", "check", "stats", "bytes"],
 } as const satisfies Readonly<Record<string, readonly (keyof Store)[]>>;
 
-/** The name of a capability that a driver may have beside its log. */
+/** The name of a capability that a driver may have besides its log. */
 export type Capability = keyof typeof capabilities;
 
-/** The capabilities that a driver has: those of which it has every method. */
+/** The capabilities of a driver: those with every method implemented. */
 export function capabilitiesOf(store: LogStore): ReadonlySet<Capability> {
   const names = Object.keys(capabilities) as Capability[];
   const has = (name: string): boolean => typeof Reflect.get(store, name) === "function";

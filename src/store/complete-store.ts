@@ -1,11 +1,11 @@
 /**
- * Completes a driver that keeps no more than logs: the capabilities it lacks are supplied in memory, on a
- * mirror of its logs without contents. Such a store is for one process, and its index starts empty with each
- * opening: the engine makes it again from the logs.
+ * Completes a driver that stores only logs: supplies the missing capabilities in memory, on a mirror of its
+ * logs without contents. Such a store is for one process, and its index starts empty with each opening: the
+ * engine rebuilds it from the logs.
  *
  * Without `ScheduleStore`, leases are read from the records that take and release them, and a second holder
- * is refused. Without `BlobStore`, contents of more than 64 KiB are refused; without `ReceiveStore`, sessions
- * from elsewhere; without `Maintenance`, deletions and erasures.
+ * is refused. Without `BlobStore`, contents of more than 64 KiB are refused; without `ReceiveStore`, received
+ * sessions; without `Maintenance`, deletions and erasures.
  */
 import type { StoredRecord } from "../core/chain.ts";
 import { SkeinError } from "../core/error.ts";
@@ -27,7 +27,7 @@ import {
 import { withProgress } from "./paging.ts";
 import type { Head, LogStore, Outcome, Part, Store, StoreWorld } from "./port.ts";
 
-/** Gives a store with every capability back as it is. */
+/** Returns a store with every capability unchanged. */
 export async function completeStore(
   store: LogStore,
   { world }: { readonly world: StoreWorld },
@@ -39,7 +39,7 @@ export async function completeStore(
   return withProgress({ ...mirror.derived(), ...pick(store, has), ...mirror.log() });
 }
 
-/** What the driver does itself. */
+/** The driver's own methods. */
 function pick(store: LogStore, has: ReadonlySet<Capability>): object {
   const names = [...has].flatMap((name) => capabilities[name] as readonly (keyof Store)[]);
   return Object.fromEntries(
@@ -62,15 +62,15 @@ const quoted: Readonly<Record<Capability, string>> = {
 
 const feedRecords = 1_000;
 
-/** The logs of a driver without bodies and contents, with what is derived of them. */
+/** The logs of a driver without bodies and contents, with the data derived from them. */
 class Mirror {
   readonly #store: LogStore;
   readonly #has: ReadonlySet<Capability>;
   readonly #state: DerivedState;
   #position: string | null = null;
-  /** Appends and looks at the feed go one after the other. */
+  /** Serializes appends and reads of the feed. */
   #last: Promise<unknown> = Promise.resolve();
-  /** Logs to which an append may have been written whose answer was lost. */
+  /** Logs with an append whose result was lost. */
   readonly #uncertain = new Set<LogId>();
   #isLoaded = false;
   /** Another process has appended since this one opened the store. */
@@ -88,7 +88,7 @@ class Mirror {
     return done;
   }
 
-  /** Brings the mirror to the end of the feed. */
+  /** Advances the mirror to the end of the feed. */
   async catchUp(): Promise<void> {
     await this.#inTurn(() => this.#readFeed());
   }
@@ -123,7 +123,7 @@ class Mirror {
     );
   }
 
-  /** The first record stays whole: it says where the session comes from. */
+  /** The first record stays whole: it names the origin of the session. */
   #keep(log: Log, record: StoredRecord): void {
     const body = record.seq === log.firstSeq ? record.body : "{}";
     pushRecord(this.#state.logs, log, { ...record, body, salt: null, content: null }, []);
@@ -169,7 +169,7 @@ class Mirror {
     return outcome;
   }
 
-  /** What the driver knows nothing of is judged here; the rest by the driver. */
+  /** Judges the parts of an append that the driver does not support; the driver judges the rest. */
   async #verdictOn(part: Part): Promise<Outcome | null> {
     const { session, drafts, drop, erase, index, lease, epoch } = part;
     const begins = livingLog(this.#state.logs, session) === undefined;
@@ -190,7 +190,7 @@ class Mirror {
     return { kind: "fenced", session, epoch: inForce };
   }
 
-  /** Leases of other processes are not seen here, nor are theirs renewed for them. */
+  /** Leases of other processes are not visible here, and cannot be renewed for them. */
   async #checkAlone(): Promise<void> {
     await this.#readFeed();
     if (!this.#isShared) return;
@@ -231,7 +231,7 @@ class Mirror {
     if (part.drop === true) log.dropped = true;
   }
 
-  /** Every capability, in memory; those that cannot be are refused. */
+  /** Every capability, in memory; the impossible ones refuse. */
   derived(): Omit<Store, keyof LogStore> {
     const { logs, world } = this.#state;
     const derived = makeDerived(this.#state);
@@ -288,7 +288,7 @@ const noReceiving = {
   discard: async () => undefined,
 };
 
-/** A lease as the record says that took it; renewals are not in the log. */
+/** A lease from the record that took it; renewals are not in the log. */
 function leaseIn(log: Log, { type, body, seq, at }: StoredRecord, order: number): void {
   if (type === "lease.released") setLease(log, "release", { firstSeq: seq, now: at, order });
   if (type !== "lease.taken") return;

@@ -1,36 +1,36 @@
 /**
- * The contract between Skein and a store driver: a driver makes a `StorePlace` of an address, and the place
+ * The contract between Skein and a store driver: a driver turns an address into a `StorePlace`, and the place
  * opens the store. The registry (registry.ts) finds the driver by the URL scheme of the address.
  */
 import type { WorkspaceId } from "../core/ids.ts";
 import type { Durability, LogStore, Store, StoreWorld } from "./port.ts";
 
-/** Makes the place of an address, without opening or reading anything there. */
+/** Returns the place of an address, without opening or reading anything. */
 export type StoreDriver = (address: string) => StorePlace;
 
 /** Where a store is, and how to open it. Only `open` is required. */
 export interface StorePlace {
   /**
-   * Opens the store, and creates it when there is none and `create` is not false. What a driver lacks of the
-   * capabilities is supplied in memory.
+   * Opens the store, and creates it if it does not exist and `create` is not false. Missing capabilities are
+   * supplied in memory.
    */
   open(options: StoreOpening): Promise<Store | LogStore>;
-  /** The address as messages show it. By default the registry removes the password of a URL. */
+  /** The address for messages. By default the registry removes the password of a URL. */
   readonly shown?: string;
   /**
-   * What other processes reach the store by: absolute, and without its password. By default `shown`; null for
-   * a store that ends with its process.
+   * The address for other processes: absolute, and without its password. Default: `shown`; null for a store
+   * that ends with its process.
    */
   readonly address?: string | null;
-  /** The files of the store on this machine, the main one first. Tools of agents do not open them. */
+  /** The files of the store on this machine, the main one first. Agent tools do not open them. */
   readonly files?: readonly string[];
-  /** Whether there is a store. By default true: the driver cannot tell without a connection. */
+  /** Whether the store exists. Default: true, because the driver cannot know without a connection. */
   exists?(): boolean;
   /** For a database that holds the stores of several tenants. */
   readonly tenancy?: Tenancy;
   /**
-   * The checks of `skein doctor`, of the machine first and of the store last. `opened` opens the store and
-   * checks what every driver has; it rejects when the store does not open.
+   * The checks of `skein doctor`, first of the machine and last of the store. `opened` opens the store and
+   * runs the checks that apply to every driver; it rejects if the store does not open.
    */
   diagnose?(world: StoreWorld, opened: () => Promise<readonly StoreCheck[]>): Promise<readonly StoreCheck[]>;
 }
@@ -42,7 +42,7 @@ export interface StoreOpening {
   readonly workspace: WorkspaceId;
   readonly tenant?: string;
   readonly durability?: Durability;
-  /** Whether to create a store that does not exist; by default true. */
+  /** Whether to create a store that does not exist; default: true. */
   readonly create?: boolean;
   /** How long to wait for a lock that another program holds. */
   readonly lockWaitMs?: number;
@@ -53,13 +53,13 @@ export interface StoreCheck {
   readonly name: string;
   readonly ok: boolean;
   readonly found: string;
-  /** What to do, when it is not ok. */
+  /** What to do about a failed check. */
   readonly todo?: string;
 }
 
 /** The tenants of a driver that keeps several workspaces. */
 export interface Tenancy {
-  /** The tenant that the address names; `default` when it names none. */
+  /** The tenant in the address; `default` if there is none. */
   readonly tenant: string;
   /** The address of another tenant's store in the same database. */
   addressOf(tenant: string): string;
@@ -72,7 +72,7 @@ export interface Tenancy {
 /** A tenant of a store. */
 export interface Tenant {
   readonly name: string;
-  /** Sessions that live here; `bytes` counts theirs only, too. */
+  /** Sessions that live here; `bytes` counts only theirs, too. */
   readonly sessions: number;
   /** Of contents and blobs. */
   readonly bytes: number;
@@ -84,7 +84,7 @@ export interface Tenant {
   readonly program: string;
 }
 
-/** What to change; absent: as before. */
+/** The changes; absent fields stay as they are. */
 export interface TenantChange {
   readonly sessionsMax?: number | null;
   readonly bytesMax?: number | null;
@@ -93,13 +93,13 @@ export interface TenantChange {
 
 /** The administration of the tenants of a store. */
 export interface Tenants {
-  /** In order of name. A role that is bound to a tenant sees that one only. */
+  /** Ordered by name. A role bound to a tenant sees only that one. */
   list(): Promise<readonly Tenant[]>;
-  /** Creates the tenant when it does not exist. */
+  /** Creates the tenant if it does not exist. */
   set(name: string, change: TenantChange): Promise<Tenant>;
   /**
-   * What each tenant has spent on model calls: its name, and `costSums` of spend-sql.ts. Refused to a role
-   * that is bound to a tenant.
+   * The model costs of each tenant: its name, and `costSums` of cost-view-sql.ts. Refused for a role that is
+   * bound to a tenant.
    */
   costs(between: {
     readonly since?: number;

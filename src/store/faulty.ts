@@ -1,18 +1,18 @@
 /**
- * A store that misbehaves as it is told: a wrapper for tests. What happens to each call is asked of the plan,
- * so a run can be repeated exactly. It lies only in the ways the port allows a store to fail.
+ * A store with injected faults: a wrapper for tests. A plan decides the fault of each call, so a run is
+ * repeatable. It fails only in ways that the port allows.
  *
- *   pass          as if this file were not there
+ *   pass          no fault
  *   delay         waits first, then passes
- *   lose-answer   the append is made, but answered `unknown`
- *   lose-request  nothing is written; answered `unknown`
- *   late          answered `unknown` now, and the append is made after a delay
- *   late:3        answered `unknown` now, and the append is made right before the third call from then on
- *   conflict, fenced, duplicate   nothing is written; answered as if somebody else had been faster
- *   unavailable   nothing is done; rejected
+ *   lose-answer   the append happens, but returns `unknown`
+ *   lose-request  nothing is written; returns `unknown`
+ *   late          returns `unknown` now, and the append happens after a delay
+ *   late:3        returns `unknown` now, and the append happens right before the third next call
+ *   conflict, fenced, duplicate   nothing is written; returns as if another writer had been first
+ *   unavailable   nothing happens; rejects
  *
- * For calls other than appends only `pass`, `delay` and `unavailable` have a meaning; any other fault is an
- * error of the plan and says so. `watch` and `close` are never disturbed.
+ * Calls other than appends support only `pass`, `delay` and `unavailable`; any other fault is a reported
+ * error of the plan. `watch` and `close` never fail.
  */
 import { SkeinError } from "../core/error.ts";
 import type { Outcome, Part, Store } from "./port.ts";
@@ -29,7 +29,7 @@ export type Fault =
   | "duplicate"
   | "unavailable";
 
-/** The calls that can be disturbed. */
+/** The calls that can fail. */
 export type FaultyOp = Exclude<
   keyof Store,
   "workspace" | "program" | "now" | "watch" | "close" | "derivedInMemory"
@@ -37,7 +37,7 @@ export type FaultyOp = Exclude<
 
 export interface FaultyCall {
   readonly op: FaultyOp;
-  /** How many calls of this operation there were, this one included: 1, 2, 3… */
+  /** The number of calls of this operation, including this one: 1, 2, 3… */
   readonly count: number;
   /** Of an append. */
   readonly parts?: readonly Part[];
@@ -45,12 +45,12 @@ export interface FaultyCall {
 
 export interface Faults {
   plan(call: FaultyCall): Fault;
-  /** How long `delay` and `late` take. The test ends the wait: by a timer, or when it wants to. */
+  /** How long `delay` and `late` take. The test ends the wait: by a timer, or explicitly. */
   delay?(call: FaultyCall): Promise<void>;
 }
 
 export interface FaultyStore extends Store {
-  /** Waits until all late appends were made, and gives their real outcomes in the order they were asked. */
+  /** Waits for all late appends, and returns their real outcomes in request order. */
   settled(): Promise<readonly PromiseSettledResult<Outcome>[]>;
 }
 
@@ -58,7 +58,7 @@ export function faultyStore(inner: Store, faults: Faults): FaultyStore {
   const counts = new Map<FaultyOp, number>();
   const late: Promise<Outcome>[] = [];
   const countdowns = new Set<Countdown>();
-  /** What was to be made before this call is made first. */
+  /** Late appends that are due before this call happen first. */
   const next = async (op: FaultyOp, more: Pick<FaultyCall, "parts"> = {}): Promise<FaultyCall> => {
     const count = (counts.get(op) ?? 0) + 1;
     counts.set(op, count);
@@ -137,7 +137,7 @@ export function faultyStore(inner: Store, faults: Faults): FaultyStore {
   };
 }
 
-/** An append that is made once so many more calls were made. */
+/** An append that happens after so many more calls. */
 interface Countdown {
   calls: number;
   readonly make: () => Promise<unknown>;
@@ -174,14 +174,14 @@ async function append(
       await faults.delay?.(call);
       return inner.append(parts);
     case "lose-answer":
-      // What the inner store says is lost too, even that it refused.
+      // The result of the inner store is lost too, even a refusal.
       await inner.append(parts).catch(() => undefined);
       return lost(call);
     case "lose-request":
       return lost(call);
     case "late":
       late.push(Promise.resolve(faults.delay?.(call)).then(() => inner.append(parts)));
-      // Whoever wants to know asks `settled`; nobody else is to die of it.
+      // `settled` reports the error; here it must not end the process.
       late.at(-1)?.catch(() => undefined);
       return lost(call);
     case "conflict":
@@ -195,7 +195,7 @@ async function append(
 
 const isCounted = (fault: Fault): fault is `late:${number}` => fault.startsWith("late:");
 
-/** Of the first part, with what is true of its log; a duplicate is said to be the record at its head. */
+/** Of the first part, with true values of its log; a duplicate names the record at its head. */
 async function refusal(
   inner: Store,
   kind: "conflict" | "fenced" | "duplicate",

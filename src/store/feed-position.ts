@@ -1,31 +1,31 @@
 /**
- * Positions of the feed that show a rollback. A store that falls back to an earlier copy of itself (a
- * fail-over to a standby that was behind, a restored backup) numbers what is new from there: a reader that
- * goes on from a number alone would skip all of it up to that number. So a position names a record, too: the
- * driver's own place, then eight digits of the hash of the record there, then the same of two earlier
- * records, "place!hash*place!hash*place!hash". When the store does not hold the record any more, reading
- * goes on from the latest of the others that it holds, or from the beginning.
+ * Feed positions that detect a rollback. A store that falls back to an earlier copy (a fail-over to a lagging
+ * standby, a restored backup) continues numbering from there: a reader that resumes from a number alone would
+ * skip everything up to it. So a position also identifies a record: the driver's place, then eight digits of
+ * the hash of the record there, then the same for two earlier records, "place!hash*place!hash*place!hash". If
+ * the store no longer holds the record, reading resumes from the latest of the others that it holds, or from
+ * the beginning.
  *
- * Positions of 0.4 are a place alone, and stay valid. They are checked against the end of the feed only.
+ * Positions of 0.4 are a place alone, and stay valid. They are checked only against the end of the feed.
  */
 import { SkeinError } from "../core/error.ts";
 import { quote } from "../core/ids.ts";
 import type { FeedPage, Store } from "./port.ts";
 
-/** What a driver knows of its feed. Places are texts of its own form. */
+/** A driver's access to its feed. Places are texts in the driver's format. */
 export interface FeedSource {
-  /** Records after a place; the place to go on from, and the hash of the record there if it was given. */
+  /** Records after a place; the place to continue from, and the hash of the record there, if known. */
   page(place: string | null, count: number): Promise<SourcePage>;
-  /** A place behind all that is committed now. */
+  /** A place behind everything committed now. */
   end(): Promise<string>;
   /**
-   * The hash of the record at a place. `absent`: this history never had a record there. `unknown`: it cannot
-   * be told, since the session may have been deleted, or since the place is not that of a record.
+   * The hash of the record at a place. `absent`: this history never had a record there. `unknown`: the
+   * session may have been deleted, or the place is not that of a record.
    */
   hashAt(place: string): Promise<RecordAt>;
-  /** How far a place is from the beginning, in whatever the driver counts. */
+  /** The distance of a place from the beginning, in the driver's unit. */
   distance(place: string): bigint;
-  /** The place of the last record at most so far from the beginning; null when there is none. */
+  /** The place of the last record at most so far from the beginning; null if there is none. */
   recordBefore(distance: bigint): Promise<string | null>;
 }
 
@@ -37,7 +37,7 @@ export interface SourcePage {
 
 export type RecordAt = { readonly hash: string } | "absent" | "unknown";
 
-/** A place, and the first digits of the hash of the record there; empty when none is named. */
+/** A place, and the first digits of the hash of the record there; empty without a record. */
 interface Mark {
   readonly place: string;
   readonly hash: string;
@@ -49,8 +49,8 @@ interface FeedPosition {
 }
 
 /**
- * How far back the earlier records lie, at least; at most twice as far. The first keeps short what is read
- * again after a usual fail-over, the second covers a standby that was far behind.
+ * The minimum distance of the earlier records; the maximum is twice that. The first keeps re-reading short
+ * after a usual fail-over, the second covers a standby that lagged far behind.
  */
 const distances = [1_000n, 50_000n] as const;
 const hashDigits = 8;
@@ -82,7 +82,7 @@ export function makePositionedFeed(source: FeedSource): Pick<Store, "feed" | "fe
     return found.hash.startsWith(hash) ? "held" : "lost";
   }
 
-  /** `unsure`: the record is gone, and that it was deleted is only likely. */
+  /** `unsure`: the record is missing, probably because it was deleted. */
   async function look({ at, earlier }: FeedPosition): Promise<"fine" | "lost" | "unsure"> {
     const own = await isHeld(at);
     if (own !== "unknown") return own === "held" ? "fine" : "lost";
@@ -108,13 +108,13 @@ export function makePositionedFeed(source: FeedSource): Pick<Store, "feed" | "fe
 
   async function pageFrom(from: FeedPosition | null, count: number): Promise<FeedPage> {
     const { records, place, hash } = await source.page(from?.at.place ?? null, count);
-    // Only now: another server may have taken over while the page was waited for.
+    // Checked only now: another server may have taken over while the page was read.
     const found = from === null ? "fine" : await look(from);
     if (from !== null && found !== "fine") return pageAgain(from, count, found);
     if (from?.at.place === place && from.at.hash !== "") return { records, position: positionText(from) };
     const at = markOf(place, hash ?? (await hashIfAny(place)));
     const earlier = await earlierThan(place, from?.earlier ?? []);
-    // Without a record of its own the last one that was passed is named.
+    // Without an own record it keeps naming the last one passed.
     const isNamed = at.hash !== "" || from === null || from.at.hash === "";
     return {
       records,
@@ -122,7 +122,7 @@ export function makePositionedFeed(source: FeedSource): Pick<Store, "feed" | "fe
     };
   }
 
-  /** From the latest of the earlier records that is still there. */
+  /** From the latest of the earlier records that still exists. */
   async function pageAgain(from: FeedPosition, count: number, found: "lost" | "unsure"): Promise<FeedPage> {
     let start: FeedPosition | null = null;
     for (const [index, at] of from.earlier.entries()) {
@@ -153,8 +153,8 @@ const markOf = (place: string, hash: string): Mark => ({ place, hash: hash.slice
 const nearest = (mark: Mark, earlier: readonly Mark[]): readonly Mark[] => [mark, ...earlier.slice(-1)];
 
 /**
- * The feed from where projections stand: a position and, once something was erased, the number of erasures,
- * "position~n". Gives out others like it.
+ * The feed from the position of the projections: a position and, after the first erasure, the number of
+ * erasures, "position~n". Returns positions in the same form.
  */
 export async function feedOfProjections(
   feed: Store["feed"],
@@ -167,9 +167,9 @@ export async function feedOfProjections(
 }
 
 /**
- * Where the projections stand in the feed. A projection reads texts first and writes them later; what was
- * erased in between must not come back. So the position carries the number of erasures once there were any,
- * "position~n": a step from a position with another number is not taken.
+ * The position of the projections in the feed. A projection reads texts first and writes them later; a text
+ * erased in between must not come back. So after the first erasure the position carries the number of
+ * erasures, "position~n": a step from a position with another number is rejected.
  */
 export const projectionPosition = (
   position: string | null,

@@ -1,6 +1,6 @@
 /**
- * The verdicts that every driver reaches alike: on an append, on a log that is received, on a fork. A driver
- * reads the facts under its own locks; what follows from them, and the words for it, is here.
+ * The verdicts that every driver shares: on an append, on a received log, on a fork. A driver reads the facts
+ * under its own locks; the conclusions and their messages are here.
  */
 import { bodyHashOf, link, type Digest } from "../core/chain.ts";
 import { SkeinError } from "../core/error.ts";
@@ -8,7 +8,7 @@ import { isWorkspaceId, type LogId, type SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import type { Expect, Finished, Outcome, Part, Received, ReceivedRecord } from "./port.ts";
 
-/** Whether a log that ends there is as expected; 0 and no hash when there is none. */
+/** Whether a log with this end is as expected; 0 and no hash for a missing log. */
 export const agrees = (headSeq: number, hash: string | undefined, expect: Expect): boolean => {
   if (expect === "unchecked") return true;
   if (expect === "absent") return headSeq === 0;
@@ -20,17 +20,17 @@ export type Refusal = Exclude<Outcome, { kind: "ok" | "unknown" }>;
 
 /** What a driver knows of the log of a part, read under the lock of its head. */
 export interface LogFacts {
-  /** Null when no log of this id is visible. */
+  /** Null if no log of this id is visible. */
   readonly head: { readonly seq: number; readonly hash: string; readonly epoch: number } | null;
-  /** The id belongs to a log that is not visible: a deleted one, or a prefix. Ids are never used again. */
+  /** The id belongs to an invisible log: a deleted one, or a prefix. Ids are never reused. */
   readonly taken: boolean;
-  /** Why nothing can be appended to it; null when it can. */
+  /** Why it is not writable; null if it is. */
   readonly closed: "copy" | "receiving" | null;
 }
 
 /**
- * The verdict on one part of an append: null when it may be written. `seqOfKey` finds the position of a key
- * in the log, and is asked only when the log is visible.
+ * The verdict on one part of an append: null if it may be written. `seqOfKey` finds the position of a key in
+ * the log, and is called only if the log is visible.
  */
 export function judgePart(
   part: Part,
@@ -63,7 +63,7 @@ const closedError = (session: LogId, closed: "copy" | "receiving"): SkeinError =
         hint: "finish what brings it here, or discard it",
       });
 
-/** What is wrong with an append, whatever the store holds; null when nothing is. */
+/** The flaw of an append, regardless of the store's data; null if there is none. */
 export function partsFlaw(parts: readonly Part[]): string | null {
   const [only] = parts;
   if (only !== undefined && parts.length === 1 && isPlain(only)) return null;
@@ -85,7 +85,7 @@ export function partsFlaw(parts: readonly Part[]): string | null {
   return null;
 }
 
-/** The most frequent append, which nothing can be wrong with. */
+/** The most frequent append, which cannot have a flaw. */
 const isPlain = ({ drafts, drop, erase, parent, index }: Part): boolean =>
   drafts.length === 1 &&
   drop === undefined &&
@@ -130,29 +130,29 @@ export const tooManyErased = (): SkeinError =>
     hint: "erase a part of them, then the next",
   });
 
-/** A record refers to a blob that is not whole, or not here. */
+/** A record refers to a blob that is incomplete, or missing. */
 export const missingBlob = (hash: string): SkeinError =>
   new SkeinError("not-found", `blob ${hash} is not in the store`, { hint: "put it before the record" });
 
-/** A session's first append, and a received one that is to be listed, say what the index shows. */
+/** A session's first append, and a received session, need an index entry. */
 export const missingIndex = (session: LogId): SkeinError =>
   new SkeinError("invalid", `${session} has no index entry`);
 
 export const missingForkPoint = ({ session, seq }: NonNullable<Part["parent"]>): SkeinError =>
   new SkeinError("not-found", `there is no position ${seq} in ${session} to fork from`);
 
-/** A fork of a log of this depth; null when it may be. */
+/** A fork of a log of this depth; null if it is allowed. */
 export const depthFlaw = (parentDepth: number): SkeinError | null =>
   parentDepth < limit.forkDepthMax
     ? null
     : new SkeinError("refused", `forks are nested at most ${limit.forkDepthMax} deep`);
 
-/** What a receiver is told of a log: `log` is null when there is nothing of it but a name. */
+/** The state of a log for a receiver: `log` is null if only its name exists. */
 export const presenceOf = (
   log: { readonly seen: boolean; readonly copy: boolean } | null,
 ): Received["there"] => (log === null ? "nothing" : !log.seen ? "prefix" : log.copy ? "copy" : "own");
 
-/** The log that a received fork goes on from is not here, or not up to the fork point. */
+/** The base of a received fork is missing, or does not reach the fork point. */
 export const missingOrigin = (seq: number, base: SessionId | null): SkeinError =>
   new SkeinError("not-found", `there is no position ${seq} of ${base ?? "nothing"} to go on from`);
 
@@ -181,7 +181,7 @@ export function checkNext(digest: Digest, session: LogId, last: LastRecord, reco
   throw new SkeinError("corrupt", `record ${seq} of ${session} does not match the chain`);
 }
 
-/** A received record has the position of another one that is here. */
+/** A received record has the position of a different existing record. */
 export const otherRecord = (session: LogId, seq: number): SkeinError =>
   new SkeinError("conflict", `${session} has another record ${seq} here`, {
     hint: "it went on in two places; fork one of them instead",
@@ -192,7 +192,7 @@ export const usedKey = (session: LogId | null, cause?: unknown): SkeinError =>
     cause,
   });
 
-/** Whether a received log can be finished: `end` is its last record here, undefined when there is none. */
+/** Whether a received log can be finished: `end` is its last record here, undefined without records. */
 export function checkFinished(
   { session, seq, hash, as, index }: Finished,
   { end, deleted }: { readonly end: LastRecord | undefined; readonly deleted: boolean },
@@ -207,6 +207,6 @@ export function checkFinished(
   if (index === undefined) throw missingIndex(session);
 }
 
-/** Whether finishing changes a visible log: more of it came, or a copy becomes a session that lives here. */
+/** Whether finishing changes a visible log: it got more records, or a copy becomes a local session. */
 export const changesVisible = (as: Finished["as"], log: { more: boolean; copy: boolean }): boolean =>
   log.more || (as === "own" && log.copy);

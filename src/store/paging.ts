@@ -1,7 +1,7 @@
 /**
- * Pages of a store move on. Every reader goes from page to page by what the page before says, so a store that
- * gives the same page again, because it is damaged or its driver is wrong, would be read for ever. Each
- * driver passes its store through `withProgress`, which rejects with `corrupt` instead.
+ * Guards that pages advance. Every reader goes from page to page by the previous page, so a store that
+ * returns the same page again, because of corruption or a driver bug, would be read forever. Each driver
+ * wraps its store in `withProgress`, which rejects with `corrupt` instead.
  */
 import type { StoredRecord } from "../core/chain.ts";
 import { SkeinError } from "../core/error.ts";
@@ -33,7 +33,7 @@ export function withProgress(store: Store): Store {
   };
 }
 
-/** Positions lie in the range that was asked for, each after the one before in the order of reading. */
+/** Positions lie in the requested range, each after the previous one in reading order. */
 function checkRecords(page: readonly StoredRecord[], { fromSeq, toSeq, reverse = false }: ReadRange): void {
   let before = reverse ? Infinity : -Infinity;
   for (const { seq } of page) {
@@ -52,7 +52,7 @@ function checkCursor(call: string, { rows, cursor }: ResultPage<unknown>, before
   throw stuck(call, cursor);
 }
 
-/** For a loop over pages of which the next one is the same again. */
+/** For a loop over pages whose next page is the same again. */
 export const stuck = (call: string, position: unknown): SkeinError =>
   new SkeinError("corrupt", `${call}: the page after position ${String(position)} is the same page again`, {
     hint: '"skein verify" finds what is damaged',

@@ -1,14 +1,14 @@
 /**
- * The store port: what Skein needs of a place that keeps logs. The comments in port/ are the contract; the
- * conformance suite (conformance/) holds every driver to it, capability by capability.
+ * The store port: what Skein needs of a store for logs. The comments in port/ are the contract; the
+ * conformance suite (conformance/) tests every driver against it, capability by capability.
  *
  * A store is opened for one tenant, and every key in it starts with that tenant. It keeps logs (of sessions
- * and of the workspace), and things derived from them: the session index, snapshots, search, items. Derived
- * things may be deleted at any time and are made again from the logs; `clearDerived` does the first, the
- * runtime the second.
+ * and of the workspace), and data derived from them: the session index, snapshots, search, items. Derived
+ * data may be deleted at any time and rebuilt from the logs; `clearDerived` does the first, the runtime the
+ * second.
  *
- * Not promised: any order between logs other than that of the feed; that a page is as long as was asked for;
- * that two reads see one moment, unless a single call made both.
+ * Not guaranteed: any order between logs other than that of the feed; the requested length of a page; that
+ * two reads see one moment, unless a single call made both.
  */
 import type { LogId } from "../core/ids.ts";
 import type { BlobStore } from "./port/blob.ts";
@@ -50,7 +50,7 @@ export type { ItemRow, Projection, SearchStore } from "./port/search.ts";
 export type { IndexEntry, IndexStore, ResultPage, SessionFilter, SessionRow } from "./port/session-index.ts";
 export type { Snapshot, SnapshotStore } from "./port/snapshot.ts";
 
-/** A log with every capability, as the built-in drivers have. */
+/** A log store with every capability, like the built-in drivers. */
 export interface Store
   extends
     LogStore,
@@ -62,6 +62,6 @@ export interface Store
     ReceiveStore,
     Maintenance {
   head(session: LogId): Promise<Head | undefined>;
-  /** What is derived starts empty with each opening: the engine rebuilds it (complete-store.ts). */
+  /** Derived data starts empty with each opening: the engine rebuilds it (complete-store.ts). */
   readonly derivedInMemory?: true;
 }

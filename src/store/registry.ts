@@ -1,7 +1,7 @@
 /**
  * The registry of store drivers: one table by URL scheme. A built-in driver is its folder and one line here;
- * a driver from elsewhere registers itself with `registerStore`. An address without a scheme is a path, and a
- * path is SQLite's.
+ * a third-party driver registers itself with `registerStore`. An address without a scheme is a path, which
+ * SQLite opens.
  */
 import { SkeinError } from "../core/error.ts";
 import { quote } from "../core/ids.ts";
@@ -51,7 +51,7 @@ export interface LocatedStore extends StorePlace {
   open(options: StoreOpening): Promise<Store>;
 }
 
-/** The place of an address. Rejects with `invalid` when no driver has its scheme. */
+/** The place of an address. Rejects with `invalid` if no driver has its scheme. */
 export async function locateStore(address: string): Promise<LocatedStore> {
   const place = (await driverOf(address))(address);
   const shown = place.shown ?? withoutPassword(address);
@@ -65,7 +65,7 @@ export async function locateStore(address: string): Promise<LocatedStore> {
   };
 }
 
-/** A store with every capability; the adapter for drivers that lack some is loaded only for them. */
+/** A store with every capability; the adapter for incomplete drivers is loaded only for them. */
 export async function openWhole(
   store: Store | LogStore,
   options: Pick<StoreOpening, "world">,

@@ -1,7 +1,7 @@
-/** What drivers do for workers, whatever they keep it in. */
+/** The logic for workers that drivers share. */
 import type { IndexEntry, ScheduledRow, Store } from "./port.ts";
 
-/** A worker that was not heard of for so long is no longer shown. */
+/** A worker without a heartbeat for so long is no longer listed. */
 export const goneMs = 3_600_000;
 
 export type Scheduling = Pick<
@@ -16,7 +16,7 @@ export function hasSchedule(entry: IndexEntry): boolean {
   return (due ?? deadline ?? watches ?? waits ?? triggers ?? zone ?? spend) !== undefined;
 }
 
-/** A copy is not run: nothing is due for it. */
+/** A copy never runs: nothing is due for it. */
 export const asCopy = (row: ScheduledRow): ScheduledRow => ({
   ...row,
   due: null,

@@ -1,6 +1,6 @@
 /**
- * Git for tickets: a worktree and a branch for each. Every step can be done again after a crash in the middle
- * of it. None of the repository's own hooks and settings starts a program here.
+ * Git for tickets: a worktree and a branch for each. Every step can be repeated after a crash. None of the
+ * repository's hooks and settings starts a program here.
  */
 import { mkdir, readdir, realpath, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -9,7 +9,7 @@ import { quote } from "../core/ids.ts";
 import { locked } from "./plan-lock.ts";
 import type { World } from "../runtime/world.ts";
 
-/** What Git said. */
+/** Git's output. */
 interface Answer {
   readonly code: number | null;
   readonly stdout: string;
@@ -17,9 +17,9 @@ interface Answer {
 }
 
 export interface Repository {
-  /** The top of its working tree, without links. */
+  /** The top of its working tree, with links resolved. */
   readonly top: string;
-  /** The commit that tickets begin at which come after no other. */
+  /** The commit at which tickets without predecessors begin. */
   readonly base: string;
 }
 
@@ -89,14 +89,14 @@ async function must(world: World, cwd: string, args: readonly string[], what: st
   });
 }
 
-/** What has lost its `.git` is none: Git would take what is around it. */
+/** A directory without its `.git` is none: Git would use the enclosing one. */
 const isTree = (directory: string): Promise<boolean> =>
   stat(join(directory, ".git")).then(
     () => true,
     () => false,
   );
 
-/** The repository that a directory is in. Throws when it is in none, or in one without a commit. */
+/** The repository of a directory. Throws if there is none, or it has no commit. */
 export async function repositoryOf(
   world: World,
   directory: string,
@@ -129,7 +129,7 @@ export async function repositoryOf(
   });
 }
 
-/** Git refuses what belongs to somebody else, and says what to do about it. */
+/** Git refuses a repository of another user, and says what to do about it. */
 function foreignRepository(directory: string, stderr: string): SkeinError {
   const said = /^fatal: (.*)$/m.exec(stderr)?.[1] ?? "the repository belongs to somebody else";
   const line = stderr
@@ -145,7 +145,7 @@ const branchOf = (plan: string, ticket: string): string => `skein/${plan}/${tick
 export const worktreeDirectory = (top: string, plan: string, ticket: string): string =>
   join(top, ".skein", "worktrees", plan, ticket);
 
-/** The mark of a branch that was made here: set before the branch is, so that a crash leaves no doubt. */
+/** The mark of a branch made here: set before the branch, so that a crash leaves no doubt. */
 const markOf = (branch: string): string => `branch.${branch}.skein`;
 
 const has = async (world: World, top: string, branch: string): Promise<boolean> =>
@@ -169,9 +169,9 @@ export async function inTurn<Result>(
 }
 
 /**
- * The worktree of a ticket, made if it is not there. It begins at the base, or at what the tickets before it
- * have made, merged. Throws `refused`, with the files, when that does not go together. To be done in turn,
- * and while no session of the ticket is under way.
+ * The worktree of a ticket, created if missing. It begins at the base, or at the merged results of its
+ * predecessors. Throws `refused`, with the files, on a merge conflict. Call it in turn, and only while no
+ * session of the ticket is in progress.
  */
 export async function makeWorktree(
   world: World,
@@ -181,7 +181,7 @@ export async function makeWorktree(
   const branch = branchOf(plan, id);
   const directory = worktreeDirectory(top, plan, id);
   const before: string[] = [];
-  // What was merged elsewhere and whose branch was deleted is in the base by now.
+  // A branch that was merged elsewhere and deleted is in the base by now.
   for (const other of after) if (await has(world, top, other)) before.push(other);
   const exists = await has(world, top, branch);
   const mark = await git(world, top, ["config", "--local", "--get", markOf(branch)]);
@@ -196,14 +196,14 @@ export async function makeWorktree(
     const start = exists ? [directory, branch] : ["-b", branch, directory, before[0] ?? base];
     await addWorktree(world, top, { directory, branch }, start);
   }
-  // What lies in it later is the session's work, and not touched.
+  // Later content is the session's work, and stays untouched.
   if (!isBegun) for (const other of before) await bring(world, directory, { id, branch, other });
   return { directory, branch };
 }
 
 /**
- * The worktree of a ticket whose session is under way, made again from its branch if it is gone. Nothing that
- * is there is taken away. To be done in turn.
+ * The worktree of a ticket in progress, recreated from its branch if missing. Removes nothing. Call it in
+ * turn.
  */
 export async function restoreWorktree(
   world: World,
@@ -235,12 +235,12 @@ async function addWorktree(
   try {
     await must(world, top, ["worktree", "add", ...start], `making the worktree ${directory}`);
   } catch (error) {
-    // A Git that outlived whoever started it may have been quicker.
+    // A Git that outlived its parent process may have been faster.
     if (!(await isThere(world, top, { directory, branch }))) throw error;
   }
 }
 
-/** Keeps what is in it out of everybody's sight, without a change to any file of the project. */
+/** Hides its content from Git, without a change to any file of the project. */
 async function ignoreFolder(top: string): Promise<void> {
   await mkdir(join(top, ".skein"), { recursive: true });
   await writeFile(join(top, ".skein", ".gitignore"), "*\n");
@@ -251,7 +251,7 @@ interface Listed {
   readonly isHalf: boolean;
 }
 
-/** What Git knows of a worktree at this place; one whose making was cut off is half. */
+/** What Git knows of a worktree at this path; an interrupted creation is half. */
 async function listed(world: World, top: string, directory: string): Promise<Listed | null> {
   const all = await must(world, top, ["worktree", "list", "--porcelain", "-z"], "listing the worktrees");
   const entry = all.split("\0\0").find((one) => one.split("\0")[0] === `worktree ${directory}`);
@@ -265,20 +265,20 @@ async function isThere(world: World, top: string, { directory, branch }: Worktre
   const found = await listed(world, top, directory);
   if (found === null || found.isHalf || !(await isTree(directory))) return false;
   if (found.branch === branch) return true;
-  // In the middle of a rebase, or wherever the session has gone, it is still the one.
+  // During a rebase, or on another branch of the session, it is still the same worktree.
   if (found.branch === null) return true;
   throw new SkeinError("refused", `the worktree ${directory} is on ${found.branch}, and not on ${branch}`, {
     hint: `git -C ${directory} switch ${branch}`,
   });
 }
 
-/** Takes away what was cut off while it was made. */
+/** Removes an interrupted creation. */
 async function clearHalf(world: World, top: string, directory: string): Promise<void> {
   if ((await listed(world, top, directory))?.isHalf !== true) return;
   await must(world, top, ["worktree", "remove", "--force", "--force", directory], `clearing ${directory}`);
 }
 
-/** Lets Git forget what is gone; anything that is in the way stays. */
+/** Lets Git forget a missing worktree; existing files stay. */
 async function makeRoom(world: World, top: string, directory: string): Promise<void> {
   if ((await listed(world, top, directory)) !== null)
     await must(world, top, ["worktree", "prune"], `clearing ${directory}`);
@@ -289,14 +289,14 @@ async function makeRoom(world: World, top: string, directory: string): Promise<v
     });
 }
 
-/** Merges what another ticket has made, unless it is there already. */
+/** Merges the result of another ticket, unless it is already merged. */
 async function bring(
   world: World,
   directory: string,
   { id, branch, other }: { readonly id: string; readonly branch: string; readonly other: string },
 ): Promise<void> {
   if ((await git(world, directory, ["merge-base", "--is-ancestor", other, "HEAD"])).code === 0) return;
-  // A merge that was cut off is begun again; no session has worked here yet.
+  // An interrupted merge starts again; no session has worked here yet.
   await git(world, directory, ["merge", "--abort"]);
   const message = `ticket ${id}: merge ${other}`;
   const who = await identity(world, directory);
@@ -318,7 +318,7 @@ const shown = (names: readonly string[]): string =>
     ", ",
   );
 
-/** Whoever Git is configured for; else a name that says what wrote it. */
+/** The configured Git user; otherwise a name that says what wrote it. */
 async function identity(world: World, directory: string): Promise<readonly string[]> {
   const name = await git(world, directory, ["config", "--get", "user.name"]);
   const email = await git(world, directory, ["config", "--get", "user.email"]);
@@ -326,7 +326,7 @@ async function identity(world: World, directory: string): Promise<readonly strin
   return ["-c", "user.name=Skein", "-c", "user.email=skein@localhost"];
 }
 
-/** Commits all that is not committed; false when there is nothing. Done again after a crash, it finishes. */
+/** Commits all uncommitted changes; false if there are none. Repeated after a crash, it completes. */
 export async function commitAll(world: World, directory: string, message: string): Promise<boolean> {
   const what = "committing what the ticket left";
   const status = await must(world, directory, ["status", "--porcelain", "-z"], what);

@@ -68,7 +68,9 @@ function parse(text: string, file: string): unknown {
   }
 }
 
-/** The lines at which the tickets begin: objects in a list that is the whole, or a field of it. */
+/**
+ * The lines at which the tickets begin: objects in the top-level list, or in a field of the top-level object.
+ */
 function elementLines(text: string): number[] {
   const lines: number[] = [];
   let open = "";

@@ -1,22 +1,22 @@
 /**
- * A lock over processes: a link that says who holds it, made in one step or not at all. One whose holder is
- * gone is taken away by whoever holds the lock on just that one, so that nobody takes away a newer one.
+ * A lock across processes: a symbolic link that names its holder, created atomically. A stale one is removed
+ * under a lock on exactly that link, so that no process removes a newer one.
  */
 import { readlink, symlink, unlink } from "node:fs/promises";
 import { SkeinError } from "../core/error.ts";
 import type { World } from "../runtime/world.ts";
 
 const lookMs = 50;
-/** A large worktree takes its time. */
+/** A large worktree takes time. */
 const waitMsMax = 600_000;
 
 /**
- * One for the process: what it holds. A mark with its number that is not here was left by an earlier
- * process.
+ * One for the process: the locks it holds. A link with this process's number that is not here was left by an
+ * earlier process.
  */
 const held = new Set<string>();
 
-/** Does the work while nobody else does any under the same path. */
+/** Runs the work while holding the lock on the path. */
 export async function locked<Result>(
   world: World,
   path: string,

@@ -1,6 +1,6 @@
 /**
- * A plan in Markdown. A ticket is a heading (`## login: Fix login`), with all up to the next one as its text,
- * or an item to tick off (`- [ ] login: Fix login`), with what is indented below it.
+ * A plan in Markdown. A ticket is a heading (`## login: Fix login`), with the text up to the next one, or a
+ * checklist item (`- [ ] login: Fix login`), with the indented text below it.
  */
 import type { Budget } from "../core/budget/commands.ts";
 import { quote } from "../core/ids.ts";
@@ -12,7 +12,7 @@ import { pairOf } from "../core/text/pair.ts";
 interface Line {
   readonly number: number;
   readonly text: string;
-  /** Within a code block nothing means anything. */
+  /** Markup inside a code block has no meaning. */
   readonly isCode: boolean;
 }
 
@@ -38,7 +38,7 @@ export function readMarkdown(text: string, file: string): Draft {
   const items = starts.filter(({ level }) => level === 0);
   const below = withoutTitle(headings);
   const isNamed = ({ id }: Start): boolean => id !== null;
-  // Headings that name their ids are tickets; else items that do; else whatever there is.
+  // Headings with ids are tickets; otherwise items with ids; otherwise whichever exists.
   const of = headings.some(isNamed)
     ? ticketHeadings(headings.filter(isNamed))
     : items.some(isNamed) || below.length === 0
@@ -102,13 +102,13 @@ function namedIn(said: string): { readonly id: string | null; readonly title: st
   return { id: null, title: said };
 }
 
-/** Those of the highest level there is. */
+/** Those of the highest existing level. */
 function ticketHeadings(headings: readonly Start[]): Start[] {
   const level = Math.min(...headings.map((one) => one.level));
   return headings.filter((one) => one.level === level);
 }
 
-/** A first heading that stands above all others is the plan's title; one of the first level also alone. */
+/** A first heading above all others is the plan's title; a single first-level heading too. */
 function withoutTitle(headings: readonly Start[]): readonly Start[] {
   const [first, ...rest] = headings;
   const level = first?.level ?? 0;
@@ -147,7 +147,9 @@ function titleOf(said: string): { readonly title: string; readonly after: readon
   return ids === null ? { title: said.trim(), after: [] } : { title: said.slice(0, mark).trim(), after: ids };
 }
 
-/** Of a heading all up to the next that is not below it; of an item what is indented, and blank lines. */
+/**
+ * Of a heading everything up to the next one that is not below it; of an item the indented and blank lines.
+ */
 function bodyOf(start: Start, lines: readonly Line[], { starts, of }: Around): readonly Line[] {
   const rest = lines.slice(start.place + 1);
   if (start.level > 0) {
@@ -176,8 +178,8 @@ const fieldPattern = new RegExp(
 const isAfter = (field: string): boolean => /^(?:after|depends|needs|blocked)/i.test(field);
 
 /**
- * Fields stand in front, one a line. What a ticket comes after may also stand further down, on a line of its
- * own, if it is a list of ids.
+ * Fields come first, one per line. The dependencies of a ticket may also come later, on a separate line, if
+ * it is a list of ids.
  */
 function read(body: readonly Line[], file: string): Read {
   const found: Read = { text: "", after: [], agent: null, labels: null, budget: null };
@@ -240,7 +242,7 @@ function budgetOf(entries: readonly (readonly [string, string])[], { file, numbe
   );
 }
 
-/** Ids, separated by commas, spaces or "and"; null when it is something else. */
+/** Ids, separated by commas, spaces or "and"; null for anything else. */
 function idsIn(value: string): string[] | null {
   const plain = value.replaceAll(/[`[\]*]/g, "").replace(/\.$/, "");
   if (/^(?:none|nothing|-|—)?$/i.test(plain.trim())) return [];

@@ -1,6 +1,6 @@
 /**
- * Plans: tickets with what each waits for. Read from Markdown or JSON by a forgiving rule (docs/tickets.md
- * says which), and then held to a strict one: every mistake is told with the file and the line.
+ * Plans: tickets and their dependencies. Parsed from Markdown or JSON leniently (docs/tickets.md has the
+ * rules), and then validated strictly: every mistake is reported with file and line.
  */
 import { checkOptions, nearest, SkeinError } from "../core/error.ts";
 import { checkTexts, isObject } from "../core/option-check.ts";
@@ -13,20 +13,20 @@ import { readMarkdown } from "./plan-markdown.ts";
 
 /** A plan: tickets, and the name of the whole. */
 export interface Plan {
-  /** Sessions and branches go by it. */
+  /** The name in sessions and branches. */
   readonly name: string;
   readonly tickets: readonly Ticket[];
 }
 
 /** The origin of a plan's text. */
 export interface PlanSource {
-  /** The path of the file, for what is wrong with it. */
+  /** The path of the file, for error messages. */
   readonly file?: string;
-  /** By default what the plan calls itself, or else the file's name without its ending. */
+  /** Default: the plan's own name, or else the file name without its extension. */
   readonly name?: string;
 }
 
-/** Throws `invalid`, with the place, for whatever cannot be run. */
+/** Throws `invalid`, with the position, for a plan that cannot run. */
 export function parsePlan(text: string, source: PlanSource = {}): Plan {
   checkOptions("parsePlan", source, ["file", "name"]);
   checkTexts("parsePlan", { ...source });
@@ -51,7 +51,7 @@ export function parsePlan(text: string, source: PlanSource = {}): Plan {
   return { name: planName(name ?? draft.name, file), tickets };
 }
 
-/** Throws `invalid` for what `parsePlan` cannot have given. */
+/** Throws `invalid` for anything that `parsePlan` cannot have returned. */
 export function checkPlan(given: unknown): Plan {
   const { name, tickets }: { readonly name?: unknown; readonly tickets?: unknown } = isObject(given)
     ? given
@@ -93,7 +93,7 @@ function checkEach(tickets: readonly Ticket[], file: string): void {
   const lines = new Map<string, number>();
   for (const { id, title, text, agent, labels = {}, line } of tickets) {
     if (!isTicketId(id)) throw mistake(file, line, `a ticket's id cannot be ${quote(id)}`, idHint);
-    // Two branches whose names differ by case alone are one on some machines.
+    // Branches that differ only in case are the same on some machines.
     const first = lines.get(id.toLowerCase());
     if (first !== undefined)
       throw mistake(file, line, `there is a ticket ${quote(id)} already, at line ${first}`);
@@ -119,7 +119,7 @@ function checkEach(tickets: readonly Ticket[], file: string): void {
   }
 }
 
-/** Labels that tickets have by themselves. */
+/** Labels that tickets get automatically. */
 const ownLabels = ["plan", "ticket", "attempt", "branch", "text"];
 
 function checkLabels(labels: Readonly<Record<string, string>>, file: string, line: number): void {
@@ -165,7 +165,7 @@ function checkAfter(tickets: readonly Ticket[], file: string): void {
   );
 }
 
-/** Ids of tickets that wait for one another, each after the next; null when there are none. */
+/** Ids of tickets that wait for one another, each after the next; null if there are none. */
 export function cycleIn(tickets: readonly Pick<Ticket, "id" | "after">[]): readonly string[] | null {
   const after = new Map(tickets.map((ticket) => [ticket.id, ticket.after]));
   const done = new Set<string>();
@@ -189,6 +189,6 @@ export function cycleIn(tickets: readonly Pick<Ticket, "id" | "after">[]): reado
   return null;
 }
 
-/** What stands for the text of a ticket: whoever began with another one can be told from it. */
+/** The digest input of a ticket's text, which detects a later change of it. */
 export const ticketForm = ({ title, text }: Pick<Ticket, "title" | "text">): string =>
   JSON.stringify([title, text]);

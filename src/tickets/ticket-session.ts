@@ -1,7 +1,6 @@
 /**
- * The beginning of a ticket: its worktree, its session, its first input. Each step finds what an earlier try
- * has left: the branch by its mark, the session by a key that follows from plan and ticket, the input by its
- * key.
+ * The start of a ticket: its worktree, its session, its first input. Each step finds the result of an earlier
+ * attempt: the branch by its mark, the session by a key derived from plan and ticket, the input by its key.
  */
 import { join, relative, resolve, sep } from "node:path";
 import type { AgentDefinition } from "../core/workspace/agent.ts";
@@ -18,20 +17,20 @@ import { textMark, type TicketRow } from "./ticket-status.ts";
 
 const world = realWorld();
 
-/** What all tickets of a run get. */
+/** The options that all tickets of a run share. */
 export interface Manner {
   readonly plan: string;
   readonly agent: string | undefined;
   readonly model: string | undefined;
   readonly budget: Budget | undefined;
   readonly bind: readonly Binding[];
-  /** Where they work, unless each has a worktree. */
+  /** Their working directory, unless each has a worktree. */
   readonly directory: string;
   /** Null: without worktrees. */
   readonly repository: Repository | null;
 }
 
-/** Opens the session of a ticket. `before` are the rows of the tickets that it comes after. */
+/** Opens the session of a ticket. `before` are the rows of its predecessors. */
 export async function beginTicket(
   engine: Engine,
   ticket: Ticket,
@@ -52,25 +51,25 @@ export async function beginTicket(
     ...(manner.model === undefined ? {} : { model: manner.model }),
     ...(budget === undefined ? {} : { budget }),
     bind: bindingsOf(own, manner, worktree),
-    // The work of the tickets before it, and of an earlier attempt.
+    // The work of its predecessors, and of an earlier attempt.
     handoffs: [...before, last].flatMap(({ session }) => session ?? []),
   };
   for (let attempt = last.attempt + 1; ; attempt++) {
     const labels = labelsOf(ticket, manner.plan, { attempt, branch: worktree?.branch });
-    // The same for every process: of two that start this attempt, one opens the session.
+    // The same for every process: of two that start this attempt, only one opens the session.
     const key = `ticket ${manner.plan} ${ticket.id} ${attempt}`;
     try {
       return (await engine.open({ ...options, labels, key })).id;
     } catch (error) {
       if (!(error instanceof SkeinError) || error.code !== "conflict") throw error;
-      // Another process was quicker; or the session was deleted, and its key is not used again.
+      // Another process was faster; or the session was deleted, and its key is not reused.
       const found = await attemptOf(engine, manner.plan, ticket.id, attempt);
       if (found !== null) return found;
     }
   }
 }
 
-/** The definition of an agent, by `name` or `name@version`; null where only the name exists. */
+/** The definition of an agent, by `name` or `name@version`; null if only the name exists. */
 export async function agentNamed(engine: Engine, agent: string | undefined): Promise<AgentDefinition | null> {
   if (agent === undefined) return null;
   const [, name = agent, version] = /^(.*)@(\d{1,9})$/.exec(agent) ?? [];
@@ -83,7 +82,7 @@ export async function agentNamed(engine: Engine, agent: string | undefined): Pro
   }
 }
 
-/** The session of an attempt, or of a later one; null when there is none. */
+/** The session of an attempt, or of a later one; null if there is none. */
 async function attemptOf(
   engine: Engine,
   plan: string,
@@ -98,17 +97,17 @@ async function attemptOf(
   return found?.session ?? null;
 }
 
-/** The first input, once: until it is there nothing runs. */
+/** The first input, once: nothing runs before it. */
 export async function tellTicket(engine: Engine, session: SessionId, { title, text }: Ticket): Promise<void> {
   const said = text === "" ? title : text.length <= repeatedCharsMax ? text : `${title}\n\n${pointed}`;
   await (await engine.session(session)).append(said, { key: "ticket" });
 }
 
-/** A longer text stands in the instructions alone. */
+/** A longer text appears only in the instructions. */
 const repeatedCharsMax = 4_000;
 const pointed = "Your instructions say what is to be done.";
 
-/** Where another process has begun the ticket meanwhile, its session: the worktree belongs to that one. */
+/** If another process has started the ticket meanwhile, its session: the worktree belongs to that one. */
 async function worktreeOf(
   engine: Engine,
   { id, after }: Ticket,
@@ -147,7 +146,9 @@ const labelsOf = (
   ...(branch === undefined ? {} : { branch }),
 });
 
-/** Of the agent and the run, in the worktree if they are in the repository; at least the directory itself. */
+/**
+ * Of the agent and the run, inside the worktree if they are in the repository; at least the directory itself.
+ */
 function bindingsOf(
   own: readonly Binding[],
   { bind, directory, repository }: Manner,

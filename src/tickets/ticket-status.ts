@@ -1,4 +1,4 @@
-/** How the tickets of a plan stand: read from the sessions that have its labels, and from nothing else. */
+/** The status of a plan's tickets: derived only from the sessions with its labels. */
 import { createHash } from "node:crypto";
 import { spendOf } from "../core/budget/money.ts";
 import { dueOf } from "../core/trigger/schedule.ts";
@@ -12,8 +12,8 @@ import type { Session } from "../runtime/engine/session.ts";
 import { realWorld } from "../runtime/world.ts";
 
 /**
- * `waiting` for tickets before it, `ready` to be begun, `running` or about to, `blocked` until somebody does
- * something, `done`, `failed`, or `skipped` since one before it failed.
+ * `waiting` for its predecessors, `ready` to start, `running` or about to, `blocked` until a person acts,
+ * `done`, `failed`, or `skipped` because a predecessor failed.
  */
 export type TicketStatus = "waiting" | "ready" | "running" | "blocked" | "done" | "failed" | "skipped";
 
@@ -26,26 +26,26 @@ export interface TicketRow {
   readonly why: string | null;
   readonly after: readonly string[];
   readonly session: SessionId | null;
-  /** Of the session: how often the ticket was begun. */
+  /** Of the session: how often the ticket was started. */
   readonly attempt: number;
   readonly branch: string | null;
-  /** What its session has cost, as `state().cost` says it. */
+  /** The cost of its session, as in `state().cost`. */
   readonly nanoUsd: number;
   readonly unconfirmedNanoUsd: number;
   readonly unpriced: number;
-  /** Time at work. */
+  /** Working time. */
   readonly wallMs: number;
-  /** Whether the plan says something else by now than what it was begun with. */
+  /** Whether the plan has changed since the ticket started. */
   readonly changed: boolean;
 }
 
-/** What is to be done for a ticket that has come to rest. */
+/** The next action for an idle ticket. */
 type Due = "tell" | "finish" | "fail" | null;
 
 export interface Standing {
   readonly row: TicketRow;
   readonly due: Due;
-  /** The position all this was read at. */
+  /** The position of this reading. */
   readonly seq: number;
 }
 
@@ -79,15 +79,15 @@ async function begunOf(engine: Engine, plan: string): Promise<Map<string, Begun>
   }
 }
 
-/** A short mark of what the ticket says. */
+/** A short digest of the ticket's text. */
 export const textMark = (ticket: Ticket): string =>
   createHash("sha256").update(ticketForm(ticket)).digest("hex").slice(0, 12);
 
-/** What whoever runs a plan knows besides. */
+/** What the runner of a plan knows besides the store. */
 export interface Known {
-  /** What could not be done for a ticket in this run, and so is not in the store. */
+  /** Failures of this run that are not in the store. */
   readonly troubles: ReadonlyMap<string, Trouble>;
-  /** Sessions that are over: they are read once. */
+  /** Closed sessions: they are read once. */
   readonly over: Map<SessionId, Standing>;
 }
 
@@ -96,7 +96,7 @@ export interface Trouble {
   readonly why: string;
 }
 
-/** How all tickets stand, in the order of the plan. */
+/** The status of all tickets, in plan order. */
 export async function standingsOf(
   engine: Engine,
   plan: Plan,
@@ -119,7 +119,7 @@ export async function standingsOf(
   );
 }
 
-/** What there is to say of a ticket without a session that does not depend on others; null: nothing. */
+/** The status of a ticket without a session, if it depends on no others; null otherwise. */
 function unopened(ticket: Ticket, trouble: Trouble | undefined): Standing | null {
   const row = nothingBegun(ticket);
   if (ticket.done === true)
@@ -156,11 +156,11 @@ const nothingBegun = ({ id, title, after }: Ticket): Omit<TicketRow, "status" | 
 
 interface Others {
   readonly plan: Plan;
-  /** Of the tickets that are known already; what is asked for is added. */
+  /** Of the tickets known so far; requested ones are added. */
   readonly statuses: Map<string, TicketStatus>;
 }
 
-/** Tickets may stand in any order in a plan, and there is no cycle in it. */
+/** Tickets may be in any order in a plan, and it has no cycle. */
 function statusOf(id: string, others: Others): TicketStatus {
   const known = others.statuses.get(id);
   if (known !== undefined) return known;
@@ -224,14 +224,14 @@ async function readStanding(engine: Engine, session: Session, state: State): Pro
     return stands("blocked", reason === null ? by : `${by}: ${reason}`);
   }
   if (dueOf(state) === 0) return stands("running");
-  // Whoever ran it has not given it back yet.
+  // Its runner has not released it yet.
   if (state.standing.lease.held && (await isRun(engine, session, state))) return stands("running");
   if (status === "sleeping") return asleep(sleep?.untilMs ?? null, dueOf(state));
   if (lastTurn === 0 && inbox.received === 0) return stands("running", null, "tell");
   return ended(await lastBody(session, "turn.ended"));
 }
 
-/** A time will come by itself; anything else, somebody has to bring about. */
+/** A time arrives on its own; anything else needs a person. */
 function asleep(untilMs: number | null, dueMs: number | null): Stands {
   if (untilMs !== null) return stands("running", `asleep until ${new Date(untilMs).toISOString()}`);
   if (dueMs !== null) return stands("running", `asleep until a trigger fires`);
@@ -281,7 +281,7 @@ async function reasonAt(session: Session, seq: number): Promise<string | null> {
 
 const world = realWorld();
 
-/** Whether a process runs the session now: the lease in the log may be of one that died. */
+/** Whether a process runs the session now: the holder of the lease in the log may be dead. */
 async function isRun(engine: Engine, { id }: Session, { standing }: State): Promise<boolean> {
   const { plan = "", ticket = "" } = Object.fromEntries(standing.labels.entries());
   const { rows } = await engine.sessions({ labels: { plan, ticket }, limit: limit.listMax });

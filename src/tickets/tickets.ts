@@ -31,39 +31,39 @@ export type { TicketRow, TicketStatus } from "./ticket-status.ts";
 
 /** Options of `runPlan`. */
 export interface RunPlanOptions {
-  /** Who works on them, unless a ticket names another. */
+  /** The agent, unless a ticket names another. */
   readonly agent?: string;
   readonly model?: string;
-  /** Tickets at once; by default 3 with worktrees, and else 1, since they would work in one directory. */
+  /** Concurrent tickets; default: 3 with worktrees, otherwise 1, because they share a directory. */
   readonly parallel?: number;
-  /** Where they work; by default the current directory. */
+  /** Their working directory; default: the current directory. */
   readonly directory?: string;
-  /** What they may use besides; paths within the repository mean the ticket's worktree. */
+  /** Additional bindings; paths within the repository refer to the ticket's worktree. */
   readonly bind?: readonly Binding[];
   /** Of each ticket, unless it has its own. */
   readonly budget?: Budget;
-  /** Each in a Git worktree and on a branch of its own. */
+  /** Each in a separate Git worktree and branch. */
   readonly worktrees?: boolean;
-  /** What they begin at; by default the commit that is checked out. */
+  /** Their base; default: the checked-out commit. */
   readonly base?: string;
-  /** False: what a ticket leaves uncommitted stays so. */
+  /** False: uncommitted changes of a ticket stay uncommitted. */
   readonly commit?: boolean;
-  /** Begins failed tickets anew, and lets those go on that an error suspended. */
+  /** Starts failed tickets again, and resumes those that an error suspended. */
   readonly retry?: boolean;
-  /** Only says how they stand, after all else was checked; nothing is made. */
+  /** Only validates and returns the status; changes nothing. */
   readonly dryRun?: boolean;
-  /** Aborted: sessions stop before their next step. Whoever runs the plan again goes on. */
+  /** Aborted: sessions stop before their next step. Running the plan again resumes. */
   readonly signal?: AbortSignal;
-  /** Told how they stand, whenever that may have changed. */
+  /** Called with the rows whenever they may have changed. */
   readonly tell?: (rows: readonly TicketRow[]) => void;
-  /** Told of what could not be done and is tried again. */
+  /** Called with a failure that is retried. */
   readonly note?: (text: string) => void;
 }
 
 const world = realWorld();
 const known = ["agent", "model", "parallel", "directory", "bind", "budget", "worktrees", "base", "commit"];
 const parallelUsual = 3;
-/** However quiet it is, it is looked as often; and however busy, not more often than that. */
+/** The longest and the shortest interval between two checks. */
 const lookMs = 1_000;
 const restMs = 25;
 
@@ -94,7 +94,7 @@ export async function runPlan(
   return new PlanRun(engine, plan, manner, options).run();
 }
 
-/** Whatever is missing is said before anything is made. */
+/** Anything missing is reported before anything is created. */
 async function mannerOf(engine: Engine, plan: Plan, options: RunPlanOptions): Promise<Manner> {
   checkOptions("tickets", options, [...known, "retry", "dryRun", "signal", "tell", "note"]);
   checkPlan(plan);
@@ -140,11 +140,11 @@ class PlanRun {
   readonly #tickets: ReadonlyMap<string, Ticket>;
   readonly #troubles = new Map<string, Trouble>();
   readonly #known: Known = { troubles: this.#troubles, over: new Map() };
-  /** Failed tickets that are to be begun anew, once each. */
+  /** Failed tickets to start again, once each. */
   readonly #again = new Set<string>();
-  /** What was begun in this run: the same must not come twice. */
+  /** The sessions started in this run: the same one must not appear twice. */
   readonly #begun = new Map<string, SessionId>();
-  /** Sessions whose worktrees are there. */
+  /** Sessions with a worktree in place. */
   readonly #placed = new Set<SessionId>();
   #going: readonly SessionId[] = [];
 
@@ -169,7 +169,7 @@ class PlanRun {
         news.abort();
       },
     });
-    // The worker hears it at once, so that no step begins after it; how its stop ends is asked below.
+    // The worker stops at once, so that no further step begins; its end is awaited below.
     const stop = (): void => {
       news.abort();
       worker.stop().catch(() => undefined);
@@ -205,7 +205,7 @@ class PlanRun {
     return standings;
   }
 
-  /** Sessions that are about to run get their worktrees back. True when one cannot. */
+  /** Restores the worktrees of sessions about to run. True if one cannot be restored. */
   async #place(standings: readonly Standing[]): Promise<boolean> {
     const { repository, plan } = this.#manner;
     const before = this.#troubles.size;
@@ -221,7 +221,7 @@ class PlanRun {
     return this.#troubles.size > before;
   }
 
-  /** Does what is to be done by whoever runs the plan. True when something was: all is looked at anew. */
+  /** Does the runner's share of the work. True if it changed something: then all is read again. */
   async #act(standings: readonly Standing[]): Promise<boolean> {
     const due = standings.filter((one) => one.due !== null);
     for (const one of due) await this.#try(one.row, "blocked", () => this.#rest(one));
@@ -234,7 +234,7 @@ class PlanRun {
     return true;
   }
 
-  /** What cannot be done for one ticket is no matter for the others. */
+  /** A failure of one ticket does not affect the others. */
   async #try({ ticket }: TicketRow, status: Trouble["status"], work: () => Promise<void>): Promise<void> {
     try {
       await work();
@@ -260,7 +260,7 @@ class PlanRun {
     await tellTicket(this.#engine, session, ticket);
   }
 
-  /** A session that has come to rest: told what to do if it was not yet, or ended. */
+  /** An idle session: gets its first input if it has none, or is closed. */
   async #rest({ row, due }: Standing): Promise<void> {
     const { session } = row;
     if (session === null) return;
@@ -273,7 +273,7 @@ class PlanRun {
     const { repository, plan } = this.#manner;
     if (repository === null || branch === null || this.#options.commit === false) return;
     const directory = worktreeDirectory(repository.top, plan, ticket);
-    // Of two that find something to commit, the second would be told that there is nothing.
+    // Of two processes that find something to commit, the second would find nothing.
     await inTurn(world, repository, () => commitAll(world, directory, `ticket ${ticket}: ${title}`));
   }
 
@@ -291,11 +291,11 @@ class PlanRun {
     });
   }
 
-  #note(told: WorkerEvent): void {
-    if (told.told === "trouble") this.#options.note?.(told.text);
-    if (told.told !== "failed" || told.againMs === null) return;
-    const text = errorText(told.error);
-    this.#options.note?.(`${told.session} could not be run, and is tried again: ${text}`);
+  #note(event: WorkerEvent): void {
+    if (event.told === "trouble") this.#options.note?.(event.text);
+    if (event.told !== "failed" || event.againMs === null) return;
+    const text = errorText(event.error);
+    this.#options.note?.(`${event.session}: run failed, will be retried: ${text}`);
   }
 
   async #retry(): Promise<void> {
@@ -316,5 +316,5 @@ class PlanRun {
   }
 }
 
-/** The store itself: nobody else's work can go on then, either. */
+/** Store failures: no other ticket can continue either. */
 const fatal: readonly SkeinError["code"][] = ["corrupt", "unavailable", "unknown", "fenced"];

@@ -1,5 +1,5 @@
 /**
- * Where bindings really lie. What a session may write it may also replace by a link: a binding inside a
+ * The real paths of bindings. A session can replace anything it may write by a link: a binding inside a
  * writable one would then lead anywhere at the next run. So a link is followed only where the session could
  * not have placed it.
  */
@@ -24,7 +24,7 @@ export async function writableRoots(bound: readonly Bound[]): Promise<readonly s
   return [...new Set(real)].toSorted();
 }
 
-/** The real path of a binding. Rejects as `realpath` does, and for a link inside of a writable directory. */
+/** The real path of a binding. Rejects like `realpath`, and for a link inside a writable directory. */
 export async function realBoundPath(
   { name, path }: { readonly name: string; readonly path: string },
   writable: readonly string[],
@@ -51,7 +51,7 @@ export async function realBoundPath(
 
 const stepsOf = (path: string): string[] => path.split(sep).filter((step) => step !== "" && step !== ".");
 
-/** Undefined for what is no link. */
+/** Undefined if it is not a link. */
 async function targetOf(path: string): Promise<string | undefined> {
   return readlink(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "EINVAL" || error.code === "UNKNOWN") return undefined;

@@ -2,7 +2,7 @@
 
 export interface Capture {
   add(bytes: Uint8Array): void;
-  /** What was kept as text, with a line that says how much was left out between head and tail. */
+  /** The kept text, with a line about the omitted middle. */
   text(): string;
 }
 
@@ -12,7 +12,7 @@ export function makeCapture(headBytesMax: number, tailBytesMax: number): Capture
   return {
     add(bytes) {
       const taken = bytes.subarray(0, headBytesMax - headBytes);
-      // A copy, because whoever gave the bytes may use their memory again.
+      // A copy, because the caller may reuse the memory.
       if (taken.length > 0) head.push(Buffer.from(taken));
       headBytes += taken.length;
       const rest = bytes.subarray(taken.length);

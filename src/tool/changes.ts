@@ -1,7 +1,6 @@
 /**
- * Which files below a directory changed between two looks. Size, inode and times tell, to the nanosecond; a
- * file that was written just before the first look could be written again within the same tick of the clock,
- * so its hash is kept too.
+ * Detects changed files below a directory between two scans, by size, inode and times in nanoseconds. A file
+ * written just before the first scan could change again within the same clock tick, so its hash is kept too.
  */
 import { lstat, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -11,7 +10,7 @@ import { ignoredNames, unsettledMs } from "../platform/file-look.ts";
 import type { Reserved } from "./reserved.ts";
 
 const changeLimit = {
-  /** Entries of one look. A tree with more is too large to tell. */
+  /** Entries of one scan. A larger tree is not compared. */
   entriesMax: 20_000,
   doubtfulBytesMax: 1_048_576,
   doubtfulMax: 500,
@@ -21,10 +20,10 @@ type Look = ReadonlyMap<string, { readonly print: string; readonly hash: string 
 
 export type Changes =
   | { readonly changed: readonly string[] }
-  /** Why it is not known. */
+  /** Why the changes are unknown. */
   | { readonly changed: null; readonly why: string };
 
-/** Looks now; the function it gives looks again and compares. */
+/** Scans now; the returned function scans again and compares. */
 export async function watchChanges(
   world: Pick<ToolWorld, "now" | "hashBytes">,
   directory: string,
@@ -93,7 +92,7 @@ async function look(
   return seen;
 }
 
-/** What changes in a database that is open is no work of the command's, and must not be opened here. */
+/** Changes in an open database are not the command's, and it must not be opened here. */
 const isOfLiveDatabase = (name: string, names: ReadonlySet<string>): boolean =>
   names.has(`${databaseOf(name)}-shm`);
 

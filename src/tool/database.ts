@@ -1,4 +1,4 @@
-/** The tool `query_database`: SQL on bound databases, for reading only unless a binding says `write`. */
+/** The tool `query_database`: SQL on bound databases, read-only unless a binding says `write`. */
 import * as z from "zod";
 import { SkeinError } from "../core/error.ts";
 import { defineTool } from "./define.ts";
@@ -15,14 +15,14 @@ export interface Database {
   readonly kind: "SQLite" | "PostgreSQL";
   readonly mode: "read" | "write";
   readonly timeoutMs: number;
-  /** One statement. Rejects with a `SkeinError` that says what is wrong with it. */
+  /** One statement. Rejects with a `SkeinError` that explains the problem. */
   query(
     sql: string,
     options: { readonly rowsMax: number; readonly timeoutMs: number; readonly signal: AbortSignal },
   ): Promise<Rows>;
 }
 
-/** None without a database. What is opened is given to the stack. */
+/** Empty without a database. The stack closes what is opened. */
 export async function databaseTools(
   world: ToolWorld,
   bound: readonly Bound[],
@@ -33,14 +33,14 @@ export async function databaseTools(
   const databases = await Promise.all(bound.map((one) => openDatabase(world, one, { opened, writable })));
   const [first] = databases;
   const names = databases.map(({ name }) => name);
-  const told = databases.map(({ name, kind, mode }) => `${name} (${kind}, ${mode})`).join(", ");
+  const shown = databases.map(({ name, kind, mode }) => `${name} (${kind}, ${mode})`).join(", ");
   return [
     defineTool({
       name: "query_database",
       description:
         "Run one SQL statement. Gives a line with the columns and one line of JSON a row. To see what " +
         "there is, ask SQLite's sqlite_schema or PostgreSQL's information_schema. " +
-        `Bound: ${told}.`,
+        `Bound: ${shown}.`,
       input: z.strictObject({
         sql: z.string().min(1).max(databaseLimit.sqlCharsMax).describe("One statement"),
         ...(names.length > 1 && { database: z.enum(names) }),
@@ -76,7 +76,7 @@ async function openDatabase(
   const mayWrite = mode === "write";
   const timeoutMs = timeoutOf(bound);
   const secrets = Object.values(secretsOf(world, bound));
-  // A secret is a whole URL, or the password of the one that is bound.
+  // A secret is a whole URL, or the password of the bound one.
   const address = secrets.find(isPostgres) ?? url;
   if (address !== undefined && isPostgres(address)) {
     const password = secrets.find((secret) => !isPostgres(secret));

@@ -1,4 +1,4 @@
-/** `defineTool`: a tool from a name, a schema and a function, whatever library the schema is written with. */
+/** `defineTool`: a tool from a name, a schema and a function, with a schema of any library. */
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
 import * as z from "zod";
 import type { SessionAct } from "../core/tool/session-action.ts";
@@ -7,30 +7,30 @@ import { errorText } from "../core/first-error.ts";
 import type { InputCheck, ExactCommand, OuterTool, ToolProbe, SessionTool, ToolCall } from "./port.ts";
 
 const toolLimit = {
-  /** What every provider takes. */
+  /** Accepted by every provider. */
   nameCharsMax: 64,
   timeoutMsMax: 86_400_000,
-  /** Complaints about one input that the model is told. */
+  /** Validation errors reported to the model for one input. */
   issuesMax: 20,
 } as const;
 
 const timeoutMsDefault = 120_000;
 
-/** What a tool says of a call that was cut off. Anything else counts as unknown. */
+/** A tool's verdict on an interrupted call. Anything else counts as unknown. */
 export type ProbeAnswer = "done" | "not done" | "unknown" | { readonly done: unknown };
 
 /** Options of `defineTool`. */
 export interface ToolOptions<S extends StandardSchemaV1> {
   readonly name: string;
-  /** For the model: what it does, when to use it, what it gives back. */
+  /** For the model: what it does, when to use it, what it returns. */
   readonly description: string;
-  /** The arguments, an object: zod, or any library that speaks Standard Schema. */
+  /** The arguments, an object: zod, or any library with Standard Schema. */
   readonly input: S;
-  /** JSON Schema of the arguments, for schemas that cannot give it themselves. */
+  /** JSON Schema of the arguments, for schemas that cannot produce it. */
   readonly inputSchema?: Readonly<Record<string, unknown>>;
-  /** What it gives back, if that is to be checked: anything else is an error to the model. */
+  /** The schema of the result, to validate it: an invalid result is an error to the model. */
   readonly output?: StandardSchemaV1;
-  /** By default `unsafe`: after a crash it never runs again by itself. */
+  /** Default: `unsafe`, which never runs again automatically after a crash. */
   readonly effect?: "read" | "idempotent" | "unsafe";
   run(input: StandardSchemaV1.InferOutput<S>, call: ToolCall): unknown;
   probe?(
@@ -38,12 +38,12 @@ export interface ToolOptions<S extends StandardSchemaV1> {
     call: { readonly input: StandardSchemaV1.InferOutput<S>; readonly signal: AbortSignal },
   ): ProbeAnswer | Promise<ProbeAnswer>;
   /**
-   * The only files that a call may change, absolute; see file versions. Left out: any, unless it only reads.
+   * The only files that a call may change, absolute; see file versions. Absent: any, unless it only reads.
    */
   touches?(input: StandardSchemaV1.InferOutput<S>): readonly string[] | Promise<readonly string[]>;
-  /** What exactly a call runs; see `OuterTool`. */
+  /** The exact command of a call; see `OuterTool`. */
   command?(input: StandardSchemaV1.InferOutput<S>): ExactCommand;
-  /** By default two minutes. */
+  /** Default: two minutes. */
   readonly timeoutMs?: number;
 }
 
@@ -115,7 +115,7 @@ export function defineTool<S extends StandardSchemaV1>(options: ToolOptions<S>):
 
 const isNoFunction = (given: unknown): boolean => given !== undefined && typeof given !== "function";
 
-/** Its effect has happened by now, and the model is told so. */
+/** Its effect has already happened, and the model learns so. */
 async function checkOutput(schema: StandardSchemaV1, given: unknown): Promise<unknown> {
   const checked = await schema["~standard"].validate(given);
   if (checked.issues === undefined) return checked.value;
@@ -123,7 +123,7 @@ async function checkOutput(schema: StandardSchemaV1, given: unknown): Promise<un
   throw new SkeinError("invalid", `it ran, but gave back what its schema forbids: ${first?.message ?? ""}`);
 }
 
-/** A tool whose run is an act on the session's own log. */
+/** A tool whose run is an action on the session's own log. */
 export function defineSessionTool<S extends StandardSchemaV1>(options: {
   readonly name: string;
   readonly description: string;
@@ -162,7 +162,7 @@ function describe(options: {
   return { name, description, input: rest, check: (given) => check(input, given) };
 }
 
-/** Names that the log and every provider take. */
+/** Names that the log and every provider accept. */
 export function checkToolName(name: unknown): asserts name is string {
   if (typeof name === "string" && /^[a-zA-Z0-9_-]{1,64}$/.test(name)) return;
   throw new SkeinError("invalid", `${JSON.stringify(name)} cannot be the name of a tool`, {
@@ -198,7 +198,7 @@ const givesJsonSchema = (schema: object): schema is StandardJSONSchemaV1 =>
 function zodJsonSchema(schema: z.ZodType): Record<string, unknown> {
   return z.toJSONSchema(schema, {
     io: "input",
-    // Bounds that only say "a number that JavaScript can hold" cost tokens and tell nothing.
+    // Bounds of the exact number range cost tokens and say nothing.
     override: ({ jsonSchema }) => {
       if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
       if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
@@ -225,7 +225,7 @@ function complaint(issues: readonly StandardSchemaV1.Issue[]): string {
   return `the arguments do not fit: ${lines.join("; ")}${more > 0 ? `; and ${more} more` : ""}`;
 }
 
-/** A probe that fails or gives nonsense has not told anything. */
+/** A probe that fails or returns nonsense is inconclusive. */
 async function probed(ask: () => Promise<ProbeAnswer>): Promise<ToolProbe> {
   const answer = await ask().catch((): ProbeAnswer => "unknown");
   if (answer === "done") return { outcome: "done" };

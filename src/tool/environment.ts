@@ -1,11 +1,11 @@
 /**
- * What a started program gets to see. Secrets of bindings are named in the log, looked up when a tool is
- * opened, and hidden again in what it says.
+ * The environment of a started program. Bindings name their secrets in the log; the values are looked up when
+ * a tool is opened, and removed from its output.
  */
 import { SkeinError } from "../core/error.ts";
 import type { Bound, ToolWorld } from "./port.ts";
 
-/** Shorter values are not hidden: they are words that may stand anywhere. */
+/** Shorter values are not hidden: they may occur as ordinary words. */
 const hiddenCharsMin = 6;
 
 export function secretsOf(
@@ -30,7 +30,7 @@ export function hideSecrets(text: string, secrets: Readonly<Record<string, strin
     .reduce((hidden, [name, value]) => hidden.replaceAll(value, () => `[${name}]`), text);
 }
 
-/** Enough for programs to be found and to behave; nothing else of this process is shown to them. */
+/** Enough for programs to be found and to work; nothing else of this process is visible to them. */
 export function plainEnv(world: Pick<ToolWorld, "secret">): Record<string, string> {
   return {
     PATH: world.secret("PATH") ?? "/usr/local/bin:/usr/bin:/bin",

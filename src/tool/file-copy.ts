@@ -1,4 +1,4 @@
-/** Copies of trees: all that is there now, but for open databases, with some paths as they were. */
+/** Copies of trees: the current content without open databases, and some paths at an earlier version. */
 import { constants } from "node:fs";
 import { cp, lstat, mkdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
@@ -10,7 +10,7 @@ import { isLiveDatabase } from "./live-database.ts";
 import type { Reserved } from "./reserved.ts";
 import type { FileBlobs, FileConflict, FilePut, FileTree } from "./port.ts";
 
-/** `to` is there once all of it is. */
+/** `to` appears only when complete. */
 export async function copyTree(
   world: RestoreWorld,
   tree: FileTree,
@@ -38,7 +38,7 @@ export async function copyTree(
     await copyOver(tree, made, isReserved);
     const moved = puts.map((put) => ({ ...put, tree: there, path: there.file ?? put.path }));
     const conflicts = await restoreFiles(world, moved, blobs, { isOurs: true });
-    // A bound file may not have been there at that time.
+    // A bound file may not have existed at that time.
     if (conflicts.length === 0 && (await sightOf(made)) !== undefined) await rename(made, to);
     return conflicts.map(({ path, why }) => ({ path: path.replace(made, to), why }));
   } finally {
@@ -53,8 +53,8 @@ async function copyOver({ root, file }: FileTree, to: string, isReserved: Reserv
     recursive: true,
     verbatimSymlinks: true,
     mode: constants.COPYFILE_FICLONE,
-    // Pipes, sockets and devices have no versions; the files of an open database must not be opened here,
-    // and the store's stay where they are.
+    // Pipes, sockets and devices have no versions; files of an open database must not be opened here, and the
+    // store's files are not copied.
     filter: async (path) =>
       path === from ||
       (!path.endsWith(temporaryEnding) &&

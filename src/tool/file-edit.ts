@@ -1,4 +1,4 @@
-/** Exact replacement of a piece of text, and how to tell afterwards whether it was done. Pure. */
+/** Exact replacement of a text, and a check afterwards whether it happened. Pure. */
 import { SkeinError } from "../core/error.ts";
 
 export interface Edit {
@@ -7,7 +7,7 @@ export interface Edit {
   readonly all: boolean;
 }
 
-/** The text after the edit. Refuses what is not there, or several times, and what changes nothing. */
+/** The text after the edit. Refuses a text that is missing or ambiguous, and an edit that changes nothing. */
 export function applyEdit(
   text: string,
   edit: Edit,
@@ -37,10 +37,10 @@ export function applyEdit(
 }
 
 /**
- * Whether the edit of a call that was cut off has happened, by what the file says now. Done: the old text is
- * gone and the new one there, which is what was wanted, whoever did it. Not done: the old text is there, as
- * often as it must be, and the new one is not, so the edit can still be made as it was meant. All else, such
- * as a new text that holds the old one, cannot be told.
+ * Whether the edit of an interrupted call has happened, by the current file. Done: the old text is gone and
+ * the new one is there, whoever wrote it. Not done: the old text is there, as often as required, and the new
+ * one is not, so the edit can still be made. Anything else, such as a new text that contains the old one, is
+ * inconclusive.
  */
 export function edited(text: string, edit: Edit): "done" | "not done" | "unknown" {
   const { find, replace } = fitted(text, edit);
@@ -51,7 +51,7 @@ export function edited(text: string, edit: Edit): "done" | "not done" | "unknown
   return (count === 1 || (count > 1 && edit.all)) && !isThere ? "not done" : "unknown";
 }
 
-/** Models write line ends their own way. Where the file has only the other kind, that kind is meant. */
+/** Models may use other line ends. If the file has only the other kind, that kind is meant. */
 function fitted(text: string, edit: Edit): Edit {
   const isCrlf = text.includes("\r\n") && !/(^|[^\r])\n/.test(text);
   if (!isCrlf || edit.find.includes("\r")) return edit;

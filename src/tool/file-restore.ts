@@ -1,10 +1,10 @@
 /**
- * Puts files back as they were. Everything is held against what is there first, and new contents are written
- * to a directory beside; then come removals, directories, and renames into place. Nothing is reached through
- * a link: each step of a path is opened without following one.
+ * Restores files to an earlier version. First everything is compared with the current state, and new contents
+ * are written to a temporary directory; then follow removals, directories, and renames into place. No path
+ * goes through a link: each step is opened without following one.
  *
- * Cut off in the middle, some paths are as they should be and the others as the session left them, which is
- * what a second try goes on from.
+ * Interrupted midway, some paths are restored and the others are as the session left them; a second attempt
+ * continues from there.
  */
 import { constants } from "node:fs";
 import { access, lstat, mkdir, open, readdir, readlink, rename, rm, rmdir, symlink } from "node:fs/promises";
@@ -25,7 +25,7 @@ export interface RestoreWorld {
   hashBytes(bytes: Uint8Array): string;
 }
 
-/** A path that is not yet as it should be, and the kind of what is there now. */
+/** A path that needs a change, and the kind of its current entry. */
 interface Due extends FilePut {
   readonly now: FileVersion["kind"] | null;
 }
@@ -37,7 +37,7 @@ interface Plan {
   readonly isReserved: Reserved;
 }
 
-/** All, or nothing and why. With `isOurs` it does not matter what is there now. */
+/** All, or nothing with the reason. With `isOurs` the current state does not matter. */
 export async function restoreFiles(
   world: RestoreWorld,
   puts: readonly FilePut[],
@@ -94,7 +94,7 @@ async function check(
   return { due, conflicts };
 }
 
-/** Why a path cannot be put back; or what is there, and whether anything is to be done. */
+/** Why a path cannot be restored; or its current state, and whether a change is needed. */
 async function obstacle(
   world: RestoreWorld,
   tree: FileTree,
@@ -129,8 +129,8 @@ async function obstacle(
 }
 
 /**
- * Whether a try that was cut off leaves it so: of what becomes another kind of thing the old one is removed
- * first, and directories are open to their owner until all is in place.
+ * Whether an interrupted attempt leaves this state: an entry that changes its kind is removed first, and
+ * directories are open to their owner until everything is in place.
  */
 function isBetween(now: FileVersion | null, expect: FileVersion | null, to: FileVersion | null): boolean {
   const [was, becomes] = [expect?.kind === "directory", to?.kind === "directory"];
@@ -153,7 +153,7 @@ function changedSince(now: FileVersion | null, expect: FileVersion | null): stri
     : "somebody else changed it";
 }
 
-/** A directory on the way that is none, and does not become one. */
+/** A parent that is not a directory, and does not become one. */
 async function blockedParent(
   { root }: FileTree,
   path: string,
@@ -171,7 +171,7 @@ async function blockedParent(
   return undefined;
 }
 
-/** Whether the directory may be written, or will be: those that are put back are opened for it. */
+/** Whether the directory is writable, or will be: restored directories are opened for it. */
 async function isOpen(
   tree: FileTree,
   folder: string,
@@ -201,7 +201,7 @@ async function foreignBelow(
   return undefined;
 }
 
-/** What is there now; a text when it cannot be told. Below what is no directory there is nothing. */
+/** The current version; a text if it is unknown. Below a non-directory there is nothing. */
 async function versionAt(
   world: RestoreWorld,
   tree: FileTree,
@@ -232,7 +232,7 @@ function absent(error: NodeJS.ErrnoException): undefined {
   return undefined;
 }
 
-/** Opens a directory below the root, a step at a time; null when there is none. */
+/** Opens a directory below the root, step by step; null if it does not exist. */
 async function descend(
   { root }: FileTree,
   path: string,
@@ -262,7 +262,7 @@ function unlessThere(error: NodeJS.ErrnoException): void {
 
 const stagedName = (place: number): string => `${staging}/${place}`;
 
-/** Writes what is to come into the root, where a rename into place is one step. */
+/** Writes new contents inside the root, where a rename into place is atomic. */
 async function stage({ root }: FileTree, due: readonly Due[], blobs: FileBlobs): Promise<void> {
   await rm(join(root, staging), { recursive: true, force: true });
   if (due.every(({ to }) => to === null || to.kind === "directory")) return;
@@ -318,7 +318,7 @@ async function setMode(tree: FileTree, path: string, mode: number): Promise<void
   await directory?.handle.chmod(mode);
 }
 
-/** A directory in which somebody else has put something stays. */
+/** A directory with someone else's files stays. */
 async function removeEmpty(path: string): Promise<void> {
   await rmdir(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST" && error.code !== "ENOENT") throw error;

@@ -1,4 +1,4 @@
-/** Finding files by name and by what they say, below bound roots, with a bound on all of it. */
+/** Finds files by name and content below bound roots, within limits. */
 import { lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod";
@@ -26,14 +26,14 @@ import type { Directory, Root, Spot } from "./root.ts";
 const searchLimit = {
   foundMax: 1_000,
   matchesMax: 200,
-  /** Entries that one search looks at. */
+  /** Entries that one search scans. */
   entriesMax: 100_000,
   fileBytesMax: 5_242_880,
   lineCharsMax: 400,
   depthMax: 64,
 } as const;
 
-/** Looked into only when the pattern or path names them: they are large and seldom meant. */
+/** Searched only if the pattern or path names them: they are large and seldom meant. */
 const skipped: readonly string[] = [".git", "node_modules"];
 
 export function searchTools(roots: readonly Root[]): OuterTool[] {
@@ -122,13 +122,13 @@ async function grepFile(
     const lines = await grep.matches(bytes.toString("utf8"), most);
     return lines.map(({ line, text }) => `${spot.shown}:${line}: ${short(text)}`);
   } catch (error) {
-    // A file that went away or may not be read is no reason to find nothing else.
+    // A vanished or unreadable file must not fail the search.
     if (error instanceof SkeinError && (error.code === "not-found" || error.cause !== undefined)) return [];
     throw error;
   }
 }
 
-/** Files that rules for paths forbid: they are left out, and the model is told how many. */
+/** Files that path rules forbid: they are left out, and the model learns how many. */
 export function makeDenied(isPathDenied: ToolCall["isPathDenied"]): {
   readonly has: (spot: Spot) => boolean;
   readonly note: () => string;
@@ -164,11 +164,11 @@ interface Found {
   readonly spot: Spot;
   readonly directory: Directory;
   readonly name: string;
-  /** Its path from where the search began. */
+  /** Its path relative to the start of the search. */
   readonly below: string;
 }
 
-/** `full`: the visitor had enough. `long`: there was too much to look at. */
+/** `full`: the visitor had enough. `long`: there were too many entries. */
 type Walked = "all" | "full" | "long";
 type Visit = (file: Found) => Promise<boolean>;
 
@@ -177,7 +177,7 @@ interface Walk {
   readonly visit: Visit;
   readonly skip: readonly string[];
   readonly signal: AbortSignal;
-  /** Whether one more entry may be looked at. */
+  /** Whether one more entry may be scanned. */
   readonly mayGoOn: () => boolean;
 }
 
@@ -216,7 +216,7 @@ async function searchFrom(spot: Spot, walk: Walk): Promise<Walked> {
   return await walkDirectory({ spot, directory, below: "" }, walk);
 }
 
-/** Files before what lies deeper, each in the order of their names. Links are not followed. */
+/** Files before deeper directories, each by name. Links are not followed. */
 async function walkDirectory({ spot, directory, below }: Omit<Found, "name">, walk: Walk): Promise<Walked> {
   const all = await readdir(directory.path, { withFileTypes: true }).catch(() => []);
   const { isReserved = () => false } = spot.root;

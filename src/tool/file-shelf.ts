@@ -1,7 +1,7 @@
 /**
- * A shelf: how one tree was when it was last looked at, with a copy of every file, so that what a command has
- * changed can still be told from what it left. The copies lie in a directory of their own, outside of the
- * tree, and cost no reading where the file system can share them.
+ * A shelf: one tree at its last scan, with a copy of every file, so that a later scan can tell what a command
+ * changed. The copies lie in a separate directory outside of the tree, and need no reading where the file
+ * system can share them.
  */
 import { constants } from "node:fs";
 import { copyFile, readFile, rm } from "node:fs/promises";
@@ -10,14 +10,14 @@ import { isSameVersion, type FileChange, type FileVersion } from "../core/tool/f
 import { isHidden, sightOf, treeLimit, type Look, type Sight } from "./file-tree.ts";
 import type { FileBlobs, FileTree } from "./port.ts";
 
-/** A path as it was, and where its copy is; a file without one could not be read. */
+/** A path at that time, and its copy; a file without one was unreadable. */
 export interface Entry extends Sight {
   readonly copy?: string;
-  /** It was copied so soon after it changed that it may have changed again without a sign. */
+  /** It was copied so soon after a change that it may have changed again unnoticed. */
   readonly isDoubtful: boolean;
 }
 
-/** What differs from the look before. */
+/** The difference to the previous scan. */
 interface Step {
   readonly path: string;
   readonly was: Entry | undefined;
@@ -33,7 +33,7 @@ export class Shelf {
   #copies: number;
   #stale: string[] = [];
 
-  /** `prefix` keeps the copies of several shelves in one directory apart. */
+  /** `prefix` separates the copies of several shelves in one directory. */
   constructor(
     tree: FileTree,
     place: {
@@ -60,18 +60,18 @@ export class Shelf {
     return [...this.#hidden];
   }
 
-  /** Gives back the copies that nothing is compared with any more. */
+  /** Deletes copies that are no longer compared. */
   async clear(): Promise<void> {
     await inParallel(this.#stale.splice(0), (copy) => rm(`${this.#directory}${copy}`, { force: true }));
   }
 
-  /** Takes over how it looks now, of all paths or of these; what changed is nobody's business. */
+  /** Takes over the current state, of all paths or of these; nothing is reported. */
   async settle(look: Look, paths?: readonly string[]): Promise<void> {
     await this.#step(look, paths);
     await this.clear();
   }
 
-  /** Takes over how it looks now, and gives what changed, with the contents among the blobs. */
+  /** Takes over the current state, and returns the changes, with the contents in the blobs. */
   async advance(look: Look, blobs: FileBlobs, paths?: readonly string[]): Promise<readonly FileChange[]> {
     const changes: FileChange[] = [];
     const steps = await this.#step(look, paths);
@@ -82,7 +82,7 @@ export class Shelf {
     return changes.toSorted((a, b) => (a.path < b.path ? -1 : 1));
   }
 
-  /** Paths that could not be seen the last time are taken up quietly. */
+  /** Paths that were invisible at the last scan are added silently. */
   async #step(look: Look, paths: readonly string[] | undefined): Promise<readonly Step[]> {
     const steps: Step[] = [];
     const before: Look = { seen: this.#entries, hidden: this.#hidden };
@@ -109,7 +109,7 @@ export class Shelf {
 
   #isFresh = ({ doubtfulUntilMs }: Sight): boolean => this.#now() < doubtfulUntilMs;
 
-  /** Gone again meanwhile: undefined. */
+  /** Undefined if it vanished meanwhile. */
   async #take(path: string, first: Sight): Promise<Entry | undefined> {
     let sight: Sight | undefined = first;
     for (let tries = 0; tries < 3 && sight !== undefined; tries++) {
@@ -160,7 +160,7 @@ export class Shelf {
   #full = (path: string): string => join(this.tree.root, path);
 }
 
-/** A few at a time: so many files are not open at once, and each does not wait for the last. */
+/** A few at a time: limits open files, without strict sequence. */
 export async function inParallel<T>(list: readonly T[], work: (one: T) => Promise<void>): Promise<void> {
   let next = 0;
   const worker = async (): Promise<void> => {

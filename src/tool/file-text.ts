@@ -1,4 +1,4 @@
-/** Reads text by lines from files of any size, with a bounded amount of it in memory. */
+/** Reads text by lines from files of any size, with bounded memory. */
 import type { FileHandle } from "node:fs/promises";
 
 const chunkBytes = 65_536;
@@ -9,13 +9,13 @@ export type Lines =
       readonly text: string;
       /** The first line after these; undefined at the end of the file. */
       readonly nextLine: number | undefined;
-      /** True if the text ends within a line that is longer than what may be read at once. */
+      /** True if the text ends within a line that is too long to read at once. */
       readonly isCut: boolean;
     }
-  /** The file ends before the line that was asked for. */
+  /** The file ends before the requested line. */
   | { readonly lineCount: number };
 
-/** At most `linesMax` lines and `bytesMax` bytes, from a line on. Lines count from 1. */
+/** At most `linesMax` lines and `bytesMax` bytes, starting at a line. Lines count from 1. */
 export async function readLines(
   handle: FileHandle,
   options: {
@@ -59,7 +59,7 @@ async function findLine(
   return bytesRead === 0 && line > 1 ? { lineCount: line - 1 } : { position };
 }
 
-/** The end of the last of at most `most` whole lines, and how many they are. */
+/** The end of the last of at most `most` whole lines, and their number. */
 function linesIn(bytes: Uint8Array, most: number): { readonly end: number; readonly count: number } {
   let [end, count] = [0, 0];
   while (count < most) {
@@ -89,12 +89,12 @@ export async function readUpTo(
   return Buffer.concat(parts);
 }
 
-/** Text of bytes that may end within a character; what is no UTF-8 becomes �. */
+/** Decodes bytes that may end within a character; invalid UTF-8 becomes �. */
 function decode(bytes: Uint8Array): string {
   return new TextDecoder("utf-8").decode(bytes, { stream: true });
 }
 
-/** The text, or undefined when the bytes are not exactly the UTF-8 of one. A byte order mark stays. */
+/** The text, or undefined if the bytes are not exactly valid UTF-8. A byte order mark stays. */
 export function exactText(bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
@@ -103,5 +103,5 @@ export function exactText(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** Whether it looks like something else than text, by the sign that most programs go by. */
+/** Whether it looks binary, by the sign that most programs use: a NUL byte. */
 export const isBinary = (head: Uint8Array): boolean => head.subarray(0, 8_192).includes(0);

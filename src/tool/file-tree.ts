@@ -1,7 +1,7 @@
 /**
- * Trees: bound directories of which file versions are kept, and how they look at a moment. Names that nobody
- * asks about are passed over, and so is what belongs to a database that is open: it is never opened here, and
- * what was passed over once is not taken for new when it can be seen again.
+ * Trees: bound directories with file versions, and their state at a moment. Ignored names are skipped, and so
+ * are the files of an open database: they are never opened here, and a path that was skipped once is not
+ * reported as new when it becomes visible.
  */
 import { lstat, readdir, readlink } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
@@ -22,14 +22,14 @@ export const treeLimit = {
   atOnce: 32,
 } as const;
 
-/** What Skein itself writes beside files. */
+/** The suffix of Skein's own temporary files. */
 export const temporaryEnding = ".skein-tmp";
 
 export interface Sight {
   readonly kind: "file" | "symlink" | "directory";
   readonly mode: number;
   readonly bytes: number;
-  /** Differs when the file was written to, as far as times can tell. */
+  /** Differs if the file was written, as far as times can tell. */
   readonly print: string;
   /** Until then it may change again and look the same. */
   readonly doubtfulUntilMs: number;
@@ -39,11 +39,11 @@ export interface Sight {
 
 export interface Look {
   readonly seen: ReadonlyMap<string, Sight>;
-  /** Paths of which, and below which, nothing is known. */
+  /** Paths at and below which nothing is known. */
   readonly hidden: ReadonlySet<string>;
 }
 
-/** The trees of bindings: what may be written, and after that where shells were told to run. */
+/** The trees of bindings: writable ones, then the working directories of shells. */
 export async function everyTree(bound: readonly Bound[]): Promise<readonly FileTree[]> {
   const isShell = ({ kind }: Bound): boolean => kind === "shell";
   const shellsLast = [...bound.filter((one) => !isShell(one)), ...bound.filter(isShell)];
@@ -52,7 +52,7 @@ export async function everyTree(bound: readonly Bound[]): Promise<readonly FileT
   return found.filter((tree) => tree !== undefined);
 }
 
-/** What lies within another is part of it. */
+/** A tree within another is part of it. */
 export const outermost = (trees: readonly FileTree[]): readonly FileTree[] =>
   trees.filter(
     (tree, place) =>
@@ -88,13 +88,13 @@ async function treeOf(bound: Bound, writable: readonly string[]): Promise<FileTr
   return { name, root: real, ...(file === undefined ? {} : { file }) };
 }
 
-/** Whether all of the second is part of the first. */
+/** Whether the second is entirely part of the first. */
 export function covers(outer: FileTree, inner: FileTree): boolean {
   if (outer.file !== undefined) return outer.root === inner.root && outer.file === inner.file;
   return isWithin(outer.root, inner.root);
 }
 
-/** How the tree is now; a text says why that cannot be told. The store's names stay hidden. */
+/** The current state of the tree; a text if it is unknown. The store's names stay hidden. */
 export async function lookAt(tree: FileTree, isReserved: Reserved): Promise<Look | string> {
   if (tree.file !== undefined) return lookAtPaths(tree, [tree.file], isReserved);
   const seen = new Map<string, Sight>();
@@ -131,7 +131,7 @@ export async function lookAt(tree: FileTree, isReserved: Reserved): Promise<Look
 
 const isPassedOver = (name: string): boolean => ignoredNames.includes(name) || name.endsWith(temporaryEnding);
 
-/** How these paths, and the directories they lie in, are now. */
+/** The current state of these paths and their directories. */
 export async function lookAtPaths(
   tree: FileTree,
   paths: readonly string[],
@@ -153,7 +153,7 @@ export async function lookAtPaths(
   return { seen, hidden };
 }
 
-/** The paths and all directories on the way to them, without the root. */
+/** The paths and all their parent directories, without the root. */
 export function withParents(paths: readonly string[]): readonly string[] {
   const all = new Set<string>();
   for (const path of paths)
@@ -161,7 +161,7 @@ export function withParents(paths: readonly string[]): readonly string[] {
   return [...all].toSorted();
 }
 
-/** Undefined for what is not there, and for pipes, sockets and devices, of which there are no versions. */
+/** Undefined if it does not exist, and for pipes, sockets and devices, which have no versions. */
 export async function sightOf(path: string): Promise<Sight | undefined> {
   const stat = await lstat(path, { bigint: true }).catch(() => undefined);
   if (stat === undefined) return undefined;
@@ -176,7 +176,7 @@ export async function sightOf(path: string): Promise<Sight | undefined> {
   const mode = Number(stat.mode) & 0o7777;
   const doubtfulUntilMs = Number(stat.ctimeMs) + unsettledMs(stat.ctimeNs);
   const sight = { kind, mode, bytes: Number(stat.size), doubtfulUntilMs } as const;
-  // What lies in a directory changes its times and nothing else about it.
+  // An entry in a directory changes only the directory's times.
   if (kind === "directory") return { ...sight, print: `d ${mode}` };
   const print = [stat.ino, stat.size, stat.mode, stat.mtimeNs, stat.ctimeNs].join(" ");
   if (kind === "file") return { ...sight, print };
@@ -184,7 +184,7 @@ export async function sightOf(path: string): Promise<Sight | undefined> {
   return target === undefined ? undefined : { ...sight, print, target: target.toString("latin1") };
 }
 
-/** Whether nothing is known of the path, by either look. */
+/** Whether nothing is known of the path, by either scan. */
 export function isHidden(path: string, ...looks: readonly Look[]): boolean {
   for (let one = path; ; one = dirname(one)) {
     const at = one === "." ? "" : one;

@@ -1,9 +1,9 @@
 /**
- * Keeps file versions while a session runs: looks before calls that may change files, and after each of them.
+ * Keeps file versions while a session runs: scans before calls that may change files, and after each of them.
  *
- * The copies of a run lie in a directory that is named after the session, below the temporary directory of
- * the system, for its owner alone. While calls run there is a list of them beside, so that whoever goes on
- * after a crash can tell what the calls had changed by then. Both are gone with the end of the run.
+ * The copies of a run lie in a directory named after the session, in the system's temporary directory,
+ * private to its owner. While calls run, a list of them lies next to it, so that a successor after a crash
+ * can tell what the calls had changed. The end of the run deletes both.
  */
 import { lstat, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -16,7 +16,7 @@ import { makeTurns } from "./file-write.ts";
 import type { Reserved } from "./reserved.ts";
 import type { FileBlobs, FileTree, FileWatch, OuterTool, WatchedCalls } from "./port.ts";
 
-/** What is looked at: all of a tree, or these paths of it. */
+/** What to scan: all of a tree, or these paths of it. */
 type Scope = ReadonlyMap<FileTree, readonly string[] | "all">;
 
 interface Kept {
@@ -50,7 +50,7 @@ class Watch implements FileWatch, AsyncDisposable {
   readonly #given = new Map<FileTree, string>();
   readonly #turns = makeTurns();
   #directory: string | undefined;
-  /** Calls are under way, and the list of them is there. */
+  /** Calls are in progress, and their list is written. */
   #isListed = false;
   #left: readonly Kept[] = [];
 
@@ -68,13 +68,13 @@ class Watch implements FileWatch, AsyncDisposable {
     const scope = await scopeOf(this.#trees, calls);
     if (scope.size === 0) return undefined;
     const problem = await this.#prepare(scope).catch((error: unknown) => String(error));
-    // No call is kept from running because there is no room for copies.
+    // A call runs even if there is no room for copies.
     if (problem !== undefined) for (const tree of scope.keys()) this.#given.set(tree, problem);
-    const told = new Set<FileTree>();
+    const reported = new Set<FileTree>();
     return {
       record: (write) =>
         this.#turns("", async () => {
-          const written = await write(await this.#changes(scope, blobs, told));
+          const written = await write(await this.#changes(scope, blobs, reported));
           await this.#writeList(scope);
           for (const shelf of this.#shelves.values()) await shelf.clear();
           return written;
@@ -111,21 +111,21 @@ class Watch implements FileWatch, AsyncDisposable {
     return changed;
   }
 
-  async #changes(scope: Scope, blobs: FileBlobs, told: Set<FileTree>): Promise<readonly TreeChange[]> {
+  async #changes(scope: Scope, blobs: FileBlobs, reported: Set<FileTree>): Promise<readonly TreeChange[]> {
     const changed: TreeChange[] = [];
     for (const [tree, paths] of scope) {
       const { name } = tree;
       const files = await this.#look(tree, paths, (shelf, look, some) => shelf.advance(look, blobs, some));
-      const unkept = files === undefined && !told.has(tree) ? this.#given.get(tree) : undefined;
+      const unkept = files === undefined && !reported.has(tree) ? this.#given.get(tree) : undefined;
       if (unkept !== undefined) {
-        told.add(tree);
+        reported.add(tree);
         changed.push({ name, files: [], unkept: `what changed is not known: ${unkept}` });
       } else if (files !== undefined && files.length > 0) changed.push({ name, files });
     }
     return changed;
   }
 
-  /** Undefined where the tree is too large to be looked at, from then on. */
+  /** Undefined if the tree is too large to scan, from then on. */
   async #look<T>(
     tree: FileTree,
     paths: readonly string[] | "all",
@@ -167,7 +167,7 @@ class Watch implements FileWatch, AsyncDisposable {
     this.#isListed = true;
   }
 
-  /** Makes the directory of this run, of what an earlier one left if there is anything. */
+  /** Creates the directory of this run, from the remains of an earlier one if there are any. */
   async #open(): Promise<void> {
     if (this.#directory !== undefined) return;
     const own = await ownFolder();
@@ -191,14 +191,14 @@ class Watch implements FileWatch, AsyncDisposable {
     return (await runsOf(own, this.#session)).length > 0;
   }
 
-  /** What calls did that never came to an end here is for the next run to find. */
+  /** The next run finds the changes of calls that never ended here. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#isListed) return;
     if (this.#directory !== undefined) await rm(this.#directory, { recursive: true, force: true });
   }
 }
 
-/** A list that was cut off tells nothing. */
+/** A truncated list counts as empty. */
 function readList(text: string): readonly Kept[] {
   try {
     return JSON.parse(text) as Kept[];
@@ -211,7 +211,7 @@ const prefixOf = (trees: readonly FileTree[], tree: FileTree): string => `${tree
 
 const folderName = (): string => `skein-files-${process.getuid?.() ?? "all"}${temporaryEnding}`;
 
-/** Ours and closed to others; a directory that is not is left alone, and nothing outlives the run then. */
+/** Owned by this user and private; any other directory is not used, and then nothing outlives the run. */
 async function ownFolder(): Promise<string> {
   const folder = join(tmpdir(), folderName());
   await mkdir(folder, { mode: 0o700 }).catch(() => undefined);
@@ -226,7 +226,7 @@ async function runsOf(own: string, session: string | undefined): Promise<readonl
   return (await readdir(own).catch(() => [])).filter((name) => name.startsWith(`${session}-`));
 }
 
-/** Every tree, once a call may change anything; else the files that the calls name. */
+/** Every tree, if a call may change anything; otherwise the files that the calls name. */
 async function scopeOf(
   trees: readonly FileTree[],
   calls: readonly { readonly tool: OuterTool; readonly input: unknown }[],

@@ -1,4 +1,6 @@
-/** Writes files whole or not at all: to a temporary file beside, onto the disk, then into its place. */
+/**
+ * Writes files atomically: to a temporary file next to the target, synced to disk, then renamed into place.
+ */
 import { constants } from "node:fs";
 import { lstat, open, rename, rm } from "node:fs/promises";
 import { SkeinError } from "../core/error.ts";
@@ -8,9 +10,9 @@ const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
 const permissionBits = 0o7777;
 
 /**
- * Replaces or creates `name`. The temporary file's name comes from the call's key, so that a call that runs
- * again after a crash clears away what the first left behind. `stillThere` is asked
- * right before the file takes its place, and rejects if it should not.
+ * Replaces or creates `name`. The temporary file's name derives from the call's key, so that a call that runs
+ * again after a crash removes what the first attempt left behind. `stillThere` is called right before the
+ * rename, and rejects if it must not happen.
  */
 export async function replaceFile(
   directory: Directory,
@@ -55,7 +57,7 @@ function absent(error: NodeJS.ErrnoException): undefined {
   return undefined;
 }
 
-/** Runs what concerns one file one after the other: two edits of it at once would lose one of them. */
+/** Serializes work per file: two concurrent edits would lose one of them. */
 export function makeTurns(): <T>(key: string, work: () => Promise<T>) => Promise<T> {
   const last = new Map<string, Promise<unknown>>();
   return async (key, work) => {

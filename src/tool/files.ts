@@ -1,4 +1,4 @@
-/** The tools of bound files and directories. Nothing outside of what is bound can be named or reached. */
+/** The tools for bound files and directories. Nothing outside of the bindings can be named or reached. */
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod";
@@ -30,7 +30,7 @@ const fileLimit = {
   entriesMax: 1_000,
 } as const;
 
-/** One set of tools over all roots. Those that write are there only if something may be written. */
+/** One set of tools over all roots. Writing tools exist only if something is writable. */
 export function fileTools(roots: readonly Root[]): OuterTool[] {
   if (roots.length === 0) return [];
   const reading = [readFile(roots), listFiles(roots), ...searchTools(roots)];
@@ -96,7 +96,7 @@ function endNote(
   return `${gap}[lines ${fromLine} to ${nextLine - 1}; there is more: go on with fromLine ${nextLine}]`;
 }
 
-/** By the first bytes; the four kinds that every provider with eyes takes. */
+/** By the first bytes; the four kinds that every provider with image input accepts. */
 function imageType(head: Buffer): string | undefined {
   const latin = head.toString("latin1", 0, 12);
   if (latin.startsWith("\x89PNG\r\n\x1a\n")) return "image/png";

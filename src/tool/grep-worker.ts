@@ -1,4 +1,4 @@
-/** The thread behind grep.ts: holds each text against the expression, answers with the lines that match. */
+/** The thread behind grep.ts: matches each text against the expression, answers with the matching lines. */
 import { parentPort, workerData } from "node:worker_threads";
 
 export interface GrepSetup {

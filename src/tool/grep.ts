@@ -1,14 +1,14 @@
-/** Regular expressions in a thread of their own, since one that a model wrote may take for ever. */
+/** Regular expressions in a separate thread, because a model's expression may run forever. */
 import { Worker } from "node:worker_threads";
 import { SkeinError } from "../core/error.ts";
 import type { GrepAnswer, GrepRequest, GrepSetup } from "./grep-worker.ts";
 
 export interface Grep extends AsyncDisposable {
-  /** The lines that match, at most so many. */
+  /** The matching lines, at most so many. */
   matches(text: string, most: number): Promise<readonly { readonly line: number; readonly text: string }[]>;
 }
 
-/** Ends with the signal, whatever the expression is doing. Refuses one that does not parse. */
+/** Ends with the signal, whatever the expression is doing. Rejects an invalid one. */
 export async function openGrep(
   pattern: string,
   options: { readonly ignoreCase: boolean; readonly signal: AbortSignal },
@@ -44,7 +44,7 @@ export async function openGrep(
   };
 }
 
-/** With Unicode where the expression is a strict one, else as people write them. */
+/** With Unicode if the expression is valid so, otherwise without. */
 function flagsFor(pattern: string, flags: string): string {
   for (const candidate of [`u${flags}`, flags]) {
     try {

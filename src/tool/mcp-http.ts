@@ -1,6 +1,6 @@
 /**
- * Notices when an MCP server over HTTP goes away in the middle of a call. The SDK's transport tells nobody
- * of a stream that ends without its answer, so that the call would wait for its time-out.
+ * Detects an MCP server over HTTP that disappears during a call. The SDK's transport does not report a stream
+ * that ends without its answer, so the call would wait for its timeout.
  */
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
@@ -8,15 +8,15 @@ import type { ToolWorld } from "./port.ts";
 
 interface AnswerWatch {
   readonly fetch: typeof fetch;
-  /** Fails calls that lost their stream from now on, and never a call that was answered. */
+  /** From now on fails calls that lost their stream, but never an answered one. */
   watch(client: Client, transport: Transport): void;
 }
 
 type RequestId = string | number;
 
-/** How the SDK says that it has stopped trying to resume a stream. */
+/** The SDK's message after it stopped resuming a stream. */
 const gaveUp = /^Maximum reconnection attempts/;
-/** The SDK's code for a connection that is closed. */
+/** The SDK's code for a closed connection. */
 const closed = -32_000;
 
 const parseMs = 20;
@@ -27,7 +27,7 @@ export function watchAnswers(world: Pick<ToolWorld, "sleep">): AnswerWatch {
   let fail = (_: RequestId): void => undefined;
 
   async function ended(id: RequestId, isResumable: boolean): Promise<void> {
-    // The last words of the stream are still on their way through the SDK's parser.
+    // The end of the stream is still in the SDK's parser.
     await world.sleep(parseMs);
     if (!waiting.has(id)) return;
     if (isResumable) waiting.set(id, true);
@@ -76,7 +76,10 @@ function requestIdIn(body: unknown): RequestId | undefined {
   return message.method === undefined ? undefined : message.id;
 }
 
-/** The same stream. `end` hears when it is over, and whether the server numbered its events for resuming. */
+/**
+ * The same stream. `end` is called when it is over, and learns whether the server numbered its events for
+ * resuming.
+ */
 function watchStream(
   body: ReadableStream<Uint8Array>,
   end: (isResumable: boolean) => void,

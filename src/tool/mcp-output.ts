@@ -1,4 +1,4 @@
-/** From what an MCP server answers to what the model is told and the log keeps. */
+/** Converts an MCP result into what the model sees and the log keeps. */
 import type { CallToolResult, ContentBlock } from "@modelcontextprotocol/sdk/types.js";
 import * as z from "zod";
 import { limit } from "../core/limit.ts";
@@ -6,14 +6,14 @@ import { ToolOutput } from "./port.ts";
 
 type McpResult = CallToolResult;
 
-/** A result whose blocks are not checked yet: a newer server may have kinds that this SDK does not know. */
+/** A result with unvalidated blocks: a newer server may have kinds that this SDK does not know. */
 export const LooseResult = z.looseObject({
   content: z.array(z.looseObject({ type: z.string() })).default([]),
   structuredContent: z.record(z.string(), z.unknown()).optional(),
   isError: z.boolean().optional(),
 });
 
-/** The result with every block of an unknown or damaged kind as its JSON: the call took effect. */
+/** The result with every unknown or invalid block as its JSON: the call took effect. */
 export async function readResult(result: z.infer<typeof LooseResult>): Promise<McpResult> {
   const { ContentBlockSchema } = await import("@modelcontextprotocol/sdk/types.js");
   const content = result.content.map((block): ContentBlock => {
@@ -24,8 +24,8 @@ export async function readResult(result: z.infer<typeof LooseResult>): Promise<M
 }
 
 /**
- * `clean` goes over every text, to hide what must not be told. Servers repeat an image in their structure,
- * and the structure in a text: the image is kept once, and every copy of its base64 becomes a note.
+ * `clean` processes every text, to hide secrets. Servers repeat an image in their structure, and the
+ * structure in a text: the image is kept once, and every copy of its base64 becomes a note.
  */
 export function outputOf(result: McpResult, clean: (text: string) => string): ToolOutput {
   const { content, structuredContent, isError = false } = result;
@@ -33,7 +33,7 @@ export function outputOf(result: McpResult, clean: (text: string) => string): To
   for (const block of content) if (block.type === "image") images.set(block.data, block.mimeType);
   const structured = structuredContent === undefined ? undefined : withoutImages(structuredContent, images);
   const texts = content.map(textOf).filter((text) => text !== undefined);
-  // Servers that give structure should give it as text too; not all do.
+  // A server with structured output should also send it as text; not all do.
   const said = texts.length > 0 ? texts.join("\n") : textOfStructure(structured, content.length);
   return new ToolOutput(clean(withoutBase64(said, images)), {
     images: [...images].map(([data, mediaType]) => ({ bytes: Buffer.from(data, "base64"), mediaType })),
@@ -42,7 +42,7 @@ export function outputOf(result: McpResult, clean: (text: string) => string): To
   });
 }
 
-/** Shorter ones are words that may stand anywhere, and do no harm. */
+/** Shorter ones may occur as ordinary words, and are harmless. */
 const base64CharsMin = 64;
 
 const noteOf = (mediaType: string): string => `[${mediaType.slice(0, 100)}, shown as an image]`;
@@ -81,7 +81,7 @@ function textOfStructure(structure: unknown, blocks: number): string {
   return blocks === 0 ? "[it gave nothing back]" : "";
 }
 
-/** Nothing for images, which are shown. */
+/** Undefined for images, which are shown. */
 function textOf(block: ContentBlock): string | undefined {
   switch (block.type) {
     case "text":

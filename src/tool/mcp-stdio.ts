@@ -1,6 +1,6 @@
 /**
- * Speaks to an MCP server over its standard input and output: a message of JSON a line. The server is the
- * leader of a process group, which is ended as a whole. What it prints besides is kept for complaints.
+ * Talks to an MCP server over its standard input and output: one JSON message per line. The server leads a
+ * process group, which is killed as a whole. Its other output is kept for error messages.
  */
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types.js";
@@ -13,28 +13,28 @@ export interface PipedChild extends Child {
   end(): void;
 }
 
-/** A world that can also start what is spoken to. */
+/** A world that can also start such a process. */
 export interface McpWorld extends ToolWorld {
   spawnPiped(...given: Parameters<ToolWorld["spawn"]>): Promise<PipedChild>;
 }
 
 const stdioLimit = {
   lineBytesMax: 33_554_432,
-  /** Lines that are no messages, such as banners, before the server is given up. */
+  /** Lines that are not messages, such as banners, before the server counts as broken. */
   strayLinesMax: 1_000,
-  /** How long a server may take to end by itself once its input is closed, or it reads no more. */
+  /** How long a server may take to exit after its input is closed, or it stops reading. */
   graceMs: 1_000,
-  /** How long the last words of a server that has ended are waited for. */
+  /** How long to wait for the last output of an exited server. */
   lastWordsMs: 200,
 } as const;
 
-/** Nobody has heard what was to be sent. */
+/** The message was never sent. */
 export class NotSent extends Error {
   override readonly name = "NotSent";
 }
 
 export interface StdioTransport extends Transport {
-  /** What is known of why it does not work: how it ended, what it printed that is no message. */
+  /** What is known of the failure: how it exited, and its other output. */
   complaint(): string;
 }
 
@@ -46,13 +46,13 @@ export function makeStdioTransport(
   const printed = makeCapture(500, 1_000);
   const strays: string[] = [];
   let ended: string | undefined;
-  /** Why it was killed here; without this, "ended by SIGKILL" would be all that is known. */
+  /** Why Skein killed it; without this only "ended by SIGKILL" would be known. */
   let killedFor: string | undefined;
   const giveUp = (reason: string): void => {
     killedFor ??= reason;
     child.kill();
   };
-  // The client may have begun to close it already; whoever closes it again waits for the same end.
+  // The client may already be closing it; a second close waits for the same end.
   let closing: Promise<void> | undefined;
   let watching: Promise<void> | undefined;
   const within = async (ms: number, work: Promise<unknown> | undefined): Promise<void> => {
@@ -87,7 +87,7 @@ export function makeStdioTransport(
     try {
       await child.write(`${JSON.stringify(message)}\n`);
     } catch (cause) {
-      // Most often it has ended; how, and what it said last, tells more than that it does not read.
+      // It has usually exited; its exit and last output tell more than a failed write.
       await within(stdioLimit.graceMs, watching);
       throw new NotSent("it does not read what it is told", { cause });
     }
@@ -118,13 +118,13 @@ async function readAll(stream: AsyncIterable<Uint8Array>, take: (bytes: Uint8Arr
   try {
     for await (const bytes of stream) take(bytes);
   } catch {
-    // Cut off: how the process ended tells more.
+    // Truncated: the exit of the process tells more.
   }
 }
 
 const tooLong = `it was stopped: it sent a message of more than ${stdioLimit.lineBytesMax} bytes`;
 
-/** Cuts a stream into lines; gives up when one does not end. */
+/** Splits a stream into lines; gives up if a line does not end. */
 function lineSplitter(takeLine: (line: string) => void, giveUp: () => void): (bytes: Uint8Array) => void {
   let [pieces, length]: [Uint8Array[], number] = [[], 0];
   return (bytes) => {

@@ -1,4 +1,4 @@
-/** The tools of bound MCP servers, over stdio and streamable HTTP, through the protocol's own client. */
+/** The tools of bound MCP servers, over stdio and streamable HTTP, through the protocol's official client. */
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import type { CallToolResultSchema, Tool as McpTool } from "@modelcontextprotocol/sdk/types.js";
@@ -17,9 +17,9 @@ import { OutcomeUnknown, type Bound, type InputCheck, type OuterTool } from "./p
 
 const mcpLimit = {
   openMsDefault: 20_000,
-  /** Without a word from the server; each word of progress starts it anew. */
+  /** Without a message from the server; each progress message restarts it. */
   timeoutMsDefault: 120_000,
-  /** In all, as a multiple of that. */
+  /** The total, as a multiple of that. */
   totalFactor: 10,
   toolsMax: 200,
   pagesMax: 50,
@@ -28,9 +28,9 @@ const mcpLimit = {
 
 const Options = z.strictObject({
   cwd: z.string().optional(),
-  /** Plain values; what is secret is named in the binding's secrets. */
+  /** Plain values; the binding names its secrets separately. */
   env: z.record(z.string(), z.string()).optional(),
-  /** The header that carries the secret; by default `Authorization`, as a bearer token. */
+  /** The header that carries the secret; default: `Authorization`, as a bearer token. */
   header: z.string().optional(),
   openMs: z.int().positive().max(600_000).default(mcpLimit.openMsDefault),
   timeoutMs: z.int().positive().max(3_600_000).default(mcpLimit.timeoutMsDefault),
@@ -41,24 +41,24 @@ interface Server {
   readonly client: Client;
   readonly timeoutMs: number;
   readonly secrets: Readonly<Record<string, string>>;
-  /** What is known of why it does not work. */
+  /** What is known of the failure. */
   complaint(): string;
 }
 
 interface McpTools {
-  /** The tools of all servers, as they were listed last. */
+  /** The tools of all servers, as last listed. */
   tools(): readonly OuterTool[];
-  /** Lists the tools again of each server that said they changed. True when one did. */
+  /** Lists the tools again of each server that announced a change. True if one did. */
   refresh(signal: AbortSignal): Promise<boolean>;
 }
 
 interface OpenServer {
   tools: readonly OuterTool[];
-  /** Undefined when the server has not said that its tools changed. */
+  /** Undefined if the server has not announced a change. */
   relist?: (signal: AbortSignal) => Promise<readonly OuterTool[]>;
 }
 
-/** Starts or reaches all servers. What is opened goes to the stack at once, so that a failure closes it. */
+/** Starts or connects all servers. What is opened goes to the stack at once, so that a failure closes it. */
 export async function mcpTools(
   world: McpWorld,
   bound: readonly Bound[],
@@ -78,7 +78,7 @@ export async function mcpTools(
   };
 }
 
-/** A server that cannot list its tools keeps those it had: a call tells what is wrong with it. */
+/** A server that cannot list its tools keeps those it had: a call reports the problem. */
 async function refreshServer(server: OpenServer, signal: AbortSignal): Promise<boolean> {
   const { relist } = server;
   if (relist === undefined) return false;
@@ -138,7 +138,7 @@ async function reach(
   readonly transport: Transport;
   readonly complaint: () => string;
   readonly end: () => Promise<void>;
-  /** To be told of the client once it is connected. */
+  /** Receives the client once it is connected. */
   readonly watch?: (client: Client) => void;
 }> {
   const [program, ...args] = command ?? [];
@@ -170,7 +170,7 @@ async function reach(
   });
   const over = new AbortController();
   const end = async () => {
-    // A server that does not answer is not waited for.
+    // Does not wait for a server that does not answer.
     await Promise.race([
       transport.terminateSession().catch(() => undefined),
       world.sleep(1_000, over.signal),
@@ -208,7 +208,7 @@ async function listTools(
   throw new Error(`its list of tools has more than ${mcpLimit.pagesMax} pages`);
 }
 
-/** In the order of their names, since a server may list them in another order each time. */
+/** Sorted by name, because a server may list them in another order each time. */
 async function toolsOf(world: McpWorld, server: Server, tools: readonly McpTool[]): Promise<OuterTool[]> {
   const { AjvJsonSchemaValidator } = await import("@modelcontextprotocol/sdk/validation/ajv");
   const validator = new AjvJsonSchemaValidator();
@@ -230,7 +230,7 @@ async function toolsOf(world: McpWorld, server: Server, tools: readonly McpTool[
   });
 }
 
-/** Fit for every provider, and one's own even where letters had to go. */
+/** Valid for every provider, and unique even after characters were removed. */
 function toolName(world: McpWorld, raw: string, taken: Set<string>): string {
   const plain = raw.replaceAll(/[^a-zA-Z0-9_-]/g, "_");
   const mark = world.hashBytes(Buffer.from(raw)).slice(0, 6);
@@ -245,7 +245,7 @@ function effectOf({ annotations }: McpTool): OuterTool["effect"] {
   return annotations?.idempotentHint === true ? "idempotent" : "unsafe";
 }
 
-/** Against the server's schema, if that is one; what it cannot say the server will. */
+/** Against the server's schema, if it is valid; the server checks the rest. */
 function checkInput(validator: AjvJsonSchemaValidator, { inputSchema }: McpTool, input: unknown): InputCheck {
   if (typeof input !== "object" || input === null || Array.isArray(input))
     return { ok: false, message: "the arguments are no object" };
@@ -293,10 +293,10 @@ async function callTool(
   }
 }
 
-/** In place of the data of an error that the server sent: the SDK uses the same codes for its own errors. */
+/** Marks an error that the server sent: the SDK uses the same codes for its own errors. */
 const sentByServer = Symbol("sent by the server");
 
-/** Marks errors that come as an answer. The watch over HTTP reports lost answers past this, unmarked. */
+/** Marks errors that arrive as an answer. The HTTP watch reports lost answers past this, unmarked. */
 function markAnswers(transport: Transport): void {
   const { onmessage } = transport;
   const mark: typeof onmessage = (message, ...more) => {
@@ -310,15 +310,15 @@ function markAnswers(transport: Transport): void {
 const isAnswer = (error: unknown): boolean =>
   error instanceof Error && "data" in error && error.data === sentByServer;
 
-/** Codes of the SDK for a connection that is closed and a time that is over. */
+/** Codes of the SDK for a closed connection and a timeout. */
 const lostCodes: readonly number[] = [-32_000, -32_001];
 
-/** What became of a call that failed: the server said no, it never heard of it, or nobody knows. */
+/** The fate of a failed call: the server refused it, never received it, or it is unknown. */
 function fateOf(error: unknown): "refused" | "unsent" | "lost" {
   if (error instanceof NotSent || isUnsent(error)) return "unsent";
   if (isAnswer(error)) return "refused";
   const code = codeOf(error);
-  // An error of the SDK is negative, an answer by HTTP a status; a proxy in between may say 502.
+  // An error of the SDK is negative, an HTTP answer a status; a proxy in between may say 502.
   return typeof code === "number" && !lostCodes.includes(code) && code < 500 ? "refused" : "lost";
 }
 
@@ -328,7 +328,7 @@ const codeOf = (error: unknown): unknown =>
 function unavailable({ name, secrets, complaint }: Server, what: string, error: unknown): SkeinError {
   if (error instanceof SkeinError) return error;
   const known = complaint();
-  // How a server ended says more than that its connection is closed.
+  // The exit of a server says more than a closed connection.
   const isClosed = codeOf(error) === lostCodes[0] && !isAnswer(error);
   const isTold = known !== "" && (error instanceof NotSent || isClosed);
   const why = [isTold ? "" : errorText(error).slice(0, 500), known].filter((part) => part !== "").join("; ");

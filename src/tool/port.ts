@@ -1,34 +1,34 @@
 /**
- * The tool port: what the runtime needs of a tool, and where a session's tools come from.
+ * The tool port: what the runtime needs of a tool, and the source of a session's tools.
  *
- * A tool's effect decides what happens to a call that was cut off by a crash. `read` changes nothing and runs
- * again. `idempotent` runs again with the same key. `unsafe`, the default, never runs again by itself: its
- * outcome is unknown, unless `probe` can tell. `session` changes the session's own log only, in one append
- * with its result.
+ * A tool's effect decides what happens to a call that a crash interrupted. `read` changes nothing and runs
+ * again. `idempotent` runs again with the same key. `unsafe`, the default, never runs again automatically:
+ * its outcome is unknown, unless `probe` can tell. `session` changes only the session's own log, in one
+ * append with its result.
  */
 import type { Binding } from "../core/tool/commands.ts";
 import type { SessionAct } from "../core/tool/session-action.ts";
 import type { FileVersion, TreeChange } from "../core/tool/file-version.ts";
 
-/** What a running call is told. */
+/** The context of a running call. */
 export interface ToolCall {
   /** SHA-256 of session and position of the request: the same when the call runs again after a crash. */
   readonly key: string;
   readonly session: string;
   /** The position of the request. */
   readonly seq: number;
-  /** Aborted by an interrupt, by the time-out, and when the right to run the session is lost. */
+  /** Aborted by an interrupt, by the timeout, and when the lease of the session is lost. */
   readonly signal: AbortSignal;
   /**
-   * Whether rules for paths forbid this file, in any of its spellings, or ask about it. A tool that finds
-   * files leaves such files out. Absent: no rule does.
+   * Whether path rules deny this file, in any of its spellings, or ask about it. A tool that finds files
+   * leaves such files out. Absent: no rule does.
    */
   readonly isPathDenied?: (...spellings: readonly string[]) => boolean;
 }
 
 /** Whether an interrupted call took effect. */
 export type ToolProbe =
-  /** It happened; `output` is what the model is told. */
+  /** It happened; `output` is for the model. */
   | { readonly outcome: "done"; readonly output?: unknown }
   /** It did not: it may run. */
   | { readonly outcome: "not-done" }
@@ -37,10 +37,10 @@ export type ToolProbe =
 /** The result of a check of a tool's arguments. */
 export type InputCheck =
   | { readonly ok: true; readonly value: unknown }
-  /** What the model is told, so that it can do better. */
+  /** For the model, so that it can correct the call. */
   | { readonly ok: false; readonly message: string };
 
-/** The command that a call runs, for approvals that are saved. */
+/** The command of a call, for saved approvals. */
 export interface ExactCommand {
   readonly text: string;
   readonly directory: string;
@@ -53,7 +53,7 @@ interface Described {
   readonly description: string;
   /** JSON Schema of an object. */
   readonly input: Readonly<Record<string, unknown>>;
-  /** Holds the arguments against the schema; gives them with defaults filled in. */
+  /** Validates the arguments against the schema; returns them with defaults filled in. */
   check(input: unknown): Promise<InputCheck>;
 }
 
@@ -63,12 +63,12 @@ export interface OuterTool extends Described {
   readonly timeoutMs: number;
   /**
    * True: the tool runs in a sandbox. The default rule for `unsafe` tools then allows it without asking;
-   * rules that are set still apply.
+   * explicit rules still apply.
    */
   readonly contained?: boolean;
   /**
-   * Gives a text, any JSON, or a `ToolOutput`. What it throws is told to the model as an error. It ends soon
-   * after the signal is aborted; if it does not, nobody waits for it.
+   * Returns a text, any JSON, or a `ToolOutput`. A thrown error goes to the model. It must end soon after the
+   * signal is aborted; otherwise it is abandoned.
    */
   run(input: unknown, call: ToolCall): Promise<unknown>;
   /**
@@ -77,18 +77,18 @@ export interface OuterTool extends Described {
    */
   touches?(input: unknown): Promise<readonly string[]>;
   /**
-   * The exact command of a call: what runs, in which directory, by which binding. With it a person can allow
-   * the same command for good; without it, a call is allowed once or for a session.
+   * The exact command of a call: what runs, in which directory, by which binding. With it a person can
+   * approve the same command for good; without it, only once or for a session.
    */
   command?(input: unknown): ExactCommand;
-  /** Whether the call with this key has happened. Asked after a crash, for unsafe calls. */
+  /** Whether the call with this key has happened. Called after a crash, for unsafe calls. */
   probe?(key: string, call: { readonly input: unknown; readonly signal: AbortSignal }): Promise<ToolProbe>;
 }
 
 /** A tool that acts on the session itself. */
 export interface SessionTool extends Described {
   readonly effect: "session";
-  /** What of the session's own is to be done; the runtime does it, in one append with the result. */
+  /** The action on the session; the runtime performs it, in one append with the result. */
   act(input: unknown): SessionAct;
 }
 
@@ -96,20 +96,20 @@ export interface SessionTool extends Described {
 export type Tool = OuterTool | SessionTool;
 
 /**
- * Thrown by a tool that cannot tell whether it did what it was asked to: a connection was lost after the
- * request had gone out. An unsafe call is then settled as unknown.
+ * Thrown by a tool that cannot tell whether it had its effect: a connection was lost after the request had
+ * gone out. An unsafe call is then settled as unknown.
  */
 export class OutcomeUnknown extends Error {
   override readonly name = "OutcomeUnknown";
 }
 
-/** The cause of an error of a tool that was to change what is bound for reading only; nothing was changed. */
+/** The cause of a tool error: a write to a read-only binding; nothing was changed. */
 export class ReadOnly extends Error {
   override readonly name = "ReadOnly";
 }
 
 /**
- * The result of a tool that is more than a text: images, a structure for programs, an error.
+ * A tool result beyond text: images, structured detail, an error.
  *
  * @example
  *   run: async () => new ToolOutput("3 rows", { detail: { rows } }),
@@ -117,9 +117,9 @@ export class ReadOnly extends Error {
 export class ToolOutput {
   readonly text: string;
   readonly images: readonly { readonly bytes: Uint8Array; readonly mediaType: string }[];
-  /** Structure for programs, kept in the log beside the text and not shown to the model. */
+  /** Structured detail for programs, kept in the log next to the text and not shown to the model. */
   readonly detail: unknown;
-  /** True: the tool did what it could and it is an error all the same, as MCP servers have it. */
+  /** True: the tool completed, and its result is an error, as with MCP servers. */
   readonly isError: boolean;
 
   constructor(
@@ -137,13 +137,13 @@ export class ToolOutput {
   }
 }
 
-/** A binding as the log has it. */
+/** A binding as the log stores it. */
 export interface Bound extends Binding {
   readonly name: string;
   readonly mode: "read" | "write";
 }
 
-/** A process, leader of a group of its own. */
+/** A process that leads its own group. */
 export interface Child {
   readonly pid: number;
   readonly stdout: AsyncIterable<Uint8Array>;
@@ -153,15 +153,15 @@ export interface Child {
   kill(): void;
 }
 
-/** The part of the world that tools need; they take clock, timers and processes from nowhere else. */
+/** The part of the world that tools need; they have no other clock, timers or processes. */
 export interface ToolWorld {
   now(): number;
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
   /** SHA-256, hexadecimal. */
   hashBytes(bytes: Uint8Array): string;
-  /** The value of a secret that a binding names; undefined when there is none. */
+  /** The value of a secret that a binding names; undefined if there is none. */
   secret(name: string): string | undefined;
-  /** Rejects when it cannot be started. Standard input is empty. */
+  /** Rejects if it cannot be started. Standard input is empty. */
   spawn(
     command: readonly [string, ...string[]],
     options: { readonly cwd?: string; readonly env?: Readonly<Record<string, string>> },
@@ -170,75 +170,77 @@ export interface ToolWorld {
 
 /** Bytes by their SHA-256: blobs of the store. */
 export interface FileBlobs {
-  /** Gives their hash; or the name of the secret that they hold, and then they are not kept. */
+  /** Returns their hash; or the name of the secret in them, in which case they are not stored. */
   put(bytes: Uint8Array): Promise<string | { readonly secret: string }>;
-  /** Undefined when they are not there any more. */
+  /** Undefined if they no longer exist. */
   get(blob: string): Promise<Uint8Array | undefined>;
 }
 
-/** A bound directory, or a bound file alone, of which file versions are kept. */
+/** A bound directory, or a single bound file, with file versions. */
 export interface FileTree {
   /** The name of the binding. */
   readonly name: string;
-  /** The directory, without links. */
+  /** The directory, with links resolved. */
   readonly root: string;
   /** Of a bound file: its name in that directory. */
   readonly file?: string;
 }
 
-/** Calls that run at the same time, and what they change. */
+/** Concurrent calls, and their file changes. */
 export interface WatchedCalls {
   /**
-   * Looks, and has written down what differs from the beginning or from the last time. Calls that run at once
-   * cannot be told apart: whoever is first gets what all of them did so far.
+   * Scans, and writes the changes since the start or the last scan. Concurrent calls are indistinguishable:
+   * the first one records the changes of all.
    */
   record<T>(write: (changed: readonly TreeChange[]) => Promise<T>): Promise<T>;
-  /** All of it is written down. */
+  /** Everything is recorded. */
   over(): Promise<void>;
 }
 
 /** Keeps file versions while a session runs. */
 export interface FileWatch {
   /**
-   * Looks how files are before these calls run. What changed since the last look was somebody else's doing.
-   * Undefined when they change no files of which versions are kept.
+   * Scans before these calls run. Changes since the last scan are not the session's. Undefined if the calls
+   * change no versioned files.
    */
   begin(
     calls: readonly { readonly tool: OuterTool; readonly input: unknown }[],
     options: { readonly blobs: FileBlobs },
   ): Promise<WatchedCalls | undefined>;
-  /** What calls had changed when the runner before died in the middle of them, if that can be told. */
+  /** The changes of calls that were running when the previous runner died, if known. */
   left(blobs: FileBlobs): Promise<readonly TreeChange[]>;
 }
 
-/** One path on its way back. */
+/** One path to restore. */
 export interface FilePut {
   readonly tree: FileTree;
   readonly path: string;
-  /** What the session left there: anything else is somebody else's. */
+  /** The version that the session left there: anything else belongs to someone else. */
   readonly expect: FileVersion | null;
   readonly to: FileVersion | null;
 }
 
-/** A path that is left alone, and why. */
+/** A path that is not restored, and why. */
 export interface FileConflict {
   /** Absolute. */
   readonly path: string;
   readonly why: string;
 }
 
-/** The files of bindings, to be put back as they were. */
+/** The files of bindings, for restoring. */
 export interface BoundFiles {
-  /** What lies within another is part of it. */
+  /** A tree within another is part of it. */
   readonly trees: readonly FileTree[];
-  /** The tree of a path below a binding, and the path in it; undefined when nothing of that name is bound. */
+  /** The tree of a path below a binding, and the path in it; undefined without such a binding. */
   place(name: string, path: string): { readonly tree: FileTree; readonly path: string } | undefined;
   /**
-   * Puts all of it back, or nothing: when one path is not as expected, it touches none and says which. What
-   * is as it should be already stays. Cut off in the middle, it finishes when it is called again.
+   * Restores all of it, or nothing: if one path is not as expected, it touches none and reports it. Paths in
+   * the right state stay. After an interruption, calling it again completes it.
    */
   restore(puts: readonly FilePut[], blobs: FileBlobs): Promise<readonly FileConflict[]>;
-  /** A copy of a tree in a new place, with these paths as they were. Conflicts: then there is no copy. */
+  /**
+   * Copies a tree to a new place, with these paths at their earlier version. With conflicts there is no copy.
+   */
   copy(
     tree: FileTree,
     to: string,
@@ -247,26 +249,26 @@ export interface BoundFiles {
   ): Promise<readonly FileConflict[]>;
 }
 
-/** The tools of one session while it runs, and what they hold open. */
+/** The tools of one session while it runs, and their open resources. */
 export interface Toolbox extends AsyncDisposable {
   /** After `refresh` resolved to true: the new ones. */
   readonly tools: readonly Tool[];
-  /** Looks whether the tools changed, as a server may say while a session runs. Never rejects. */
+  /** Checks whether the tools changed, as a server may announce while a session runs. Never rejects. */
   refresh?(signal: AbortSignal): Promise<boolean>;
   /** Absent: no file versions are kept. */
   readonly files?: FileWatch;
 }
 
-/** Where a session's tools come from. The composition root makes one of all the drivers. */
+/** The source of a session's tools. The composition root combines all drivers into one. */
 export interface ToolSource {
   /**
-   * Opens the tools of these bindings. Rejects with a `SkeinError` when one cannot be used (a server that
-   * does not start, a name twice), and holds nothing open then.
+   * Opens the tools of these bindings. Rejects with a `SkeinError` if one cannot be used (a server that does
+   * not start, a duplicate name), with everything closed.
    */
   open(
     bound: readonly Bound[],
     options: { readonly signal: AbortSignal; readonly session?: string },
   ): Promise<Toolbox>;
-  /** The files of these bindings that may be written. */
+  /** The writable files of these bindings. */
   files?(bound: readonly Bound[]): Promise<BoundFiles>;
 }

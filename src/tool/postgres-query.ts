@@ -1,4 +1,4 @@
-/** Statements on a bound PostgreSQL database. The client is loaded when the first one is sent. */
+/** Statements on a bound PostgreSQL database. The client is loaded with the first one. */
 import { SkeinError } from "../core/error.ts";
 import { errorText } from "../core/first-error.ts";
 import type { Database } from "./database.ts";
@@ -15,8 +15,8 @@ class Gone extends Error {
 
 interface Connection extends Pick<PostgresConnection, "sql" | "isGone"> {
   /**
-   * The answer, or `Gone` when the connection breaks before it: the library may wait for ever. An answer or
-   * an error of more than so many bytes is refused, and ends the connection.
+   * The answer, or `Gone` if the connection breaks before it: the library may wait forever. A larger answer
+   * or error is refused, and ends the connection.
    */
   orGone<T>(answer: Promise<T>, bytesMax?: number): Promise<T>;
   end(): void;
@@ -41,18 +41,18 @@ export function openPostgres(options: PostgresOptions): Pick<Database, "query"> 
   const idle: Connection[] = [];
   let isClosed = false;
 
-  /** One that nobody uses, or a new one. */
+  /** An idle one, or a new one. */
   const take = async (timeoutMs: number): Promise<Connection> => {
     for (let one = idle.pop(); one !== undefined; one = idle.pop()) if (!one.isGone) return one;
     return openConnection(url, world, settings(options, timeoutMs));
   };
-  /** One that only reads is used once: a session keeps settings, locks and what functions left in it. */
+  /** A read-only one is used once: a session keeps settings, locks and what functions left in it. */
   const release = (one: Connection): void => {
     if (!mayWrite || isClosed || one.isGone || idle.length >= idleMax) one.end();
     else idle.push(one);
   };
 
-  /** What was begun must not go on at the server when nobody waits for it. */
+  /** An abandoned statement must not continue on the server. */
   async function cancel(pid: number, timeoutMs: number): Promise<void> {
     const other = await openConnection(url, world, settings(options, timeoutMs));
     await other.orGone(other.sql.unsafe("SELECT pg_cancel_backend($1)", [pid])).finally(other.end);
@@ -139,16 +139,16 @@ async function openConnection(
   };
 }
 
-/** So many stay open when nobody uses them, for a while. */
+/** Idle connections that stay open for a while. */
 const idleMax = 2;
 const codeOf = (error: unknown): string =>
   error instanceof Error && "code" in error ? String(error.code) : "";
 
-/** Whether the way there is not open, by codes of PostgreSQL, of sockets and of the library. */
+/** Whether the connection is broken, by codes of PostgreSQL, of sockets and of the library. */
 const isBroken = (error: unknown): boolean => error instanceof Gone || brokenCodes.test(codeOf(error));
 const brokenCodes = /^(08...|57P0[1-5]|53300|25P03|E[A-Z]+|CONNECT_TIMEOUT|CONNECTION_[A-Z]+)$/;
 
-/** Whatever the code says: only the server's own answer tells what became of what was sent. */
+/** Whatever the code is: only the server's own answer tells the outcome. */
 const isLostAnswer = (error: unknown): boolean =>
   isBroken(error) || !(error instanceof Error && error.name === "PostgresError");
 
@@ -164,17 +164,17 @@ const settings = (
   connection: {
     application_name: "skein",
     statement_timeout: timeoutMs,
-    // Twice over: the transaction below says it too.
+    // Redundant: the transaction below says it too.
     ...(mayWrite ? {} : { default_transaction_read_only: true }),
   },
 });
 
-/** It may have effects that a read-only transaction does not keep it from. */
+/** It may have effects that a read-only transaction does not prevent. */
 class NotReading extends Error {
   override readonly name = "NotReading";
 }
 
-/** Asks in the transaction, so that the names are looked up in the database that the statement runs on. */
+/** Asks within the transaction, so that names resolve in the statement's database. */
 async function checkReading(
   sql: string,
   say: (text: string, values?: string[]) => Promise<Answer>,
@@ -190,10 +190,10 @@ async function checkReading(
 type Answer = readonly Readonly<Record<string, unknown>>[];
 
 /**
- * One statement in a transaction of its own. `simple: false` is what keeps it one: in the simple protocol a
- * `COMMIT; DELETE …` would end the read-only transaction and go on outside of it. One that only reads is
- * rolled back, with all that a function did within the transaction, and lets go of locks first: behind a
- * pooler they would stay with a connection that others get.
+ * One statement in a separate transaction. `simple: false` keeps it one: in the simple protocol a `COMMIT;
+ * DELETE …` would end the read-only transaction and continue outside of it. A read-only one is rolled back,
+ * with everything a function did in it, and releases locks first: behind a pooler they would stay with a
+ * connection that others get.
  */
 async function run(
   connection: Connection,
@@ -226,7 +226,7 @@ async function run(
     else await leave(connection, say);
     return rowsOf(gotten, rowsMax);
   } catch (error) {
-    // One that is broken, or does not roll back, is of no use any more.
+    // A broken connection, or one that does not roll back, is useless.
     if (isBroken(error)) connection.end();
     else if (!connection.isGone) {
       if (mayWrite) await say("ROLLBACK").catch(connection.end);
@@ -240,7 +240,7 @@ async function run(
   }
 }
 
-/** What is left of a statement that only read is undone; its connection is ended in any case. */
+/** Rolls back a read-only statement; its connection is ended in any case. */
 async function leave(connection: Connection, say: (text: string) => Promise<Answer>): Promise<void> {
   try {
     await say("ROLLBACK TO SAVEPOINT reading").catch(() => undefined);
@@ -263,7 +263,7 @@ function rowsOf(gotten: unknown[][], rowsMax: number): Rows {
 
 type Statement = ReturnType<Connection["sql"]["unsafe"]>;
 
-/** Not more than so many, however many there are. */
+/** At most so many rows. */
 async function firstRows(statement: Statement, count: number): Promise<unknown> {
   for await (const rows of statement.values().cursor(count)) return rows;
   return [];

@@ -1,8 +1,8 @@
-/** What is said when a database that is bound for reading is to be changed. */
+/** The error for a write to a database that is bound read-only. */
 import { SkeinError } from "../core/error.ts";
 import { ReadOnly } from "./port.ts";
 
-/** `where` are the words of `skein bind` that name the database. */
+/** `where` are the `skein bind` arguments that name the database. */
 export const readOnly = (name: string, where: string, why = "nothing was changed"): SkeinError =>
   new SkeinError("refused", `${name}: the database is bound for reading only; ${why}`, {
     hint: `to let it be written, bind it again: skein bind ID database ${where} --name ${name} --mode write`,

@@ -1,25 +1,25 @@
 /**
- * What a statement on a PostgreSQL that is bound for reading begins with, and which functions it names. A
- * read-only transaction is not enough: large objects, advisory locks, notifications, files of the server and
- * connections to other servers are all reached by functions.
+ * The first word of a statement on a read-only PostgreSQL binding, and the functions it names. A read-only
+ * transaction is not enough: functions reach large objects, advisory locks, notifications, server files and
+ * other servers.
  */
 import { tokenizeSql } from "../platform/postgres-tokens.ts";
 
 export interface ReadStatement {
-  /** Names that stand before a bracket or behind a point, as PostgreSQL looks them up. */
+  /** Names before a parenthesis or after a dot, as PostgreSQL resolves them. */
   readonly called: readonly string[];
 }
 
-/** What reads. All else has effects outside of a transaction, or changes the session. */
+/** Statements that read. All others have effects outside of a transaction, or change the session. */
 const first: ReadonlySet<string> = new Set(["select", "with", "values", "table", "show", "explain"]);
 
-/** Run a text as SQL, so that no name in it is seen here. */
+/** These run a text as SQL, so that its names are invisible here. */
 const running: ReadonlySet<string> = new Set(
   `query_to_xml query_to_xmlschema query_to_xml_and_xmlschema cursor_to_xml ts_stat ts_rewrite crosstab
   crosstab2 crosstab3 crosstab4 connectby`.split(/\s+/),
 );
 
-/** What is wrong with it, as a text; else what it names. */
+/** The flaw as a text; otherwise the names. */
 export function readStatement(sql: string): ReadStatement | string {
   const tokens = tokenizeSql(sql);
   if (typeof tokens === "string") return tokens;
@@ -37,14 +37,14 @@ export function readStatement(sql: string): ReadStatement | string {
 }
 
 /**
- * Of the functions with these names, those that PostgreSQL or an extension has and that may have effects: it
- * calls them volatile. What the database's own users wrote in SQL or PL/pgSQL is kept by the transaction.
+ * Of the functions with these names, those of PostgreSQL or an extension that may have effects: volatile
+ * ones. The transaction contains users' own SQL or PL/pgSQL functions.
  */
 export const effectfulQuery = `SELECT DISTINCT p.proname AS name FROM pg_catalog.pg_proc p
   JOIN pg_catalog.pg_language l ON l.oid = p.prolang
   WHERE p.proname = ANY ($1::text[]) AND p.provolatile = 'v' AND NOT l.lanpltrusted`;
 
-/** Volatile since they give something else each time, without an effect. */
+/** Volatile because their result varies, without an effect. */
 const harmless: ReadonlySet<string> = new Set(
   `random random_normal clock_timestamp timeofday gen_random_uuid gen_random_bytes uuid_generate_v1
   uuid_generate_v1mc uuid_generate_v4 gen_salt currval lastval pg_sleep pg_sleep_for pg_sleep_until

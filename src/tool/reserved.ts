@@ -1,7 +1,7 @@
 /**
- * The names that belong to the store: its file, and every name in its folder that begins with the file's
- * name, whether it exists or not. SQLite reads `-wal`, `-shm` and `-journal` there, and Skein `-suspect` and
- * `.token`: who can create one of them can replace the store, or choose the token of its administrator.
+ * The names reserved for the store: its file, and every name in its folder that begins with the file's name,
+ * existing or not. SQLite reads `-wal`, `-shm` and `-journal` there, and Skein `-suspect` and `.token`:
+ * creating one of them can replace the store, or choose the token of its administrator.
  */
 import { realpath } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
@@ -9,10 +9,10 @@ import { basename, dirname, join } from "node:path";
 /** Whether an absolute path without links is reserved. */
 export type Reserved = (path: string) => boolean;
 
-/** Linux tells upper case from lower case; elsewhere most file systems do not. */
+/** Linux is case-sensitive; most file systems elsewhere are not. */
 const fold = (path: string): string => (process.platform === "linux" ? path : path.toLowerCase());
 
-/** The stores' files, absolute and without links: where each is named, and where a link leads. */
+/** The stores' files, absolute, both as named and with links resolved. */
 export async function storeFiles(stores: readonly string[]): Promise<readonly string[]> {
   const found = new Set<string>();
   for (const store of stores) {

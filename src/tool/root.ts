@@ -1,11 +1,11 @@
 /**
- * Bound files and directories, and the way to what lies below them.
+ * Bound files and directories, and safe access below them.
  *
- * A path is first taken by its letters: `..` may not lead above the root. Links that stay below the root are
- * then resolved, and what is left is walked from the root, a directory at a time, each opened without
- * following a link and reached through the one before it by its descriptor. So whoever swaps a directory for
- * a link while a tool runs gains nothing. The descriptors are addressed by `/proc/self/fd`; on systems
- * without it the last step still follows no link, but a parent swapped in that very moment is not noticed.
+ * A path is first checked as text: `..` must not lead above the root. Links that stay below the root are then
+ * resolved, and the rest is walked from the root, one directory at a time, each opened without following a
+ * link and reached through the descriptor of the previous one. So swapping a directory for a link while a
+ * tool runs gains nothing. The descriptors are addressed by `/proc/self/fd`; on systems without it the last
+ * step still follows no link, but a parent swapped at that very moment is not noticed.
  */
 import { constants, existsSync } from "node:fs";
 import { lstat, mkdir, open, realpath, type FileHandle } from "node:fs/promises";
@@ -21,23 +21,23 @@ export interface Root {
   readonly mode: "read" | "write";
   /** The bound path, absolute. */
   readonly path: string;
-  /** The directory, without links. */
+  /** The directory, with links resolved. */
   readonly real: string;
   /**
-   * The directory to walk from: `real`, or the outermost directory around it that the session may write. What
-   * lies between the two could be replaced by a link.
+   * The directory to walk from: `real`, or the outermost directory around it that the session may write.
+   * Anything between the two could be replaced by a link.
    */
   readonly start: string;
-  /** Of a bound file: its name in that directory, the only one that may be used. */
+  /** Of a bound file: its name in that directory, the only usable one. */
   readonly file?: string;
   /** The store's own names, which no tool reads, lists or writes. */
   readonly isReserved?: Reserved;
 }
 
-/** Something below a root, as it was asked for. */
+/** A location below a root, as requested. */
 export interface Spot {
   readonly root: Root;
-  /** The steps from the root; none for the root itself. */
+  /** The steps from the root; empty for the root itself. */
   readonly steps: readonly string[];
   /** As the model writes it. */
   readonly shown: string;
@@ -45,10 +45,10 @@ export interface Spot {
 
 /** An open directory. */
 export interface Directory extends AsyncDisposable {
-  /** Its children are reached below this path, whatever becomes of its name. */
+  /** The path to its children, independent of its own name. */
   readonly path: string;
   readonly handle: FileHandle;
-  /** Its path without links, at the time it was opened. */
+  /** Its path with links resolved, when it was opened. */
   readonly real: string;
 }
 
@@ -57,7 +57,7 @@ const pathCharsMax = 4_096;
 
 export interface RootOptions {
   readonly isReserved?: Reserved;
-  /** The directories that the session may write: see bound-path.ts. */
+  /** The writable directories of the session: see bound-path.ts. */
   readonly writable?: readonly string[];
 }
 
@@ -74,7 +74,7 @@ export async function openRoot(
   const realOf = (one: string): Promise<string> => realBoundPath({ name, path: one }, writable);
   const startOf = (real: string): string => writable.find((one) => isWithin(one, real)) ?? real;
   if (kind === "file") {
-    // A file may come and go while it is bound; the directory it lies in is what is held on to.
+    // A bound file may appear and disappear; its directory is what stays open.
     const folder = await realOf(dirname(absolute)).catch(unusable(name, path));
     const real = await realOf(absolute).catch((error: unknown) => {
       if (error instanceof SkeinError) throw error;
@@ -102,7 +102,7 @@ function unusable(name: string, path: string): (cause: unknown) => never {
   };
 }
 
-/** Finds the root that a path means, by its letters alone. */
+/** Finds the root of a path, as text. */
 export function findSpot(roots: readonly Root[], path: string): Spot {
   if (path.includes("\0") || path.length > pathCharsMax)
     throw new SkeinError("invalid", "a path has no NUL and at most 4096 characters");
@@ -118,7 +118,7 @@ export function findSpot(roots: readonly Root[], path: string): Spot {
   return spot;
 }
 
-/** One root is the place that paths start from; of several, each has its name in front. */
+/** With one root, paths start there; with several, each has its name in front. */
 export function spotOf(roots: readonly Root[], root: Root, steps: readonly string[]): Spot {
   const isPlain = root.file === undefined && directories(roots).length === 1;
   const shown = root.file !== undefined ? [root.name] : isPlain ? steps : [cleanPath(root.name), ...steps];
@@ -130,7 +130,7 @@ export const directories = (roots: readonly Root[]): Root[] => roots.filter(({ f
 export const shownRoot = ({ name, mode, file }: Root): string =>
   `${file === undefined ? `${name}/` : name} (${mode})`;
 
-/** What the model is told of where it may go. */
+/** For the model: the bound paths. */
 export const whereabouts = (roots: readonly Root[]): string => `Bound: ${roots.map(shownRoot).join(", ")}.`;
 
 function absoluteSpot(roots: readonly Root[], path: string): Spot | undefined {
@@ -141,7 +141,7 @@ function absoluteSpot(roots: readonly Root[], path: string): Spot | undefined {
     const base = [root.path, real].find((one) => path === one || path.startsWith(one.replace(/\/?$/, sep)));
     return base === undefined ? [] : [spotOf(roots, root, stepsOf(path.slice(base.length)))];
   });
-  // The innermost root counts, since it is the one that was bound for this very thing.
+  // The innermost root wins, because it was bound for exactly this.
   const distance = ({ root, steps }: Spot) => (root.file === undefined ? steps.length : 0);
   return spots.toSorted((a, b) => distance(a) - distance(b))[0];
 }
@@ -165,8 +165,8 @@ const cleanPath = (path: string): string => posix.normalize(path || ".").replace
 const stepsOf = (path: string): string[] => path.split("/").filter((step) => step !== "" && step !== ".");
 
 /**
- * The one way to write a path: below its root, links resolved. So rules on arguments cannot be got around by
- * another spelling. What does not exist or lies outside stays as it is; whoever uses it is told.
+ * The canonical spelling of a path: below its root, links resolved. So another spelling cannot bypass rules
+ * on arguments. A missing or outside path stays as it is; using it reports the error.
  */
 export async function plainSpelling(roots: readonly Root[], path: string): Promise<string> {
   try {
@@ -177,7 +177,7 @@ export async function plainSpelling(roots: readonly Root[], path: string): Promi
   }
 }
 
-/** Opens the directory a spot lies in, and gives the last step. `create` makes directories on the way. */
+/** Opens the directory of a spot, and returns the last step. `create` makes missing directories. */
 export async function enter(
   spot: Spot,
   options: { readonly create?: boolean } = {},
@@ -190,7 +190,7 @@ export async function enter(
   return { ...directory, last };
 }
 
-/** Opens a spot that is a directory itself. */
+/** Opens a spot that is a directory. */
 export async function enterDirectory(spot: Spot): Promise<Directory> {
   const steps = await settle(spot);
   refuseReserved(spot, steps);
@@ -204,7 +204,7 @@ function refuseReserved({ root, shown }: Spot, steps: readonly string[]): void {
   });
 }
 
-/** The steps without links. What does not exist yet keeps its letters. */
+/** The steps with links resolved. Missing parts stay as they are. */
 async function settle({ root, steps, shown }: Spot): Promise<readonly string[]> {
   for (let count = steps.length; count > 0; count--) {
     const real = await realpath(join(root.real, ...steps.slice(0, count))).catch(absent(shown));
@@ -272,7 +272,7 @@ export async function openDirectory(path: string, shown: string, real = path): P
   };
 }
 
-/** Opens a regular file of a directory to read it; never waits, as opening a pipe would. */
+/** Opens a regular file of a directory to read it; never blocks, as opening a pipe would. */
 export async function openFile(directory: Directory, name: string, shown: string): Promise<FileHandle> {
   const path = `${directory.path}/${name}`;
   await refuseLiveDatabase(path, shown);
@@ -311,7 +311,7 @@ const reasons: Readonly<Record<string, string>> = {
   EROFS: "cannot be written: the file system is read-only",
 };
 
-/** What went wrong, without the paths that only this process knows. */
+/** The error, without paths that only this process knows. */
 export function plainError(error: NodeJS.ErrnoException, shown: string): SkeinError {
   const code = error.code ?? "";
   return new SkeinError(

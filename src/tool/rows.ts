@@ -1,22 +1,24 @@
-/** Rows of a database as the model is shown them: JSON, a line for the columns and one for each row. */
+/** Database rows for the model: JSON, one line for the columns and one per row. */
 
 export const rowsLimit = {
-  /** What is given unless more is asked for, and the most that can be asked for. */
+  /** The default and the maximum number of rows. */
   rowsDefault: 100,
   rowsMax: 1_000,
   cellCharsMax: 4_000,
   charsMax: 65_536,
-  /** What a database may answer, of which the model is shown the first; longer answers are not waited for. */
+  /**
+   * The size limit of a database answer, of which the model sees the beginning; a longer one is abandoned.
+   */
   answerBytesMax: 67_108_864,
 } as const;
 
-/** What one statement gave. `isMore`: there were further rows. */
+/** The result of one statement. `isMore`: there were further rows. */
 export interface Rows {
   readonly columns: readonly string[];
-  /** Each made of cells. */
+  /** Each an array of cells. */
   readonly rows: readonly (readonly unknown[])[];
   readonly isMore: boolean;
-  /** How many rows it changed, where that is known. */
+  /** The number of changed rows, if known. */
   readonly changes?: number | undefined;
 }
 
@@ -36,7 +38,7 @@ export function rowsText({ columns, rows, isMore, changes }: Rows): string {
   return lines.join("\n");
 }
 
-/** A value that JSON can say and that does not fill the context. */
+/** A JSON value that does not fill the context. */
 export function cell(value: unknown): unknown {
   if (typeof value === "bigint") return Number.isSafeInteger(Number(value)) ? Number(value) : String(value);
   if (typeof value === "number" && !Number.isFinite(value)) return String(value);

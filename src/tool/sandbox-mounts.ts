@@ -1,10 +1,10 @@
 /**
  * What a sandbox shows of the host: the bound files and directories at their own paths, without the store.
  *
- * The store may lie in a directory that is mounted for writing. Its files are covered by /dev/null. The ones
- * that can be absent (a journal, the token of the local user) are created empty, so that there is something
- * to cover: a command that could create them would replace the store. A mount point cannot be renamed or
- * removed, so every directory on the way to the store is mounted by itself.
+ * The store may lie in a directory that is mounted writable. Its files are covered by /dev/null. Those that
+ * may be missing (a journal, the token of the local user) are created empty, so that there is something to
+ * cover: a command that could create them would replace the store. A mount point cannot be renamed or
+ * removed, so every directory on the way to the store is mounted separately.
  */
 import { lstat, open, readdir, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
@@ -18,10 +18,10 @@ export interface Mount {
   readonly isWritable: boolean;
 }
 
-/** The names that may be absent while a store is open, and that Skein or SQLite would read. */
+/** Names that may be missing while a store is open, and that Skein or SQLite would read. */
 const absentNames = ["-journal", ".token"];
 
-/** Outer ones first, so that what lies within is mounted over them. Bound twice, it may be written once. */
+/** Outer ones first, so that inner ones are mounted over them. Bound twice, writable wins. */
 export async function mountsOf(
   bound: readonly Bound[],
   stores: readonly string[],
@@ -30,7 +30,7 @@ export async function mountsOf(
   const writable = await writableRoots(bound);
   for (const { kind, path, mode, name } of bound) {
     if (path === undefined || !["file", "directory", "shell"].includes(kind)) continue;
-    // A bound file need not be there.
+    // A bound file may be missing.
     const real = await realBoundPath({ name, path }, writable).catch((error: unknown) => {
       if (error instanceof SkeinError) throw error;
     });
@@ -58,8 +58,8 @@ const inOrder = (found: ReadonlyMap<string, boolean>): readonly Mount[] =>
     .toSorted((a, b) => (a.path < b.path ? -1 : 1));
 
 /**
- * What lies at each mount now, by device and inode. The sandbox compares it with what was mounted: between
- * this look and the mount, a command that runs at the same time could replace a directory by a link.
+ * The current entry at each mount, by device and inode. The sandbox compares it with what was mounted: in
+ * between, a concurrent command could replace a directory by a link.
  */
 export async function identify(
   mounts: readonly Mount[],
@@ -79,8 +79,8 @@ export async function identify(
 }
 
 /**
- * The paths to cover: the store, and all files whose names begin with its name, where they lie in something
- * that is mounted. Looked for before each command, since they come and go.
+ * The paths to cover: the store, and all files whose names begin with its name, inside any mount. Searched
+ * before each command, because they come and go.
  */
 export async function coveredPaths(
   stores: readonly string[],

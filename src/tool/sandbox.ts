@@ -1,10 +1,10 @@
 /**
- * Runs commands of a shell in bubblewrap: namespaces of their own for users, processes, network and mounts.
- * They see the system's programs, a /tmp of their own and what is bound to the session, and nothing else.
+ * Runs shell commands in bubblewrap: with separate namespaces for users, processes, network and mounts. They
+ * see the system's programs, a private /tmp and the session's bindings, and nothing else.
  *
  * Skein may run as root. A command then has root's uid outside, without any capability: files that root owns
- * can be written by DAC alone. So /proc is mounted read-only (/proc/sys/kernel/core_pattern would run
- * programs as root), and further user namespaces are off.
+ * are writable by DAC alone. So /proc is mounted read-only (/proc/sys/kernel/core_pattern would run programs
+ * as root), and further user namespaces are off.
  */
 import { lstat, readdir, readFile, readlink, realpath } from "node:fs/promises";
 import { release } from "node:os";
@@ -20,14 +20,14 @@ import { coveredPaths, identify, mountsOf } from "./sandbox-mounts.ts";
 type Command = readonly [string, ...string[]];
 
 export interface Sandbox {
-  /** Where a command works, as it sees it. */
+  /** The working directory, as the command sees it. */
   readonly cwd: string;
-  /** Whether that is a directory of the host, bound to the session. */
+  /** Whether that is a bound directory of the host. */
   readonly isBound: boolean;
   readonly env: Readonly<Record<string, string>>;
   /** The command line that runs a line of sh in the sandbox. */
   command(line: string): Promise<Command>;
-  /** Kills what takes more than the limits. Gives the reason, or null, when the signal is aborted. */
+  /** Kills processes that exceed the limits. Returns the reason, or null, when the signal is aborted. */
   watch(child: PipedChild, over: AbortSignal): Promise<string | null>;
 }
 
@@ -40,7 +40,7 @@ export async function openSandbox(
   const all = [...bound, shell];
   const mounts = await mountsOf(all, hidden);
   const writable = await writableRoots(all);
-  // Without a path of its own it works in the first bound directory, or in its /tmp.
+  // Without a path it works in the first bound directory, or in its /tmp.
   const place = shell.path ?? bound.find(({ kind }) => kind === "directory")?.path;
   const cwd = place === undefined ? "/tmp" : await realBoundPath({ name: shell.name, path: place }, writable);
   const network = shell.network === true;
@@ -74,13 +74,13 @@ export async function openSandbox(
 
 const systemPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/** Refuses to begin when something else was mounted than what was checked. */
+/** Refuses to begin if the mounts differ from what was checked. */
 const checkMounts =
   'line=$1; shift; while [ $# -gt 0 ]; do [ "$(stat -c %d:%i -- "$2")" = "$1" ] || ' +
   '{ echo "[not run: $2 was replaced]" >&2; exit 126; }; shift 2; done; ';
 
 /**
- * Limits of each process; dash and busybox say -p for processes, bash says -u. Before Linux 5.14 all of a
+ * Limits of each process; dash and busybox use -p for processes, bash uses -u. Before Linux 5.14 all of a
  * user's processes count, wherever they run.
  */
 function limited(): string {
@@ -100,7 +100,7 @@ const isolation = (network: boolean): readonly string[] => [
   ...(network ? [] : ["--unshare-net"]),
 ];
 
-/** Programs, libraries and what they read of /etc. Nothing of it holds a secret. */
+/** Programs, libraries and the parts of /etc they read. None of it holds a secret. */
 const systemFolders = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 const settings = words(
   "alternatives ca-certificates group ld.so.cache ld.so.conf ld.so.conf.d localtime nsswitch.conf " +
@@ -128,7 +128,7 @@ async function systemFolder(path: string): Promise<readonly string[]> {
   return found.isSymbolicLink() ? ["--symlink", await realpath(path), path] : ["--ro-bind", path, path];
 }
 
-/** Whether it can be had at all, found out before a turn begins. */
+/** Checks that the sandbox works, before a turn begins. */
 async function probe(world: McpWorld, name: string, command: Command): Promise<void> {
   if (process.platform !== "linux") throw noSandbox(name, "it needs Linux");
   const said = makeCapture(1_000, 1_000);
@@ -158,7 +158,7 @@ function noSandbox(name: string, reason: string, cause?: unknown): SkeinError {
 
 const lookMs = 100;
 
-/** Limits of all processes together, which no kernel keeps without cgroups. */
+/** Limits over all processes, which no kernel enforces without cgroups. */
 async function watchLimits(
   world: Pick<ToolWorld, "sleep">,
   child: PipedChild,
@@ -178,8 +178,8 @@ async function watchLimits(
 }
 
 /**
- * The sandbox's own /proc, which lists its processes and no others; undefined while its first process still
- * has that of the host.
+ * The sandbox's own /proc, which lists only its processes; undefined while its first process still has that
+ * of the host.
  */
 async function processesOf(pid: number): Promise<string | undefined> {
   const children = await readFile(`/proc/${pid}/task/${pid}/children`, "utf8").catch(() => "");
@@ -192,7 +192,7 @@ async function processesOf(pid: number): Promise<string | undefined> {
   return own !== undefined && own === shown ? folder : undefined;
 }
 
-/** Names the limit that the processes of a /proc exceed. */
+/** The limit that the processes of a /proc exceed. */
 export async function excessOf(folder: string): Promise<string | null> {
   const names = await readdir(folder).catch(() => []);
   const pids = names.filter((name) => /^\d+$/.test(name));
@@ -210,13 +210,13 @@ export async function excessOf(folder: string): Promise<string | null> {
     : null;
 }
 
-/** Private and shared memory of a process, without files that it maps: the kernel can drop their pages. */
+/** Private and shared memory of a process, without mapped files: the kernel can drop their pages. */
 async function memoryOf(process: string): Promise<number> {
   const status = await readFile(`${process}/status`, "utf8").catch(() => "");
   return (kilobytesIn(status, "RssAnon") + kilobytesIn(status, "RssShmem")) * 1_024;
 }
 
-/** The same, with each shared page divided by the processes that map it, where the kernel tells. */
+/** The same, with each shared page divided by the processes that map it, if the kernel reports that. */
 async function proportionalMemoryOf(process: string): Promise<number> {
   const rollup = await readFile(`${process}/smaps_rollup`, "utf8").catch(() => "");
   if (!rollup.includes("Pss_Shmem:")) return memoryOf(process);

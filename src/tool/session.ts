@@ -1,4 +1,4 @@
-/** Session tools: what a model may do to its own session. Each is an act of core/tool/session-action.ts. */
+/** Session tools: a model's actions on its own session. Each is an action of core/tool/session-action.ts. */
 import { itemKinds } from "../core/item/events.ts";
 import { Key as StoredKey } from "../core/schema.ts";
 import * as z from "zod";
@@ -8,10 +8,10 @@ import { memoryScopes } from "../core/memory/memory.ts";
 import { defineSessionTool } from "./define.ts";
 import type { SessionTool } from "./port.ts";
 
-// Every branch has a type of its own, since not every provider takes a schema without one.
+// Every branch has an explicit type, because some providers reject a schema without one.
 const Single = z.union([z.string(), z.number(), z.boolean(), z.looseObject({})]);
 const Value = z.union([z.string(), z.number(), z.boolean(), z.looseObject({}), z.array(Single)]);
-// Refined here and not by a pattern: what a pattern may say differs from provider to provider.
+// Refined here and not by a pattern: providers differ in the patterns they accept.
 const Key = z.string().refine((key) => StoredKey.safeParse(key).success, {
   message: `is one line of 1 to ${limit.keyCharsMax} characters`,
 });
@@ -90,10 +90,10 @@ const scratch = defineSessionTool({
 const recall = defineSessionTool({
   name: "recall",
   description:
-    "Read this session's own log, also what is no longer in the context. By position (fromSeq, toSeq), by " +
-    "words (text), or one recorded item (kind and key; kind alone lists all of that kind). For a long tool " +
-    "output that was cut: fromSeq is its position, fromChar where to go on. A session that began with a " +
-    "handoff also reads the log that its pointers lead to: [4x8kz1@12] is session 4x8kz1, fromSeq 12.",
+    "Read this session's own log, including what the context no longer has. By position (fromSeq, toSeq), " +
+    "by words (text), or one recorded item (kind and key; kind alone lists all of that kind). For a long " +
+    "tool output that was cut: fromSeq is its position, fromChar where to continue. A session that began " +
+    "with a handoff also reads the log that its pointers lead to: [4x8kz1@12] is session 4x8kz1, fromSeq 12.",
   input: z
     .strictObject({
       session: z.string().min(4).max(30).optional().describe("Of a pointer; left out: this session"),
@@ -126,7 +126,7 @@ const send = defineSessionTool({
   name: "send",
   description:
     "Send a message to another session's inbox. It is delivered once, and wakes that session if it sleeps. " +
-    "With replyWithinSeconds it is a request: the reply comes as a message, or you are told that none " +
+    "With replyWithinSeconds it is a request: the reply comes as a message, or a message says that none " +
     "came. To reply to a request, give its id as replyTo.",
   input: z
     .strictObject({
@@ -179,7 +179,7 @@ const fork = defineSessionTool({
     objective: z.string().min(1).max(limit.objectiveCharsMax).describe("What the new session is to do"),
     name: z.string().min(1).max(limit.nameCharsMax).optional(),
     budget: Allotted.describe("What it may use, taken from this session's budget; what is left comes back"),
-    wait: z.boolean().optional().describe("Whether you wait for it, and are told what came of it"),
+    wait: z.boolean().optional().describe("Whether to wait for it, and get its result"),
   }),
   act: (input) => ({ act: "fork", ...defined(input) }),
 });
@@ -187,7 +187,7 @@ const fork = defineSessionTool({
 const open = defineSessionTool({
   name: "open",
   description:
-    "Open a session of its own for a part of the work. It begins with the objective alone and knows " +
+    "Open a new session for a part of the work. It begins with the objective alone and knows " +
     "nothing else of this session, so say in it all that it needs. It may use what this session may use, " +
     "works by itself, and ends when it is done. With wait this session sleeps once its turn has ended, and " +
     "is woken with what the other leaves: its facts, decisions and last answer.",
@@ -201,7 +201,7 @@ const open = defineSessionTool({
       .describe("The agent that is to do it; left out: the same as here"),
     name: z.string().min(1).max(limit.nameCharsMax).optional(),
     budget: Allotted.describe("What it may use, taken from this session's budget; what is left comes back"),
-    wait: z.boolean().optional().describe("Whether you wait for it, and are told what came of it"),
+    wait: z.boolean().optional().describe("Whether to wait for it, and get its result"),
   }),
   act: (input) => ({ act: "open", ...defined(input) }),
 });
@@ -210,7 +210,7 @@ const sleep = defineSessionTool({
   name: "sleep",
   description:
     "Wait, without using anything, until a time or for a while. Messages and people can wake the session " +
-    "earlier. Without until and forSeconds it sleeps until somebody does.",
+    "earlier. Without until and forSeconds it sleeps until then.",
   input: z
     .strictObject({
       until: z
@@ -239,7 +239,7 @@ const sleep = defineSessionTool({
   }),
 });
 
-/** In the order in which the model is shown them. */
+/** In the order shown to the model. */
 export const sessionTools: readonly SessionTool[] = [
   record,
   retract,
@@ -256,7 +256,7 @@ type Defined<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] }
   [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>;
 };
 
-/** Without the fields that are not there. */
+/** Without undefined fields. */
 function defined<T extends object>(fields: T): Defined<T> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<T>;
 }

@@ -1,4 +1,7 @@
-/** The tool `shell`: command lines in a bound directory, under a time-out, and all they start ended. */
+/**
+ * The tool `shell`: command lines in a bound directory, with a timeout, and all their processes killed at the
+ * end.
+ */
 import { stat } from "node:fs/promises";
 import * as z from "zod";
 import { SkeinError } from "../core/error.ts";
@@ -22,15 +25,15 @@ const shellLimit = {
 } as const;
 
 /**
- * Ends the whole group when the runner dies, however it dies: then the pipe that is its standard input is
- * closed. So a command does not go on behind the back of whoever finds its outcome unknown.
+ * Kills the whole group when the runner dies in any way: then the pipe that is its standard input is closed.
+ * So no command continues after its outcome was recorded as unknown.
  */
 const lifeline =
   'exec 3<&0 </dev/null; { read -r _ <&3; kill -KILL 0; } >/dev/null 2>&1 & exec 3<&-; exec /bin/sh -c "$1"';
 
 interface Shell {
   readonly name: string;
-  /** Where it works; in a sandbox, as it is called there. */
+  /** The working directory; in a sandbox, its name there. */
   readonly cwd: string;
   readonly sandbox: Sandbox | null;
   readonly isNetworked: boolean;
@@ -38,7 +41,7 @@ interface Shell {
   readonly isReserved: Reserved;
 }
 
-/** None without a shell binding. With several, the model says in which. `around` is what sandboxes show. */
+/** Empty without a shell binding. With several, the model names one. `around` is what sandboxes show. */
 export async function shellTools(
   world: McpWorld,
   bound: readonly Bound[],
@@ -56,7 +59,7 @@ export async function shellTools(
   const where = names.length === 1 ? `in ${first?.cwd}` : "in one of the bound directories";
   return [
     {
-      // What leaves the sandbox through the network is not contained.
+      // Data that leaves through the network is not contained.
       contained: shells.every(({ sandbox, isNetworked }) => sandbox !== null && !isNetworked),
       ...defineTool({
         name: "shell",
@@ -73,7 +76,7 @@ export async function shellTools(
             .max(shellLimit.timeoutSecondsMax)
             .default(shellLimit.timeoutSecondsDefault),
         }),
-        // It times itself out; this is for when even that does not help.
+        // It has its own timeout; this one is for when that fails.
         timeoutMs: (shellLimit.timeoutSecondsMax + 60) * 1_000,
         command: (input) => {
           const { name, cwd } = shellOf(input.in);
@@ -165,7 +168,7 @@ async function runCommand(
   });
 }
 
-/** Waits for the end, its own or ours, and ends the whole group in any case. */
+/** Waits for the end, its own or a kill, and kills the whole group in any case. */
 async function finish(
   world: ToolWorld,
   child: Child,
@@ -189,6 +192,6 @@ async function drain(stream: AsyncIterable<Uint8Array>, take: (bytes: Uint8Array
   try {
     for await (const bytes of stream) take(bytes);
   } catch {
-    // A stream that is cut off has said what it had to say.
+    // A truncated stream has delivered its output.
   }
 }

@@ -1,4 +1,7 @@
-/** Where a session's tools come from: its own, those of its bindings, and those the program was given. */
+/**
+ * The source of a session's tools: the session tools, those of its bindings, and those the program
+ * registered.
+ */
 import { nearest, SkeinError } from "../core/error.ts";
 import { databaseTools } from "./database.ts";
 import { writableRoots } from "./bound-path.ts";
@@ -16,10 +19,7 @@ import { openRoot } from "./root.ts";
 import { sessionTools } from "./session.ts";
 import { shellTools } from "./shell.ts";
 
-/**
- * `tools` are those that `tool` bindings may name. Names must be fit for every provider, and each is there
- * once.
- */
+/** `tools` are those that `tool` bindings may name. Names must be valid for every provider, and unique. */
 export function makeToolSource(options: {
   readonly world: McpWorld;
   readonly tools?: readonly OuterTool[];

@@ -1,4 +1,4 @@
-/** Statements on a bound SQLite file, each in a process that can be ended. */
+/** Statements on a bound SQLite file, each in a process that can be killed. */
 import { open } from "node:fs/promises";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -16,7 +16,7 @@ interface SqliteBinding {
   readonly name: string;
   readonly path: string;
   readonly mayWrite: boolean;
-  /** The directories that the session may write: see bound-path.ts. */
+  /** The writable directories of the session: see bound-path.ts. */
   readonly writable: readonly string[];
 }
 
@@ -24,7 +24,7 @@ export async function openSqlite(
   world: ToolWorld,
   { name, path, mayWrite, writable }: SqliteBinding,
 ): Promise<Pick<Database, "query">> {
-  // Looked at before each query: a session may replace by a link what it may write.
+  // Checked before each query: a session may replace a writable file by a link.
   const locate = (): Promise<string> =>
     realBoundPath({ name, path }, writable).catch((error: unknown) => {
       if (error instanceof SkeinError) throw error;
@@ -42,7 +42,7 @@ export async function openSqlite(
   };
 }
 
-/** A file that is no database is refused when it is bound for use, not at the first query. */
+/** Rejects a file that is not a database when it is opened, not at the first query. */
 async function checkFile(name: string, path: string, mayWrite: boolean): Promise<void> {
   if (await isLiveDatabase(path)) return;
   try {

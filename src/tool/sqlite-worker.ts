@@ -1,6 +1,6 @@
 /**
- * Runs one SQL statement on a SQLite file and prints what it gave, as JSON. It is a program of its own, since
- * only a process can be ended in the middle of a query. Its argument is a `StatementRequest` in JSON.
+ * Runs one SQL statement on a SQLite file and prints its result as JSON. It is a separate program, because
+ * only a process can be killed during a query. Its argument is a `StatementRequest` in JSON.
  */
 import { constants, DatabaseSync } from "node:sqlite";
 import { errorText } from "../core/first-error.ts";
@@ -13,10 +13,10 @@ export interface StatementRequest {
   readonly mayWrite: boolean;
 }
 
-/** `isWrite`: it would be allowed where the binding says `write`. */
+/** `isWrite`: a `write` binding would allow it. */
 export type StatementAnswer = Rows | { readonly error: string; readonly isWrite?: boolean };
 
-/** What may be asked of the schema, without changing anything. */
+/** Pragmas that read the schema without changing anything. */
 const readingPragmas: ReadonlySet<string> = new Set(
   "table_info table_xinfo table_list index_list index_info index_xinfo foreign_key_list".split(" "),
 );
@@ -46,7 +46,7 @@ function answer({ path, sql, rowsMax, mayWrite }: StatementRequest): StatementAn
     let chars = 0;
     for (const given of statement.iterate() as unknown as Iterable<unknown[]>) {
       const row = given.map(cell);
-      // Many columns of long texts are as much as many rows; far more than is shown is enough.
+      // Many columns of long texts are as large as many rows; far more than is shown is enough.
       for (const value of row) chars += typeof value === "string" ? value.length : 8;
       if (rows.length === rowsMax || chars > rowsLimit.answerBytesMax / 4)
         return { columns, rows, isMore: true };
@@ -58,7 +58,7 @@ function answer({ path, sql, rowsMax, mayWrite }: StatementRequest): StatementAn
   }
 }
 
-/** What stands behind the statement, apart from comments and semicolons. */
+/** The text after the statement, without comments and semicolons. */
 function restOf(sql: string, statement: string): string {
   const rest = sql.slice(sql.indexOf(statement) + statement.length);
   return rest.replaceAll(/--[^\n]*|\/\*[^]*?(?:\*\/|$)|[\s;]/g, "");
@@ -68,11 +68,11 @@ function restOf(sql: string, statement: string): string {
 function isAllowed(action: number, [first, second]: readonly (string | null)[], mayWrite: boolean): boolean {
   const { SQLITE_ATTACH, SQLITE_TRANSACTION, SQLITE_SAVEPOINT, SQLITE_PRAGMA } = constants;
   const { SQLITE_SELECT, SQLITE_READ, SQLITE_FUNCTION, SQLITE_RECURSIVE } = constants;
-  // VACUUM attaches too, and may name a file to write to.
+  // VACUUM attaches too, and may name a target file.
   if (action === SQLITE_ATTACH) return false;
   if (action === SQLITE_FUNCTION) return second !== "load_extension";
   if (action === SQLITE_PRAGMA) return readingPragmas.has(first?.toLowerCase() ?? "");
-  // Every statement is a transaction of its own: the connection ends with it.
+  // Every statement is a separate transaction: the connection ends with it.
   if (action === SQLITE_TRANSACTION || action === SQLITE_SAVEPOINT) return false;
   return mayWrite || action === SQLITE_SELECT || action === SQLITE_READ || action === SQLITE_RECURSIVE;
 }

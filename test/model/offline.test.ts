@@ -126,7 +126,7 @@ describe("answers", () => {
     const first = await turn("read rates.json and then remember cap is 9", { result });
     assert.equal(
       first.text,
-      "I am the offline model: no key, no network, a few fixed forms of words. I do what I am told in them." +
+      "I am the offline model: no key, no network. I only understand a few fixed commands." +
         '\n\nrates.json says:\n\n{"base-rate": 4.1}\n\nRecorded the fact cap: 9.',
     );
     const second = await turn("forget cap", { before: first.parts });

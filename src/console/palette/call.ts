@@ -1,4 +1,4 @@
-/** Calls an operation by its id, with parameters by their names, and says what came of it. */
+/** Calls an operation by its id, with parameters by name, and reports the result. */
 import { shortId } from "../../core/text/short-id.ts";
 import { argumentsOf } from "../../call/operation.ts";
 import { operationOf, type OperationId } from "../../call/operations.ts";
@@ -9,19 +9,19 @@ import { engine, sessionOf } from "../server.ts";
 type CarryOver = NonNullable<RemoteSession["carriedOver"]>;
 
 export type Outcome =
-  /** A session that was made. */
+  /** A new session. */
   | { readonly what: "made"; readonly session: string; readonly carriedOver: CarryOver | null }
   /** A position of a session. */
   | { readonly what: "place"; readonly session: string; readonly seq: number }
   | { readonly what: "file"; readonly name: string; readonly bytes: number }
-  /** Nothing to be shown: it was written. */
+  /** A write without a result to show. */
   | { readonly what: "done" }
   | { readonly what: "answer"; readonly value: unknown };
 
 interface Given {
   readonly session: string | null;
   readonly params: Readonly<Record<string, unknown>>;
-  /** The bytes of a file that was chosen. */
+  /** The content of a chosen file. */
   readonly file: File | null;
 }
 
@@ -40,7 +40,7 @@ export async function call(id: OperationId, { session, params, file }: Given): P
   ];
   const result = await method(...given);
   const outcome = await outcomeOf(id, result, session);
-  // Of one that is gone nothing is to be read any more.
+  // Nothing can be read of a deleted session.
   if (operation.method !== "GET") reread(id === "engine.delete" ? null : session);
   return outcome;
 }
@@ -80,7 +80,7 @@ async function outcomeOf(id: OperationId, result: unknown, session: string | nul
 const isStream = (value: unknown): value is AsyncIterable<unknown> =>
   typeof value === "object" && value !== null && Symbol.asyncIterator in value;
 
-/** Bytes as they are; anything else a line of JSON each. */
+/** Bytes unchanged; anything else as a line of JSON each. */
 async function gather(stream: AsyncIterable<unknown>): Promise<(string | Uint8Array<ArrayBuffer>)[]> {
   const all: (string | Uint8Array<ArrayBuffer>)[] = [];
   for await (const one of stream)
@@ -93,7 +93,7 @@ const endings: Readonly<Partial<Record<OperationId, string>>> = {
   "session.records": "jsonl",
 };
 
-/** Handed to the browser, which keeps it where it keeps what is downloaded. */
+/** Passed to the browser as a download. */
 function file(
   id: OperationId,
   all: readonly (string | Uint8Array<ArrayBuffer>)[],
@@ -110,7 +110,7 @@ function file(
   return { what: "file", name, bytes: blob.size };
 }
 
-/** Maps as lists of entries: JSON has none. */
+/** Maps as lists of entries: JSON has no maps. */
 const plainOf = (value: unknown): unknown =>
   JSON.parse(
     JSON.stringify(value, (_, one: unknown) =>

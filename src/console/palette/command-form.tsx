@@ -1,4 +1,4 @@
-/** What a command is to be given, and what came of it. */
+/** The parameters of a command, and its result. */
 import { useId, useState, type ReactNode } from "react";
 import { operationOf, type OperationId } from "../../call/operations.ts";
 import { Button } from "../ui/button.tsx";
@@ -20,13 +20,13 @@ export interface Sent {
 
 interface CommandFormProps {
   readonly id: OperationId;
-  /** The one that is looked at; null: it is asked for. */
+  /** The current session; null: the form asks for one. */
   readonly session: string | null;
   readonly send: (sent: Sent) => Promise<void>;
   readonly back: () => void;
 }
 
-/** Fields of the form; of a way to a view only those that it needs. */
+/** Fields of the form; of a command with a view only those that the view needs. */
 export function shownFields(id: OperationId): readonly Field[] {
   const { does } = commandOf(id);
   const all = fieldsOf(operationOf(id));
@@ -250,7 +250,7 @@ export function Answer({ id, outcome, back }: AnswerProps): ReactNode {
   );
 }
 
-/** A text, such as a handoff, as text; whatever else came with it below. */
+/** A text, such as a handoff, as text; the rest of the result below. */
 function WhatCame({ value }: { readonly value: unknown }): ReactNode {
   const { text, ...rest } = (value ?? {}) as { readonly text?: unknown };
   if (Array.isArray(value) || typeof text !== "string") return <Json value={value} />;

@@ -4,11 +4,11 @@ import { sessionPath, withParams } from "../route.ts";
 import { fieldsOf } from "./form.ts";
 
 export type How =
-  /** At once. What it may be given besides is asked for by Tab. */
+  /** Runs at once. Tab opens its optional parameters. */
   | { readonly how: "run" }
-  /** Asks for its parameters, with a warning where it causes a loss. */
+  /** Asks for its parameters, with a warning about a loss. */
   | { readonly how: "form"; readonly warning?: string }
-  /** Leads to the view that does it; with fields, asks for these first. */
+  /** Opens the view for it; with fields, asks for these first. */
   | {
       readonly how: "go";
       readonly to: (session: string, given: Readonly<Record<string, unknown>>) => string;
@@ -16,7 +16,7 @@ export type How =
     }
   /** The dialog for a new session. */
   | { readonly how: "open" }
-  /** Not from here, and why. */
+  /** Not available here, with the reason. */
   | { readonly how: "elsewhere"; readonly why: string };
 
 export interface Command {
@@ -34,7 +34,7 @@ const aspect = (...[name, field]: [Parameters<typeof sessionPath>[1], string?]):
 const text = (value: unknown): string | null =>
   typeof value === "string" || typeof value === "number" ? String(value) : null;
 
-/** Calls that have a view of their own. */
+/** Calls with a dedicated view. */
 const views: Readonly<Partial<Record<OperationId, How>>> = {
   "engine.open": { how: "open" },
   "engine.sessions": to("/"),
@@ -68,11 +68,11 @@ export function commandOf(id: OperationId): Command {
   return { title, does: { how: isForm ? "form" : "run" } };
 }
 
-/** Whether a session has to be named for it. */
+/** Whether it needs a session. */
 export const needsSession = (id: OperationId): boolean => {
   const { of, path } = operationOf(id);
   return of === "session" || path.includes("{id}") || id === "engine.lineage";
 };
 
-/** Places that no operation stands for. */
+/** Views without an operation. */
 export const searchPath = (q: string): string => withParams("/search", { q });

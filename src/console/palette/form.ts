@@ -1,4 +1,4 @@
-/** The form of an operation, made from the schema of what it takes; and what was typed, as it is sent. */
+/** The form of an operation, derived from its schema; and the typed values, as sent. */
 import { pairOf } from "../../core/text/pair.ts";
 import * as z from "zod";
 import type { Operation } from "../../call/operation.ts";
@@ -11,9 +11,9 @@ export interface Field {
   readonly isRequired: boolean;
   readonly choices: readonly string[];
   readonly charsMax: number | undefined;
-  /** Left empty it is null. */
+  /** An empty field is null. */
   readonly orNull: boolean;
-  /** What to write there, in a word or two. */
+  /** A placeholder of a word or two. */
   readonly hint: string;
 }
 
@@ -30,7 +30,7 @@ interface Schema {
 
 const known = new WeakMap<Operation, readonly Field[]>();
 
-/** Those that must be given come first. */
+/** Required fields come first. */
 export function fieldsOf(operation: Operation): readonly Field[] {
   const before = known.get(operation);
   if (before !== undefined) return before;
@@ -79,7 +79,7 @@ function kindOf(schema: Schema, isRequired: boolean): Kind {
   if (schema.enum !== undefined) return "choice";
   if (type === "string") return (schema.maxLength ?? Infinity) <= shortChars ? "text" : "long";
   if (type === "integer" || type === "number") return "number";
-  // One that must be given says yes or no; of others, silence is no.
+  // A required boolean is a choice; an optional one is a flag, off by default.
   if (type === "boolean") return isRequired ? "choice" : "flag";
   if (type === "array") return items?.type === "string" ? "list" : "json";
   if (type === "object")
@@ -100,10 +100,10 @@ function hintOf(kind: Kind, schema: Schema): string {
   return hints[kind] ?? "";
 }
 
-/** What is typed: a text for each field, also for a flag: "true", or nothing. */
+/** The typed values: a text per field, also for a flag: "true", or empty. */
 export type Typed = Readonly<Record<string, string>>;
 
-/** Only what was given; throws in words where it cannot be read. */
+/** Only the given values; throws a readable error for an invalid one. */
 export function paramsOf(fields: readonly Field[], typed: Typed): Record<string, unknown> {
   const params: Record<string, unknown> = {};
   for (const field of fields) {
@@ -155,7 +155,7 @@ function pairsOf({ name }: Field, text: string): Record<string, string> {
   return Object.fromEntries(pairs);
 }
 
-/** A number, an object or a list where it is one; else the text as it stands. */
+/** A number, an object or a list if it parses as one; otherwise the text. */
 function looseOf(text: string): unknown {
   if (!/^\s*(?:-?\d+(?:\.\d+)?\s*$|[[{"]|true\s*$|false\s*$|null\s*$)/.test(text)) return text;
   try {
@@ -173,7 +173,7 @@ function jsonOf({ name, hint }: Field, text: string): unknown {
   }
 }
 
-/** `withForks` as people read it: "With forks". */
+/** `withForks` as a label: "With forks". */
 export function titleOf(name: string): string {
   const words = name.replace(
     /([a-z])([A-Z])/g,

@@ -1,4 +1,4 @@
-/** What the palette offers for what was typed, the best first. */
+/** The palette's results for the typed text, the best first. */
 import { operationIds, operationOf, type OperationId } from "../../call/operations.ts";
 import { brief } from "../ui/visible.ts";
 import { commandOf, needsSession } from "./commands.ts";
@@ -12,7 +12,7 @@ export interface Known {
   readonly objective: string | null;
 }
 
-/** What the page itself can do. */
+/** Actions of the page itself. */
 export interface Own {
   readonly id: string;
   readonly title: string;
@@ -54,9 +54,9 @@ interface Offer {
   readonly hasSession: boolean;
 }
 
-/** Of the sessions only the last ones, until something is typed; of all else everything. */
+/** Sessions shown before typing; everything else is always shown. */
 const sessionsAtFirst = 6;
-/** For each letter: in a long text, letters far from one another are there by chance. */
+/** Per letter: in a long text, letters far apart match by chance. */
 const nearEnough = 5;
 
 export function offered(offer: Offer): readonly Item[] {
@@ -72,7 +72,7 @@ export function offered(offer: Offer): readonly Item[] {
   return [...best, ...lastFor(query, best)];
 }
 
-/** What was chosen lately counts for more, a little where something was typed. */
+/** Recently chosen commands rank higher, but less once something is typed. */
 function lately({ recent, query }: Offer, id: string): number {
   const place = recent.indexOf(id);
   return place < 0 ? 0 : query === "" ? 100 - place : 4 - place / 4;
@@ -87,7 +87,7 @@ function callsFor(offer: Offer): { item: Item; score: number }[] {
     const byName = byTitle === null ? matchOf(query, `${id} ${operationOf(id).words ?? ""}`) : null;
     const match = byTitle ?? byName;
     if (match === null) return [];
-    // On the page of a session its own calls are nearer.
+    // On a session page its own calls rank higher.
     const near = needsSession(id) === hasSession ? 3 : 0;
     const exact = id.toLowerCase() === query.toLowerCase() ? 100 : 0;
     const score = match.score + near + exact + lately(offer, id) - (byTitle === null ? 10 : 0);
@@ -113,17 +113,17 @@ function sessionFor(offer: Offer, known: Known): { item: Item; score: number }[]
   const match = matchOf(query, title);
   if (match !== null && match.score >= query.length * nearEnough)
     return [{ item: item(match.places), score: match.score + 1 }];
-  // What is cut off here may hold it still.
+  // The cut-off part may still contain it.
   const isInText = [known.name, known.objective].some((said) =>
     said?.toLowerCase().includes(query.toLowerCase()),
   );
   return isInText ? [{ item: item([]), score: 2 }] : [];
 }
 
-/** Such as the last letters of an id. */
+/** Such as the suffix of an id. */
 const isEnding = (query: string): boolean => /^(?:ses_)?[0-9a-z]{4,26}$/i.test(query) && /\d/.test(query);
 
-/** Ways on for what is typed, whatever else was found. */
+/** Fallbacks for the typed text, whatever else was found. */
 function lastFor(query: string, found: readonly Item[]): Item[] {
   const text = query.trim();
   if (text === "") return [];

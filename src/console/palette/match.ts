@@ -1,9 +1,9 @@
-/** Finds by a few letters, in their order: those that begin words count most, and those in a row. */
+/** Fuzzy matching by letters in order: word starts count most, and runs. */
 
 export interface Match {
   /** The higher, the better. */
   readonly score: number;
-  /** Where the letters are, from left to right. */
+  /** The indices of the letters, from left to right. */
   readonly places: readonly number[];
 }
 
@@ -12,12 +12,12 @@ const inARow = 6;
 const wordBegins = 8;
 const textBegins = 4;
 
-/** Null: the letters are not there in this order. An empty query fits everything. */
+/** Null: no match. An empty query matches everything. */
 export function matchOf(query: string, text: string): Match | null {
   const wanted = Array.from(query.toLowerCase().replace(/\s+/g, ""));
   if (wanted.length === 0) return { score: 0, places: [] };
   const within = lowered(text);
-  // best[i]: the best way to the letters so far that ends with the one at i.
+  // best[i]: the best match of the letters so far that ends at i.
   let best: (Match | null)[] = within.map(() => ({ score: 0, places: [] }));
   for (const [nth, letter] of wanted.entries()) {
     const next: (Match | null)[] = within.map(() => null);
@@ -38,11 +38,11 @@ export function matchOf(query: string, text: string): Match | null {
     best = next;
   }
   const found = best.reduce(better, null);
-  // Of two that fit alike, the shorter text is the nearer.
+  // Of two equal matches the shorter text wins.
   return found === null ? null : { score: found.score - text.length / 200, places: found.places };
 }
 
-/** Letter by letter, so that places stay those of the text. */
+/** Letter by letter, so that indices stay those of the text. */
 const lowered = (text: string): string[] =>
   Array.from({ length: text.length }, (_, place) => text.charAt(place).toLowerCase());
 
@@ -54,7 +54,7 @@ const beginsWord = (text: string, place: number): boolean =>
   /[\s./:_-]/.test(text.charAt(place - 1)) ||
   /[a-z][A-Z]/.test(text.slice(place - 1, place + 1));
 
-/** The text in pieces: those that were matched, and those between. */
+/** The text in pieces: matched ones, and those between. */
 export function piecesOf(
   text: string,
   places: readonly number[],
@@ -72,11 +72,11 @@ export function piecesOf(
 
 const recentMax = 12;
 
-/** With this one first; none twice. */
+/** With this one first, without duplicates. */
 export const recentWith = (recent: readonly string[], id: string): string[] =>
   [id, ...recent.filter((one) => one !== id)].slice(0, recentMax);
 
-/** From what a browser kept, which may be anything. */
+/** From browser storage, which may hold anything. */
 export function recentOf(kept: string | null): string[] {
   try {
     const value: unknown = JSON.parse(kept ?? "[]");

@@ -1,4 +1,4 @@
-/** The command palette: every system call and every session, by a few letters. */
+/** The command palette: every call and every session, by a few letters. */
 import { shortId } from "../../core/text/short-id.ts";
 import { useEffect, useId, useMemo, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
 import { logout } from "../connection.ts";
@@ -36,7 +36,7 @@ type Step =
 
 const kept = "skein-commands";
 
-/** The session that calls of a session are for: the page's, or the row that was chosen. */
+/** The session for session calls: of the page, or of the chosen row. */
 const sessionHere = (route: Route): string | null =>
   route.at === "session" ? route.id : route.at === "sessions" ? chosen.get() : null;
 
@@ -118,7 +118,7 @@ function settle(id: OperationId, outcome: Outcome): void {
   if (id === "engine.delete") go("/");
 }
 
-/** What came along with a session that carries on the work of another, and what did not. */
+/** What a successor inherited from another session, and what not. */
 function carriedText({
   moved,
   left,
@@ -166,7 +166,7 @@ function useOwn(close: () => void, keys: (() => void) | undefined): readonly Own
 
 const waitMs = 120;
 
-/** Sessions by what is typed, a moment after it was. */
+/** Sessions by the typed text, with a short delay. */
 function useSessions(query: string): readonly Known[] {
   const [asked, setAsked] = useState("");
   useEffect(() => after(waitMs, () => setAsked(query.trim().slice(0, 200))), [query]);

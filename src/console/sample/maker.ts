@@ -1,6 +1,6 @@
 /**
- * Makes the sample family, and takes it away again. Each session is marked while it is made: when that is
- * broken off, as by a reload, what is whole is kept, and what is not is made anew.
+ * Creates and removes the sample family. Each session is marked while it is created: after an interruption,
+ * as by a reload, complete ones are kept, and the others are created again.
  */
 import { SkeinError, type RemoteEngine, type RemoteSession } from "../../client/connect.ts";
 import { after } from "../world.ts";
@@ -16,7 +16,7 @@ import {
   type SampleStep,
 } from "./plan.ts";
 
-/** How far it is: so many of so many, and what is done now. */
+/** Progress: how many of how many, and the current step. */
 export interface SampleProgress {
   readonly done: number;
   readonly of: number;
@@ -29,7 +29,7 @@ type Row = Awaited<ReturnType<RemoteEngine["sessions"]>>["rows"][number];
 
 export interface SampleStanding {
   readonly sessions: number;
-  /** The making was broken off. */
+  /** The creation was interrupted. */
   readonly isUnfinished: boolean;
 }
 
@@ -43,7 +43,7 @@ export async function sampleStanding(engine: RemoteEngine): Promise<SampleStandi
   return { sessions: rows.length, isUnfinished: rows.some(({ labels }) => makingLabel in labels) };
 }
 
-/** Makes what is not there yet of the plan, and gives the session that is best looked at first. */
+/** Creates the missing parts of the plan, and returns the session to show first. */
 export async function makeSampleFamily(engine: RemoteEngine, tell: TellProgress): Promise<RemoteSession> {
   const { rows } = await engine.sessions({ labels: sampleLabel, limit: pageRows });
   await engine.addAgent(sampleAgent);
@@ -58,7 +58,7 @@ export async function makeSampleFamily(engine: RemoteEngine, tell: TellProgress)
   return partOf(made, sampleCenter);
 }
 
-/** One that was made to its end; those that were not go. */
+/** The complete one of a part; incomplete ones are deleted. */
 async function wholeOf(engine: RemoteEngine, rows: readonly Row[]): Promise<RemoteSession | undefined> {
   const whole = rows.find(({ labels }) => labels[makingLabel] !== "begun");
   for (const row of rows) if (row !== whole) await takeAway(engine, row);
@@ -73,7 +73,7 @@ async function makePart(
   const session = await begin(engine, part, made);
   for (const step of part.steps) await takeStep(session, step, made);
   if ("template" in part.begins) return session;
-  // The first says by its mark that there are more to come.
+  // The mark of the first says that more follow.
   if (part === samplePlan[0]) await session.label({ [makingLabel]: "more" });
   else await session.label({}, { remove: [makingLabel] });
   return session;
@@ -124,7 +124,7 @@ async function takeStep(
     case "merge":
       return partOf(made, step.into).merge({ from: session.id });
     case "promote":
-      // Only sessions of the sample agent carry it: real ones must not be told of a made-up provider.
+      // Only sessions of the sample agent carry it: real ones must not learn of a made-up provider.
       return session.promote(step.kind, step.key, { scope: "agent", because: step.because });
     case "score":
       return session.score(step.name, step.value, { because: step.because });
@@ -139,7 +139,7 @@ async function takeStep(
   }
 }
 
-/** Until it is idle or stands still, whoever runs it: a worker may have been faster. */
+/** Until it is idle or suspended, whichever process runs it: a worker may have been faster. */
 async function atRest(session: RemoteSession): Promise<void> {
   for (;;) {
     try {
@@ -153,8 +153,8 @@ async function atRest(session: RemoteSession): Promise<void> {
 }
 
 /**
- * Takes all of it away: first what would make or name more, so that what is broken off can be gone on with.
- * The versions of agents stay, as those of every agent do.
+ * Removes all of it: first what would create or reference more, so that an interrupted removal can resume.
+ * Agent versions stay, as for every agent.
  */
 export async function removeSampleFamily(engine: RemoteEngine, tell: TellProgress): Promise<number> {
   const templates = (await engine.triggers()).filter(({ name }) => name === sampleTemplate.name);
@@ -180,7 +180,7 @@ async function forgetFrom(engine: RemoteEngine, sessions: ReadonlySet<string>): 
 
 const triesMax = 50;
 
-/** One that is running is interrupted first. */
+/** Interrupts a running one first. */
 async function takeAway(engine: RemoteEngine, { session, status }: Row): Promise<void> {
   const handle = await engine.session(session).catch(ifGone);
   if (handle === null) return;
@@ -198,7 +198,7 @@ async function takeAway(engine: RemoteEngine, { session, status }: Row): Promise
   }
 }
 
-/** Null for a session that somebody else deleted meanwhile. */
+/** Null for a session that was deleted meanwhile. */
 function ifGone(error: unknown): null {
   if (error instanceof SkeinError && error.code === "not-found") return null;
   throw error;

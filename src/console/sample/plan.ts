@@ -1,14 +1,14 @@
 /**
- * The sample family: a shop decides how it takes payments. Data alone; who makes it is in maker.ts. Every
- * turn is really run, by the model that needs neither key nor network, so the words are those it understands.
+ * The sample family: a shop decides how it takes payments. Data only; maker.ts creates it. Every turn really
+ * runs, on the offline model, so the inputs are the commands it understands.
  */
 import type { OpenOptions } from "../../core/session/commands.ts";
 import type { ItemKind } from "../../core/item/events.ts";
 import type { AgentDefinition } from "../../core/workspace/agent.ts";
 
-/** What every session of it is found by. */
+/** The label of every session of it. */
 export const sampleLabel = { sample: "yes" } as const;
-/** Which part of the plan a session is; and, while it is made, how far that is. */
+/** The part of the plan that a session is; and, while it is created, its progress. */
 export const partLabel = "sample-part";
 export const makingLabel = "sample-making";
 
@@ -16,7 +16,7 @@ export type SampleStep =
   | { readonly do: "ask"; readonly text: string }
   | { readonly do: "save"; readonly name: string }
   | { readonly do: "rewind"; readonly to: string; readonly reason: string }
-  /** Into another part, what this one learned. */
+  /** Merges this part into another. */
   | { readonly do: "merge"; readonly into: string }
   | { readonly do: "promote"; readonly kind: ItemKind; readonly key: string; readonly because: string }
   | { readonly do: "score"; readonly name: string; readonly value: number; readonly because: string }
@@ -32,7 +32,7 @@ export type SampleBeginning =
 
 export interface SamplePart {
   readonly part: string;
-  /** What is told while it is made. */
+  /** The progress text while it is created. */
   readonly says: string;
   readonly begins: SampleBeginning;
   readonly steps: readonly SampleStep[];
@@ -50,7 +50,7 @@ export const sampleAgent: AgentDefinition = {
   zones: { strained: { share: 0.5 }, full: { share: 0.8 } },
 };
 
-/** Once a year, so that it leaves nobody a heap of sessions. */
+/** Once a year, so that it does not pile up sessions. */
 export const sampleTemplate = {
   name: "sample-yearly-report",
   spec: { kind: "cron", cron: "0 9 2 1 *" },
@@ -67,7 +67,7 @@ const ask = (text: string): SampleStep => ({ do: "ask", text });
 /** The part that the others are about. */
 export const sampleCenter = "payments";
 
-/** The first stays marked as being made until all of them are. */
+/** The first stays marked as incomplete until all are created. */
 export const samplePlan: readonly SamplePart[] = [
   {
     part: "requirements",

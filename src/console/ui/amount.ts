@@ -1,4 +1,4 @@
-/** Amounts in words: money, tokens, bytes, counts. */
+/** Amounts as text: money, tokens, bytes, counts. */
 
 export { moneyText as money } from "../../core/text/money.ts";
 

@@ -1,13 +1,13 @@
-/** A button, which shows that it is at work while what it does takes time. */
+/** A button, which shows a busy state while its action runs. */
 import { useState, type ButtonHTMLAttributes, type ReactNode } from "react";
 import { tellError } from "./toast.tsx";
 
 interface ButtonProps extends Omit<ButtonHTMLAttributes<HTMLButtonElement>, "onClick"> {
   readonly kind?: "main" | "bad" | "quiet";
   readonly size?: "small";
-  /** What fails is told in a note. */
+  /** A toast reports a failure. */
   readonly act?: () => unknown;
-  /** Why it cannot be used by this login: it is said to whoever points at it. */
+  /** Why this login cannot use it: shown as a tooltip. */
   readonly refusal?: string | undefined;
 }
 

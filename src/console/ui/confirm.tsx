@@ -1,11 +1,11 @@
-/** A question before something is done that cannot be taken back. */
+/** A confirmation before an action that cannot be undone. */
 import type { ReactNode } from "react";
 import { Button } from "./button.tsx";
 import { Dialog } from "./dialog.tsx";
 
 interface AskFirstProps {
   readonly title: string;
-  /** What the button says that does it. */
+  /** The label of the confirm button. */
   readonly does: string;
   readonly act: () => Promise<unknown>;
   readonly close: () => void;

@@ -1,4 +1,4 @@
-/** A button that puts a text where it can be pasted from, and says so. */
+/** A button that copies a text to the clipboard, and says so. */
 import type { ReactNode } from "react";
 import { Button } from "./button.tsx";
 import { tell } from "./toast.tsx";

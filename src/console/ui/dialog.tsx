@@ -1,16 +1,16 @@
-/** A dialog: the browser's own, so that focus, Escape and what lies behind are right. */
+/** A dialog: the browser's own, so that focus, Escape and the backdrop are right. */
 import { useEffect, useRef, type ReactNode } from "react";
 
 interface DialogProps {
   readonly title: string;
   readonly wide?: boolean;
-  /** The title is read aloud only: what is inside says it, or needs none. */
+  /** The title is for screen readers only: the content shows it, or needs none. */
   readonly bare?: boolean;
   readonly close: () => void;
   readonly children: ReactNode;
 }
 
-/** Is there while it is open. Whatever has `data-first` gets the focus; else the first that can. */
+/** Open while mounted. The element with `data-first` gets the focus; otherwise the first focusable one. */
 export function Dialog({ title, wide = false, bare = false, close, children }: DialogProps): ReactNode {
   const element = useRef<HTMLDialogElement>(null);
   useEffect(() => {
@@ -28,7 +28,7 @@ export function Dialog({ title, wide = false, bare = false, close, children }: D
       data-bare={bare || undefined}
       onClose={close}
       onClick={(event) => {
-        // The second click of two was meant for what opened it.
+        // The second click of a double click belongs to the opener.
         if (event.target === element.current && event.detail < 2) close();
       }}
     >

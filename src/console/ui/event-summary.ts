@@ -1,4 +1,4 @@
-/** What an event did, in a line that is safe to show; who did it; and the families that filter a log. */
+/** The effect of an event, in a line that is safe to show; its actor; and the families that filter a log. */
 import { sessionSlices } from "../../core/catalog.ts";
 import { summarize, type Summarized } from "../../core/summary.ts";
 import { shortId } from "../../core/text/short-id.ts";
@@ -7,7 +7,7 @@ import { brief, visible } from "./visible.ts";
 const charsMax = 280;
 const summaries = new WeakMap<Summarized, string>();
 
-/** The summary of core, cut, with steering characters made visible. Cached, because rows render often. */
+/** The summary of core, cut, with control characters made visible. Cached, because rows render often. */
 export function summaryOf(event: Summarized): string {
   const known = summaries.get(event);
   if (known !== undefined) return known;
@@ -16,7 +16,7 @@ export function summaryOf(event: Summarized): string {
   return line;
 }
 
-/** Who did it, with ids in their short form. */
+/** The actor, with ids in their short form. */
 export function actorWords(actor: string): string {
   const [kind = ""] = actor.split(":");
   const name = actor.slice(kind.length + 1);

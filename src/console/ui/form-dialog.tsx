@@ -1,4 +1,4 @@
-/** A dialog of a few fields, and what is done with them. */
+/** A dialog with a few fields, and its action. */
 import { useRef, useState, type SubmitEvent, type ReactNode } from "react";
 import { Button } from "./button.tsx";
 import { Dialog } from "./dialog.tsx";
@@ -21,11 +21,11 @@ export interface Form {
   readonly title: string;
   readonly lead?: string;
   readonly fields: readonly Field[];
-  /** The word on the button that does it. */
+  /** The label of the confirm button. */
   readonly confirm: string;
-  /** It takes something away for good. */
+  /** It deletes something for good. */
   readonly isBad?: boolean;
-  /** What was left empty is an empty text; a tick is `on`. The dialog closes when it is done. */
+  /** An empty field is an empty text; a checked box is `on`. The dialog closes when it is done. */
   readonly act: (given: Given) => unknown;
 }
 
@@ -47,7 +47,7 @@ export function FormDialog({ form, close }: FormDialogProps): ReactNode {
         typeof value === "string" ? value : "",
       ]),
     );
-    // A browser takes a space for an answer.
+    // A browser accepts a space as a value.
     const missing = form.fields.find(
       ({ name, required }) => required === true && (given[name] ?? "").trim() === "",
     );

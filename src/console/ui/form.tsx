@@ -1,4 +1,4 @@
-/** A form in a dialog: what is wrong is said in place, and what was typed stays. */
+/** A form in a dialog: errors appear in place, and the typed values stay. */
 import { useState, type ReactNode } from "react";
 import { Button } from "./button.tsx";
 import { Dialog } from "./dialog.tsx";
@@ -6,10 +6,10 @@ import { Trouble } from "./load-error.tsx";
 
 interface FormProps {
   readonly title: string;
-  /** What the button says that sends it. */
+  /** The label of the submit button. */
   readonly does: string;
   readonly wide?: boolean;
-  /** Throws when something is wrong. */
+  /** Throws if something is invalid. */
   readonly send: () => Promise<void>;
   readonly close: () => void;
   readonly children: ReactNode;
@@ -56,7 +56,7 @@ interface LabeledProps {
   readonly children: ReactNode;
 }
 
-/** A field with what it is for. */
+/** A field with its label. */
 export function Labeled({ name, hint, children }: LabeledProps): ReactNode {
   return (
     <label className="labeled">

@@ -1,4 +1,4 @@
-/** Icons: lines of one weight, on a grid of 20. They stand beside words and are not read aloud. */
+/** Icons: lines of one weight, on a grid of 20. They accompany words and are hidden from screen readers. */
 import type { ReactNode } from "react";
 
 const lines = {

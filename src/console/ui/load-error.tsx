@@ -1,4 +1,4 @@
-/** What is shown in place of what could not be read, is not there yet, or is not there at all. */
+/** Placeholders: for content that failed to load, is loading, or does not exist. */
 import type { ReactNode } from "react";
 import type { Reading } from "../query-cache.ts";
 import { wordsOf } from "./toast.tsx";
@@ -13,7 +13,7 @@ export function Trouble({ error }: { readonly error: unknown }): ReactNode {
   );
 }
 
-/** Says what would be here, and how it gets here. */
+/** Says what would be here, and how to add it. */
 export function Empty({
   title,
   children,
@@ -34,7 +34,7 @@ interface WhenReadProps<T> {
   readonly children: (value: T) => ReactNode;
 }
 
-/** What was read, or why not, or that it is under way. */
+/** The value, the error, or that it is loading. */
 export function WhenRead<T>({ of: { value, error }, children }: WhenReadProps<T>): ReactNode {
   if (value !== undefined) return children(value);
   if (error !== undefined) return <Trouble error={error} />;

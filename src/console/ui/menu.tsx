@@ -1,12 +1,12 @@
-/** A menu that opens below its button: arrows choose, Enter does, Escape puts it away. */
+/** A menu that opens below its button: arrows choose, Enter runs, Escape closes. */
 import { useEffect, useId, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
 import { tellError } from "./toast.tsx";
 
 export interface Choice {
   readonly name: string;
-  /** Absent: it cannot be done now. */
+  /** Absent: not available now. */
   readonly act?: (() => unknown) | undefined;
-  /** Why it cannot be done by this login: it is said to whoever points at it. */
+  /** Why this login cannot use it: shown as a tooltip. */
   readonly refusal?: string | undefined;
   readonly key?: string;
   /** A line above it. */

@@ -1,4 +1,4 @@
-/** Moments: how long ago, with the exact time a look away. They go on by themselves. */
+/** Relative times, with the exact time as a tooltip. They update automatically. */
 import type { ReactNode } from "react";
 import { cell, useCell } from "../signal.ts";
 import { every, now } from "../world.ts";
@@ -25,18 +25,18 @@ const steps = [
   [7 * 86_400_000, 86_400_000, "d"],
 ] as const;
 
-/** "12 s ago", "in 3 h"; from a week on, the day. */
+/** "12 s ago", "in 3 h"; from a week on, the date. */
 function ago(at: number, nowMs: number): string {
   const ms = Math.abs(nowMs - at);
   if (ms < 3_000) return "now";
   const step = steps.find(([below]) => ms < below);
   if (step === undefined) return dayOnly.format(at);
-  // What is to come is not called nearer than it is: an hour from now stays one for a while.
+  // A future time is rounded up: an hour from now stays one for a while.
   if (at > nowMs) return `in ${Math.ceil(ms / step[1])} ${step[2]}`;
   return `${Math.floor(ms / step[1])} ${step[2]} ago`;
 }
 
-/** How long something took. */
+/** A duration. */
 export function span(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${(ms / 1_000).toFixed(1)} s`;
@@ -44,12 +44,12 @@ export function span(ms: number): string {
   return `${Math.floor(ms / 3_600_000)} h ${Math.round((ms % 3_600_000) / 60_000)} min`;
 }
 
-/** Of what has happened: it is never to come, whatever the clocks say. */
+/** Of a past event: never in the future, whatever the clocks say. */
 export function Ago({ at }: { readonly at: number }): ReactNode {
   return <Moment at={at} nowMs={Math.max(useCell(clock), at)} />;
 }
 
-/** Of what is to come, or was to. */
+/** Of a future time, or one that has passed. */
 export function Due({ at }: { readonly at: number }): ReactNode {
   return <Moment at={at} nowMs={useCell(clock)} />;
 }

@@ -1,4 +1,4 @@
-/** The head of a place: its name, and the button and key that add to it. */
+/** The header of a view: its name, and the button and key that add to it. */
 import type { ReactNode } from "react";
 import type { OperationId } from "../../call/operations.ts";
 import { useRefusal } from "../scopes.ts";
@@ -8,12 +8,12 @@ import { tell } from "./toast.tsx";
 
 interface PlaceHeadProps {
   readonly title: string;
-  /** What the button says. */
+  /** The label of the button. */
   readonly does: string;
-  /** What the key is said to do, where that is more than the button says. */
+  /** The description of the key, if it says more than the button. */
   readonly what?: string;
   readonly act: () => void;
-  /** What a login must be allowed to do for that. */
+  /** The operation that the login must be allowed to call. */
   readonly needs: OperationId;
 }
 

@@ -1,4 +1,4 @@
-/** Gives bytes to whoever looks at the page, as a file of their own. */
+/** Saves bytes as a download. */
 
 export function saveFile(name: string, pieces: readonly Uint8Array[]): void {
   const file = new Blob(pieces as readonly Uint8Array<ArrayBuffer>[] as Uint8Array<ArrayBuffer>[], {
@@ -13,7 +13,7 @@ export function saveFile(name: string, pieces: readonly Uint8Array[]): void {
   requestAnimationFrame(() => requestAnimationFrame(() => URL.revokeObjectURL(address)));
 }
 
-/** A name that others gave, as one that no file system takes amiss. */
+/** An untrusted name as one that every file system accepts. */
 export const fileName = (name: string): string =>
   name
     .replace(/[^\p{L}\p{N} ._-]/gu, "_")

@@ -1,4 +1,4 @@
-/** A session by its name, where only its id is known; by the ending of the id until the name was read. */
+/** A session by its name, if only its id is known; by the id suffix until the name is read. */
 import { shortId } from "../../core/text/short-id.ts";
 import type { ReactNode } from "react";
 import { Link } from "../link.tsx";
@@ -13,7 +13,7 @@ export interface SessionTitle {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** Null: it is not there any more. */
+/** Null: it no longer exists. */
 export function useSessionTitle(id: string): SessionTitle | null | undefined {
   return useReading(`session/${id}/title`, async (): Promise<SessionTitle | null> => {
     try {
@@ -28,7 +28,7 @@ export function useSessionTitle(id: string): SessionTitle | null | undefined {
 
 interface SessionNameProps {
   readonly id: string;
-  /** A position of it that is meant. */
+  /** A position in it. */
   readonly to?: number;
 }
 

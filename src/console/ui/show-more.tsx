@@ -1,4 +1,4 @@
-/** The first of many rows, and the next ones when they are asked for. */
+/** The first of many rows, and the next ones on demand. */
 import { useState, type ReactNode } from "react";
 import { count } from "./amount.ts";
 

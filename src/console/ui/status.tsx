@@ -1,4 +1,4 @@
-/** How a session stands, in a word and a color; and how full its window is. */
+/** The status of a session, as a word and a color; and how full its context is. */
 import type { ReactNode } from "react";
 
 const tones: Readonly<Record<string, string>> = {
@@ -9,7 +9,7 @@ const tones: Readonly<Record<string, string>> = {
   failed: "bad",
 };
 
-/** The word says it; the color helps. */
+/** The word carries the meaning; the color helps. */
 export function Status({ status }: { readonly status: string }): ReactNode {
   return (
     <span className="mark" data-tone={tones[status]}>
@@ -21,7 +21,7 @@ export function Status({ status }: { readonly status: string }): ReactNode {
 
 const zones = { smart: ["room", 1], strained: ["strained", 2], full: ["full", 3] } as const;
 
-/** Three steps: it has room, it is strained, it is full. */
+/** Three steps: OK, strained, full. */
 export function Zone({ zone }: { readonly zone: string }): ReactNode {
   const [word, steps] = zones[zone as keyof typeof zones] ?? zones.smart;
   return (

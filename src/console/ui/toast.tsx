@@ -1,4 +1,4 @@
-/** Notes in the corner: what was done, and what failed and why. Errors stay until they are put away. */
+/** Toasts: what was done, and what failed and why. Errors stay until they are dismissed. */
 import { useEffect, useRef, type ReactNode } from "react";
 import { SkeinError } from "../../client/connect.ts";
 import { cell, useCell } from "../signal.ts";
@@ -10,7 +10,7 @@ interface Toast {
   readonly hint: string | undefined;
   readonly tone: "plain" | "bad";
   readonly undo: { readonly name: string; readonly act: () => void } | undefined;
-  /** Of the same matter the last one is shown. */
+  /** Of the same subject the last one is shown. */
   readonly about?: string | undefined;
 }
 
@@ -30,7 +30,7 @@ function show(toast: Omit<Toast, "id">): void {
 
 const drop = (id: number): void => toasts.set(toasts.get().filter((one) => one.id !== id));
 
-/** Says what was done; with a way on, such as to what was made. */
+/** Reports an action; with a link, such as to a new session. */
 export const tell = (text: string, undo?: Toast["undo"], about?: string): void =>
   show({ text, hint: undefined, tone: "plain", undo, about });
 
@@ -39,7 +39,7 @@ export function tellError(error: unknown): void {
   show({ text, hint, tone: "bad", undo: undefined });
 }
 
-/** An error in words for people: what was wrong, and what to do. */
+/** An error for people: the problem, and what to do. */
 export function wordsOf(error: unknown): { readonly text: string; readonly hint: string | undefined } {
   if (error instanceof SkeinError) return { text: error.message, hint: error.hint };
   return { text: error instanceof Error ? error.message : String(error), hint: undefined };
@@ -48,7 +48,7 @@ export function wordsOf(error: unknown): { readonly text: string; readonly hint:
 export function Toasts(): ReactNode {
   const shown = useCell(toasts);
   const layer = useRef<HTMLDivElement>(null);
-  // A dialog lies over everything but what came to lie over it later.
+  // A dialog covers everything except what opened later.
   useEffect(() => {
     if (layer.current?.matches(":popover-open") === true) layer.current.hidePopover();
     if (shown.length > 0) layer.current?.showPopover();

@@ -1,7 +1,7 @@
 /**
- * What others said: people, models, tools, names. It is shown as text, and can do nothing: no markup is taken
- * from it, what steers a terminal or the direction of writing is made visible, and of a very long text a
- * part is shown until somebody asks for more.
+ * Untrusted text: of people, models, tools, names. It is shown as plain text without markup; control
+ * characters for terminals or text direction are made visible, and a very long text is truncated until the
+ * user asks for more.
  */
 import { useState, type ReactNode } from "react";
 import { count } from "./amount.ts";
@@ -15,7 +15,7 @@ interface SaidProps {
   readonly text: string;
   readonly as?: "p" | "pre";
   readonly className?: string;
-  /** How much is shown at first. */
+  /** The length shown at first. */
   readonly chars?: number;
 }
 
@@ -33,7 +33,7 @@ export function Said({ text, as: Tag = "p", className = "", chars = shownChars }
 }
 
 interface ShowMoreProps {
-  /** In characters; nothing is shown when none are. */
+  /** In characters; hidden if zero. */
   readonly left: number;
   readonly act: () => void;
 }

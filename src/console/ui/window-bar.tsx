@@ -1,4 +1,4 @@
-/** How full the window is, and of what: a stacked bar with its zones marked, and what its colors mean. */
+/** How full the context window is, and of what: a stacked bar with its zones marked, and a legend. */
 import type { ReactNode } from "react";
 import { count, tokens as short } from "./amount.ts";
 import { sharesOf, type Filled } from "./window-share.ts";
@@ -6,7 +6,7 @@ import "./window-bar.css";
 
 interface WindowBarProps {
   readonly context: Filled;
-  /** The bar alone, for a narrow place. */
+  /** The bar alone, for narrow layouts. */
   readonly compact?: boolean;
 }
 

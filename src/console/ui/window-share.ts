@@ -1,4 +1,4 @@
-/** What a window is filled with, as shares of a bar. */
+/** The content of a context window, as shares of a bar. */
 import type { PartKind } from "../../core/context/source.ts";
 
 export interface Filled {
@@ -17,9 +17,9 @@ export interface Share {
 }
 
 export interface Shares {
-  /** In the order in which a context has them; what is not there is left out. */
+  /** In context order; empty ones are left out. */
   readonly shares: readonly Share[];
-  /** Null when the window is not known. */
+  /** Null if the context window is unknown. */
   readonly free: number | null;
   /** Where zones begin, 0 to 100 of the bar. */
   readonly marks: readonly { readonly zone: "strained" | "full"; readonly percent: number }[];

@@ -1,4 +1,4 @@
-/** The first start: what a session is, and a way to see some. */
+/** The first run: explains sessions, and offers samples. */
 import { useState, type ReactNode } from "react";
 import { useRefusal } from "../scopes.ts";
 import { plural } from "../ui/amount.ts";
@@ -15,7 +15,7 @@ interface FirstRunProps {
   readonly open: () => void;
 }
 
-/** In place of the list of sessions while there are none. */
+/** In place of the list of sessions while it is empty. */
 export function FirstRun({ open }: FirstRunProps): ReactNode {
   const progress = useSampleProgress();
   return (
@@ -115,7 +115,7 @@ function Making({ progress }: { readonly progress: SampleProgress }): ReactNode 
   );
 }
 
-/** A quiet line above the list, while there are samples in it. */
+/** A note above the list, while it contains samples. */
 export function SampleNote(): ReactNode {
   const progress = useSampleProgress();
   const { value } = useSamples();

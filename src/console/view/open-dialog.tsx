@@ -1,4 +1,4 @@
-/** A new session, in two keystrokes: n, and Enter once it is said what for. */
+/** A new session in two keystrokes: n, and Enter after the objective. */
 import { useId, useState, type KeyboardEvent, type ReactNode } from "react";
 import { limit } from "../../protocol/library.ts";
 import { Button } from "../ui/button.tsx";
@@ -86,7 +86,7 @@ export function OpenDialog({ close }: { readonly close: () => void }): ReactNode
   );
 }
 
-/** Opened once, also when the answer was lost; a first message follows, and is sent once as well. */
+/** Opened once, also after a lost response; a first message follows, and is sent once as well. */
 async function openWith(fields: Fields): Promise<void> {
   const session = await engine.open(openingOf(fields));
   const { agent, model, first } = fields;
@@ -103,7 +103,7 @@ async function openWith(fields: Fields): Promise<void> {
   }
 }
 
-/** Who will work on it, in a line: seen before Enter is pressed. */
+/** The agent and model, in a line: visible before Enter is pressed. */
 function Who({ fields }: { readonly fields: Fields }): ReactNode {
   const { agent, model } = fields;
   const whose = agent === "" ? "No agent" : `Agent ${brief(agent, 60)}`;
@@ -128,11 +128,11 @@ interface MoreProps {
   readonly set: (part: Partial<Fields>) => void;
 }
 
-/** Models that somebody used already, or an agent has. */
+/** Models that were used before, or that an agent has. */
 async function knownModels(): Promise<readonly string[]> {
   const [agents, used] = await Promise.all([
     engine.agents().catch(() => []),
-    // A store without SQL knows of none.
+    // A store without SQL has none.
     engine.query("SELECT DISTINCT model FROM costs LIMIT 50").catch(() => ({ rows: [] })),
   ]);
   const names = [

@@ -1,9 +1,9 @@
-/** What is asked for a new session, from what was typed. */
+/** The request for a new session, from the typed values. */
 import type { RemoteEngine } from "../../client/connect.ts";
 import { labelsOf } from "./sessions/filter.ts";
 import { labelTrouble } from "./sessions/filter-warnings.ts";
 
-/** As typed; empty is left open. */
+/** As typed; empty is left out. */
 export interface Fields {
   readonly objective: string;
   readonly agent: string;
@@ -16,7 +16,7 @@ export interface Fields {
   readonly first: string;
 }
 
-/** Who worked on the last one that was opened here. */
+/** The agent and model of the last session opened here. */
 export interface LastUsed {
   readonly agent: string;
   readonly model: string;
@@ -24,7 +24,7 @@ export interface LastUsed {
 
 const nothing: LastUsed = { agent: "", model: "" };
 
-/** From what a browser kept, which may be anything. */
+/** From browser storage, which may hold anything. */
 export function lastUsed(kept: string | null): LastUsed {
   let value: unknown;
   try {
@@ -55,7 +55,7 @@ export const fieldsOf = ({ agent, model }: LastUsed): Fields => ({
 
 type Opening = Parameters<RemoteEngine["open"]>[0];
 
-/** Unsafe tools ask in sessions that are opened here; rules of the agent come first. */
+/** Unsafe tools ask in sessions opened here; the agent's rules come first. */
 export const askFirst = {
   name: "unsafe",
   tool: "*",

@@ -1,7 +1,7 @@
-/** From row to row by keys: j and k, or the arrows. What a row can do is reached from there by Tab. */
+/** Moves between rows by keys: j and k, or the arrows. Tab reaches the actions of a row. */
 import { useShortcuts } from "../shortcut.ts";
 
-/** `rows`: what finds the rows, each of which can have the focus. */
+/** `rows`: the selector of the rows, each focusable. */
 export function useRowKeys(rows: string): void {
   const move = (step: number): void => {
     const all = [...document.querySelectorAll<HTMLElement>(rows)];

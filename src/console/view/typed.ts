@@ -1,4 +1,4 @@
-/** A field whose text is `q` of the address: that follows a moment later, and may come back changed. */
+/** A field with the text `q` of the URL: the URL follows a moment later, and may change the field. */
 import { useEffect, useRef, useState } from "react";
 import { goWith } from "../route.ts";
 import { after } from "../world.ts";
@@ -6,7 +6,7 @@ import { after } from "../world.ts";
 interface Typed {
   readonly typed: string;
   readonly type: (text: string) => void;
-  /** To the address at once. */
+  /** To the URL at once. */
   readonly ask: (text: string) => void;
 }
 

@@ -1,4 +1,4 @@
-/** What is shown is read again a moment after something was heard of it, however much that was. */
+/** Reads again a moment after relevant events, however many. */
 import { useEffect, useRef } from "react";
 import { useFollow } from "../live.ts";
 import { refresh } from "../query-cache.ts";
@@ -6,7 +6,7 @@ import { after } from "../world.ts";
 
 const gatherMs = 500;
 
-/** `of`: which types of events matter here. `again`: the beginnings of keys that are read again. */
+/** `of`: the relevant event types. `again`: the key prefixes to read again. */
 export function useHeard(of: RegExp, again: readonly string[]): void {
   const waiting = useRef<(() => void) | null>(null);
   useEffect(() => () => waiting.current?.(), []);
@@ -25,7 +25,7 @@ export function useHeard(of: RegExp, again: readonly string[]): void {
   );
 }
 
-/** What nobody heard of while nobody looked is read again when somebody comes back to it. */
+/** Changes that were missed while the view was hidden are read on return. */
 export function useReadAgain(prefix: string): void {
   useEffect(() => () => void after(0, () => refresh(prefix)), [prefix]);
 }

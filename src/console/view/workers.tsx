@@ -1,4 +1,4 @@
-/** Workers: who runs sessions of this store, and which; and what the store holds. */
+/** Workers: the processes that run sessions of this store, and which; and the size of the store. */
 import { useEffect, type ReactNode } from "react";
 import { Link } from "../link.tsx";
 import { bytes, count, plural } from "../ui/amount.ts";
@@ -30,7 +30,7 @@ export function Workers(): ReactNode {
   });
   useRowKeys(".places-row");
   useHeard(/^(?:lease|turn)\./, ["workers"]);
-  // That somebody is gone, nobody says: one has to look.
+  // A dead worker does not announce it: the page has to poll.
   useEffect(() => every(lookMs, () => document.hidden || refresh("workers")), []);
   return (
     <div className="places">
@@ -46,11 +46,11 @@ export function Workers(): ReactNode {
 interface ShownProps {
   readonly workers: readonly Worker[];
   readonly running: readonly Row[];
-  /** Sessions that have something to do and nobody does it. */
+  /** Sessions with work that no worker has taken. */
   readonly due: number;
 }
 
-/** A holder is named as the worker, or as the worker at a process. */
+/** A holder is the worker's name, or the worker at a process. */
 const isRunBy = ({ runBy }: Row, name: string): boolean =>
   runBy === name || runBy?.startsWith(`${name}@`) === true;
 
@@ -131,7 +131,7 @@ function WorkerRow({ worker, rows }: { readonly worker: Worker; readonly rows: r
 
 const placesShown = 32;
 
-/** For the eye alone: the words say the same. */
+/** Visual only: the text says the same. */
 function Places({ taken, of }: { readonly taken: number; readonly of: number }): ReactNode {
   return (
     <div className="places-slots" aria-hidden="true">

@@ -40,7 +40,7 @@ export interface CallBody {
 
 /**
  * What the record that settles a call adds. Null for a record that settles none: a compaction or handoff
- * without a model. Up to 0.4 a failed call of unknown cost had no upper bound of its own in the record: the
+ * without a model. Up to 0.4 a failed call of unknown cost did not record an upper bound: the
  * reservation of the request counts.
  */
 export function settledSpend(

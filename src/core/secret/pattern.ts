@@ -325,7 +325,7 @@ const placeholders = new RegExp(
 /** Placeholders that people write in place of a secret. */
 const isPlaceholder = (value: string): boolean => placeholders.test(value);
 
-/** A value after a secret name in JSON, also a single word: nobody writes sentences without spaces there. */
+/** A value after a secret name in JSON, also a single word: sentences there have spaces. */
 export const isFieldValue = (value: string): boolean =>
   value.length >= 6 && value.length <= 4_096 && !/\s/.test(value) && !isPlaceholder(value);
 

@@ -1,4 +1,4 @@
-/** What a context says is known: items that were recorded, and what people and tools said. */
+/** What a context contains: recorded items, and statements of people and tools. */
 import { type ItemKind, itemKinds } from "../../core/item/events.ts";
 import type { MessagePart, ContextPart, ResultBlock } from "../../core/context/part.ts";
 
@@ -10,7 +10,7 @@ export interface Known {
   readonly status?: string;
 }
 
-/** A call and what came of it. */
+/** A call and its result. */
 export interface Done {
   readonly tool: string;
   readonly input: Readonly<Record<string, unknown>>;
@@ -18,7 +18,7 @@ export interface Done {
   readonly text: string;
 }
 
-/** How the message begins that stands in place of what was compacted. */
+/** The first line of the message that replaces the compacted range. */
 export const boundaryLine = "[Everything so far was replaced by this summary.";
 
 export const messagesOf = (parts: readonly ContextPart[]): readonly MessagePart[] =>
@@ -44,7 +44,7 @@ export function doneIn(messages: readonly MessagePart[]): Done[] {
   });
 }
 
-/** Items by kind and key, the newest last; what was retracted is gone. */
+/** Items by kind and key, the newest last; without retracted ones. */
 export function itemsIn(parts: readonly ContextPart[]): Known[] {
   const items = new Map<string, Known>();
   const put = (item: Known): void => {
@@ -77,7 +77,7 @@ function change(items: Map<string, Known>, put: (item: Known) => void, done: Don
   put(itemOf({ kind, key, value, because, status: state }));
 }
 
-/** The items that a recall gave back as JSON; none when it gave something else. */
+/** The items that a recall returned as JSON; empty if it returned something else. */
 export function recalledItems(text: string): Known[] {
   const given = jsonOf(text);
   if (!Array.isArray(given)) return [];
@@ -101,7 +101,7 @@ function itemOf(given: { readonly kind: ItemKind } & Readonly<Record<string, unk
 const itemLine =
   /^(?:- |\[recorded meanwhile: )?(fact|decision|task|artifact) (.+?)(?: \((open|done|dropped)\))?: (.*)$/;
 
-/** Why something was carried, which stands after its value. */
+/** Why an item was carried, which follows its value. */
 const carriedWhy = / \((?:this agent's|the user's preference|the workspace's)(?:, on [^()]*)?\)$/;
 
 /** Items as contexts show them: at compactions, in notes, from memory. */
@@ -139,7 +139,7 @@ export function keyOf(words: string): string {
   return key.split("-").slice(0, 8).join("-").slice(0, 80);
 }
 
-/** Something that was said or read about a subject; undefined when nothing was. */
+/** A statement about a subject; undefined if there is none. */
 export function mentionOf(parts: readonly ContextPart[], subject: string): string | undefined {
   const key = keyOf(subject);
   if (key === "") return undefined;
@@ -180,13 +180,13 @@ function inner(value: unknown, key: string, depth: number): string | undefined {
   return undefined;
 }
 
-const told = /^(?:[-*] )?(?:(?:remember|note|record|know)(?: that)?\s+)?/i;
+const leadIn = /^(?:[-*] )?(?:(?:remember|note|record|know)(?: that)?\s+)?/i;
 const statement = /^["'`]?([^:=?]{1,80}?)["'`]?(?:\s*[:=]\s*|\s+(?:is|are)\s+)(.+?)[.;,]?$/i;
 
-/** What a line says that has the form `key: value`, `key = value` or `key is value`. */
+/** The value in a line of the form `key: value`, `key = value` or `key is value`. */
 function lineOf(text: string, key: string): string | undefined {
   for (const line of text.split(/\n|(?<=[.!?;])\s+/)) {
-    const [, name = "", value] = statement.exec(line.trim().replace(told, "")) ?? [];
+    const [, name = "", value] = statement.exec(line.trim().replace(leadIn, "")) ?? [];
     if (value !== undefined && keyOf(name) === key && !line.trim().endsWith("?")) return value;
   }
   return undefined;

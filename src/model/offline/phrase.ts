@@ -1,4 +1,4 @@
-/** The forms of words that are understood, and the tool call each stands for. The first that fits holds. */
+/** The phrases it understands, and the tool call of each. The first match wins. */
 import { type ItemKind, itemKinds } from "../../core/item/events.ts";
 import { jsonOf, keyOf, type Known } from "./known.ts";
 import type { Masked } from "./quote.ts";
@@ -9,9 +9,9 @@ export interface Wish {
 }
 
 export interface Circumstances {
-  /** Items known when the message came: what is to be forgotten has a kind. */
+  /** Items known when the message arrived: an item to forget has a kind. */
   readonly items: readonly Known[];
-  /** Names of tools that are offered; any of them can be called by its name. */
+  /** Names of offered tools; any of them can be called by its name. */
   readonly offered: readonly string[];
   /** Milliseconds since 1970; null without a clock, and then "tomorrow" is in a day. */
   readonly nowMs: number | null;
@@ -19,13 +19,13 @@ export interface Circumstances {
 
 interface Phrase {
   readonly form: RegExp;
-  /** From what the form caught. Null: it does not fit after all. */
+  /** From the captured groups. Null: no match after all. */
   readonly wish: (caught: readonly string[], masked: Masked, circumstances: Circumstances) => Wish[] | null;
 }
 
 export const questions = /\?$|^(?:what|which|who|whom|where|when|why|how)\b/i;
 
-/** First words of the forms below, and of questions: where a new piece of a message may begin. */
+/** First words of the phrases below, and of questions: where a new piece of a message may begin. */
 const heads = new Set(
   [
     "remember don't note keep record forget retract drop decide we i task todo to-do add new done finished",
@@ -73,8 +73,8 @@ const itemPhrases: readonly Phrase[] = [
     ),
     wish: ([what = "", because], { plain }) => {
       const [, name, value] = /^([^\s:]+(?: [^\s:]+){0,3}): (.+)$/.exec(what) ?? [];
-      const told = because === undefined ? "it was asked for, without a reason" : plain(because);
-      return record("decision", keyOf(plain(name ?? what)), plain(value ?? what), { because: told });
+      const reason = because === undefined ? "it was asked for, without a reason" : plain(because);
+      return record("decision", keyOf(plain(name ?? what)), plain(value ?? what), { because: reason });
     },
   },
   {
@@ -250,7 +250,7 @@ function ended(what: string, status: string, items: readonly Known[]): Wish[] | 
 const reason = (because: string | undefined, plain: Masked["plain"]): object =>
   because === undefined ? {} : { because: plain(because) };
 
-/** A number, a truth or a JSON object is one; all else is text. */
+/** A number, a boolean or a JSON object is parsed; anything else is text. */
 function valueOf(text: string): unknown {
   if (/^-?(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?$/.test(text)) return Number(text);
   if (text === "true" || text === "false") return text === "true";

@@ -1,28 +1,28 @@
-/** Where the work on the last message stands: what is asked for, what was called, and what comes next. */
+/** The progress on the last message: the request, the calls so far, and the next step. */
 import type { MessagePart, ContextPart, ToolDefinition } from "../../core/context/part.ts";
 import { boundaryLine, doneIn, itemsIn, keyOf, messagesOf, textOf, type Done } from "./known.ts";
 import type { Wish } from "./phrase.ts";
 import { answerTo } from "./reply.ts";
 import { readMessage, type Clause } from "./wish.ts";
 
-/** How a summary says what was asked for and not done; the work goes on from there. */
+/** The heading of unfinished requests in a summary; the work continues from there. */
 export const pendingHeading = "Still to do:";
 export const summaryHeading = "Summary by the offline model, of lines taken from the transcript.";
 
 export interface Plan {
   readonly clauses: readonly Clause[];
-  /** Calls to be made one group after the other, with what was said for each. */
+  /** Calls to make group by group, with the text for each. */
   readonly groups: readonly { readonly wishes: readonly Wish[]; readonly said: readonly string[] }[];
-  /** How many groups were asked for since the message. */
+  /** The groups requested since the message. */
   readonly begun: number;
   readonly done: readonly Done[];
-  /** The last group had a call that did not go well: what comes after it is left alone. */
+  /** The last group had a failed call: the rest is skipped. */
   readonly isStopped: boolean;
   /** Tools that are needed and not offered. */
   readonly missing: readonly string[];
 }
 
-/** Null when there is nothing to do: no message, or it was answered. */
+/** Null if there is nothing to do: no message, or it was answered. */
 export function planOf(parts: readonly ContextPart[], nowMs: number | null): Plan | null {
   const place = parts.findLastIndex(
     (part) => isMessage(part) && part.role === "user" && requestIn(part) !== "",
@@ -33,7 +33,7 @@ export function planOf(parts: readonly ContextPart[], nowMs: number | null): Pla
   const answers = after.filter(({ role }) => role === "assistant");
   const calling = answers.filter(({ content }) => content.some(({ type }) => type === "tool-call"));
   if (calling.length < answers.length) return null;
-  // Only what was known when the message came: the plan must be the same at every step.
+  // Only what was known when the message arrived: the plan must be the same at every step.
   const before = parts.slice(0, place + 1);
   const tools = toolsOf(before).length === 0 ? toolsOf(parts) : toolsOf(before);
   const offered = tools.map(({ name }) => name);
@@ -61,7 +61,7 @@ export function planOf(parts: readonly ContextPart[], nowMs: number | null): Pla
 
 const isMessage = (part: ContextPart): part is MessagePart => part.part === "message";
 
-/** What a person asked for in a message: not the notes in it, and of a summary only what is left to do. */
+/** The request of a person in a message: without notes, and of a summary only the unfinished part. */
 function requestIn(message: MessagePart): string {
   const text = textOf(message);
   if (text.startsWith(boundaryLine)) {
@@ -78,10 +78,10 @@ function requestIn(message: MessagePart): string {
     .trim();
 }
 
-/** What the context says besides what people said: in brackets, or what a merge brought. */
+/** Notes of the context, not of people: in brackets, or from a merge. */
 const isNote = (text: string): boolean => /^\[[\s\S]*\]$|^\[merged from session /.test(text);
 
-/** Whether a message was being worked on when a summary took its place that does not say what is left. */
+/** Whether a summary without its unfinished part replaced a message in progress. */
 export function isLost(parts: readonly ContextPart[]): boolean {
   const texts = messagesOf(parts).flatMap((one) => (one.role === "user" ? [textOf(one)] : []));
   const text = texts.findLast((one) => one !== "(Go on.)") ?? "";
@@ -93,7 +93,7 @@ export function isLost(parts: readonly ContextPart[]): boolean {
 export const toolsOf = (parts: readonly ContextPart[]): readonly ToolDefinition[] =>
   parts.findLast((part) => part.part === "tools")?.tools ?? [];
 
-/** A question is a wish to recall when the context was compacted and does not say it any more. */
+/** A question becomes a recall if the context was compacted and no longer has the answer. */
 function wishesOf(
   clause: Clause,
   before: readonly ContextPart[],
@@ -112,7 +112,7 @@ function wishesOf(
   return text.length === 0 ? [] : [{ tool: "recall", input: { text: text.join(" ") } }];
 }
 
-/** An item that a compaction lists by its key alone, because there are too many to show. */
+/** An item that a compaction lists by key only, because there are too many to show. */
 function listedItem(
   question: string,
   before: readonly ContextPart[],
@@ -129,7 +129,7 @@ function listedItem(
   return undefined;
 }
 
-/** By its own name, or as an MCP server has it: with the binding's name in front. */
+/** By its own name, or with an MCP binding's name in front. */
 const toolFor = (name: string, tools: readonly ToolDefinition[]): ToolDefinition | undefined =>
   tools.find((tool) => tool.name === name) ?? tools.find((tool) => tool.name.endsWith(`_${name}`));
 
@@ -141,7 +141,7 @@ const otherNames: ReadonlyMap<string, readonly string[]> = new Map([
   ["pattern", ["glob", "regex", "query"]],
 ]);
 
-/** With the arguments named as the tool that is offered names them. None when it is not offered. */
+/** With the argument names of the offered tool. Undefined if it is not offered. */
 function fit({ tool, input }: Wish, tools: readonly ToolDefinition[]): Wish[] {
   const definition = toolFor(tool, tools);
   if (definition === undefined) return [];

@@ -1,4 +1,4 @@
-/** The offline model's prose for a handoff: what its lists say, in a few sentences with their pointers. */
+/** The offline model's prose for a handoff: its lists in a few sentences with their pointers. */
 import { handoffPromptLine } from "../../core/handoff/prompt.ts";
 import type { ContextPart } from "../../core/context/part.ts";
 import { messagesOf, textOf } from "./known.ts";
@@ -17,7 +17,7 @@ export function proseOf(parts: readonly ContextPart[]): string {
     const lines = (rest.split("\n## ")[0] ?? "").matchAll(/^- (\[\S+\]) (.+)$/gm);
     return [...lines].map(([, pointer = "", said = ""]) => [pointer, said] as const);
   };
-  const told = ([pointer, said]: readonly [string, string]): string =>
+  const sentence = ([pointer, said]: readonly [string, string]): string =>
     `${said
       .slice(0, 160)
       .toWellFormed()
@@ -29,9 +29,9 @@ export function proseOf(parts: readonly ContextPart[]): string {
   return [
     ...list("Objective")
       .slice(0, 1)
-      .map((one) => `The objective: ${told(one)}`),
-    ...(standing === undefined ? [] : [told(standing)]),
+      .map((one) => `The objective: ${sentence(one)}`),
+    ...(standing === undefined ? [] : [sentence(standing)]),
     `${decisions} decided, ${tasks} still to do.`,
-    ...(next.length === 0 ? ["Nothing is left open."] : [`Next: ${next.map(told).join(" Then: ")}`]),
+    ...(next.length === 0 ? ["Nothing is left open."] : [`Next: ${next.map(sentence).join(" Then: ")}`]),
   ].join(" ");
 }

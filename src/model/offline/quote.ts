@@ -1,4 +1,4 @@
-/** Quoted pieces of a message, put out of the way while it is taken apart. */
+/** Quoted pieces of a message, masked while it is parsed. */
 
 const [begin, end] = ["\uE000", "\uE001"];
 const placeholder = /\uE000(\d+)\uE001/g;
@@ -19,9 +19,9 @@ const quoted = new RegExp(
 export interface Masked {
   /** Each quoted piece is one unbreakable word. */
   readonly text: string;
-  /** What was there, without the quotes around it if that is all there is. */
+  /** The original, without its quotes if it is only a quote. */
   plain(piece: string): string;
-  /** What was there, word for word. */
+  /** The original, verbatim. */
   exact(piece: string): string;
 }
 

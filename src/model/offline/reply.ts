@@ -1,10 +1,10 @@
-/** The offline model's words: what came of calls, answers to questions, and what it can do. */
+/** The offline model's texts: results of calls, answers to questions, and what it can do. */
 import type { ContextPart, ToolDefinition } from "../../core/context/part.ts";
 import { asText, itemsIn, jsonOf, keyOf, mentionOf, recalledItems, type Done, type Known } from "./known.ts";
 import { kindNamed } from "./phrase.ts";
 
 export const introduction =
-  "I am the offline model: no key, no network, a few fixed forms of words. I do what I am told in them.";
+  "I am the offline model: no key, no network. I only understand a few fixed commands.";
 
 /** How much of a tool's output is repeated in an answer. */
 const shownCharsMax = 2_000;
@@ -54,7 +54,7 @@ function okText(tool: string, input: Input, text: string, what: string): string 
   }
 }
 
-/** What an output is headed with. */
+/** The heading of an output. */
 function titleOf(tool: string, input: Input): string {
   const field = (name: string): string => asText(input[name]);
   const known: Readonly<Record<string, string>> = {
@@ -111,7 +111,7 @@ function shown(text: string): string {
   return `${head}\n\n(${text.length - shownCharsMax} more characters are in the result.)`;
 }
 
-/** What must be bound for a tool that is not offered. */
+/** What to bind for a tool that is not offered. */
 export function missingText(tool: string): string {
   const binding: Readonly<Record<string, string>> = {
     read_file: "a file or directory: skein bind ID directory --path .",
@@ -168,7 +168,7 @@ export function helpText(tools: readonly ToolDefinition[]): string {
   ].join("\n");
 }
 
-/** The answer to a question, from the context; null when the context does not say. */
+/** The answer to a question, from the context; null if the context does not have it. */
 export function answerTo(question: string, parts: readonly ContextPart[]): string | null {
   const items = itemsIn(parts);
   const asked = question.replace(/[?.!\s]+$/, "");
@@ -203,7 +203,7 @@ function whyText(asked: string, items: readonly Known[]): string | null {
   return found?.because === undefined ? null : `Because ${found.because} (${found.kind} ${found.key}).`;
 }
 
-/** Whether every word of weight occurs in the item. */
+/** Whether every significant word occurs in the item. */
 function isAbout({ key, value }: Known, subject: string): boolean {
   const words = subject.toLowerCase().match(/[\p{L}\p{N}]{3,}/gu) ?? [];
   const meant = words.filter((word) => !/^(?:the|our|and|for|did|decide|decided|choose|about)$/.test(word));

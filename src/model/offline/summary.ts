@@ -1,6 +1,6 @@
 /**
- * The offline model's summaries: what was asked, what was done and what is left, in lines taken from the
- * transcript. Asked to extract, it also lists what people stated and nobody recorded.
+ * The offline model's summaries: requests, results and unfinished work, in lines taken from the transcript.
+ * For an extraction, it also lists unrecorded statements of people.
  */
 import { compactionPromptLine } from "../../core/compaction/plan.ts";
 import type { MessagePart, ContextPart } from "../../core/context/part.ts";
@@ -20,13 +20,13 @@ export function isSummaryRequest(parts: readonly ContextPart[]): boolean {
 /** Of a context whose last message is the request for it. */
 export function summaryOf(parts: readonly ContextPart[]): string {
   const prompt = messagesOf(parts).at(-1);
-  const told = parts.filter((part) => part !== prompt);
+  const rest = parts.filter((part) => part !== prompt);
   const asked = prompt === undefined ? "" : textOf(prompt);
   const words = Number(/at most (\d+) words/.exec(asked)?.[1] ?? wordsMaxDefault);
   const lengths = [20, 10, 5, 2, 1];
-  const texts = lengths.map((linesMax) => summaryIn(told, linesMax));
+  const texts = lengths.map((linesMax) => summaryIn(rest, linesMax));
   const text = texts.find((one) => one.split(/\s+/).length <= words) ?? texts.at(-1) ?? "";
-  return asked.includes("```json") ? `${text}\n\n${extractedFrom(told)}` : text;
+  return asked.includes("```json") ? `${text}\n\n${extractedFrom(rest)}` : text;
 }
 
 function summaryIn(parts: readonly ContextPart[], linesMax: number): string {
@@ -44,7 +44,7 @@ function summaryIn(parts: readonly ContextPart[], linesMax: number): string {
   const said = messages.findLast((message) => message.role === "assistant" && textOf(message) !== "");
   const plan = planOf(parts, null);
   const left = plan === null ? [] : plan.groups.slice(plan.begun).flatMap((group) => group.said);
-  // What is left comes first: an answer that is cut off loses its end.
+  // Unfinished work comes first: a truncated answer loses its end.
   return [
     summaryHeading,
     "",
@@ -65,7 +65,7 @@ function carried(message: MessagePart, heading: string): string[] {
   return rest === "" ? [] : lines(end === -1 ? rest : rest.slice(0, end));
 }
 
-/** What is to be done must be carried on as it was said, or not at all. */
+/** Unfinished work is carried verbatim, or not at all. */
 const whole = (said: string): string =>
   said.includes("\n") || said.length > 1_000
     ? `- (say again what begins with: ${short(lines(said)[0] ?? "")})`
@@ -87,11 +87,11 @@ const short = (line: string): string =>
 const statement =
   /^(?:the |our |my )?([\p{L}\p{N}][\p{L}\p{N}._-]*(?: [\p{L}\p{N}._-]+){0,3}?) (?:is|are|=) (.+)$/iu;
 
-/** What people stated in so many words and is not recorded with this value, as the prompt wants it. */
+/** Explicit statements of people that are not recorded with this value, in the form the prompt asks for. */
 function extractedFrom(parts: readonly ContextPart[]): string {
   const known = new Map(itemsIn(parts).map(({ kind, key, value }) => [`${kind} ${key}`, value]));
   const found = new Map<string, object>();
-  // What it was told to record was recorded, or is still to do; unless there was no tool for it.
+  // What it was asked to record is recorded, or still to do; unless there was no tool for it.
   const isOffered = toolsOf(parts).some(({ name }) => name === "record");
   for (const message of messagesOf(parts)) {
     if (message.role !== "user" || isBoundary(message)) continue;
@@ -102,9 +102,9 @@ function extractedFrom(parts: readonly ContextPart[]): string {
       const wished = clause.is === "wish" && !isOffered ? clause.wishes : [];
       const recorded = wished.flatMap(({ tool, input }) => (tool === "record" ? [input] : []));
       for (const item of [...stated, ...recorded]) {
-        const { kind, key, value: told } = item as Readonly<Record<string, unknown>>;
+        const { kind, key, value: stated } = item as Readonly<Record<string, unknown>>;
         const id = `${asText(kind)} ${asText(key)}`;
-        if (known.get(id) !== asText(told)) found.set(id, item);
+        if (known.get(id) !== asText(stated)) found.set(id, item);
       }
     }
   }

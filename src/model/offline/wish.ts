@@ -1,21 +1,21 @@
 /**
- * What a message asks for, by a few fixed forms of words. `remember K is V`, `read F`, `decide X because Y`
- * and so on are wishes: a tool and its arguments. Pieces joined by "and then", ";" or a new line come one
- * after the other; those joined by "and" are asked for together. What stands in quotes is not taken apart.
+ * The requests of a message, by a few fixed phrases. `remember K is V`, `read F`, `decide X because Y` and so
+ * on are wishes: a tool and its arguments. Pieces joined by "and then", ";" or a new line run one after the
+ * other; those joined by "and" run together. Quotes stay intact.
  */
 import { isHead, phrases, questions, type Circumstances, type Wish } from "./phrase.ts";
 import { maskQuotes, type Masked } from "./quote.ts";
 
-/** What one piece of a message is. */
+/** The kind of one piece of a message. */
 export type Clause =
   | { readonly is: "wish"; readonly said: string; readonly wishes: readonly Wish[] }
   | { readonly is: "question" | "greeting" | "help" | "other"; readonly said: string };
 
-/** Longer lines are no instructions: they are not read. */
+/** Longer lines are not instructions: they are skipped. */
 const lineCharsMax = 1_000;
 const linesMax = 100;
 
-/** Groups come one after the other; the clauses of a group belong together. */
+/** Groups run one after the other; the clauses of a group belong together. */
 export function readMessage(message: string, circumstances: Circumstances): Clause[][] {
   const masked = maskQuotes(message);
   const read = (piece: string): Clause => clauseOf(strip(piece), masked, circumstances);

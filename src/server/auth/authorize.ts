@@ -1,7 +1,7 @@
 /**
- * Who asks, and what they may do. A token says which tenant it is of, who comes with it, and its scopes; a
- * page that is logged in has the token in its cookie. Whoever has none that holds is refused alike, before
- * anything is looked up, so that no answer says whether a thing exists.
+ * Authenticates and authorizes. A token names its tenant, its principal, and its scopes; a logged-in page has
+ * the token in its cookie. Every request without a valid token gets the same refusal, before any lookup, so
+ * that no response reveals whether a thing exists.
  */
 import { makeKept } from "../../core/cache.ts";
 import { hash } from "node:crypto";
@@ -17,26 +17,26 @@ import { makeGate, type Incoming, type Gate, type GateOptions } from "../http/cr
 import { makeRate } from "./rate-limit.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
 
-/** Somebody who is known. */
+/** An authenticated caller. */
 export interface Authorized {
-  /** What is done through it is done by the token's principal. */
+  /** Acts as the token's principal. */
   readonly engine: Engine;
   readonly tenant: string;
   readonly scopes: readonly TokenScope[];
   readonly actor: string;
   /** The id of their token. */
   readonly token: string;
-  /** When their token ends; null: never. */
+  /** When their token expires; null: never. */
   readonly expiresAt: number | null;
-  /** Whether the token holds still. For whoever stays long: a stream ends when it does not. */
+  /** True while the token is valid. For long requests: a stream ends when it is not. */
   stands(): Promise<boolean>;
 }
 
 export interface AuthorizerOptions extends GateOptions {
   readonly world: Pick<World, "now" | "steady" | "random">;
-  /** The engine of a tenant; null when there is none. It must not make one because it was asked for. */
+  /** The engine of a tenant; null when there is none. It must not create one on request. */
   readonly tenants: (tenant: string) => Promise<Engine | null>;
-  /** 32 bytes that logins are sealed with. By default random: then they end with the server. */
+  /** 32 bytes that seal logins. Random by default: then they end with the server. */
   readonly cookieKey?: Uint8Array;
   /** For each token. */
   readonly rate?: { readonly perSecond: number; readonly burst: number };
@@ -44,12 +44,12 @@ export interface AuthorizerOptions extends GateOptions {
 
 export interface Authorizer {
   readonly gate: Gate;
-  /** A scope of null: any token that holds. */
+  /** A scope of null: any valid token. */
   authorize(
     incoming: Incoming,
     options: { readonly operation: { readonly scope: TokenScope | null } },
   ): Promise<Authorized | Problem>;
-  /** From a token in the header `Authorization` to a cookie. */
+  /** Exchanges a token in the header `Authorization` for a cookie. */
   login(incoming: Incoming): Promise<{ readonly setCookie: string } | Problem>;
   logout(incoming: Incoming): { readonly setCookie: string } | Problem;
 }
@@ -58,7 +58,7 @@ const digest = (_prefix: string, text: string): string => hash("sha256", text, "
 
 export const isProblem = (answer: object): answer is Problem => "code" in answer && "detail" in answer;
 
-/** What goes with a problem in the header of its answer. */
+/** Response headers of a problem. */
 export function problemHeaders(problem: Problem): Readonly<Record<string, string>> {
   if (problem.status === 401) return { "www-authenticate": 'Bearer realm="skein"' };
   const waitMs = problem["retryAfterMs"];
@@ -66,7 +66,7 @@ export function problemHeaders(problem: Problem): Readonly<Record<string, string
   return { "retry-after": `${Math.max(1, Math.ceil((typeof waitMs === "number" ? waitMs : 0) / 1_000))}` };
 }
 
-/** The same, whatever is wrong: nobody learns which tokens there are. */
+/** The same, whatever is wrong: it reveals no tokens. */
 const unauthorized = (): Problem =>
   makeProblem("unauthorized", "there is no token with this request, or none that holds", {
     hint: 'send "Authorization: Bearer skn_…"; "skein tokens add" makes a token',
@@ -92,7 +92,7 @@ export function makeAuthorizer(options: AuthorizerOptions): Authorizer {
   const gate = makeGate(options);
   const key = options.cookieKey ?? world.random(32);
   const cookies = makeCookies({ port, key, world, holdsMs: limit.loginMs });
-  /** Tokens taken apart before, by the hashes of their texts. Whether they hold is asked each time. */
+  /** Parsed tokens, by the hashes of their texts. Their validity is checked each time. */
   const read = makeKept<string, HashedToken>(limit.tokensMax);
   const actors = new WeakMap<TokenHolder, { readonly of: Engine; readonly engine: Engine }>();
   const known = makeRate({ perSecond, burst, clock, keysMin: limit.tokensMax * 10 });
@@ -111,12 +111,12 @@ export function makeAuthorizer(options: AuthorizerOptions): Authorizer {
     if (token === null || engine === null) return null;
     const holder = await internalsOf(engine).tokens.checkHashed(token);
     if (holder === null) return null;
-    // Only those that hold, so that no stranger drives them out.
+    // Only valid ones, so that strangers cannot evict them.
     read.set(name, token);
     return { engine, holder };
   }
 
-  /** The engine for whoever comes with a token, kept for as long as that is what is known of it. */
+  /** The engine for the holder of a token, cached as long as that is unchanged. */
   function acting(engine: Engine, holder: TokenHolder): Engine {
     const kept = actors.get(holder);
     if (kept?.of === engine) return kept.engine;
@@ -127,13 +127,13 @@ export function makeAuthorizer(options: AuthorizerOptions): Authorizer {
     return own;
   }
 
-  /** Whoever has no token that holds is slowed down by where they come from; nobody else is, by that. */
+  /** Requests without a valid token are rate limited by address; others are not. */
   function refuse(incoming: Incoming): Problem {
     const waitMs = strangers.take(incoming.socket?.remoteAddress ?? "");
     return waitMs === 0 ? unauthorized() : tooOften(waitMs);
   }
 
-  /** A page of somebody else may make a browser send the cookie along, but not the header, nor the origin. */
+  /** A foreign page can make a browser send the cookie, but not the header, nor the origin. */
   function isMeant(incoming: Incoming): boolean {
     if (gate.isForeign(incoming)) return false;
     if (incoming.method === "GET" || incoming.method === "HEAD") return true;
@@ -180,13 +180,13 @@ export function makeAuthorizer(options: AuthorizerOptions): Authorizer {
   };
 }
 
-/** Logging somebody in or out is for pages of this server, and for programs that are none. */
+/** Login and logout are for pages of this server, and for programs outside a browser. */
 const isPage = (incoming: Incoming, gate: Gate): boolean =>
   incoming.headers["skein-client"] === "1" &&
   !gate.isForeign(incoming) &&
   (incoming.headers.origin === undefined || gate.isOwn(incoming));
 
-/** As nearly everybody spells it, and as one may. What comes back need not be a token. */
+/** The usual spelling, and the permitted ones. The result may be invalid. */
 function bearerIn({ headers: { authorization = "" } }: Incoming): string | null {
   if (authorization.startsWith("Bearer skn_") && authorization.length <= 200) return authorization.slice(7);
   return /^bearer +(\S{1,200})$/i.exec(authorization)?.[1] ?? null;

@@ -1,7 +1,7 @@
 /**
- * The token of whoever starts the server: it allows everything, acts as the local user, and is kept in a file
- * that only they can read. The file is written before the token is issued: a server that dies in between
- * finds it there, and issues that one.
+ * The local token: it allows everything, acts as the local user, and lies in a file that only they can read.
+ * The file is written before the token is issued: after a crash in between the next start finds and issues
+ * it.
  */
 import {
   closeSync,
@@ -30,17 +30,17 @@ import { internalsOf } from "../../runtime/engine/internals.ts";
 
 export interface LocalToken {
   readonly token: string;
-  /** Whether it is another one than the last time. */
+  /** True when it is a new one. */
   readonly made: boolean;
 }
 
 export interface LocalTokenOptions {
   readonly world: Pick<World, "now" | "random">;
-  /** Null: it is kept nowhere, and lasts as long as the store does. */
+  /** Null: it is stored nowhere, and lasts as long as the store does. */
   readonly path: string | null;
 }
 
-/** Beside a store in a file; for one elsewhere, with what else programs keep for the user. */
+/** Beside a store in a file; for others, in the user's state directory. */
 export function localTokenPath(
   place: string,
   env: Readonly<Record<string, string | undefined>>,
@@ -56,14 +56,14 @@ export function localTokenPath(
   return join(folder, "skein", `${digest("", joinHosts(url.href, hosts)).slice(0, 16)}.token`);
 }
 
-/** The page, logged in. What stands behind # stays in the browser. */
+/** A link to the page, logged in. The part behind # stays in the browser. */
 export const loginLink = (origin: string, token: string): string => `${origin}/#token=${token}`;
 
-/** What logins are sealed with: the same after a restart, as long as the local token is. */
+/** The key that seals logins: the same after a restart, as long as the local token is. */
 export const cookieKeyFrom = (token: string, digest: World["digest"]): Uint8Array =>
   Buffer.from(digest("", `skein login\n${token}`), "hex");
 
-/** The token that is kept there, if it holds; else one that is made now. */
+/** The stored token, if it is valid; else a new one. */
 export async function openLocalToken(
   engine: Engine,
   { world, path }: LocalTokenOptions,
@@ -82,7 +82,7 @@ export async function openLocalToken(
       rmSync(path, { force: true });
     }
     const made = newToken(world, tenant);
-    // Another server that starts now may have been first: then its token is taken.
+    // Another starting server may have been first: then its token is used.
     if (writePrivate(path, made)) return { token: await issue(engine, made), made: true };
   }
   throw new SkeinError("conflict", "the file of the token changes while it is read", { hint: path });
@@ -103,8 +103,8 @@ async function issue(engine: Engine, token: string): Promise<string> {
 }
 
 /**
- * Null when there is no file, or an empty one, which a sandbox puts there to cover it. A link is not
- * followed. Two servers that write into an empty file at once append, and the first line counts for both.
+ * Null without a file, or with an empty one, which a sandbox creates to cover it. A link is not followed. Two
+ * servers that write into an empty file at once append, and the first line counts for both.
  */
 function readPrivate(path: string): { readonly token: string; readonly isPrivate: boolean } | null {
   let file: number;
@@ -120,7 +120,7 @@ function readPrivate(path: string): { readonly token: string; readonly isPrivate
     const isPrivate = isMine && ((mode & 0o077) === 0 || process.platform === "win32");
     if (size === 0) return null;
     const [token = ""] = size > 1_000 ? [] : readFileSync(file, "utf8").trim().split("\n");
-    // Whatever else it is, it is not ours to remove.
+    // Any other file is not ours to remove.
     if (parseAccessToken(token) === null) throw new Error("it holds no token");
     return { token, isPrivate };
   } catch (error) {
@@ -136,7 +136,7 @@ const unreadable = (path: string, cause: unknown): SkeinError =>
     cause,
   });
 
-/** Whole or not at all, and durable before it counts. False when there is one already. */
+/** Atomic and durable. False when one exists. */
 function writePrivate(path: string, token: string): boolean {
   const draft = `${path}.${process.pid}`;
   try {
@@ -163,7 +163,7 @@ function writePrivate(path: string, token: string): boolean {
   }
 }
 
-/** In place: a new file under this name would not be covered in sandboxes that run now. */
+/** In place: a new file under this name would not be covered in running sandboxes. */
 function fillEmpty(path: string, token: string): void {
   const { O_WRONLY, O_APPEND, O_NOFOLLOW } = constants;
   const file = openSync(path, O_WRONLY | O_APPEND | O_NOFOLLOW);

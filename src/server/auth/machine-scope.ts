@@ -1,23 +1,23 @@
 /**
- * What hands out the machine that runs the sessions: its files, its programs, what it reaches. Whoever may
- * only write says what sessions do, and not what with: that takes `operate`. Permissions are guarded where
- * they are set, by what the rules before allowed: see runtime/govern/rules.ts.
+ * Access to the machine that runs the sessions: its files, its programs, its network. `write` decides what
+ * sessions do, not which resources they use: that needs `operate`. Permissions are checked where they are
+ * set, against the rules before: see runtime/govern/rules.ts.
  */
 import { isUnreviewed } from "../../core/govern/review.ts";
 import type { Session } from "../../runtime/engine/session.ts";
 import { need, type Call } from "../http/invocation.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
 
-/** As far as it is looked at; the rest of what is asked for does not matter here. */
+/** The relevant parameters of a call. */
 export interface AskedOfMachine {
   readonly bind?: readonly { readonly kind: string }[];
   readonly files?: readonly string[];
   readonly wake?: readonly { readonly kind: string }[];
 }
 
-/** Where a tool of the program is meant, whoever wrote the program has decided. */
+/** The author of the program has decided about its tools. */
 const harmlessKinds = ["tool"];
-/** What these watch for is on the machine. */
+/** These watch the machine. */
 const watchingKinds = ["file", "git"];
 
 export function needMachine(call: Call, { bind = [], files = [], wake = [] }: AskedOfMachine): void {
@@ -28,12 +28,12 @@ export function needMachine(call: Call, { bind = [], files = [], wake = [] }: As
   if (files.length > 0) need(call, "operate", "loading files of the machine");
 }
 
-/** Letting an imported session run hands out the machine by what someone else bound and allowed. */
+/** Activating an imported session gives the machine to what a stranger bound and allowed. */
 export async function needReview(call: Call, session: Session): Promise<void> {
   if (isUnreviewed(await session.fold())) need(call, "operate", "letting an imported session run");
 }
 
-/** The same for what goes on from a copy: it takes over bindings and rules that nobody here set. */
+/** The same for a copy: it inherits bindings and rules that were set elsewhere. */
 export async function needOwn(call: Call, session: Session): Promise<void> {
   const { store } = internalsOf(call.engine);
   if ((await store.head(session.id))?.copy !== true) return;

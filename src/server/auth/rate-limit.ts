@@ -1,21 +1,21 @@
 /**
- * How often somebody may ask: a bucket for each, which holds so many requests and fills at a steady rate.
- * Whoever was not heard of for long is forgotten, and begins with a full one.
+ * A rate limit: a token bucket for each key, which holds so many requests and refills at a steady rate. An
+ * unused key is forgotten, and starts with a full bucket.
  */
 import { makeKept } from "../../core/cache.ts";
 
 export interface RateOptions {
   readonly perSecond: number;
-  /** What a full bucket holds. */
+  /** The size of a full bucket. */
   readonly burst: number;
-  /** How many are remembered, at least; at most twice as many. */
+  /** The minimum number of remembered keys; at most twice as many. */
   readonly keysMin: number;
-  /** Milliseconds by a clock that nobody sets. */
+  /** Milliseconds of a monotonic clock. */
   readonly clock: () => number;
 }
 
 export interface Rate {
-  /** Takes one request out. Gives 0, or after how many milliseconds there will be one. */
+  /** Takes one request. Returns 0, or the milliseconds until the next one. */
   take(key: string): number;
 }
 
@@ -29,7 +29,7 @@ export function makeRate({ perSecond, burst, keysMin, clock }: RateOptions): Rat
       const passedMs = Math.max(0, nowMs - bucket.atMs);
       bucket.left = Math.min(burst, bucket.left + (passedMs * perSecond) / 1_000);
       bucket.atMs = nowMs;
-      // Whoever waited as long as they were told gets one, however the fractions add up.
+      // A client that waited as requested gets one, however the fractions add up.
       if (bucket.left < 1 - 1e-9) return Math.ceil(((1 - bucket.left) * 1_000) / perSecond);
       bucket.left -= 1;
       return 0;

@@ -1,15 +1,15 @@
 /**
- * Ends what somebody began with a token as soon as it holds no more: at the moment it expires, and when the
- * log says that it was revoked, wherever that was done.
+ * Ends the streams of a token as soon as it is invalid: when it expires, and when the log says that it was
+ * revoked, by any process.
  */
 import type { Authorized } from "./authorize.ts";
 import type { Hub } from "../stream/hub.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
 
-/** No timer waits for longer. */
+/** The longest timer. */
 const waitMsMax = 2_147_483_647;
 
-/** Until the function that comes back is called. */
+/** Until the returned function is called. */
 export function endWithToken(who: Authorized, hub: Hub, end: () => void): () => void {
   const { store, world, tokens } = internalsOf(who.engine);
   const over = new AbortController();
@@ -17,10 +17,10 @@ export function endWithToken(who: Authorized, hub: Hub, end: () => void): () => 
   const look = (): void =>
     void who.stands().then(
       (stands) => (stands || over.signal.aborted ? null : end()),
-      // Who cannot be looked up now may not read on.
+      // Without a successful check the stream must end.
       () => (over.signal.aborted ? null : end()),
     );
-  /** What is at hand may be older than what was revoked. */
+  /** The cache may be older than the revocation. */
   const lookAnew = (): void => void tokens.fold().then(look, () => undefined);
 
   async function expiring(expiresAt: number): Promise<void> {
@@ -44,7 +44,7 @@ export function endWithToken(who: Authorized, hub: Hub, end: () => void): () => 
     () => over.abort(),
   ];
   if (who.expiresAt !== null) void expiring(who.expiresAt);
-  // It may have been revoked since it was let in, and before anybody listened.
+  // It may have been revoked after authentication, and before the subscription.
   lookAnew();
   return () => {
     for (const stop of stops) stop();

@@ -1,6 +1,6 @@
 /**
- * The page for the API: every operation with what it takes and gives, made in the browser from /openapi.json,
- * and a form that asks. Nothing comes from elsewhere, and no script stands in the page itself.
+ * The API page: every operation with its parameters and results, made in the browser from /openapi.json, and
+ * a form to call it. It loads nothing from elsewhere, and contains no inline script.
  */
 
 interface File {
@@ -47,7 +47,7 @@ function make(tag, more = {}, ...inner) {
   return element;
 }
 
-/* The token of the login link stands behind the #, which browsers send to nobody. */
+/* Browsers never send the token behind the # of the login link. */
 async function login() {
   const token = new URLSearchParams(location.hash.slice(1)).get("token");
   if (token === null) return;
@@ -141,7 +141,7 @@ $("find").oninput = filter;
 
 const index: File = { type: "text/html; charset=utf-8", text: html };
 
-/** What can be had without a token, by path. Where there is a console, `/` is its own. */
+/** What is served without a token, by path. With a console, `/` is the console. */
 export const apiPage: ReadonlyMap<string, File> = new Map([
   ["/", index],
   ["/api", index],

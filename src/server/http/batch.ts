@@ -1,14 +1,14 @@
 /**
- * Lets changes that come in together go on together, so that the store makes them durable together. A change
- * waits while every turn of the event loop brings more of them; the first turn that brings none lets all go.
- * Alone, one waits for a single turn.
+ * Groups changes that arrive together, so that the store makes them durable together. A change waits while
+ * every turn of the event loop brings more of them; the first turn without one releases all. A single change
+ * waits for one turn.
  */
 export interface Gather {
-  /** Resolves when the change may go on. */
+  /** Resolves when the change may proceed. */
   join(): Promise<void>;
 }
 
-/** However busy it is, nobody waits for more turns than that. */
+/** The maximum number of turns that a change waits. */
 const turnsMax = 16;
 
 export function makeGather(defer: (work: () => void) => void): Gather {

@@ -1,4 +1,4 @@
-/** What a request brings: its body within limits, as JSON, and its parameters as the table wants them. */
+/** Reads a request: its body within limits, as JSON, and its parameters as the table defines them. */
 import { isAscii, isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import { quote } from "../../core/ids.ts";
@@ -30,14 +30,14 @@ export async function readText(request: IncomingMessage): Promise<string> {
   return decode(await readBytesUpTo(request, limit.requestBodyBytesMax));
 }
 
-/** What may be said of a text that is read as UTF-8. */
+/** Accepted charsets of a text that is read as UTF-8. */
 const charsets = ["utf-8", "utf8", "us-ascii"];
 
-/** Most say none, and JSON is UTF-8. */
+/** Most name none, and JSON is UTF-8. */
 const charsetIn = (type: string): string =>
   /;\s*charset\s*=\s*"?([^";\s]*)/i.exec(type)?.[1]?.toLowerCase() ?? "utf-8";
 
-/** The body as it comes, within the limit of blobs. */
+/** The body as a stream, within the limit of blobs. */
 export async function* readBytes(request: IncomingMessage): AsyncGenerator<Uint8Array> {
   checkPlain(request);
   const max = limit.blobBytesMax;
@@ -51,7 +51,7 @@ export async function* readBytes(request: IncomingMessage): AsyncGenerator<Uint8
   }
 }
 
-/** The whole body, whatever its type, if it is no longer than that. */
+/** The whole body, of any type, up to a length. */
 export async function readBytesUpTo(request: IncomingMessage, max: number): Promise<Buffer> {
   checkPlain(request);
   if (Number(request.headers["content-length"] ?? 0) > max)
@@ -61,12 +61,12 @@ export async function readBytesUpTo(request: IncomingMessage, max: number): Prom
   return chunks?.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks ?? []);
 }
 
-/** All pieces; null when they are too many, and the rest is not listened to. An iterator would be slow. */
+/** All chunks; null when they are too many, and the rest is ignored. An iterator would be slow. */
 function gather(request: IncomingMessage, max: number): Promise<Buffer[] | null> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let bytes = 0;
-    // The listeners go with the request: to take each away would be felt.
+    // The listeners go with the request: removing each would cost time.
     let isOver = false;
     const hear = (chunk: Buffer): void => {
       bytes += chunk.length;
@@ -89,7 +89,7 @@ function gather(request: IncomingMessage, max: number): Promise<Buffer[] | null>
   });
 }
 
-/** Breaking off leaves the connection as it is, so that the answer can still be given. */
+/** Leaving it keeps the connection, so that the response can still be sent. */
 const piecesOf = (request: IncomingMessage): AsyncIterable<unknown> =>
   request.iterator({ destroyOnReturn: false });
 
@@ -99,13 +99,13 @@ function checkPlain({ headers }: IncomingMessage): void {
   fail("wrong-type", "the body is encoded in a way that is not taken", { hint: "send it as it is" });
 }
 
-/** What is no text is refused, not mended. */
+/** Invalid UTF-8 is rejected, not repaired. */
 function decode(bytes: Buffer): string {
   if (isAscii(bytes)) return bytes.toString("latin1");
   return isUtf8(bytes) ? bytes.toString("utf8") : fail("invalid", "the body is no text in UTF-8");
 }
 
-/** What is given to an operation, held against the table. */
+/** The parameters of an operation, validated against the table. */
 export function readParams(
   operation: Operation,
   query: URLSearchParams,
@@ -136,10 +136,10 @@ function parse(text: string): unknown {
   return fail("invalid", "the body is no JSON object", { field: "" });
 }
 
-/** Where what is given has names of the caller's. */
+/** Parameters whose field names the caller chooses. */
 const named: readonly unknown[] = ["labels", "set"];
 
-/** JSON as it may be stored: not too deep, texts that every store can hold. */
+/** Storable JSON: not too deep, with texts that every store can hold. */
 function checkValue(value: unknown, path: readonly PropertyKey[], depth: number): void {
   if (typeof value === "string") return checkText(value, path);
   if (typeof value !== "object" || value === null) return;
@@ -152,7 +152,7 @@ function checkValue(value: unknown, path: readonly PropertyKey[], depth: number)
   }
   for (const [name, inner] of Object.entries(value)) {
     checkText(name, path);
-    // It would be passed over, and a filter with it.
+    // It would be ignored, and a filter with it.
     if (name === "__proto__" && named.includes(path.at(-1)))
       fail("invalid", `"__proto__" is no label`, { field: writtenPath(path) });
     checkValue(inner, [...path, name], depth + 1);

@@ -1,7 +1,6 @@
 /**
- * Giving out the console: the files of a page, as they were built. Whatever address belongs to the page gives
- * its index, so that every view can be reloaded and shared. Nobody needs a token for them: all that is shown
- * is asked for by the page itself.
+ * Serves the console: the built files of a page. Every path of the page returns its index, so that each view
+ * can be reloaded and shared. The files need no token: the page itself requests all data.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { promisify } from "node:util";
@@ -12,27 +11,27 @@ export interface PageFile {
   /** As in `content-type`. */
   readonly type: string;
   readonly bytes: Uint8Array;
-  /** Another one for other bytes; without quotes. */
+  /** Changes with the bytes; without quotes. */
   readonly etag: string;
-  /** Its name changes with its bytes, so that it may be kept for ever. */
+  /** Its name changes with its bytes, so that it may be cached for ever. */
   readonly immutable: boolean;
 }
 
 /** By path: `/index.html`, `/assets/app-1a2b3c.js`. */
 export type PageFiles = ReadonlyMap<string, PageFile>;
 
-/** The views of the page; what is below them is theirs. */
+/** The views of the page, with everything below them. */
 const views = /^\/(?:(?:s|search|agents|triggers|workers|cost|memory|settings)(?:\/.*)?)?$/;
 const isSmall = ({ bytes }: PageFile): boolean => bytes.length < 1_024;
 const isPacked = ({ type }: PageFile): boolean => !/^text\/|json|javascript|xml|wasm/.test(type);
 
-/** What stands at a path; undefined when it is none of the page's. */
+/** The file at a path; undefined when it does not belong to the page. */
 export const pageFileAt = (files: PageFiles, path: string): PageFile | undefined =>
   files.get(path) ?? (views.test(path) ? files.get("/index.html") : undefined);
 
 /**
- * Whoever goes to an address with a browser sees the page, which says that nothing is there; programs are
- * told so as ever. What is below /v1, and the metrics, are never the page's.
+ * A browser at an unknown path gets the page, which reports it; programs get a 404. Paths below /v1, and the
+ * metrics, never belong to the page.
  */
 export const isVisit = ({ method, headers }: IncomingMessage, path: string): boolean =>
   method === "GET" && /\btext\/html\b/.test(headers.accept ?? "") && !/^\/(?:v1|metrics)(?:\/|$)/.test(path);
@@ -45,7 +44,7 @@ export type SendPageFile = (
   given: { readonly file: PageFile; readonly headers: Headers },
 ) => Promise<void>;
 
-/** Each file is made smaller once, when somebody first asks for it. */
+/** Compresses each file once, at its first request. */
 export function makePageSender(): SendPageFile {
   const made = new Map<PageFile, Map<Encoding, Promise<Uint8Array>>>();
   const bytesAs = (file: PageFile, encoding: Encoding): Promise<Uint8Array> => {
@@ -79,13 +78,13 @@ export function makePageSender(): SendPageFile {
   };
 }
 
-/** Quick rather than smallest: somebody waits for it. */
+/** Fast rather than smallest: a client waits for it. */
 const compress = (bytes: Uint8Array, encoding: Encoding): Promise<Uint8Array> =>
   encoding === "br"
     ? promisify(brotliCompress)(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } })
     : promisify(gzip)(bytes);
 
-/** Of what the browser takes, the smallest. */
+/** The smallest encoding that the browser accepts. */
 function encodingFor({ headers }: IncomingMessage): Encoding {
   const given = headers["accept-encoding"];
   const taken = (Array.isArray(given) ? given.join(",") : (given ?? ""))

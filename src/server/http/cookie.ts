@@ -1,16 +1,16 @@
 /**
- * The cookie of a login. It holds the token, sealed with a key that only this server has: whoever gets hold
- * of the cookie has no token, and nothing once it is over. Cookies are shared by all ports of a host, so its
- * name says which port it is for.
+ * The cookie of a login. It holds the token, sealed with a key that only this server has: a stolen cookie
+ * reveals no token, and is useless once it expires. All ports of a host share cookies, so its name contains
+ * the port.
  */
 import { createCipheriv, createDecipheriv } from "node:crypto";
 
 export interface Cookies {
   /** The value of `Set-Cookie`. */
   seal(token: string, options: { readonly secure: boolean }): string;
-  /** The value of `Set-Cookie` that takes it away. */
+  /** The value of `Set-Cookie` that removes it. */
   readonly cleared: string;
-  /** The token in the header `Cookie`; null when there is none that this server made and that holds still. */
+  /** The token in the header `Cookie`; null when this server made none that is still valid. */
   open(header: string | undefined): string | null;
 }
 
@@ -19,12 +19,12 @@ export interface CookieOptions {
   /** 32 bytes. */
   readonly key: Uint8Array;
   readonly world: { readonly now: () => number; readonly random: (count: number) => Uint8Array };
-  /** How long a login holds. */
+  /** How long a login is valid. */
   readonly holdsMs: number;
 }
 
 const [ivBytes, tagBytes] = [12, 16];
-/** Nothing that was made here is longer. */
+/** No cookie made here is longer. */
 const charsMax = 512;
 
 export const cookieName = (port: number): string => `skein-${port}`;

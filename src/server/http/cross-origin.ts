@@ -1,7 +1,7 @@
 /**
- * Where a request may come from. A page of somebody else must not reach this server through the browser of
- * somebody who is logged in: neither under a name that was made to point here (the host is checked), nor from
- * its own origin (the origin is checked, and other origins are allowed by name only).
+ * Where a request may come from. A foreign page must not reach this server through the browser of a logged-in
+ * user: neither under a name that was made to point here (the host is checked), nor from its own origin (the
+ * origin is checked, and other origins are allowed by name only).
  */
 import type { IncomingHttpHeaders } from "node:http";
 import { isIP } from "node:net";
@@ -9,7 +9,7 @@ import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import { makeProblem, type Problem } from "../../protocol/problem.ts";
 
-/** What is looked at of a request. */
+/** The relevant parts of a request. */
 export interface Incoming {
   readonly method?: string | undefined;
   readonly headers: IncomingHttpHeaders;
@@ -20,20 +20,20 @@ export interface GateOptions {
   /** The address that the server is bound to. */
   readonly host: string;
   readonly port: number;
-  /** Other origins that may ask, and under which this server is known itself, such as behind a proxy. */
+  /** Other allowed origins, which are also names of this server, such as behind a proxy. */
   readonly origins?: readonly string[];
 }
 
 export interface Gate {
-  /** Null when the request may go on. */
+  /** Null when the request may proceed. */
   check(incoming: Incoming): Problem | null;
-  /** Whether a page of this very server asks. False when nothing says so. */
+  /** True for a page of this very server. False when nothing says so. */
   isOwn(incoming: Incoming): boolean;
-  /** Whether the browser says that another site asks, whatever the origin. */
+  /** True when the browser reports another site, whatever the origin. */
   isForeign(incoming: Incoming): boolean;
-  /** What an answer must carry for a page of another origin that is allowed. */
+  /** Response headers for a page of another, allowed origin. */
   corsHeaders(incoming: Incoming): Readonly<Record<string, string>>;
-  /** The answer to a browser that asks beforehand; a problem when it may not. */
+  /** The response to a CORS preflight; a problem when it is not allowed. */
   preflight(
     incoming: Incoming,
   ): { readonly status: 204; readonly headers: Readonly<Record<string, string>> } | Problem;
@@ -42,11 +42,11 @@ export interface Gate {
 const loopbacks = ["127.0.0.1", "localhost", "[::1]"];
 const wildcards = ["0.0.0.0", "::", ""];
 
-/** Whether only programs of this machine reach an address. */
+/** True when only programs of this machine reach an address. */
 export const isLoopback = (host: string): boolean =>
   host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
 
-/** Everybody on the network reaches another address than a loopback one: it must have been asked for. */
+/** The whole network reaches a non-loopback address: it must be explicit. */
 export function checkBinding(host: string, { named }: { readonly named: boolean }): void {
   if (isLoopback(host) || named) return;
   throw new SkeinError("refused", `${quote(host)} can be reached from other machines`, {
@@ -73,7 +73,7 @@ export function makeGate({ host, port, origins: given = [] }: GateOptions): Gate
     ...[...origins].map((origin) => new URL(origin).host),
   ]);
 
-  /** An address in digits cannot have been made to point here, and neither can localhost. */
+  /** A numeric address, and localhost, cannot have been made to point here. */
   function isKnown(name: string): boolean {
     if (hosts.has(name)) return true;
     const [, bare = name] = /^(.*?)(?::\d{1,5})?$/.exec(name) ?? [];
@@ -128,8 +128,8 @@ const taken = "authorization, content-type, idempotency-key, if-match, last-even
 const exposed = "etag, location, retry-after";
 
 /**
- * What every answer carries. A page may run what this server gives and nothing else, is shown in no frame,
- * and tells nobody where it came from. `scripts`: hashes of what stands in the page itself.
+ * Headers of every response. A page may run only scripts of this server, cannot be framed, and sends no
+ * referrer. `scripts`: hashes of inline scripts.
  */
 export function safetyHeaders(scripts: readonly string[] = []): Readonly<Record<string, string>> {
   const policy = [

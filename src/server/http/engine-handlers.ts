@@ -12,7 +12,7 @@ import type { SessionEvent } from "../../core/event.ts";
 
 type Opening = OpenOptions & { readonly objective: string };
 
-/** The engine says so too, but not of which field. */
+/** The engine reports it too, but without the field. */
 function needObjective({ objective, from }: OpenOptions): void {
   if (objective === undefined ? from !== undefined : objective.trim() !== "") return;
   const hint = "say in a sentence what it is for";
@@ -63,13 +63,13 @@ export const engineHandlers: Handlers = {
   },
 };
 
-/** Whether the policy of this name deletes sessions, as far as this program can tell. */
+/** True when the policy of this name deletes sessions, as far as this program knows. */
 async function deletes({ engine }: Call, name: string): Promise<boolean> {
   const entry = (await engine.policies()).find((one) => one.name === name);
   return entry !== undefined && (entry.policy === null || entry.policy.do === "delete");
 }
 
-/** Events that a session is shown with. */
+/** The number of events that `show` includes. */
 const lastEvents = 8;
 
 /** A session on one screen. */

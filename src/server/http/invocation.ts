@@ -1,4 +1,4 @@
-/** One call of an operation, as handlers see it, and what they give. */
+/** One call of an operation, as handlers see it, and their results. */
 import { allows, type TokenScope } from "../../core/workspace/access-token.ts";
 import { SkeinError } from "../../core/error.ts";
 import { argumentsOf, type Operation } from "../../call/operation.ts";
@@ -12,25 +12,25 @@ import { ProblemError } from "./problem.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
 
 export interface Call {
-  /** What is done through it is done by whoever asks, with their key and their expectation. */
+  /** Acts as the caller, with their idempotency key and expected position. */
   readonly engine: Engine;
   readonly scopes: readonly TokenScope[];
-  /** Of the path: an id, or an ending of one. */
+  /** From the path: an id or a suffix. */
   readonly id: string;
   session(): Promise<Session>;
-  /** Whether whoever asks may name other stores, which are then opened with what the server has. */
+  /** True when the caller may name other stores, which the server opens with its own credentials. */
   readonly otherStores: boolean;
-  /** Whether hooks may be at private addresses. */
+  /** True when webhooks may have private addresses. */
   readonly privateHooks: boolean;
   /** The caller's own key, where the library's call takes one. */
   readonly keyed: { readonly key?: string };
-  /** Aborted when nobody is there any more to be answered: for what only costs then. */
+  /** Aborted when the client has disconnected: for work that would only cost then. */
   readonly gone: () => AbortSignal;
-  /** The body, where it is bytes. */
+  /** The body, for uploads. */
   readonly bytes: () => AsyncIterable<Uint8Array>;
 }
 
-/** Gives JSON, nothing, or bytes in pieces, as the description says. A session stands for its id. */
+/** Returns JSON, nothing, or bytes in chunks, as the description says. A session stands for its id. */
 export type Handler<K extends OperationId = OperationId> = (
   call: Call,
   params: ParamsOf<K>,
@@ -66,15 +66,15 @@ const elsewhereHint =
   'whoever runs it may allow it: "skein serve --other-stores"; or export the session, and import it there';
 
 /**
- * A store that somebody names is opened by the server, as the user that it runs as and with its credentials:
- * that is for whoever runs it to allow.
+ * The server opens a store that a caller names as its own user and with its credentials: the operator must
+ * allow that.
  */
 export function needAllowed({ otherStores }: Call, field: string): void {
   if (otherStores) return;
   throw new ProblemError(makeProblem("forbidden", elsewhere, { hint: elsewhereHint, field }));
 }
 
-/** Every call would be refused later: it is said at once, as far as the address itself tells. */
+/** Every later call would fail: rejected at once, as far as the URL itself tells. */
 export function needPublic({ privateHooks }: Call, url: string): void {
   const host = URL.parse(url)?.hostname ?? "";
   if (privateHooks || !(host === "localhost" || isPrivateHost(host))) return;
@@ -86,7 +86,7 @@ export function needPublic({ privateHooks }: Call, url: string): void {
   );
 }
 
-/** The session, for what may go to another store by what its log says. */
+/** The session, for calls that may reach another store by its log. */
 export async function sessionKept(call: Call): Promise<Session> {
   const session = await call.session();
   if (call.otherStores) return session;

@@ -1,4 +1,4 @@
-/** One request to an operation: who asks, with what, what is done, and what comes back. */
+/** One request to an operation: authenticates, reads, calls, responds. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { SkeinError } from "../../core/error.ts";
 import { isSessionId, isSessionName, quote, type SessionId } from "../../core/ids.ts";
@@ -35,15 +35,15 @@ export interface Desk {
   readonly kept: KeptAnswers;
   readonly gather: Gather;
   hubOf(engine: Engine): Hub;
-  /** Whether callers may name other stores. */
+  /** True when callers may name other stores. */
   readonly otherStores: boolean;
   readonly privateHooks: boolean;
   readonly relay: Pick<Relay, "attend" | "answer">;
   /** Aborted when the server stops. */
   readonly stopping: AbortSignal;
-  /** Hears of what only a fault of the program, or of the store, explains. */
+  /** Receives errors that only a bug of the program, or of the store, explains. */
   readonly trouble: (error: unknown) => void;
-  /** Hears of each stream that begins and ends. */
+  /** Called when a stream begins and ends. */
   readonly streaming: (change: 1 | -1, tenant: string) => void;
 }
 
@@ -52,13 +52,13 @@ export interface Exchange {
   readonly response: ServerResponse;
   readonly target: Target;
   readonly headers: Headers;
-  /** Told who asks, once that is known. */
+  /** Called with the caller, once authenticated. */
   readonly came: (who: Authorized) => void;
 }
 
 const handlers: Handlers = { ...engineHandlers, ...sessionHandlers };
 
-/** Resolves when it is answered. Rejects with what is wrong, before anything is sent. */
+/** Resolves when it is answered. Rejects with the error, before anything is sent. */
 export async function answerCall(desk: Desk, exchange: Exchange, route: Route): Promise<void> {
   const { request, target } = exchange;
   const { operation, session } = route;
@@ -94,7 +94,7 @@ export async function answerCall(desk: Desk, exchange: Exchange, route: Route): 
   }
 }
 
-/** What is told of an error, where it is due to the caller's key or expectation. */
+/** The error for the caller, where their key or expected position caused it. */
 function askedError(error: unknown, asked: Asked): unknown {
   if (isReused(error)) return reusedProblem();
   if (!hasGoneOn(error, asked)) return error;
@@ -146,7 +146,7 @@ async function perform(desk: Desk, exchange: Exchange, performance: Performance)
   sendJson(response, JSON.stringify(value), headers, placeHeaders(value as Placed));
 }
 
-/** A stream is there for GET; for HEAD there is what it would begin with, and nothing is opened. */
+/** A stream is for GET; HEAD returns its headers, and opens nothing. */
 const headOfStream = (response: ServerResponse, headers: Headers): void => {
   const own = { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store" };
   response.writeHead(200, { ...headers, ...own }).end();
@@ -155,7 +155,7 @@ const headOfStream = (response: ServerResponse, headers: Headers): void => {
 const keptName = ({ tenant, actor }: Authorized, request: IncomingMessage): string =>
   [tenant, actor, keyIn(request)].join("\n");
 
-/** What is written to is looked up by the write itself; any other session, and endings of ids, beforehand. */
+/** The write itself looks up its session; other sessions, and id suffixes, are looked up beforehand. */
 async function sessionOf(engine: Engine, { operation, session }: Route): Promise<Session> {
   if (!operation.keyed || !isSessionId(session)) return engine.session(session);
   return internalsOf(engine).sessionAt(session);
@@ -190,7 +190,7 @@ async function stream(
 
 type Placed = Readonly<Record<"headSeq" | "session" | "seq" | "hash", unknown>> | null;
 
-/** What a change answers tells where the session is now; what was made tells where it is to be found. */
+/** The response to a change has the session's new position; a new resource has its URL. */
 function placeHeaders(value: Placed): Headers {
   if (typeof value?.headSeq === "number") return { etag: `"${value.headSeq}"` };
   if (typeof value?.hash === "string" && typeof value.seq === "number") return { etag: `"${value.seq}"` };
@@ -200,11 +200,11 @@ function placeHeaders(value: Placed): Headers {
 
 const nothing: Asked = {};
 
-/** Most callers give neither key nor expectation. */
+/** Most callers give neither key nor expected position. */
 const isPlain = ({ headers }: IncomingMessage): boolean =>
   headers["idempotency-key"] === undefined && headers["if-match"] === undefined;
 
-/** The caller's key and expectation, as the engine takes them. */
+/** The caller's key and expected position, for the engine. */
 async function askedOf(
   { kept }: Pick<Desk, "kept">,
   who: Authorized,
@@ -213,7 +213,7 @@ async function askedOf(
   const { operation, session } = route;
   if (operation.method === "GET") return {};
   const key = keyIn(request);
-  // Where the library takes a key, it is that key; else it stands for all that was asked.
+  // Where the library takes a key, it is that key; else it covers the whole request.
   const own =
     key === undefined || operation.keyed
       ? undefined
@@ -228,12 +228,12 @@ async function askedOf(
       makeProblem("invalid", "If-Match is for changes of one session", { field: "If-Match" }),
     );
   }
-  // What this very call has deleted before is not there, and is known by its key.
+  // A session that this very call has deleted does not exist, and is recognized by its key.
   const id = isSessionId(session) ? session : (await who.engine.session(session)).id;
   const { store, writer } = internalsOf(who.engine);
   const stored = own ?? key;
   const expect = { session: id, seq, key: stored };
-  // Whose answer is kept, or under way, gets that one.
+  // A cached response, or one in progress, is used.
   if (key !== undefined && kept.has(keptName(who, request), digestOf(route, who.engine, text)))
     return { key: own, madeMs, same, expect };
   const head = await store.head(id);
@@ -249,7 +249,7 @@ async function askedOf(
   return { key: own, madeMs, same, expect };
 }
 
-/** A key that a call gave to the library itself stands in the log as it is. */
+/** A key that a call passes to the library itself stands in the log as it is. */
 async function checkUnused({ engine }: Authorized, session: SessionId, key: string): Promise<void> {
   if ((await internalsOf(engine).writer.keyed(session, key)) !== undefined) throw reusedProblem();
 }
@@ -258,7 +258,7 @@ const digest = (engine: Engine, text: string): string => internalsOf(engine).wor
 const digestOf = ({ id, session }: Route, engine: Engine, text: string): string =>
   digest(engine, `${id}\n${session}\n${text}`);
 
-/** Of a UUID of version 7: its first 48 bits are milliseconds since 1970. */
+/** For a UUID of version 7: its first 48 bits are milliseconds since 1970. */
 function timeInKey(key: string): number | undefined {
   const found = /^([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i.exec(key);
   return found === null ? undefined : Number.parseInt(`${found[1]}${found[2]}`, 16);
@@ -275,7 +275,7 @@ function keyIn({ headers }: IncomingMessage): string | undefined {
   );
 }
 
-/** `"12"`; `*` is no expectation, since a session that is changed is always there. */
+/** `"12"`; `*` is not an expectation, since a changed session always exists. */
 function seqIn({ headers }: IncomingMessage): number | undefined {
   const text = headers["if-match"];
   if (text === undefined || text === "*") return undefined;
@@ -298,7 +298,7 @@ const lastEventIdIn = ({ headers }: IncomingMessage): string | undefined => {
   return Array.isArray(id) ? id[0] : id;
 };
 
-/** Whoever says what they take must take what there is. */
+/** An `Accept` header must include an available type. */
 function checkAccept({ headers: { accept } }: IncomingMessage, { operation }: Route): void {
   if (accept === undefined || operation.gives === "nothing") return;
   const types = accept.split(",").map((one) => one.split(";")[0]?.trim().toLowerCase() ?? "");

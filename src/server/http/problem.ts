@@ -1,9 +1,9 @@
-/** From what went wrong in the engine to a problem. What nobody expected is told to the operator only. */
+/** Turns errors of the engine into problems. Only the operator sees unexpected ones. */
 import { makeKept } from "../../core/cache.ts";
 import { SkeinError } from "../../core/error.ts";
 import { makeProblem, type Problem } from "../../protocol/problem.ts";
 
-/** A problem on its way to whoever answers the request. */
+/** A problem on its way to the response. */
 export class ProblemError extends Error {
   override readonly name = "ProblemError";
   readonly problem: Problem;
@@ -14,14 +14,14 @@ export class ProblemError extends Error {
   }
 }
 
-/** The part of its message that callers are not told; null when they may read all of it. */
+/** The part of its message that callers must not see; null when they may read all of it. */
 function whereIn(error: SkeinError): string | null {
   for (let one: unknown = error; one instanceof SkeinError; one = one.cause)
     if (one.where !== undefined) return one.where;
   return null;
 }
 
-/** Without the place of the store: it, and what to do there, is for whoever runs the server. */
+/** Without the address of the store: it, and what to do there, is for the operator. */
 function outward({ code, message }: SkeinError, where: string): Problem {
   const rest = message.replaceAll(`: ${where}`, "").replaceAll(where, "…");
   return makeProblem(code, /\w/.test(rest) ? rest : "the store cannot be used now", {
@@ -32,7 +32,7 @@ function outward({ code, message }: SkeinError, where: string): Problem {
 const againMs = 60_000;
 const toldCount = 50;
 
-/** In an outage every request meets the same trouble with the store: it is told once a minute. */
+/** In an outage every request meets the same error of the store: it is logged once a minute. */
 export function tellOnce(tell: (error: unknown) => void, clock: () => number): (error: unknown) => void {
   const told = makeKept<string, number>(toldCount);
   return (error) => {
@@ -44,7 +44,7 @@ export function tellOnce(tell: (error: unknown) => void, clock: () => number): (
   };
 }
 
-/** `tell` hears of what only a fault of the program, or of the store, explains. */
+/** `tell` receives errors that only a bug of the program, or of the store, explains. */
 export function problemOf(error: unknown, tell: (error: unknown) => void): Problem {
   if (error instanceof ProblemError) return error.problem;
   if (error instanceof SkeinError) {
@@ -53,7 +53,7 @@ export function problemOf(error: unknown, tell: (error: unknown) => void): Probl
     if (where !== null) return outward(error, where);
     return makeProblem(error.code, error.message, { hint: error.hint, field: error.field });
   }
-  // Longer than any text can be: whoever asks again is told the same.
+  // Longer than any string can be: a retry would fail the same way.
   if (error instanceof RangeError && error.message === "Invalid string length")
     return makeProblem("refused", "what was asked for is too long to be given at once", {
       hint: "read it in parts; events come in pages",

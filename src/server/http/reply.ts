@@ -1,4 +1,4 @@
-/** Writing answers: JSON, problems, bytes; each with the headers that keep a browser safe. */
+/** Writes responses: JSON, problems, bytes; each with the headers that keep a browser safe. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { once } from "node:events";
 import type { Socket } from "node:net";
@@ -8,7 +8,7 @@ import { problemHeaders } from "../auth/authorize.ts";
 
 export type Headers = Readonly<Record<string, string>>;
 
-/** Past this, what is left of a body that nobody wants is not waited for. */
+/** Beyond this, the rest of an unwanted body is not awaited. */
 const drainBytesMax = 8_388_608;
 
 export function sendText(response: ServerResponse, status: number, text: string, headers: Headers): void {
@@ -17,25 +17,25 @@ export function sendText(response: ServerResponse, status: number, text: string,
   endWith(response, text);
 }
 
-/** Ends an answer. Nearly all are taken by the system at once, and need no watching. */
+/** Ends a response. The system takes nearly all at once, and they need no watch. */
 export function endWith(response: ServerResponse, rest?: string | Uint8Array): void {
   response.end(rest);
   if (response.socket?.writableLength !== 0) endUnread(response);
 }
 
 /**
- * Breaks an answer off of which nobody takes anything for a while: it would stay in memory as long as they
- * like. The system tells of what was taken in large pieces only, a megabyte or more: whoever takes some
- * kilobytes a second is not cut. What it took before counts too, so that it may be twice as long.
+ * Closes a response that the client does not read: it would stay in memory indefinitely. The system reports
+ * progress only in large pieces, a megabyte or more: a client that reads some kilobytes a second is not cut.
+ * Earlier progress counts too, so that it may take twice as long.
  */
 function endUnread(response: ServerResponse): void {
   response.setTimeout(limit.unreadMs, (socket?: Socket) => {
-    // Without anything to take it is the caller who waits.
+    // With nothing to read, the client is the one who waits.
     if (socket !== undefined && socket.writableLength > 0) socket.destroy();
   });
 }
 
-/** `place`: where the session is now, or what was made. */
+/** `place`: the session's current position, or the URL of what was made. */
 export function sendJson(
   response: ServerResponse,
   text: string,
@@ -71,18 +71,18 @@ export function sendProblem(
     "content-type": "application/problem+json",
     "cache-control": "no-store",
   });
-  // What is left of the body is passed over, so that the answer is read and the connection stays.
+  // Discards the rest of the body, so that the client reads the response and the connection stays.
   if (!request.complete && !isLong) request.resume();
 }
 
-/** Bytes in pieces, no faster than they are read. An error in the middle cuts the connection. */
+/** Bytes in chunks, no faster than the client reads. An error in the middle closes the connection. */
 export async function sendBytes(
   response: ServerResponse,
   chunks: AsyncIterable<Uint8Array>,
   headers: Headers,
 ): Promise<void> {
   const pieces = chunks[Symbol.asyncIterator]();
-  // What is refused is refused before anything is sent.
+  // A refusal comes before anything is sent.
   let piece = await pieces.next();
   response.writeHead(200, { ...headers, "cache-control": "no-store" });
   endUnread(response);

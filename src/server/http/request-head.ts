@@ -1,16 +1,16 @@
-/** What must hold of the head of every request, whatever it asks for. */
+/** Validates the head of every request, whatever the operation. */
 import type { IncomingMessage } from "node:http";
 import { makeProblem, type Problem } from "../../protocol/problem.ts";
 
 /**
- * Headers that come once, by the lengths of their names. Of several Node takes the first, or all as one text;
- * whoever stands before it may have taken another.
+ * Headers that may appear once, by the lengths of their names. Of several Node takes the first, or joins
+ * them; a proxy in front may have taken another.
  */
 const single: ReadonlyMap<number, string> = new Map(
   ["Host", "If-Match", "Authorization", "Idempotency-Key"].map((name) => [name.length, name]),
 );
 
-/** Null when nothing is wrong with it. */
+/** Null when it is valid. */
 export function checkHead(request: IncomingMessage): Problem | null {
   const { headers } = request;
   const field = headers.host === undefined ? "Host" : twiceIn(request);

@@ -1,31 +1,31 @@
 /**
- * How long a request may take to come in. A body has a time in all, so that nobody keeps a connection by
- * sending slowly; bytes, which may be many, go on for as long as they keep a pace. Heads are left to Node.
+ * Limits how long a request may take to arrive. A body has a total time, so that a slow sender cannot hold a
+ * connection; uploads, which may be large, may continue as long as they keep a pace. Node limits the heads.
  */
 import type { IncomingMessage } from "node:http";
 import { limit } from "../../core/limit.ts";
 import { makeProblem, type Problem } from "../../protocol/problem.ts";
 
-/** What is looked at of a request. */
+/** The relevant parts of a request. */
 export type Arriving = Pick<IncomingMessage, "headers" | "complete" | "destroyed" | "readableLength"> & {
   readonly socket: { readonly bytesRead: number };
 };
 
 interface Coming {
   sinceMs: number;
-  /** What the connection had brought by then; null: the time is for all of it. */
+  /** The bytes of the connection by then; null: the total time applies. */
   bytes: number | null;
   readonly late: (problem: Problem) => void;
 }
 
 export interface Arrivals {
-  /** `late` hears when the body takes too long; again after as long, if it is still coming. */
+  /** Calls `late` when the body takes too long; again after as long, if it is still arriving. */
   begin(request: Arriving, late: (problem: Problem) => void): void;
-  /** From now on it has time for as long as it keeps the pace. */
+  /** From now on it has time as long as it keeps the pace. */
   pace(request: Arriving): void;
-  /** It was answered. What is still coming has its time in all again, for nobody reads it. */
+  /** It was answered. The rest of the body has the total time again, since it is discarded. */
   end(request: Arriving): void;
-  /** To be called every now and then. */
+  /** Call it periodically. */
   look(): void;
 }
 
@@ -34,7 +34,7 @@ export function makeArrivals(clock: () => number): Arrivals {
 
   function check(request: Arriving, one: Coming): void {
     const { bytesRead } = request.socket;
-    // What is there and not yet read waits for us, not for the caller.
+    // Unread bytes wait for the server, not for the client.
     const isOn = one.bytes !== null && (bytesRead - one.bytes >= limit.uploadPaceBytes || isUnread(request));
     if (!isOn && clock() - one.sinceMs < limit.requestMs) return;
     one.sinceMs = clock();

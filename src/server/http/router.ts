@@ -1,4 +1,4 @@
-/** From the address of a request to the operation it asks for, by the table of operations. */
+/** Maps the URL of a request to its operation, by the table of operations. */
 import { limit } from "../../core/limit.ts";
 import type { Operation } from "../../call/operation.ts";
 import { operationIds, operationOf, type OperationId } from "../../call/operations.ts";
@@ -7,7 +7,7 @@ import { makeProblem, type Problem } from "../../protocol/problem.ts";
 export interface Route {
   readonly id: OperationId;
   readonly operation: Operation;
-  /** What stands where the path says `{id}`; empty when it does not. */
+  /** The part of the path at `{id}`; empty without one. */
   readonly session: string;
 }
 
@@ -23,7 +23,7 @@ interface Method {
 
 /** By path, as the table spells it. */
 const routes: ReadonlyMap<string, ReadonlyMap<string, Method>> = makeRoutes();
-/** What stands before `{id}` in a path. */
+/** The path before `{id}`. */
 const before = "/v1/sessions/";
 
 function makeRoutes(): Map<string, Map<string, Method>> {
@@ -32,16 +32,16 @@ function makeRoutes(): Map<string, Map<string, Method>> {
     const operation = operationOf(id);
     const methods = made.get(operation.path) ?? new Map<string, Method>();
     made.set(operation.path, methods.set(operation.method, { id, operation }));
-    // Of what GET gives, the header alone: node:http leaves the body out.
+    // HEAD returns the headers of GET: node:http leaves the body out.
     if (operation.method === "GET") methods.set("HEAD", { id, operation });
   }
   return made;
 }
 
-/** Nobody changes it. */
+/** Never modified. */
 const noQuery = new URLSearchParams();
 
-/** Path and query of a request, as they came: nothing is normalized, so that nothing has two spellings. */
+/** Path and query of a request, unchanged: nothing is normalized, so that nothing has two spellings. */
 export function parseTarget(target: string): Target | Problem {
   if (target.length > limit.requestTargetCharsMax) {
     return makeProblem("too-long", `an address has at most ${limit.requestTargetCharsMax} characters`);

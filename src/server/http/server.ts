@@ -1,6 +1,6 @@
 /**
- * The server: the whole engine over HTTP. Plain node:http and the table of operations; what it is given
- * decides whose engines it opens and who may come in.
+ * The server: the whole engine over HTTP. Plain node:http and the table of operations; its options decide
+ * which engines it opens and who has access.
  */
 import {
   createServer,
@@ -41,7 +41,7 @@ import { sendJson, sendProblem, sendText, type Headers } from "./reply.ts";
 import { findRoute, parseTarget, type Target } from "./router.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
 
-/** One request that was answered. Never a token, never a body. */
+/** One completed request. Never a token, never a body. */
 export interface Told {
   readonly method: string;
   readonly path: string;
@@ -52,7 +52,7 @@ export interface Told {
   readonly actor: string | null;
 }
 
-/** Something else at an address of its own: webhooks, metrics. True when it has answered. */
+/** Another handler for its own path: webhooks, metrics. True when it has answered. */
 export type Beside = (
   request: IncomingMessage,
   response: ServerResponse,
@@ -60,34 +60,34 @@ export type Beside = (
 ) => Promise<boolean>;
 
 export interface ServeOptions {
-  /** By default 127.0.0.1, and a port that the system gives. */
+  /** Defaults to 127.0.0.1, and a port that the system chooses. */
   readonly host?: string;
   readonly port?: number;
   readonly world: Pick<World, "now" | "steady" | "sleep" | "defer" | "random">;
   /** Of the program, for /openapi.json. */
   readonly version: string;
-  /** Who may come in; made once the port is known. */
+  /** The authorizer; made once the port is known. */
   readonly authorizer: (bound: { readonly host: string; readonly port: number }) => Authorizer;
-  /** Whose sessions are run here, also before anybody asks for them: other servers hear what they say. */
+  /** Engines whose sessions run here from the start: other servers get their deltas. */
   readonly engines?: readonly Engine[];
-  /** Where other servers of the store reach this one; by default where it listens. */
+  /** The URL of this server for other servers of the store; defaults to where it listens. */
   readonly relayAddress?: string;
   /**
-   * Whether callers may name other stores: to send a message there, or to move sessions. They are opened as
-   * the user that the server runs as. By default not.
+   * True allows callers to name other stores: to send a message there, or to move sessions. The server opens
+   * them as its own user. Defaults to false.
    */
   readonly otherStores?: boolean;
-  /** Whether hooks may be at addresses of this machine and of private networks. By default not. */
+  /** True allows webhooks at addresses of this machine and of private networks. Defaults to false. */
   readonly privateHooks?: boolean;
-  /** The files of the console. Without them `/` is the page of the API, which is always at `/api`. */
+  /** The files of the console. Without them `/` is the API page, which is always at `/api`. */
   readonly page?: PageFiles;
-  /** Whether requests can be served now, for /readyz. By default yes. */
+  /** True when requests can be served now, for /readyz. Always by default. */
   readonly isReady?: () => Promise<boolean>;
   readonly besides?: readonly Beside[];
   readonly tell?: (told: Told) => void;
-  /** Hears of each stream that begins and ends. */
+  /** Called when a stream begins and ends. */
   readonly streaming?: (change: 1 | -1, tenant: string) => void;
-  /** Hears of what only a fault of the program, or of the store, explains. */
+  /** Receives errors that only a bug of the program, or of the store, explains. */
   readonly trouble?: (error: unknown) => void;
 }
 
@@ -96,14 +96,14 @@ export interface Serving extends AsyncDisposable {
   readonly port: number;
   /** `http://127.0.0.1:8700` */
   readonly url: string;
-  /** Ends streams, answers what is under way, and closes. Engines stay open. May be called twice. */
+  /** Ends streams, finishes requests in progress, and closes. Engines stay open. May be called twice. */
   stop(): Promise<void>;
 }
 
-/** How long requests under way are waited for when the server stops. */
+/** How long a stop waits for requests in progress. */
 const stopGraceMs = 5_000;
 const stopLookMs = 10;
-/** How often it is looked who takes too long. */
+/** How often timeouts are checked. */
 const lookMs = 1_000;
 
 export async function serve(options: ServeOptions): Promise<Serving> {
@@ -111,12 +111,12 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const stopping = new AbortController();
   const server = createServer({
     maxHeaderSize: limit.requestHeaderBytesMax,
-    // How long a body may take depends on what it is: arrival.ts.
+    // How long a body may take depends on its kind: request-timeout.ts.
     requestTimeout: 0,
     headersTimeout: limit.requestMs,
     connectionsCheckingInterval: lookMs,
     keepAliveTimeout: 65_000,
-    // One that is missing is refused below, as a problem.
+    // A missing one is rejected below, as a problem.
     requireHostHeader: false,
   });
   server.maxConnections = limit.connectionsMax;
@@ -155,7 +155,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   };
   const listener = makeListener(desk, { ...options, port });
   server.on("request", listener);
-  // What else somebody expects is no reason to be refused.
+  // Other expectations are not a reason to reject a request.
   server.on("checkExpectation", listener);
   let stopped: Promise<void> | null = null;
 
@@ -165,7 +165,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     hubs.stop();
     const closed = new AbortController();
     server.close(() => closed.abort());
-    // Connections become idle one by one, as what is under way on them ends.
+    // Connections become idle one by one, as their requests end.
     for (let waitedMs = 0; !closed.signal.aborted; waitedMs += stopLookMs) {
       if (waitedMs < stopGraceMs) server.closeIdleConnections();
       else server.closeAllConnections();
@@ -186,7 +186,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
 
 const ignore = (): void => undefined;
 
-/** A server that cannot be had does not keep listening: that would keep the process alive. */
+/** A server that failed to start stops listening: otherwise it would keep the process alive. */
 function orClosed<T>(server: Server, work: () => T): T {
   try {
     return work();
@@ -209,7 +209,7 @@ async function listening(server: Server, host: string, port: number | undefined)
   }
 }
 
-/** One for each store, made when the first stream of it begins. */
+/** One for each store, made with its first stream. */
 function makeHubs(trouble: (error: unknown) => void) {
   const hubs = new Map<Deps["store"], Hub>();
   let isOver = false;
@@ -218,7 +218,7 @@ function makeHubs(trouble: (error: unknown) => void) {
       const { store } = internalsOf(engine);
       const hub = hubs.get(store) ?? makeHub(engine, trouble);
       hubs.set(store, hub);
-      // A request may still come in over a connection that was open.
+      // A request may still arrive over an open connection.
       if (isOver) hub.stop();
       return hub;
     },
@@ -235,7 +235,7 @@ const rawDetails: Partial<Record<ProblemCode, string>> = {
   "timed-out": `no whole head of a request came within ${limit.requestMs / 1_000} seconds`,
 };
 
-/** What could not even be read as a request. */
+/** Bytes that are not a valid request. */
 function refuseRaw(error: Error & { readonly code?: string }, socket: Socket): void {
   const codes: Readonly<Record<string, ProblemCode>> = {
     HPE_HEADER_OVERFLOW: "header-too-large",
@@ -257,7 +257,7 @@ function refuseRaw(error: Error & { readonly code?: string }, socket: Socket): v
   socket.end(`${head.join("\r\n")}\r\n\r\n${text}`);
 }
 
-/** Keeps looking until the server stops: then connections are closed, whatever comes. */
+/** Keeps checking until the server stops: then connections are closed. */
 async function lookOn(
   arrivals: Pick<Arrivals, "look">,
   { sleep }: Pick<World, "sleep">,
@@ -305,7 +305,7 @@ function makeListener(desk: Desk, { port, ...options }: ServeOptions & { readonl
     return true;
   }
 
-  /** The methods that an address takes. */
+  /** The methods of a path. */
   function allowedAt(path: string): string {
     if (loginPaths.includes(path)) return "POST, OPTIONS";
     const isFile = apiPage.has(path) || (options.page && pageFileAt(options.page, path)) !== undefined;
@@ -357,7 +357,7 @@ function makeListener(desk: Desk, { port, ...options }: ServeOptions & { readonl
     const target = parseTarget(request.url ?? "/");
     if (isProblem(target)) throw new ProblemError(target);
     if (options.tell !== undefined) told.path = shownPath(target.path);
-    // Those who watch over a machine, and other servers, ask by whatever name they have for it.
+    // Monitoring and other servers may use any host name.
     const isByAnyName = target.path === "/healthz" || target.path === relayPath;
     if (astray !== null && (!isByAnyName || astray.code === "invalid")) throw new ProblemError(astray);
     if (desk.relay.answer(request, response, { target, headers })) return;
@@ -385,7 +385,7 @@ function makeListener(desk: Desk, { port, ...options }: ServeOptions & { readonl
     response.on("error", ignore);
     answer(request, response, told)
       .catch((error: unknown) => {
-        // Nobody waits for an answer to a request that was broken off.
+        // The client of an aborted request waits for no response.
         if (request.destroyed && !request.complete) return response.destroy();
         const problem = problemOf(firstError(error), desk.trouble);
         const headers = { ...safe, ...gate.corsHeaders(request) };
@@ -408,7 +408,7 @@ function checkReads({ method }: IncomingMessage): void {
 const loginPaths: readonly string[] = ["/v1/login", "/v1/logout"];
 const readPaths: readonly string[] = ["/openapi.json", "/healthz", "/readyz"];
 
-/** The tokens of webhooks stand in the path. */
+/** Tokens of webhooks stand in the path. */
 const shownPath = (path: string): string =>
   withoutTokens(path.startsWith(hooksPath) ? `${hooksPath}…` : path);
 

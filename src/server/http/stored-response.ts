@@ -1,8 +1,8 @@
 /**
- * Answers that are kept at hand for whoever asks again with the same Idempotency-Key: while the first is
- * under way the second waits for it, and gets the same. What was refused or failed is not kept. After a
- * restart the log itself knows what was done (runtime/log/request-scope.ts); this is for the answer, and for
- * calls that leave no key.
+ * Responses cached for repeated requests with the same Idempotency-Key: while the first is in progress the
+ * second waits for it, and gets the same. Refusals and failures are not cached. After a restart the log
+ * itself knows what was done (runtime/log/request-scope.ts); this cache is for the response, and for calls
+ * that leave no key.
  */
 import { limit } from "../../core/limit.ts";
 import { makeProblem } from "../../protocol/problem.ts";
@@ -10,17 +10,17 @@ import { reusedKey } from "../../runtime/log/same-change.ts";
 import { ProblemError } from "./problem.ts";
 
 export interface KeptAnswers {
-  /** `name` is whose key it is; `digest` is of all that was asked, `session` where; empty when nowhere. */
+  /** `name` is the owner of the key; `digest` covers the whole request, `session` is its session or empty. */
   once(
     name: string,
     asked: { readonly digest: string; readonly session: string },
     work: () => Promise<string>,
   ): Promise<string>;
-  /** Whether what was asked is answered already, or about to be. */
+  /** True when the request is answered already, or about to be. */
   has(name: string, digest: string): boolean;
   /**
-   * For a call whose key is the library's own, and so the session's: throws when the key is known to be that
-   * of another call on it.
+   * For a call with the library's own key, which belongs to the session: throws when another call on it used
+   * the key.
    */
   check(name: string, session: string): void;
 }

@@ -1,6 +1,6 @@
 /**
- * The engines of tenants: each is opened when somebody comes with a token of it, and closed again when nobody
- * did for long. A tenant that is not there is not made by asking for it.
+ * The engines of tenants: each is opened with the first request of a token of it, and closed when it is
+ * unused for long. A request never creates a missing tenant.
  */
 import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
@@ -12,16 +12,16 @@ export interface TenantsOptions {
   /** Null when there is no such tenant. */
   readonly open: (tenant: string) => Promise<Engine | null>;
   readonly world: Pick<World, "now" | "steady">;
-  /** Whether it does something that nobody waits for, and must stay open. By default never. */
+  /** True when it has background work, and must stay open. Never by default. */
   readonly isBusy?: (engine: Engine) => boolean;
   readonly idleMs?: number;
   readonly openMax?: number;
 }
 
 export interface Tenants extends AsyncDisposable {
-  /** Asking for it keeps it open. */
+  /** Each use keeps it open. */
   engineOf(tenant: string): Promise<Engine | null>;
-  /** Closes all of them; what is asked for later is not there. */
+  /** Closes all of them; later requests find none. */
   close(): Promise<void>;
 }
 
@@ -30,7 +30,7 @@ interface Open {
   usedMs: number;
 }
 
-/** The one tenant of a store that has no others. Whoever opened its engine closes it. */
+/** The one tenant of a store without others. The opener of its engine closes it. */
 export function oneTenant(engine: Engine): (tenant: string) => Promise<Engine | null> {
   const { tenant: own } = internalsOf(engine);
   return async (tenant) => (tenant === own ? engine : null);
@@ -47,13 +47,13 @@ export function makeTenants(options: TenantsOptions): Tenants {
   let closed = false;
   const clock = (): number => world.steady?.() ?? world.now();
 
-  /** One that is closed now and asked for again is opened anew, beside it. */
+  /** A tenant that is requested again while it closes is opened again, beside it. */
   async function leave(tenant: string, { engine }: Open): Promise<void> {
     all.delete(tenant);
     await (await engine)?.close();
   }
 
-  /** The one that was not asked for for longest comes first. */
+  /** The least recently used one first. */
   async function tidy(nowMs: number): Promise<void> {
     for (const [tenant, open] of all) {
       const isIdle = nowMs - open.usedMs >= idleMs;

@@ -1,6 +1,6 @@
 /**
- * Webhooks that come in: `POST /v1/hooks/{token}`. Whoever has the token may fire its trigger; nothing else
- * lets them in, and nothing else is open to them. The engine checks signatures and knows deliveries again.
+ * Inbound webhooks: `POST /v1/hooks/{token}`. The token alone allows to fire its trigger, and nothing else.
+ * The engine verifies signatures and detects repeated deliveries.
  */
 import type { IncomingMessage } from "node:http";
 import { SkeinError } from "../../core/error.ts";
@@ -23,7 +23,7 @@ export interface WebhooksInOptions {
   readonly world: Pick<World, "now" | "steady">;
   /** The engine of a tenant; null when there is none. */
   readonly tenants: (tenant: string) => Promise<Engine | null>;
-  /** Whose webhooks those are that name no tenant. */
+  /** The tenant of webhooks that name none. */
   readonly tenant?: string;
 }
 
@@ -62,7 +62,7 @@ export function makeWebhooksIn(options: WebhooksInOptions): Beside {
       });
     } catch (error) {
       if (!isUnknown(error)) throw error;
-      // Whoever tries tokens is slowed down by where they come from; one that holds is never.
+      // Invalid tokens are rate limited by address; a valid one never is.
       const penaltyMs = strangers.take(request.socket.remoteAddress ?? "");
       throw penaltyMs > 0 ? tooOften(penaltyMs) : unknown();
     }
@@ -70,7 +70,7 @@ export function makeWebhooksIn(options: WebhooksInOptions): Beside {
   };
 }
 
-/** `{token}`, or `{tenant}~{token}` where the webhook is of another tenant than the server's own. */
+/** `{token}`, or `{tenant}~{token}` for another tenant than the server's own. */
 function readPiece(piece: string, usual: string): { readonly tenant: string; readonly token: string | null } {
   const [first = "", second, more] = piece.split("~");
   if (more !== undefined) return { tenant: usual, token: null };
@@ -81,7 +81,7 @@ const isUnknown = (error: unknown): boolean =>
   (error instanceof SkeinError && error.code === "not-found") ||
   (error instanceof ProblemError && error.problem.code === "not-found");
 
-/** The same, whatever is wrong with a token. */
+/** The same error, whatever is wrong with a token. */
 const unknown = (): ProblemError =>
   new ProblemError(makeProblem("not-found", "there is no webhook with this token"));
 
@@ -90,7 +90,7 @@ const tooOften = (waitMs: number): ProblemError => {
   return new ProblemError({ ...problem, retryAfterMs: waitMs });
 };
 
-/** What is sent twice counts as sent once, with its first value. */
+/** A repeated header counts with its first value. */
 function headersOf({ headers }: IncomingMessage): Record<string, string> {
   const entries = Object.entries(headers).map(([name, value]) => [
     name,

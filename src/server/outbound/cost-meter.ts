@@ -1,7 +1,7 @@
 /**
  * Money and tokens of model calls for `/metrics` and OTLP, from the events of the feed and by the definition
- * of src/core/budget/money.ts. What is settled is a counter and only grows. What may still be settled
- * otherwise, the bound of open and lost calls, is a gauge beside it.
+ * of src/core/budget/money.ts. Settled amounts are counters and only grow. The bound of open and lost calls,
+ * which may still change, is a gauge beside it.
  */
 import type { StoredRecord } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
@@ -27,7 +27,7 @@ export interface SettledCall {
 /** The sums of one model. */
 export interface ModelCost {
   readonly model: string;
-  /** Of calls that are settled or lost, by where their tokens are from; bounds are in `unconfirmed`. */
+  /** Of settled or lost calls, by the source of their tokens; bounds are in `unconfirmed`. */
   readonly reported: Spend;
   readonly estimated: Spend;
   /** The cost of a call is known: `nanoUsd` is an amount, not the absence of one. */
@@ -63,7 +63,7 @@ const otherModels = "other";
 
 export function makeCostMeter(): CostMeter {
   const sums = new Map<string, Sums>();
-  /** By session: the call that is open, and the last one that was lost. */
+  /** By session: the open call, and the last lost one. */
   const open = new Map<string, Open>();
   const lost = new Map<string, number>();
 
@@ -172,7 +172,7 @@ interface RequestBody {
   readonly reserved: Amounts;
 }
 
-/** What the requests of lost calls reserved, where the record does not say it: those of 0.4. */
+/** The reservations of lost calls, where the record lacks them: those of 0.4. */
 async function reservations(
   store: Pick<Deps["store"], "read">,
   records: readonly StoredRecord[],

@@ -1,6 +1,6 @@
 /**
- * Reads on in the feed for as long as the server runs: for those who tell the outside what happens. It goes
- * no faster than whoever hears it, and what goes wrong is tried again.
+ * Follows the feed for as long as the server runs, for exporters. It reads no faster than its consumer, and
+ * retries after errors.
  */
 import type { StoredRecord } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
@@ -8,23 +8,23 @@ import type { Engine } from "../../runtime/engine/engine.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
 
 export interface Following {
-  /** Resolves when nothing is under way any more. May be called twice. */
+  /** Resolves when nothing is in progress any more. May be called twice. */
   stop(): Promise<void>;
 }
 
 export interface FollowOptions {
-  /** A position of the feed; null is its beginning, and without one it begins with what comes from now on. */
+  /** A position of the feed; null is its beginning, and without one it begins with new events. */
   readonly after?: string | null;
-  /** Told of each page in order, of the next one after it is done; one that fails is told of again. */
+  /** Called with each page in order, the next one after it is done; a failed one is delivered again. */
   readonly heard: (
     page: { readonly records: readonly StoredRecord[]; readonly position: string },
     signal: AbortSignal,
   ) => Promise<void> | void;
-  /** How long it rests once it has caught up, so that more is read at once; by default not at all. */
+  /** How long it pauses once it has caught up, so that more is read at once; no pause by default. */
   readonly restMs?: number;
   /**
-   * Called when the store was rolled back, with the position that is gone on from: what comes after it is
-   * told again. `common` is null when no common position is known; then the result says where to go on.
+   * Called after a rollback of the store, with the position to continue from: later events are delivered
+   * again. `common` is null when no common position is known; then the result says where to continue.
    */
   readonly rolledBack?: (common: string | null) => Promise<string | null> | string | null;
   /** Called now and then while there is nothing new. */
@@ -35,7 +35,7 @@ export interface FollowOptions {
 const pageRecords = 200;
 const againMsMin = 250;
 const againMsMax = 30_000;
-/** A store may forget to tell of what other processes wrote; then it is found by looking. */
+/** A store may miss writes of other processes; then polling finds them. */
 const lookMs = 1_000;
 
 const rolledBack = (): SkeinError =>
@@ -43,7 +43,7 @@ const rolledBack = (): SkeinError =>
     hint: "a fail-over or a restored backup lost them; see docs/operating.md",
   });
 
-/** Begins at once; what is written after it came back is heard. */
+/** Begins at once; everything written after it resolves is delivered. */
 export async function followFeed(engine: Engine, options: FollowOptions): Promise<Following> {
   const { store, world } = internalsOf(engine);
   const over = new AbortController();

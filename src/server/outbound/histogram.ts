@@ -1,10 +1,10 @@
-/** Counts of how long things took, or how large they were, in steps; one series for each set of labels. */
+/** Histograms of durations and sizes; one series for each set of labels. */
 
 export type Labels = Readonly<Record<string, string | number>>;
 
 export interface Series {
   readonly labels: Labels;
-  /** One for each bound and one for what is above all of them; each counts only what fell into it. */
+  /** One for each bound and one above all of them; each counts only its own bucket. */
   readonly counts: readonly number[];
   readonly sum: number;
   readonly count: number;
@@ -23,7 +23,7 @@ interface Growing {
   count: number;
 }
 
-/** Past this many sets of labels, the rest is counted under none. */
+/** Beyond this many sets of labels, the rest is counted under none. */
 const seriesMax = 1_000;
 
 export function makeHistogram(bounds: readonly number[]): Histogram {

@@ -1,7 +1,7 @@
 /**
- * Figures of a running server in the text form of Prometheus, at `/metrics`. Whoever reads them needs a token
- * with the scope `operate`. What the store must count is counted at most every few seconds, however often
- * they are asked for.
+ * Metrics of a running server in Prometheus text format, at `/metrics`. Reading them needs a token with the
+ * scope `operate`. Figures that the store must count are refreshed at most every few seconds, however often
+ * they are read.
  */
 import { limit } from "../../core/limit.ts";
 import { statuses, type SessionStatus } from "../../core/session/lifecycle.ts";
@@ -24,32 +24,32 @@ const mediaType = "text/plain; version=0.0.4; charset=utf-8";
 /** Seconds. */
 const latencyBounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const countedMs = 5_000;
-/** Events are counted so often, and not one by one. */
+/** Events are counted at this interval, and not one by one. */
 const restMs = 1_000;
-/** Sessions of one status are counted up to this: a larger figure would cost a reading of all of them. */
+/** Sessions of one status are counted up to this: more would cost a read of all of them. */
 const countedMax = 10_000;
-/** What is over is not counted: it only grows. */
+/** Closed sessions are not counted: their number only grows. */
 const countedStatuses: readonly SessionStatus[] = statuses.filter(
   (status) => !["closed", "archived", "moved"].includes(status),
 );
 
 export interface Metrics {
   readonly beside: Beside;
-  /** Of each request that was answered. */
+  /** Called with each completed request. */
   told(told: Told): void;
   streaming(change: 1 | -1, tenant: string): void;
-  /** Follows what happens in a store, so that it can be counted. */
+  /** Follows the events of a store, to count them. */
   follow(engine: Engine, trouble: (error: unknown) => void): Promise<Following>;
 }
 
-/** What is known of one tenant; nobody sees another's. */
+/** The figures of one tenant; no other tenant sees them. */
 interface Seen {
   readonly requests: Map<string, { readonly labels: Labels; count: number }>;
   readonly latency: Histogram;
   readonly events: Map<string, number>;
   readonly cost: CostMeter;
   streams: number;
-  /** From when the last event was written to when it was read here. */
+  /** From the writing of the last event to its reading here. */
   lagMs: number;
   counted: { readonly atMs: number; readonly lines: Promise<readonly string[]> } | null;
 }
@@ -69,7 +69,7 @@ export function makeMetrics(world: Pick<World, "now" | "steady">): Metrics {
   const startedMs = world.now();
   const clock = (): number => world.steady?.() ?? world.now();
 
-  /** Requests of those who did not get in are nobody's, and are not shown. */
+  /** Unauthenticated requests belong to no tenant, and are not shown. */
   function seenOf(tenant: string): Seen {
     const seen = tenants.get(tenant) ?? nothingSeen();
     tenants.set(tenant, seen);
@@ -86,7 +86,7 @@ export function makeMetrics(world: Pick<World, "now" | "steady">): Metrics {
     latency.record({ operation: labels.operation }, ms / 1_000);
   }
 
-  /** Those who ask at once, or soon after one another, share one reading of the store. */
+  /** Concurrent and close requests share one read of the store. */
   function storeLines(engine: Engine, seen: Seen): Promise<readonly string[]> {
     const { counted } = seen;
     if (counted !== null && clock() - counted.atMs < countedMs) return counted.lines;
@@ -157,7 +157,7 @@ function costLines(meter: CostMeter): readonly string[] {
   );
 }
 
-/** What the store of whoever asks holds. */
+/** The contents of the caller's store. */
 async function countStore(engine: Engine): Promise<readonly string[]> {
   const { store } = internalsOf(engine);
   const nowMs = store.now();

@@ -1,6 +1,6 @@
 /**
- * Sends spans and figures to a collector, by OTLP over HTTP as JSON. It never holds up work: what cannot be
- * sent waits as long as there is room, then the oldest is dropped, and how much was is known.
+ * Sends spans and metrics to a collector, by OTLP over HTTP as JSON. It never blocks work: unsent spans wait
+ * as long as there is room, then the oldest are dropped and counted.
  */
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
@@ -22,7 +22,7 @@ export interface Span {
   readonly startMs: number;
   readonly endMs: number;
   readonly attributes: Attributes;
-  /** Absent: it went well, or nobody can tell. */
+  /** Absent: success, or unknown. */
   readonly error?: string;
 }
 
@@ -42,12 +42,15 @@ export interface SumMeasure {
 }
 
 export interface OtlpOptions {
-  /** Of the collector, such as `http://127.0.0.1:4318`; `/v1/traces` and `/v1/metrics` are put behind it. */
+  /**
+   * The base URL of the collector, such as `http://127.0.0.1:4318`; `/v1/traces` and `/v1/metrics` are
+   * appended.
+   */
   readonly endpoint: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly service: { readonly name: string; readonly version: string };
   readonly world: Pick<World, "now" | "sleep">;
-  /** Told the first time that a collector takes nothing, and after each time that it did. */
+  /** Called with the first failure after each success. */
   readonly trouble: (error: unknown) => void;
   readonly everyMs?: number;
 }
@@ -57,13 +60,13 @@ export interface Otlp {
   measure(measure: Measure | SumMeasure): void;
   /** How many spans were dropped. */
   readonly dropped: number;
-  /** Sends what there is now; resolves also when it could not be sent. */
+  /** Sends what there is now; resolves also when that fails. */
   flush(): Promise<void>;
-  /** Sends what is left, and ends; what is not taken then is gone. */
+  /** Sends what is left, and ends; a failure then drops it. */
   stop(): Promise<void>;
 }
 
-/** What is said by the variables that every program of OpenTelemetry reads; null: nothing is to be sent. */
+/** The settings of the standard OpenTelemetry variables; null: nothing is sent. */
 export function otlpFrom(
   env: Readonly<Record<string, string | undefined>>,
   endpoint = env["OTEL_EXPORTER_OTLP_ENDPOINT"] ?? "",
@@ -93,10 +96,10 @@ function decoded(text: string): string {
 const everyUsualMs = 5_000;
 const answerMs = 10_000;
 
-/** Answers after which OTLP wants the same to be sent again; any other that is no success is final. */
+/** Statuses after which OTLP requires a retry; any other failure is final. */
 const passing: readonly number[] = [429, 502, 503, 504];
 
-/** What became of something that was sent. */
+/** The result of a request. */
 type Sent = "taken" | "refused" | "away";
 
 export function makeOtlp(options: OtlpOptions): Otlp {
@@ -133,7 +136,7 @@ export function makeOtlp(options: OtlpOptions): Otlp {
     return sent;
   }
 
-  /** The oldest go first: what happens now is asked about sooner. */
+  /** The oldest go first: recent ones matter more. */
   function makeRoom(): void {
     const excess = waiting.length - limit.telemetrySpansMax;
     if (excess <= 0) return;

@@ -1,4 +1,4 @@
-/** What a server has beside the operations: figures, request log, telemetry and webhooks, made together. */
+/** The side services of a server: metrics, request log, telemetry and webhooks, made together. */
 import type { Engine } from "../../runtime/engine/engine.ts";
 import type { World } from "../../runtime/world.ts";
 import type { Following } from "./feed-follow.ts";
@@ -19,7 +19,7 @@ export interface OutwardOptions {
   readonly write: (line: string) => void;
   readonly tenants: (tenant: string) => Promise<Engine | null>;
   readonly trouble: (error: unknown) => void;
-  /** Whether hooks may be at addresses of this machine and of private networks. */
+  /** True allows webhooks at addresses of this machine and of private networks. */
   readonly allowPrivate: boolean;
   /** Null: nothing is sent to a collector. */
   readonly otlp: (Pick<OtlpOptions, "endpoint" | "headers"> & { readonly serviceName: string }) | null;
@@ -31,7 +31,7 @@ export interface Outward {
   stop(): Promise<void>;
 }
 
-/** How long the store may take to answer before the server is said not to be ready. */
+/** How long the store may take to answer before the server counts as not ready. */
 const readyMs = 3_000;
 
 /** `engine` is the one whose events are counted and traced. */
@@ -62,7 +62,7 @@ export async function openOutward(engine: Engine, options: OutwardOptions): Prom
         const over = new AbortController();
         const answered = store.head(store.workspace).then(() => true);
         answered.catch(() => undefined);
-        // A store that is not reached may be waited for long: whoever watches wants to know now.
+        // An unreachable store may block for long: monitoring needs an answer now.
         const late = world.sleep(readyMs, over.signal).then(() => false);
         return Promise.race([answered, late]).finally(() => over.abort());
       },

@@ -1,6 +1,6 @@
 /**
- * What is told of requests to whoever runs the server: one line each. Never a token, a body or a query, for
- * those hold what people said.
+ * The request log for the operator: one line each. Never a token, a body or a query, for those hold what
+ * people said.
  */
 import type { Told } from "../http/server.ts";
 
@@ -14,7 +14,7 @@ export interface RequestLogOptions {
   readonly write: (line: string) => void;
 }
 
-/** What went wrong, as a line of the same form; null where it is not written as JSON. */
+/** An error, as a line of the same form; null when the log is not JSON. */
 export const troubleLine = (
   { form, now }: Pick<RequestLogOptions, "form" | "now">,
   message: string,
@@ -34,7 +34,7 @@ export function makeRequestLog({ form, now, write }: RequestLogOptions): (told: 
   return (told) => write(line(told, new Date(now()).toISOString()));
 }
 
-/** Keys in a fixed order; what is not known is null. */
+/** Keys in a fixed order; unknown values are null. */
 function jsonLine({ method, path, operation, status, ms, tenant, actor }: Told, at: string): string {
   const level = status >= 500 ? "error" : "info";
   const rounded = Math.round(ms * 1_000) / 1_000;
@@ -43,7 +43,7 @@ function jsonLine({ method, path, operation, status, ms, tenant, actor }: Told, 
 }
 
 function textLine({ method, path, status, ms, actor }: Told, at: string): string {
-  // Whatever stands in a path must not move the cursor of a terminal.
+  // A path must not move the cursor of a terminal.
   const shown = path.replaceAll(/[^\x21-\x7e…]/gu, "?").slice(0, pathCharsMax);
   const who = actor === null ? "" : ` ${actor}`;
   return `${at.slice(11, 23)} ${status} ${method} ${shown} ${ms.toFixed(1)} ms${who}`;

@@ -1,6 +1,6 @@
 /**
- * Names of OpenTelemetry, all in this table: those of its conventions for generative AI, which are still
- * being worked on, and a few of our own under `skein.`.
+ * Names of OpenTelemetry, all in this table: those of its conventions for generative AI, which still change,
+ * and a few of our own under `skein.`.
  */
 export const names = {
   conversation: "gen_ai.conversation.id",
@@ -50,7 +50,7 @@ export const metricNames = {
   requests: { name: "http.server.request.duration", unit: "s" },
 } as const;
 
-/** The steps that the conventions ask for. */
+/** The buckets of the conventions. */
 export const tokenBounds = [
   1, 4, 16, 64, 256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216, 67_108_864,
 ];
@@ -59,7 +59,7 @@ export const durationBounds = [
 ];
 export const requestBounds = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
 
-/** What the conventions call providers that we know by a shorter name. */
+/** The conventions' names of providers that we abbreviate. */
 const providers: Readonly<Record<string, string>> = {
   google: "gcp.gemini",
   mistral: "mistral_ai",

@@ -1,9 +1,10 @@
 /**
- * Traces and figures for OpenTelemetry, made from the events of the feed: whoever ran a turn, it is told of
- * once it is in the log, with the times that stand there. Nothing that was said goes out: ids, names, counts.
+ * Traces and metrics for OpenTelemetry, made from the events of the feed: whichever process ran a turn, it is
+ * exported once it is in the log, with the times that stand there. Contents are never exported: only ids,
+ * names, counts.
  *
- * A turn is one trace. Its ids follow from the session and the positions, so two servers that tell of the
- * same turn give the same span.
+ * A turn is one trace. Its ids derive from the session and the positions, so two servers export the same turn
+ * as the same span.
  */
 import type { StoredRecord } from "../../core/chain.ts";
 import type { BodyOf, EventType } from "../../core/catalog.ts";
@@ -29,9 +30,9 @@ import {
 import { internalsOf } from "../../runtime/engine/internals.ts";
 
 export interface Telemetry {
-  /** Of each request that was answered. */
+  /** Called with each completed request. */
   told(told: Told): void;
-  /** Tells of what happens in a store from now on. */
+  /** Exports the events of a store from now on. */
   follow(engine: Engine, trouble: (error: unknown) => void): Promise<Following>;
 }
 
@@ -47,7 +48,7 @@ export function makeTelemetry(otlp: Pick<Otlp, "span" | "measure">): Telemetry {
   for (const { key, otlp: name, unit, isMonotonic } of costMetrics)
     otlp.measure({ name, unit, isMonotonic, points: () => pointsOf(meters, key) });
 
-  /** How long a model call took. */
+  /** The duration of a model call. */
   function time({ attributes, startMs, endMs, error }: Span): void {
     const kept = [names.operation, names.provider, names.requestModel];
     const labels = Object.fromEntries(
@@ -80,7 +81,7 @@ export function makeTelemetry(otlp: Pick<Otlp, "span" | "measure">): Telemetry {
         trouble,
         restMs,
         async heard({ records }) {
-          // A page that fails is told of again: nothing is counted before all of it is read.
+          // A failed page is processed again: nothing is counted before all of it is read.
           const spans: Span[] = [];
           for (const record of records) {
             const span = await spanOf(engine, record);
@@ -130,7 +131,7 @@ async function spanOf(engine: Engine, record: StoredRecord): Promise<Span | null
   try {
     return await make(engine, record, record.turn);
   } catch (error) {
-    // A session that was deleted meanwhile has nothing to tell.
+    // A session that was deleted meanwhile has no spans.
     if (error instanceof SkeinError && error.code === "not-found") return null;
     throw error;
   }
@@ -145,7 +146,7 @@ const makers = {
   "tool.settled": toolSpan,
 } as const satisfies Partial<Record<EventType, Maker>>;
 
-/** How a turn may end that went well enough. */
+/** Outcomes of a turn that count as success. */
 const fine: readonly string[] = ["completed", "interrupted", "cancelled", "suspended"];
 
 async function turnSpan(engine: Engine, record: StoredRecord, turn: number): Promise<Span | null> {
@@ -175,7 +176,7 @@ async function modelSpan(engine: Engine, record: StoredRecord, turn: number): Pr
   const { model, outputTokensMax, reserved } = bodyOf<"model.requested">(asked);
   const answered = bodyOf<"model.responded">(record);
   const settled = JSON.parse(record.body) as BodyOf<"model.failed">;
-  // The span of the call was sent when it was given up as lost. The counters have what it cost after all.
+  // The span of the call was sent when it counted as lost. The counters have its actual cost.
   if (settled.released !== undefined) return null;
   const isFailed = record.type === "model.failed";
   const named = modelNames(model);
@@ -231,7 +232,7 @@ async function toolSpan(engine: Engine, record: StoredRecord, turn: number): Pro
     ...idsOf(engine, record, turn, asked.seq),
     name: `${operations.tool} ${tool}`,
     kind: "internal",
-    // It may have waited to be allowed; how long it ran, it says itself.
+    // It may have waited for approval; the record has its own duration.
     startMs: ms === undefined ? asked.at : Math.max(asked.at, record.at - ms),
     endMs: record.at,
     attributes: {
@@ -263,7 +264,7 @@ function agentOf({ actor }: StoredRecord): { readonly name: string; readonly ver
   return name === undefined || version === undefined ? null : { name, version };
 }
 
-/** A turn is the root of its trace; whatever else there is stands below it. */
+/** A turn is the root of its trace; all other spans are below it. */
 function idsOf(
   engine: Engine,
   { session }: StoredRecord,
@@ -278,7 +279,7 @@ function idsOf(
   return { traceId, spanId: digest(`seq ${startSeq}`).slice(0, 16), parentSpanId: root };
 }
 
-/** Where the turn that ends here began. */
+/** The start of the turn that ends here. */
 async function startOf(
   engine: Engine,
   { session, seq }: StoredRecord,

@@ -1,8 +1,7 @@
 /**
- * Webhooks that go out: tells each hook of the events it wants, in the order of the feed, one by one. What is
- * not taken is tried again for a day, and then given up in the log. How far each hook was told is written to
- * the log every so often: after a crash some is told again, under the same delivery id, and nothing is left
- * out.
+ * Outbound webhooks: sends each webhook its events, in the order of the feed, one by one. Failures are
+ * retried for a day, and then abandoned in the log. The log records periodically how far each webhook got:
+ * after a crash some events are sent again, under the same delivery id, and none is left out.
  */
 import type { StoredRecord } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
@@ -21,34 +20,34 @@ import { internalsOf, type EngineInternals } from "../../runtime/engine/internal
 export interface WebhooksOutOptions {
   readonly outbound: Pick<Outbound, "allowPrivate" | "resolve">;
   readonly trouble: (error: unknown) => void;
-  /** The first pause before it is tried again; each is twice the one before. */
+  /** The first retry delay; each is twice the one before. */
   readonly againMs?: number;
-  /** How long at least between two records of how far a hook was told. */
+  /** The minimum time between two records of how far a webhook got. */
   readonly noteMs?: number;
-  /** How long others wait for a server that is not heard of, before they tell in its stead. */
+  /** How long others wait for a silent server, before they take over. */
   readonly leaseMs?: number;
 }
 
 const againMsMin = 1_000;
 const againMsMax = 900_000;
 const noteMsUsual = 60_000;
-/** Hooks that are set are seen so soon. */
+/** New webhooks are noticed so soon. */
 const restMs = 250;
-/** How often it is looked whether whoever tells them is gone, and how often without a reason. */
+/** How often the leader lease is checked, and how often without a reason. */
 const lookMs = 1_000;
 const idleMs = 60_000;
-/** How long a call under way is waited for when the server stops. */
+/** How long a stop waits for a call in progress. */
 const graceMs = 2_000;
 /** So much of the feed may have to be read again after a restart. */
 const passedMax = 10_000;
 const pageRecords = 200;
 
-/** What is written down names the record that took the lease: nothing is, once another server has it. */
+/** Records name the one that took the lease: none is written once another server has it. */
 type OnDuty = WebhooksOutOptions & Pick<Duty, "taken">;
 
 /**
- * Begins at once; hooks that are set later are told, too. Of the servers of one store one tells them, and
- * when it is gone, another.
+ * Begins at once; webhooks that are set later are included. One server of a store sends them, and when it is
+ * gone, another.
  */
 export async function openWebhooksOut(engine: Engine, options: WebhooksOutOptions): Promise<Following> {
   const deps = internalsOf(engine);
@@ -56,7 +55,7 @@ export async function openWebhooksOut(engine: Engine, options: WebhooksOutOption
   const { trouble } = options;
   const over = new AbortController();
   let news = new AbortController();
-  // Before the hooks are read, so that none is missed.
+  // Before the webhooks are read, so that none is missed.
   const watching = await followFeed(engine, {
     trouble,
     restMs,
@@ -64,12 +63,12 @@ export async function openWebhooksOut(engine: Engine, options: WebhooksOutOption
       if (records.some(isNews)) news.abort();
     },
     async rolledBack(common) {
-      // Hooks may have gone with what was lost.
+      // The rollback may have removed webhooks.
       news.abort();
       return common ?? (await deps.store.feedEnd());
     },
   });
-  /** Until something is heard, and for no longer than that. */
+  /** Until there is news, and no longer. */
   const rest = (ms: number, ...more: readonly AbortSignal[]): Promise<void> =>
     world.sleep(ms, AbortSignal.any([over.signal, news.signal, ...more]));
 
@@ -82,7 +81,7 @@ export async function openWebhooksOut(engine: Engine, options: WebhooksOutOption
     }
   }
 
-  /** Tells all hooks for as long as it has the duty; does nothing while somebody else has it. */
+  /** Sends all webhooks while it holds the leader lease; does nothing while another server does. */
   async function tellOnDuty(): Promise<void> {
     const leaseMs = options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs };
     const duty = await takeDuty(deps, { name: "hooks", ...leaseMs });
@@ -101,7 +100,7 @@ export async function openWebhooksOut(engine: Engine, options: WebhooksOutOption
     }
   }
 
-  /** Begins to tell those that were set, and ends for those that were removed. */
+  /** Starts new webhooks, and ends removed ones. */
   async function attend(running: Map<string, Following>, duty: Duty): Promise<void> {
     const hooks = await listHooks(deps);
     const known = new Set(hooks.map(identityOf));
@@ -127,15 +126,15 @@ export async function openWebhooksOut(engine: Engine, options: WebhooksOutOption
   };
 }
 
-/** After a rollback of the store another hook may have been set at the same position. */
+/** After a rollback of the store another webhook may have been set at the same position. */
 const identityOf = ({ setSeq, setAt, name, url, events, secret }: HookEntry): string =>
   JSON.stringify([setSeq, setAt, name, url, events, secret]);
 
-/** Hooks come and go, and so do those who tell them. */
+/** Webhooks and leaders come and go. */
 const isNews = ({ type, session }: StoredRecord): boolean =>
   type === "hook.set" || type === "hook.removed" || (type === "lease.released" && !isSessionId(session));
 
-/** Tells one hook, until it is stopped. */
+/** Sends one webhook, until it is stopped. */
 async function tellOn(engine: Engine, hook: HookEntry, options: OnDuty): Promise<Following> {
   const { trouble, taken, noteMs = noteMsUsual } = options;
   const deps = internalsOf(engine);
@@ -171,7 +170,7 @@ async function tellOn(engine: Engine, hook: HookEntry, options: OnDuty): Promise
     },
     async rolledBack(common) {
       const start = common ?? (await startOf(deps, hook));
-      // Where it was set may be lost as well: then it is told of everything.
+      // The position where it was set may be lost as well: then it gets everything.
       place = { after: start === place.after ? null : start, last: null };
       return place.after;
     },
@@ -181,26 +180,26 @@ async function tellOn(engine: Engine, hook: HookEntry, options: OnDuty): Promise
     async stop() {
       await following.stop();
       forgetTrouble(deps.store, hook.setSeq);
-      // If this cannot be written, it is told again after the next start.
+      // If this fails, the events are sent again after the next start.
       if (told > 0) await note().catch(trouble);
     },
   };
 }
 
-/** The position of the feed at which a hook was set; null when that is not known. */
+/** The position of the feed at which a webhook was set; null when it is unknown. */
 async function startOf({ store }: EngineInternals, { setSeq }: HookEntry): Promise<string | null> {
   const range = { fromSeq: setSeq, toSeq: setSeq, limit: 1, contents: false };
   const [record] = await store.read(store.workspace, range);
   return record?.type === "hook.set" ? (JSON.parse(record.body) as { from: string }).from : null;
 }
 
-/** What of a page comes after a place in it. */
+/** The part of a page after a cursor. */
 const after = (records: readonly StoredRecord[], { last }: FeedPlace): readonly StoredRecord[] =>
   last === null ? records : records.slice(records.findIndex((record) => isLast(record, last)) + 1);
 
 async function isWanted({ store }: EngineInternals, hook: HookEntry, record: StoredRecord): Promise<boolean> {
   const { type, session } = record;
-  // Of what is said about tokens and hooks nobody outside is told, unless it was asked for by name.
+  // Events of tokens and webhooks are not sent, unless they are named.
   const isInner =
     type.startsWith("hook.") ||
     type.startsWith("token.") ||
@@ -223,15 +222,15 @@ async function isWanted({ store }: EngineInternals, hook: HookEntry, record: Sto
 }
 
 export interface HookWaiting {
-  /** Events that the hook is still to be told of, as far as it is written down which it was told. */
+  /** Undelivered events, as far as deliveries are recorded. */
   readonly waiting: number;
   /** When the first of them was written; null: there is none. */
   readonly waitingSince: number | null;
 }
 
 /**
- * What a hook waits for, as any process can tell: the wanted ones of the next 10,000 events after the last
- * that is written down as told.
+ * The backlog of a webhook, as any process can compute it: the wanted ones of the next 10,000 events after
+ * the last recorded delivery.
  */
 export async function waitingFor(deps: EngineInternals, hook: HookEntry): Promise<HookWaiting> {
   let place = parsePlace(hook.position);
@@ -300,12 +299,12 @@ const whyNot = ({ status }: Posted): Error | null =>
   status >= 200 && status < 300 ? null : new Error(`the answer was ${status}`);
 const asError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));
 
-/** What is told of an event: all but what was said. */
+/** The event without its content. */
 function eventOf({ session, seq, at, type, v, actor, turn, cause, hash, body }: StoredRecord): object {
   return { session, seq, at, type, v, actor, turn, cause, hash, body: JSON.parse(body) as unknown };
 }
 
-/** One call, whatever comes of it. Without an event it is a trial. */
+/** One call, whatever its result. Without an event it is a test. */
 export async function tellHook(
   { world, store }: EngineInternals,
   given: {
@@ -324,7 +323,7 @@ export async function tellHook(
   }
   if (hook.url === null) throw new SkeinError("refused", "its address was erased", { hint: "set it anew" });
   const event = (given.event ?? { type: "trial" }) as Partial<StoredRecord> & { readonly type: string };
-  // After a rollback of the store another event may have this position: the hash tells them apart.
+  // After a rollback of the store another event may have this position: the hash distinguishes them.
   const delivery =
     event.session === undefined ? "trial" : `${event.session}@${event.seq}.${event.hash?.slice(0, 16)}`;
   const body = JSON.stringify({ delivery, hook: hook.name, event });

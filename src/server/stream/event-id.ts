@@ -1,7 +1,7 @@
 /**
- * Ids of events in the stream of a session: the position, and the first digits of the hash, "12.9f86d081…".
- * A reader that comes back with one is not given the events of another history. 0.4 gave out the position
- * alone, which is still accepted.
+ * Ids of events in the stream of a session: the position, and the first digits of the hash, "12.9f86d081…". A
+ * reconnecting reader never gets the events of another history. 0.4 gave out the position alone, which is
+ * still accepted.
  */
 import { makeProblem } from "../../protocol/problem.ts";
 import type { Engine } from "../../runtime/engine/engine.ts";
@@ -39,7 +39,7 @@ export async function positionIn(
   );
 }
 
-/** Nothing is suspended for it: whoever may read could claim anything. */
+/** Nothing is suspended for it: any reader could claim anything. */
 const otherHistory = ({ id }: Session, seq: number, field: string): ReturnType<typeof makeProblem> =>
   makeProblem("corrupt", `${id} was set back: the store lost event ${seq}, or holds another in its place`, {
     field,

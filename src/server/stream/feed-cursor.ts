@@ -1,9 +1,8 @@
 /**
- * Places in the feed that stand for single events. A store gives a position for each page; a place is the
- * position before the page, and the last event of it that was given out, with the first digits of its hash:
- * after a rollback of the store another event may have its number. Whoever goes on reads the page again and
- * leaves out what comes up to that event. Where the event is gone meanwhile, some are given twice, and none
- * is left out.
+ * Cursors of the feed for single events. A store returns a position for each page; a cursor is the position
+ * before the page, and its last delivered event, with the first digits of its hash: after a rollback of the
+ * store another event may have its number. To resume, the page is read again without the events up to that
+ * one. Where that event no longer exists, some are delivered twice, and none is left out.
  */
 import { SkeinError } from "../../core/error.ts";
 import { isSessionId, isWorkspaceId, type LogId } from "../../core/ids.ts";
@@ -16,16 +15,16 @@ import { internalsOf } from "../../runtime/engine/internals.ts";
 import type { SessionEvent } from "../../core/event.ts";
 
 export interface FeedPlace {
-  /** The store's own; null is the beginning. */
+  /** The store's own position; null is the beginning. */
   readonly after: string | null;
-  /** The last event after that position that was given out; null when none was. */
+  /** The last delivered event after that position; null when there is none. */
   readonly last: LastGiven | null;
 }
 
 interface LastGiven {
   readonly session: LogId;
   readonly seq: number;
-  /** The first digits of its hash; empty in places that 0.4 gave out. */
+  /** The first digits of its hash; empty in cursors of 0.4. */
   readonly hash: string;
 }
 
@@ -64,11 +63,11 @@ export function parsePlace(text: string | undefined): FeedPlace {
 
 export interface Resumed {
   readonly place: FeedPlace;
-  /** The store was rolled back since the place was given out: what comes after the place comes again. */
+  /** The store was rolled back since the cursor was given out: later events are sent again. */
   readonly rolledBack: boolean;
 }
 
-/** Where a reader goes on. Throws when it is no place of the feed, or one whose history is not known. */
+/** Where a reader continues. Throws for an invalid cursor, or one whose history is unknown. */
 export async function resumePlace(engine: Engine, text: string, field = "after"): Promise<Resumed> {
   try {
     return await findPlace(engine, text);
@@ -92,7 +91,7 @@ async function findPlace(engine: Engine, text: string): Promise<Resumed> {
   return { place: { after, last: null }, rolledBack: true };
 }
 
-/** Whether a position names a record. Of those that 0.4 gave out nobody knows where histories part. */
+/** True when a position names a record. For positions of 0.4 it is unknown where histories diverge. */
 const isNamed = (position: string | null): boolean => position?.includes("!") === true;
 
 async function pastEnd(engine: Engine, after: string | null): Promise<SkeinError> {
@@ -111,7 +110,7 @@ async function pastHead(engine: Engine, { session, seq }: LastGiven): Promise<Sk
 
 const setBack = "the store may have been set back; read the feed again from the beginning";
 
-/** Of a deleted session nothing is there, and nothing comes again. */
+/** A deleted session has no events, and none is sent again. */
 async function isThere(engine: Engine, { session, seq, hash }: LastGiven): Promise<boolean> {
   const { store } = internalsOf(engine);
   if ((await store.head(session)) === undefined) return true;
@@ -119,7 +118,7 @@ async function isThere(engine: Engine, { session, seq, hash }: LastGiven): Promi
   return record?.hash.startsWith(hash) === true;
 }
 
-/** An event of the feed with its own place, written out when the first reader is given it. */
+/** An event of the feed with its own cursor, encoded for its first reader. */
 export class FeedEntry {
   readonly event: SessionEvent;
   readonly place: string;
@@ -137,20 +136,20 @@ export class FeedEntry {
 }
 
 export interface FeedStep {
-  /** What is new. */
+  /** New events. */
   readonly entries: readonly FeedEntry[];
-  /** Where to go on. */
+  /** Where to continue. */
   readonly next: FeedPlace;
-  /** Whether there may be more right now. */
+  /** True when there may be more right now. */
   readonly more: boolean;
-  /** Present when the store was rolled back: where the entries start. */
+  /** Present after a rollback of the store: where the entries start. */
   readonly rolledBackTo?: string | null;
 }
 
-/** One page on from a place. */
+/** The next page after a cursor. */
 export async function stepFeed(engine: Engine, place: FeedPlace, count: number): Promise<FeedStep> {
   const { after, last } = place;
-  // The event that was given out last must be met again.
+  // The last delivered event must be found again.
   const most = last === null ? count : limit.pageRecordsMax;
   const page: FeedEvents = await engine.feed({ ...(after === null ? {} : { after }), limit: most });
   const { rolledBackTo } = page;
@@ -182,7 +181,7 @@ export async function readFeed(
 }
 
 export interface Family {
-  /** Whether an event is of the family, or says that one was deleted. A new relative becomes part of it. */
+  /** True when an event belongs to the family, or deletes a member. A new relative becomes part of it. */
   has(event: SessionEvent): boolean;
   includes(session: string): boolean;
 }

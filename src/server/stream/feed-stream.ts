@@ -1,6 +1,6 @@
 /**
- * All logs, or those of a family, as a stream: every event once, from a place of the feed on, and deltas. A
- * reader reads for itself until it has caught up; from there on all who have read equally far read together,
+ * All logs, or those of a family, as a stream: every event once, from a cursor of the feed on, and deltas. A
+ * reader reads for itself until it has caught up; from there on all readers at the same position share reads,
  * until one of them is slow.
  */
 import type { LogId, SessionId } from "../../core/ids.ts";
@@ -21,41 +21,41 @@ import { internalsOf } from "../../runtime/engine/internals.ts";
 import type { SessionEvent } from "../../core/event.ts";
 
 export interface FeedStreamOptions {
-  /** Where a reader goes on; without it the stream begins with what comes in now. */
+  /** Where a reader continues; without it the stream begins with new events. */
   readonly resumed?: Resumed | undefined;
   readonly family: Family | null;
-  /** False: it ends with what there is now. */
+  /** False: it ends with the newest event. */
   readonly follow?: boolean | undefined;
 }
 
 const pageRecords = 200;
 
-/** Resolves when the stream is over, or nobody reads any more. */
+/** Resolves when the stream is over, or the client has disconnected. */
 export async function streamFeed(
   { engine, hub, sink }: { engine: Engine; hub: Hub; sink: Sink },
   { resumed, family, follow = true }: FeedStreamOptions,
 ): Promise<void> {
   const { store, live } = internalsOf(engine);
   let place: FeedPlace = resumed?.place ?? { after: await store.feedEnd(), last: null };
-  // Whoever is cut before the first event knows where to go on.
+  // A reader that disconnects before the first event knows where to continue.
   if (resumed === undefined) sink.write(`id: ${placeText(place)}\n\n`);
   else if (resumed.rolledBack) sink.write(rollbackFrame(place));
   let changed = Promise.withResolvers<void>();
   const wake = (): void => changed.resolve();
   const deltas = makeDeltas(() => {
-    // The request that it belongs to is written; a reading that began before may not have it.
+    // Its request is written; an earlier read may not contain it.
     hub.anew();
     wake();
   }, sink);
-  /** Whether it has all there was, and may read together with others. */
+  /** True when it has caught up, and may share reads. */
   let isLevel = false;
   /** How many are read at once: as many as the reader has taken, and more as long as it takes them all. */
   let atOnce = 1;
-  /** Those after `place` that were given out, and how many records lie up to the last of them. */
+  /** Delivered events after `place`, and the number of records up to the last of them. */
   const told = new Set<string>();
   let passed = 0;
 
-  /** Gives what is new of a page; false when the reader has no room for the rest of it. */
+  /** Delivers the new events of a page; false when the reader has no room for the rest of it. */
   function give(entries: FeedStep["entries"]): boolean {
     let given = 0;
     for (const [index, entry] of entries.entries()) {
@@ -74,7 +74,7 @@ export async function streamFeed(
     return true;
   }
 
-  /** What is new, up to the end of the feed. */
+  /** New events, up to the end of the feed. */
   async function readOn(): Promise<void> {
     for (let more = true; more;) {
       await sink.drained();
@@ -90,7 +90,7 @@ export async function streamFeed(
       }
       // The rest of a page would wait in memory: it is read again when there is room.
       if (!give(step.entries)) continue;
-      // Of a place without an event readers take note too, so that they need not read so much again.
+      // Readers also store a cursor without an event, so that they need not read so much again.
       if (step.more && told.size === 0) sink.write(`id: ${placeText(step.next)}\n\n`);
       ({ next: place, more } = step);
       isLevel ||= !more && follow;
@@ -116,7 +116,7 @@ export async function streamFeed(
       const heard = deltas.all();
       await readOn();
       if (!follow) return;
-      // The requests that they belong to were written before they were heard: they were told, or passed by.
+      // Their requests were written before the deltas arrived: they were delivered, or skipped.
       deltas.give(heard);
       await changed.promise;
     }
@@ -126,7 +126,7 @@ export async function streamFeed(
   }
 }
 
-/** Tells that the store was rolled back. Its id is where the events that come again start. */
+/** Reports that the store was rolled back. Its id is where the repeated events start. */
 const rollbackFrame = (place: FeedPlace): string =>
   `id: ${placeText(place)}\nevent: rollback\ndata: ${JSON.stringify({ after: place.after })}\n\n`;
 
@@ -136,14 +136,14 @@ interface Waiting {
   readonly frame: string;
 }
 
-/** Deltas, each after the request that it belongs to. */
+/** Deltas, each after its request. */
 function makeDeltas(wake: () => void, sink: Sink) {
   let waiting: Waiting[] = [];
-  /** Requests that were told of and are not answered. */
+  /** Delivered requests without an answer. */
   const asked = new Map<LogId, number>();
-  /** The last answer that was told whole, of those that were told of lately. */
+  /** The last whole answer, of recently delivered ones. */
   const answered = new Map<LogId, number>();
-  /** Answers that are not heard to the end: half of one would be taken for all of it. */
+  /** Answers that are not delivered to the end: half of one would be taken for all of it. */
   const lost = new Map<LogId, number>();
 
   function give(some: readonly Waiting[]): void {
@@ -164,7 +164,7 @@ function makeDeltas(wake: () => void, sink: Sink) {
       waiting.push({ session, requestSeq, frame });
       wake();
     },
-    /** Told of an event that was given out. */
+    /** Called with each delivered event. */
     after({ type, session, seq }: SessionEvent): void {
       if (type === "model.requested") {
         asked.set(session, seq);
@@ -177,12 +177,12 @@ function makeDeltas(wake: () => void, sink: Sink) {
         if (answered.size > limit.waitingDeltasMax) answered.delete(answered.keys().next().value as LogId);
       }
     },
-    /** Positions of a history that is gone say nothing of the one that is there. */
+    /** Positions of a lost history say nothing about the current one. */
     forget(): void {
       waiting = [];
       for (const known of [asked, answered, lost]) known.clear();
     },
-    /** Those that wait now: whoever has read on since gives them with `give`. */
+    /** The currently waiting ones: a reader that has advanced delivers them with `give`. */
     all: (): readonly Waiting[] => [...waiting],
     give: (some: readonly Waiting[]): void => give(some.filter((one) => waiting.includes(one))),
   };

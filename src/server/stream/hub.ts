@@ -1,6 +1,6 @@
 /**
- * What streams of one engine share: one watcher of the store, one reading of what is new, one beat. An event
- * is read and written out once, however many listen.
+ * Shared by the streams of one engine: one watcher of the store, one read of new events, one heartbeat. An
+ * event is read and encoded once, however many subscribe.
  */
 import { limit } from "../../core/limit.ts";
 import type { LogId } from "../../core/ids.ts";
@@ -10,24 +10,24 @@ import { eventFrame, eventId, SharedFrame } from "./sink.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
 import type { SessionEvent } from "../../core/event.ts";
 
-/** Whoever is told of what is new in one log. */
+/** A subscriber to one log. */
 export interface Listener {
-  /** An event that has just come in, and how it stands in a stream. */
+  /** A new event, and its encoded frame. */
   heard(event: SessionEvent, frame: SharedFrame): void;
-  /** Something may have come in that it was not told of: it is to look for itself. */
+  /** It may have missed something: it must read for itself. */
   behind(): void;
 }
 
 export interface Hub {
-  /** Until the function that comes back is called. */
+  /** Until the returned function is called. */
   listen(log: LogId, listener: Listener): () => void;
-  /** Told soon after anything was appended anywhere; says nothing of what. */
+  /** Called soon after any append; does not say which. */
   watch(changed: () => void): () => void;
-  /** One page on in the feed. A reading under way is everybody's who wants the same. */
+  /** The next page of the feed. Subscribers at the same position share a read in progress. */
   step(after: string | null): Promise<FeedStep>;
-  /** Whoever wants a page from now on is given no reading that began before. */
+  /** Later requests for a page get no read that began before. */
   anew(): void;
-  /** Told every so often. */
+  /** Called periodically. */
   beat(beaten: () => void): () => void;
   stop(): void;
 }
@@ -39,7 +39,7 @@ export function makeHub(engine: Engine, trouble: (error: unknown) => void): Hub 
   const listeners = new Map<LogId, Set<Listener>>();
   const watchers = new Set<() => void>();
   const beaters = new Set<() => void>();
-  /** Readings of the feed, by the position they go on from. */
+  /** Reads of the feed, by their start position. */
   const underWay = new Map<string | null, Promise<FeedStep>>();
   const over = new AbortController();
   let unwatch: (() => void) | null = null;
@@ -66,14 +66,14 @@ export function makeHub(engine: Engine, trouble: (error: unknown) => void): Hub 
   }
 
   function changed(): void {
-    // What began before may not have it.
+    // An earlier read may not contain it.
     underWay.clear();
     for (const watcher of watchers) watcher();
     again = true;
     if (!reading && listeners.size > 0) void readOn();
   }
 
-  /** Reads what is new, again and again until nothing is. */
+  /** Reads new events until there are none. */
   async function readOn(): Promise<void> {
     reading = true;
     try {
@@ -83,7 +83,7 @@ export function makeHub(engine: Engine, trouble: (error: unknown) => void): Hub 
       }
     } catch (error) {
       if (!over.signal.aborted) trouble(error);
-      // Whoever listens is told to look for themselves once it goes on.
+      // Subscribers must read for themselves once it continues.
       position = null;
     } finally {
       reading = false;
@@ -98,7 +98,7 @@ export function makeHub(engine: Engine, trouble: (error: unknown) => void): Hub 
       }
       const { entries, next, rolledBackTo }: FeedStep = await step(position);
       if (rolledBackTo !== undefined) {
-        // Each looks whether its own log still holds what it has given out.
+        // Each checks whether its own log still holds what it has delivered.
         position = null;
         continue;
       }
@@ -109,7 +109,7 @@ export function makeHub(engine: Engine, trouble: (error: unknown) => void): Hub 
   }
 
   function tell(event: SessionEvent): void {
-    // What is deleted says nothing more itself: whoever reads it finds that it is gone.
+    // A deleted log has no more events: its reader finds that it is gone.
     if (event.type === "session.deleted") {
       const { session } = event.body as { readonly session: LogId };
       for (const listener of listeners.get(session) ?? []) listener.behind();
@@ -120,7 +120,7 @@ export function makeHub(engine: Engine, trouble: (error: unknown) => void): Hub 
     for (const listener of set) listener.heard(event, frame);
   }
 
-  /** Watches while anybody listens, and not longer. */
+  /** Watches while there are subscribers. */
   function attend(): void {
     const wanted = listeners.size > 0 || watchers.size > 0;
     if (wanted && unwatch === null && !over.signal.aborted) unwatch = store.watch(changed);
@@ -136,7 +136,7 @@ export function makeHub(engine: Engine, trouble: (error: unknown) => void): Hub 
       const set = listeners.get(log) ?? new Set();
       listeners.set(log, set.add(listener));
       attend();
-      // Without a position nobody is told of anything; with one, of all that comes after it.
+      // Without a position nothing is delivered; with one, everything after it.
       again ||= position === null;
       if (again && !reading) void readOn();
       return () => {

@@ -1,6 +1,6 @@
 /**
- * One connection to another server of the same store, which gives the deltas that are made there. It goes
- * where the store says and nowhere else: redirects are not followed, and nobody's token is handed on.
+ * One connection to another server of the same store, which sends its deltas. It connects only to the address
+ * in the store: it follows no redirects, and passes on no token.
  */
 import { request as requestPlain, type IncomingMessage } from "node:http";
 import { request as requestSecure } from "node:https";
@@ -11,15 +11,15 @@ import type { ModelDelta, LivePart } from "../../runtime/turn/live.ts";
 import type { World } from "../../runtime/world.ts";
 import { proofHeader, proofOf, relayPath, type RelayAsked } from "./relay-proof.ts";
 
-/** Another server, as it says in the store. */
+/** Another server, as announced in the store. */
 export type Server = Awaited<ReturnType<Deps["store"]["servers"]>>[number];
 
 export interface RelayConnection {
-  /** Of the server it goes to. */
+  /** The secret of that server. */
   readonly secret: string;
-  /** Whether the other one took it. */
+  /** True when the other one accepted it. */
   readonly wasOpen: boolean;
-  /** Resolves when it has ended, whatever ended it. */
+  /** Resolves when it has ended, for any reason. */
   readonly over: Promise<void>;
   stop(): void;
 }
@@ -33,7 +33,7 @@ export interface RelayConnectionOptions {
   readonly heard: (part: LivePart) => void;
 }
 
-/** One that was silent for longer has gone. */
+/** A connection silent for longer is lost. */
 const silenceMs = 3 * limit.streamBeatMs;
 /** A part is an answer at most, each character of which may be spelled with six. */
 const frameCharsMax = 8 * limit.liveAnswerCharsMax;
@@ -73,7 +73,7 @@ export function connectRelay(options: RelayConnectionOptions): RelayConnection {
   };
 }
 
-/** Null when what stands in the store is no address. */
+/** Null when the announced address is invalid. */
 function addressOf(address: string, { session }: RelayAsked): URL | null {
   const url = URL.parse(`${address.replace(/\/$/, "")}${relayPath}`);
   if (url === null || !/^https?:$/.test(url.protocol)) return null;
@@ -97,7 +97,7 @@ function readParts(response: IncomingMessage, heard: (part: LivePart) => void): 
   });
 }
 
-/** Null for what is none. */
+/** Null for an invalid part. */
 export function parsePart(text: string): LivePart | null {
   try {
     const { session = "" as SessionId, requestSeq, after, deltas } = JSON.parse(text) as Partial<LivePart>;

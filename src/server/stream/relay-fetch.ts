@@ -1,7 +1,7 @@
 /**
- * Deltas of answers that are made in other processes, fetched from the servers there for those who listen
- * here. Who runs a session is known by its lease, and where that is from what servers say in the store. Where
- * nothing is said, or the way there is cut, finished messages come by the log all the same.
+ * Fetches deltas of answers produced in other processes, for subscribers here. The lease names the runner of
+ * a session, and announcements in the store its address. Without one, or after a disconnect, finished
+ * messages arrive by the log all the same.
  */
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
@@ -19,16 +19,16 @@ export interface Fetching {
 
 const againMsMin = 250;
 const againMsMax = 5_000;
-/** Who runs a session is heard of in its log; only so often is it looked for without that. */
+/** The log says who runs a session; without news it is checked this rarely. */
 const lookAgainMs = 60_000;
-/** How often it is looked which servers there are, for those who listen to all. */
+/** How often the list of servers is read, for subscribers to all sessions. */
 const lookMs = 1_000;
 
-/** Whether a lease is held by this process: a worker has a name or a number besides. */
+/** True when this process holds a lease: a worker adds a name or a number. */
 export const isHeldBy = (holder: string, server: string): boolean =>
   holder === server || holder.endsWith(`@${server}`) || holder.startsWith(`${server}+`);
 
-/** Whether the server listens on the loopback of another machine: that address leads elsewhere here. */
+/** True when the server listens on the loopback of another machine: that address leads elsewhere here. */
 export function isOutOfReach({ holder, address }: Pick<Server, "holder" | "address">, own: string): boolean {
   const host = URL.parse(address)?.hostname.replace(/^\[(.*)\]$/, "$1") ?? "";
   const [there, here] = [machineOf(holder), machineOf(own)];
@@ -72,7 +72,7 @@ interface Given {
   readonly heard: (part: LivePart) => void;
 }
 
-/** One session, wherever it is run. */
+/** One session, wherever it runs. */
 function followOne({ engine, hub, heard }: Given, session: SessionId): { stop(): void } {
   const { store, world, holder: own, tenant } = internalsOf(engine);
   const over = new AbortController();
@@ -86,7 +86,7 @@ function followOne({ engine, hub, heard }: Given, session: SessionId): { stop():
     behind: look,
   });
 
-  /** The server of the process that runs it; null when it runs here, nowhere, or where nobody serves. */
+  /** The server of the process that runs it; null when it runs here, nowhere, or without a server. */
   async function server(): Promise<Server | null> {
     const lease = (await store.head(session))?.lease ?? null;
     if (lease === null || lease.untilMs <= store.now() || isHeldBy(lease.holder, own)) return null;
@@ -163,8 +163,8 @@ function followAll({ engine, heard }: Given): { stop(): void } {
 }
 
 /**
- * Tells those who listen of each part once, though it may come twice, and not at all of what follows a part
- * that is missing: half of an answer would be taken for all of it.
+ * Delivers each part once, though it may arrive twice, and nothing after a missing part: half of an answer
+ * would be taken for all of it.
  */
 export function makeParts({ live }: Pick<EngineInternals, "live">): (part: LivePart) => void {
   const sizes = new Map<SessionId, { readonly requestSeq: number; readonly size: number }>();

@@ -1,6 +1,6 @@
 /**
- * Where a worker without a server gives its deltas to the servers of its machine: an address that nobody else
- * reaches, at which nothing else is answered.
+ * Where a worker without a server sends its deltas to the servers of its machine: a loopback port with no
+ * other use.
  */
 import { createServer } from "node:http";
 import { once } from "node:events";
@@ -29,7 +29,7 @@ export async function listenRelay(engine: Engine): Promise<AsyncDisposable> {
   server.maxConnections = limit.connectionsMax;
   server.listen({ host: "127.0.0.1", port: 0 });
   await once(server, "listening");
-  // A connection that cannot be had is no reason to end the worker.
+  // A failed connection is not a reason to end the worker.
   server.on("error", ignore);
   const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const stopping = new AbortController();

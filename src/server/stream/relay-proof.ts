@@ -1,6 +1,6 @@
 /**
- * How one server shows another that both have the same store: it signs what it asks for with the secret that
- * the other has announced there. It holds for a moment only, and for this one session.
+ * Proves to another server that both have the same store: signs the request with the secret that the other
+ * has announced there. It is valid for a moment only, and for one session.
  */
 import type { SessionId } from "../../core/ids.ts";
 import type { World } from "../../runtime/world.ts";
@@ -9,13 +9,13 @@ import { isSameText, signatureOf } from "../../runtime/trigger/webhook-token.ts"
 export const relayPath = "/v1/relay";
 export const proofHeader = "skein-relay";
 
-/** What is asked for: the deltas of a session, or of all sessions of the tenant. */
+/** The requested deltas: of a session, or of all sessions of the tenant. */
 export interface RelayAsked {
   readonly tenant: string;
   readonly session: SessionId | null;
 }
 
-/** Both go by the store's clock. */
+/** Both use the store's clock. */
 const holdsMs = 60_000;
 
 const textOf = ({ tenant, session }: RelayAsked, atMs: number): Uint8Array =>
@@ -28,7 +28,7 @@ export const proofOf = (
   atMs: number,
 ): string => `tenant=${asked.tenant},t=${atMs},v1=${signatureOf(world, secret, textOf(asked, atMs))}`;
 
-/** The tenant that a proof names; null when it is none. */
+/** The tenant in a proof; null when it is invalid. */
 export function tenantIn(proof: unknown): string | null {
   if (typeof proof !== "string" || proof.length > 300) return null;
   return pattern.exec(proof)?.[1] ?? null;

@@ -1,6 +1,6 @@
 /**
- * Deltas of answers that are made here, given to other servers that have the same store. Where this one is
- * reached it says in the store, with a secret that is as old as the process.
+ * Sends deltas of answers produced here to other servers of the same store. It announces its address in the
+ * store, with a secret that is as old as the process.
  */
 import type { ServerResponse } from "node:http";
 import { isSessionId } from "../../core/ids.ts";
@@ -15,16 +15,16 @@ import { beatFrame, openSink } from "./sink.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
 
 export interface Giving {
-  /** Answers another server, until either of them ends it. False when it does not show that it is one. */
+  /** Serves another server, until either of them ends it. False when it fails to prove that it is one. */
   give(response: ServerResponse, asked: GivingAsked): boolean;
-  /** Takes back what it said in the store. */
+  /** Withdraws its announcement from the store. */
   stop(): Promise<void>;
 }
 
 export interface GivingOptions {
-  /** Where others reach this server. */
+  /** The address of this server for others. */
   readonly address: string;
-  /** Called when the store takes nothing any more. */
+  /** Called when the store accepts nothing any more. */
   readonly gone: () => void;
   readonly random: World["random"];
 }
@@ -38,9 +38,9 @@ export interface GivingAsked {
 
 const secretBytes = 32;
 const announceMs = 5_000;
-/** A store that does not take it so often is closed, or as good as that. */
+/** A store that fails this often is closed, or as good as that. */
 const failuresMax = 12;
-/** A server that is not heard of for so long is not asked any more. */
+/** A server without an announcement for so long is no longer used. */
 const holdsMs = 20_000;
 
 export function makeGiving(engine: Engine, hub: Hub, { address, gone, random }: GivingOptions): Giving {
@@ -52,7 +52,7 @@ export function makeGiving(engine: Engine, hub: Hub, { address, gone, random }: 
 
   async function announcing(): Promise<void> {
     for (let failures = 0; failures < failuresMax && !over.signal.aborted;) {
-      // Where that cannot be said, others hear finished messages, and whoever writes is told what is wrong.
+      // If that fails, other servers get finished messages, and writers see the error.
       const isSaid = await announce(store.now() + holdsMs).then(
         () => true,
         () => false,
@@ -70,7 +70,7 @@ export function makeGiving(engine: Engine, hub: Hub, { address, gone, random }: 
       const asked = { tenant, session };
       if (!isProof(world, proof, { secret, asked, nowMs: store.now() })) return false;
       const sink = openSink(response, headers, stopping);
-      // One that is slow misses a part, sees that by where the next one begins, and leaves the rest out.
+      // A slow one misses a part, detects that by the start of the next one, and drops the rest.
       const heard = (part: LivePart): void => {
         if (!sink.isFull) sink.write(`data: ${JSON.stringify(part)}\n\n`);
       };

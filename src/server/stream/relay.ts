@@ -1,6 +1,6 @@
 /**
- * Relaying deltas between servers of one store: what is made here is given to the others, and what is made
- * there is fetched for those who listen here.
+ * Relays deltas between servers of one store: sends those produced here, and fetches others for subscribers
+ * here.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { SkeinError } from "../../core/error.ts";
@@ -20,7 +20,7 @@ import type { Target } from "../http/router.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
 
 export interface RelayOptions {
-  /** Where others reach this server; null: nowhere, and it gives nothing. */
+  /** The address of this server for others; null: none, and it sends nothing. */
   readonly address: string | null;
   readonly hubOf: (engine: Engine) => Hub;
   readonly stopping: AbortSignal;
@@ -28,7 +28,7 @@ export interface RelayOptions {
 }
 
 export interface Relay {
-  /** From now on its deltas are given and fetched. To be called as often as one likes. */
+  /** Starts relaying for it. May be called repeatedly. */
   attend(engine: Engine): void;
   /** True when it has answered. */
   answer(
@@ -47,12 +47,12 @@ interface Attended {
 
 const wildcards = ["0.0.0.0", "::", ""];
 
-/** By default where it listens; whoever listens everywhere does not know under which name it is reached. */
+/** Defaults to where it listens; a server that listens everywhere does not know its public name. */
 export function relayAddress(bound: { readonly host: string; readonly url: string }): string | null {
   return wildcards.includes(bound.host) ? null : bound.url;
 }
 
-/** An address as it is given by hand. */
+/** An address from a person. */
 export function checkRelayAddress(given: string): string {
   const url = given.length <= limit.hookUrlCharsMax ? URL.parse(given) : null;
   const isFine = url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "";
@@ -88,7 +88,7 @@ export function makeRelay({ address, hubOf, stopping, random }: RelayOptions): R
         throw new ProblemError({ ...makeProblem("wrong-method", "this address takes GET"), allow: "GET" });
       const proof = String(request.headers[proofHeader] ?? "");
       const tenant = tenantIn(proof);
-      // A tenant that was closed and is opened again has two, of which one knows the secret.
+      // A tenant that was closed and opened again has two, of which one knows the secret.
       const isGiven = [...attended.values()].some(
         (one) =>
           one.tenant === tenant && one.giving?.give(response, { target, headers, stopping, proof }) === true,
@@ -103,7 +103,7 @@ export function makeRelay({ address, hubOf, stopping, random }: RelayOptions): R
   };
 }
 
-/** The same answer whatever is wrong: nobody learns which tenants there are. */
+/** The same response whatever is wrong: it reveals no tenants. */
 const strange = (): ProblemError =>
   new ProblemError(
     makeProblem("unauthorized", "this is for servers that have the same store", {

@@ -1,7 +1,7 @@
 /**
- * One session as a stream: every event once and in order, from a position on, and deltas as they are heard.
- * It reads pages of the log until it has caught up; from there on it is handed what comes in. A reader that
- * is slow is not buffered for: it goes on reading pages when it has room again.
+ * One session as a stream: every event once and in order, from a position on, and live deltas. It reads pages
+ * of the log until it has caught up; from there on it is handed new events. A slow reader is not buffered: it
+ * continues with pages when it has room again.
  */
 import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
@@ -17,22 +17,22 @@ import type { SessionEvent } from "../../core/event.ts";
 
 export interface SessionStreamOptions {
   readonly fromSeq: number;
-  /** The record that the reader has last; the stream fails when the log does not hold it. */
+  /** The reader's last record; the stream fails when the log does not hold it. */
   readonly last?: Noted | undefined;
   readonly toSeq?: number | undefined;
   readonly types?: readonly string[] | undefined;
-  /** At most so many events. */
+  /** The maximum number of events. */
   readonly count?: number | undefined;
-  /** False: it ends with what there is now. */
+  /** False: it ends with the newest event. */
   readonly follow?: boolean | undefined;
   readonly deltas?: boolean | undefined;
-  /** Settles when the stream is to end, with the last position that belongs to it. */
+  /** Settles when the stream should end, with its last position. */
   readonly endsAt?: Promise<number> | undefined;
 }
 
 const pageRecords = 100;
 
-/** Resolves when the stream is over, or nobody reads any more. */
+/** Resolves when the stream is over, or the client has disconnected. */
 export async function streamSession(
   { engine, hub, session, sink }: { engine: Engine; hub: Hub; session: Session; sink: Sink },
   options: SessionStreamOptions,
@@ -42,16 +42,16 @@ export async function streamSession(
   let atSeq = options.fromSeq - 1;
   let endSeq = options.toSeq ?? Infinity;
   let left = options.count ?? Infinity;
-  /** Whether it has all there was, so that it may be handed what comes in. */
+  /** True when it has caught up, so that it may be handed new events. */
   let live = false;
   let dirty = false;
   /** How many are read at once: as many as the reader has taken, and more as long as it takes them all. */
   let atOnce = 1;
   let woken = Promise.withResolvers<void>();
   const early = makeEarly();
-  /** What is heard of an answer after it was told whole comes too late. */
+  /** A delta after its whole answer is too late. */
   let answeredSeq = 0;
-  /** The newest record that was met: the log must still hold it whenever something is read. */
+  /** The newest known record: the log must still hold it at every read. */
   let met: Noted | null = options.last ?? null;
   const { live: heardHere, store, writer } = internalsOf(engine);
 
@@ -77,7 +77,7 @@ export async function streamSession(
   function heard(event: SessionEvent, frame: SharedFrame): void {
     const isKnown = event.seq < atSeq ? met === null : event.hash === met?.hash;
     if (event.seq <= atSeq && isKnown) return;
-    // One at a position that was given out already: the log may be of another history.
+    // An event at an already delivered position: the log may be of another history.
     if (!live || event.seq !== atSeq + 1 || sink.isFull) return look();
     met = { seq: event.seq, hash: event.hash };
     give(event, frame);
@@ -94,7 +94,7 @@ export async function streamSession(
       const range = { fromSeq: atSeq + 1, toSeq, limit: atOnce, ...(types === undefined ? {} : { types }) };
       const page =
         atSeq < toSeq ? await readEventsPage(store, session.id, range) : { events: [], next: null };
-      // After the page was read: another server may have taken over while it was waited for.
+      // After the page was read: another server may have taken over meanwhile.
       if (met !== null && !(await isStill(store, head, met))) throw await writer.setBack(session.id, met);
       met = { seq: head.seq, hash: head.hash };
       if (atSeq >= toSeq) return;
@@ -108,7 +108,7 @@ export async function streamSession(
         isSlow = sink.isFull;
         if (isSlow) break;
       }
-      // What is not wanted was passed over.
+      // Unwanted events were skipped.
       if (!isSlow && page.next === null) atSeq = Math.max(atSeq, toSeq);
       atOnce = isSlow ? read : Math.min(atOnce * 2, pageRecords);
     }
@@ -150,7 +150,7 @@ export async function streamSession(
 
 const deltaFrame = (delta: LiveDelta): string => `event: delta\ndata: ${JSON.stringify(delta)}\n\n`;
 
-/** Deltas that came before the request they belong to, and which answers are not heard to the end. */
+/** Deltas that arrived before their request, and answers that are not delivered to the end. */
 function makeEarly() {
   const waiting: LiveDelta[] = [];
   let lostSeq = 0;
@@ -160,7 +160,7 @@ function makeEarly() {
       if (waiting.length < limit.waitingDeltasMax) waiting.push(delta);
       else this.lose(delta);
     },
-    /** Half of an answer would be taken for all of it: the rest of it is not told either. */
+    /** Half of an answer would be taken for all of it: its rest is dropped too. */
     lose(delta: LiveDelta): void {
       lostSeq = delta.requestSeq;
     },

@@ -1,4 +1,4 @@
-/** Where a stream of server-sent events goes. It never holds more than what the socket was given. */
+/** The destination of a stream of server-sent events. It never holds more than what the socket was given. */
 import type { ServerResponse } from "node:http";
 import { once } from "node:events";
 import type { Socket } from "node:net";
@@ -7,19 +7,19 @@ import { endWith } from "../http/reply.ts";
 import type { SessionEvent } from "../../core/event.ts";
 
 export interface Sink {
-  /** Aborted when nobody reads any more, or the server stops. */
+  /** Aborted when the client disconnects, or the server stops. */
   readonly signal: AbortSignal;
-  /** Whether the reader is behind: then nothing should be written until `drained`. */
+  /** True when the reader is behind: then write nothing until `drained`. */
   readonly isFull: boolean;
   write(frame: string): void;
-  /** The same for what many streams are given: it is encoded once for all of them. */
+  /** The same for a frame of many streams: it is encoded once for all of them. */
   share(frame: SharedFrame): void;
-  /** Resolves when there is room again, or nobody reads any more. */
+  /** Resolves when there is room again, or the client has disconnected. */
   drained(): Promise<void>;
   end(): void;
 }
 
-/** A frame for many streams, and how it stands in an answer that is sent in chunks. */
+/** A frame for many streams, and its form in a chunked response. */
 export class SharedFrame {
   readonly text: string;
   #chunk: Buffer | null = null;
@@ -35,21 +35,21 @@ export class SharedFrame {
 }
 
 /**
- * The id of an event in the stream of its session: its position, and the first digits of its hash, so that
- * a reader who comes back is not given the events of another history.
+ * The id of an event in the stream of its session: its position, and the first digits of its hash, so that a
+ * reconnecting reader never gets the events of another history.
  */
 export const eventId = ({ seq, hash }: Pick<SessionEvent, "seq" | "hash">): string =>
   `${seq}.${hash.slice(0, 16)}`;
 
-/** An event as it stands in a stream. */
+/** An event in a stream. */
 export const eventFrame = (event: SessionEvent, id: string | number): string =>
   `id: ${id}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
-/** A comment, which readers pass over. */
+/** A comment, which readers ignore. */
 export const beatFrame = ": beat\n\n";
 export const problemFrame = (problem: Problem): string =>
   `event: problem\ndata: ${JSON.stringify(problem)}\n\n`;
 
-/** How long a reader waits before it connects again. */
+/** How long a reader waits before it reconnects. */
 const retryMs = 1_000;
 
 export function openSink(
@@ -65,7 +65,7 @@ export function openSink(
     stop();
   });
   if (stopping.aborted || response.destroyed) stop();
-  // Whoever speaks an older version reads until the connection ends.
+  // A client of an older version reads until the connection ends.
   const isChunked = response.req.httpVersion === "1.1";
   response.writeHead(200, {
     ...headers,
@@ -75,7 +75,7 @@ export function openSink(
     ...(isChunked ? { "transfer-encoding": "chunked" } : {}),
   });
   response.write(`retry: ${retryMs}\n\n`);
-  // Nothing more is written until a reader has taken what there is: it may take its time, until the end.
+  // Nothing more is written until the reader has taken what there is: it may take its time, until the end.
   response.setTimeout(0);
   return {
     signal: over.signal,
@@ -88,8 +88,8 @@ export function openSink(
     share(frame) {
       if (over.signal.aborted) return;
       const { socket } = response;
-      // It has none while an earlier request on the connection is not answered; and what was written in
-      // this turn still waits in the answer, where it must not be overtaken.
+      // It has none while an earlier request on the connection is not answered; and writes of this turn still
+      // wait in the response, where they must not be overtaken.
       if (!isChunked || socket === null || response.writableCorked > 0) response.write(frame.text);
       else writeTogether(socket, frame.chunk);
     },
@@ -107,7 +107,7 @@ export function openSink(
 const isFull = (response: ServerResponse): boolean =>
   response.writableNeedDrain || response.socket?.writableNeedDrain === true;
 
-/** What comes in one turn goes out in one write. */
+/** Frames of one turn go out in one write. */
 function writeTogether(socket: Socket, chunk: Buffer): void {
   if (socket.writableCorked === 0) {
     socket.cork();

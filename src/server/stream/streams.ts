@@ -1,4 +1,4 @@
-/** The operations that give a stream of server-sent events. Breaking one off cancels nothing. */
+/** The operations that return a stream of server-sent events. Closing one cancels nothing. */
 import type { IncomingMessage } from "node:http";
 import type { OperationId, ParamsOf } from "../../call/operations.ts";
 import type { Problem } from "../../protocol/problem.ts";
@@ -18,7 +18,7 @@ import { streamSession } from "./session-stream.ts";
 import { problemFrame, type Sink } from "./sink.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
 
-/** What is needed before a stream begins is done, and refused, here; the rest is what comes back. */
+/** Does, and refuses, what comes before a stream; returns the stream itself. */
 type Opener<K extends OperationId> = (
   call: Call,
   params: ParamsOf<K>,
@@ -42,7 +42,7 @@ export const streamOpeners: { readonly [K in Streamed]: Opener<K> } = {
   "session.watch": openWatch,
 };
 
-/** Whether a stream is asked for, where a page can be had too. */
+/** True when a stream is requested, where a page is available too. */
 export const wantsStream = (request: IncomingMessage, params: unknown): boolean =>
   (request.headers.accept ?? "").includes("text/event-stream") ||
   (params as { readonly follow?: boolean }).follow === true;
@@ -74,7 +74,7 @@ async function openEvents(
   return async (sink) => {
     const range = { fromSeq, toSeq, types, count };
     await streamSession({ engine, hub, session, sink }, { ...range, last, follow, deltas });
-    // Without a last word it could as well have been cut.
+    // Without a last frame it might have been cut.
     sink.write(endFrame);
   };
 }
@@ -118,7 +118,7 @@ async function openWatch(
 ): Promise<(sink: Sink) => Promise<void>> {
   const { engine } = call;
   const session = await call.session();
-  // Whoever comes again goes on after what they have, and not with what is new.
+  // A reconnecting reader continues after its last event, not with new ones.
   const last = await positionIn({ engine, session }, given.lastEventId, "Last-Event-ID");
   const seq = last?.seq ?? (await session.head()).seq;
   const running = session.run().catch(async (error: unknown) => {
@@ -135,7 +135,7 @@ interface Running {
   readonly running: Promise<RunResult>;
 }
 
-/** All that was written up to the end of the run, and then why it ended. */
+/** Everything up to the end of the run, and then why it ended. */
 function streamRun(
   { engine, session, fromSeq, last, running }: Running,
   { hub, problemOf }: StreamGiven,

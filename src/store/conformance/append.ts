@@ -1,4 +1,4 @@
-/** Conformance: appends, what refuses them, and leases. */
+/** Conformance: appends, their refusals, and leases. */
 import assert from "node:assert/strict";
 import { limit } from "../../core/limit.ts";
 import type { Bench, ConformanceCase } from "./bench.ts";
@@ -10,7 +10,7 @@ export const appendCases: readonly ConformanceCase[] = [
   { name: "appends are dense and chained", run: densely },
   { name: "a record comes back as it was given", run: verbatim },
   { name: "unicode and 1 MiB contents come back byte for byte", run: largeContents },
-  { name: "the workspace has a log of its own", run: workspaceLog },
+  { name: "the workspace has its own log", run: workspaceLog },
   { name: "each expectation holds where it should and nowhere else", run: expectations },
   { name: "a stale head is refused and nothing is written", run: staleHead },
   { name: "a head of another history is refused and nothing is written", run: otherHead },
@@ -24,12 +24,12 @@ export const appendCases: readonly ConformanceCase[] = [
   { name: "a refused append leaves its keys free", run: keysOfRefused },
   { name: "two appends at once: one refusal does not fail the other", run: twoAtOnce },
   { name: "of many writers at one head exactly one wins", run: manyAtOneHead },
-  { name: "many appends at once are all written, each at a place of its own", run: manyUnchecked },
+  { name: "many appends at once are all written, each at its own position", run: manyUnchecked },
   { name: "at never goes back when the clock does", run: clockGoesBack },
   { name: "records of one part share one moment", run: oneMoment },
   { name: "a lease is taken, renewed, released, fenced", run: leaseOfLife },
   { name: "an append over several logs with a superseded epoch is fenced", run: fencedAmongSeveral },
-  { name: "a lease that ran out is in force until somebody takes it", run: leaseRunsOut },
+  { name: "an expired lease is in force until another holder takes it", run: leaseRunsOut },
   { name: "an append is refused beyond its most records and taken at it", run: mostRecords },
   { name: "an append is refused beyond its most logs and taken at it", run: mostLogs },
 ];
@@ -72,7 +72,7 @@ async function verbatim(bench: Bench): Promise<void> {
 }
 
 async function largeContents(bench: Bench): Promise<void> {
-  // The two quotes of the JSON text belong to the content.
+  // The two quotes of the JSON text are part of the content.
   const large = "é€𝄞\u0000\uFFFF\u2028".repeat(80_000).slice(0, 300_000);
   const exact = "x".repeat(limit.contentBytesMax - 2);
   const contents = [

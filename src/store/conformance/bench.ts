@@ -1,4 +1,4 @@
-/** What the cases of the conformance suite work with: a clock they set, drafts, sessions, and whole reads. */
+/** The tools of the conformance cases: a clock they set, drafts, sessions, and whole reads. */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import type { Digest, StoredRecord } from "../../core/chain.ts";
@@ -18,15 +18,15 @@ import type {
 } from "../port.ts";
 import type { Capability } from "../capabilities.ts";
 
-/** The part of the world that the suite decides; the driver's author adds timers of their own. */
+/** The part of the world that the suite controls; the driver's author adds timers. */
 export type ConformanceWorld = Pick<StoreWorld, "now" | "digest">;
 
 export interface ConformanceCase {
   readonly name: string;
   run(bench: Bench): Promise<void>;
-  /** What it needs beside the log; by default what its file is about. */
+  /** The required capabilities; default: those of its file. */
   readonly needs?: readonly Capability[];
-  /** The case closes the store and wants it back with all that was in it. */
+  /** The case closes the store and reopens it with all its data. */
   readonly reopens?: true;
 }
 
@@ -36,11 +36,11 @@ export interface Bench {
   readonly setClock: (now: number) => void;
   /** A new id; later ones are greater. */
   readonly newId: () => SessionId;
-  /** Closes the store and opens it again on the same place. */
+  /** Closes the store and opens it again at the same place. */
   readonly reopen: () => Promise<Store>;
 }
 
-/** In milliseconds since 1970. Any moment would do. */
+/** In milliseconds since 1970. Arbitrary. */
 export const startOfTime = 1_700_000_000_000;
 
 /** A world whose clock stands still until it is set. */
@@ -52,7 +52,7 @@ export function makeWorld(): Pick<Bench, "world" | "setClock"> {
 const digest: Digest = (prefixHex, text) =>
   createHash("sha256").update(Buffer.from(prefixHex, "hex")).update(text, "utf8").digest("hex");
 
-/** SHA-256 of bytes, by which blobs are kept. */
+/** SHA-256 of bytes, the key of a blob. */
 export const hashOfBytes = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
 
 export function makeIds(): () => SessionId {
@@ -69,15 +69,15 @@ export interface DraftGiven {
   readonly type?: string;
   /** Any JSON value. */
   readonly body?: unknown;
-  /** Any JSON value; none when undefined. */
+  /** Any JSON value; undefined for none. */
   readonly content?: unknown;
-  /** The caller's key, in any form: its digest is what is stored. */
+  /** The idempotency key, in any form: its digest is stored. */
   readonly key?: string;
   /** Hashes of the blobs it refers to. */
   readonly blobs?: readonly string[];
 }
 
-/** A draft with all its hashes right. The same is made of the same: its salt comes from its content. */
+/** A draft with all hashes correct. Deterministic: its salt derives from its content. */
 export function draftOf(
   { type = "x.test", body = {}, content, key, blobs = [] }: DraftGiven,
   digest: Digest,
@@ -115,7 +115,7 @@ export const entryOf = (given: Partial<IndexEntry> = {}): IndexEntry => ({
 export const drafts = (bench: Bench, count: number, given: DraftGiven = {}): readonly Draft[] =>
   Array.from({ length: count }, (_, place) => draftOf({ body: { place }, ...given }, bench.world.digest));
 
-/** A part with one draft of that many, and the rest as given. */
+/** A part with that many drafts, and the rest as given. */
 export const partOf = (
   bench: Bench,
   session: LogId,
@@ -126,21 +126,21 @@ export const partOf = (
   return { session, expect, drafts: drafts(bench, count), ...rest };
 };
 
-/** Opens a session with that many records and gives its id. */
+/** Opens a session with that many records and returns its id. */
 export async function opened(bench: Bench, count = 1, more: Partial<Part> = {}): Promise<SessionId> {
   const session = bench.newId();
   await append(bench, partOf(bench, session, "absent", { count, index: entryOf(), ...more }));
   return session;
 }
 
-/** A fork with that many records of its own. */
+/** A fork with that many own records. */
 export const forked = (bench: Bench, parent: SessionId, seq: number, count = 1): Promise<SessionId> =>
   opened(bench, count, { parent: { session: parent, seq } });
 
 export const dropped = (bench: Bench, session: SessionId): Promise<readonly Appended[]> =>
   append(bench, { session, expect: "exists", drafts: [], drop: true });
 
-/** Appends, and fails the case if it was refused. */
+/** Appends, and fails the case if the append is refused. */
 export async function append(bench: Bench, ...parts: readonly Part[]): Promise<readonly Appended[]> {
   return written(await bench.store.append(parts));
 }
@@ -176,7 +176,7 @@ export const seqsOf = (records: readonly { readonly seq: number }[]): readonly n
 export const upTo = (count: number): readonly number[] =>
   Array.from({ length: count }, (_, place) => place + 1);
 
-/** Reads the whole log and holds every record against the one before it. */
+/** Reads the whole log and verifies the chain. */
 export async function assertWhole(bench: Bench, session: LogId, headSeq: number): Promise<void> {
   const records = await readAll(bench.store, session);
   assert.deepEqual(seqsOf(records), upTo(headSeq), `${session} is not dense`);
@@ -191,7 +191,7 @@ export async function assertWhole(bench: Bench, session: LogId, headSeq: number)
   assert.deepEqual([head?.seq, head?.hash, head?.at], [headSeq, before.hash, before.at]);
 }
 
-/** Everything the feed has after a position, and the position behind it. */
+/** Everything in the feed after a position, and the position behind it. */
 export async function feedAll(
   store: Store,
   after: string | null,

@@ -1,4 +1,4 @@
-/** Conformance: blobs, and the store as a whole: its figures, its closing, its coming back. */
+/** Conformance: blobs, and the store as a whole: its statistics, closing and reopening. */
 import assert from "node:assert/strict";
 import { limit } from "../../core/limit.ts";
 import type { Bench, ConformanceCase } from "./bench.ts";
@@ -22,7 +22,7 @@ export const blobCases: readonly ConformanceCase[] = [
   { name: "a blob that breaks off is not there", run: brokenOff },
   { name: "a blob stays while a record refers to it, and goes with the last", run: referredTo },
   { name: "stats counts what is kept", run: figures },
-  { name: "query refuses what is not one reading statement", run: queryRefuses },
+  { name: "query refuses anything but one read-only statement", run: queryRefuses },
   { name: "after close everything rejects, and close may be called twice", run: closing },
   { name: "records survive reopening", run: reopening, reopens: true },
   { name: "derived things and blobs survive reopening", run: reopeningDerived, reopens: true },
@@ -43,7 +43,7 @@ async function* inChunks(bytes: Uint8Array, size: number): AsyncGenerator<Uint8A
   const buffer = new Uint8Array(size);
   for (let start = 0; start < bytes.byteLength; start += size) {
     const chunk = bytes.subarray(start, start + size);
-    // The same buffer every time, as a stream of files gives it: who keeps the chunk must copy it.
+    // The same buffer every time, as a file stream does it: a driver that keeps the chunk must copy it.
     buffer.set(chunk);
     yield buffer.subarray(0, chunk.byteLength);
   }
@@ -127,7 +127,7 @@ async function figures(bench: Bench): Promise<void> {
   assert.deepEqual(await store.check(), []);
 }
 
-/** A driver without SQL says that it is unavailable. */
+/** A driver without SQL reports `unavailable`. */
 async function queryRefuses(bench: Bench): Promise<void> {
   const session = await opened(bench, 2);
   const options = { limit: 10, bytesMax: 1_000_000, timeoutMs: 20_000 };

@@ -1,5 +1,6 @@
 /**
- * The conformance suite: what every store driver is held to, ours and others'. In a test file of the driver:
+ * The conformance suite: the tests for every store driver, built in or third party. In a test file of the
+ * driver:
  *
  *   conformance({ name: "mine", open: async (world) => {
  *     const place = await newPlace();
@@ -8,9 +9,9 @@
  *   } });
  *
  * A driver with some of the capabilities names them (`capabilities: ["blobs"]`): it runs their cases and
- * those of the log, and what it lacks is supplied in memory. Every case gets a store of its own, empty, that
- * goes by the clock and the digest it was given. A case that a driver cannot pass is skipped by name and with
- * its reason, which the report shows.
+ * those of the log, and missing capabilities are supplied in memory. Every case gets a new, empty store that
+ * uses the given clock and digest. A driver skips a case that it cannot pass by name and with a reason, which
+ * the report shows.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -39,22 +40,22 @@ export { draftOf } from "./bench.ts";
 export interface ConformanceSubject {
   readonly name: string;
   open(world: ConformanceWorld): Promise<ConformanceStore>;
-  /** The capabilities of the driver; by default all. Cases that need others do not run. */
+  /** The capabilities of the driver; default: all. Cases that need others do not run. */
   readonly capabilities?: readonly Capability[];
-  /** Names of cases, each with the reason why this driver does not pass it. */
+  /** Names of cases, each with the reason why this driver fails it. */
   readonly skip?: Readonly<Record<string, string>>;
 }
 
 /** An open store of the driver under test. */
 export interface ConformanceStore {
   readonly store: Store | LogStore;
-  /** Opens it once more on the same place, after it was closed. Absent when the driver keeps nothing. */
+  /** Opens it again at the same place, after it was closed. Absent if the driver is not persistent. */
   reopen?(): Promise<Store | LogStore>;
-  /** Cleans up. The last store that was opened is closed by then. */
+  /** Cleans up. The last opened store is closed by then. */
   done(): Promise<void>;
 }
 
-/** What a case needs beside the log itself, where it does not say so. */
+/** The default capabilities of the cases in a file. */
 const groups: readonly (readonly [cases: readonly ConformanceCase[], needs: readonly Capability[]])[] = [
   [appendCases, []],
   [readCases, []],
@@ -74,13 +75,13 @@ const cases = groups.flatMap(([list, needs]) => list.map((one) => ({ ...one, nee
 
 const allCapabilities = Object.keys(capabilities) as Capability[];
 
-/** For what a driver lacks: the suite's own clock stands still, so nothing waits for it. */
+/** For missing capabilities: the suite's clock stands still, so nothing waits for it. */
 const timers = { sleep: () => Promise.resolve(), defer: (work: () => void) => queueMicrotask(work) };
 
-/** Nothing here takes long; a case that hangs is a fault as well. */
+/** No case takes long; one that hangs is a failure. */
 const caseMs = 60_000;
 
-/** Registers one test a case with node:test. */
+/** Registers one test per case with node:test. */
 export function conformance(subject: ConformanceSubject): void {
   const skip = new Map(Object.entries(subject.skip ?? {}));
   for (const [name, reason] of skip) {

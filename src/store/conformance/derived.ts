@@ -1,4 +1,4 @@
-/** Conformance: snapshots, projections, search, and what is left when all of it is cleared. */
+/** Conformance: snapshots, projections, search, and what remains after all of it is cleared. */
 import assert from "node:assert/strict";
 import type { LogId, SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
@@ -67,7 +67,7 @@ async function throughLineage(bench: Bench): Promise<void> {
   assert.equal(await at(leaf, 10), "middle 7");
   assert.equal(await at(leaf, 6), "root 4");
   assert.equal(await at(root, 9), "root 6");
-  // Its own snapshot of what it shares is not the latest.
+  // Its own snapshot of the shared prefix is not the latest.
   await store.putSnapshot(leaf, { seq: 3, form: 1, text: "leaf 3" });
   assert.deepEqual([await at(leaf, 6), await at(leaf, 3)], ["root 4", "leaf 3"]);
   await store.putSnapshot(leaf, { seq: 9, form: 1, text: "leaf 9" });
@@ -90,7 +90,7 @@ async function snapshotsOfDeleted(bench: Bench): Promise<void> {
   assert.equal((await store.stats()).snapshots, 0);
 }
 
-/** One step to the end of the feed, from where the projections stand. */
+/** One step to the end of the feed, from the position of the projections. */
 async function stepOf(bench: Bench, texts: Projection["texts"]): Promise<Projection> {
   const from = await bench.store.projected();
   const { position } = await feedAll(bench.store, from);
@@ -133,7 +133,7 @@ async function stepsAtOnce(bench: Bench): Promise<void> {
   assert.equal((await bench.store.search("needle", { limit: 9 })).length, 1);
 }
 
-/** A session whose records say these texts, all projected. */
+/** A session whose records contain these texts, all projected. */
 async function saying(bench: Bench, ...texts: readonly string[]): Promise<SessionId> {
   const given = texts.map((content) => draftOf({ content }, bench.world.digest));
   const session = await opened(bench, 0, { drafts: given });
@@ -210,7 +210,7 @@ async function cleared(bench: Bench): Promise<void> {
   assert.equal((await store.list({}, { limit: 10 })).rows.length, 1);
   await assertWhole(bench, session, 2);
   assert.equal((await feedAll(store, null)).records.length, 2);
-  // All of it can be made again.
+  // All of it can be rebuilt.
   assert.equal(await store.index(session, entryOf({ name: "again" }), 2), true);
   assert.equal((await store.list({ text: "again" }, { limit: 10 })).rows[0]?.headSeq, 2);
   await store.project(await stepOf(bench, [{ session, seq: 1, text: "needle" }]));

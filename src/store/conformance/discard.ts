@@ -1,4 +1,4 @@
-/** Conformance: a log that is discarded before it was finished, and what others share of it. */
+/** Conformance: an unfinished log that is discarded, and the part that others share of it. */
 import assert from "node:assert/strict";
 import { assertWhole, type Bench, type ConformanceCase } from "./bench.ts";
 import { alone, end, made } from "./receive.ts";

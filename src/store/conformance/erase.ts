@@ -1,4 +1,4 @@
-/** Conformance: contents that are erased with an append; nothing is left of them but their hashes. */
+/** Conformance: contents erased with an append; only their hashes remain. */
 import assert from "node:assert/strict";
 import type { LogId, SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
@@ -27,7 +27,7 @@ export const eraseCases: readonly ConformanceCase[] = [
 
 type Ranges = NonNullable<Part["erase"]>;
 
-/** A session whose records say `word 1`, `word 2` and so on. */
+/** A session whose records contain `word 1`, `word 2` and so on. */
 const saying = (bench: Bench, count: number, word = "needle"): Promise<SessionId> =>
   opened(bench, 0, {
     drafts: upTo(count).map((place) =>
@@ -182,7 +182,7 @@ async function edge(bench: Bench): Promise<void> {
   assert.equal((await left(bench, session)).length, most + 1);
   await erased(bench, session, [1, most]);
   assert.deepEqual(await left(bench, session), [most + 1]);
-  // What is erased already does not count.
+  // Already erased contents do not count.
   await erased(bench, session, [1, most + 1]);
   assert.deepEqual(await left(bench, session), []);
   await assertWhole(bench, session, most + 3);
@@ -229,7 +229,7 @@ async function lateStep(bench: Bench): Promise<void> {
   assert.equal(await store.project(second), false);
   assert.equal(await store.project(await stepOf(bench)), true);
   assert.deepEqual([await hits(bench, "own"), await hits(bench, "needle")], [[], [2]]);
-  // At the end of the feed there is nothing more to do.
+  // At the end of the feed there is nothing left to do.
   const stands = await store.projected();
   assert.deepEqual(await store.feed(stands, 10), { records: [], position: stands });
 }
@@ -261,9 +261,9 @@ async function blobs(bench: Bench): Promise<void> {
   const there = async (): Promise<readonly boolean[]> =>
     Promise.all([first, second, third].map(async (hash) => (await store.blob(hash)) !== undefined));
   await erased(bench, session, [1, 1]);
-  // The third was put just now, by somebody whose record is still to come.
+  // The third was written just now, by a writer whose record is still to come.
   assert.deepEqual(await there(), [false, true, true]);
-  // The record that comes with the erasure refers to it too.
+  // The record of the erasure refers to it too.
   await append(bench, { session, expect: "exists", drafts: [said(second)], erase: [[2, 2]] });
   assert.deepEqual(await there(), [false, true, true]);
   await erased(bench, session, [4, 4]);

@@ -1,4 +1,4 @@
-/** Conformance: forks share by reference, and deletion leaves to forks what they share. */
+/** Conformance: forks share by reference, and a deletion leaves forks what they share. */
 import assert from "node:assert/strict";
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
@@ -11,12 +11,12 @@ export const forkCases: readonly ConformanceCase[] = [
   { name: "a fork shares its parent's prefix and chains from it", run: sharesPrefix },
   { name: "parent and fork go on without disturbing one another", run: goOnApart },
   { name: "a fork of a fork inside the shared prefix", run: forkInsidePrefix },
-  { name: "a fork is no older than its fork point", run: noOlder },
+  { name: "a fork is at least as recent as its fork point", run: noOlder },
   { name: "a fork copies nothing", run: copiesNothing },
   { name: "a fork 1,000 deep reads its first and last record", run: deep },
   { name: "a fork is taken at the greatest depth and refused beyond", run: mostDeep },
   {
-    name: "a fork of what is not there is refused and nothing is written",
+    name: "a fork of a missing position is refused and nothing is written",
     run: forkOfNothing,
     needs: ["maintenance"],
   },
@@ -116,7 +116,7 @@ async function forkInsidePrefix(bench: Bench): Promise<void> {
   assert.deepEqual(await owners(leaf), [root, root, leaf, leaf]);
   assert.deepEqual(await owners(onMiddle), [root, root, root, root, middle, middle, onMiddle]);
   assert.deepEqual(await owners(edge), [root, root, root, root, edge]);
-  // The parent is the one that was named, wherever the fork point was written.
+  // The parent is the named one, wherever the record at the fork point lies.
   assert.deepEqual((await store.head(leaf))?.parent, { session: middle, seq: 2 });
   assert.deepEqual((await store.head(onMiddle))?.parent, { session: middle, seq: 6 });
   const places = new Map((await store.forks(middle)).map((fork) => [fork.session, fork.seq]));

@@ -1,4 +1,4 @@
-/** Conformance: the session index, its filters, and paging while sessions come, go and move. */
+/** Conformance: the session index, its filters, and paging while sessions appear, disappear and move. */
 import assert from "node:assert/strict";
 import type { SessionId } from "../../core/ids.ts";
 import { makeSessionId } from "../../core/ids.ts";
@@ -49,7 +49,7 @@ async function wholeRow(bench: Bench): Promise<void> {
   assert.deepEqual(plain(rows), [{ ...entry, session, headSeq: 3, ...times, parent: null }]);
 }
 
-/** A driver may make its objects without a prototype. */
+/** A driver may create its objects without a prototype. */
 const plain = (rows: readonly SessionRow[]): readonly SessionRow[] =>
   rows.map((row) => ({ ...row, labels: { ...row.labels } }));
 
@@ -57,7 +57,7 @@ async function order(bench: Bench): Promise<void> {
   const [first, second, third] = [await indexed(bench), await indexed(bench), await indexed(bench)];
   const inOrder = async (): Promise<readonly SessionId[]> =>
     (await bench.store.list({}, { limit: 10 })).rows.map((row) => row.session);
-  // All at one moment: the greater id first.
+  // All at one time: the greater id first.
   assert.deepEqual(await inOrder(), [third, second, first]);
   bench.setClock(startOfTime + 1);
   await append(bench, partOf(bench, second, "exists"));
@@ -169,7 +169,10 @@ async function pagesOfTies(bench: Bench): Promise<void> {
   assert.deepEqual(await paged(bench, { agent: "c" }, 3), []);
 }
 
-/** What did not move is seen exactly once. What moved to the front may be missed, but is not seen twice. */
+/**
+ * A session that does not move appears exactly once. One that moves to the front may be missed, but never
+ * appears twice.
+ */
 async function pagesWhileActive(bench: Bench): Promise<void> {
   const sessions: SessionId[] = [];
   for (let count = 0; count < 9; count++) {

@@ -1,4 +1,4 @@
-/** Conformance: sessions are found by the session that their first record names as their origin. */
+/** Conformance: finding sessions by the origin that their first record names. */
 import assert from "node:assert/strict";
 import { bodyHashOf, genesisHash, link } from "../../core/chain.ts";
 import type { SessionId } from "../../core/ids.ts";

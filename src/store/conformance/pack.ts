@@ -1,4 +1,4 @@
-/** Conformance: old records are packed, and nobody who reads can tell. */
+/** Conformance: packing old records, invisible to readers. */
 import assert from "node:assert/strict";
 import type { LogId, SessionId } from "../../core/ids.ts";
 import type { Bench, ConformanceCase } from "./bench.ts";
@@ -8,9 +8,9 @@ import type { Draft, Packed, Store } from "../port.ts";
 
 export const packCases: readonly ConformanceCase[] = [
   { name: "what is packed reads as before", run: readsAsBefore },
-  { name: "packing stops where it is told to, and before the last record", run: stopsBefore },
+  { name: "packing stops at the given position, and before the last record", run: stopsBefore },
   { name: "packing again packs only what is new", run: onlyTheRest },
-  { name: "there is nothing to pack in what is not there", run: nothing },
+  { name: "a missing log has nothing to pack", run: nothing },
   { name: "a key of a packed record is a duplicate", run: keys },
   { name: "a moment is found among packed records", run: moments },
   { name: "the feed goes on from any position, whatever was packed since", run: feed },
@@ -23,7 +23,7 @@ export const packCases: readonly ConformanceCase[] = [
   { name: "two that pack one log at once lose nothing and pack nothing twice", run: atOnce },
   { name: "packing beside appends loses nothing", run: beside },
   { name: "packing beside erasing brings nothing back", run: besideErasing },
-  { name: "packing stops when it is told to, and goes on from there", run: stopped },
+  { name: "packing stops when its signal is aborted, and a later call continues", run: stopped },
   { name: "clearing what is derived leaves what is packed", run: derived },
   { name: "what is packed survives reopening", run: reopened, reopens: true },
 ];
@@ -50,7 +50,7 @@ const filled = (bench: Bench, count = 60): Promise<SessionId> =>
 const grown = (bench: Bench, session: LogId, count: number, word = "more") =>
   append(bench, partOf(bench, session, "exists", { drafts: mixed(bench, count, word) }));
 
-/** Everything that can be read of a log, in every way. */
+/** Every kind of read of a log. */
 async function readings(store: Store, session: LogId): Promise<unknown> {
   const head = await store.head(session);
   const last = head?.seq ?? 0;

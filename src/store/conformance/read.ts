@@ -1,4 +1,4 @@
-/** Conformance: reading ranges and pages, positions by time, the feed, and being told of changes. */
+/** Conformance: reading ranges and pages, positions by time, the feed, and change notifications. */
 import assert from "node:assert/strict";
 import { limit } from "../../core/limit.ts";
 import type { Bench, ConformanceCase } from "./bench.ts";
@@ -164,11 +164,11 @@ async function feedPages(bench: Bench): Promise<void> {
 }
 
 async function watching(bench: Bench): Promise<void> {
-  let told = 0;
+  let calls = 0;
   let tell = (): void => undefined;
   const next = (): Promise<void> => new Promise((resolve) => void (tell = resolve));
   const end = bench.store.watch(() => {
-    told += 1;
+    calls += 1;
     tell();
   });
   const first = next();
@@ -179,12 +179,12 @@ async function watching(bench: Bench): Promise<void> {
   await second;
   end();
   end();
-  const before = told;
-  // Another watcher says when the append has been told of.
+  const before = calls;
+  // A second watcher signals when the append has been announced.
   const third = next();
   const endOther = bench.store.watch(() => tell());
   await append(bench, partOf(bench, session, "exists"));
   await third;
   endOther();
-  assert.equal(told, before);
+  assert.equal(calls, before);
 }

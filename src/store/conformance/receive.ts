@@ -1,4 +1,4 @@
-/** Conformance: logs that are received whole, and become sessions, copies, or prefixes that forks share. */
+/** Conformance: logs received whole, which become sessions, copies, or prefixes that forks share. */
 import assert from "node:assert/strict";
 import { bodyHashOf, genesisHash, link, type StoredRecord } from "../../core/chain.ts";
 import type { SessionId } from "../../core/ids.ts";
@@ -79,7 +79,7 @@ async function received(bench: Bench, count: number, as: Finished["as"] = "own")
   return log;
 }
 
-/** A fork of records that another store has, received with them. */
+/** A fork of another store's records, received with them. */
 async function receivedFork(bench: Bench, prefix: Awaited<ReturnType<typeof received>>, seq: number) {
   const { store } = bench;
   const shared = prefix.records.slice(0, seq);
@@ -178,7 +178,7 @@ async function denseAndChained(bench: Bench): Promise<void> {
   await assert.rejects(store.put(session, [first, { ...second, hash: third.hash }]), isError("corrupt"));
   const other = { ...second, session: bench.newId() };
   await assert.rejects(store.put(session, [first, other]), isError("corrupt"));
-  // Its own chain is whole: only the session that it names is another one.
+  // Its own chain is valid: only the session it names is wrong.
   await assert.rejects(store.put(session, made(bench, 1).records), isError("corrupt"));
   const { records: twice } = made(bench, 1, [first], session, first.key);
   await assert.rejects(store.put(session, [first, ...twice]), isError("corrupt"));
@@ -312,7 +312,7 @@ async function prefixGrows(bench: Bench): Promise<void> {
   await assertWhole(bench, root.session, 7);
 }
 
-/** A fork of a fork, made before the point where that one left its own parent. */
+/** A fork of a fork, from before that one left its own parent. */
 async function namedOnly(bench: Bench): Promise<void> {
   const { store } = bench;
   const root = made(bench, 4);

@@ -1,4 +1,4 @@
-/** Conformance: what is due and in which order, who holds what, and which workers are known. */
+/** Conformance: due sessions and their order, leases, and known workers. */
 import assert from "node:assert/strict";
 import type { SessionId } from "../../core/ids.ts";
 import type { Bench, ConformanceCase } from "./bench.ts";
@@ -14,7 +14,7 @@ export const scheduleCases: readonly ConformanceCase[] = [
   { name: "due keeps the place of what goes on having something to do", run: keepsPlace },
   { name: "due by time comes when its time has come, and nextDue tells when that is", run: byTime },
   { name: "due leaves out what is leased until the lease has run out", run: leasedOut },
-  { name: "due leaves out what it is told to, by agent, model and labels", run: without },
+  { name: "due leaves out the exceptions, by agent, model and labels", run: without },
   { name: "leased gives who holds what, in the order in which it was taken", run: leases },
   { name: "scheduled gives what is known of these sessions, in the order asked for", run: scheduled },
   { name: "what is deleted is due no more, and the index can be corrected", run: corrected },
@@ -50,7 +50,7 @@ async function due({ store }: Bench, asked: Asked = {}): Promise<readonly Sessio
   return rows.map(({ session }) => session);
 }
 
-/** A driver may make its objects without a prototype. */
+/** A driver may create its objects without a prototype. */
 const plain = <T extends DueRow>(rows: readonly T[]): readonly T[] =>
   rows.map((row) => ({ ...row, labels: { ...row.labels } }));
 
@@ -87,7 +87,7 @@ async function deadlines(bench: Bench): Promise<void> {
   const late = await indexed(bench, { agent: "b", due: 0, deadline: startOfTime + 900 });
   const soon = await indexed(bench, { agent: "b", due: 0, deadline: startOfTime + 800 });
   const urgent = await indexed(bench, { agent: "c", due: 0, priority: 1 });
-  // What time alone brings about is in no hurry, whatever its deadline.
+  // Sessions that are due only by time are not urgent, whatever their deadline.
   const idle = await indexed(bench, { agent: "d", due: startOfTime + 700, deadline: startOfTime + 700 });
   assert.deepEqual(await due(bench), [urgent, soon, late, plain, idle]);
   assert.deepEqual(await due(bench, { limit: 2 }), [urgent, soon]);
@@ -142,7 +142,7 @@ async function byTime(bench: Bench): Promise<void> {
   assert.equal(await bench.store.nextDue(startOfTime), startOfTime + 50);
   assert.equal(await bench.store.nextDue(startOfTime + 50), startOfTime + 70);
   assert.equal(await bench.store.nextDue(startOfTime + 70), null);
-  // What has something to do already does not hide what time brings about, nor the other way round.
+  // Sessions with work do not hide those due by time, nor the other way round.
   const [before, after] = [await indexed(bench, { due: 0 }), startOfTime + 60];
   bench.setClock(after);
   const last = await indexed(bench, { due: 0 });
@@ -154,7 +154,7 @@ async function leasedOut(bench: Bench): Promise<void> {
   const session = await indexed(bench, { due: 0 });
   await take(bench, session, "w", 1_000);
   bench.setClock(startOfTime + 999);
-  // By the store's clock, whatever time it is for who asks.
+  // By the store's clock, whatever the caller's clock says.
   assert.deepEqual(await due(bench, { nowMs: startOfTime + 3_600_000 }), []);
   bench.setClock(startOfTime + 1_000);
   const rows = await bench.store.due({ nowMs: startOfTime + 1_000, limit: 1, perAgent: 1 });
@@ -203,7 +203,7 @@ async function leases(bench: Bench): Promise<void> {
     orders,
     orders.toSorted((a, b) => a - b),
   );
-  // Renewing keeps the place; taking it anew does not.
+  // Renewing keeps the order; taking it again does not.
   const epoch = (await bench.store.head(one))?.epoch ?? 0;
   assert.equal(await bench.store.renew(one, epoch, 5_000), true);
   await release(bench, three);
@@ -340,7 +340,7 @@ async function duty(bench: Bench): Promise<void> {
   assert.equal(await store.renew(workspace, seq, 10), false);
   assert.equal(await store.renew(workspace, seq + 1, 10), true);
   assert.deepEqual((await store.head(workspace))?.lease, { holder: "one", untilMs: startOfTime + 15 });
-  // Whoever has not taken it writes as before.
+  // A writer without the lease writes as before.
   await append(bench, partOf(bench, workspace, { seq: seq + 1 }));
   await append(bench, partOf(bench, workspace, { seq: seq + 2 }, { epoch: seq + 1, lease: "release" }));
   const free = await store.head(workspace);

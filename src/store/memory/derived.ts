@@ -1,6 +1,6 @@
 /**
- * What the memory driver derives from logs: index, snapshots, search, schedule. Every call looks at all logs;
- * nothing is kept beside them. complete-store.ts uses it for drivers that keep no more than logs.
+ * The derived data of the memory driver: index, snapshots, search, schedule. Every call scans all logs;
+ * nothing is stored besides them. complete-store.ts uses it for drivers that store only logs.
  */
 import { SkeinError } from "../../core/error.ts";
 import type { LogId, SessionId } from "../../core/ids.ts";
@@ -32,7 +32,7 @@ export interface DerivedState {
   readonly world: StoreWorld;
   readonly logs: Logs;
   projectedTo: string | null;
-  /** How often something was erased. */
+  /** The number of erasures. */
   erasures: number;
 }
 
@@ -98,7 +98,7 @@ function list(
 
 type Place = Pick<SessionRow, "session" | "activeAt">;
 
-/** A cursor is the place of the last row given out: rows that come in before it push nothing along. */
+/** A cursor is the position of the last returned row: new rows before it shift nothing. */
 function parseCursor(cursor: string): Place {
   const [activeAt = "", session = ""] = cursor.split(" ");
   if (!/^\d+$/.test(activeAt) || !isSessionId(session)) {
@@ -113,7 +113,7 @@ function inOrder(a: Place, b: Place): number {
   return a.session < b.session ? 1 : -1;
 }
 
-/** One row, or none: deleted logs, the workspace's, and those whose index was cleared have none. */
+/** One row, or none: deleted logs, the workspace's log, and those with a cleared index have none. */
 function rowOf(log: Log): SessionRow[] {
   const { id: session, index, parent } = log;
   const [first, last] = [log.records[0], log.records.at(-1)];
@@ -167,14 +167,14 @@ function openedFrom(logs: Logs, session: SessionId): readonly SessionId[] {
   });
 }
 
-/** A session that was deleted in the meantime needs no correction. */
+/** A session deleted in the meantime needs no correction. */
 function correctIndex(log: Log | undefined, entry: IndexEntry, atSeq: number, now: number): boolean {
   if (log === undefined || headSeqOf(log) !== atSeq) return false;
   setIndex(log, entry, now);
   return true;
 }
 
-/** What a log keeps of the prefix that it shares may be older than what its ancestors keep of it. */
+/** A log's own snapshot of its shared prefix may be older than those of its ancestors. */
 function nearestSnapshot(log: Log, seq: number): Snapshot | undefined {
   let best: Snapshot | undefined;
   let lastSeq = Math.min(seq, headSeqOf(log));
@@ -188,7 +188,7 @@ function nearestSnapshot(log: Log, seq: number): Snapshot | undefined {
   return best;
 }
 
-/** A step that was read before something was erased is not taken after it. */
+/** Rejects a step that was read before an erasure. */
 const placeOf = ({ projectedTo, erasures }: DerivedState): string | null =>
   projectionPosition(projectedTo, erasures, "0");
 
@@ -208,7 +208,7 @@ function clearDerived(state: DerivedState): void {
   state.projectedTo = null;
 }
 
-/** Deleted logs may still lie here for their forks. */
+/** Deleted logs may still exist for their forks. */
 function everyLog(logs: Logs, after: string | null, count: number): ResultPage<LogId> {
   const living = [...logs.all.keys()].filter((id) => livingLog(logs, id) !== undefined);
   const rows = living

@@ -1,17 +1,17 @@
-/** Erasing in the memory driver: contents and salts go, and with them words and blobs. */
+/** Erasing in the memory driver: deletes contents and salts, and with them words and blobs. */
 import { limit } from "../../core/limit.ts";
 import type { Entry, Logs } from "./log.ts";
 import { headSeqOf, livingLog, recordsOf } from "./log.ts";
 import { tooManyErased } from "../judge.ts";
 import type { Part } from "../port.ts";
 
-/** The entries whose contents the parts take away: of what is there before they are written. */
+/** The entries whose contents the parts erase: among those that exist before the write. */
 export function entriesToErase(logs: Logs, parts: readonly Part[]): readonly Entry[] {
   const doomed = new Set(parts.flatMap((part) => recordsToErase(logs, part)));
   return doomed.size === 0 ? [] : logs.journal.filter(({ record }) => doomed.has(record));
 }
 
-/** A fork that is about to begin reads what its parent has up to the fork point. */
+/** A new fork reads its parent up to the fork point. */
 function recordsToErase(logs: Logs, { session, parent, erase = [] }: Part) {
   const log = livingLog(logs, session) ?? (parent && livingLog(logs, parent.session));
   if (log === undefined) return [];
@@ -26,7 +26,7 @@ export function refuseTooMany(entries: readonly Entry[]): void {
   throw tooManyErased();
 }
 
-/** Gives back the hashes of the blobs that these records refer to no more. */
+/** Returns the hashes of the blobs that these records no longer refer to. */
 export function eraseEntries(logs: Logs, entries: readonly Entry[]): readonly string[] {
   if (entries.length === 0) return [];
   const doomed = new Set(entries);

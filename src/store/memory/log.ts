@@ -20,45 +20,45 @@ import type { ReadRange, Snapshot } from "../port.ts";
 
 export interface Log {
   readonly id: LogId;
-  /** Positions before it are the parent's. */
+  /** Earlier positions are the parent's. */
   readonly firstSeq: number;
-  /** As it was named when the fork was made. */
+  /** As named when the fork was made. */
   readonly parent: Head["parent"];
-  /** The log in which the fork point was written: the parent or an ancestor of it. Reads go this way. */
+  /** The log that holds the record at the fork point: the parent or an ancestor of it. Reads go this way. */
   readonly base: Log | null;
-  /** Those that have this log as their base. */
+  /** The logs with this one as their base. */
   readonly sharers: Set<Log>;
-  /** How many ancestors it has. */
+  /** The number of ancestors. */
   readonly depth: number;
   readonly records: StoredRecord[];
   readonly seqOfKey: Map<string, number>;
   readonly snapshots: Map<number, Snapshot>;
-  /** What the projections know: the words of each record's content. */
+  /** The words of each record's content, for search. */
   readonly words: Map<number, readonly string[]>;
   index: IndexEntry | null;
   /** Since when it is due; see `DueRow`. */
   sinceMs: number;
   epoch: number;
   lease: Head["lease"];
-  /** The place in the journal of the record that took the lease. */
+  /** The journal position of the record that took the lease. */
   leaseOrder: number;
-  /** Deleted, or only a prefix. It stays in the books for as long as forks share its records. */
+  /** Deleted, or only a prefix. It stays as long as forks share its records. */
   dropped: boolean;
-  /** Never lived here: what there is of it came with a fork. */
+  /** Never lived here: its records came with a fork. */
   held: boolean;
-  /** Lives elsewhere, and can only be read. */
+  /** Lives in another store, and is read-only here. */
   copy: boolean;
-  /** Here nothing is gained by packing; it is only noted how far it went. */
+  /** Packing gains nothing here; only its extent is recorded. */
   packedTo: number;
 }
 
 export interface Logs {
   readonly all: Map<LogId, Log>;
-  /** Ids of deleted sessions of which nothing is left. They are never used again. */
+  /** Ids of deleted sessions without any remains. They are never reused. */
   readonly gone: Set<LogId>;
-  /** Every record of every log in the order in which they were written. */
+  /** Every record of every log in write order. */
   journal: Entry[];
-  /** Of the last entry ever made; positions are not used again either. */
+  /** Of the last entry ever made; positions are not reused either. */
   position: number;
 }
 
@@ -78,18 +78,18 @@ export function livingLog(logs: Logs, id: LogId): Log | undefined {
 
 export const headSeqOf = (log: Log): number => log.firstSeq + log.records.length - 1;
 
-/** Why nothing can be appended to a log; null when it can. */
+/** Why a log is not writable; null if it is. */
 export type Closed = (session: LogId) => LogFacts["closed"];
 
 interface Appending {
   readonly digest: Digest;
   readonly now: number;
   readonly closed: Closed;
-  /** Throws when the append cannot be, after its verdict. */
+  /** Throws if the append is impossible, after its verdict. */
   readonly beforeWrite: () => void;
 }
 
-/** Looks at all parts first and writes only when none is refused: so there is nothing to undo. */
+/** Checks all parts first and writes only if none is refused, so nothing needs a rollback. */
 export function appendParts(
   logs: Logs,
   { digest, now, closed, beforeWrite }: Appending,
@@ -118,7 +118,7 @@ function verdictOn(logs: Logs, part: Part, closed: Closed): Refusal | null {
   return verdict;
 }
 
-/** What a new log needs. A fork may be one of what an earlier part of the same append writes. */
+/** The conditions of a new log. A fork may start from what an earlier part of the same append writes. */
 function checkBeginnings(logs: Logs, parts: readonly Part[]): void {
   const after = new Map<LogId, { readonly seq: number; readonly depth: number }>();
   const standing = (id: LogId): { readonly seq: number; readonly depth: number } =>
@@ -180,7 +180,7 @@ export function pushRecord(logs: Logs, log: Log, given: StoredRecord, blobs: rea
   logs.journal.push({ position: logs.position, log, record, blobs });
 }
 
-/** Takes the lease, or gives it back, with an append whose first record is at `firstSeq`. */
+/** Takes or releases the lease, with an append whose first record is at `firstSeq`. */
 export function setLease(
   log: Log,
   lease: NonNullable<Part["lease"]>,
@@ -237,7 +237,7 @@ export function beginLog(
   return log;
 }
 
-/** The log of the lineage in which this position was written. */
+/** The log of the lineage that holds this position. */
 function ownerOf(log: Log, seq: number): Log | null {
   let owner: Log | null = log;
   while (owner && seq < owner.firstSeq) owner = owner.base;
@@ -249,7 +249,7 @@ function recordAt(log: Log, seq: number): StoredRecord | undefined {
   return owner?.records[seq - owner.firstSeq];
 }
 
-/** A copy, which says nothing of an outbox that is empty. */
+/** A copy of the entry; an empty outbox is left out. */
 export function setIndex(log: Log, entry: IndexEntry, now: number): void {
   const wasDue = log.index?.due === 0;
   log.index = indexOf(entry);
@@ -262,7 +262,7 @@ export function indexOf({ outbox = 0, ...entry }: IndexEntry): IndexEntry {
   return outbox > 0 ? { ...own, outbox } : own;
 }
 
-/** The records stay for the forks; `sweepLogs` gives back what no fork shares. */
+/** The records stay for the forks; `sweepLogs` frees what no fork shares. */
 function dropLog(log: Log): void {
   log.dropped = true;
   log.index = null;
@@ -294,7 +294,10 @@ export function seqAtOf(log: Log, at: number): number {
   return found?.seq ?? headSeqOf(log) + 1;
 }
 
-/** Walks up the lineage for the stretches that hold the range, then along them. A loop: lineages are long. */
+/**
+ * Walks up the lineage for the stretches that hold the range, then along them. A loop, because lineages can
+ * be long.
+ */
 export function* recordsOf(
   log: Log,
   { fromSeq, toSeq, reverse = false }: Pick<ReadRange, "fromSeq" | "toSeq" | "reverse">,
@@ -310,7 +313,7 @@ export function* recordsOf(
   for (const stretch of stretches) yield* reverse ? stretch.toReversed() : stretch;
 }
 
-/** As many as were asked for and a page may hold, and one in any case. */
+/** As many as requested and as fit in a page, and at least one. */
 export function pageOf<T>(
   items: Iterable<T>,
   count: number,
@@ -362,10 +365,10 @@ function positionIn(place: string): number {
   throw notAPosition(place);
 }
 
-/** Frees deleted logs, and what lies behind the last fork point of those still shared; the youngest first. */
-/** Gives back the blobs that no record refers to any more. */
+/** Frees deleted logs, and the part of shared ones behind the last fork point; the youngest first. */
+/** Returns the blobs that no record refers to any more. */
 export function sweepLogs(logs: Logs): readonly string[] {
-  // No log is older than its base, so whoever shares has been freed, or not, before it comes to the base.
+  // No log is older than its base, so all sharers are handled before their base.
   for (const log of [...logs.all.values()].filter(({ dropped }) => dropped).toReversed()) {
     const sharedSeq = [...log.sharers].reduce((most, sharer) => Math.max(most, sharer.firstSeq - 1), 0);
     log.records.length = Math.max(0, Math.min(log.records.length, sharedSeq + 1 - log.firstSeq));

@@ -1,4 +1,4 @@
-/** The address of the memory driver, `memory:`; each opening is a store of its own. */
+/** The address of the memory driver, `memory:`; each opening is a separate store. */
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import type { StoreDriver } from "../driver.ts";

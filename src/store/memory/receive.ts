@@ -1,4 +1,4 @@
-/** The memory driver's receptions: logs that are put whole, unseen until they are finished. */
+/** The memory driver's receptions: logs received whole, invisible until they are finished. */
 import type { Digest, StoredRecord } from "../../core/chain.ts";
 import { genesisHash } from "../../core/chain.ts";
 import type { LogId, SessionId } from "../../core/ids.ts";
@@ -18,7 +18,7 @@ import type { Finished, ReadRange, Received, ReceivedRecord, Reception } from ".
 import type { Log, Logs } from "./log.ts";
 import { beginLog, pageOf, setIndex } from "./log.ts";
 
-/** What was put of a log and is not finished. */
+/** The received part of an unfinished log. */
 export interface Receiving {
   readonly reception: Reception;
   readonly records: ReceivedRecord[];
@@ -68,7 +68,7 @@ export function put(
   if (receiving.records.length > 0) receptions.set(session, receiving);
 }
 
-/** Looks at all of them first, so that there is nothing to undo. */
+/** Checks all of them first, so nothing needs a rollback. */
 export function finish(logs: Logs, receptions: Receptions, list: readonly Finished[]): void {
   for (const one of list) {
     const { session, seq } = one;
@@ -95,7 +95,7 @@ function finishOne(logs: Logs, receptions: Receptions, { session, as, index }: F
   }
   receptions.delete(session);
   if (as === "prefix" && !wasSeen) {
-    // What is left of a deleted session stays that of a deleted one.
+    // The remains of a deleted session stay those of a deleted one.
     log.held = there === undefined || there.held;
     log.dropped = true;
     return;
@@ -107,7 +107,7 @@ function finishOne(logs: Logs, receptions: Receptions, { session, as, index }: F
   if (fresh.length > 0 || !wasSeen) [log.epoch, log.lease] = [0, null];
 }
 
-/** What was unseen so far comes last in the feed, for its readers may be past the place where it lay. */
+/** Newly visible records come last in the feed, because readers may be past their old position. */
 function seenNow(logs: Logs, log: Log): void {
   const own = logs.journal.filter((entry) => entry.log === log);
   logs.journal = logs.journal.filter((entry) => entry.log !== log);
@@ -118,7 +118,7 @@ function seenNow(logs: Logs, log: Log): void {
   }
 }
 
-/** Makes a prefix of what a fork shares of a log that is still being received; the rest stays as it is. */
+/** Makes a prefix of the part that a fork shares of a log still being received; the rest stays. */
 function keepShared(logs: Logs, receptions: Receptions, base: SessionId, seq: number): void {
   const received = receptions.get(base);
   const shared = received?.records.filter((record) => record.seq <= seq) ?? [];
@@ -147,7 +147,7 @@ export function discard(receptions: Receptions, session: SessionId): readonly st
   return blobs;
 }
 
-/** The page that a read of what is received gives. */
+/** A page of a received log. */
 export function readReceived(
   logs: Logs,
   receptions: Receptions,
@@ -173,7 +173,7 @@ const lastUpTo = (
   toSeq: number,
 ): StoredRecord | undefined => everyRecord(logs, receptions, session, toSeq).at(-1);
 
-/** All of a log's records up to a position, those it shares included, whether it is seen or not. */
+/** All records of a log up to a position, including shared ones, visible or not. */
 function everyRecord(logs: Logs, receptions: Receptions, session: LogId, toSeq: number): StoredRecord[] {
   const stretches: (readonly StoredRecord[])[] = [];
   let upTo = toSeq;
@@ -191,7 +191,7 @@ function everyRecord(logs: Logs, receptions: Receptions, session: LogId, toSeq: 
   return stretches.toReversed().flat();
 }
 
-/** While more of a log is received, and where it is only a copy, nothing is appended. */
+/** A log is not writable while more of it is received, or if it is only a copy. */
 export function closedFor(logs: Logs, receptions: Receptions, session: LogId): LogFacts["closed"] {
   const log = logs.all.get(session);
   if (log?.copy === true && !log.dropped) return "copy";

@@ -1,4 +1,4 @@
-/** The schedule of the store in memory: every log is looked at, and nothing is kept beside the index. */
+/** The schedule of the memory store: scans every log; nothing is stored besides the index. */
 import { isSessionId, type LogId } from "../../core/ids.ts";
 import type { DueRow, IndexEntry, RunMatch, ScheduledRow, ServerRow, Store, WorkerRow } from "../port.ts";
 import { asCopy, goneMs, type Scheduling } from "../worker-rows.ts";
@@ -80,10 +80,10 @@ function dueOf(
     .slice(0, limit);
 }
 
-/** The deadline of what is due at once; what only time brings about needs none. */
+/** The deadline of a session with work; one that is due only by time has none. */
 const hurry = ({ due, deadlineMs }: DueRow): number => (due === 0 ? (deadlineMs ?? Infinity) : Infinity);
 
-/** Whether a session has all that is named. */
+/** Whether a session matches every given field. */
 function matches({ agent, model, labels = {} }: RunMatch, row: DueRow): boolean {
   return (
     (agent === undefined || agent === row.agent) &&

@@ -1,10 +1,10 @@
-/** The search for words in the memory driver. */
+/** Word search in the memory driver. */
 import type { LogId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { wordsOf } from "../../core/text/words.ts";
 import type { Logs } from "./log.ts";
 
-/** The latest first, by the order in which the records were written. */
+/** The latest first, in write order. */
 export function findWords(
   journal: Logs["journal"],
   text: string,
@@ -27,7 +27,7 @@ export function findWords(
   return found;
 }
 
-/** What was typed as one word, `v2.10` say, is a run of words, and they must stand next to each other. */
+/** A typed word such as `v2.10` is a run of words that must be adjacent. */
 function holds(words: readonly string[], run: readonly string[], open: boolean): boolean {
   const fits = (word: string | undefined, place: number): boolean => {
     const asked = run[place] ?? "";

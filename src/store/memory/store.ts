@@ -1,9 +1,9 @@
 /**
- * The memory driver: everything in plain JavaScript, gone when it is closed. It is for tests and for trying
- * things out, and it is the reference that other drivers are compared with: plain before fast.
+ * The memory driver: plain JavaScript, lost when it is closed. It is for tests and experiments, and it is the
+ * reference for other drivers: simple before fast.
  *
- * Every method does its work in one go, without waiting in between, so no two calls see each other halfway.
- * Items of the durable tier are not kept: they are read through `query` only, and there is no SQL here.
+ * Every method works synchronously, so no two calls see each other halfway. It stores no items of the durable
+ * tier: they are read only through `query`, and there is no SQL here.
  */
 import { SkeinError } from "../../core/error.ts";
 import type { LogId, WorkspaceId } from "../../core/ids.ts";
@@ -31,7 +31,7 @@ export function memoryStore(options: { readonly world: StoreWorld; readonly work
     receptions,
     blobs: new Map(),
     watchers: new Set(),
-    told: true,
+    notified: true,
     projectedTo: null,
     erasures: 0,
   };
@@ -79,8 +79,8 @@ export function memoryStore(options: { readonly world: StoreWorld; readonly work
     sweep: open(() => freeBlobs(state, sweepLogs(logs))),
     pack: open((session, toSeq, signal) => pack(log(session), signal?.aborted === true ? 0 : toSeq)),
     packedTo: open((session) => log(session)?.packedTo ?? 0),
-    scrub: open(() => undefined), // what is gone from memory is gone
-    check: open(() => []), // there is no level below that of the records
+    scrub: open(() => undefined), // nothing to do: erased memory is gone
+    check: open(() => []), // there is no level below the records
     stats: open(() => stats(state)),
     bytes: open(() => null),
     close: async () => {
@@ -105,8 +105,8 @@ interface State extends DerivedState {
   readonly receptions: Receptions;
   readonly blobs: Map<string, readonly Uint8Array[]>;
   readonly watchers: Set<() => void>;
-  /** Whether the watchers know, or are about to. */
-  told: boolean;
+  /** Whether the watchers are notified, or about to be. */
+  notified: boolean;
 }
 
 const mapped = <T, R>(value: T | undefined, map: (value: T) => R): R | undefined =>
@@ -134,7 +134,7 @@ function checkBlobs(state: State, wanted: readonly string[]): void {
   if (missing !== undefined) throw missingBlob(missing);
 }
 
-/** Those of the blobs that no record refers to. */
+/** Frees those blobs that no record refers to. */
 function freeBlobs(state: State, hashes: readonly string[]): void {
   if (hashes.length === 0) return;
   const { journal } = state.logs;
@@ -144,22 +144,22 @@ function freeBlobs(state: State, hashes: readonly string[]): void {
 }
 
 function tell(state: State): void {
-  if (!state.told) return;
-  state.told = false;
+  if (!state.notified) return;
+  state.notified = false;
   state.world.defer(() => {
-    state.told = true;
+    state.notified = true;
     for (const changed of state.watchers) changed();
   });
 }
 
-/** Wrapped, so that one function given twice is two watchers. */
+/** Wrapped, so that the same function given twice is two watchers. */
 function watch(state: State, changed: () => void): () => void {
   const watcher = (): void => changed();
   state.watchers.add(watcher);
   return () => void state.watchers.delete(watcher);
 }
 
-/** The bytes are copied, for the giver may use its buffer again, and kept only once all of them are there. */
+/** Copies the bytes, because the caller may reuse its buffer, and stores them once they are complete. */
 async function putBlob(
   blobs: State["blobs"],
   hash: string,

@@ -1,45 +1,44 @@
 /**
- * The port of a log: the least that a driver does. An engine on a bare `LogStore` opens, appends, forks,
+ * The log port: the minimum a driver implements. An engine on a bare `LogStore` opens, appends, forks,
  * rewinds, runs turns and verifies; complete-store.ts supplies the other capabilities in memory, for one
  * process.
  *
- * A bare driver gets parts of `session`, `expect`, `drafts` and `parent` only. `index` comes with
- * `IndexStore`, `lease` and `epoch` with `ScheduleStore`, `drop` and `erase` with `Maintenance`, blobs of
- * drafts with `BlobStore`.
+ * A bare driver gets parts with `session`, `expect`, `drafts` and `parent` only. `index` requires
+ * `IndexStore`, `lease` and `epoch` require `ScheduleStore`, `drop` and `erase` require `Maintenance`, blobs
+ * of drafts require `BlobStore`.
  */
 import type { Digest, StoredRecord } from "../../core/chain.ts";
 import type { LogId, SessionId, WorkspaceId } from "../../core/ids.ts";
 import type { IndexEntry } from "./session-index.ts";
 
-/** The part of the world that a store needs; it takes clock and timers from nowhere else. */
+/** The part of the world that a store needs; it has no other clock or timers. */
 export interface StoreWorld {
   now(): number;
-  /** Resolves after `ms`, or at once when the signal is aborted. */
+  /** Resolves after `ms`, or at once if the signal is aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
-  /** Runs `work` once everything that is ready to run now has run. */
+  /** Runs `work` after everything that is ready to run now. */
   defer(work: () => void): void;
   readonly digest: Digest;
   /**
-   * Runs a file in a process of its own, gives it the message, and resolves to the one it answers with. The
-   * process is ended when the signal is aborted, whatever it is doing; one that was killed rejects with the
-   * name of what killed it as the cause. A world may lack it.
+   * Runs a file in a separate process, sends it the message, and resolves to its answer. Aborting the signal
+   * kills the process at any point; a killed process rejects with the name of its signal as the cause.
+   * Optional.
    */
   apart?(file: URL, message: object, signal: AbortSignal): Promise<unknown>;
 }
 
 /**
- * `disk`: an acknowledged append survives the loss of power. `process`: it survives the end of the process
- * only.
+ * `disk`: an acknowledged append survives a power loss. `process`: it survives only the end of the process.
  */
 export type Durability = "disk" | "process";
 
 /**
- * What the writer believes about the head of a log: its position, and if the writer knows it, the hash of the
- * record there, so that nobody goes on from another history. There is no default.
+ * The head of a log as the writer knows it: its position, and optionally the hash of the record there, so
+ * that no writer continues another history. There is no default.
  */
 export type Expect = { readonly seq: number; readonly hash?: string } | "absent" | "exists" | "unchecked";
 
-/** A record on its way in. The store adds session, seq, at and hash; all else is final. */
+/** A record to append. The store adds session, seq, at and hash; everything else is final. */
 export interface Draft {
   readonly type: string;
   readonly v: number;
@@ -51,7 +50,7 @@ export interface Draft {
   readonly body: string;
   readonly bodyHash: string;
   readonly content: DraftContent | null;
-  /** Hashes of the blobs that the content refers to. They stay for as long as a record refers to them. */
+  /** Hashes of the blobs that the content refers to. They stay as long as a record refers to them. */
   readonly blobs: readonly string[];
 }
 
@@ -67,48 +66,43 @@ export interface DraftContent {
 export interface Part {
   readonly session: LogId;
   readonly expect: Expect;
-  /** From a runner: the epoch under which it writes. The append is fenced unless it is the one in force. */
+  /** From a runner: the epoch it writes under. The append is fenced unless this epoch is in force. */
   readonly epoch?: number;
   readonly drafts: readonly Draft[];
   /**
-   * For a fork's first append: the log goes on from this position of the parent, and shares all before it.
+   * For a fork's first append: the log continues from this position of the parent, and shares everything
+   * before it.
    */
   readonly parent?: { readonly session: SessionId; readonly seq: number };
-  /**
-   * What the index shows of the session from now on. Absent: as before. Required with a session's first
-   * append.
-   */
+  /** The new index entry of the session. Absent: unchanged. Required with a session's first append. */
   readonly index?: IndexEntry;
-  /** Takes the lease, with the seq of the first draft as its epoch; or gives it back. */
+  /** Takes the lease, with the seq of the first draft as its epoch; or releases it. */
   readonly lease?: { readonly holder: string; readonly leaseMs: number } | "release";
   /**
-   * Deletes the session, with no drafts: it is gone from every list and cannot be opened or written any more.
-   * Records that forks share stay readable through the forks, and only for as long as there are any.
+   * Deletes the session, with no drafts: it disappears from every list and cannot be opened or written any
+   * more. Records that forks share stay readable through the forks, as long as there are any.
    */
   readonly drop?: true;
   /**
-   * Takes away, in the same transaction, contents and salts at these positions of the log as it reads them,
-   * whoever else shares them: from records and segments, from search and items, with the blobs that nothing
-   * else refers to. Hashes and lengths stay. Positions without a content are passed over. At most
-   * `eraseRecordsMax` contents in one append. What the files may still hold of it is gone after `scrub`.
+   * Erases, in the same transaction, contents and salts at these positions of the log as it reads them, also
+   * if other logs share them: from records and segments, from search and items, with the blobs that nothing
+   * else refers to. Hashes and lengths stay. Positions without a content are skipped. At most
+   * `eraseRecordsMax` contents in one append. `scrub` removes the remaining traces from the files.
    */
   readonly erase?: readonly (readonly [fromSeq: number, toSeq: number])[];
 }
 
 /** The outcome of an append. */
 export type Outcome =
-  /** All parts are written, and as durable as the store was opened for. */
+  /** All parts are written, with the promised durability. */
   | { readonly kind: "ok"; readonly parts: readonly Appended[] }
-  /** Nothing is written. The head of this log is not as expected; it is 0 when there is no such log. */
+  /** Nothing is written. The head of this log is not as expected; 0 if the log does not exist. */
   | { readonly kind: "conflict"; readonly session: LogId; readonly headSeq: number }
-  /** Nothing is written. The epoch in force is this one; 0 when no lease is held. */
+  /** Nothing is written. The epoch in force is this one; 0 without a lease. */
   | { readonly kind: "fenced"; readonly session: LogId; readonly epoch: number }
-  /** Nothing is written. A record with this key is in the log already, at this position. */
+  /** Nothing is written. A record with this key already exists in the log, at this position. */
   | { readonly kind: "duplicate"; readonly session: LogId; readonly key: string; readonly seq: number }
-  /**
-   * The answer was lost. All parts are written or none, perhaps only later; the caller finds out by
-   * reading.
-   */
+  /** The result was lost. All parts are written or none, possibly later; the caller finds out by reading. */
   | { readonly kind: "unknown"; readonly cause: unknown };
 
 /** The result of one log's share of an append. */
@@ -116,9 +110,9 @@ export interface Appended {
   readonly session: LogId;
   readonly firstSeq: number;
   readonly headSeq: number;
-  /** Of all drafts of the part: they share one moment. */
+  /** Of all drafts of the part: they share one time. */
   readonly at: number;
-  /** One a draft, in order. */
+  /** One per draft, in order. */
   readonly hashes: readonly string[];
 }
 
@@ -131,13 +125,13 @@ export interface LogHead {
   readonly parent: { readonly session: SessionId; readonly seq: number } | null;
 }
 
-/** The last record of a log, its lease and its place. */
+/** The last record of a log, its lease and its parent. */
 export interface Head extends LogHead {
-  /** The epoch in force, 0 when no lease is held. */
+  /** The epoch in force, 0 without a lease. */
   readonly epoch: number;
-  /** Who holds the lease and until when by the store's clock. Past that moment anybody may take it. */
+  /** The holder of the lease and its end by the store's clock. After that, any process may take it. */
   readonly lease: { readonly holder: string; readonly untilMs: number } | null;
-  /** The session lives elsewhere: it can be read and forked here, and not written. */
+  /** The session lives in another store: it can be read and forked here, but not written. */
   readonly copy?: true;
 }
 
@@ -150,16 +144,16 @@ export interface ReadRange {
   readonly limit: number;
   /** Only these types. */
   readonly types?: readonly string[];
-  /** Without contents, `content` and `salt` are null in what comes back, and reading is cheaper. */
+  /** Without contents, `content` and `salt` of the result are null, and reading is cheaper. */
   readonly contents: boolean;
-  /** Reads a log that is being received, too, and all that was put of it. */
+  /** Also reads a log that is being received, with everything received so far. */
   readonly received?: true;
 }
 
 /** A page of the feed of all logs. */
 export interface FeedPage {
   readonly records: readonly StoredRecord[];
-  /** To be given as `after` for the next page. Opaque. */
+  /** Pass it as `after` for the next page. Opaque. */
   readonly position: string;
   /** Present after a rollback of the store (feed-position.ts): the page starts there; null: the beginning. */
   readonly rolledBackTo?: string | null;
@@ -167,37 +161,37 @@ export interface FeedPage {
 
 /** The part of the port that every driver implements: append, read and follow logs. */
 export interface LogStore {
-  /** The log that agents, memory and policies are events of. Made once, with the store. */
+  /** The log of agents, memory and policies. Created once, with the store. */
   readonly workspace: WorkspaceId;
   /**
    * Appends to one or several logs, all or none. Resolves to `ok` only after the bytes are as durable as
-   * promised. For each part in order: `duplicate` is found before `fenced`, `fenced` before `conflict`. `at`
-   * is the store's clock, or that of the record before if the clock is behind it. Two appends at once never
-   * disturb one another: one that is refused does not fail the other. Rejects with `unavailable` when
-   * certainly nothing was written, and with `refused` when a log is a copy or is being received, or when the
-   * tenant has used up its quota.
+   * promised. For each part in order: `duplicate` is checked before `fenced`, `fenced` before `conflict`.
+   * `at` is the store's clock, or that of the previous record if the clock is behind it. Concurrent appends
+   * are independent: a refused one does not fail the other. Rejects with `unavailable` if certainly nothing
+   * was written, and with `refused` if a log is a copy or is being received, or if the tenant's quota is
+   * exhausted.
    */
   append(parts: readonly Part[]): Promise<Outcome>;
-  /** The newest state of a log's head; undefined when there is none, or it was deleted. */
+  /** The current head of a log; undefined if it does not exist, or was deleted. */
   head(session: LogId): Promise<LogHead | undefined>;
   /**
-   * A page of records in order of seq, dense but for what `types` leaves out. Positions before a fork point
-   * are the parent's. At least one record if there is one; an empty page means that there are no more in the
-   * range.
+   * A page of records in order of seq, dense except for what `types` leaves out. Positions before a fork
+   * point are the parent's. At least one record if there is one; an empty page means that the range has no
+   * more.
    */
   read(session: LogId, range: ReadRange): Promise<readonly StoredRecord[]>;
   /** The position of the log's own record with this key. */
   keyed(session: LogId, key: string): Promise<number | undefined>;
-  /** The first position whose `at` is not before `at`; one past the head when there is none. */
+  /** The first position whose `at` is not before `at`; one past the head if there is none. */
   seqAt(session: LogId, at: number): Promise<number>;
   /**
-   * All logs' records in an order that keeps the order within each. At least once, never a gap: a record that
-   * is committed after `position` was given out comes after it. `null` starts at the beginning.
+   * The records of all logs in an order that preserves the order within each. At least once, never a gap: a
+   * record committed after `position` was returned comes after it. `null` starts at the beginning.
    */
   feed(after: string | null, limit: number): Promise<FeedPage>;
-  /** A position behind all that is committed now. */
+  /** A position behind everything committed now. */
   feedEnd(): Promise<string>;
-  /** Calls `changed` soon after an append, here or in another process; also now and then without reason. */
+  /** Calls `changed` soon after an append, here or in another process; occasionally also without reason. */
   watch(changed: () => void): () => void;
   /** After this everything rejects with `unavailable`. May be called twice. */
   close(): Promise<void>;

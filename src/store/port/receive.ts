@@ -1,33 +1,33 @@
-/** Receiving whole logs that were written elsewhere: bundles, moves, copies. */
+/** Receiving whole logs from other stores: bundles, moves, copies. */
 import type { StoredRecord } from "../../core/chain.ts";
 import type { SessionId } from "../../core/ids.ts";
 import type { IndexEntry } from "./session-index.ts";
 
-/** A log on its way in, whole, with its records exactly as they were written elsewhere. */
+/** A log to receive whole, with its records exactly as written in the other store. */
 export interface Reception {
   readonly session: SessionId;
-  /** As its first record names it; null for a log that is no fork. */
+  /** As its first record names it; null for a log that is not a fork. */
   readonly parent: { readonly session: SessionId; readonly seq: number } | null;
-  /** The log in which the record at `parent.seq` lies: the parent, or an ancestor of it. */
+  /** The log that holds the record at `parent.seq`: the parent, or an ancestor of it. */
   readonly base: SessionId | null;
 }
 
 /** What a store has of a log that is being received. */
 export interface Received {
   /**
-   * The last record that is here, whether finished or only received; the fork point when there is none, or 0
-   * and the hash that stands before the first.
+   * The last record here, finished or only received; without records the fork point, or 0 and the genesis
+   * hash.
    */
   readonly seq: number;
   readonly hash: string;
   /**
-   * What is here and finished: a session that lives here, a copy, a prefix that forks share, or nothing. What
-   * is left of a deleted session counts as a prefix.
+   * The finished part here: a session that lives here, a copy, a prefix that forks share, or nothing. The
+   * remains of a deleted session count as a prefix.
    */
   readonly there: "own" | "copy" | "prefix" | "nothing";
 }
 
-/** A record as it was written elsewhere, with the hashes of the blobs that its content refers to. */
+/** A record as written in another store, with the hashes of the blobs that its content refers to. */
 export interface ReceivedRecord extends StoredRecord {
   readonly blobs: readonly string[];
 }
@@ -35,45 +35,44 @@ export interface ReceivedRecord extends StoredRecord {
 /** What a received log becomes. */
 export interface Finished {
   readonly session: SessionId;
-  /** Its last record. If that is not what was received, nothing is finished. */
+  /** Its last record. Nothing is finished if the received log ends elsewhere. */
   readonly seq: number;
   readonly hash: string;
   /**
-   * `own`: it lives here from now on. `copy`: it is listed and read, forked, and not written. `prefix`: it is
-   * only there for its forks. What is here already is never made less by it: a session that lives here stays
-   * one, unless a copy of more than it had was received.
+   * `own`: it lives here from now on. `copy`: it is listed, readable and forkable, but not writable.
+   * `prefix`: it exists only for its forks. An existing log is never downgraded: a session that lives here
+   * stays one, unless a copy with more records was received.
    */
   readonly as: "own" | "copy" | "prefix";
-  /** What the index shows; required but for a prefix. */
+  /** The index entry; required except for a prefix. */
   readonly index?: IndexEntry;
 }
 
 /** The capability of a store to take in a log that another store wrote. */
 export interface ReceiveStore {
   /**
-   * Begins to receive a log, or goes on with one: what was put stays, also when the store is closed, until it
-   * is finished or discarded. Nothing of it is seen but through `received` reads. The base must be here, or
-   * have been put up to `parent.seq`. While more of a log is received that is here already, nothing can be
-   * appended to it. A log that nobody put anything to for a day may be swept away.
+   * Begins to receive a log, or resumes: received records persist, also across a restart, until the log is
+   * finished or discarded. Only `received` reads see them. The base must exist here, or be received up to
+   * `parent.seq`. While more of an existing log is received, it is not writable. A log that receives nothing
+   * for a day may be deleted.
    */
   receive(reception: Reception): Promise<Received>;
   /**
    * The next records of a log that is being received, all or none; durable when it resolves. Dense, and
-   * chained: the store checks that each hash follows from the one before, and that the blobs are there. That
-   * contents are right is for the caller to see to. Records that are here already are passed over if they are
-   * the same, so that two may put one log at once; rejects with `conflict` if they are not, or if there would
-   * be a gap.
+   * chained: the store verifies each hash against the previous one, and that the blobs exist. The caller
+   * verifies the contents. Existing records are skipped if they are identical, so that two callers may send
+   * one log at once; rejects with `conflict` if they differ, or leave a gap.
    */
   put(session: SessionId, records: readonly ReceivedRecord[]): Promise<void>;
   /**
-   * Makes received logs what they are to be, all or none. To be called again without harm. The feed gives
-   * their records from now on. Rejects with `conflict` when one does not end where it says, and with
-   * `refused` when it was deleted here and is to be more than a prefix. No lease is held on what arrives.
+   * Finishes received logs, all or none. Idempotent. From now on the feed has their records. Rejects with
+   * `conflict` if one ends elsewhere, and with `refused` if it was deleted here and is to become more than a
+   * prefix. A received log has no lease.
    */
   finish(logs: readonly Finished[]): Promise<void>;
   /**
-   * Gives back what was received of a log and not finished, with the blobs that nothing else refers to, in
-   * small steps. Harmless when there is nothing.
+   * Deletes the unfinished part of a received log, with the blobs that nothing else refers to, in small
+   * steps. Harmless if there is nothing.
    */
   discard(session: SessionId): Promise<void>;
 }

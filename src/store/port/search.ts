@@ -1,4 +1,4 @@
-/** Search, items and queries: projections that the runtime makes of the feed. */
+/** Search, items and queries: projections that the runtime builds from the feed. */
 import type { LogId, SessionId } from "../../core/ids.ts";
 import type { Answer, QueryOptions } from "../sql/query-result.ts";
 
@@ -9,7 +9,7 @@ export interface ItemRow {
   readonly seq: number;
   readonly at: number;
   readonly status: string | null;
-  /** A text as it is, anything else as JSON; null when erased. */
+  /** A text as it is, anything else as JSON; null if erased. */
   readonly value: string | null;
   readonly because: string | null;
 }
@@ -19,29 +19,27 @@ export interface Projection {
   readonly from: string | null;
   readonly to: string;
   readonly texts: readonly { readonly session: LogId; readonly seq: number; readonly text: string }[];
-  /** The whole durable tier of each session that changed. */
+  /** The whole durable tier of each changed session. */
   readonly items: readonly { readonly session: SessionId; readonly rows: readonly ItemRow[] }[];
 }
 
 /** The capability of a store to search texts and run SQL. */
 export interface SearchStore {
-  /** How far the projections (search, items) have come in the feed. Null: they know nothing. */
+  /** The position of the projections (search, items) in the feed. Null: they are empty. */
   projected(): Promise<string | null>;
   /**
-   * One step forward, all or none. False when `from` is not where they stand any more, because somebody else
-   * went first, or because something was erased since: then what the step brings may hold it.
+   * One step forward, all or none. False if the projections are no longer at `from`, because another process
+   * went first, or because of an erasure since: then the step may contain erased text.
    */
   project(step: Projection): Promise<boolean>;
-  /**
-   * Records whose content holds every word of the text, the latest first; a trailing `*` finds beginnings.
-   */
+  /** Records whose content has every word of the text, the latest first; a trailing `*` matches prefixes. */
   search(
     text: string,
     options: { readonly limit: number; readonly session?: LogId },
   ): Promise<readonly { readonly session: LogId; readonly seq: number }[]>;
   /**
-   * Runs one read-only statement over the documented views. Rejects with `invalid` for anything else. Ended
-   * early, where the driver can, when the signal is aborted.
+   * Runs one read-only statement over the documented views. Rejects with `invalid` for anything else.
+   * Aborting the signal ends it early, if the driver can.
    */
   query(sql: string, options: QueryOptions): Promise<Answer>;
 }

@@ -1,11 +1,11 @@
-/** The session index: what lists show of sessions, and how they come from one another. */
+/** The session index: what lists show of sessions, and their lineage. */
 import type { LogId, SessionId } from "../../core/ids.ts";
 import type { SessionStatus } from "../../core/session/lifecycle.ts";
 import type { ScheduleField } from "./schedule.ts";
 
 /**
- * What the session index knows of a session besides its log. Text comes from contents, so it is erased with
- * them.
+ * What the session index knows of a session besides its log. Its texts come from contents, so they are erased
+ * with them.
  */
 export interface IndexEntry {
   readonly status: SessionStatus;
@@ -14,27 +14,27 @@ export interface IndexEntry {
   readonly objective: string | null;
   readonly priority: number;
   readonly labels: Readonly<Record<string, string>>;
-  /** Messages not done with: to other stores and not known to be there, or requests; absent: none. */
+  /** Pending messages: to other stores without confirmation, or requests; absent: none. */
   readonly outbox?: number;
-  /** Its inbox takes no more messages from sessions. */
+  /** Its inbox rejects more messages from sessions. */
   readonly full?: true;
-  /** When there is next something to do for it: 0 at once; absent: nothing until something is appended. */
+  /** When it next has work: 0 now; absent: none until the next append. */
   readonly due?: number;
-  /** The model it goes on with; absent when it has none yet. */
+  /** Its current model; absent if it has none yet. */
   readonly model?: string;
-  /** Something must be watched for it: files, other sessions, checks. */
+  /** A worker must watch something for it: files, other sessions, checks. */
   readonly watches?: true;
-  /** Until when it is to be done; absent: whenever. */
+  /** The deadline; absent without one. */
   readonly deadline?: number;
-  /** What it waits for while nothing is due, in a word or two; absent when it waits for nothing. */
+  /** What it waits for while nothing is due, in a word or two; absent if nothing. */
   readonly waits?: string;
-  /** The names of its triggers, as a text; absent: it has none. */
+  /** The names of its triggers, as a text; absent if it has none. */
   readonly triggers?: string;
-  /** Absent: it has room. */
+  /** Absent: the context is OK. */
   readonly zone?: "strained" | "full";
-  /** What it has cost, as `spendOf` of src/core/budget/money.ts has it; absent: nothing. */
+  /** Its cost, as `spendOf` of src/core/budget/money.ts computes it; absent: zero. */
   readonly nanoUsd?: number;
-  /** The most that it may have cost besides; absent: nothing. */
+  /** The upper bound of its unconfirmed cost; absent: zero. */
   readonly unconfirmedNanoUsd?: number;
   /** Model calls of an unknown price; absent: none. */
   readonly unpriced?: number;
@@ -57,29 +57,29 @@ export interface SessionFilter {
   readonly agent?: string;
   readonly status?: readonly SessionStatus[];
   readonly labels?: Readonly<Record<string, string>>;
-  /** Occurs in name or objective, whatever the case of ASCII letters. */
+  /** A substring of name or objective, ignoring the case of ASCII letters. */
   readonly text?: string;
   /** Last activity at or after, and before. */
   readonly activeSince?: number;
   readonly activeBefore?: number;
-  /** Only sessions with messages that are not done with. */
+  /** Only sessions with pending messages. */
   readonly outbox?: true;
-  /** Only sessions for which something must be watched. */
+  /** Only sessions that need watching. */
   readonly watches?: true;
 }
 
 /** A page of a list. */
 export interface ResultPage<T> {
   readonly rows: readonly T[];
-  /** Where to go on; null at the end. Opaque. */
+  /** Where to continue; null at the end. Opaque. */
   readonly cursor: string | null;
 }
 
 /** The capability of a store to list sessions. */
 export interface IndexStore {
   /**
-   * Every log there is, the workspace's too, a fork after its parent. Where the store is damaged an id may be
-   * any text; a page still moves on, so a driver pages by a key of its own.
+   * Every log, including the workspace's, a fork after its parent. In a corrupt store an id may be any text;
+   * pages must still advance, so a driver pages by its own key.
    */
   logs(after: string | null, limit: number): Promise<ResultPage<LogId>>;
   /** Sessions, the most recently active first. */
@@ -87,15 +87,15 @@ export interface IndexStore {
     filter: SessionFilter,
     page: { readonly limit: number; readonly cursor?: string },
   ): Promise<ResultPage<SessionRow>>;
-  /** Ids of sessions that end so; at most `limit`. */
+  /** Ids of sessions with this suffix; at most `limit`. */
   endingWith(ending: string, limit: number): Promise<readonly SessionId[]>;
-  /** Forks of a session that still exist, and where they left it. */
+  /** Existing forks of a session, and their fork points. */
   forks(session: SessionId): Promise<readonly { readonly session: SessionId; readonly seq: number }[]>;
   /**
    * Existing sessions whose first record names this one as their origin (core/branch/origin.ts); it may be
-   * gone.
+   * deleted.
    */
   openedFrom(session: SessionId): Promise<readonly SessionId[]>;
-  /** Corrects the index without a record. False, and nothing changes, when the log is not at `atSeq`. */
+  /** Corrects the index without a record. False, and nothing changes, if the log is not at `atSeq`. */
   index(session: SessionId, entry: IndexEntry, atSeq: number): Promise<boolean>;
 }

@@ -4,7 +4,7 @@ import type { LogId } from "../../core/ids.ts";
 /** A stored state, from which a fold continues. */
 export interface Snapshot {
   readonly seq: number;
-  /** The form it was written in; a reader passes over forms it does not know. */
+  /** Its form; a reader skips unknown forms. */
   readonly form: number;
   readonly text: string;
 }
@@ -12,6 +12,6 @@ export interface Snapshot {
 /** The capability of a store to keep folded states. */
 export interface SnapshotStore {
   putSnapshot(session: LogId, snapshot: Snapshot): Promise<void>;
-  /** The latest at or before `seq`, the log's own or one of the prefix it shares. */
+  /** The latest at or before `seq`, of the log itself or of the prefix it shares. */
   snapshot(session: LogId, seq: number): Promise<Snapshot | undefined>;
 }

@@ -1,7 +1,7 @@
 /**
- * Blobs in PostgreSQL, in chunks. A row that has a blob's hash is whole: a large one is written under a name
- * of its own and takes its hash at the end, so that of two who write the same one neither is in the other's
- * way, and what a dead process leaves behind is nobody's and is swept away after a day.
+ * Blobs in PostgreSQL, in chunks. A row with a blob's hash is complete: a large one is written under a
+ * temporary name and gets its hash at the end, so that two writers of the same blob do not disturb each
+ * other, and the remains of a dead process are deleted after a day.
  */
 import { SkeinError } from "../../core/error.ts";
 import { bytesIn, lostChunksAtOnce, piecesAtOnce, piecesOf, takePieces } from "../blob-pieces.ts";
@@ -13,7 +13,7 @@ import { arrayOf } from "./connection/array-literal.ts";
 import type { Quota } from "./tenant/quota.ts";
 import { stuck } from "../paging.ts";
 
-/** A blob that is put again is as good as new; how old it may be without being touched. */
+/** How old a blob may be without a write; writing it again renews it. */
 const freshMs = 3_600_000;
 
 export function makeBlobs(driver: Driver, quota: Quota): Pick<Store, "putBlob" | "dropBlob" | "blob"> {
@@ -56,7 +56,7 @@ UPDATE skein.blobs SET put_at = skein.clock($3)
 WHERE tenant = $1 AND hash = decode($2, 'hex') AND bytes IS NOT NULL
   AND put_at < skein.clock($3) - ${freshMs}`;
 
-/** One that lay there for long could be swept away before its record comes. */
+/** An old one could be deleted before its record is written. */
 async function isThere({ database, tenant }: Driver, hash: string): Promise<boolean> {
   const find = () =>
     database.run<{ old: boolean }>(
@@ -85,13 +85,13 @@ const insertsWhole = Array.from({ length: piecesAtOnce + 1 }, (_, count) =>
          c (number, bytes)`,
 );
 
-/** Most blobs are small and go in with one statement. */
+/** Most blobs are small and need one statement. */
 async function putWhole({ database, tenant }: Driver, hash: string, pieces: readonly Uint8Array[]) {
   const values = [tenant, database.given(), bytesIn(pieces), hash, ...pieces];
   await database.run(insertsWhole[pieces.length] ?? "", values);
 }
 
-/** Until it is whole its hash is a name that no blob has. */
+/** Until it is complete its hash is a unique name. */
 const begin = `
 INSERT INTO skein.blobs (tenant, put_at, hash)
 VALUES ($1, skein.clock($2), convert_to('part ' || gen_random_uuid(), 'UTF8')) RETURNING id`;
@@ -123,13 +123,13 @@ async function putLarge(
     }
     await name(driver, { id, bytes, hash });
   } catch (error) {
-    // What cannot be given back now is swept away later.
+    // A later sweep deletes what cannot be deleted now.
     await lose(driver, id).catch(() => undefined);
     throw error;
   }
 }
 
-/** Gives a blob that is whole its hash. Whoever finds that another was first gives back what it wrote. */
+/** Gives a complete blob its hash. A writer that comes second deletes its own copy. */
 async function name(
   driver: Driver,
   { id, bytes, hash }: { readonly id: number; readonly bytes: number; readonly hash: string },
@@ -153,7 +153,7 @@ async function name(
   });
 }
 
-/** Both were written at the same moment. */
+/** Both were written at the same time. */
 const isTaken = (error: unknown): boolean =>
   error instanceof SkeinError && error.cause instanceof Error && "code" in error.cause
     ? error.cause.code === "23505"
@@ -191,7 +191,9 @@ export interface BlobRef {
   readonly hash: string;
 }
 
-/** Whoever would lose one of them waits until this transaction has ended, and then finds it referred to. */
+/**
+ * A transaction that would delete one of them waits until this one has ended, and then finds it referenced.
+ */
 const lockBlobs = `
 SELECT encode(hash, 'hex') AS hash, id FROM skein.blobs
 WHERE tenant = $1 AND bytes IS NOT NULL
@@ -203,7 +205,7 @@ INSERT INTO skein.blob_refs (tenant, blob, log, seq)
 SELECT $1, g.* FROM unnest($2::bigint[], $3::bigint[], $4::bigint[]) g (blob, log, seq)
 ON CONFLICT (tenant, blob, log, seq) DO NOTHING`;
 
-/** These records refer to these blobs from now on. Throws when one is not there. */
+/** Records that these records refer to these blobs. Throws if one is missing. */
 export async function referBlobs(
   statement: Statement,
   tenant: number,
@@ -223,8 +225,8 @@ export async function referBlobs(
 }
 
 /**
- * Two statements: the second sees what was committed while the first waited. A blob that is lost is not there
- * any more: its name is free for another, and its chunks go in small steps.
+ * Two statements: the second sees what was committed while the first waited. A deleted blob is gone at once:
+ * its name is free for another, and its chunks go in small steps.
  */
 const lockLost =
   "SELECT id FROM skein.blobs WHERE tenant = $1 AND id = ANY ($2::bigint[]) ORDER BY id FOR UPDATE";
@@ -233,7 +235,7 @@ UPDATE skein.blobs b SET bytes = NULL, put_at = -1, hash = convert_to('lost ' ||
 WHERE tenant = $1 AND id = ANY ($2::bigint[]) AND put_at >= 0
   AND NOT EXISTS (SELECT 1 FROM skein.blob_refs r WHERE r.tenant = $1 AND r.blob = b.id)`;
 
-/** Within a transaction: those of these blobs are lost that no record refers to. Gives back how many. */
+/** Within a transaction: deletes those blobs that no record refers to. Returns their number. */
 export async function loseUnreferred(
   statement: Statement,
   tenant: number,
@@ -255,7 +257,7 @@ WITH gone AS (
 )
 SELECT gone.id, (SELECT count(*) FROM chunks) AS count FROM gone`;
 
-/** Gives back the chunks of blobs that were lost, a few at a time. */
+/** Deletes the chunks of deleted blobs, a few at a time. */
 export async function dropLost({ database, tenant }: Driver): Promise<void> {
   let emptied: number | null = null;
   for (;;) {

@@ -1,4 +1,4 @@
-/** Whether the tables are sound, below the level of records: in SQL, a page of logs at a time. */
+/** Checks the tables below the level of records: in SQL, a page of logs at a time. */
 import type { LogId } from "../../core/ids.ts";
 import type { Store } from "../port.ts";
 import type { Row } from "./connection/connection.ts";
@@ -7,7 +7,7 @@ import { state } from "../sql/log-state.ts";
 import { arrayOf } from "./connection/array-literal.ts";
 
 const pageLogs = 200;
-/** Faults of one kind that are told; more would say no more. */
+/** Reported faults of one kind; more would add nothing. */
 const faultsMax = 20;
 
 export const makeChecker = (driver: Driver): Pick<Store, "check"> => ({
@@ -34,14 +34,14 @@ export const makeChecker = (driver: Driver): Pick<Store, "check"> => ({
   },
 });
 
-/** What there is of a log, and what its head says. */
+/** The rows of a log, and its head. */
 interface LogRow extends Row {
   readonly session: LogId;
   readonly log: number;
   readonly state: number;
   readonly seq: number;
   readonly put_seq: number | null;
-  /** Null when the log has no row. */
+  /** Null if the log has no row. */
   readonly fork_seq: number | null;
   readonly ends_there: boolean;
   readonly rooted: boolean;

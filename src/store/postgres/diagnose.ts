@@ -8,7 +8,7 @@ import { openDatabase } from "./connection/connection.ts";
 import { serverFlaw, serverState, type ServerState } from "./connection/start.ts";
 import { layout } from "./schema.ts";
 
-/** More than this, and times in logs written by several machines differ visibly. */
+/** With a larger offset, times in logs of several machines differ visibly. */
 const clockMsMax = 1_000;
 /** Of all connections of the server; above it, the next program may find none. */
 const connectionsShareMax = 0.9;
@@ -44,12 +44,12 @@ export async function diagnose(
   }
 }
 
-/** For so long it is waited until all connections are there. */
+/** How long to wait for all connections. */
 const poolMs = 5_000;
 
 /**
- * Whether one process gets the connections it may use, all at once. A pooler in session mode gives each
- * client one of the server's for as long as it stays: with fewer than that, the rest wait until they fail.
+ * Whether one process gets all its connections at once. A pooler in session mode assigns each client a server
+ * connection for its whole stay: with too few, the rest wait until they fail.
  */
 async function poolCheck(place: string, world: StoreWorld): Promise<StoreCheck> {
   const address = parseAddress(place);
@@ -84,11 +84,11 @@ async function poolCheck(place: string, world: StoreWorld): Promise<StoreCheck> 
   };
 }
 
-/** How the server is, and by how much its clock is ahead of the one here. */
+/** The state of the server, and by how much its clock is ahead. */
 async function look(place: string, world: StoreWorld): Promise<[ServerState, number]> {
   const database = openDatabase({ address: parseAddress(place), world, clock: "database" });
   try {
-    await database.run("SELECT 1"); // So that connecting is not in the time below.
+    await database.run("SELECT 1"); // Excludes connecting from the time below.
     const askedAt = world.now();
     const state = await serverState(database);
     return [state, Math.round(state.nowMs - (askedAt + world.now()) / 2)];

@@ -1,4 +1,4 @@
-/** What all parts of the driver work with. */
+/** The shared parts of the driver. */
 import type { StoreWorld } from "../port.ts";
 import type { Database } from "./connection/connection.ts";
 
@@ -7,7 +7,7 @@ export interface Driver {
   /** The number of the tenant; every statement names it. */
   readonly tenant: number;
   readonly world: StoreWorld;
-  /** After a commit that others should hear of. */
+  /** Called after a commit that others should learn of. */
   readonly changed: () => void;
 }
 

@@ -1,7 +1,7 @@
 /**
- * The layout of Skein in PostgreSQL: numbered migrations, each a text of SQL that is run once, in order, in a
- * transaction of its own. A migration that has landed is never changed. The views are documented in
- * docs/views.md and are what `query` may read; they show the tenant that `skein.tenant` names.
+ * The layout of Skein in PostgreSQL: numbered migrations, each an SQL text that runs once, in order, in a
+ * separate transaction. A released migration never changes. The views are documented in docs/views.md and are
+ * all that `query` may read; they show the tenant in `skein.tenant`.
  */
 import { logNumbersText } from "./log/log-numbers.ts";
 import { originsText } from "./log/origins.ts";
@@ -9,7 +9,7 @@ import { spendText } from "./derived/cost-layout.ts";
 import { viewsText } from "./derived/views.ts";
 import { wallsText } from "./tenant/row-security.ts";
 
-/** How many partitions events lie in, by the hash of their log. It cannot be changed later without a move. */
+/** The partitions of events, by the hash of their log. Changing it later needs a move. */
 const partitions = 16;
 
 /**
@@ -291,7 +291,7 @@ RETURNS TABLE (at bigint, hash bytea) LANGUAGE sql STABLE ROWS 1 AS $$
 $$;
 `;
 
-/** The processes that serve, and where they are reached; see `announce` in ../port/schedule.ts. */
+/** Server processes and their URLs; see `announce` in ../port/schedule.ts. */
 const servers = `
 CREATE TABLE skein.servers (
   tenant integer NOT NULL, until_ms bigint NOT NULL,
@@ -302,7 +302,9 @@ SELECT skein.wall();
 SELECT skein.admit(role) FROM skein.tenants WHERE role IS NOT NULL;
 `;
 
-/** Events are long, and found by their keys alone: of few of them the planner learns as much as of many. */
+/**
+ * Events are long, and found by their keys alone: a small sample tells the planner as much as a large one.
+ */
 const fewSamples = `
 DO $$ DECLARE one name; BEGIN
   FOR one IN SELECT attname FROM pg_attribute
@@ -313,7 +315,7 @@ DO $$ DECLARE one name; BEGIN
 END $$;
 `;
 
-/** Each brings the layout to its number, from the one before. */
+/** Each migrates the layout to its number, from the previous one. */
 export const migrations: readonly string[] = [
   `${tables}${functions}${viewsText}${wallsText}`,
   servers,

@@ -1,7 +1,7 @@
 /**
- * The store for a team: one PostgreSQL, shared by as many programs as like. See postgres/schema.ts for the
- * layout, postgres/append.ts for the write path and postgres/connection.ts for what happens when the way to
- * the server breaks.
+ * The store for a team: one PostgreSQL, shared by any number of programs. See postgres/schema.ts for the
+ * layout, postgres/log/append.ts for the write path and postgres/connection/connection.ts for recovery from
+ * connection failures.
  */
 import type { WorkspaceId } from "../../core/ids.ts";
 import type { Durability, Store, StoreWorld } from "../port.ts";
@@ -28,17 +28,17 @@ import { makeWatch, type Watch } from "./log/watch.ts";
 import { withProgress } from "../paging.ts";
 
 export interface PostgresOptions {
-  /** postgres://user:password@host:port/database, with what only Skein knows behind its `?`. */
+  /** postgres://user:password@host:port/database, with Skein's own parameters after the `?`. */
   readonly url: string;
   readonly world: StoreWorld;
-  /** For a new tenant: the id its workspace gets. */
+  /** For a new tenant: the id of its workspace. */
   readonly workspace: WorkspaceId;
-  /** By default what the address says, or `default`. */
+  /** Default: the tenant in the address, or `default`. */
   readonly tenant?: string;
-  /** Make layout and tenant when they are not there; by default true. */
+  /** Whether to create a missing layout and tenant; default: true. */
   readonly create?: boolean;
   readonly durability?: Durability;
-  /** Whose clock decides; `world` is for tests that set it. */
+  /** The deciding clock; `world` is for tests that set it. */
   readonly clock?: "database" | "world";
 }
 

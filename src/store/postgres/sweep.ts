@@ -1,7 +1,7 @@
 /**
- * Giving back in PostgreSQL what deleted sessions held, and what nobody came back for: in small steps, each
- * whole. Then scrubbing: what was erased or deleted leaves the tables. What the server's files may hold
- * beyond that stands in docs/erasure.md.
+ * Frees the data of deleted sessions, and of abandoned receptions, in PostgreSQL: in small atomic steps. Then
+ * scrubs: erased and deleted data leaves the tables. docs/erasure.md says what the server's files may still
+ * hold.
  */
 import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
@@ -17,10 +17,10 @@ import { countErasure } from "./log/erase.ts";
 import { linesOf } from "./log/locked-logs.ts";
 import { arrayOf } from "./connection/array-literal.ts";
 
-/** Logs that are looked at together, and that are cut in one transaction. */
+/** Logs read together, and logs truncated in one transaction. */
 const pageLogs = 200;
 const stepLogs = 32;
-/** Blobs that are looked at together. */
+/** Blobs read together. */
 const pageBlobs = 500;
 
 export const makeSweeper = (driver: Driver): Pick<Store, "sweep" | "scrub"> => ({
@@ -35,7 +35,7 @@ export const makeSweeper = (driver: Driver): Pick<Store, "sweep" | "scrub"> => (
     }
   },
   async scrub() {
-    // What a process deleted that died before it could sweep is to go as well.
+    // Also sweeps for a process that deleted something and died before its sweep.
     if ((await due(driver)) !== null) await sweepAll(driver);
     await scrubTables(driver);
   },
@@ -48,7 +48,7 @@ async function sweepAll(driver: Driver): Promise<void> {
   await dropLost(driver);
 }
 
-/** What is being received is left alone, until nobody has gone on with it for long. */
+/** A reception in progress stays, until it has been idle for long. */
 const setStale = `
 UPDATE skein.heads h SET state = CASE h.state WHEN ${state.receiving} THEN ${state.prefix} ELSE h.state END,
   seq = coalesce(h.put_seq, h.seq), hash = coalesce(h.put_hash, h.hash), put_seq = NULL, put_hash = NULL
@@ -60,16 +60,16 @@ async function endStale({ database, tenant }: Driver): Promise<void> {
   await database.run(setStale, [tenant, database.given()]);
 }
 
-/** A log that is not seen, and what keeps it. */
+/** An invisible log, and what keeps it. */
 interface Unseen extends Row {
   readonly session: SessionId;
   readonly log: number;
   readonly seq: number;
   readonly fork_seq: number;
   readonly base: number | null;
-  /** Up to where forks share it; null when none does. */
+  /** Up to where forks share it; null if none does. */
   readonly shared: number | null;
-  /** Somebody has it for a parent. */
+  /** Some log has it as its parent. */
   readonly named: boolean;
 }
 
@@ -84,14 +84,14 @@ const findThese = `SELECT ${columns} FROM ${unseen} AND h.session = ANY ($2::tex
 
 const keptOf = ({ shared, fork_seq: forkSeq }: Unseen): number => Math.max(shared ?? 0, forkSeq);
 
-/** All that it holds is shared; or it holds nothing, and is only there for its name. */
+/** All its records are shared; or it has none, and only its name is needed. */
 const isIdle = (line: Unseen): boolean =>
   line.seq <= keptOf(line) && (line.shared !== null || line.seq > line.fork_seq || isLetGo(line));
 const isLetGo = ({ named, base }: Unseen): boolean => named && base === null;
 
 /**
- * Goes once through all logs that are not seen, the youngest first, since forks are younger than what they
- * share. True when something was freed, for then there may be more.
+ * One pass over all invisible logs, the youngest first, because forks are younger than their bases. True if
+ * something was freed, because then there may be more.
  */
 async function sweepOnce(driver: Driver): Promise<boolean> {
   const { database, tenant } = driver;
@@ -112,7 +112,7 @@ async function sweepOnce(driver: Driver): Promise<boolean> {
   }
 }
 
-/** One step for several logs; gives back those with which it is not done. */
+/** One step for several logs; returns the unfinished ones. */
 async function sweepSome(
   driver: Driver,
   statement: Statement,
@@ -137,7 +137,7 @@ async function sweepSome(
   return now.filter((line) => line.seq > keptOf(line)).map(({ session }) => session);
 }
 
-/** What holds nothing any more goes, or, while a fork still names it, lets go of its own ancestors. */
+/** Deletes empty logs; one that a fork still names only detaches from its ancestors. */
 async function removeEmpty(driver: Driver, statement: Statement, lines: readonly Unseen[]): Promise<void> {
   const { tenant } = driver;
   const empty = lines.filter(({ shared, seq, fork_seq: forkSeq }) => shared === null && seq <= forkSeq);
@@ -162,13 +162,13 @@ async function removeEmpty(driver: Driver, statement: Statement, lines: readonly
   await Promise.all(sent);
 }
 
-/** Whole ones by their hash, and those that were never whole by their number. */
+/** Complete ones by their hash, incomplete ones by their number. */
 const unreferredBlobs = `
 SELECT b.id, encode(b.hash, 'hex') AS hash, b.put_at >= 0 AND b.put_at < skein.clock($3) - ${unreferredMs}
   AND NOT EXISTS (SELECT 1 FROM skein.blob_refs r WHERE r.tenant = $1 AND r.blob = b.id) AS lost
 FROM skein.blobs b WHERE b.tenant = $1 AND b.hash > decode($2, 'hex') ORDER BY b.hash LIMIT ${pageBlobs}`;
 
-/** Blobs that no record refers to any more, or never did. */
+/** Blobs that no record refers to any more, or ever did. */
 async function sweepBlobs({ database, tenant }: Driver): Promise<void> {
   for (let after = ""; ;) {
     const page = await database.run<{ id: number; hash: string; lost: boolean }>(unreferredBlobs, [
@@ -186,7 +186,7 @@ async function sweepBlobs({ database, tenant }: Driver): Promise<void> {
   }
 }
 
-/** The number of the last erasure, when not all up to it was scrubbed; else null. */
+/** The number of the last erasure, if it is not scrubbed yet; otherwise null. */
 async function due({ database, tenant }: Driver): Promise<number | null> {
   const [row] = await database.run<{ erased: number }>(
     "SELECT erased FROM skein.tenants WHERE id = $1 AND erased > scrubbed",
@@ -195,7 +195,7 @@ async function due({ database, tenant }: Driver): Promise<number | null> {
   return row?.erased ?? null;
 }
 
-/** What held contents, or what was made of them. */
+/** Tables with contents, or with data derived from them. */
 const findTables = `
 SELECT c.oid::regclass::text AS name, pg_has_role(c.relowner, 'USAGE') AS owned
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -217,14 +217,14 @@ async function scrubTables(driver: Driver): Promise<void> {
   for (const { name } of tables) {
     await database.run(`VACUUM (INDEX_CLEANUP ON) ${name}`, [], { prepare: false });
   }
-  // Whatever was erased after the number was read needs another round.
+  // An erasure after the number was read needs another round.
   await database.run("UPDATE skein.tenants SET scrubbed = greatest(scrubbed, $2) WHERE id = $1", [
     tenant,
     number,
   ]);
 }
 
-/** Whoever began before the erasure may still look at what was there, and the server keeps it for them. */
+/** A transaction from before the erasure may still see the old rows, and the server keeps them for it. */
 const olderReaders = `
 SELECT count(*) AS count FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'

@@ -1,4 +1,4 @@
-/** What the SQL drivers say of a damaged store. */
+/** Errors of the SQL drivers for a corrupt store. */
 import { SkeinError } from "../../core/error.ts";
 import type { LogId } from "../../core/ids.ts";
 
@@ -8,7 +8,7 @@ export const missingLog = (number: number): SkeinError =>
 export const missingRecord = (session: LogId, seq: unknown): SkeinError =>
   new SkeinError("corrupt", `record ${String(seq)} of ${session} is missing`);
 
-/** A damaged record is never packed: it would be harder to find, and to repair. */
+/** A corrupt record is never packed: it would be harder to find, and to repair. */
 export const unpackable = (session: LogId, seq: number, wrong: string): SkeinError =>
   new SkeinError("corrupt", `${session} at ${seq}: ${wrong}; it was not packed`, {
     hint: 'run "skein verify" and restore a backup',

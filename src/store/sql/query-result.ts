@@ -1,4 +1,4 @@
-/** The answer of a query, its limits, and how it fails: alike in every driver that has SQL. */
+/** The result of a query, its limits and failures: the same in every SQL driver. */
 import { SkeinError } from "../../core/error.ts";
 
 /** The views that queries read; docs/views.md describes them. */
@@ -21,7 +21,7 @@ export const slowQuery = (timeoutMs: number): SkeinError =>
     hint: "narrow it down: name a session, a type or a time",
   });
 
-/** The signal of the caller was aborted. */
+/** The caller's signal was aborted. */
 export const endedQuery = (cause?: unknown): SkeinError =>
   new SkeinError("unavailable", "the query was ended before it had an answer", { cause });
 
@@ -31,16 +31,16 @@ export interface Answer {
   readonly rows: readonly (readonly unknown[])[];
 }
 
-/** More rows or bytes than these are refused, and a value that is longer is never held here whole. */
+/** More rows or bytes than these are refused, and a longer value is never held whole. */
 export interface QueryOptions {
   readonly limit: number;
-  /** A text has those of its UTF-8, and every value eight besides. */
+  /** A text counts its UTF-8 bytes, and every value eight more. */
   readonly bytesMax: number;
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
 }
 
-/** Whatever it is: many small ones take room too. */
+/** Of any value: many small ones take memory too. */
 const valueBytes = 8;
 
 export function rowBytes(row: readonly unknown[]): number {
@@ -49,11 +49,11 @@ export function rowBytes(row: readonly unknown[]): number {
   return sum;
 }
 
-/** What is wrong with a query that gives too much, and what to do about it. */
+/** The error of a query with too much output, and its hint. */
 export const tooMuch = (bytesMax: number): { readonly error: string; readonly hint: string } => ({
   error: `it gives more than ${bytesMax} bytes`,
   hint: "ask for fewer rows or columns, or for a part of a text: substr(content, 1, 1000)",
 });
 
-/** What a database says of a query may repeat its values, which may be as long as any. */
+/** A database error may repeat values of any length. */
 export const saidOf = (text: string): string => (text.length > 500 ? `${text.slice(0, 500)}…` : text);

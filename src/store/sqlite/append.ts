@@ -1,4 +1,4 @@
-/** Appending to logs in SQLite, inside a transaction that the writer has opened. */
+/** Appends to logs in SQLite, inside a transaction of the writer. */
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import { genesisHash, link } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
@@ -27,21 +27,21 @@ import type { SegmentWriter } from "./segment-write.ts";
 import { keyNumber, type Segments } from "./segments.ts";
 
 export interface Appender {
-  /** At the start of each transaction: forgets heads that another connection may have moved. */
+  /** At the start of each transaction: drops heads that another connection may have moved. */
   begin(): void;
-  /** Forgets all heads, when something else than an append changed the logs or a transaction was undone. */
+  /** Drops all heads, after a change other than an append, or a rollback. */
   forget(): void;
   /** Checks all parts, then writes all of them or none. */
   append(parts: readonly Part[]): Outcome;
   /**
-   * The most frequent append, of one record and nothing else, as one statement without a transaction around
-   * it. Null when it is not such a one, or the log is not where it was: then nothing was written.
+   * The most frequent append, of one record only, as one statement without a transaction. Null if it does not
+   * qualify, or the log has moved: then nothing was written.
    */
   appendAlone(parts: readonly Part[]): Outcome | null;
   setIndex(log: number, entry: IndexEntry): void;
 }
 
-/** A log about to be written: its head, or where a new one starts. */
+/** A log to write: its head, or the start of a new one. */
 interface Target {
   readonly part: Part;
   readonly head: HeadRow | null;
@@ -50,14 +50,14 @@ interface Target {
 interface Placed {
   readonly seq: number;
   readonly at: number;
-  /** The hash of the record before. */
+  /** The hash of the previous record. */
   readonly before: string;
 }
 
-/** Heads kept at hand; past that they are read again. */
+/** Cached heads; beyond that they are read again. */
 const headsMax = 20_000;
 
-/** What all of the driver works with. */
+/** The shared parts of the driver. */
 export interface DriverParts {
   readonly world: StoreWorld;
   readonly logs: Logs;
@@ -140,7 +140,7 @@ export function makeAppender(database: DatabaseSync, tenant: string, context: Dr
     return { session: part.session, firstSeq, headSeq, at, hashes };
   }
 
-  /** The epoch that is in force from now on. */
+  /** The epoch in force from now on. */
   function moveLease(log: number, lease: NonNullable<Part["lease"]>, firstSeq: number): number {
     const epoch = lease === "release" ? 0 : firstSeq;
     index.setEpoch.run(epoch, log);
@@ -151,10 +151,10 @@ export function makeAppender(database: DatabaseSync, tenant: string, context: Dr
     return epoch;
   }
 
-  // SQLite copies what is bound, so every row may use the same bytes.
+  // SQLite copies bound values, so every row may reuse the same bytes.
   const scratch = { contentHash: Buffer.alloc(32), hash: Buffer.alloc(32), salt: Buffer.alloc(16) };
 
-  /** The row of a record, and its hash. The row holds until the next one is made. */
+  /** The row of a record, and its hash. The row is valid until the next one. */
   function rowOf(
     log: number,
     part: Part,
@@ -236,7 +236,7 @@ export function makeAppender(database: DatabaseSync, tenant: string, context: Dr
     throw missingBlob(hash);
   }
 
-  /** The row of a new log, with the head it starts from: nothing, or a position of its parent. */
+  /** The row of a new log, with its initial head: empty, or a position of its parent. */
   function begin({ session, parent, index, drafts }: Part): HeadRow {
     if (index === undefined && !isWorkspaceId(session)) throw missingIndex(session);
     const start = parent === undefined ? null : forkPoint(parent);
@@ -336,8 +336,8 @@ function prepared(database: DatabaseSync) {
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
     insertRecord: database.prepare(`INSERT INTO records (${recordColumns}) VALUES (${places})`),
-    // That (log, seq) is unique holds off whoever comes second; only a deletion, or packing what came after,
-    // leaves no record behind.
+    // The unique (log, seq) stops a second writer; only a deletion, or packing of later records, leaves no
+    // record behind.
     insertAlone: database.prepare(
       `INSERT INTO records (${recordColumns})
        SELECT ${places} WHERE EXISTS (SELECT 1 FROM logs WHERE id = ? AND dropped = 0)

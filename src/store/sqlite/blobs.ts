@@ -1,4 +1,4 @@
-/** Blobs, and giving back what deleted sessions held. */
+/** Blobs, and freeing the data of deleted sessions. */
 import type { DatabaseSync } from "node:sqlite";
 import { SkeinError } from "../../core/error.ts";
 import { bytesIn, piecesOf, takePieces, unreferredMs } from "../blob-pieces.ts";
@@ -7,9 +7,9 @@ import { dropLostBlob, loseBlob, loseBlobs, markUnscrubbed } from "./erase.ts";
 import type { SegmentWriter } from "./segment-write.ts";
 import type { Writer } from "./writer.ts";
 
-/** Records deleted, and pages given back, in one transaction; a few milliseconds. */
+/** Records deleted, and pages freed, in one transaction; a few milliseconds. */
 const sweepRowsMax = 500;
-/** Deleted logs that are looked at in one transaction. */
+/** Deleted logs read in one transaction. */
 const sweepLogsMax = 32;
 const vacuumPagesMax = 128;
 
@@ -23,13 +23,13 @@ export async function putBlob(
   const key = Buffer.from(hash, "hex");
   const find = database.prepare("SELECT id, bytes FROM blobs WHERE tenant = ? AND hash = ?");
   if (typeof find.get(tenant, key)?.["bytes"] === "number") return;
-  // Somebody else may have begun the same blob again in the meantime; then this one is lost.
+  // Another writer may have restarted the same blob in the meantime; then this one is lost.
   const addChunk = database.prepare(
     `INSERT INTO blob_chunks (blob, number, bytes)
      SELECT id, ?, ? FROM blobs WHERE id = ? AND tenant = ? AND hash = ?`,
   );
   const whole = database.prepare("UPDATE blobs SET bytes = ? WHERE id = ? AND hash = ?");
-  /** The row of a blob that is not whole yet; what somebody began who is gone by now starts again. */
+  /** The row of an incomplete blob; one that a dead writer left restarts. */
   const begin = (): number | null => {
     const there = find.get(tenant, key);
     if (typeof there?.["bytes"] === "number") return null;
@@ -39,7 +39,7 @@ export async function putBlob(
   };
   const pieces = piecesOf(chunks);
   const { taken: first, done } = await takePieces(pieces);
-  // Most blobs are small and go in at once, so that two who write the same one cannot be in each other's way.
+  // Most blobs are small and go in at once, so that two writers of the same blob cannot disturb each other.
   const id = await writer.run(() => {
     const made = begin();
     if (made === null) return null;
@@ -60,7 +60,7 @@ export async function putBlob(
   throw new SkeinError("conflict", `blob ${hash} was written by two at once`, { hint: "put it again" });
 }
 
-/** A chunk is worth so many plain jobs: without it the -wal file would grow long before anybody looks. */
+/** The weight of a chunk in plain jobs: without it the -wal file would grow long before the next check. */
 const chunkWeight = 8;
 
 export function readBlob(
@@ -83,9 +83,9 @@ export function readBlob(
 }
 
 /**
- * Deletes what no living session can reach. A deleted log keeps its records up to the last position that a
- * fork shares, and its row for as long as a fork names it. The newest record of the whole store leaves a
- * stub, because its position must never be given out again.
+ * Deletes what no live session can reach. A deleted log keeps its records up to the last position that a fork
+ * shares, and its row as long as a fork names it. The newest record of the whole store leaves a stub, because
+ * its position must never be reused.
  */
 export async function sweep(
   database: DatabaseSync,
@@ -93,7 +93,7 @@ export async function sweep(
   options: { readonly now: number; readonly forget: () => void; readonly segmentWriter: SegmentWriter },
 ): Promise<void> {
   const { now, forget, segmentWriter } = options;
-  // What is being received is left alone, until nobody has gone on with it for long.
+  // A reception in progress stays, until it has been idle for long.
   const stale = database.prepare("SELECT id FROM logs WHERE dropped = 3 AND active_at < ? ORDER BY id DESC");
   for (const row of stale.all(now - unreferredMs)) {
     await writer.run(() =>
@@ -124,7 +124,7 @@ export async function sweep(
   await shrink(database, writer);
 }
 
-/** One blob that no record refers to any more, or never did; false when there is none. */
+/** Deletes one blob that no record refers to any more, or ever did; false if there is none. */
 function sweepBlob(database: DatabaseSync, putBefore: number): boolean {
   const row = database
     .prepare(
@@ -136,12 +136,12 @@ function sweepBlob(database: DatabaseSync, putBefore: number): boolean {
   return loseBlob(database, Number(row["id"]));
 }
 
-/** Gives back the chunks of blobs that were lost, a few at a time. */
+/** Deletes the chunks of deleted blobs, a few at a time. */
 async function dropLost(database: DatabaseSync, writer: Writer): Promise<void> {
   await writer.steps(() => dropLostBlob(database), { weight: chunkWeight * 8 });
 }
 
-/** A blob that no record refers to, whole or not. */
+/** Deletes a blob that no record refers to, complete or not. */
 export async function dropUnreferred(
   database: DatabaseSync,
   writer: Writer,
@@ -153,12 +153,12 @@ export async function dropUnreferred(
   await shrink(database, writer);
 }
 
-/** Gives all free pages back to the file system, a few at a time. */
+/** Returns all free pages to the file system, a few at a time. */
 export async function shrink(database: DatabaseSync, writer: Writer): Promise<void> {
   await writer.steps(() => vacuum(database), { weight: vacuumWeight });
 }
 
-/** For many small gains in a row: what is free is used again by the next one, until it is worth a step. */
+/** For many small gains in a row: the next one reuses free pages, until they are worth a step. */
 export async function shrinkIfMuch(database: DatabaseSync, writer: Writer): Promise<void> {
   if (freePages(database) >= vacuumPagesMax) await shrink(database, writer);
 }
@@ -166,7 +166,7 @@ export async function shrinkIfMuch(database: DatabaseSync, writer: Writer): Prom
 const freePages = (database: DatabaseSync): number =>
   Number(database.prepare("PRAGMA freelist_count").get()?.["freelist_count"]);
 
-/** As chunks of blobs: each step writes much more than an append does. */
+/** Like chunks of blobs: each step writes much more than an append. */
 const vacuumWeight = 8;
 
 function dropIfUnreferred(database: DatabaseSync, tenant: string, hash: string): boolean {
@@ -179,7 +179,7 @@ function dropIfUnreferred(database: DatabaseSync, tenant: string, hash: string):
   return row !== undefined && loseBlob(database, Number(row["id"]));
 }
 
-/** Some free pages go back to the file system; false when there are none. */
+/** Returns some free pages to the file system; false if there are none. */
 function vacuum(database: DatabaseSync): boolean {
   const before = freePages(database);
   if (before === 0) return false;
@@ -187,7 +187,7 @@ function vacuum(database: DatabaseSync): boolean {
   return freePages(database) < before;
 }
 
-/** One step for several logs, most of which are short; false when there is nothing left to delete in them. */
+/** One step for several logs, most of which are short; false if nothing is left to delete. */
 function sweepLogs(database: DatabaseSync, segmentWriter: SegmentWriter, ids: readonly number[]): boolean {
   let freed = false;
   let rows = 0;
@@ -199,7 +199,7 @@ function sweepLogs(database: DatabaseSync, segmentWriter: SegmentWriter, ids: re
   return freed;
 }
 
-/** How many records went; 0 when there is nothing left to delete in this log. */
+/** The number of deleted records; 0 if nothing is left to delete in this log. */
 function sweepSome(database: DatabaseSync, segmentWriter: SegmentWriter, id: number): number {
   const keep = database.prepare("SELECT coalesce(max(fork_seq), 0) AS seq FROM logs WHERE base = ?").get(id);
   const some = deleteAbove(database, segmentWriter, id, Number(keep?.["seq"]));
@@ -207,7 +207,7 @@ function sweepSome(database: DatabaseSync, segmentWriter: SegmentWriter, id: num
   return some;
 }
 
-/** Deletes some of a log's records beyond a position, the last first, and blobs that only they refer to. */
+/** Deletes some of a log's records after a position, the last first, and blobs that only they refer to. */
 export function deleteAbove(
   database: DatabaseSync,
   segmentWriter: SegmentWriter,
@@ -218,8 +218,7 @@ export function deleteAbove(
   const positions = rows.length > 0 ? rows : segmentWriter.cut(id, keep);
   if (positions === null) return 0;
   const unindex = database.prepare("DELETE FROM search WHERE rowid = ?");
-  // FTS5 leaves row ids of its own behind that do not fit a number, and the next statement would stumble over
-  // them.
+  // FTS5 leaves row ids behind that exceed a number, on which the next statement would fail.
   unindex.setReadBigInts(true);
   const reset = database.prepare("INSERT OR REPLACE INTO last_row (id) VALUES (1)");
   for (const position of positions) unindex.run(position);
@@ -229,7 +228,7 @@ export function deleteAbove(
   return Math.max(1, positions.length);
 }
 
-/** Some of those that are not packed; gives back where they lay. */
+/** Deletes some unpacked records; returns their feed positions. */
 function deleteRows(database: DatabaseSync, id: number, keep: number): readonly number[] {
   const positions = database
     .prepare("SELECT position FROM records WHERE log = ? AND seq > ? ORDER BY seq DESC LIMIT ?")
@@ -245,10 +244,7 @@ function deleteRows(database: DatabaseSync, id: number, keep: number): readonly 
   return positions;
 }
 
-/**
- * A deleted log that holds nothing any more goes, or, while a fork still names it, lets go of its own
- * ancestors.
- */
+/** Deletes an empty deleted log; one that a fork still names only detaches from its ancestors. */
 function sweepRow(database: DatabaseSync, id: number): boolean {
   const shared = database.prepare("SELECT 1 FROM logs WHERE base = ? LIMIT 1").get(id);
   const holds = ["records", "segments"].some(

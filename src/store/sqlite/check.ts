@@ -1,4 +1,4 @@
-/** Whether the file is sound, below the level of records and, after an I/O error, at that level too. */
+/** Checks the file below the level of records and, after an I/O error, at that level too. */
 import { flaw, genesisHash } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
 import { parseLogId, type LogId } from "../../core/ids.ts";
@@ -24,9 +24,9 @@ export async function faults({ connection, segments, world }: CheckContext): Pro
 }
 
 /**
- * What SQLite itself finds. The check of the full-text index goes by what the connection last knew of it,
- * which another program may have changed since: only whoever asks it something looks anew. Nothing is
- * written in between, since both see one state of the file.
+ * SQLite's own findings. Its check of the full-text index uses the connection's last view of it, which
+ * another program may have changed: only a read refreshes it. Nothing is written in between, because both see
+ * one state of the file.
  */
 function damageIn(database: Connection["database"]): readonly string[] {
   database.exec("BEGIN");
@@ -43,8 +43,8 @@ function damageIn(database: Connection["database"]): readonly string[] {
 }
 
 /**
- * The head of a log is its last record, and a log is found by the id of its session. So a last record that
- * lies elsewhere, and a log whose id is damaged, would be missed by nobody who reads.
+ * The head of a log is its last record, and a log is found by its session id. So readers would never notice a
+ * misplaced last record, or a log with a corrupt id.
  */
 const idTail = "[0-9a-z]".repeat(26);
 const strays = [
@@ -63,7 +63,9 @@ const strays = [
    WHERE session NOT GLOB 'ses_${idTail}' AND session NOT GLOB 'wsp_${idTail}' LIMIT 20`,
 ] as const;
 
-/** An earlier process met an I/O error: everything is read and checked before anything is written again. */
+/**
+ * After an I/O error of an earlier process: reads and verifies everything before anything is written again.
+ */
 export async function regainTrust(
   store: Store,
   context: CheckContext,
@@ -115,7 +117,7 @@ async function trust(store: Store, context: CheckContext): Promise<void> {
   });
 }
 
-/** Null for an id that is damaged. */
+/** Null for a corrupt id. */
 function sessionIn(text: string): LogId | null {
   try {
     return parseLogId(text);
@@ -126,8 +128,7 @@ function sessionIn(text: string): LogId | null {
 
 /**
  * After a failed fsync the kernel may count pages of the -wal file as written that never reached the disk,
- * and read them from memory all the same. Copied to the main file and synced there, they are safe to build
- * upon.
+ * and still read them from memory. Copied to the main file and synced there, they are safe to build upon.
  */
 function rewriteTail({ database }: Connection): void {
   const row = database.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get();

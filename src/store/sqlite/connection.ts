@@ -1,6 +1,7 @@
 /**
- * A connection to one SQLite file: opened with the settings that durability rests on, each read back; refused
- * where the file is not ours; poisoned by the first I/O error, after which nothing is acknowledged any more.
+ * A connection to one SQLite file: opened with the settings that durability depends on, each read back;
+ * refused if the file is not a Skein store; poisoned by the first I/O error, after which nothing is
+ * acknowledged any more.
  */
 import {
   closeSync,
@@ -20,7 +21,7 @@ import { fillPackedOrigins } from "./origins.ts";
 import { addPackedCosts } from "./packed-costs.ts";
 import { applicationId, pageBytes, reservedNames, schema, schemaVersion, upgradeFrom } from "./schema.ts";
 
-/** Locks held longer than this are waited for without blocking the process. */
+/** Locks held longer than this are awaited without blocking the process. */
 export const busyTimeoutMs = 20;
 
 /** Earlier versions can corrupt the file when two connections write (the WAL-reset race). */
@@ -32,13 +33,13 @@ export const sqliteBusy = 5;
 export interface Connection {
   readonly database: DatabaseSync;
   readonly path: string;
-  /** True when an earlier process met an I/O error and the file was not verified since. */
+  /** True if an earlier process met an I/O error and the file was not verified since. */
   readonly suspect: boolean;
-  /** Runs `work`; turns what SQLite throws into our errors, and an I/O error into poison. */
+  /** Runs `work`; converts SQLite errors, and poisons the connection after an I/O error. */
   guard<T>(work: () => T): T;
-  /** Why nothing works any more, or null. */
+  /** Why the connection is unusable, or null. */
   poison(): SkeinError | null;
-  /** Looks whether the file is where it was. If not, nothing is acknowledged any more. */
+  /** Checks that the file is still in place. If not, nothing is acknowledged any more. */
   lookForFile(): void;
   trusted(): void;
   close(): void;
@@ -81,20 +82,23 @@ export async function connect(options: ConnectionOptions): Promise<Connection> {
   }
 }
 
-/** A new file is its owner's alone, and what SQLite puts beside it has its mode. Others stay as they are. */
+/**
+ * A new file is private to its owner, and SQLite gives its companion files the same mode. Existing files keep
+ * theirs.
+ */
 function makePrivate(path: string): void {
   if (path === ":memory:" || existsSync(path)) return;
   try {
     closeSync(openSync(path, "a", 0o600));
   } catch {
-    // SQLite says better what is wrong.
+    // SQLite reports the problem better.
   }
 }
 
 /**
- * A rollback journal beside the store is not Skein's: a store is in WAL mode from its first byte on. SQLite
- * would replay the journal on the first read, which replaces the store by what the journal holds. SQLite
- * looks beside the file that a link leads to, and takes an empty journal for none.
+ * A rollback journal next to the store is not Skein's: a store is in WAL mode from its first byte on. SQLite
+ * would replay the journal on the first read, which replaces the store with the journal's pages. SQLite looks
+ * next to the target of a link, and ignores an empty journal.
  */
 function refuseJournal(path: string): void {
   if (path === ":memory:" || !existsSync(path)) return;
@@ -147,7 +151,7 @@ function connection(database: DatabaseSync, path: string): Connection {
           try {
             writeFileSync(marker, `${String(error)}\n`);
           } catch {
-            // A disk that cannot take the marker either still gets no acknowledgement from this process.
+            // If the disk cannot take the marker either, this process still acknowledges nothing.
           }
         }
         throw asSkeinError(path, error);
@@ -164,9 +168,9 @@ function connection(database: DatabaseSync, path: string): Connection {
   };
 }
 
-/** Whether a file is still where it is now. When the system cannot tell, it is. */
+/** Whether a file is still in its place. True if the system does not know. */
 function stays(given: string): () => boolean {
-  // Whatever directory the process changes to.
+  // Independent of later changes of the working directory.
   const path = realpathSync(given);
   const nameOf = (): string => {
     const { dev, ino } = statSync(path);
@@ -183,7 +187,7 @@ function stays(given: string): () => boolean {
   };
 }
 
-/** Checks that the file is ours or empty before anything about it is changed; then settings; then tables. */
+/** Checks that the file is a Skein store or empty before changing anything; then settings; then tables. */
 function prepareFile(database: DatabaseSync, options: ConnectionOptions): void {
   const fresh = inspect(database, options.path);
   if (fresh && !options.create) {
@@ -193,8 +197,8 @@ function prepareFile(database: DatabaseSync, options: ConnectionOptions): void {
     });
   }
   const full = options.durability === "disk";
-  // In SQLite's default mode these settings and the step to WAL write a rollback journal, which a kill would
-  // leave behind. They write one page, and what changes of it lies in one sector.
+  // In SQLite's default mode these settings and the switch to WAL write a rollback journal, which a kill
+  // would leave behind. They write one page, and the changed part lies in one sector.
   if (pragma(database, "journal_mode") !== "wal") database.exec("PRAGMA journal_mode=MEMORY");
   if (fresh) database.exec(`PRAGMA page_size=${pageBytes}; PRAGMA auto_vacuum=INCREMENTAL`);
   const settings: readonly (readonly [string, string | number, string | number])[] = [
@@ -204,7 +208,7 @@ function prepareFile(database: DatabaseSync, options: ConnectionOptions): void {
     ["foreign_keys", "ON", 1],
     ["trusted_schema", "OFF", 0],
     ["journal_size_limit", 67_108_864, 67_108_864],
-    // The writer checkpoints, see writer.ts: SQLite's own checkpoints keep I/O errors to themselves.
+    // The writer checkpoints, see writer.ts: SQLite's own checkpoints hide I/O errors.
     ["wal_autocheckpoint", 0, 0],
     ...(process.platform === "darwin" && full ? ([["fullfsync", "ON", 1]] as const) : []),
   ];
@@ -222,7 +226,7 @@ function prepareFile(database: DatabaseSync, options: ConnectionOptions): void {
   if (Number(pragma(database, "user_version")) < schemaVersion) upgrade(database);
 }
 
-/** A file is one tenant's: the feed, the views and the workspace's log are of the whole file. */
+/** A file belongs to one tenant: the feed, the views and the workspace's log cover the whole file. */
 function checkTenant(database: DatabaseSync, { path, tenant }: ConnectionOptions): void {
   const row = database.prepare("SELECT value FROM meta WHERE key = 'tenant'").get();
   if (row?.["value"] === tenant) return;
@@ -232,7 +236,7 @@ function checkTenant(database: DatabaseSync, { path, tenant }: ConnectionOptions
   });
 }
 
-/** True when the file is empty. Throws when it is somebody else's, or of a newer Skein. */
+/** True if the file is empty. Throws if it belongs to another program, or a newer Skein. */
 function inspect(database: DatabaseSync, path: string): boolean {
   const tables = database.prepare("SELECT count(*) AS count FROM sqlite_master").get();
   const id = pragma(database, "application_id");
@@ -277,7 +281,7 @@ function createTables(database: DatabaseSync, options: ConnectionOptions): void 
   }
 }
 
-/** Brings an older layout up to this one, all or nothing. */
+/** Migrates an older layout to this one, all or nothing. */
 function upgrade(database: DatabaseSync): void {
   database.exec("BEGIN IMMEDIATE");
   try {
@@ -309,7 +313,7 @@ function checkVersion(): void {
   }
 }
 
-/** Tries again while another program holds the lock, up to `lockWaitMs`, without blocking this one. */
+/** Retries while another program holds the lock, up to `lockWaitMs`, without blocking this one. */
 export async function waitForLock<T>(
   options: { readonly world: StoreWorld; readonly lockWaitMs: number; readonly path: string },
   work: () => T | Promise<T>,
@@ -341,7 +345,7 @@ function translate<T>(path: string, work: () => T): T {
   }
 }
 
-/** What kind of trouble an error of SQLite's is. */
+/** The kind of an SQLite error. */
 function sqliteKind(error: unknown): Trouble | null {
   if (!(error instanceof Error) || !("errcode" in error)) return null;
   return troubles.get(Number(error.errcode) & 0xff) ?? null;
@@ -349,7 +353,7 @@ function sqliteKind(error: unknown): Trouble | null {
 
 type Trouble = "constraint" | "busy" | "io" | "corrupt" | "full" | "readonly" | "cantopen" | "notadb";
 
-/** SQLite's primary result codes, as far as they need different words. */
+/** SQLite's primary result codes, as far as they need different messages. */
 const troubles: ReadonlyMap<number, Trouble> = new Map([
   [sqliteBusy, "busy"],
   [6, "busy"],
@@ -362,13 +366,13 @@ const troubles: ReadonlyMap<number, Trouble> = new Map([
   [26, "notadb"],
 ]);
 
-/** A row that would be there twice. */
+/** A duplicate row. */
 export const isConstraint = (error: unknown): boolean => sqliteKind(error) === "constraint";
 
 export const isBusy = (error: unknown): boolean =>
   error instanceof SkeinError ? isBusy(error.cause) : sqliteKind(error) === "busy";
 
-/** What happened, in words a user can act on. An error that is not SQLite's is passed on as it is. */
+/** The error as a message. An error of another source is passed on unchanged. */
 function asSkeinError(path: string, error: unknown): unknown {
   const say = (code: "unavailable" | "invalid" | "corrupt", message: string, hint: string) =>
     new SkeinError(code, message, { hint, where: path, cause: error });

@@ -1,4 +1,4 @@
-/** What SQLite keeps besides the logs and can make again: the session index, snapshots, items and search. */
+/** SQLite data that can be rebuilt from the logs: the session index, snapshots, items and search. */
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { LogId, SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
@@ -13,7 +13,7 @@ import type { Segments } from "./segments.ts";
 import { trimEndOf } from "../../core/text/trim.ts";
 import { stuck } from "../paging.ts";
 
-/** A label on fewer sessions than this is the best place to start from; on more, recency is. */
+/** A label on fewer sessions than this is the best start; otherwise recency is. */
 const rareLabelMax = 2_000;
 
 type ListArray = [
@@ -62,9 +62,7 @@ export function makeLister(database: DatabaseSync, tenant: string): Lister {
     return statement;
   };
 
-  /**
-   * Rows with their exact moments, in the order of the index, which lags behind by less than `activeLagMs`.
-   */
+  /** Rows with their exact times, in index order, which lags behind by less than `activeLagMs`. */
   function* candidates(filter: SessionFilter, end: ListPosition | null, first: number): Generator<Found> {
     let from: ListPosition | null = end;
     let own = false;
@@ -96,7 +94,7 @@ export function makeLister(database: DatabaseSync, tenant: string): Lister {
     const { activeSince = 0, activeBefore = Infinity } = filter;
     let found: Found[] = [];
     for (const candidate of candidates(filter, end, count + 1)) {
-      // Once the page is full, only what the index may have put too low can still belong to it.
+      // Once the page is full, only rows that the index placed too low can still belong to it.
       const lowest = found[count];
       if (lowest !== undefined && candidate.row[1] + activeLagMs <= lowest.at) break;
       if (end !== null && !isBefore(candidate, end)) continue;
@@ -148,7 +146,7 @@ interface Found extends ListPosition {
 }
 
 /**
- * The query for the next rows of the index. `own`: `from` is a place of the index itself, not of the list.
+ * The query for the next rows of the index. `own`: `from` is a position of the index itself, not of the list.
  */
 function selection(
   database: DatabaseSync,
@@ -200,7 +198,7 @@ function isRare(database: DatabaseSync, key: string, value: string): boolean {
   return Number(probe.get(key, value, rareLabelMax)?.["count"]) < rareLabelMax;
 }
 
-/** Forks of a log that exist, and where they left it. */
+/** Existing forks of a log, and their fork points. */
 export function forksOf(database: DatabaseSync, log: number) {
   const rows = database
     .prepare("SELECT session, fork_seq FROM logs WHERE parent = ? AND dropped = 0 ORDER BY id")
@@ -235,7 +233,7 @@ export function everyLog(
   after: string | null,
   count: number,
 ): ResultPage<LogId> {
-  // By number: a damaged id may be no valid text, and comes back from JavaScript as another one.
+  // By number: a corrupt id may be invalid text, which JavaScript would alter.
   const rows = database
     .prepare("SELECT id, session FROM logs WHERE tenant = ? AND dropped = 0 AND id > ? ORDER BY id LIMIT ?")
     .all(tenant, Number(after ?? 0), count);
@@ -260,7 +258,7 @@ export function makeSnapshots(database: DatabaseSync, logs: Logs): Snapshots {
   );
   latest.setReturnArrays(true);
   return {
-    /** A snapshot belongs to the log that holds the position, so that all who share it find it. */
+    /** A snapshot belongs to the log that holds the position, so that all sharers find it. */
     put(session, { seq, form, text }) {
       const line = logs.find(session);
       const owner = line && logs.stretches(line, seq, seq)[0];
@@ -294,7 +292,7 @@ export function makeProjector(database: DatabaseSync, logs: Logs, segments: Segm
   const move = database.prepare("INSERT OR REPLACE INTO meta (key, value) VALUES ('projected', ?)");
   const position = database.prepare("SELECT position FROM records WHERE log = ? AND seq = ?");
   const addText = database.prepare("INSERT OR REPLACE INTO search (rowid, text) VALUES (?, ?)");
-  // See sweep: FTS5 may leave row ids behind that do not fit a number.
+  // See sweep: FTS5 may leave row ids behind that exceed a number.
   addText.setReadBigInts(true);
   const reset = database.prepare("INSERT OR REPLACE INTO last_row (id) VALUES (1)");
   const clearItems = database.prepare("DELETE FROM item_rows WHERE log = ?");
@@ -347,7 +345,7 @@ export function makeProjector(database: DatabaseSync, logs: Logs, segments: Segm
   };
 }
 
-/** Every word must occur. Quoting makes words of whatever was typed, so that no text is a syntax error. */
+/** Every word must occur. Quoting turns any input into words, so that no text is a syntax error. */
 function matchOf(text: string): string | null {
   const words = text.split(/[\s\0]+/).filter((word) => /[\p{L}\p{N}]/u.test(word));
   if (words.length === 0) return null;

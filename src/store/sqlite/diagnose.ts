@@ -15,7 +15,7 @@ export async function diagnose(
 
 /** Below this, SQLite soon has no room for its -wal file. */
 const freeBytesMin = 100 * 1024 * 1024;
-/** File systems on which the locks of SQLite do not hold, by the number that Linux has for them. */
+/** File systems without working SQLite locks, by their Linux type number. */
 const networks: Readonly<Record<number, string>> = {
   0x6969: "NFS",
   0xff534d42: "CIFS",
@@ -98,7 +98,7 @@ async function storeChecks(
   }
 }
 
-/** What the first hundred bytes of an SQLite file say, without opening it as one. */
+/** The first hundred bytes of an SQLite file, without opening it as one. */
 function headerChecks(place: string, size: number): StoreCheck[] {
   const bytesRead = Buffer.alloc(100);
   let length = 0;

@@ -1,7 +1,7 @@
 /**
- * Erasing in SQLite, inside the transaction of the append that asks for it: contents and salts of records,
- * what search and items know of them, and blobs that nothing else refers to. What the file may still hold of
- * it after the commit is a matter for scrub.ts.
+ * Erasing in SQLite, inside the transaction of the append: contents and salts of records, their words and
+ * items, and blobs that nothing else refers to. scrub.ts removes the traces that the file may hold after the
+ * commit.
  */
 import type { DatabaseSync } from "node:sqlite";
 import { limit } from "../../core/limit.ts";
@@ -14,8 +14,8 @@ import type { Ranges, SegmentWriter } from "./segment-write.ts";
 
 export interface Eraser {
   /**
-   * After all is written, so that no blob is lost that a new record refers to; of what was there before.
-   * Throws when it is too much.
+   * After all writes, so that no blob is deleted that a new record refers to; only of earlier records. Throws
+   * if it is too much.
    */
   erase(parts: readonly Part[], written: readonly Appended[]): void;
 }
@@ -23,7 +23,7 @@ export interface Eraser {
 export function makeEraser(database: DatabaseSync, logs: Logs, segmentWriter: SegmentWriter): Eraser {
   const sql = prepared(database);
 
-  /** What is not packed; gives back where it lies in the feed. */
+  /** Erases unpacked records; returns their feed positions. */
   function eraseRows(log: number, [fromSeq, toSeq]: Ranges[number], most: number): readonly number[] {
     const rows = sql.find.all(log, fromSeq, toSeq, most + 1) as unknown as [number][];
     if (rows.length > most) throw tooManyErased();
@@ -32,7 +32,7 @@ export function makeEraser(database: DatabaseSync, logs: Logs, segmentWriter: Se
     return positions;
   }
 
-  /** Ranges of one log's own records, in order and apart. */
+  /** Ranges of one log's own records, sorted and disjoint. */
   function eraseOwn(log: number, ranges: Ranges, most: number): number {
     const positions = [...segmentWriter.erase(log, ranges, most)];
     for (const range of ranges) positions.push(...eraseRows(log, range, most - positions.length));
@@ -44,14 +44,14 @@ export function makeEraser(database: DatabaseSync, logs: Logs, segmentWriter: Se
     return positions.length;
   }
 
-  /** See last_row in the schema for what stands at the end. */
+  /** See last_row in the schema for the last column. */
   function unindex(positions: readonly number[]): void {
     if (positions.length === 0) return;
     for (const position of positions) sql.unindex.run(position);
     sql.reset.run();
   }
 
-  /** Of a log as it reads them; gives back how many contents there were. */
+  /** Of a log as it reads them; returns the number of erased contents. */
   function eraseOf(line: Line, headSeq: number, ranges: Ranges, most: number): number {
     const own = new Map<number, [number, number][]>();
     const asked = ranges.map(([first, last]) => ({ log: line.id, first, last }));
@@ -89,7 +89,7 @@ function prepared(database: DatabaseSync) {
     erase: database.prepare("UPDATE records SET content = NULL, salt = NULL WHERE position = ?"),
     unindex: database.prepare("DELETE FROM search WHERE rowid = ?"),
     reset: database.prepare("INSERT OR REPLACE INTO last_row (id) VALUES (1)"),
-    // An item belongs to whoever has it in mind, also where the record lies in a prefix that is shared.
+    // An item belongs to every session that has it in mind, even if the record lies in a shared prefix.
     eraseItems: database.prepare(
       `WITH RECURSIVE sharers (id, to_seq) AS (
          SELECT ?, ?
@@ -108,17 +108,15 @@ function prepared(database: DatabaseSync) {
     ),
   };
   statements.find.setReturnArrays(true);
-  // FTS5 leaves row ids of its own behind that do not fit a number.
+  // FTS5 leaves row ids behind that exceed a number.
   statements.unindex.setReadBigInts(true);
   return statements;
 }
 
-/**
- * A blob that is lost is not there any more: its name is free for another, and its chunks go in small steps.
- */
+/** A deleted blob is gone at once: its name is free for another, and its chunks go in small steps. */
 const lost = "bytes = NULL, put_at = -1, hash = CAST('lost ' || id AS BLOB)";
 
-/** These records refer to no blob any more; blobs that nothing else refers to are lost. */
+/** Removes the blob references of these records, and deletes blobs that nothing else refers to. */
 export function loseBlobs(database: DatabaseSync, positions: readonly number[]): void {
   const find = database.prepare("SELECT blob FROM blob_refs WHERE position = ?");
   const unrefer = database.prepare("DELETE FROM blob_refs WHERE position = ?");
@@ -129,7 +127,7 @@ export function loseBlobs(database: DatabaseSync, positions: readonly number[]):
   }
 }
 
-/** False when a record refers to it. */
+/** False if a record refers to it. */
 export function loseBlob(database: DatabaseSync, id: number): boolean {
   const { changes } = database
     .prepare(
@@ -140,7 +138,7 @@ export function loseBlob(database: DatabaseSync, id: number): boolean {
   return Number(changes) === 1;
 }
 
-/** Some chunks of a blob that was lost, and at last the blob; false when there is none. */
+/** Deletes some chunks of a deleted blob, and finally the blob; false if there is none. */
 export function dropLostBlob(database: DatabaseSync): boolean {
   const row = database.prepare("SELECT id FROM blobs WHERE bytes IS NULL AND put_at < 0 LIMIT 1").get();
   if (row === undefined) return false;
@@ -156,8 +154,8 @@ export function dropLostBlob(database: DatabaseSync): boolean {
 }
 
 /**
- * Notes that the file may hold a trace of something. Each note has a number of its own, so that whoever
- * scrubs knows whether there was another one since.
+ * Marks that the file may hold traces of deleted data. Each mark has a unique number, so that a scrub knows
+ * whether another one followed.
  */
 export function markUnscrubbed(database: DatabaseSync): void {
   database.exec(
@@ -167,12 +165,12 @@ export function markUnscrubbed(database: DatabaseSync): void {
   );
 }
 
-/** How often something was erased or deleted. */
+/** The number of erasures and deletions. */
 export function erasures(database: DatabaseSync): number {
   return Number(database.prepare("SELECT value FROM meta WHERE key = 'erased'").get()?.["value"] ?? 0);
 }
 
-/** The number of the note that stands; null when nothing is to be scrubbed. */
+/** The number of the current mark; null if nothing needs scrubbing. */
 export function unscrubbed(database: DatabaseSync): string | null {
   const row = database.prepare("SELECT value FROM meta WHERE key = 'scrub'").get();
   return (row?.["value"] as string | undefined) ?? null;

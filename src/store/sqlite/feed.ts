@@ -1,7 +1,7 @@
 /**
- * The feed of SQLite: records by position, which is the order in which they were committed. What was received
- * lies at positions from before it was seen; there it is passed over, and given at the place of its arrival.
- * A position that was given out is that of a record, or that of an arrival with the last seq given of it.
+ * The feed of SQLite: records by position, which is commit order. Received records lie at positions from
+ * before they were visible; the feed skips them there, and returns them at the position of their arrival. A
+ * returned position is that of a record, or that of an arrival with its last returned seq.
  */
 import type { DatabaseSync } from "node:sqlite";
 import type { StoredRecord } from "../../core/chain.ts";
@@ -21,13 +21,13 @@ type FeedRow = [...Required<Row>, position: number];
 type Run = [position: number, log: number, seq: number, count: number];
 type Arrival = [position: number, log: number, fromSeq: number, toSeq: number];
 
-/** Where a reader stands: behind a position, or within the arrival at it. */
+/** The position of a reader: behind a position, or within the arrival at it. */
 interface Place {
   readonly position: number;
   readonly seq: number | null;
 }
 
-/** A record at its place, read when it is wanted. */
+/** A record at its place, read on demand. */
 interface Entry {
   readonly position: number;
   readonly log: number;
@@ -81,7 +81,10 @@ function makeSource(database: DatabaseSync, context: FeedParts): FeedSource {
     readonly arrivals: readonly Arrival[];
   }
 
-  /** What of a log is given at its own place. A deleted one may still lie here for its forks. */
+  /**
+   * The part of a log that the feed returns at its own positions. A deleted log may still exist for its
+   * forks.
+   */
   function seenOf(log: number): Seen {
     const head = logs.headRow(log);
     return { toSeq: head?.seq ?? 0, arrivals: arrivalsOf.all(log) as unknown as Arrival[] };
@@ -91,8 +94,8 @@ function makeSource(database: DatabaseSync, context: FeedParts): FeedSource {
     seq <= toSeq && !own.some(([, , from, to]) => from <= seq && seq <= to);
 
   /**
-   * What lies at positions between two, in order: all up to the last one given back, if any. The table is
-   * read before what is packed, so that whatever is packed meanwhile is found in one of them, or in both.
+   * Entries at positions between two, in order: all up to the last returned one, if any. The table is read
+   * before the segments, so that a record packed meanwhile is found in one of them, or in both.
    */
   function between(after: number, end: number): Entry[] {
     const rows = next.all(after, end, fetchRowsMax) as unknown as FeedRow[];
@@ -188,7 +191,7 @@ function makeSource(database: DatabaseSync, context: FeedParts): FeedSource {
     return { records, place: textOf(place), hash };
   }
 
-  /** The record at a place, whether it is seen or not. */
+  /** The record at a place, visible or not. */
   function hashAt({ position, seq }: Place): string | null {
     if (seq === null) return between(position - 1, position + 1)[0]?.record()?.hash ?? null;
     const log = (arrivalAt.get(position) as unknown as Arrival | undefined)?.[1];
@@ -218,7 +221,7 @@ function makeSource(database: DatabaseSync, context: FeedParts): FeedSource {
   };
 }
 
-/** The last position that was ever taken: of a deleted last record an empty row stays. */
+/** The last position ever used: a deleted last record leaves an empty row. */
 function endOf(database: DatabaseSync): number {
   const row = database
     .prepare(

@@ -1,4 +1,4 @@
-/** The clock of the file system that a store lies on: what it writes as the time of something new. */
+/** The clock of the store's file system: the timestamp of a new file. */
 import { mkdtemp, rmdir, stat } from "node:fs/promises";
 
 export async function fileSystemClock(path: string): Promise<number> {

@@ -1,30 +1,30 @@
-/** Logs in SQLite: where they are, who they share a prefix with, and their heads. */
+/** Logs in SQLite: their rows, shared prefixes, and heads. */
 import { missingLog } from "../sql/damage.ts";
 import type { DatabaseSync } from "node:sqlite";
 import { SkeinError } from "../../core/error.ts";
 import type { LogId, SessionId } from "../../core/ids.ts";
 import type { Head } from "../port.ts";
 
-/** What never changes about a log once it exists. */
+/** The immutable facts of a log. */
 export interface Line {
   readonly id: number;
-  /** The log that holds the record at `forkSeq`; null when there is no prefix to share. */
+  /** The log that holds the record at `forkSeq`; null without a shared prefix. */
   readonly base: number | null;
   readonly forkSeq: number;
 }
 
-/** A stretch of a log as it lies in the store: these positions are rows of that log. */
+/** A stretch of a log in the store: these positions are rows of that log. */
 export interface Stretch {
   readonly log: number;
   readonly fromSeq: number;
   readonly toSeq: number;
 }
 
-/** A log whether it is seen or not: `dropped` as in the schema. */
+/** A log, visible or not: `dropped` as in the schema. */
 export interface AnyLine extends Line {
   readonly dropped: number;
   readonly copy: boolean;
-  /** Null, unless more of it is being received than is seen. */
+  /** Null, unless more of it is being received than is visible. */
   readonly untilSeq: number | null;
   readonly depth: number;
 }
@@ -37,33 +37,33 @@ export interface HeadRow {
   readonly epoch: number;
   readonly depth: number;
   readonly activeAt: number;
-  /** A copy, or being received: nothing is appended to it. */
+  /** A copy, or being received: not writable. */
   readonly closed: boolean;
 }
 
 export interface Logs {
   /** The log, unless it does not exist or was deleted. */
   find(session: LogId): Line | undefined;
-  /** The log, also when it was deleted, is a prefix, or is being received. */
+  /** The log, also if it was deleted, is a prefix, or is being received. */
   findAny(session: LogId): AnyLine | undefined;
-  /** The log that holds what this one shares, on a walk up a lineage of so many steps. */
+  /** The base of this log, on a walk up a lineage of so many steps. */
   baseOf(line: Line, walked: number): Line | null;
   headRow(id: number): HeadRow | undefined;
   head(session: LogId): Head | undefined;
-  /** The stretches that hold `fromSeq` to `toSeq`, the first first. */
+  /** The stretches that hold `fromSeq` to `toSeq`, in order. */
   stretches(line: Line, fromSeq: number, toSeq: number): readonly Stretch[];
   sessionOf(id: number): LogId;
-  /** Forgets what a rolled back transaction may have taught. */
+  /** Drops what a rolled-back transaction may have cached. */
   forget(): void;
 }
 
 /** Steps up a lineage after which all further ancestors are fetched at once. */
 const walkedMax = 8;
 
-/** Entries of each cache; past that it starts again. */
+/** Entries of each cache; beyond that it starts again. */
 const cacheMax = 20_000;
 
-/** In SQL, for the log `l`: the last position that is seen. */
+/** In SQL, for the log `l`: the last visible position. */
 export const seen = "ifnull(l.until_seq, 9007199254740991)";
 
 /** Hexadecimal, without a copy of the bytes. */
@@ -75,7 +75,7 @@ export function makeLogs(database: DatabaseSync, tenant: string): Logs {
     "SELECT id, base, fork_seq FROM logs WHERE tenant = ? AND session = ? AND dropped = 0",
   );
   const byId = database.prepare("SELECT id, base, fork_seq, session FROM logs WHERE id = ?");
-  // A fork may be thousands deep; a statement for each level would be felt.
+  // A lineage may be thousands deep; a statement per level would be noticeable.
   const upward = database.prepare(
     `WITH RECURSIVE up (id, base, fork_seq, session) AS (
        SELECT id, base, fork_seq, session FROM logs WHERE id = ?
@@ -117,7 +117,7 @@ export function makeLogs(database: DatabaseSync, tenant: string): Logs {
   function baseOf(line: Line, walked: number): Line | null {
     if (line.base === null) return null;
     const base = lineOf(line.base, walked);
-    // A base holds the record at the fork point itself, so it begins before it. Else the lineage is a circle.
+    // A base holds the record at the fork point, so it begins before it. Otherwise the lineage is a cycle.
     if (base.forkSeq < line.forkSeq) return base;
     throw new SkeinError(
       "corrupt",

@@ -1,16 +1,16 @@
-/** Types and actors as numbers, so that a record does not repeat their text. */
+/** Types and actors as numbers, so that records do not repeat their text. */
 import type { DatabaseSync } from "node:sqlite";
 import { SkeinError } from "../../core/error.ts";
 
 export interface Names {
-  /** The number of a name, given to it now if it is new. Inside a transaction only. */
+  /** The number of a name, assigned now if it is new. Inside a transaction only. */
   id(name: string): number;
-  /** True when the name may have to be written first. */
+  /** True if the name may have to be written first. */
   isNew(name: string): boolean;
-  /** The number of a name, if it ever was written. */
+  /** The number of a name, if it was ever written. */
   known(name: string): number | undefined;
   name(id: number): string;
-  /** After a rollback: what was given out in it is void. */
+  /** After a rollback: numbers assigned in it are void. */
   forget(): void;
 }
 

@@ -3,7 +3,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { originOf } from "../../core/branch/origin.ts";
 import { unpackHeads } from "./segment.ts";
 
-/** For a store from before layout 5: of logs whose first record is packed. A damaged segment is skipped. */
+/** For a store from before layout 5: logs whose first record is packed. A corrupt segment is skipped. */
 export function fillPackedOrigins(database: DatabaseSync): void {
   const opened = database.prepare("SELECT id FROM names WHERE name = 'session.opened'").get()?.["id"];
   const set = database.prepare("UPDATE logs SET origin = ? WHERE id = ?");

@@ -1,7 +1,7 @@
 /**
  * Packing: old records of a log become a segment, step by step. Records are read and compressed outside of
- * any transaction; then one short transaction makes sure that they are still the same, and puts the segment
- * in their place. Whoever dies in between leaves everything as it was.
+ * any transaction; then one short transaction verifies that they are unchanged, and replaces them with the
+ * segment. A crash in between changes nothing.
  */
 import { unpackable } from "../sql/damage.ts";
 import type { DatabaseSync } from "node:sqlite";
@@ -18,14 +18,14 @@ import { shrinkIfMuch } from "./blobs.ts";
 import type { Writer } from "./writer.ts";
 import { stuck } from "../paging.ts";
 
-/** What a segment is made of at most: larger ones are smaller on disk, and slower to read a little of. */
+/** The most that one segment packs: larger ones are smaller on disk, and slower to read in part. */
 const rangeBytes = 262_144;
 const rangeRecords = 1_024;
 const fetchRows = 128;
-/** Records that are hashed at once; about a millisecond. */
+/** Records hashed at once; about a millisecond. */
 const checkRows = 128;
 
-/** A step writes much more than an append does; after each the -wal file is looked at. */
+/** A step writes much more than an append; after each the -wal file is checked. */
 const stepWeight = 64;
 
 export interface PackContext extends DriverParts {
@@ -33,20 +33,20 @@ export interface PackContext extends DriverParts {
   readonly writer: Writer;
 }
 
-/** Records on their way into a segment. */
+/** Records to pack into a segment. */
 interface Batch extends Range {
   readonly log: number;
-  /** The first that is not packed yet, and the hash of the record before it. */
+  /** The first unpacked one, and the hash of the record before it. */
   readonly freshSeq: number;
   readonly beforeFresh: string;
   readonly toSeq: number;
-  /** The last segment, when this was read. */
+  /** The last segment at the time of reading. */
   readonly last: Segment | null;
-  /** The same, when it is small and becomes part of the new one. */
+  /** The same, if it is small and becomes part of the new one. */
   readonly instead: Segment | null;
 }
 
-/** Looks in a row at which another process was quicker; past that the segments disagree with the table. */
+/** Attempts in a row at which another process was faster; beyond that the segments contradict the table. */
 const triesMax = 1_000;
 
 export async function packLog(
@@ -78,8 +78,8 @@ export async function packLog(
 }
 
 /**
- * Null when there is nothing left to pack, or the log is not one that may be; `again` when another process
- * packed something while this one was reading.
+ * Null if there is nothing left to pack, or the log is not packable; `again` if another process packed
+ * something during the read.
  */
 function nextBatch(context: PackContext, session: LogId, toSeq: number): Batch | "again" | null {
   const { logs, segments } = context;
@@ -112,7 +112,7 @@ function nextBatch(context: PackContext, session: LogId, toSeq: number): Batch |
   };
 }
 
-/** Of what is received nobody knows yet where it ends, and what was deleted goes anyway. */
+/** A log being received has no known end, and a deleted one is freed anyway. */
 function packable({ logs }: PackContext, session: LogId): AnyLine | null {
   const line = logs.findAny(session);
   return line === undefined || line.dropped !== 0 || line.untilSeq !== null ? null : line;
@@ -121,7 +121,7 @@ function packable({ logs }: PackContext, session: LogId): AnyLine | null {
 const isSmall = ({ fromSeq, toSeq, contentBytes }: Segment): boolean =>
   toSeq + 1 - fromSeq < rangeRecords / 2 && contentBytes < rangeBytes / 2;
 
-/** The hash of the record before the first that is not packed. */
+/** The hash of the record before the first unpacked one. */
 function hashBefore({ reader, segments }: PackContext, line: AnyLine, last: Segment | null): string {
   if (last !== null) return segments.record(line.id, last.toSeq)?.hash ?? genesisHash;
   return line.base === null ? genesisHash : (reader.point(line.base, line.forkSeq)?.hash ?? genesisHash);
@@ -154,7 +154,10 @@ function readFresh(
   return found;
 }
 
-/** What is damaged is never packed: it would be harder to find, and to mend. Lets others run in between. */
+/**
+ * Corrupt records are never packed: they would be harder to find, and to repair. Yields to other work in
+ * between.
+ */
 async function checkChain({ world, reader }: PackContext, session: LogId, batch: Batch): Promise<void> {
   let hash = batch.beforeFresh;
   const records = freshIn(batch).map(({ row }) => reader.recordOf(row));
@@ -170,7 +173,7 @@ async function checkChain({ world, reader }: PackContext, session: LogId, batch:
 const freshIn = ({ rows, freshSeq }: Batch): readonly PackedRow[] =>
   rows.filter(({ row }) => row[1] >= freshSeq);
 
-/** In the transaction. False, and nothing is changed, when anything is not as it was read. */
+/** In the transaction. False, and nothing changes, if anything differs from what was read. */
 function putInPlace(context: PackContext, session: LogId, batch: Batch, packing: Packing): boolean {
   const { logs, segments, segmentWriter } = context;
   const { log, freshSeq, toSeq, last, instead } = batch;
@@ -202,7 +205,7 @@ function isUnchanged({ database }: PackContext, batch: Batch): boolean {
   );
 }
 
-/** About what a record takes in the table, with its entries in the indexes. */
+/** The approximate size of a record in the table, with its index entries. */
 const bytesInTable = ({ row }: PackedRow): number =>
   75 +
   row[9].length +
@@ -210,7 +213,7 @@ const bytesInTable = ({ row }: PackedRow): number =>
   (row[10] === null ? 0 : 34) +
   (row[14] === null ? 0 : 17 + (row[11] ?? 0));
 
-/** The same of what lies beside a segment. */
+/** The same for the data next to a segment. */
 function bytesBeside(rows: readonly PackedRow[]): number {
   const keys = rows.filter(({ row }) => row[8] !== null).length;
   const costs = rows.filter(({ row }) => row[3] === 3).length;

@@ -1,4 +1,6 @@
-/** What the view `costs` shows of packed records. It lies beside the segments: nothing is unpacked. */
+/**
+ * The rows of the view `costs` for packed records. They are stored next to the segments: nothing is unpacked.
+ */
 import { hash } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
 import type { LogId } from "../../core/ids.ts";
@@ -6,8 +8,8 @@ import { callTypesText, spendView } from "../../core/budget/cost-view-sql.ts";
 import { makeSegments } from "./segments.ts";
 
 /**
- * Since layout 6. Up to then answers alone were there. bound: what a request reserved, or a failed call may
- * have used besides; released: what is no longer counted of a call given up as lost. Both as JSON.
+ * Since layout 6; earlier layouts had answers only. bound: the reservation of a request, or the unconfirmed
+ * bound of a failed call; released: the part of a lost call that no longer counts. Both as JSON.
  */
 export const packedCosts = `
 ALTER TABLE packed_costs ADD COLUMN type TEXT NOT NULL DEFAULT 'model.responded';
@@ -16,7 +18,7 @@ ALTER TABLE packed_costs ADD COLUMN bound ANY;
 ALTER TABLE packed_costs ADD COLUMN released ANY;
 `;
 
-/** The columns of a call, of the body and the type of a record. */
+/** The columns of a call, from the body and the type of a record. */
 const partsOf = (body: string, type: string): readonly string[] => [
   `json_extract(${body}, '$.model')`,
   `json_extract(${body}, '$.usage.inputTokens')`,
@@ -43,13 +45,13 @@ const isCall = (body: string, type: string): string =>
 
 const columns = `log, seq, at, type, ${names.join(", ")}`;
 
-/** Of the records of a log between two positions, before they are taken out of the table. */
+/** Of the records of a log between two positions, before they leave the table. */
 export const insertCosts = `INSERT INTO packed_costs (${columns})
   SELECT r.log, r.seq, r.at, n.name, ${partsOf("r.body", "n.name").join(", ")}
   FROM records r JOIN names n ON n.id = r.type
   WHERE r.log = ? AND r.seq BETWEEN ? AND ? AND ${isCall("r.body", "n.name")}`;
 
-/** Finds what does not agree with a record: log, seq, at, type and body are bound. */
+/** Finds rows that contradict a record: log, seq, at, type and body are bound. */
 export const wrongCost = `SELECT 1 FROM (SELECT ? AS log, ? AS seq, ? AS at, ? AS type, ? AS body) r
   LEFT JOIN packed_costs c ON c.log = r.log AND c.seq = r.seq AND c.at = r.at AND c.type = r.type
     AND ${partsOf("r.body", "r.type")
@@ -60,7 +62,7 @@ export const wrongCost = `SELECT 1 FROM (SELECT ? AS log, ? AS seq, ? AS at, ? A
 const number = (json: string, field: string): string =>
   `CAST(json_extract(${json}, '$.${field}') AS INTEGER)`;
 
-/** The view; `seen` says of a log and a position whether it is shown. */
+/** The view; `seen` says whether a position of a log is visible. */
 export const costsView = (seen: (log: string, seq: string) => string): string =>
   spendView(
     `
@@ -83,7 +85,7 @@ export const costsView = (seen: (log: string, seq: string) => string): string =>
     "date(at / 1000, 'unixepoch')",
   );
 
-/** Fills in what a segment of layout 3 to 5 has no row for. A damaged segment is left to `check`. */
+/** Adds the missing rows for segments of layouts 3 to 5. `check` reports a corrupt segment. */
 export function addPackedCosts(database: DatabaseSync): void {
   const session = database.prepare("SELECT session FROM logs WHERE id = ?");
   const name = database.prepare("SELECT name FROM names WHERE id = ?");
@@ -110,7 +112,7 @@ export function addPackedCosts(database: DatabaseSync): void {
         for (const one of segments.records(segment, { fromSeq, toSeq, contents: false, types }))
           put.run(log, one.seq, one.at, one.type, one.body);
       } catch {
-        // Its answers keep the rows they have.
+        // Its answers keep their rows.
       }
       segment = segments.next(log, toSeq + 1);
     }

@@ -22,7 +22,7 @@ export const sqlitePlace: StoreDriver = (address) => {
   };
 };
 
-/** A name that SQLite takes for a database in memory or a URI of its own is a file like any other. */
+/** A name that SQLite would take for an in-memory database or a URI is a normal file here. */
 function pathOf(address: string): string {
   const path = address.replace(/^sqlite:(\/\/)?/i, "");
   return /^(:|file:)/.test(path) ? `./${path}` : path;

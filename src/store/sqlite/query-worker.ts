@@ -1,6 +1,6 @@
 /**
- * Runs one query on a connection of its own, which cannot write and sees only the views. It is a process of
- * its own where the world can start one, because only a process can be ended in the middle of a query; else a
+ * Runs one query on a separate connection, which cannot write and sees only the views. It runs in a separate
+ * process if the world can start one, because only a process can be killed during a query; otherwise in a
  * thread.
  */
 import { constants, DatabaseSync } from "node:sqlite";
@@ -31,7 +31,7 @@ export interface QueryRequest {
 
 export type QueryAnswer = Answer | { readonly error: string; readonly hint: string };
 
-/** SQLite's code for a value that is longer than allowed. */
+/** SQLite's code for a value that is too long. */
 const sqliteTooBig = 18;
 
 /** Bytes in hexadecimal, as on PostgreSQL: JSON has none. */
@@ -47,9 +47,8 @@ else {
 }
 
 /**
- * Ends this process when it takes more than so much. SQLite sorts in memory, since what was erased must not
- * be left in files, and Node builds it without a limit of its own; while a query runs, only a thread is free
- * to look.
+ * Ends this process above a memory limit. SQLite sorts in memory, because erased data must not remain in
+ * temporary files, and Node builds it without a memory limit; while a query runs, only a thread can check.
  */
 function endWhenLarge(bytesMax: number): void {
   const look = `const clock = new Int32Array(new SharedArrayBuffer(4));
@@ -59,14 +58,14 @@ function endWhenLarge(bytesMax: number): void {
 }
 
 function answer({ path, sql, limit, bytesMax }: QueryRequest): QueryAnswer {
-  // No value is longer than that, on the way to the answer either.
+  // No value is longer than that, also inside the query.
   const lengths = { length: limits.queryBytesMax };
   const database = new DatabaseSync(path, { readOnly: true, timeout: 1_000, limits: lengths });
   try {
     const unpacking = addUnpacking(database);
     const inner = hideViews(database, sql);
     database.exec("PRAGMA query_only=ON; PRAGMA trusted_schema=OFF");
-    // SQLite declares the tables of these functions on first use, which the authorizer would refuse.
+    // SQLite declares the tables of these functions on first use, which the authorizer would reject.
     database.prepare("SELECT 1 FROM json_each('[]'), json_tree('[]')").get();
     database.setAuthorizer((...asked) => (unpacking.now ? constants.SQLITE_OK : authorize(inner, ...asked)));
     const statement = database.prepare(sql);
@@ -94,8 +93,8 @@ function answer({ path, sql, limit, bytesMax }: QueryRequest): QueryAnswer {
 }
 
 /**
- * Puts each view behind another of a name that the query does not contain. SQLite tells the authorizer for
- * which view a table is read, but a common table expression may have the name of a view; it cannot have a
+ * Hides each view behind another one with a name that the query does not contain. SQLite tells the authorizer
+ * for which view a table is read, but a common table expression may have the name of a view; it cannot have a
  * name like these.
  */
 function hideViews(database: DatabaseSync, sql: string): string {
@@ -109,7 +108,9 @@ function hideViews(database: DatabaseSync, sql: string): string {
   return inner;
 }
 
-/** What the views unpack segments with. While they do, they may read what the query itself may not. */
+/**
+ * The functions that unpack segments for the views. Meanwhile they may read what the query itself may not.
+ */
 function addUnpacking(database: DatabaseSync): { readonly now: boolean } {
   const unpacking = { now: false };
   const session = database.prepare("SELECT session FROM logs WHERE id = ?");
@@ -128,7 +129,7 @@ function addUnpacking(database: DatabaseSync): { readonly now: boolean } {
     unpacking.now = true;
     try {
       const found = segments.field(Number(log), Number(seq), String(field) as PackedField) ?? null;
-      // A number would come out as a fraction.
+      // A number would become a fraction.
       return typeof found === "number" ? BigInt(found) : found;
     } finally {
       unpacking.now = false;
@@ -156,13 +157,13 @@ function authorize(
 ) {
   const { SQLITE_SELECT, SQLITE_READ, SQLITE_FUNCTION, SQLITE_RECURSIVE, SQLITE_OK, SQLITE_DENY } = constants;
   if (action === SQLITE_SELECT || action === SQLITE_RECURSIVE) return SQLITE_OK;
-  // What unpacks is for the views: a query of its own could ask it for what was deleted.
+  // Unpacking is only for the views: a query could otherwise read deleted data with it.
   const unpacks = column === unpackField || column === unpackPositions;
   if (action === SQLITE_FUNCTION && !unpacks) return SQLITE_OK;
   if (action === SQLITE_FUNCTION) return view?.startsWith(inner) === true ? SQLITE_OK : SQLITE_DENY;
   if (action !== SQLITE_READ) return SQLITE_DENY;
   const open =
-    // Asked for when a table counts but none of its columns does, as in count(*) of a view.
+    // Passed if only the table itself counts, as in count(*) of a view.
     column === "" ||
     view?.startsWith(inner) === true ||
     table?.startsWith(inner) === true ||

@@ -1,4 +1,4 @@
-/** Read-only SQL over the documented views, apart from this process so that a slow query holds up nothing. */
+/** Read-only SQL over the documented views, outside of this process so that a slow query blocks nothing. */
 import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
 import { endedQuery, failedQuery, slowQuery, type Answer, type QueryOptions } from "../sql/query-result.ts";
@@ -24,7 +24,7 @@ export async function query(
   if (signal?.aborted === true) leave();
   const late = world.sleep(timeoutMs, ended.signal).then(() => null);
   const asked = runApart(world, file, request, ended.signal);
-  // A process that is ended says so too, or not: nobody listens then.
+  // An ended process may reject too: that error is irrelevant.
   asked.catch(() => undefined);
   try {
     const answer = await Promise.race([asked as Promise<QueryAnswer>, late]);
@@ -42,7 +42,7 @@ export async function query(
   }
 }
 
-/** By itself, see query-worker.ts, or by a system that has no memory left. */
+/** By itself, see query-worker.ts, or by a system without memory. */
 const wasKilled = (error: unknown): boolean => error instanceof Error && error.cause === "SIGKILL";
 
 const tooLarge = (cause: unknown): SkeinError =>

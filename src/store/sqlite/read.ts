@@ -1,4 +1,4 @@
-/** Reading records from SQLite: pages of a log across what it shares, and moments. */
+/** Reading records from SQLite: pages of a log across its shared prefix, and times. */
 import { missingRecord } from "../sql/damage.ts";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { StoredRecord } from "../../core/chain.ts";
@@ -11,7 +11,7 @@ import type { Segment, Segments } from "./segments.ts";
 
 /** Rows fetched at once; between fetches the page's bytes are counted. */
 const fetchRowsMax = 256;
-/** Rows that a search by type looks at before it lets others run. */
+/** Rows that a search by type scans before it yields. */
 const scanRowsMax = 5_000;
 
 export interface Reader {
@@ -76,15 +76,15 @@ function makeRecordOf(logs: Logs, names: Names): (row: Row) => StoredRecord {
 interface How {
   readonly contents: boolean;
   readonly reverse: boolean;
-  /** How many records are still wanted. */
+  /** The number of records still needed. */
   readonly ask: () => number;
 }
 
-/** What is left of a stretch once it was read up to a position. */
+/** The rest of a stretch after reading up to a position. */
 const rest = (stretch: Stretch, reverse: boolean, done: Stretch): Stretch =>
   reverse ? { ...stretch, toSeq: done.fromSeq - 1 } : { ...stretch, fromSeq: done.toSeq + 1 };
 
-/** As much of a segment as is asked for, from the side that is read from. */
+/** The requested part of a segment, from the reading side. */
 function partOf(segment: Segment, { fromSeq, toSeq }: Stretch, reverse: boolean, count: number): Stretch {
   const first = Math.max(fromSeq, segment.fromSeq);
   const last = Math.min(toSeq, segment.toSeq);
@@ -127,8 +127,8 @@ export function makeReader(
   };
 
   /**
-   * Pages of a stretch in order. Packed is the beginning of a log; another process may pack more at any time,
-   * so what is not in the table any more is looked for again among the segments.
+   * Pages of a stretch in order. The beginning of a log is packed; another process may pack more at any time,
+   * so a record that left the table is searched again among the segments.
    */
   function* pages(stretch: Stretch, how: How): Generator<readonly StoredRecord[]> {
     const { contents, reverse, ask } = how;
@@ -159,7 +159,7 @@ export function makeReader(
     }
   }
 
-  /** Only a damaged log has a gap; what is packed beyond it is read all the same. */
+  /** Only a corrupt log has a gap; packed records beyond it are still read. */
   function behindGap(left: Stretch, reverse: boolean): Stretch | null {
     const { log, fromSeq, toSeq } = left;
     const other = reverse ? segments.upTo(log, toSeq) : segments.next(log, fromSeq);
@@ -167,10 +167,7 @@ export function makeReader(
     return reverse ? { ...left, toSeq: other.toSeq } : { ...left, fromSeq: other.fromSeq };
   }
 
-  /**
-   * The same for some types only, of which there may be few: after each segment, and after so many rows, the
-   * others get their turn.
-   */
+  /** The same for some types only, which may be rare: yields after each segment, and after so many rows. */
   async function* typedPages(
     stretch: Stretch,
     types: ReadonlySet<number>,
@@ -198,8 +195,8 @@ export function makeReader(
   }
 
   /**
-   * So many rows that are not packed, so that no single query holds up the process for long. Counted in rows
-   * and not in positions, since a damaged log may have a gap of any size.
+   * A bounded number of unpacked rows, so that no single query blocks the process for long. Counted in rows
+   * and not in positions, because a corrupt log may have a gap of any size.
    */
   function windowOf({ log, fromSeq, toSeq }: Stretch, reverse: boolean): Stretch {
     const row = bound[reverse ? "down" : "up"].get(log, fromSeq, toSeq, scanRowsMax - 1);
@@ -224,7 +221,7 @@ export function makeReader(
     if (ids?.length === 0 || want <= 0) return [];
     const found: StoredRecord[] = [];
     let bytes = 0;
-    /** True when the page is full. */
+    /** True if the page is full. */
     const take = (records: readonly StoredRecord[]): boolean => {
       for (const record of records) {
         bytes += contents ? (record.contentBytes ?? 0) : 0;
@@ -255,7 +252,7 @@ export function makeReader(
   };
 }
 
-/** Single records of a log, by position, key or moment. */
+/** Single records of a log, by position, key or time. */
 function makePoints(
   database: DatabaseSync,
   { logs, segments }: { readonly logs: Logs; readonly segments: Segments },
@@ -278,7 +275,7 @@ function makePoints(
     return seq === undefined || seq > head.seq ? undefined : seq;
   }
 
-  /** By halving: `at` never goes back within a log. */
+  /** Binary search: `at` never decreases within a log. */
   function seqAt(session: LogId, at: number): number {
     const line = logs.find(session);
     const head = line && logs.headRow(line.id);

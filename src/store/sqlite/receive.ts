@@ -1,6 +1,6 @@
 /**
- * Receiving whole logs in SQLite. What is put lies in `records` at once, under a log that is not seen yet, or
- * beyond what is seen of one that is here already; to finish is then a matter of a few rows.
+ * Receiving whole logs in SQLite. Received records go directly into `records`, under an invisible log, or
+ * beyond the visible part of an existing one; finishing then changes only a few rows.
  */
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import { genesisHash } from "../../core/chain.ts";
@@ -28,7 +28,7 @@ import { hexOf, type AnyLine } from "./log.ts";
 import { deleteAbove, shrink } from "./blobs.ts";
 import type { Writer } from "./writer.ts";
 
-/** What the port asks for, through the one write path. */
+/** The methods of the port, through the one write path. */
 export const receptions = (
   database: DatabaseSync,
   writer: Writer,
@@ -43,12 +43,12 @@ export const receptions = (
   },
 });
 
-/** Each is the work of one transaction, which the writer opens. */
+/** Each runs in one transaction of the writer. */
 export interface Receiver {
   receive(reception: Reception): Received;
   put(session: SessionId, records: readonly ReceivedRecord[]): void;
   finish(logs: readonly Finished[]): void;
-  /** One step; false when there is nothing left of it. */
+  /** One step; false if nothing of it is left. */
   discardSome(session: SessionId): boolean;
 }
 
@@ -101,7 +101,7 @@ export function makeReceiver(
     forget();
   }
 
-  /** The number of a log that may be no more than a name. */
+  /** The number of a log that may be only a name. */
   function idOf(session: SessionId): number {
     const line = logs.findAny(session);
     if (line !== undefined) return line.id;
@@ -188,7 +188,7 @@ export function makeReceiver(
       return sql.insertRecord.run(...row).lastInsertRowid;
     } catch (error) {
       if (!isConstraint(error)) throw error;
-      // Its position is free, so it is the key.
+      // Its position is free, so the conflict is the key.
       throw usedKey(session, error);
     }
   }
@@ -243,7 +243,9 @@ export function makeReceiver(
     return (first === undefined ? null : originOf(first))?.session ?? null;
   }
 
-  /** A place in the feed for what is seen from now on. A row without a log keeps others from taking it. */
+  /**
+   * Reserves a place in the feed for newly visible records. A row without a log keeps others from taking it.
+   */
   function arrive(log: number, fromSeq: number, toSeq: number): void {
     if (fromSeq > toSeq) return;
     const position = Number(sql.reserve.run().lastInsertRowid);

@@ -1,4 +1,4 @@
-/** What SQLite keeps for workers: which sessions are due and since when, and which workers there are. */
+/** SQLite data for workers: due sessions and since when, and registered workers. */
 import type { DatabaseSync } from "node:sqlite";
 import type { SessionId } from "../../core/ids.ts";
 import type { SessionStatus } from "../../core/session/lifecycle.ts";
@@ -9,7 +9,7 @@ import type { Writer } from "./writer.ts";
 export interface Schedule {
   /** With each change of the index, in its transaction. */
   set(log: number, entry: IndexEntry): void;
-  /** Whoever was run takes its place behind those that wait. */
+  /** A released session queues behind the waiting ones. */
   released(log: number): void;
   clear(log: number): void;
 }
@@ -76,7 +76,7 @@ const columns = `l.id, l.session, l.status, l.agent, s.model, l.priority, s.due,
 interface Given {
   readonly tenant: string;
   readonly now: () => number;
-  /** Runs what only reads, and turns its errors into the store's. */
+  /** Runs a read, and converts its errors. */
   readonly look: <T>(work: () => T) => Promise<T>;
 }
 
@@ -147,7 +147,7 @@ function makeRows(database: DatabaseSync): (row: DueArray) => DueRow {
   });
 }
 
-/** One step an agent, however many sessions it has. */
+/** One step per agent, for any number of its sessions. */
 function makeDue(
   database: DatabaseSync,
   { tenant, now }: Pick<Given, "tenant" | "now">,
@@ -190,7 +190,7 @@ function makeDue(
   for (const statement of [priorities, agents, byDeadline, atOnce, byTime]) statement.setReturnArrays(true);
 
   return ({ nowMs, limit, perAgent, except = [] }) => {
-    // Labels are looked up for those that are asked about, and in the end for those that are given.
+    // Labels are read only for `except`, and finally for the result.
     const isOut = (row: DueArray): boolean =>
       except.some((match) => matches(match, row, () => rowOf(row).labels));
     const whole = new Set(except.flatMap(({ agent, model, labels }) => ((model ?? labels) ? [] : [agent])));
@@ -213,7 +213,7 @@ function makeDue(
       const names = (agents.all(tenant, priority) as unknown as [string][])
         .map(([agent]) => agent)
         .filter((agent) => agent === "" || !whole.has(agent));
-      // If all have enough, each has only so many turns; else those that have more get more.
+      // If all have enough, each gets only so many turns; otherwise those with more get more.
       const few = Math.min(perAgent, Math.ceil(wanted / names.length));
       const first = names.map((agent) => ({ agent, rows: firstOf(priority, agent, few) }));
       const enough = first.reduce((sum, { rows }) => sum + rows.length, 0) >= wanted;
@@ -238,7 +238,7 @@ function makeDue(
 
 const sinceOf = (row: DueArray): number => row[7] ?? 0;
 
-/** Whether a session has all that is named. */
+/** Whether a session matches every given field. */
 function matches(
   { agent, model, labels }: RunMatch,
   row: DueArray,

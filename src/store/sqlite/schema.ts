@@ -1,23 +1,24 @@
 /**
- * The layout of a Skein store in SQLite. Records lie in the order they were committed, which is the cheapest
- * to append to and is the feed; an index by (log, seq) finds them. Names that repeat (types, actors) are
- * numbers here. The views at the end are documented in docs/views.md and are what `query` may read.
+ * The layout of a Skein store in SQLite. Records lie in commit order, which is the cheapest to append to and
+ * is the feed; an index by (log, seq) finds them. Repeated names (types, actors) are numbers. The views at
+ * the end are documented in docs/views.md and are all that `query` may read.
  */
 
 import { viewNames } from "../sql/query-result.ts";
 import { costsView, packedCosts } from "./packed-costs.ts";
 
-/** "SKN1": tells a Skein store from any other SQLite file. */
+/** "SKN1": identifies a Skein store among SQLite files. */
 export const applicationId = 0x534b4e31;
 export const schemaVersion = 6;
 export const pageBytes = 8_192;
 
 /**
- * How far `active_at` may lag behind. Longer makes appends cheaper, and listing many busy sessions dearer.
+ * How far `active_at` may lag behind. A longer lag makes appends cheaper, and listing many busy sessions more
+ * expensive.
  */
 export const activeLagMs = 50;
 
-/** Types that indexes and views name by number. Their numbers are part of the layout. */
+/** Types that indexes and views reference by number. Their numbers are part of the layout. */
 export const reservedNames = ["tool.requested", "tool.settled", "model.responded"] as const;
 
 const tables = `
@@ -93,10 +94,7 @@ CREATE TABLE blob_chunks (
 ) STRICT;
 `;
 
-/**
- * What is derived, and may be dropped and made again. last_row takes the place of row ids that FTS5 leaves
- * behind.
- */
+/** Derived data, which may be dropped and rebuilt. last_row replaces the row ids that FTS5 leaves behind. */
 const derived = `
 CREATE TABLE last_row (id INTEGER PRIMARY KEY) STRICT;
 CREATE TABLE titles (log INTEGER PRIMARY KEY, name TEXT, objective TEXT) STRICT;
@@ -117,9 +115,9 @@ CREATE VIRTUAL TABLE search USING fts5(
 `;
 
 /**
- * Since layout 2. While more of a log is received, it is seen up to until_seq. copy: it lives elsewhere. What
- * was received lies in records from before it was seen, so the feed gives these positions of a log at
- * another: that of the arrival, which no record has.
+ * Since layout 2. While more of a log is received, it is visible up to until_seq. copy: it lives in another
+ * store. Received records lie in `records` from before they were visible, so the feed returns these positions
+ * of a log at another: that of the arrival, which no record has.
  */
 const receptions = `
 ALTER TABLE logs ADD COLUMN until_seq INTEGER;
@@ -132,11 +130,11 @@ CREATE INDEX arrivals_log ON arrivals (log);
 
 /**
  * Since layout 3. A segment holds the records from_seq to to_seq of a log, see segment.ts, and `records` no
- * longer does. What is packed of a log is its beginning, and never its last record, unless the log was
- * deleted and is there for its forks. What must be found without unpacking lies beside it: places in the
- * feed, so many in a row; the first six bytes of keys; what the views show of costs and tool calls. outbox:
- * messages that are not known to have arrived elsewhere. A row `scrub` in meta says that the file may still
- * hold a trace of what was erased or deleted.
+ * longer does. The packed part of a log is its beginning, and never its last record, unless the log was
+ * deleted and exists for its forks. What must be found without unpacking is stored next to it: places in the
+ * feed, in runs; the first six bytes of keys; the view rows of costs and tool calls. outbox: messages without
+ * confirmed delivery. A row `scrub` in meta means that the file may still hold traces of erased or deleted
+ * data.
  */
 const segments = `
 ALTER TABLE logs ADD COLUMN outbox INTEGER NOT NULL DEFAULT 0;
@@ -170,10 +168,7 @@ CREATE TABLE packed_calls (
 ) STRICT, WITHOUT ROWID;
 `;
 
-/**
- * Since layout 3, and derived: the sessions that are due, or for which something is watched, and the workers
- * that made themselves known.
- */
+/** Since layout 3, and derived: the sessions that are due or watched, and the registered workers. */
 const schedule = `
 CREATE TABLE schedule (
   log INTEGER PRIMARY KEY, tenant TEXT NOT NULL, priority INTEGER NOT NULL, agent TEXT NOT NULL,
@@ -191,13 +186,13 @@ CREATE TABLE workers (
 ) STRICT, WITHOUT ROWID;
 `;
 
-/** Since layout 6: what lists show of money beside `cost`; see core/budget/money.ts. */
+/** Since layout 6: the money columns of lists besides `cost`; see core/budget/money.ts. */
 const spend = `
 ALTER TABLE schedule ADD COLUMN unconfirmed INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE schedule ADD COLUMN unpriced INTEGER NOT NULL DEFAULT 0;
 ${packedCosts}`;
 
-/** Since layout 4, and derived: the processes that serve, and where they are reached. */
+/** Since layout 4, and derived: the server processes and their URLs. */
 const servers = `
 CREATE TABLE servers (
   tenant TEXT NOT NULL, holder TEXT NOT NULL, address TEXT NOT NULL, secret TEXT NOT NULL,
@@ -205,13 +200,13 @@ CREATE TABLE servers (
 ) STRICT, WITHOUT ROWID;
 `;
 
-/** Since layout 5: the session that a log's first record names as its origin, see core/branch/origin.ts. */
+/** Since layout 5: the origin that a log's first record names, see core/branch/origin.ts. */
 const origins = `
 ALTER TABLE logs ADD COLUMN origin TEXT;
 CREATE INDEX logs_origin ON logs (origin) WHERE origin IS NOT NULL;
 `;
 
-/** Of records that are not packed; `fillPackedOrigins` does the rest. */
+/** Of unpacked records; `fillPackedOrigins` does the rest. */
 const fillOrigins = `
 UPDATE logs SET origin = o.origin FROM (
   SELECT r.log, CASE WHEN json_valid(r.body) THEN
@@ -221,7 +216,7 @@ UPDATE logs SET origin = o.origin FROM (
 ) o WHERE o.log = logs.id AND o.origin IS NOT NULL;
 `;
 
-/** Sessions from before count as due until a worker has looked at them. */
+/** Older sessions count as due until a worker has checked them. */
 const scheduleAll = `
 INSERT INTO schedule (log, tenant, priority, agent, due, since, watches, cost)
 SELECT id, tenant, ifnull(priority, 5), ifnull(agent, ''), 0, ifnull(active_at, 0), 0, 0 FROM logs
@@ -294,13 +289,15 @@ CREATE VIEW costs AS ${costsView(seenUpTo)};
 /** As any program sees them that opens the file: only Skein can unpack. */
 const views = viewsWith({ events: "", content: () => "NULL" });
 
-/** What unpacks for a query: the positions of a segment as a JSON array, and a field of one record. */
+/**
+ * The unpacking functions of a query: the positions of a segment as a JSON array, and a field of one record.
+ */
 export const unpackPositions = "unpack_positions";
 export const unpackField = "unpack_field";
 
 const field = (name: string): string => `${unpackField}(l.id, j.value, '${name}')`;
 
-/** The same views where the two functions above are there: `query` has them. */
+/** The same views with the two functions above: for `query`. */
 export const queryViews = viewsWith({
   content: (log, seq) => `${unpackField}(${log}, ${seq}, 'content')`,
   events: `
@@ -318,7 +315,7 @@ export const schema = `${tables}${derived}${receptions}${segments}${schedule}${n
 
 /** Names of the views that `query` may read. */
 
-/** How an older layout becomes this one. No record is touched. `addPackedCosts` does the rest. */
+/** Migrates an older layout to this one. No record changes. `addPackedCosts` does the rest. */
 export function upgradeFrom(layout: number): string {
   const without = viewNames.map((name) => `DROP VIEW ${name};`).join(" ");
   const withOrigins = `${origins}${fillOrigins}`;

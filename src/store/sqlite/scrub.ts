@@ -1,8 +1,8 @@
 /**
- * Scrubbing: what was erased or deleted leaves the file. Rows are overwritten when they go (secure_delete),
- * but words stay in the index of search until its parts are merged, pages keep copies of rows that were moved
- * until the file is written anew (vacuum.ts), and the -wal file keeps what pages were like before. That it is
- * due stands in `meta` until the last step is done.
+ * Scrubbing: removes erased and deleted data from the file. Rows are overwritten on deletion (secure_delete),
+ * but words stay in the search index until its segments are merged, pages keep copies of moved rows until the
+ * file is rewritten (vacuum.ts), and the -wal file keeps earlier versions of pages. `meta` marks it as due
+ * until the last step is done.
  */
 import type { StoreWorld } from "../port.ts";
 import { busyTimeoutMs, isBusy, sqliteBusy, waitForLock, type Connection } from "./connection.ts";
@@ -17,26 +17,26 @@ export interface Scrubbing {
   readonly writer: Writer;
   readonly world: StoreWorld;
   readonly lockWaitMs: number;
-  /** Forgets what is known of logs. */
+  /** Drops the cached logs. */
   readonly forget: () => void;
   readonly segmentWriter: SegmentWriter;
-  /** Aborted when the store closes: a scrub that is under way ends, and is still due. */
+  /** Aborted when the store closes: a scrub in progress ends, and is still due. */
   readonly signal: AbortSignal;
 }
 
-/** Pages of the index of search that are merged in one transaction; a few milliseconds. */
+/** Pages of the search index merged in one transaction; a few milliseconds. */
 const mergePages = 16;
-/** As chunks of blobs: each step writes much more than an append does. */
+/** Like chunks of blobs: each step writes much more than an append. */
 const mergeWeight = 16;
 
-/** Harmless when there is nothing to scrub. */
+/** Harmless if there is nothing to scrub. */
 export async function scrub(scrubbing: Scrubbing): Promise<void> {
-  // What a process deleted that died before it could sweep is to go as well.
+  // Also sweeps for a process that deleted something and died before its sweep.
   if (unscrubbed(scrubbing.connection.database) !== null) await sweepDeleted(scrubbing);
   await scrubFile(scrubbing);
 }
 
-/** Sweeps what is deleted. If it cannot be scrubbed now because somebody reads, that stays due. */
+/** Sweeps deleted data. If a reader blocks the scrub, it stays due. */
 export async function sweepAndScrub(scrubbing: Scrubbing): Promise<void> {
   await sweepDeleted(scrubbing);
   try {
@@ -55,31 +55,32 @@ async function scrubFile(scrubbing: Scrubbing): Promise<void> {
   const note = guard(() => unscrubbed(database));
   if (note === null) return;
   await mergeSearch(scrubbing);
-  // A reader that keeps the -wal file from being emptied would make the new file worthless: it waits first.
+  // A reader that keeps the -wal file from being emptied would make the new file worthless: wait for it
+  // first.
   await emptyWal(scrubbing);
   // Jobs of this process wait in their queue, however long it takes; those of others wait for the lock.
   await writer.hold(() =>
     waitForLock({ ...scrubbing, path: connection.path }, () => vacuumStore(connection, scrubbing)),
   );
   await emptyWal(scrubbing);
-  // What was erased after the note was read needs another round; it has a note of its own.
+  // An erasure after the mark was read needs another round; it has its own mark.
   await writer.run(() => {
     database.prepare("DELETE FROM meta WHERE key = 'scrub' AND value = ?").run(note);
   });
 }
 
-/**
- * Words of what is gone stay in the parts of the index that were written before, until these are merged into
- * one.
- */
+/** Deleted words stay in older segments of the index, until these are merged into one. */
 async function mergeSearch({ connection, writer }: Scrubbing): Promise<void> {
   const { database } = connection;
   const merge = database.prepare("INSERT INTO search (search, rank) VALUES ('merge', ?)");
   const reset = database.prepare("INSERT OR REPLACE INTO last_row (id) VALUES (1)");
   const changes = database.prepare("SELECT total_changes() AS count");
-  // FTS5 leaves row ids of its own behind that do not fit a number.
+  // FTS5 leaves row ids behind that exceed a number.
   merge.setReadBigInts(true);
-  /** False when there was nothing to do: FTS5 itself counts for one. A negative number takes up all parts. */
+  /**
+   * False if there was nothing to do: FTS5 itself counts as one change. A negative number merges all
+   * segments.
+   */
   const step = (pages: number): boolean => {
     const before = Number(changes.get()?.["count"]);
     merge.run(pages);
@@ -91,15 +92,15 @@ async function mergeSearch({ connection, writer }: Scrubbing): Promise<void> {
   await writer.steps(() => step(mergePages), { weight: mergeWeight });
 }
 
-/** Moves all pages of the -wal file to the main file and empties it; waits while somebody reads from it. */
+/** Moves all pages of the -wal file to the main file and empties it; waits for readers of it. */
 async function emptyWal({ connection, world, lockWaitMs }: Scrubbing): Promise<void> {
   const { path, guard } = connection;
   await waitForLock({ world, lockWaitMs, path }, () => guard(() => truncateWal(connection)));
 }
 
 /**
- * Most pages are moved without the lock that writers need, and the rest is tried for a moment only: nobody is
- * to wait for it.
+ * Most pages move without the writer lock, and the rest is tried only briefly, so that no writer waits for
+ * it.
  */
 function truncateWal({ database }: Connection): void {
   const [, pages = 0, moved = 0] = progress(database, "PASSIVE");
@@ -113,10 +114,10 @@ function truncateWal({ database }: Connection): void {
   }
 }
 
-/** How long a try holds writers off. */
+/** How long an attempt blocks writers. */
 const truncateWaitMs = 2;
 
-/** What SQLite says of a checkpoint: whether it was refused, pages in the -wal file, and those moved. */
+/** The result of a checkpoint: whether it was blocked, pages in the -wal file, and pages moved. */
 function progress(database: Connection["database"], mode: "PASSIVE" | "TRUNCATE"): readonly number[] {
   const row = database.prepare(`PRAGMA wal_checkpoint(${mode})`).get();
   return Object.values(row ?? {}).map(Number);

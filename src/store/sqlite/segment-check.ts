@@ -1,4 +1,4 @@
-/** Whether segments lie where they should, and what lies beside them says the same as they do. */
+/** Checks that segments lie where they should, and that the data next to them agrees with them. */
 import type { DatabaseSync } from "node:sqlite";
 import { errorText } from "../../core/first-error.ts";
 import type { StoreWorld } from "../port.ts";
@@ -8,10 +8,10 @@ import { keyNumber, type Segment, type Segments } from "./segments.ts";
 
 const beside = ["packed_places", "packed_keys", "packed_costs", "packed_calls"] as const;
 
-/** Where the segment begins that would have to hold it. */
+/** The start of the segment that should hold it. */
 const holder = "SELECT from_seq FROM segments WHERE log = p.log AND to_seq >= p.seq ORDER BY to_seq LIMIT 1";
 
-/** A packed range that is missing is found by whoever reads the log; these are found by nobody else. */
+/** Readers of the log find a missing packed range; only this check finds these. */
 const strays = [
   `SELECT 'a segment of a log that does not exist: ' || log AS fault FROM segments
    WHERE log NOT IN (SELECT id FROM logs) LIMIT 20`,

@@ -1,4 +1,4 @@
-/** Writing segments: new ones, without some contents, and cut short. Each call lies within a transaction. */
+/** Writes segments: new ones, without some contents, and truncated. Each call runs within a transaction. */
 import type { DatabaseSync } from "node:sqlite";
 import { insertCosts } from "./packed-costs.ts";
 import { packAtOnce, type PackedRow, type Packing, type Range } from "./segment.ts";
@@ -6,19 +6,18 @@ import { keyNumber, type Segment, type Segments } from "./segments.ts";
 
 export interface SegmentWriter {
   /**
-   * Adds a segment and takes its records out of the table, from this position on; those before it were in the
-   * segment that this one takes the place of.
+   * Adds a segment and removes its records from the table, from this position on; the earlier ones were in
+   * the segment it replaces.
    */
   add(range: Range, packing: Packing, from: { readonly seq: number; readonly instead: Segment | null }): void;
   /**
-   * Writes the segments of a log again without the contents and salts in these ranges, which are in order
-   * and apart. Gives back where those that lost one lie in the feed. Goes no further once there are more than
-   * `most`.
+   * Rewrites the segments of a log without the contents and salts in these ranges, which are sorted and
+   * disjoint. Returns the feed positions of the erased ones. Stops once there are more than `most`.
    */
   erase(log: number, ranges: Ranges, most: number): readonly number[];
   /**
-   * Takes out what the log's last segment holds beyond a position. Gives back where that lay in the feed;
-   * null when there is nothing packed beyond it.
+   * Removes the part of the log's last segment after a position. Returns its feed positions; null if nothing
+   * after it is packed.
    */
   cut(log: number, keepSeq: number): readonly number[] | null;
 }
@@ -32,7 +31,7 @@ export interface Run {
   readonly count: number;
 }
 
-/** Records that follow one another in the log and in the feed. */
+/** Records that are consecutive both in the log and in the feed. */
 export function runsOf(rows: readonly PackedRow[]): Run[] {
   const runs: Run[] = [];
   for (const { position, row } of rows) {
@@ -60,7 +59,7 @@ export function makeSegmentWriter(database: DatabaseSync, segments: Segments): S
     sql.insert.run(first[0], first[1], last[1], first[2], last[2], bytes, packing.heads, packing.contents);
   }
 
-  /** In a transaction nobody else can take it away. */
+  /** Within a transaction no other process can remove it. */
   function unpack(segment: Segment): Range {
     const found = segments.unpacked(segment);
     if (found === undefined) throw new Error("invariant: the segment was just found");
@@ -81,7 +80,7 @@ export function makeSegmentWriter(database: DatabaseSync, segments: Segments): S
     }
   }
 
-  /** A damaged segment says nothing of what lies beside it; everything is looked through instead. */
+  /** A corrupt segment does not reveal the data next to it; everything is searched instead. */
   function dropDamaged({ id, log, fromSeq, toSeq }: Segment): number[] {
     const runs = sql.placesOf.all(log, fromSeq, toSeq) as unknown as [number, number][];
     for (const one of sql.dropRange) one.run(log, fromSeq, toSeq);

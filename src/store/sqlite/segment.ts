@@ -1,14 +1,14 @@
 /**
- * What a segment holds: a dense range of one log's records, in columns and compressed. `heads` is all but the
- * contents, `contents` the contents with their salts, so that reading without contents unpacks none.
+ * The format of a segment: a dense range of one log's records, in columns and compressed. `heads` is all but
+ * the contents, `contents` the contents with their salts, so that reading without contents unpacks none.
  *
  *   heads     form (1 byte), length of the next part (4 bytes, big endian), the columns as one Zstandard
- *             frame with a checksum, then what cannot be compressed: keys, hashes of contents, and the hashes
+ *             frame with a checksum, then incompressible data: keys, hashes of contents, and the hashes
  *             of the record before the first, of the last of each group and of the last of all
  *   contents  length of the next part (4 bytes, big endian), the contents as one Zstandard frame with a
  *             checksum, then the salts
  *
- * The other hashes are not kept: they follow from those before, see `hashes` in segments.ts.
+ * The other hashes are not stored: they are computed from the previous ones, see `hashes` in segments.ts.
  */
 import { constants, zstdCompress, zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import type { Row } from "./read.ts";
@@ -16,10 +16,10 @@ import type { Row } from "./read.ts";
 const form = 1;
 const frameAt = 5;
 
-/** Records of a group: only the hash of its last one is kept. */
+/** Records of a group: only the hash of its last one is stored. */
 export const groupRecords = 16;
 
-/** A record with all its columns, and its place in the feed. */
+/** A record with all its columns, and its feed position. */
 export interface PackedRow {
   readonly position: number;
   readonly row: Required<Row>;
@@ -36,7 +36,7 @@ export interface Packing {
   readonly contents: Uint8Array;
 }
 
-/** The same, before anything was compressed. */
+/** The same, uncompressed. */
 interface Loose {
   readonly columns: Buffer;
   readonly tail: Buffer;
@@ -44,7 +44,7 @@ interface Loose {
   readonly salts: Buffer;
 }
 
-/** Unpacked, without contents. Each column has one entry a record. */
+/** Unpacked, without contents. Each column has one entry per record. */
 export interface Heads {
   readonly count: number;
   readonly positions: Float64Array;
@@ -52,15 +52,15 @@ export interface Heads {
   readonly type: Float64Array;
   readonly v: Float64Array;
   readonly actor: Float64Array;
-  /** 0: none; else one more than the value. */
+  /** 0: none; otherwise one more than the value. */
   readonly turn: Float64Array;
-  /** 0: none; else one more than how far it lies before the record, in zigzag. */
+  /** 0: none; otherwise one more than its distance before the record, in zigzag. */
   readonly cause: Float64Array;
   readonly keyBytes: Float64Array;
   readonly hashBytes: Float64Array;
-  /** Of the salt: 0 when there is no content, or it was erased. */
+  /** Of the salt: 0 if there is no content, or it was erased. */
   readonly saltBytes: Float64Array;
-  /** 0: none; else one more than the length. */
+  /** 0: none; otherwise one more than the length. */
   readonly contentBytes: Float64Array;
   /** Where each body begins in `bodies`; one more entry than there are records. */
   readonly bodyAt: Float64Array;
@@ -109,7 +109,7 @@ const numbersOf = (rows: readonly PackedRow[]): number[] => {
   return found;
 };
 
-/** Small numbers for what lies near zero, on both sides of it. */
+/** Small numbers for values near zero, positive or negative. */
 const zigzag = (number: number): number => (number < 0 ? -2 * number - 1 : 2 * number);
 export const unzigzag = (number: number): number => (number % 2 === 1 ? -(number + 1) / 2 : number / 2);
 
@@ -134,7 +134,7 @@ function loose({ rows, before }: Range): Loose {
 export const isGroupEnd = (place: number, count: number): boolean =>
   place % groupRecords === groupRecords - 1 || place === count - 1;
 
-/** Told the length beforehand, it takes no more memory and time than that needs. */
+/** With a known length, it needs no more memory and time than that. */
 const settings = (level: number, bytes: Buffer) => ({
   params: { [constants.ZSTD_c_compressionLevel]: level, [constants.ZSTD_c_checksumFlag]: 1 },
   ...(bytes.length === 0 ? {} : { pledgedSrcSize: bytes.length }),
@@ -160,7 +160,7 @@ export function packAtOnce(range: Range): Packing {
 
 const compress = (bytes: Buffer): Promise<Buffer> =>
   new Promise((resolve, reject) => {
-    // Not knowing how long it is, Zstandard would make ready for the longest: a hundred times the work.
+    // Without the length, Zstandard would prepare for the longest input: a hundred times the work.
     const options = { ...settings(levelApart, bytes), pledgedSrcSize: bytes.length };
     zstdCompress(bytes, options, (error, packed) => {
       if (error === null) resolve(packed);
@@ -180,7 +180,7 @@ function joined(parts: { heads: Buffer; tail: Buffer; contents: Buffer; salts: B
   };
 }
 
-/** Throws when it is damaged. */
+/** Throws if it is corrupt. */
 export function unpackHeads(bytes: Uint8Array): Heads {
   const whole = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
   if (whole[0] !== form) throw new Error(`a segment of the unknown form ${whole[0] ?? "nothing"}`);

@@ -1,4 +1,4 @@
-/** Reading what is packed: segments by position, the records in them, and what is found by key or moment. */
+/** Reads packed records: segments by position, their records, and lookups by key or time. */
 import type { DatabaseSync } from "node:sqlite";
 import { bodyHashOf, link, type Digest, type StoredRecord } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
@@ -9,7 +9,7 @@ import type { Row } from "./read.ts";
 import { groupRecords, hasContent, isGroupEnd, unpackContents, unpackHeads, unzigzag } from "./segment.ts";
 import type { Contents, Heads, PackedRow, Range } from "./segment.ts";
 
-/** Where a segment lies, without what is in it. It never changes: one that is written again is another. */
+/** The location of a segment, without its data. Immutable: a rewritten one is another segment. */
 export interface Segment {
   readonly id: number;
   readonly log: number;
@@ -17,7 +17,7 @@ export interface Segment {
   readonly toSeq: number;
   readonly fromAt: number;
   readonly toAt: number;
-  /** Of the contents that were not erased, unpacked. */
+  /** Of the contents that are not erased, unpacked. */
   readonly contentBytes: number;
   /** As it is stored. */
   readonly bytes: number;
@@ -32,11 +32,11 @@ export interface Segments {
   at(log: number, seq: number): Segment | undefined;
   /** Its records between two positions, in order; of these types only. */
   records(segment: Segment, range: RecordRange): StoredRecord[];
-  /** All of it, as it was packed; undefined when another has taken its place. */
+  /** All of it, as packed; undefined if another has replaced it. */
   unpacked(segment: Segment): Range | undefined;
   record(log: number, seq: number): StoredRecord | undefined;
   positionOf(log: number, seq: number): number | undefined;
-  /** The time of a packed record; where another than that of the whole segment cannot matter, that one. */
+  /** The time of a packed record; the time of the whole segment if the difference cannot matter. */
   moment(log: number, seq: number, at: number): number | undefined;
   keyed(log: number, key: Uint8Array): number | undefined;
   /** One field of a packed record, for a query. */
@@ -63,10 +63,10 @@ interface Opened {
   readonly hashes: (string | undefined)[];
 }
 
-/** Unpacked segments kept at hand, by the bytes they hold. */
+/** The cache of unpacked segments, in bytes. */
 const openBytesMax = 8_388_608;
 
-/** So that a number holds it. */
+/** Small enough for an exact number. */
 export const keyNumber = (key: Uint8Array): number =>
   Buffer.from(key.buffer, key.byteOffset, key.length).readUIntBE(0, Math.min(6, key.length));
 
@@ -112,7 +112,7 @@ export function makeSegments(database: DatabaseSync, names: SegmentNames): Segme
       { hint: "restore a backup; what lies before and after can be read", cause },
     );
 
-  /** Undefined when it is not there any more: it was written again, or deleted, by another process. */
+  /** Undefined if it no longer exists: another process rewrote or deleted it. */
   function open(segment: Segment, contents: boolean): Opened | undefined {
     const known = kept.get(segment.id);
     const opened = known ?? openHeads(segment);
@@ -184,7 +184,7 @@ export function makeSegments(database: DatabaseSync, names: SegmentNames): Segme
   const keptHash = ({ tail, groupsAt }: Heads, group: number): string =>
     tail.toString("hex", groupsAt + group * 32, groupsAt + group * 32 + 32);
 
-  /** Kept for the last record of each group; for any other it follows from the one before. */
+  /** Stored for the last record of each group; for any other computed from the previous one. */
   function hashOf(segment: Segment, opened: Opened, place: number, head?: Head): string {
     const { heads, hashes } = opened;
     const known = hashes[place];
@@ -253,7 +253,7 @@ export function makeSegments(database: DatabaseSync, names: SegmentNames): Segme
     return wanted.map((place) => recordOf(segment, opened, place, contents));
   }
 
-  /** The segment was written again meanwhile, or joined to another, which holds the same records. */
+  /** The segment was rewritten meanwhile, or merged into another, which holds the same records. */
   function again(segment: Segment, range: RecordRange): StoredRecord[] {
     close(segment.id);
     const toSeq = Math.min(range.toSeq, segment.toSeq);
@@ -295,7 +295,7 @@ export function makeSegments(database: DatabaseSync, names: SegmentNames): Segme
     return { rows, before: Buffer.from(keptHash(heads, 0), "hex") };
   }
 
-  /** Something of one packed record. */
+  /** Reads a part of one packed record. */
   const look = <T>(
     log: number,
     seq: number,

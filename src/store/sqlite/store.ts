@@ -1,6 +1,6 @@
 /**
- * The embedded store: one SQLite file, opened by as many processes as like. See sqlite/schema.ts for the
- * layout and sqlite/writer.ts for the one write path.
+ * The embedded store: one SQLite file, opened by any number of processes. See sqlite/schema.ts for the layout
+ * and sqlite/writer.ts for the one write path.
  */
 import { realpathSync, statSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
@@ -43,14 +43,14 @@ import { withProgress } from "../paging.ts";
 export interface SqliteOptions {
   readonly path: string;
   readonly world: StoreWorld;
-  /** For a new store: the id its workspace gets. */
+  /** For a new store: the id of its workspace. */
   readonly workspace: WorkspaceId;
   readonly tenant?: string;
   readonly durability?: Durability;
-  /** Make the file when there is none; by default true. */
+  /** Whether to create a missing file; default: true. */
   readonly create?: boolean;
   readonly lockWaitMs?: number;
-  /** What `readClock` reads: that of the file system, or by default the world's, which tests set. */
+  /** The source of `readClock`: the file system, or by default the world's clock, which tests set. */
   readonly clock?: "files" | "world";
 }
 
@@ -158,7 +158,7 @@ function makeLook(guard: Connection["guard"]) {
     try {
       return await guard(work);
     } catch (error) {
-      // What was thrown after an await has not passed the guard yet.
+      // An error thrown after an await has not passed the guard yet.
       return guard(() => {
         throw error;
       });
@@ -166,7 +166,7 @@ function makeLook(guard: Connection["guard"]) {
   };
 }
 
-/** What all of the driver works with. */
+/** The shared parts of the driver. */
 function openParts(database: DatabaseSync, tenant: string, world: StoreWorld) {
   const logs = makeLogs(database, tenant);
   const names = makeNames(database);
@@ -185,7 +185,7 @@ function workspaceOf({ database }: Connection): WorkspaceId {
   return parseLogId(String(row?.["value"])) as WorkspaceId;
 }
 
-/** Notes that this version was here, if no later one was. */
+/** Records this version, unless a later one was here. */
 async function keepProgram({ database }: Connection, writer: Writer): Promise<string> {
   const row = database.prepare("SELECT value FROM meta WHERE key = 'program'").get();
   const newest = row?.["value"];
@@ -203,7 +203,9 @@ function clearDerived({ database }: Connection): void {
   );
 }
 
-/** What is written ahead counts as where it goes: the -wal file grows and shrinks with the work itself. */
+/**
+ * The write-ahead log counts as part of the main file: the -wal file itself grows and shrinks with the work.
+ */
 function databaseBytes({ database }: Connection): number {
   const one = (name: string): number => Number(database.prepare(`PRAGMA ${name}`).get()?.[name] ?? 0);
   return one("page_count") * one("page_size");

@@ -1,17 +1,17 @@
-/** `VACUUM` of one file, on a connection of its own. */
+/** `VACUUM` of one file, on a separate connection. */
 import { DatabaseSync } from "node:sqlite";
 import type { VacuumAnswer, VacuumRequest } from "./vacuum-worker.ts";
 
-/** As those of the store's own connection; see connection.ts. */
+/** The same as for the store's connection; see connection.ts. */
 const settings = "PRAGMA synchronous=FULL; PRAGMA secure_delete=ON; PRAGMA wal_autocheckpoint=0";
 
-/** On a connection of its own: a statement that is being read on another one would refuse it. */
+/** On a separate connection: an open read statement on the same one would block it. */
 export function vacuumFile({ path, lockWaitMs }: VacuumRequest): VacuumAnswer {
   const database = new DatabaseSync(path, { timeout: lockWaitMs });
   try {
     database.exec(settings);
     database.exec("VACUUM");
-    // Without the lock that writers need. What a reader holds back is moved later, see scrub.ts.
+    // Without the writer lock. Pages that a reader holds back move later, see scrub.ts.
     database.exec("PRAGMA wal_checkpoint(PASSIVE)");
     return null;
   } catch (error) {

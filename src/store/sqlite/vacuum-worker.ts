@@ -1,4 +1,4 @@
-/** Runs `VACUUM` in a process of its own, or in a thread where the world starts no processes. */
+/** Runs `VACUUM` in a separate process, or in a thread if the world starts no processes. */
 import { parentPort, workerData } from "node:worker_threads";
 import { vacuumFile } from "./vacuum-file.ts";
 
@@ -8,7 +8,7 @@ export interface VacuumRequest {
   readonly lockWaitMs: number;
 }
 
-/** An error of SQLite's crosses from process to process as its code and text. */
+/** An SQLite error crosses the process boundary as its code and text. */
 export type VacuumAnswer = { readonly error: string; readonly errcode: number } | null;
 
 if (parentPort !== null) parentPort.postMessage(vacuumFile(workerData as VacuumRequest));

@@ -1,8 +1,8 @@
 /**
- * `VACUUM`: SQLite writes the whole file anew, so that nothing of an erased row is left in it. SQLite
- * rebuilds pages when it moves rows between them and leaves copies where they lay, which `secure_delete` does
- * not reach. Writers wait for as long as it takes; readers do not. A large file is written by another
- * process, so that this one goes on reading and answering.
+ * `VACUUM`: SQLite rewrites the whole file, so that no trace of an erased row is left in it. SQLite rebuilds
+ * pages when it moves rows between them and leaves copies behind, which `secure_delete` does not reach.
+ * Writers wait meanwhile; readers do not. Another process rewrites a large file, so that this one keeps
+ * reading and answering.
  */
 import type { DatabaseSync } from "node:sqlite";
 import { SkeinError } from "../../core/error.ts";
@@ -12,10 +12,10 @@ import type { Connection } from "./connection.ts";
 import { vacuumFile } from "./vacuum-file.ts";
 import type { VacuumAnswer, VacuumRequest } from "./vacuum-worker.ts";
 
-/** Up to this size this process writes the file itself: 50 ms, less than another process needs to start. */
+/** Up to this size this process rewrites the file itself: 50 ms, less than the start of another process. */
 const hereBytesMax = 4 * 1024 * 1024;
 
-/** The write-ahead log holds the new file when it resolves, and most of it is in the main file. */
+/** When it resolves, the write-ahead log holds the new file, and most of it is in the main file. */
 export async function vacuumStore(
   { path, database, guard }: Connection,
   { world, lockWaitMs, signal }: { world: StoreWorld; lockWaitMs: number; signal: AbortSignal },

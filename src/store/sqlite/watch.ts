@@ -1,7 +1,7 @@
 /**
- * Notices of what other processes committed. The -wal file changes before a commit can be read, so after each
- * notice the database is asked again a little later, and now and then anyway. Then it is also looked whether
- * the file is where it was. What goes wrong is met by whoever asks the store next.
+ * Notifications of commits by other processes. The -wal file changes before a commit is readable, so after
+ * each notification the database is polled again a little later, and also at intervals. Each poll also checks
+ * that the file is still in place. The next call of the store reports any problem.
  */
 import { watch as watchFile, type FSWatcher } from "node:fs";
 import type { StoreWorld } from "../port.ts";
@@ -40,12 +40,12 @@ export function makeWatch(connection: Connection, path: string, world: StoreWorl
       if (now !== seen && seen !== undefined) notify();
       seen = now;
     } catch {
-      // A lock is looked past the next time; after anything worse nothing works any more.
+      // The next poll retries after a lock; after anything worse nothing works any more.
     }
     if (connection.poison() !== null) endInTrouble();
   }
 
-  /** Whoever waits looks once more, and meets what is wrong. */
+  /** Waiting readers read once more, and get the error. */
   function endInTrouble(): void {
     stop();
     notify();
@@ -72,13 +72,13 @@ export function makeWatch(connection: Connection, path: string, world: StoreWorl
     try {
       seen = read();
     } catch {
-      // Its first look meets it again.
+      // Its first poll meets it again.
     }
     try {
       file ??= watchFile(`${path}-wal`, { persistent: false }, () => void lookAgain());
       file.on("error", unwatch);
     } catch {
-      // Without notices of the file system, looking every 250 ms is what is left.
+      // Without file system notifications, polling every 250 ms remains.
     }
     stopped = new AbortController();
     void run(stopped.signal);
@@ -106,7 +106,7 @@ export function makeWatch(connection: Connection, path: string, world: StoreWorl
     close() {
       closed = true;
       stop();
-      // Whoever waits looks once more, and finds that the store is closed.
+      // Waiting readers read once more, and find that the store is closed.
       notify();
       listeners.clear();
     },

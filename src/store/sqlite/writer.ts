@@ -1,7 +1,7 @@
 /**
  * The one write path into SQLite. Jobs that arrive in one turn of the event loop share a transaction, and so
- * one wait for the disk. A job that fails is taken out and the others run again without it, so a job must not
- * change anything but the database.
+ * one wait for the disk. A failed job is removed and the others run again without it, so a job must change
+ * nothing but the database.
  */
 import type { StoreWorld } from "../port.ts";
 import { isBusy, waitForLock, type Connection } from "./connection.ts";
@@ -9,32 +9,32 @@ import { isBusy, waitForLock, type Connection } from "./connection.ts";
 /** Jobs in one transaction; about 20 ms of work. */
 const batchJobsMax = 512;
 
-/** Pages in the -wal file from which on they are moved to the main file; about 20 ms of work. */
+/** Pages in the -wal file at which a checkpoint runs; about 20 ms of work. */
 const checkpointPages = 1_000;
-/** Jobs between two looks at how many pages there are. */
+/** Jobs between two checks of the number of pages. */
 const checkpointLookJobs = 64;
 
-/** Work that can wait is done for so long, then nothing is: others look for the lock only now and then. */
+/** Deferrable work runs for so long, then pauses: others check for the lock only at intervals. */
 const workMs = 5;
 const breathMs = 5;
 
 export interface Writer {
   /**
    * Runs the job in a transaction; resolves once that is committed. `alone` may do the same in one statement
-   * when no other job waits, or give null. `lost` answers when nobody can tell whether it is committed.
+   * if no other job waits, or return null. `lost` answers if the commit is uncertain.
    */
   run<T>(
     job: () => T,
     more?: {
       readonly alone?: () => T | null;
       readonly lost?: (cause: unknown) => T;
-      /** How many plain jobs it is worth, by what it writes. */
+      /** Its weight in plain jobs, by what it writes. */
       readonly weight?: number;
     },
   ): Promise<T>;
   /**
-   * Runs a job in one transaction after the other until it gives false. In between, other programs get the
-   * lock, which they only look for now and then.
+   * Runs a job in successive transactions until it returns false. In between, other programs can take the
+   * lock, which they check only at intervals.
    */
   steps(job: () => boolean, more?: { readonly weight?: number }): Promise<void>;
   /** Runs other work in place of the jobs, which wait in their queue until it has ended. */
@@ -44,7 +44,7 @@ export interface Writer {
   idle(): Promise<void>;
 }
 
-/** What SQLite says of a checkpoint: pages in the -wal file, and those of them that the main file has too. */
+/** The result of a checkpoint: pages in the -wal file, and those already in the main file. */
 type Progress = readonly [busy: number, pages: number, moved: number];
 
 interface Pending {
@@ -62,7 +62,7 @@ export function makeWriter(
     readonly world: StoreWorld;
     readonly lockWaitMs: number;
     readonly path: string;
-    /** Right after a transaction began, and before it is undone. */
+    /** Right after a transaction began, and before a rollback. */
     readonly onBegin: () => void;
     readonly onRollback: () => void;
   },
@@ -75,20 +75,20 @@ export function makeWriter(
   progress.setReturnArrays(true);
   const listeners: (() => void)[] = [];
   const waitingForIdle: (() => void)[] = [];
-  /** Work that takes the place of jobs, before the next of them. */
+  /** Work that runs in place of jobs, before the next of them. */
   const holds: (() => Promise<void>)[] = [];
   let queue: Pending[] = [];
   let busy = false;
   let jobsSinceLook = 0;
   let breathedAt = 0;
 
-  /** Nothing here is asynchronous unless another program holds the lock: an append pays for what it needs. */
+  /** Synchronous unless another program holds the lock: an append pays only for what it needs. */
   function flush(): void {
     const batch = queue.length <= batchJobsMax ? queue : queue.slice(0, batchJobsMax);
     queue = queue.slice(batch.length);
     const poison = connection.poison();
     if (poison !== null) {
-      // Since they were asked for: nothing of them is written, for certain.
+      // Poisoned since they were queued: certainly none of them is written.
       rejectAll(batch, poison);
       return next();
     }
@@ -104,7 +104,7 @@ export function makeWriter(
     next();
   }
 
-  /** True when the job was done, or failed for good, without a transaction of its own. */
+  /** True if the job succeeded, or failed for good, without a separate transaction. */
   function doneAlone(pending: Pending): boolean {
     if (pending.alone === undefined) return false;
     try {
@@ -157,7 +157,7 @@ export function makeWriter(
         if (failed === null) break;
         left = left.filter((pending) => pending !== failed);
         if (left.length === 0) return;
-        // Nobody waits for this lock for long: it was just given back by this very connection.
+        // This lock is free soon: this connection has just released it.
         connection.guard(() => begin.run());
       }
       checkpointIfDue(batch.reduce((sum, { weight }) => sum + weight, 0));
@@ -170,7 +170,7 @@ export function makeWriter(
     for (const pending of batch) pending.reject(error);
   }
 
-  /** After everybody was answered. An I/O error here poisons the store like any other. */
+  /** After all answers. An I/O error here poisons the store like any other. */
   function checkpointIfDue(jobs: number): void {
     jobsSinceLook += jobs;
     if (jobsSinceLook < checkpointLookJobs) return;
@@ -180,7 +180,7 @@ export function makeWriter(
     if (pages >= checkpointPages && moved < pages) connection.guard(() => checkpoint.run());
   }
 
-  /** Runs and commits; answers everybody, or returns the one job that failed, with nothing written. */
+  /** Runs and commits; answers all jobs, or returns the one that failed, with nothing written. */
   function attempt(batch: readonly Pending[]): Pending | null {
     const results: unknown[] = [];
     for (const pending of batch) {
@@ -206,7 +206,7 @@ export function makeWriter(
     return null;
   }
 
-  /** After an I/O error at COMMIT nobody knows; any other error means that nothing was written. */
+  /** After an I/O error at COMMIT the outcome is unknown; any other error means that nothing was written. */
   function answerLost(batch: readonly Pending[], error: unknown): void {
     const certain = connection.poison() === null;
     for (const pending of batch) {
@@ -220,7 +220,7 @@ export function makeWriter(
     try {
       if (database.isTransaction) database.exec("ROLLBACK");
     } catch {
-      // The transaction is gone either way: SQLite ends it by itself on the errors that prevent a rollback.
+      // The transaction is over either way: SQLite ends it on the errors that prevent a rollback.
     }
   }
 

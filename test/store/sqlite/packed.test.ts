@@ -21,7 +21,7 @@ conformance({
   skip: {
     ...Object.fromEntries(packCases.map(({ name }) => [name, "it packs by itself"])),
     "stats counts what is kept": "it counts segments where this store has some",
-    "query refuses what is not one reading statement": "nothing is packed",
+    "query refuses anything but one read-only statement": "nothing is packed",
     "a fork is taken at the greatest depth and refused beyond": "nothing is packed",
     "scrubbing is harmless, and leaves nothing to scrub": "nothing is packed",
     "a blob that is there already is not kept twice": "nothing is packed",

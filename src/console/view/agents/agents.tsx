@@ -1,4 +1,4 @@
-/** Agents: who they are, by version, and what they work on. */
+/** Agents: their versions, and their sessions. */
 import { useState, type ReactNode } from "react";
 import { useRefusal } from "../../scopes.ts";
 import { Link } from "../../link.tsx";
@@ -223,7 +223,7 @@ function Definition({ definition }: { readonly definition: Version["definition"]
 
 const lineChars = 80;
 
-/** On one line, if it is not long. */
+/** On one line, if it is short. */
 function compact(value: unknown): unknown {
   const line = JSON.stringify(value);
   return line.length > lineChars ? value : line;

@@ -1,4 +1,4 @@
-/** The definition of an agent as it is written in a form: three texts, and the rest as JSON. */
+/** The definition of an agent in a form: three texts, and the rest as JSON. */
 import type { RemoteEngine } from "../../../client/connect.ts";
 
 export type Definition = Parameters<RemoteEngine["addAgent"]>[0];
@@ -14,7 +14,7 @@ export interface AgentForm {
 
 export const emptyForm: AgentForm = { name: "", description: "", model: "", instructions: "", rest: "{}" };
 
-/** Fields that have a place of their own in the form. */
+/** Fields with a dedicated input in the form. */
 const own = ["name", "description", "model", "instructions"] as const;
 
 export const restOf = (definition: Definition): Readonly<Record<string, unknown>> =>
@@ -25,7 +25,7 @@ export function formOf(definition: Definition): AgentForm {
   return { name, description, model, instructions, rest: JSON.stringify(restOf(definition), null, 2) };
 }
 
-/** Throws when the rest is no JSON object. What its fields may say, the server knows. */
+/** Throws if the rest is not a JSON object. The server validates its fields. */
 export function definitionOf({ name, description, model, instructions, rest }: AgentForm): Definition {
   const more = jsonObject(rest.trim() === "" ? "{}" : rest);
   const twice = own.find((field) => field in more);

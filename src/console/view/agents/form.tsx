@@ -9,9 +9,9 @@ import { definitionOf, type AgentForm } from "./definition.ts";
 
 interface AgentFormProps {
   readonly first: AgentForm;
-  /** The version that it was made from; null for a new agent. */
+  /** The version it is based on; null for a new agent. */
   readonly version: number | null;
-  /** Names of models that are known here. */
+  /** Names of known models. */
   readonly models: readonly string[];
   readonly close: () => void;
 }

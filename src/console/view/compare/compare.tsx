@@ -1,4 +1,4 @@
-/** Two branches side by side: what each of them knows, has said and is, since they were one log. */
+/** Two branches side by side: their items, transcripts and state, since their common base. */
 import { useState, type ReactNode } from "react";
 import { Link } from "../../link.tsx";
 import { count } from "../../ui/amount.ts";
@@ -37,7 +37,7 @@ interface BothProps {
   readonly otherAt: number | null;
 }
 
-/** One side, as the address and the server name it. */
+/** One side, as named in the URL and by the server. */
 export interface Side {
   readonly session: string;
   readonly title: string;
@@ -153,7 +153,7 @@ function Common({ common, left }: { readonly common: Diff["common"]; readonly le
   );
 }
 
-/** Its name, and the position that is compared. */
+/** Its name, and the compared position. */
 function SideHead({ side, param }: { readonly side: Side; readonly param: "at" | "withAt" }): ReactNode {
   const { session, title, seq, at, lastSeq } = side;
   const [typed, setTyped] = useState<string | null>(null);

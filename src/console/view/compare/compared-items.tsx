@@ -1,4 +1,4 @@
-/** What each of two branches made of the items: values beside each other. */
+/** The items of two branches: values side by side. */
 import { useState, type ReactNode } from "react";
 import { plural } from "../../ui/amount.ts";
 import { brief } from "../../ui/visible.ts";
@@ -45,7 +45,7 @@ export function ComparedItems({ items, left, right }: ComparedItemsProps): React
   );
 }
 
-/** What both had before, where both have changed it. */
+/** The common value before, if both have changed it. */
 function Before({ item: { base, leftDeed, rightDeed } }: { readonly item: Compared }): ReactNode {
   if (base === null || leftDeed === null || rightDeed === null) return null;
   return (

@@ -1,4 +1,4 @@
-/** What else differs between two branches: what was said, how they stand, files that tools changed. */
+/** The other differences of two branches: transcripts, state, files that tools changed. */
 import { useState, type ReactNode } from "react";
 import { Link } from "../../link.tsx";
 import { plural } from "../../ui/amount.ts";

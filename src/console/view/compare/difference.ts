@@ -1,4 +1,4 @@
-/** Two branches held against what they had in common: what each of them made of every item since. Pure. */
+/** Two branches compared with their common base: each side's change of every item. Pure. */
 import type { RemoteSession } from "../../../client/connect.ts";
 import { count } from "../../ui/amount.ts";
 
@@ -8,7 +8,7 @@ export type Said = NonNullable<Diff["transcript"]>["added"][number];
 export type FieldChange = NonNullable<Diff["state"]>[number];
 export type FileDiff = NonNullable<Diff["files"]>["files"][number];
 
-/** What one side made of an item since both were one log; null: as it was, or never there. */
+/** One side's change of an item since the base; null: unchanged, or never there. */
 export type Deed = "added" | "changed" | "retracted" | null;
 
 export interface Compared {
@@ -21,7 +21,7 @@ export interface Compared {
   readonly rightDeed: Deed;
 }
 
-/** What differs between the two. What both made the same of is no difference. */
+/** The items that differ. A change that both made is not a difference. */
 export function compareItems(
   changes: NonNullable<Diff["items"]>,
   base: readonly DiffItem[],
@@ -52,7 +52,7 @@ function deedOf(was: DiffItem | null, is: DiffItem | null): Deed {
 const partsOf = ({ value, because, status, erased }: DiffItem): string =>
   JSON.stringify([sorted(value), because, status, erased]);
 
-/** The order of an object's fields says nothing. */
+/** The order of an object's fields does not matter. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (typeof value !== "object" || value === null) return value;
@@ -75,14 +75,14 @@ const fieldNames: Readonly<Record<string, string>> = {
   wallMs: "milliseconds at work",
 };
 
-/** The path of a field in words: `budget.used.toolCalls` is "budget, used, tool calls". */
+/** The path of a field as text: `budget.used.toolCalls` is "budget, used, tool calls". */
 export const fieldWords = (field: string): string =>
   field
     .split(".")
     .map((part) => (Object.hasOwn(fieldNames, part) ? fieldNames[part] : part))
     .join(", ");
 
-/** A field's value on a line or few; nothing where it is not there. */
+/** A field's value in a line or a few; null if absent. */
 export const fieldText = (value: unknown): string | null =>
   value === undefined || value === null || value === ""
     ? null

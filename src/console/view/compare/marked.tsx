@@ -1,4 +1,4 @@
-/** A text beside another: the words that it has for itself are marked. */
+/** A text next to another: words that only it has are marked. */
 import { useMemo, useState, type ReactNode } from "react";
 import { ShowMore } from "../../ui/untrusted-text.tsx";
 import { visible } from "../../ui/visible.ts";
@@ -6,13 +6,13 @@ import { compareWords, type Piece } from "./words.ts";
 
 interface MarkedProps {
   readonly text: string;
-  /** Null: there is nothing that it is held against, and nothing is marked. */
+  /** Null: nothing to compare with, and nothing is marked. */
   readonly against: string | null;
-  /** How much is shown at first. */
+  /** The length shown at first. */
   readonly chars?: number;
 }
 
-/** What is longer is shown without marks. */
+/** A longer text is shown without marks. */
 const markedChars = 20_000;
 
 export function Marked({ text, against, chars = 2_000 }: MarkedProps): ReactNode {

@@ -1,18 +1,18 @@
-/** Two texts side by side: which words each has for itself. */
+/** Two texts side by side: the words that only one of them has. */
 
-/** A run of words that both have, or that only this one has. */
+/** A run of words that both have, or only this one. */
 export interface Piece {
   readonly text: string;
   readonly isOwn: boolean;
 }
 
-/** White space, a short text in quotes (as in JSON), a number, a word, any other sign. */
+/** White space, a short text in quotes (as in JSON), a number, a word, any other character. */
 const word = /\s+|"[^"\n]{0,60}"|\d+(?:[.,]\d+)*|[\p{L}\p{N}_]+|[^\s\p{L}\p{N}_]/gu;
 
-/** Above this many pairs of words nobody looks for what the middles of two texts have in common. */
+/** Above this many word pairs the middles of two texts are not compared. */
 const pairsMax = 400_000;
 
-/** Both in pieces, in their order. Put together, the pieces of each are the text itself. */
+/** Both in pieces, in order. Joined, the pieces of each are the text itself. */
 export function compareWords(a: string, b: string): readonly [readonly Piece[], readonly Piece[]] {
   const [ours, theirs] = [a.match(word) ?? [], b.match(word) ?? []];
   let head = 0;
@@ -28,7 +28,7 @@ export function compareWords(a: string, b: string): readonly [readonly Piece[], 
   ];
 }
 
-/** Places of a longest common subsequence, in each. */
+/** Indices of a longest common subsequence, in each. */
 function common(a: readonly string[], b: readonly string[]): readonly [Set<number>, Set<number>] {
   const [inA, inB] = [new Set<number>(), new Set<number>()];
   if (a.length * b.length > pairsMax) return [inA, inB];
@@ -65,6 +65,6 @@ function pieces(words: readonly string[], isShared: (place: number) => boolean):
 const isSharedAt = (words: readonly string[], isShared: (place: number) => boolean, place: number): boolean =>
   place >= words.length || isShared(place);
 
-/** A value as it is shown: a text as it is, all else as JSON. */
+/** A value for display: a text as it is, anything else as JSON. */
 export const valueText = (value: unknown): string =>
   typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "");

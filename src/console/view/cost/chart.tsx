@@ -1,4 +1,4 @@
-/** Bars by day, stacked. The numbers stand beside and beneath it; the picture is for the eye alone. */
+/** Bars by day, stacked. The table below has the numbers; the chart is visual only. */
 import type { CSSProperties, ReactNode } from "react";
 import { shortId } from "../../../core/text/short-id.ts";
 import { money, tokens } from "../../ui/amount.ts";
@@ -15,7 +15,7 @@ export const amountOf = (value: number, measure: Measure): string =>
 export const nameOf = ({ group, others }: Series): string =>
   others > 0 ? `${others} others` : group === null ? "None" : brief(groupName(group), 60);
 
-/** A session is named by the end of its id, as everywhere. */
+/** A session appears by its id suffix, as everywhere. */
 const groupName = (group: string): string => (/^ses_[a-z0-9]+$/.test(group) ? shortId(group) : group);
 
 const dayName = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", timeZone: "UTC" });
@@ -98,13 +98,13 @@ export function Chart({ days, series, measure, label }: ChartProps): ReactNode {
   );
 }
 
-/** Beneath its bar; the last ends where the bars end. */
+/** Below its bar; the last label ends with the bars. */
 const placed = (place: number, of: number): CSSProperties =>
   place === of - 1 ? { right: 0, transform: "none" } : { left: `${((place + 0.5) / of) * 100}%` };
 
 const isSum = <T,>(sum: T | undefined): sum is T => sum !== undefined;
 
-/** A few days, evenly, with the last. */
+/** A few days, evenly spaced, including the last. */
 function axisDays(days: readonly string[]): readonly string[] {
   const step = Math.max(1, Math.ceil(days.length / 6));
   return days.filter((_, place) => (days.length - 1 - place) % step === 0);

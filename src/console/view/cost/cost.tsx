@@ -1,4 +1,4 @@
-/** What model calls have cost: by day, and by agent, model, session, user or label. */
+/** The cost of model calls: by day, and by agent, model, session, user or label. */
 import { useEffect, type ReactNode } from "react";
 import { Link } from "../../link.tsx";
 import { spendText, type Spend } from "../../../core/text/money.ts";
@@ -39,7 +39,7 @@ const lookMs = 30_000;
 interface Chosen {
   readonly days: SpanDays;
   readonly by: Grouping;
-  /** Null: whatever there is something of. */
+  /** Null: whichever has data. */
   readonly of: Measure | null;
 }
 
@@ -55,7 +55,7 @@ export function Cost({ params }: { readonly params: URLSearchParams }): ReactNod
     const asked = { by: chosen.by, since: startOfDay(since), daily: chosen.by !== "day" };
     return dayRows(await engine.cost(asked), chosen.by);
   });
-  // What is asked in a day changes slowly, and the query looks at all of it.
+  // Daily figures change slowly, and the query reads all of them.
   useEffect(() => every(lookMs, () => document.hidden || refresh("cost")), []);
   useReadAgain("cost");
   return (
@@ -111,7 +111,7 @@ const heads = { agent: "Agent", model: "Model", session: "Session", user: "User"
 const headOf = (by: Grouping): string =>
   by in heads ? heads[by as keyof typeof heads] : `Label ${labelOf(by) ?? ""}`;
 
-/** Groups by the label whose key is typed. */
+/** Groups by a label with the typed key. */
 function LabelChoice({ chosen }: { readonly chosen: Chosen }): ReactNode {
   const label = labelOf(chosen.by);
   return (
@@ -179,7 +179,7 @@ interface TotalsProps {
   readonly measure: Measure;
 }
 
-/** Without what is not confirmed or not known: the line below says that. */
+/** Without unconfirmed and unknown amounts: the line below has them. */
 const settled = { unconfirmedNanoUsd: 0, unpriced: 0 } as const;
 
 function Totals({ all, chosen, measure }: TotalsProps): ReactNode {
@@ -285,7 +285,7 @@ interface ByDayProps {
 const cellOf = (sum: Spend, measure: Measure): string =>
   sum.calls === 0 ? "" : measure === "cost" ? spendText(sum) : amountOf(measured(sum, measure), measure);
 
-/** The numbers of the picture. Days on which nothing was asked are left out. */
+/** The numbers of the chart. Days without calls are left out. */
 function ByDay({ series, days, measure }: ByDayProps): ReactNode {
   const total = (place: number): Spend => summed(series.flatMap((one) => one.days[place] ?? []));
   const shown = days

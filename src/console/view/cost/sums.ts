@@ -1,4 +1,4 @@
-/** What model calls have cost, day by day: from rows of `engine.cost` to bars and sums. */
+/** The cost of model calls by day: from rows of `engine.cost` to bars and sums. */
 import { addSpend, noSpend, type Spend } from "../../../core/text/money.ts";
 
 export const spans = [7, 30, 90] as const;
@@ -15,14 +15,14 @@ export interface DayRow extends Spend {
   readonly group: string | null;
 }
 
-/** `engine.cost` gives at most so many rows. */
+/** The row limit of `engine.cost`. */
 export const rowsMax = 10_000;
 
 const labelPrefix = "label:";
 export const labelOf = (by: Grouping): string | null =>
   by.startsWith(labelPrefix) ? by.slice(labelPrefix.length) : null;
 
-/** What the address names, or agents. */
+/** The grouping in the URL, or agents. */
 export function groupingOf(given: string | null): Grouping {
   const isLabel = given !== null && given.startsWith(labelPrefix) && given.length > labelPrefix.length;
   return isLabel ? `label:${given.slice(labelPrefix.length)}` : chosenOf(groupings, given, "agent");
@@ -30,7 +30,7 @@ export function groupingOf(given: string | null): Grouping {
 
 type CostRow = Spend & { readonly group: string | null; readonly day?: string };
 
-/** By day there is one group: all of it. */
+/** By day there is one group: everything. */
 export const dayRows = (rows: readonly CostRow[], by: Grouping): readonly DayRow[] =>
   rows.map((row) => ({ ...row, day: row.day ?? row.group ?? "", group: by === "day" ? "All" : row.group }));
 
@@ -50,14 +50,14 @@ export const measured = (sum: Spend, measure: Measure): number =>
 export interface Series {
   /** Null: sessions without an agent, user or label. */
   readonly group: string | null;
-  /** So many groups that have no series of their own. */
+  /** The number of groups without a separate series. */
   readonly others: number;
   readonly sum: Spend;
   /** One for each day. */
   readonly days: readonly Spend[];
 }
 
-/** The largest groups have a series each, all others one together. */
+/** The largest groups have a series each, all others share one. */
 export function seriesOf(
   rows: readonly DayRow[],
   days: readonly string[],
@@ -95,7 +95,7 @@ export interface Bar {
   readonly to: number;
 }
 
-/** For each series the stretch of each day's bar that is its own. */
+/** Per series its segment of each day's bar. */
 export function stacked(series: readonly Series[], measure: Measure): readonly (readonly Bar[])[] {
   const reached: number[] = [];
   return series.map(({ days }) =>
@@ -108,18 +108,18 @@ export function stacked(series: readonly Series[], measure: Measure): readonly (
   );
 }
 
-/** Round numbers from 0 up to the first that is not below the largest. */
+/** Round numbers from 0 up to the first that is at least the largest value. */
 export function ticksFor(largest: number): readonly number[] {
   if (!(largest > 0)) return [0, 1];
   const power = 10 ** Math.floor(Math.log10(largest / 4));
   const step = [1, 2, 5, 10].map((times) => times * power).find((one) => one * 4 >= largest);
-  // Less than a nano-dollar, or a token, has no name of its own.
+  // There is no unit below a nano-dollar, or a token.
   const width = Math.max(1, step ?? power * 10);
   const count = Math.ceil(largest / width - 1e-9);
   return Array.from({ length: count + 1 }, (_, place) => place * width);
 }
 
-/** One of the choices, or the first that is meant by default. */
+/** One of the choices, or the default. */
 export const chosenOf = <T extends string | number>(
   choices: readonly T[],
   given: string | null,

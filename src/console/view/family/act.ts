@@ -1,25 +1,25 @@
-/** What can be done with a session of the family, and with it and another one. */
+/** The actions on a session of the family, and on it and another one. */
 import { mayIn } from "../../../protocol/library.ts";
 import type { Choice } from "../../ui/menu.tsx";
 import { go, sessionPath } from "../../route.ts";
 import { type Node } from "./relative.ts";
 
 export interface Acts {
-  /** With which others are compared and merged: the one that was chosen, or the one whose page it is. */
+  /** The other side of compare and merge: the marked session, or the one of this page. */
   readonly other: Node | null;
-  /** What a session is called here. */
+  /** The title of a session here. */
   readonly titleOf: (node: Node, chars?: number) => string;
   readonly fork: (node: Node) => void;
   readonly pick: (node: Node) => void;
-  /** Why this login may fork and merge nothing. */
+  /** Why this login may not fork or merge. */
   readonly refusal: string | undefined;
 }
 
-/** Whether something can be merged into it. */
+/** Whether it is a valid merge target. */
 const takes = ({ status, copy }: Node): boolean =>
   status !== "absent" && copy !== true && mayIn(status, "write");
 
-/** The main ones first. Of an absent session nothing is left to do. */
+/** The main ones first. An absent session has no actions. */
 export function choicesOf(node: Node, acts: Acts): readonly Choice[] {
   const { other, fork, pick, refusal } = acts;
   const { session, status } = node;

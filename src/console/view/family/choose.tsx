@@ -1,4 +1,4 @@
-/** Which other session is meant: one of the family, or any other by its id. */
+/** Chooses another session: one of the family, or any other by its id. */
 import { useState, type ReactNode } from "react";
 import { Link } from "../../link.tsx";
 import { Button } from "../../ui/button.tsx";
@@ -12,7 +12,7 @@ import { titlesAmong } from "./relative.ts";
 
 interface ChooseProps {
   readonly title: string;
-  /** The address for a session. */
+  /** The URL for a session. */
   readonly toward: (session: string) => string;
 }
 

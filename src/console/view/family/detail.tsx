@@ -1,4 +1,4 @@
-/** What is known of the session of the family that is looked at, and what can be done with it. */
+/** The details of the selected session of the family, and its actions. */
 import { shortId } from "../../../core/text/short-id.ts";
 import type { ReactNode } from "react";
 import { Link } from "../../link.tsx";

@@ -1,4 +1,4 @@
-/** What models have cost in the family, session by session, the dearest first. */
+/** The model costs of the family by session, the most expensive first. */
 import { shortId } from "../../../core/text/short-id.ts";
 import type { ReactNode } from "react";
 import { Link } from "../../link.tsx";

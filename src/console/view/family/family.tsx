@@ -1,4 +1,4 @@
-/** The family as a graph: forks, children, successors and merges, and what can be made of them. */
+/** The family as a graph: forks, children, successors and merges, with their actions. */
 import { useEffect, useMemo, useState, type ReactNode } from "react";
 import { useRefusal } from "../../scopes.ts";
 import { plural } from "../../ui/amount.ts";
@@ -25,7 +25,7 @@ export function Family(): ReactNode {
 
 const costsAfterMs = 1_500;
 
-/** Read once, and again a while after something has happened. */
+/** Read once, and again a while after an event. */
 function useCosts({ nodes, session }: Lineage): ReturnType<typeof useReading<Costs>> {
   const key = `family/${session}/cost`;
   const heads = nodes.reduce((sum, { headSeq }) => sum + headSeq, 0);

@@ -1,7 +1,6 @@
 /**
- * The graph: a row for each session, its words on the left and its lane on the right. The rows are a list,
- * for whoever reads aloud and on a phone, where the lanes are left out. Of large families only what is seen
- * is here.
+ * The graph: a row per session, with its text on the left and its lane on the right. The rows are a list, for
+ * screen readers and phones, where the lanes are hidden. Of large families only visible rows are rendered.
  */
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useRef, useState, type KeyboardEvent, type ReactNode, type RefObject } from "react";
@@ -19,7 +18,7 @@ interface GraphProps {
   readonly nodes: ReadonlyMap<string, Node>;
   readonly present: string;
   readonly costs: ReadonlyMap<string, SessionCost> | undefined;
-  /** Called with the session that is looked at. */
+  /** Called with the selected session. */
   readonly look: (session: string) => void;
   readonly acts: Acts;
 }
@@ -49,7 +48,7 @@ export function Graph({ drawing, nodes, present, costs, look, acts }: GraphProps
     if (!isNarrow) showHead(box.current, lane, drawing);
     setCurrent(session);
     look(session);
-    // One that is not in the page is there after the next drawing.
+    // A row that is not rendered yet exists after the next render.
     if (!focusRow(box.current, session))
       requestAnimationFrame(() => requestAnimationFrame(() => focusRow(box.current, session)));
   };
@@ -119,7 +118,7 @@ function focusRow(box: HTMLElement | null, session: string): boolean {
   return name !== null && name !== undefined;
 }
 
-/** Where a lane ends is seen, also when the graph is wider than its place. */
+/** Scrolls to the end of a lane if the graph is wider than its container. */
 function showHead(box: HTMLElement | null, { spots }: Lane, drawing: Drawing): void {
   if (box === null) return;
   const x = laneX(drawing, box.clientWidth)(spots.at(-1)?.column ?? 0);
@@ -155,7 +154,7 @@ function useKeys({ current, nodes, acts, move }: Keys): void {
   ]);
 }
 
-/** How wide the place is, and whether it is too narrow for lanes. */
+/** The width of the container, and whether it is too narrow for lanes. */
 function useWidth(box: RefObject<HTMLDivElement | null>): {
   readonly width: number;
   readonly isNarrow: boolean;

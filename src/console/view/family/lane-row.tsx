@@ -1,4 +1,4 @@
-/** A session of the family in words: what it is called, how it stands, and what can be done with it. */
+/** A session of the family as text: its title, status and actions. */
 import { shortId } from "../../../core/text/short-id.ts";
 import type { ReactNode } from "react";
 import { Link } from "../../link.tsx";
@@ -16,7 +16,7 @@ interface LaneRowProps {
   readonly rowPx: number;
   readonly nodes: ReadonlyMap<string, Node>;
   readonly isPresent: boolean;
-  /** Where Tab comes in. */
+  /** The row that Tab focuses. */
   readonly isCurrent: boolean;
   readonly cost: SessionCost | undefined;
   readonly acts: Acts;
@@ -91,11 +91,11 @@ function Name({ node, isPresent, tabIndex }: NameProps): ReactNode {
   );
 }
 
-/** The line below: where it left, where it is, what it has cost. */
+/** The line below: its fork point, its position, its cost. */
 function Under({ node, nodes, isPresent, cost }: LaneRowProps & { readonly node: Node }): ReactNode {
   const { session, parent, relation, status, headSeq, merged } = node;
   const words = [
-    // The name may be cut, so that what tells it from others stands here.
+    // The name may be truncated, so the distinguishing suffix appears here.
     ...(titlesAmong(nodes)(node) === titleOf(node) ? [] : [shortId(session)]),
     ...(isPresent ? ["this session"] : []),
     ...(parent === null ? [] : [`${relation ?? "fork"}${placeOf(parent.seq)}`]),

@@ -1,22 +1,24 @@
-/** The lanes of the family, forks that leave them and merges that join them. Rows say the same in words. */
+/**
+ * The lanes of the family, with forks that leave them and merges that join them. Rows say the same as text.
+ */
 import type { ReactNode } from "react";
 import type { Drawing, Edge, Lane, Spot } from "./layout.ts";
 import type { Node } from "./relative.ts";
 
 interface LanesProps {
   readonly drawing: Drawing;
-  /** The rows that are in the page. */
+  /** The rendered rows. */
   readonly shown: readonly Lane[];
   readonly nodes: ReadonlyMap<string, Node>;
   readonly present: string;
-  /** The one that is looked at: its way from the first, and its merges, stand out. */
+  /** The selected session: its path from the root, and its merges, are highlighted. */
   readonly current: string;
   readonly rowPx: number;
-  /** Of the whole place, with the words. */
+  /** Of the whole container, including the text. */
   readonly width: number;
 }
 
-/** As in the style sheet. */
+/** The same as in the style sheet. */
 export const labelPx = 310;
 const columnPxMax = 104;
 const columnPxMin = 11;
@@ -28,13 +30,13 @@ const columnPxOf = ({ columns }: Drawing, width: number): number => {
   return Math.max(columnPxMin, Math.min(columnPxMax, room / Math.max(1, columns - 1)));
 };
 
-/** Where a column is drawn, counted from where the words end. */
+/** The x of a column, counted from the end of the text. */
 export function laneX(drawing: Drawing, width: number): Along {
   const columnPx = columnPxOf(drawing, width);
   return (column) => Math.round(edgePx.left + column * columnPx);
 }
 
-/** In larger families what does not concern the one that is looked at stands back. */
+/** In larger families everything unrelated to the selected session is dimmed. */
 const quietFrom = 16;
 
 export function Lanes({ drawing, shown, nodes, present, current, rowPx, width }: LanesProps): ReactNode {
@@ -90,7 +92,7 @@ export function Lanes({ drawing, shown, nodes, present, current, rowPx, width }:
   );
 }
 
-/** The session and those it comes from. */
+/** The session and its ancestors. */
 function wayTo(session: string, nodes: ReadonlyMap<string, Node>): ReadonlySet<string> {
   const way = new Set<string>();
   for (let at: string | undefined = session; at !== undefined && !way.has(at);) {
@@ -102,7 +104,7 @@ function wayTo(session: string, nodes: ReadonlyMap<string, Node>): ReadonlySet<s
 
 type Along = (place: number) => number;
 
-/** Down from the parent's lane, and round the corner into its own. */
+/** Down from the parent's lane, and around the corner into its own. */
 function forkPath({ from, to }: Edge, x: Along, y: Along): string {
   const [x1, y1, x2, y2] = [x(from.column), y(from.row), x(to.column), y(to.row)];
   const bend = Math.min(14, x2 - x1);
@@ -115,7 +117,7 @@ function mergePath({ from, to }: Edge, x: Along, y: Along): string {
   return `M${x1} ${y1}C${x1 + reach} ${y1} ${x2 - reach} ${y2} ${x2} ${y2}`;
 }
 
-/** It ends where the mark of the position, or the head, begins. */
+/** It ends where the position marker, or the head, begins. */
 const tipPx = 7;
 const arrow = (x: number, y: number): string =>
   `M${x - tipPx - 9} ${y - 5}L${x - tipPx} ${y}L${x - tipPx - 9} ${y + 5}Z`;

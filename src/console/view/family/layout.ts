@@ -1,23 +1,23 @@
 /**
- * The family as a drawing: a lane for each session, one below the other, and from left to right what came
- * after what. A fork, child or successor leaves its parent's lane downwards, a merge joins a lane. Columns
- * are ranks, not lengths: one event or a hundred thousand between two forks take the same space.
+ * The layout of the family graph: a lane per session, one below the other, with time from left to right. A
+ * fork, child or successor leaves its parent's lane downwards, a merge joins a lane. Columns are ranks, not
+ * lengths: one event or a hundred thousand between two forks take the same space.
  *
- * Later forks stand nearer to their parent, so that no fork crosses the lane of another.
+ * Later forks are nearer to their parent, so that no fork crosses the lane of another.
  */
 
-/** As much of a session as the drawing needs. */
+/** The fields of a session that the layout needs. */
 export interface Relative {
   readonly session: string;
   readonly parent: { readonly session: string; readonly seq: number } | null;
-  /** Absent, as servers before 0.5.0 answer: a fork. */
+  /** Absent, as in answers of servers before 0.5.0: a fork. */
   readonly relation?: "fork" | "child" | "successor" | null;
-  /** 0 when it is absent. */
+  /** 0 if it is absent. */
   readonly headSeq: number;
   readonly merged: readonly { readonly from: string; readonly toSeq: number; readonly seq?: number }[];
 }
 
-/** A position of a session that is drawn. */
+/** A position of a session to draw. */
 export interface Spot {
   readonly session: string;
   readonly seq: number;
@@ -29,11 +29,11 @@ export interface Lane {
   readonly session: string;
   readonly row: number;
   readonly depth: number;
-  /** From its beginning to its head. */
+  /** From its start to its head. */
   readonly spots: readonly Spot[];
 }
 
-/** From what was there before to what came of it. */
+/** From cause to effect. */
 export interface Edge {
   readonly what: "fork" | "child" | "successor" | "merge";
   readonly from: Spot;
@@ -51,13 +51,13 @@ interface Point {
   readonly session: string;
   readonly seq: number;
   column: number;
-  /** Points that must stand further to the left and are not placed yet. */
+  /** Predecessors that are not placed yet. */
   waits: number;
   readonly after: Point[];
   readonly merges: Join[];
 }
 
-/** A merge, from the point of the other session to the one where it came in. */
+/** A merge, from the point of the other session to its target point. */
 interface Join {
   readonly from: Point;
   readonly to: Point;
@@ -89,7 +89,7 @@ interface Row {
   readonly depth: number;
 }
 
-/** Each before its forks; of these the latest first. A session whose parent is not here is a first one. */
+/** Each before its forks; of these the latest first. A session without its parent here is a root. */
 function rowsOf(relatives: readonly Relative[]): readonly Row[] {
   const known = new Set(relatives.map(({ session }) => session));
   const forks = new Map<string | null, Relative[]>();
@@ -113,10 +113,10 @@ function rowsOf(relatives: readonly Relative[]): readonly Row[] {
   return rows;
 }
 
-/** The earliest first: it is taken last from what waits. */
+/** The earliest first: it is taken last from the stack. */
 const byFork = (a: Relative, b: Relative): number => (a.parent?.seq ?? 0) - (b.parent?.seq ?? 0);
 
-/** Where a session's own records begin: only a fork shares those before. */
+/** Where a session's own records begin: only a fork shares earlier ones. */
 const startOf = ({ parent, relation = "fork" }: Relative): number =>
   parent === null || relation !== "fork" ? 1 : parent.seq + 1;
 
@@ -125,7 +125,7 @@ type Departure = readonly [from: Point, to: Point, what: "fork" | "child" | "suc
 type Lines = ReadonlyMap<string, Map<number, Point>>;
 type PlaceOf = (session: string, seq: number) => Point | undefined;
 
-/** All positions that are drawn, in the order of each log. What a session shares counts as its beginning. */
+/** All positions to draw, in log order. The shared part of a session counts as its start. */
 function pointsOf(rows: readonly Row[], lines: Lines): PlaceOf {
   const wanted = new Map(rows.map(({ node }) => [node.session, new Set<number>()]));
   const nodes = new Map(rows.map(({ node }) => [node.session, node]));
@@ -156,7 +156,7 @@ function pointsOf(rows: readonly Row[], lines: Lines): PlaceOf {
   };
 }
 
-/** Each as far to the left as what came before it allows. */
+/** Each as far to the left as its predecessors allow. */
 function rank(lines: Lines, forks: readonly Departure[], joins: readonly Join[]): void {
   const points = [...lines.values()].flatMap((line) => [...line.values()]);
   const follow = (from: Point, to: Point): void => {
@@ -185,7 +185,7 @@ function rank(lines: Lines, forks: readonly Departure[], joins: readonly Join[])
   }
 }
 
-/** Merges that go round in a circle cannot have happened: those into the first such point are not drawn. */
+/** Cyclic merges cannot have happened: those into the first such point are not drawn. */
 function unstick(points: readonly Point[], isPlaced: ReadonlySet<Point>): Point {
   const open = points.filter((point) => !isPlaced.has(point));
   const pending = (point: Point): number =>
@@ -226,7 +226,7 @@ function drawingOf(
 
 export type Way = "up" | "down" | "parent" | "fork" | "first" | "last";
 
-/** Whom the arrows lead to: up and down by rows, left to the parent, right to the nearest fork. */
+/** The targets of the arrow keys: up and down by rows, left to the parent, right to the nearest fork. */
 export function relativeOf({ lanes }: Drawing, session: string, way: Way): string | null {
   const at = lanes.findIndex((lane) => lane.session === session);
   const lane = lanes[at];

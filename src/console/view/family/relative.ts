@@ -1,4 +1,4 @@
-/** A session of the family as it is read, and what it is called. */
+/** A session of the family as read, and its title. */
 import { shortId } from "../../../core/text/short-id.ts";
 import type { RemoteEngine } from "../../../client/connect.ts";
 import { addSpend, noSpend, type Spend } from "../../../core/text/money.ts";
@@ -13,14 +13,14 @@ export interface Titled {
   readonly objective: string | null;
 }
 
-/** Its name; without one what it is for; without that the ending of its id. */
+/** Its name; without one its objective; without that its id suffix. */
 export const titleOf = (node: Titled, chars = 60): string =>
   brief(node.name ?? "", chars) || brief(node.objective ?? "", chars) || shortId(node.session);
 
 type TitleAmong = (node: Titled, chars?: number) => string;
 const known = new WeakMap<object, TitleAmong>();
 
-/** What each is called among those: where two have the same title, the ending of the id comes first. */
+/** The title of each among these: duplicates get the id suffix in front. */
 export function titlesAmong(nodes: ReadonlyMap<string, Titled> | readonly Titled[]): TitleAmong {
   const before = known.get(nodes);
   if (before !== undefined) return before;
@@ -35,7 +35,7 @@ export function titlesAmong(nodes: ReadonlyMap<string, Titled> | readonly Titled
   return made;
 }
 
-/** Where it comes from and what came into it, in words. */
+/** Its origin and its merges, as text. */
 export function storyOf(node: Node, nameOf: (session: string) => string): readonly string[] {
   const { parent, merged, headSeq, status, copy } = node;
   return [
@@ -48,14 +48,14 @@ export function storyOf(node: Node, nameOf: (session: string) => string): readon
   ];
 }
 
-/** How it comes from its parent, before the parent's name. */
+/** Its relation to the parent, before the parent's name. */
 export const relationText = ({ relation }: Pick<Node, "relation">): string =>
   relation === "child" ? "Opened by" : relation === "successor" ? "Carries on" : "Forked from";
 
-/** Of a session that is absent nobody may know where it left. */
+/** The fork point of an absent session may be unknown. */
 export const placeOf = (seq: number): string => (seq === 0 ? "" : ` at ${seq}`);
 
-/** What model calls have cost, a row for each session of a family. */
+/** The model costs of a family, a row per session. */
 export interface SessionCost extends Spend {
   readonly session: string;
 }

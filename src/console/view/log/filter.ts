@@ -1,11 +1,11 @@
-/** Which events of a log are shown, as the address says it; and where somebody wants to go. Pure. */
+/** Which events of a log are shown, as in the URL; and the target of "go to". Pure. */
 import type { Summarized } from "../../../core/summary.ts";
 import { actorWords, eventFamilies, summaryOf, type EventFamily, typesOf } from "../../ui/event-summary.ts";
 
 export interface LogFilter {
   /** Empty: all. */
   readonly types: readonly string[];
-  /** Empty: whatever they say. */
+  /** Empty: any text. */
   readonly text: string;
 }
 
@@ -23,13 +23,13 @@ export function filterOf(params: URLSearchParams): LogFilter {
 
 export const isAll = ({ types, text }: LogFilter): boolean => types.length === 0 && text === "";
 
-/** A position; null where there is none. */
+/** A position; null if there is none. */
 export function seqOf(params: URLSearchParams): number | null {
   const given = params.get("seq") ?? "";
   return /^[1-9]\d{0,14}$/.test(given) ? Number(given) : null;
 }
 
-/** Who searches a text finds it in what is shown of an event, and in what it holds. */
+/** The text is searched in the shown summary of an event, and in its content. */
 export function holds(event: Summarized & { readonly actor: string }, text: string): boolean {
   if (text === "") return true;
   const wanted = text.toLowerCase();
@@ -40,7 +40,7 @@ export function holds(event: Summarized & { readonly actor: string }, text: stri
 
 export type Place = { readonly seq: number } | { readonly time: number };
 
-/** What was typed: a position, or a moment in any form that the browser reads. Null: neither. */
+/** The typed value: a position, or a time in any form that the browser parses. Null: neither. */
 export function placeOf(typed: string, nowMs: number): Place | null {
   const text = typed.trim();
   if (/^[1-9][\d,. ]{0,18}$/.test(text) && !/\d[.]\d{1,2}$/.test(text)) {
@@ -55,7 +55,7 @@ export function placeOf(typed: string, nowMs: number): Place | null {
     day.setHours(Number(clock[1]), Number(clock[2]), Number(clock[3] ?? 0), 0);
     return { time: day.getTime() };
   }
-  // Of what names no year a browser makes one of 2001, and of any number a month of it.
+  // Browsers parse a date without a year as 2001, and any number as a month.
   const isWhole = /\d{4}/.test(text);
   if (!isWhole && !monthForm.test(text)) return null;
   const time = Date.parse(isWhole ? text : `${text} ${new Date(nowMs).getFullYear()}`);
@@ -72,16 +72,16 @@ const unitMs: Readonly<Record<string, number>> = {
   d: 86_400_000,
 };
 
-/** Chosen types that are of no family: those of other programs. */
+/** Selected types outside of all families: those of other programs. */
 export function othersOf(types: readonly string[]): readonly string[] {
   const known = new Set<string>(eventFamilies.flatMap(typesOf));
   return types.filter((type) => !known.has(type));
 }
 
-/** A type as it was typed; null when there cannot be such a one. */
+/** A type as typed; null if it is invalid. */
 export const typeOf = (typed: string): string | null => (typeForm.test(typed.trim()) ? typed.trim() : null);
 
-/** All types of a family are chosen, some, or none. */
+/** Whether all types of a family are selected, some, or none. */
 export function chosenOf(family: EventFamily, types: readonly string[]): "all" | "some" | "none" {
   const own = typesOf(family);
   const chosen = own.filter((type) => types.includes(type)).length;

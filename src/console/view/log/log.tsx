@@ -1,4 +1,4 @@
-/** The raw events: all or of some types, with what each holds; verified, copied, gone through by keys. */
+/** The raw events: all or of some types, with their content; verify, copy, keyboard navigation. */
 import { useEffect, useRef, useState, type MouseEvent, type ReactNode } from "react";
 import { useCell } from "../../signal.ts";
 import { count, plural } from "../../ui/amount.ts";
@@ -29,7 +29,7 @@ export function Log({ params }: { readonly params: URLSearchParams }): ReactNode
     picked: new Set(),
     unfolded: new Set(named === null ? [] : [named]),
   });
-  // Somebody went to another position: by the field, by a link, or back.
+  // The position changed: by the field, by a link, or by going back.
   useEffect(() => {
     if (named === null) return;
     const headSeq = log.headSeq.get();
@@ -65,7 +65,7 @@ interface LogMoves {
 
 const addressMs = 300;
 
-/** What keys and clicks do. The address follows when somebody has stopped. */
+/** The actions of keys and clicks. The URL follows after a pause. */
 function useMoves(rows: RowsSource, marked: Marked, setMarked: (marked: Marked) => void): LogMoves {
   const { log } = useScope();
   const waiting = useRef<(() => void) | null>(null);
@@ -177,7 +177,7 @@ function Nothing({ filter, rows }: { readonly filter: LogFilter; readonly rows: 
   );
 }
 
-/** Of how many events these are, where not all are shown. */
+/** The number of searched events, if not all are shown. */
 function Looked({ rows, filter }: { readonly rows: RowsSource; readonly filter: LogFilter }): ReactNode {
   const { log, at } = useScope();
   const headSeq = useCell(log.headSeq);

@@ -1,4 +1,4 @@
-/** One event: a line, which unfolds to its header, body and content. */
+/** One event: a line, which expands to its header, body and content. */
 import type { MouseEvent, ReactNode } from "react";
 import { Link } from "../../link.tsx";
 import { count } from "../../ui/amount.ts";
@@ -24,7 +24,7 @@ interface RowProps {
   readonly isChosen: boolean;
   readonly isPicked: boolean;
   readonly isOpen: boolean;
-  /** It came after the position that is looked at. */
+  /** It is after the viewed position. */
   readonly isLater: boolean;
   readonly choose: (event: MouseEvent) => void;
 }

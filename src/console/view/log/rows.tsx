@@ -1,4 +1,4 @@
-/** The rows of a log: only those that are seen are in the page, however many there are. */
+/** The rows of a log: only visible ones are rendered, for any length. */
 import { useVirtualizer } from "@tanstack/react-virtual";
 import {
   useEffect,
@@ -17,7 +17,7 @@ import type { Rows as RowsSource } from "./source.ts";
 const [rowHeight, narrowRowHeight] = [33, 53];
 /** Rows from the top at which older events are read. */
 const aheadRows = 20;
-/** So near to the end, somebody is at the end. */
+/** Within this distance the view counts as at the end. */
 const endPx = 40;
 const leastHeight = 240;
 
@@ -31,7 +31,7 @@ interface RowsProps {
   readonly rows: RowsSource;
   readonly marked: Marked;
   readonly choose: (seq: number, event: MouseEvent) => void;
-  /** Where it is scrolled to at first; null: to the end. */
+  /** The initial scroll position; null: the end. */
   readonly begin: number | null;
 }
 
@@ -41,7 +41,7 @@ export function Rows({ rows, marked, choose, begin }: RowsProps): ReactNode {
   const height = useHeight(frame);
   const { chosen, picked, unfolded } = marked;
   const rowPx = useNarrow() ? narrowRowHeight : rowHeight;
-  // Only what is or was unfolded is measured: all others are of one height.
+  // Only rows that are or were expanded are measured: all others have one height.
   const measured = useRef(new Set<number>());
   for (const seq of unfolded) measured.current.add(seq);
   const virtual = useVirtualizer({
@@ -49,7 +49,7 @@ export function Rows({ rows, marked, choose, begin }: RowsProps): ReactNode {
     getScrollElement: () => frame.current,
     estimateSize: () => rowPx,
     overscan: 8,
-    // Always the same function for the same rows: with another one all of them are laid out again.
+    // A stable function per list: another one would lay out all rows again.
     getItemKey: rows.seqOf,
   });
   const scrollTo = (place: number, align: "center" | "end"): void => {
@@ -102,7 +102,7 @@ export function Rows({ rows, marked, choose, begin }: RowsProps): ReactNode {
   );
 }
 
-/** The chosen row is in view, and what is unfolded of it as far as it fits; also once it was read. */
+/** Scrolls the selected row into view, with as much of its expanded part as fits; also after it was read. */
 function useChosenInView(
   { chosen, unfolded }: Marked,
   rows: RowsSource,
@@ -134,7 +134,7 @@ function watchNarrow(heard: () => void): () => void {
 
 type Frame = RefObject<HTMLDivElement | null>;
 
-/** As high as there is room above the timeline. */
+/** As high as the room above the timeline. */
 function useHeight(frame: Frame): number {
   const [height, setHeight] = useState(leastHeight);
   useLayoutEffect(() => {
@@ -158,7 +158,7 @@ function useHeight(frame: Frame): number {
   return height;
 }
 
-/** Begins where it is to begin; and who is at the end stays there as more comes in. */
+/** Starts at the initial position; and at the end, follows new events. */
 function useEnd(
   frame: Frame,
   { count, placeOf }: RowsSource,
@@ -191,7 +191,7 @@ function useEnd(
   }, [at]);
 }
 
-/** Older events are read when somebody comes near the first one; what is looked at stays where it is. */
+/** Reads older events near the first row; the visible rows stay in place. */
 function useOlder(frame: Frame, rows: RowsSource, startIndex: number | null, rowPx: number): void {
   const { more, isReading, count } = rows;
   const first = useRef<number | null>(null);

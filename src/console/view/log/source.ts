@@ -1,6 +1,6 @@
 /**
- * Where the rows of a log come from: of all events, from the log by position; of some, from pages that are
- * read from the newest on, and from what is heard live.
+ * The source of log rows: all events, from the log by position; or some, from pages read backwards from the
+ * newest, plus live events.
  */
 import { useCallback, useEffect, useMemo, useState } from "react";
 import type { RemoteSession } from "../../../client/connect.ts";
@@ -17,12 +17,12 @@ export interface Rows {
   /** The row of a position, or the one before it. */
   placeOf(seq: number): number;
   readonly seqOf: (place: number) => number;
-  /** Undefined while it is read. */
+  /** Undefined while loading. */
   eventOf(place: number): SessionEvent | undefined;
-  /** How many events were looked through; null: all there are. */
+  /** How many events were searched; null: all. */
   readonly looked: number | null;
   readonly isReading: boolean;
-  /** Reads older ones; null when there are none. */
+  /** Reads older ones; null if there are none. */
   readonly more: (() => void) | null;
 }
 
@@ -88,7 +88,7 @@ export function useRows(filter: LogFilter): Rows {
   const headSeq = useCell(log.headSeq);
   const version = useCell(log.version);
   const all = isAll(filter);
-  // While a slider is drawn, some of the events would have to be looked for at every position.
+  // While a slider is dragged, filtering would search again at every position.
   const settled = useSettled(place, settleMs);
   const at = all ? place : settled;
   const types = filter.types.join(",");
@@ -113,7 +113,7 @@ export function useRows(filter: LogFilter): Rows {
   }, [some, log, version, headSeq, found, gathered]);
 }
 
-/** What is typed into a field, a frame later: typing goes first. */
+/** The typed text, one frame later: typing goes first. */
 function useSlow(text: string): string {
   const [slow, setSlow] = useState(text);
   useEffect(() => {

@@ -1,4 +1,4 @@
-/** What stands above the rows: the filter, the way to a position or time, and whether the log is whole. */
+/** The toolbar above the rows: the filter, "go to", and verification. */
 import { useEffect, useState, type ReactNode } from "react";
 import type { RemoteSession } from "../../../client/connect.ts";
 import { count, plural } from "../../ui/amount.ts";
@@ -116,14 +116,14 @@ function GoTo(): ReactNode {
   );
 }
 
-/** The first event from a moment on; when there is none, it is said, and the last one is gone to. */
+/** The first event since a time; without one, a toast says so and the last event is shown. */
 async function firstSince(session: RemoteSession, time: number): Promise<number> {
   for await (const event of session.events({ since: time, limit: 1 })) return event.seq;
   tell(`Nothing has happened since ${exact(time)}. This is the last event.`);
   return (await session.head()).seq;
 }
 
-/** An address may name a time; it is looked up, and becomes a position. */
+/** A URL may contain a time; it is resolved to a position. */
 export function useNamedTime(params: URLSearchParams): boolean {
   const { session } = useScope();
   const named = params.get("time");

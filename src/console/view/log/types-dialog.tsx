@@ -1,4 +1,4 @@
-/** Chooses types of events, by family. */
+/** Selects event types, by family. */
 import { useEffect, useRef, useState, type ReactNode } from "react";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
@@ -46,7 +46,7 @@ export function TypesDialog({ types, choose, close }: TypesDialogProps): ReactNo
   );
 }
 
-/** Types of other programs have any name. */
+/** Types of other programs have arbitrary names. */
 function Others({ types, choose }: Omit<TypesDialogProps, "close">): ReactNode {
   const [typed, setTyped] = useState("");
   const type = typeOf(typed);

@@ -1,4 +1,4 @@
-/** Whether the log is as it was written: hashed again, record by record, and held against its chain. */
+/** Verifies the log: hashes it again, record by record, and compares the chain. */
 import { useEffect, useState, type ReactNode } from "react";
 import type { RemoteSession } from "../../../client/connect.ts";
 import { useCell } from "../../signal.ts";
@@ -17,7 +17,7 @@ interface Verified {
   readonly headSeq: number;
 }
 
-/** So many are hashed in no time: these are verified when somebody looks. */
+/** Shorter logs hash quickly: these are verified automatically. */
 const autoMax = 2_000;
 
 export function Verified(): ReactNode {

@@ -1,4 +1,4 @@
-/** Something to remember that comes from no session. */
+/** A memory entry that comes from no session. */
 import { useState, type ReactNode } from "react";
 import { Form, Labeled } from "../../ui/form.tsx";
 import { tell } from "../../ui/toast.tsx";

@@ -1,4 +1,4 @@
-/** Memory: what later sessions are to know, where it came from, and how it is ended. */
+/** Memory: what later sessions carry, its origin, and forgetting it. */
 import { shortId } from "../../../core/text/short-id.ts";
 import { useState, type ReactNode } from "react";
 import { useRefusal } from "../../scopes.ts";

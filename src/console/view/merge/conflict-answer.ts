@@ -1,6 +1,6 @@
 /**
- * What somebody answers to the conflicts of a merge, while they are at it. An answer belongs to the conflict
- * as it was shown: when one of the sides has changed since, it is kept and asked again.
+ * The user's resolutions of merge conflicts in progress. A resolution belongs to the conflict as shown: if a
+ * side has changed since, it is kept and must be confirmed.
  */
 import type { RemoteSession } from "../../../client/connect.ts";
 
@@ -14,24 +14,24 @@ export type Take = "ours" | "theirs" | "both" | "value";
 
 export interface Answer {
   readonly take: Take;
-  /** The value of one's own, as it was typed. */
+  /** The custom value, as typed. */
   readonly text: string;
   readonly isJson: boolean;
   readonly because: string;
   /** Of a task. */
   readonly status: "open" | "done" | "dropped" | null;
-  /** Which conflict it was given to. */
+  /** The conflict it was given to. */
   readonly to: string;
 }
 
 /** By `kind/key`. */
 export type Answers = Readonly<Record<string, Answer>>;
 
-/** What the sides were, in short: another one when something has changed. */
+/** A digest of the sides: it changes with them. */
 const markOf = ({ ours, theirs }: Conflict): string =>
   JSON.stringify([ours.seq, ours.gone, theirs.seq, theirs.gone]);
 
-/** `open`: not answered. `moved`: answered, and changed since. `wrong`: the value is no JSON. */
+/** `open`: unresolved. `moved`: resolved, and changed since. `wrong`: the value is not valid JSON. */
 export type Standing = "open" | "moved" | "wrong" | "answered";
 
 export function standingOf(conflict: Conflict, answer: Answer | undefined): Standing {
@@ -43,7 +43,7 @@ export function standingOf(conflict: Conflict, answer: Answer | undefined): Stan
 export const ownAnswer = (answers: Answers, name: string): Answer | undefined =>
   Object.hasOwn(answers, name) ? answers[name] : undefined;
 
-/** What was typed as a value; null when it is none. */
+/** The typed value; null if it is invalid. */
 function typed({ text, isJson }: Answer): { readonly value: unknown } | null {
   if (!isJson) return { value: text };
   try {
@@ -53,7 +53,7 @@ function typed({ text, isJson }: Answer): { readonly value: unknown } | null {
   }
 }
 
-/** A first answer, with the value of ours, or of theirs where ours is gone, to begin with. */
+/** A first resolution, starting from our value, or theirs if ours is gone. */
 export function firstAnswer(conflict: Conflict, take: Take, before: Answer | undefined): Answer {
   const to = markOf(conflict);
   if (before !== undefined) return { ...before, take, to };
@@ -63,13 +63,13 @@ export function firstAnswer(conflict: Conflict, take: Take, before: Answer | und
   return { take, text, isJson, because: "", status: side.status, to };
 }
 
-/** Both can be kept only where both are there. */
+/** Keeping both requires both. */
 export const takesOf = ({ ours, theirs }: Conflict): readonly Take[] =>
   ours.gone === null && theirs.gone === null
     ? ["ours", "theirs", "value", "both"]
     : ["ours", "theirs", "value"];
 
-/** As the engine takes it; undefined while it is not answered. */
+/** As the engine expects it; undefined while unresolved. */
 export function mergeAnswer(conflict: Conflict, answers: Answers): MergeAnswer | undefined {
   const answer = ownAnswer(answers, conflict.name);
   if (answer === undefined || standingOf(conflict, answer) !== "answered") return undefined;
@@ -80,7 +80,7 @@ export function mergeAnswer(conflict: Conflict, answers: Answers): MergeAnswer |
   return { take, value, ...reason, ...(status === null || conflict.kind !== "task" ? {} : { status }) };
 }
 
-/** The next one that is not answered, from this one on and round; null when there is none. */
+/** The next unresolved one, from this one on, wrapping around; null if there is none. */
 export function nextOpen(
   conflicts: readonly Conflict[],
   answers: Answers,
@@ -91,7 +91,7 @@ export function nextOpen(
   return round.find((one) => isOpen(one, answers))?.name ?? null;
 }
 
-/** How many are not answered yet. */
+/** The number of unresolved ones. */
 export const countOpen = (conflicts: readonly Conflict[], answers: Answers): number =>
   conflicts.filter((one) => isOpen(one, answers)).length;
 

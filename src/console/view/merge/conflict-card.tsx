@@ -1,4 +1,4 @@
-/** One conflict: what both had, what each made of it, and what is chosen. */
+/** One conflict: the base, both versions, and the choice. */
 import { memo, useId, type ReactNode } from "react";
 import { actorWords } from "../../ui/event-summary.ts";
 import { Ago } from "../../ui/moment.tsx";
@@ -27,7 +27,7 @@ const standings = {
   answered: ["resolved", "good"],
 } as const;
 
-/** Of hundreds only the one that changes is drawn anew. What it calls does the same whenever it was given. */
+/** Of hundreds only the changed one renders again. Its callbacks behave the same at any time. */
 export const ConflictCard = memo(Card, (before, now) =>
   (["conflict", "answer", "ours", "theirs", "isCurrent"] as const).every((one) => before[one] === now[one]),
 );

@@ -1,4 +1,4 @@
-/** The conflicts of a merge, one below the other: what both made of an item, and what is to hold. */
+/** The conflicts of a merge, one below the other: both versions of an item, and the choice. */
 import { useRef, useState, type ReactNode } from "react";
 import { plural } from "../../ui/amount.ts";
 import { useShortcuts } from "../../shortcut.ts";
@@ -13,7 +13,7 @@ interface ConflictsProps {
   readonly theirs: string;
 }
 
-/** However many there are, those up to the one at hand are in the page, in steps of so many. */
+/** Conflicts are rendered up to the current one, in steps of so many. */
 const stepConflicts = 40;
 
 export function Conflicts({ conflicts, draft, ours, theirs }: ConflictsProps): ReactNode {
@@ -85,7 +85,7 @@ function show(list: HTMLElement | null, name: string, within: string): void {
   const card = list?.querySelector<HTMLElement>(`[data-conflict="${CSS.escape(name)}"]`);
   const target = within === "" ? card : (card?.querySelector<HTMLElement>(within) ?? card);
   target?.focus({ preventScroll: true });
-  // Who types a value of their own means it in place of ours.
+  // A typed custom value replaces ours.
   if (target instanceof HTMLTextAreaElement) target.select();
   card?.scrollIntoView({ block: "nearest" });
 }

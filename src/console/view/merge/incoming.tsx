@@ -1,4 +1,4 @@
-/** What comes in without a question: only the other session has changed it. */
+/** Changes without a conflict: only the other session made them. */
 import { useState, type ReactNode } from "react";
 import { plural } from "../../ui/amount.ts";
 import { Said } from "../../ui/untrusted-text.tsx";

@@ -1,4 +1,4 @@
-/** What somebody has answered so far, kept in the tab: a reload or a look elsewhere loses nothing. */
+/** The resolutions so far, kept in the tab: a reload or a detour loses nothing. */
 import { useRef, useState } from "react";
 import {
   firstAnswer,
@@ -11,12 +11,12 @@ import {
 
 export interface MergeDraft {
   readonly answers: Answers;
-  /** What the session is told, in words of one's own; empty: as Skein says it. */
+  /** A custom summary for the session; empty: Skein's. */
   readonly summary: string;
   take(conflict: Conflict, take: Take): Answers;
   amend(name: string, part: Partial<Pick<Answer, "text" | "isJson" | "because" | "status">>): void;
   say(summary: string): void;
-  /** The merge is made: nothing is kept for another time. */
+  /** The merge is done: nothing is kept. */
   drop(): void;
 }
 
@@ -39,7 +39,7 @@ function read(key: string): Kept {
 export function useMergeDraft(into: string, from: string): MergeDraft {
   const key = `skein-merge/${into}/${from}`;
   const [kept, setKept] = useState(() => read(key));
-  // Whoever holds an earlier draft adds to the latest answers, and takes none of them back.
+  // An update from an earlier draft adds to the latest resolutions, and removes none.
   const latest = useRef(kept);
   const keep = (next: Kept): void => {
     latest.current = next;
@@ -47,7 +47,7 @@ export function useMergeDraft(into: string, from: string): MergeDraft {
     try {
       sessionStorage.setItem(key, JSON.stringify(next));
     } catch {
-      // There is no room for it: it is kept while the view is there.
+      // Storage is full: the draft lives as long as the view.
     }
   };
   const put = (name: string, answer: Answer): Answers => {

@@ -1,4 +1,4 @@
-/** The end of a merge: what the session is told of it, and the button that makes it. */
+/** The end of a merge: the summary for the session, and the merge button. */
 import { useEffect, useState, type ReactNode } from "react";
 import { plural } from "../../ui/amount.ts";
 import { Button } from "../../ui/button.tsx";
@@ -26,15 +26,15 @@ interface EndProps {
 const wordsOf = ({ summary }: MergeDraft): { readonly summary?: string } =>
   summary.trim() === "" ? {} : { summary: summary.trim() };
 
-/** Up to where it was looked at: what the other session has said since is not merged unseen. */
+/** Up to the previewed position: what the other session adds later is not merged unseen. */
 const shownOf = ({ from, range }: MergePlan) => ({ from, ...(range === null ? {} : { toSeq: range.toSeq }) });
 
 const gatherMs = 400;
 
-/** While the merge is made nobody asks what it would be: its conflicts are about to be gone. */
+/** During the merge no preview is requested: its conflicts are about to disappear. */
 const looking: { isMerging: boolean; asked: Promise<void> } = { isMerging: false, asked: Promise.resolve() };
 
-/** As it would be told with the answers given so far. */
+/** The summary with the resolutions so far. */
 function useTold({ plan, draft }: EndProps): string | null {
   const { session } = useScope();
   const [told, setTold] = useState<string | null>(null);
@@ -50,7 +50,7 @@ function useTold({ plan, draft }: EndProps): string | null {
       if (looking.isMerging) return;
       looking.asked = session
         .merge({ ...shownOf(plan), dryRun: true, resolve: given, ...wordsOf(draft) })
-        // What has moved meanwhile comes with the next plan.
+        // Concurrent changes come with the next plan.
         .then(
           ({ summary }) => void (isOver || setTold(summary)),
           () => undefined,
@@ -122,7 +122,7 @@ export function MergeBar({ plan, draft, isTaking, theirs }: BarProps): ReactNode
     );
     go(sessionPath(id));
     refresh(`session/${id}`);
-    // What nobody was shown has not come in: whoever merged it learns that there is more.
+    // Unseen additions were not merged: a toast says that there is more.
     const rest = await session.merge({ from: plan.from, dryRun: true });
     if (rest.range === null) return;
     const look = (): void => go(sessionPath(id, "merge", { from: plan.from }));

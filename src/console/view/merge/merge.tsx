@@ -1,4 +1,4 @@
-/** A merge before it is made: what would come in, what both have changed, what the session is told. */
+/** The preview of a merge: incoming changes, conflicts, and the summary for the session. */
 import type { ReactNode } from "react";
 import { wayOut, mayIn } from "../../../protocol/library.ts";
 import { Link } from "../../link.tsx";

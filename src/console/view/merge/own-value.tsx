@@ -1,4 +1,4 @@
-/** What goes with an answer: a value of one's own, a task's status, and the reason, which is kept. */
+/** The details of a resolution: a custom value, a task's status, and the reason, which is recorded. */
 import { useId, type ReactNode } from "react";
 import { brief } from "../../ui/visible.ts";
 import { standingOf, type Answer, type Conflict } from "./conflict-answer.ts";
@@ -10,7 +10,7 @@ interface OwnValueProps {
   readonly amend: MergeDraft["amend"];
 }
 
-/** Why; it is kept in the log. */
+/** The reason; the log keeps it. */
 export function Why({ conflict, answer, amend }: OwnValueProps): ReactNode {
   return (
     <input
@@ -25,7 +25,7 @@ export function Why({ conflict, answer, amend }: OwnValueProps): ReactNode {
   );
 }
 
-/** Escape goes back to the conflict, where the digits count again. */
+/** Escape returns to the conflict, where the digits work again. */
 function leave(event: { readonly key: string; readonly currentTarget: HTMLElement }): void {
   if (event.key === "Escape") event.currentTarget.closest<HTMLElement>("article")?.focus();
 }

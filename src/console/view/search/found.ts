@@ -1,13 +1,13 @@
-/** What a search found, as it is shown: by session, with the words that were meant marked. */
+/** The results of a search for display: by session, with the matched words marked. */
 import type { RemoteEngine } from "../../../client/connect.ts";
 
 export type Hit = Awaited<ReturnType<RemoteEngine["search"]>>[number];
 type Remembered = Awaited<ReturnType<RemoteEngine["memory"]>>;
 
-/** The log keeps what was remembered once: only what is remembered now still holds. */
+/** The log keeps earlier memory: only current entries are valid. */
 export const isOfMemory = ({ type }: Pick<Hit, "type">): boolean => type === "memory.promoted";
 
-/** Positions of what was found that is forgotten by now, or replaced by another value. */
+/** Positions of matches that are forgotten by now, or superseded. */
 export function outdated(hits: readonly Hit[], memory: Remembered): ReadonlySet<number> {
   const held = new Set(memory.map(({ seq }) => seq));
   return new Set(hits.filter((hit) => isOfMemory(hit) && !held.has(hit.seq)).map(({ seq }) => seq));
@@ -19,7 +19,7 @@ export interface Group {
   readonly hits: readonly Hit[];
 }
 
-/** By log, in the order in which each was found first. */
+/** By log, in the order of the first match. */
 export function grouped(hits: readonly Hit[]): readonly Group[] {
   const groups = new Map<string, Hit[]>();
   for (const hit of hits) {
@@ -30,7 +30,7 @@ export function grouped(hits: readonly Hit[]): readonly Group[] {
   return [...groups].map(([log, found]) => ({ log, hits: found }));
 }
 
-/** The last word may be one that is still typed: then it stands for all that begin so. */
+/** The last word may be incomplete: then it matches as a prefix. */
 export function askedFor(typed: string): string {
   const text = typed.trim();
   return /[\p{L}\p{N}]$/u.test(typed) ? `${text}*` : text;
@@ -41,7 +41,7 @@ export interface Piece {
   readonly isMeant: boolean;
 }
 
-/** One character for each, so that places stay: lower case, and Latin letters without what is above them. */
+/** One character for each, so that indices stay: lower case, and Latin letters without diacritics. */
 const plain = (text: string): string =>
   Array.from(text, (char) => {
     const [base = char] = char.normalize("NFD");
@@ -52,7 +52,7 @@ const plain = (text: string): string =>
 const wordForm = /[\p{L}\p{N}\p{Co}][\p{L}\p{N}\p{Co}\p{Mn}]*/gu;
 const unaccented = (word: string): string => word.replaceAll(/\p{Mn}/gu, "");
 
-/** A snippet, cut where words begin and end that were searched for. */
+/** A snippet, split at the boundaries of matched words. */
 export function pieces(snippet: string, asked: string): readonly Piece[] {
   const wanted = asked.split(/\s+/).flatMap((term) => {
     const words = (plain(term).match(wordForm) ?? []).map(unaccented);
@@ -93,5 +93,5 @@ const kinds: readonly (readonly [RegExp, string])[] = [
   [/^agent\./, "agent"],
 ];
 
-/** What kind of thing was found, in a word or two. */
+/** The kind of a match, in a word or two. */
 export const kindOf = (type: string): string => kinds.find(([form]) => form.test(type))?.[1] ?? type;

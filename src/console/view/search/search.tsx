@@ -1,4 +1,4 @@
-/** Search over everything that was said, as one types. */
+/** Search over everything, as you type. */
 import { shortId } from "../../../core/text/short-id.ts";
 import { useRef, useState, type KeyboardEvent, type ReactNode } from "react";
 import { Link } from "../../link.tsx";
@@ -54,7 +54,7 @@ function stepOf({ key, ctrlKey, altKey, metaKey }: KeyboardEvent, isTyping: bool
   return key === "ArrowUp" || (key === "k" && !isTyping) ? -1 : 0;
 }
 
-/** From hit to hit; above the first is the field. */
+/** Between matches; above the first is the field. */
 function moveFocus(list: HTMLElement | null, field: HTMLInputElement | null, step: number): void {
   const hits = [...(list?.querySelectorAll<HTMLElement>("[data-hit]") ?? [])];
   const at = hits.indexOf(document.activeElement as HTMLElement);
@@ -77,7 +77,7 @@ function Field({ text, field }: FieldProps): ReactNode {
         event.preventDefault();
         ask(typed);
         const found = field.current?.closest(".search");
-        // What is shown may still be what was typed before.
+        // The results may still be those of the previous text.
         if (found?.querySelector<HTMLElement>("[data-asked]")?.dataset["asked"] === askedFor(typed))
           found.querySelector<HTMLElement>("[data-hit]")?.click();
       }}
@@ -132,7 +132,7 @@ function Teach(): ReactNode {
 
 interface AllFound {
   readonly hits: readonly Hit[];
-  /** Positions in the log of the workspace of what is remembered no more. */
+  /** Positions in the workspace log of entries that are no longer in memory. */
   readonly gone: ReadonlySet<number>;
 }
 
@@ -146,7 +146,7 @@ function Found({ text, only }: { readonly text: string; readonly only: string | 
     const hits = await engine.search(asked, { limit: most, ...(only === null ? {} : { session: only }) });
     return { hits, gone: hits.some(isOfMemory) ? outdated(hits, await engine.memory()) : none };
   });
-  // While the next is read, the last one stays: nothing flickers under the fingers.
+  // While the next results load, the last ones stay, without flicker.
   const last = useRef<(AllFound & { readonly asked: string }) | null>(null);
   if (reading.value !== undefined) last.current = { ...reading.value, asked };
   const named = useNamed(only === null ? text : "");
@@ -206,7 +206,7 @@ function Named({ rows }: { readonly rows: readonly Row[] }): ReactNode {
 interface HitsProps extends AllFound {
   readonly asked: string;
   readonly isOnly: boolean;
-  /** Sessions were found by their names. */
+  /** Sessions were found by name. */
   readonly some: boolean;
   readonly children: ReactNode;
 }
@@ -290,7 +290,7 @@ function GroupHead({ id, count }: { readonly id: string; readonly count: number 
   );
 }
 
-/** Where it stands: in a transcript, or in the place that shows what the workspace knows. */
+/** The URL of a match: a transcript, or the view of the workspace's data. */
 function placeOf({ session, seq, type }: Hit): string {
   if (session.startsWith("ses_")) return sessionPath(session, "transcript", { to: seq });
   if (type.startsWith("agent.")) return "/agents";

@@ -1,22 +1,22 @@
-/** Files that are to go along with an input: kept by the server as soon as they are given. */
+/** Files to attach to an input: uploaded as soon as they are added. */
 import { engine } from "../../server.ts";
 import { imageTypes, type Attached } from "./attachment.tsx";
 
-/** Texts above this go along as a file: a record holds a mebibyte at most, and files are named beside it. */
+/** A longer text becomes a file: a record holds at most a mebibyte, including file references. */
 const textBytesMax = 1_040_000;
 
-/** Longer ones are not put into the field when they are pasted: no browser lays them out in time. */
+/** A longer pasted text does not go into the field: no browser lays it out in time. */
 export const pastedCharsMax = 20_000;
 
 export interface Given {
   readonly id: number;
-  /** Of a long text that was pasted: it is sent as text all the same. */
+  /** Of a long pasted text: it is still sent as text. */
   readonly text: string | null;
   readonly name: string;
   readonly isImage: boolean;
-  /** For the small picture; null when it is none. */
+  /** For the thumbnail; null without one. */
   readonly address: string | null;
-  /** Once the server has it. */
+  /** Set once the server has it. */
   readonly attached: Attached | null;
 }
 
@@ -49,10 +49,10 @@ export async function upload(file: File, { name, isImage }: Given): Promise<Atta
   return isImage ? { type: "image", blob, mediaType } : { type: "file", blob, mediaType, name };
 }
 
-/** What a text is called that goes along as a file. */
+/** The name of a text that is sent as a file. */
 export const longName = "pasted.txt";
 
-/** In JSON a character takes at most six bytes: what is short is not measured at every key. */
+/** In JSON a character takes at most six bytes: a short text is not measured on every key. */
 export const isTooLong = (text: string): boolean =>
   text.length > textBytesMax / 6 && new TextEncoder().encode(JSON.stringify(text)).length > textBytesMax;
 

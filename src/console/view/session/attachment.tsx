@@ -1,4 +1,4 @@
-/** Images and files of what was said. An image is shown only as one of the kinds that can do nothing. */
+/** Images and files of a message. An image is shown only if its type is inert. */
 import { useEffect, useState, type ReactNode } from "react";
 import { bytes as size } from "../../ui/amount.ts";
 import { Button } from "../../ui/button.tsx";
@@ -40,7 +40,7 @@ export function Attachments({ of }: { readonly of: readonly Attached[] }): React
   );
 }
 
-/** The address of bytes, as long as they are looked at. */
+/** The object URL of bytes, while they are shown. */
 function useAddress(bytes: Uint8Array | undefined, type: string): string | null {
   const [address, setAddress] = useState<string | null>(null);
   useEffect(() => {

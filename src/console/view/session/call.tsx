@@ -1,4 +1,4 @@
-/** A tool call: a line that unfolds, and where it waits for somebody, the answer in place. */
+/** A tool call: a line that expands, with the approval in place if it waits for one. */
 import { useState, type ReactNode } from "react";
 import { useRefusal, useScopeRefusal } from "../../scopes.ts";
 import { plural } from "../../ui/amount.ts";
@@ -40,7 +40,7 @@ export function CallEntry({ call, isOpen, toggle }: CallProps): ReactNode {
   const { at, state } = useScope();
   const { request, settled, started } = call;
   const phase = phaseOf(call);
-  // Whoever ran it is gone, and nobody has taken it up yet.
+  // Its runner is dead, and no other has resumed it yet.
   const isLeft = phase === "running" && state.lease === null && (started?.seq ?? Infinity) <= state.seq;
   const [word, tone] = isLeft ? (["cut off", "warn"] as const) : phases[phase];
   const waits = at === null && state.calls.some((one) => one.seq === request.seq && one.phase === "asked");
@@ -64,7 +64,7 @@ export function CallEntry({ call, isOpen, toggle }: CallProps): ReactNode {
   );
 }
 
-/** The arguments on one line, whatever their size. */
+/** The arguments on one line, for any size. */
 function inputWords(input: unknown): string {
   if (typeof input === "string") return brief(input, 160);
   if (typeof input !== "object" || input === null) return "";
@@ -82,7 +82,7 @@ function shortJson(value: unknown): string {
 interface CallDetailProps {
   readonly call: Call;
   readonly phase: Phase;
-  /** A person decides by what is shown, so nothing of it is left out. */
+  /** A person decides by what is shown, so nothing is truncated. */
   readonly isWhole: boolean;
 }
 
@@ -193,7 +193,9 @@ function Answering({ call }: { readonly call: Call }): ReactNode {
   );
 }
 
-/** Calls that were cut off together: the session stands still for the first, and all are told of at once. */
+/**
+ * Calls that were interrupted together: the session is suspended for the first, and all are answered at once.
+ */
 function unknownAfter(log: EventLog, fromSeq: number, toSeq: number): number {
   let found = 0;
   for (let seq = fromSeq + 1; seq <= toSeq; seq++) {
@@ -203,7 +205,7 @@ function unknownAfter(log: EventLog, fromSeq: number, toSeq: number): number {
   return found;
 }
 
-/** A call whose outcome nobody knows, while the session stands still for it. */
+/** A call of unknown outcome, for which the session is suspended. */
 function Settling({ call }: { readonly call: Call }): ReactNode {
   const { session, state, log, reread } = useScope();
   const [text, setText] = useState("");
@@ -219,7 +221,7 @@ function Settling({ call }: { readonly call: Call }): ReactNode {
     const input = inputWords(content?.input);
     const said =
       `The call of ${body.tool}${input === "" ? "" : ` (${input})`} ${what}. ${text.trim()}`.trim();
-    // No call is allowed or denied by that, so whoever may write may say it.
+    // This allows or denies no call, so the write scope is enough.
     await session.answer({ allow: false, calls: [], text: said });
     reread();
     await runWithoutWorker(session);

@@ -1,4 +1,4 @@
-/** Where somebody writes to the session: for the next turn, or to steer the one in progress. */
+/** The message field: for the next turn, or to steer the one in progress. */
 import { useCallback, useEffect, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
 import { Button } from "../../ui/button.tsx";
 import { tell, tellError } from "../../ui/toast.tsx";
@@ -47,11 +47,11 @@ function keepDraft(id: string, text: string): void {
     if (text === "") sessionStorage.removeItem(draftName(id));
     else sessionStorage.setItem(draftName(id), text);
   } catch {
-    // There is no room for it: it is there as long as the page is.
+    // Storage is full: the draft lives as long as the page.
   }
 }
 
-/** Files that were given, each sent at once; those that fail are told of and left out. */
+/** Added files, each uploaded at once; a failed one is reported and removed. */
 function useGiven() {
   const [given, setGiven] = useState<readonly Given[]>([]);
   const add = useCallback((files: readonly File[]) => {
@@ -78,7 +78,7 @@ function useGiven() {
   return { given, add, addText, drop, clear: () => setGiven([]) };
 }
 
-/** All that is to be sent as text: what was typed, then what was pasted. */
+/** The whole text to send: the typed part, then the pasted one. */
 const textOf = (typed: string, given: readonly Given[]): string =>
   [typed.trim(), ...given.flatMap(({ text }) => text ?? [])].filter((one) => one !== "").join("\n\n");
 
@@ -93,7 +93,7 @@ function useWriter() {
   const measure = (): void => setFile(isTooLong(textOf(field.current?.value ?? "", files.given)));
   useEffect(measure, [files.given]);
   useEffect(() => {
-    // A page that is left at once, loaded anew or locked waits for nothing.
+    // A page that is closed, reloaded or locked does not wait.
     const keep = (): void => {
       if (typed.current !== null) keepDraft(id, typed.current);
     };
@@ -136,7 +136,7 @@ function useWriter() {
       const whole = long === null ? { text, attached } : { text: "", attached: [long, ...attached] };
       await send(session, { ...whole, key: freshKey(), mode, seq: null });
     } catch (error) {
-      // The field may be gone, as when the login ended: then it is there again after the next.
+      // The field may be unmounted, as after a logout: then it returns with the next one.
       if ((field.current?.value ?? "") === "") write(text);
       tellError(error);
     }
@@ -151,7 +151,7 @@ function Writing(): ReactNode {
   const isRunning = state.status === "running";
   useShortcuts([{ key: "i", what: "Write to the session", act: () => field.current?.focus() }]);
   useEffect(() => {
-    // Once a page: whoever comes here most often wants to write, but not on a phone, where that moves all.
+    // Once per page: most visitors want to write, but on a phone focusing would move the layout.
     if (matchMedia("(min-width: 761px)").matches) field.current?.focus({ preventScroll: true });
   }, [field]);
   const stop = async (): Promise<void> => {

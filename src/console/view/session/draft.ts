@@ -1,4 +1,4 @@
-/** An answer as it is being made, from its deltas. */
+/** A streaming answer, built from its deltas. */
 import type { Followed } from "../../../client/connect.ts";
 import type { Draft } from "./scope.ts";
 

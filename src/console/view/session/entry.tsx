@@ -24,7 +24,7 @@ import {
 
 interface EntryProps {
   readonly entry: TranscriptEntry;
-  /** Of an answer: somebody else spoke before it. */
+  /** Of an answer: the previous speaker was another. */
   readonly isFirst: boolean;
   readonly isOpen: boolean;
   readonly toggle: (entry: TranscriptEntry) => void;
@@ -54,7 +54,7 @@ export const EntryOf = memo(function EntryOf({ entry, isFirst, isOpen, toggle }:
   }
 });
 
-/** Who I am to the server, once that was asked. */
+/** My identity at the server, once it is known. */
 export const useMe = () => useReading("me", () => engine.me()).value;
 
 function InputWho({ input }: { readonly input: Input }): ReactNode {

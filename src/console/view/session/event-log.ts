@@ -1,6 +1,6 @@
 /**
- * The log of one session as the console holds it: pages of events, read when somebody looks there, and what
- * comes in live added at the end. It never holds more than a number of pages.
+ * The log of one session in the console: pages of events, read on demand, with live events added at the end.
+ * It holds a bounded number of pages.
  */
 import type { RemoteSession } from "../../../client/connect.ts";
 import { cell, type Cell } from "../../signal.ts";
@@ -15,19 +15,19 @@ const wantedMax = 4;
 export interface EventLog {
   /** The last position. */
   readonly headSeq: Cell<number>;
-  /** Goes up whenever something was read, or came in. */
+  /** Goes up after each read or live event. */
   readonly version: Cell<number>;
-  /** The event, if it is here; if not, it is read, and the version tells when it is. */
+  /** The event, if loaded; otherwise it is read, and the version changes when it arrives. */
   at(seq: number): SessionEvent | undefined;
-  /** The event, if it is here. */
+  /** The event, if loaded. */
   peek(seq: number): SessionEvent | undefined;
-  /** Resolves when these are here. */
+  /** Resolves once these are loaded. */
   read(fromSeq: number, toSeq: number): Promise<readonly SessionEvent[]>;
-  /** One that came in live. */
+  /** Adds a live event. */
   hear(event: SessionEvent): void;
-  /** It is so long by now; what is missing is read when it is looked at. */
+  /** The log is this long now; missing events are read on demand. */
   reach(headSeq: number): void;
-  /** Contents may be gone, as after an erasure: all is read again. */
+  /** Contents may be gone, as after an erasure: everything is read again. */
   drop(): void;
 }
 
@@ -53,7 +53,7 @@ export function eventLog(session: RemoteSession, headSeq: number): EventLog {
     const [fromSeq, toSeq] = [page * pageEvents + 1, (page + 1) * pageEvents];
     const events: SessionEvent[] = [];
     for await (const event of session.events({ fromSeq, toSeq })) events.push(event);
-    // What came in meanwhile is newer than what was read.
+    // Events that arrived meanwhile are newer than the read.
     const live = pages.get(page) ?? [];
     keep(page, [...events, ...live.slice(events.length)]);
   }
@@ -66,7 +66,9 @@ export function eventLog(session: RemoteSession, headSeq: number): EventLog {
     return made;
   }
 
-  /** Who scrolls fast leaves pages before they are read: the newest goes first, the oldest is let go. */
+  /**
+   * Fast scrolling leaves pages before they are read: the newest request goes first, the oldest is dropped.
+   */
   const wanted: number[] = [];
   function want(page: number): void {
     if (reading.has(page)) return;

@@ -1,4 +1,4 @@
-/** What the session is, how it stands, and what can be done with it. */
+/** The title, status and actions of a session. */
 import { shortId } from "../../../core/text/short-id.ts";
 import { useEffect, useRef, useState, type SubmitEvent, type ReactNode } from "react";
 import { mayIn } from "../../../protocol/library.ts";
@@ -21,7 +21,7 @@ export function Head(): ReactNode {
   const { at, state } = useScope();
   const title = titleOf(state);
   useEffect(() => {
-    // After the place that the page is in has said its name.
+    // After the view has announced its name.
     const frame = requestAnimationFrame(() => {
       document.title = `${brief(title, 80)} · Skein`;
     });
@@ -41,7 +41,7 @@ export function Head(): ReactNode {
 const titleOf = ({ name, objective, session }: State): string =>
   name ?? (objective === null || objective === "" ? `Session ${shortId(session)}` : objective);
 
-/** Renamed in place. */
+/** Editable in place. */
 function Title({ title }: { readonly title: string }): ReactNode {
   const { at, state, session, reread } = useScope();
   const me = useMe();
@@ -90,7 +90,7 @@ function Title({ title }: { readonly title: string }): ReactNode {
   );
 }
 
-/** Why it stands as it does, in few words; nothing where the word says it. */
+/** The reason of the status, in a few words; empty if the status says it. */
 function whyWords({ status, why }: State): string {
   if (why === null || !["suspended", "closed"].includes(status)) return "";
   return why.by === "approval" || why.reason === null ? why.by : `${why.by}: ${brief(why.reason, 80)}`;
@@ -129,7 +129,7 @@ function Deeds(): ReactNode {
   const me = useMe();
   const [form, setForm] = useState<Form | null>(null);
   const { status, why } = state;
-  // A call that waits for an answer would only wait again.
+  // A call that waits for approval would only wait again.
   const isAsked = status === "suspended" && why?.by === "approval";
   const doing = (work: () => Promise<unknown>, said: string) => async (): Promise<void> => {
     await work();

@@ -1,4 +1,4 @@
-/** What is going on just now: an answer as it is made, and inputs on their way. */
+/** Live entries: a streaming answer, and inputs being sent. */
 import { useDeferredValue, type ReactNode } from "react";
 import { useCell } from "../../signal.ts";
 import { Said } from "../../ui/untrusted-text.tsx";

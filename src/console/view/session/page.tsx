@@ -1,4 +1,4 @@
-/** The page of a session: what it is, how it stands, and one aspect of it, now or at an earlier position. */
+/** The page of a session: its header, status and one aspect, now or at an earlier position. */
 import {
   memo,
   useCallback,
@@ -61,7 +61,7 @@ export function SessionPage({ id, aspect, params }: SessionPageProps): ReactNode
 
 const gatherMs = 150;
 
-/** Readings of a session are made again a moment after something happened, however much that was. */
+/** Reads of a session are repeated a moment after events, however many. */
 function useRereading(id: string): () => void {
   const waiting = useRef<(() => void) | null>(null);
   useEffect(() => () => waiting.current?.(), []);
@@ -83,7 +83,7 @@ function Opened({ session, headSeq, aspect, params }: OpenedProps): ReactNode {
   const log = useMemo(() => eventLog(session, headSeq), [session]);
   const draft = useMemo(() => cell<Draft | null>(null), [session]);
   const reread = useRereading(id);
-  // A handle that is read again says how far the log is by now.
+  // A handle that is read again knows the current length of the log.
   useEffect(() => log.reach(headSeq), [log, headSeq]);
   const hear = (told: Heard): void => {
     if ("delta" in told) {
@@ -107,7 +107,7 @@ function Opened({ session, headSeq, aspect, params }: OpenedProps): ReactNode {
 
 type Given = Pick<Scope, "session" | "log" | "draft" | "reread">;
 
-/** The state at the position of the address. While that of another one is read, the last one stays. */
+/** The state at the position in the URL. While another one loads, the last one stays. */
 function Placed({
   given,
   gone,
@@ -142,7 +142,7 @@ interface ShownProps extends Omit<SessionPageProps, "id"> {
   readonly scope: Scope;
 }
 
-/** While a slider is drawn the aspect, which is the most to draw, follows when there is time for it. */
+/** While a slider is dragged the aspect, the most expensive part, updates when there is time. */
 function Shown({ scope, aspect, params }: ShownProps): ReactNode {
   const later = useDeferredValue(scope.isDrawn ? scope : null);
   return (
@@ -166,10 +166,10 @@ const ShownAspect = memo(function ShownAspect({ aspect, params }: Omit<ShownProp
   return aspectOf(aspect, params);
 });
 
-/** These show another session of the family too. */
+/** These also show another session of the family. */
 const isOfTwo = (aspect: Aspect): boolean => aspect === "compare" || aspect === "merge";
 
-/** Unless `never`, it was there when the page was opened. */
+/** Unless `never`, it existed when the page was opened. */
 function Gone({ never = false }: { readonly never?: boolean }): ReactNode {
   return (
     <Empty title={never ? "There is no such session" : "This session is not there any more"}>
@@ -189,7 +189,7 @@ interface NowhereProps {
   readonly headSeq: number;
 }
 
-/** The address names a position that the log does not have. */
+/** The URL names a position that the log does not have. */
 function Nowhere({ id, named, headSeq }: NowhereProps): ReactNode {
   return (
     <Empty title={`There is no position ${brief(named, 20)} in this log`}>

@@ -22,7 +22,7 @@ const groups: readonly (readonly [Kind, string, string])[] = [
   ["artifact", "Artifacts", "What came out of the work, and where it is."],
 ];
 
-/** As people count: k2 before k10. */
+/** Natural order: k2 before k10. */
 const { compare } = new Intl.Collator(undefined, { numeric: true });
 
 export function Items({ ask }: { readonly ask: Ask }): ReactNode {
@@ -90,14 +90,14 @@ function ItemRow({ item, ask }: { readonly item: Item; readonly ask: Ask }): Rea
 
 const inLineChars = 80;
 
-/** What is no text is JSON, and looks like it; in a line, where it is short. */
+/** Non-text values are JSON, and look like it; in a line, if short. */
 function Value({ value }: { readonly value: unknown }): ReactNode {
   if (typeof value === "string") return <Said text={value} chars={400} />;
   const short = JSON.stringify(value) ?? "";
   return <Json value={short.length <= inLineChars ? short : value} chars={400} />;
 }
 
-/** Shown as it was turned until the item says so itself; a second click meanwhile counts for nothing. */
+/** Optimistic until the item confirms it; a second click meanwhile is ignored. */
 function Tick({ item, isShut }: { readonly item: Item; readonly isShut: boolean }): ReactNode {
   const { session, reread } = useScope();
   const [turned, setTurned] = useState<{ readonly seq: number; readonly isDone: boolean } | null>(null);
@@ -147,7 +147,7 @@ const statuses = [
   ["dropped", "Dropped"],
 ] as const;
 
-/** Text, unless it was something else and still is that. */
+/** Text, unless it was something else and still parses as that. */
 function valueFrom(text: string, before: unknown): unknown {
   if (before === undefined || typeof before === "string") return text;
   try {

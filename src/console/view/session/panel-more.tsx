@@ -1,4 +1,4 @@
-/** What wakes the session, the names its positions have, its labels and scores, and its forks. */
+/** The triggers of the session, its checkpoints, labels, scores and forks. */
 import { shortId } from "../../../core/text/short-id.ts";
 import type { ReactNode } from "react";
 import { useRefusal } from "../../scopes.ts";

@@ -1,4 +1,4 @@
-/** What the session may use: budget, bindings, permissions. */
+/** The resources of the session: budget, bindings, permissions. */
 import type { ReactNode } from "react";
 import { useScopeRefusal } from "../../scopes.ts";
 import { count, money, tokens } from "../../ui/amount.ts";
@@ -207,7 +207,7 @@ export function Permissions({ ask }: { readonly ask: Ask }): ReactNode {
   const scope = useScope();
   const { session, reread, state } = scope;
   const { permissions } = state;
-  // A rule that allows, or takes another away, hands out what its tool can do.
+  // A rule that allows, or removes another, grants what its tool can do.
   const refusal = useScopeRefusal("operate");
   const deeds = (
     <AskButton ask={ask} form={() => grantForm(scope, refusal)} label="Add a permission">
@@ -250,7 +250,7 @@ export function Permissions({ ask }: { readonly ask: Ask }): ReactNode {
   );
 }
 
-/** A rule that asks or denies may be added by whoever may write. */
+/** A rule that asks or denies needs only the write scope. */
 const grantForm = ({ session, reread }: Scope, refusal: string | undefined): Form => ({
   title: "Add a permission",
   ...(refusal === undefined ? {} : { lead: "This login may not allow: that needs the scope operate." }),

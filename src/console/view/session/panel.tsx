@@ -1,4 +1,4 @@
-/** What the session knows and has: beside the transcript, or below its own button where there is no room. */
+/** The side panel: what the session knows and has; behind a button on narrow screens. */
 import { useRef, useState, type ReactNode } from "react";
 import { mayIn } from "../../../protocol/library.ts";
 import { Link } from "../../link.tsx";
@@ -75,7 +75,7 @@ function Objective(): ReactNode {
   );
 }
 
-/** Read again when a turn or a step ended; the last one stays until then. */
+/** Read again after a turn or step; the last one stays until then. */
 function Window(): ReactNode {
   const { id, at } = useScope();
   return (
@@ -100,7 +100,7 @@ function WindowNow(): ReactNode {
       ? `turn-end-${state.transcript.ranges.at(-1)?.[1] ?? 0}`
       : `step-${turn.number}.${turn.steps}`;
   const compactions = state.transcript.compactions;
-  // In the past it is what the timeline shows too: what the model was sent last.
+  // In the past it is the same as in the timeline: what the model was last sent.
   const key = at === null ? `window/${id}/${when}/${compactions}` : contextKey(id, "sent", at);
   const reading = useReading(isDrawn ? null : key, () =>
     at === null ? session.context() : readContext(session, at, "sent"),

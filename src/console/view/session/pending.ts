@@ -1,6 +1,6 @@
 /**
- * Inputs on their way: shown at once, and sent again with the same key until the server has said that it has
- * them, also after the page was loaded again. So none is lost, and none is there twice.
+ * Inputs being sent: shown at once, and retried with the same idempotency key until the server confirms them,
+ * also after a reload. So none is lost, and none duplicated.
  */
 import type { RemoteSession } from "../../../client/connect.ts";
 import { cell, type Cell } from "../../signal.ts";
@@ -17,14 +17,14 @@ export interface Pending {
   readonly text: string;
   readonly attached: readonly Attached[];
   readonly mode: Mode;
-  /** Where it stands in the log; null until the server said so. */
+  /** Its position in the log; null until the server confirms it. */
   readonly seq: number | null;
 }
 
 const all = new Map<string, Cell<readonly Pending[]>>();
 const nameOf = (id: string): string => `skein-pending-${id}`;
 
-/** Those of a session, from the oldest on. */
+/** Those of a session, the oldest first. */
 export function pendingOf(session: RemoteSession): Cell<readonly Pending[]> {
   const known = all.get(session.id);
   if (known !== undefined) return known;
@@ -48,13 +48,13 @@ function keep(id: string, list: readonly Pending[]): void {
     if (open.length === 0) sessionStorage.removeItem(nameOf(id));
     else sessionStorage.setItem(nameOf(id), JSON.stringify(open));
   } catch {
-    // There is no room for it: it is sent all the same, as long as the page is there.
+    // Storage is full: it is still sent, as long as the page lives.
   }
 }
 
 const lines = new Map<string, Promise<void>>();
 
-/** One after the other, in the order in which they were given. */
+/** One after the other, in order. */
 export function send(session: RemoteSession, one: Pending): Promise<void> {
   const pending = pendingOf(session);
   const put = (list: readonly Pending[]): void => {
@@ -108,7 +108,7 @@ const isLost = (error: unknown): boolean =>
 
 const againMs = 3_000;
 
-/** Something came through again; or a while has passed. */
+/** The connection is back; or a while has passed. */
 function whenMended(): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
@@ -121,7 +121,7 @@ function whenMended(): Promise<void> {
   });
 }
 
-/** Where no worker is at work, it is run from here. */
+/** Without a worker, it runs from here. */
 export async function runWithoutWorker(session: RemoteSession): Promise<void> {
   const workers = await engine.workers().catch(() => null);
   if (workers === null || workers.length > 0) return;

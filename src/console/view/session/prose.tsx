@@ -54,7 +54,7 @@ function Element({ element }: { readonly element: MarkdownElement }): ReactNode 
     case "h4":
     case "h5":
     case "h6":
-      // A heading of the text is none of the page.
+      // A heading of the text is not one of the page.
       return (
         <p dir="auto" className="prose-heading" data-level={tag.slice(1)}>
           {render(children)}

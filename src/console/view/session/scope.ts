@@ -1,4 +1,4 @@
-/** What every part of a session's page knows: which session, where in time, and what is heard of it. */
+/** The shared state of a session's page: the session, the viewed position, and live updates. */
 import { createContext, useContext } from "react";
 import type { RemoteSession } from "../../../client/connect.ts";
 import type { Cell } from "../../signal.ts";
@@ -6,7 +6,7 @@ import type { EventLog } from "./event-log.ts";
 
 export type State = Awaited<ReturnType<RemoteSession["state"]>>;
 
-/** An answer that is being made, as far as it was heard. Live only: the finished message is in the log. */
+/** A streaming answer so far. Live only: the finished message is in the log. */
 export interface Draft {
   readonly requestSeq: number;
   readonly text: string;
@@ -18,17 +18,17 @@ export interface Draft {
 export interface Scope {
   readonly id: string;
   readonly session: RemoteSession;
-  /** The position that is looked at; null: now. */
+  /** The viewed position; null: now. */
   readonly at: number | null;
   /** The state there. */
   readonly state: State;
-  /** Whether the state is of another position, while that of this one is read. */
+  /** Whether the state is of another position, while this one loads. */
   readonly isBehind: boolean;
-  /** While a slider is drawn: what takes long is read when it rests. */
+  /** While a slider is dragged: expensive reads wait until it rests. */
   readonly isDrawn: boolean;
   readonly log: EventLog;
   readonly draft: Cell<Draft | null>;
-  /** Goes to a position; null: back to now. `resting` is false while a slider is drawn. */
+  /** Goes to a position; null: back to now. `resting` is false while a slider is dragged. */
   travel(seq: number | null, options?: { readonly resting?: boolean }): void;
   /** Reads the state again, as after a change made here. */
   reread(): void;

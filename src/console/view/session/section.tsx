@@ -1,15 +1,15 @@
-/** A part of the panel. It folds, and stays as it was left. */
+/** A section of the panel. It collapses, and remembers its state. */
 import { useState, type ReactNode } from "react";
 import { Button } from "../../ui/button.tsx";
 import type { Form } from "../../ui/form-dialog.tsx";
 
 interface SectionProps {
   readonly title: string;
-  /** How many there are; shown beside the title. */
+  /** The count next to the title. */
   readonly count?: number | undefined;
-  /** Unless somebody folded or unfolded it. */
+  /** The default, until the user toggles it. */
   readonly isOpen?: boolean;
-  /** A button or two beside the title. */
+  /** A button or two next to the title. */
   readonly deeds?: ReactNode;
   readonly children: () => ReactNode;
 }
@@ -33,7 +33,7 @@ export function Section({ title, count, isOpen = true, deeds, children }: Sectio
     try {
       localStorage.setItem(nameOf(title), shown ? "folded" : "open");
     } catch {
-      // It stays so as long as the page is there.
+      // It lasts as long as the page.
     }
   };
   return (
@@ -53,10 +53,10 @@ export function Section({ title, count, isOpen = true, deeds, children }: Sectio
   );
 }
 
-/** Asks with a form; null where nothing may be changed. */
+/** Opens a form; null if nothing may be changed. */
 export type Ask = ((form: Form) => void) | null;
 
-/** A button beside a title that asks with a form. */
+/** A button next to a title that opens a form. */
 export function AskButton({
   ask,
   form,

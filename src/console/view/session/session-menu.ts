@@ -1,4 +1,4 @@
-/** What else can be done with a session: the choices of its menu, and what each asks first. */
+/** The menu of a session: its items, and the form of each. */
 import { mayIn } from "../../../protocol/library.ts";
 import type { Me } from "../../../client/connect.ts";
 import { refusalOf } from "../../scopes.ts";
@@ -15,7 +15,7 @@ import type { Scope } from "./scope.ts";
 
 type Ask = (form: Form) => void;
 
-/** What was filled in; what was left empty is absent. */
+/** The filled-in values; empty ones are absent. */
 export function filled<N extends string>(given: Given, ...names: readonly N[]): Partial<Record<N, string>> {
   const found = names.flatMap((name) => {
     const value = given[name]?.trim() ?? "";
@@ -211,7 +211,7 @@ const deleteForm = ({ id, state }: Scope): Form => ({
   confirm: "Delete",
   isBad: true,
   act: async (given) => {
-    // The page is left first: there is nothing more to read here.
+    // Leaves the page first: there is nothing left to read.
     go("/");
     forget(`session/${id}`);
     try {

@@ -1,4 +1,4 @@
-/** How the session stands, where that is in the way of writing to it, and the button that helps. */
+/** The status of the session, if it prevents writing, and the button that helps. */
 import type { ReactNode } from "react";
 import { useScopeRefusal } from "../../scopes.ts";
 import { plural } from "../../ui/amount.ts";
@@ -9,7 +9,7 @@ import { useMe } from "./entry.tsx";
 import { runWithoutWorker } from "./pending.ts";
 import { useScope } from "./scope.ts";
 
-/** Whether somebody may write here now. */
+/** Whether messages can be written now. */
 export function useWriting(): "open" | "shut" {
   const { state } = useScope();
   const me = useMe();
@@ -82,7 +82,7 @@ function Sleeping(): ReactNode {
   );
 }
 
-/** Calls that wait; they may be far up. */
+/** Calls that wait for approval; they may be far up. */
 function Asked(): ReactNode {
   const { state, session, reread } = useScope();
   const asked = state.calls.filter(({ phase }) => phase === "asked");

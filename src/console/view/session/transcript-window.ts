@@ -1,6 +1,6 @@
 /**
- * The events that the transcript is told from: a stretch of the log, without what no story is made of. It
- * begins at the end, grows where somebody looks, and lets go of what is far from there.
+ * The events of the transcript: a stretch of the log, without events that the transcript does not show. It
+ * begins at the end, grows on demand, and drops what is far away.
  */
 import type { RemoteSession } from "../../../client/connect.ts";
 import { cell, type Cell } from "../../signal.ts";
@@ -10,36 +10,38 @@ import type { Range, Ranges } from "../../../core/range.ts";
 import { transcriptTypes } from "../../../core/transcript.ts";
 
 export interface Tale {
-  /** All of the story's types from one position to the other, but for holes in what was rewound away. */
+  /** All events of transcript types between two positions, except for holes in rewound ranges. */
   readonly events: readonly SessionEvent[];
   readonly fromSeq: number;
   readonly toSeq: number;
 }
 
 export interface Teller {
-  /** Null before the first reading. */
+  /** Null before the first read. */
   readonly tale: Cell<Tale | null>;
   readonly isReading: Cell<boolean>;
   readonly error: Cell<unknown>;
-  /** Goes up when it was begun anew at its end. */
+  /** Goes up when it restarts at its end. */
   readonly begun: Cell<number>;
-  /** The end is here now: it goes on to there, or begins anew if that is far; with less while drawn. */
+  /**
+   * The end is here now: it extends to there, or restarts if that is far; with fewer events while dragging.
+   */
   reach(endSeq: number, isDrawn?: boolean): void;
   older(lost: Ranges): void;
   newer(endSeq: number): void;
-  /** Begins anew around a position, unless that is here. Whether it is. */
+  /** Restarts around a position, unless that is loaded. Returns whether it is. */
   show(seq: number, endSeq: number): boolean;
-  /** Begins anew at the end. */
+  /** Restarts at the end. */
   toEnd(endSeq: number): void;
-  /** Reads what is within, as of what was rewound away and is unfolded. */
+  /** Reads the events within a range, as for an expanded rewound range. */
   within(range: Range): void;
 }
 
 const pageEvents = 240;
-/** More are not held. */
+/** The most events held. */
 const heldEvents = 5_000;
 const drawnEvents = 60;
-/** An end that is further away is not gone to step by step. */
+/** A more distant end is not approached step by step. */
 const nearEvents = 1_000;
 const filledEvents = 500;
 
@@ -71,7 +73,7 @@ async function following(read: Read, fromSeq: number, endSeq: number): Promise<T
   return { events, fromSeq, toSeq: isAll ? endSeq : (events.at(-1)?.seq ?? endSeq) };
 }
 
-/** Both, one after the other; of too many, those at the other end are let go. */
+/** Both, one after the other; beyond the limit, the other end is dropped. */
 export function joined(first: Tale, second: Tale, keep: "first" | "second"): Tale {
   const events = [...first.events, ...second.events];
   const whole = { events, fromSeq: first.fromSeq, toSeq: second.toSeq };
@@ -90,11 +92,11 @@ export function makeTeller(session: RemoteSession, log: EventLog): Teller {
   const isReading = cell(false);
   const error = cell<unknown>(null);
   const begun = cell(0);
-  /** Whether it goes on with the end; not while an earlier stretch is looked at. */
+  /** Whether it follows the end; not while an earlier stretch is shown. */
   let isPinned = true;
   let wanted: readonly [endSeq: number, isDrawn: boolean] = [0, false];
 
-  /** One reading at a time; what is asked for meanwhile is asked for again by who still wants it. */
+  /** One read at a time; a request meanwhile is repeated by its caller if still needed. */
   async function run(work: () => Promise<void>): Promise<void> {
     if (isReading.get()) return;
     isReading.set(true);
@@ -116,7 +118,7 @@ export function makeTeller(session: RemoteSession, log: EventLog): Teller {
       begun.set(begun.get() + 1);
     });
 
-  /** What came in live is here already. */
+  /** Live events are already loaded. */
   function heardSince(from: number, endSeq: number): Tale | null {
     if (endSeq - from > nearEvents) return null;
     const events: SessionEvent[] = [];

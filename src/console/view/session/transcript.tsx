@@ -1,6 +1,6 @@
 /**
- * The transcript: what was said and done, as it comes. Of a long one a stretch is held, and of that only what
- * is seen is in the page; older and newer events are read when somebody gets there.
+ * The transcript, live. Of a long one only a stretch is held, and only its visible part is rendered; older
+ * and newer events are read on demand.
  */
 import { useVirtualizer, type Virtualizer } from "@tanstack/react-virtual";
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState, type ReactNode } from "react";
@@ -47,7 +47,7 @@ export function Transcript(): ReactNode {
   );
 }
 
-/** What is unfolded, by key. It stays so when it is scrolled away. */
+/** What is expanded, by key. It stays so when scrolled away. */
 function useUnfolded() {
   const [keys, setKeys] = useState<ReadonlySet<string>>(new Set());
   const toggle = useCallback(({ key }: { readonly key: string }): void => {
@@ -69,7 +69,7 @@ function useUnfolded() {
 
 const nothing: TranscriptModel = { entries: [], untaken: [] };
 
-/** The story as far as it is here, and what reads more of it. */
+/** The loaded part of the transcript, and its loader. */
 function useStory(unfolded: ReadonlySet<number>) {
   const { at, state, log, session, isDrawn } = useScope();
   const headSeq = useCell(log.headSeq);
@@ -78,7 +78,7 @@ function useStory(unfolded: ReadonlySet<number>) {
   const tale = useCell(teller.tale);
   const isReading = useCell(teller.isReading);
   const endSeq = at ?? headSeq;
-  // With the last page here, what comes in live is kept there.
+  // With the last page loaded, live events are kept there.
   useEffect(() => void log.at(log.headSeq.get()), [log]);
   const again = useCell(mended);
   useEffect(() => teller.reach(endSeq, isDrawn), [teller, endSeq, isDrawn, version, again]);
@@ -97,7 +97,7 @@ function useRows(unfolded: ReadonlySet<number>) {
   const pending = useCell(pendingOf(session));
   const drafted = useCell(draft);
   const isDrafting = drafted !== null;
-  // Its end was not heard, as when the connection was cut; the state says that it is over.
+  // Its end was missed, as after a disconnect; the state says that it is over.
   const isOver = at === null && state.turn === null && state.seq > (drafted?.requestSeq ?? Infinity);
   useEffect(() => {
     if (isOver) draft.set(null);
@@ -114,7 +114,7 @@ function useRows(unfolded: ReadonlySet<number>) {
       entry,
       isFirst: !["answer", "call"].includes(story.entries[place - 1]?.kind ?? "none"),
     }));
-    // What is on its way is shown also where nothing can be read, as without a network.
+    // Inputs being sent are shown even if nothing can be read, as without a network.
     const sent = at === null ? pending.filter(({ seq }) => seq === null || seq > headSeq) : [];
     const going = sent.map((one) => ({ kind: "pending", key: one.key, pending: one }) as const);
     if (!isEnd) return [...told, ...going];
@@ -202,7 +202,7 @@ const looksOf = (row: Row, marked: string | null, chosen: string | null) => ({
   "data-chosen": row.key === chosen || undefined,
 });
 
-/** Unfolds; of what was rewound away, the events are read that were passed over. */
+/** Expands; for a rewound range, reads its skipped events. */
 function useToggle(
   unfold: (entry: { readonly key: string }) => void,
   entries: readonly TranscriptEntry[],
@@ -218,7 +218,7 @@ function useToggle(
   );
 }
 
-/** Reads more where somebody gets near the edge; also unasked, where few entries came of many events. */
+/** Reads more near the edge; also automatically, if many events gave few entries. */
 function useLooking(
   element: { readonly current: HTMLDivElement | null },
   { rows, teller, isReading, endSeq }: ReturnType<typeof useRows>,
@@ -236,7 +236,7 @@ function useLooking(
   return look;
 }
 
-/** What could not be read, or that it is being read. */
+/** The load error, or the loading state. */
 function Unread({ teller }: { readonly teller: Teller }): ReactNode {
   const error = useCell(teller.error);
   const isBegun = useCell(teller.tale) !== null;
@@ -251,7 +251,7 @@ function Unread({ teller }: { readonly teller: Teller }): ReactNode {
 
 type Rows = Virtualizer<HTMLDivElement, Element>;
 
-/** It begins at its end, and also when another position is looked at. */
+/** It starts at its end, also when another position is viewed. */
 function useFirstPlace(virtual: Rows, rows: number, place: string): void {
   const isNamed = useRoute().params.has("to");
   const placed = useRef<string | null>(null);
@@ -263,8 +263,8 @@ function useFirstPlace(virtual: Rows, rows: number, place: string): void {
 }
 
 /**
- * Who is at its end stays there, whatever comes, goes or changes its size, as after a lost connection. They
- * have left it when it moved back while everything was as large as before: only a reader does that.
+ * At the end it stays there, whatever arrives, disappears or changes its size, as after a reconnect. It has
+ * been left when it scrolled back while every size was unchanged: only a reader does that.
  */
 function useKeptAtEnd(virtual: Rows, element: { readonly current: HTMLDivElement | null }): void {
   const known = useRef({ stays: false, top: 0, height: 0, client: 0 });
@@ -298,7 +298,7 @@ interface MarkedGiven {
   readonly endSeq: number;
 }
 
-/** The entry that the address names: it is gone to once, and stays marked. */
+/** The entry named in the URL: scrolled to once, and highlighted. */
 function useMarked(virtual: Rows, { entries, teller, endSeq }: MarkedGiven): string | null {
   const named = useRoute().params.get("to") ?? "";
   const seq = /^\d{1,15}$/.test(named) ? Number(named) : null;
@@ -313,7 +313,7 @@ function useMarked(virtual: Rows, { entries, teller, endSeq }: MarkedGiven): str
   return entries[place]?.key ?? null;
 }
 
-/** One entry is chosen with j and k, and unfolded with o. */
+/** j and k select an entry, o expands it. */
 function useChosen(virtual: Rows, rows: readonly Row[], toggle: (row: Row) => void): string | null {
   const [chosen, setChosen] = useState<string | null>(null);
   const move = (step: number): void => {
@@ -361,7 +361,7 @@ function RowOf({ row, isOpen, toggle }: RowProps): ReactNode {
   }
 }
 
-/** Notes alone: nobody said anything. */
+/** Only notes: no speaker. */
 const isQuiet = (row: Row): boolean => row.kind === "entry" && row.entry.kind === "note";
 
 const waitWords = (input: Input): string =>

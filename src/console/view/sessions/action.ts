@@ -1,4 +1,4 @@
-/** What can be done with sessions from their rows: with which key, and with which of them. */
+/** The actions on sessions from their rows: their keys, and the sessions they apply to. */
 import { mayIn, type SessionStatus } from "../../../protocol/library.ts";
 import type { Me } from "../../../client/connect.ts";
 import type { Row } from "./filter.ts";
@@ -17,7 +17,7 @@ export type ActionName =
 export interface Action {
   readonly name: ActionName;
   readonly title: string;
-  /** While it is done, and when it is. */
+  /** The texts during the action, and after it. */
   readonly doing: string;
   readonly done: string;
   readonly scope: Me["scopes"][number];
@@ -103,13 +103,13 @@ export function actionOf(name: ActionName): Action {
   return found;
 }
 
-/** Until it is known who asks, nothing is held back: the server says no where it must. */
+/** Until the identity is known nothing is disabled: the server refuses where it must. */
 export const isEntitled = (action: Action, me: Pick<Me, "scopes"> | undefined): boolean =>
   me === undefined || me.scopes.includes("admin") || me.scopes.includes(action.scope);
 
 /**
- * Those of the rows with which it can be done. A session that was imported is read and forked only, and one
- * of which a call waits for an answer would only wait again.
+ * The rows that the action applies to. An imported copy can only be read and forked, and a session that waits
+ * for approval would only wait again.
  */
 export const doable = (action: Action, rows: readonly Row[]): Row[] =>
   rows.filter(
@@ -119,7 +119,7 @@ export const doable = (action: Action, rows: readonly Row[]): Row[] =>
       (action.name !== "activate" || waitingFor !== "approval"),
   );
 
-/** What a key means that goes both ways: the first of the two, as long as there is one to do it with. */
+/** The meaning of a two-way key: the first action, as long as it applies to a row. */
 export function eitherOf(first: ActionName, second: ActionName, rows: readonly Row[]): Action {
   const [one, other] = [actionOf(first), actionOf(second)];
   return doable(one, rows).length > 0 || doable(other, rows).length === 0 ? one : other;
@@ -137,7 +137,7 @@ export const keyOfAction: Readonly<Partial<Record<ActionName, string>>> = {
   delete: "d",
 };
 
-/** What becomes of several, a few at a time; what fails does not keep the others from it. */
+/** Runs for several, a few at a time; a failure does not stop the others. */
 export async function each<T>(
   all: readonly T[],
   work: (one: T) => Promise<void>,

@@ -1,4 +1,4 @@
-/** What is asked before something is done with sessions: how urgent, or whether really. */
+/** The dialogs before an action on sessions: the priority, or a confirmation. */
 import { useEffect, useRef, useState, type ReactNode } from "react";
 import { limit } from "../../../protocol/library.ts";
 import { plural } from "../../ui/amount.ts";

@@ -1,4 +1,4 @@
-/** Which row the keys are at, and which are selected. Known outside, since commands act on them too. */
+/** The row of the keyboard cursor, and the selected rows. Global, because commands act on them too. */
 import { cell } from "../../signal.ts";
 
 /** The id; null: none. */
@@ -11,7 +11,7 @@ export function toggle(session: string): void {
   selected.set(next);
 }
 
-/** All from the one that was picked last to this one, as this one becomes; without one, this one alone. */
+/** All from the last toggled row to this one, in this one's new state; without one, only this one. */
 export function pickRange(order: readonly string[], from: string | null, to: string): void {
   const [one, other] = [from === null ? -1 : order.indexOf(from), order.indexOf(to)];
   if (one < 0 || other < 0) return toggle(to);
@@ -24,7 +24,7 @@ export function pickRange(order: readonly string[], from: string | null, to: str
   selected.set(next);
 }
 
-/** Adds all of them, or takes all away if they were all there. */
+/** Adds all of them, or removes all if they were all selected. */
 export function toggleAll(sessions: readonly string[]): void {
   const before = selected.get();
   selected.set(sessions.every((one) => before.has(one)) ? new Set() : new Set([...before, ...sessions]));

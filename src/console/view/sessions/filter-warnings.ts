@@ -1,4 +1,4 @@
-/** What the list was asked for and cannot look for, in words: nobody is to take it for filtered by that. */
+/** The invalid parts of a filter, as text, so that the list is not taken for filtered by them. */
 import { statuses } from "../../../protocol/library.ts";
 import { brief } from "../../ui/visible.ts";
 import { labelsOf, sorts } from "./filter.ts";
@@ -7,13 +7,13 @@ const piecesOf = (text: string): readonly string[] => text.split(",").filter((pi
 const named = (pieces: readonly string[]): string =>
   pieces.map((piece) => `“${brief(piece, 40)}”`).join(", ");
 
-/** Of what was written as labels, what is none; null: nothing. */
+/** The invalid part of a label filter; null if there is none. */
 export function labelTrouble(text: string): string | null {
   const strays = piecesOf(text).filter((piece) => Object.keys(labelsOf(piece)).length === 0);
   return strays.length === 0 ? null : `Labels are written label=value, as team=blue: not ${named(strays)}.`;
 }
 
-/** Of what an address asks for, what there is not. */
+/** The invalid parts of a URL. */
 export function leftOut(params: URLSearchParams): readonly string[] {
   const known: readonly string[] = statuses;
   const strays = piecesOf(params.get("status") ?? "").filter((piece) => !known.includes(piece));

@@ -1,4 +1,4 @@
-/** Which sessions are listed, and in which order: as the address says it, and as the server is asked. */
+/** Which sessions are listed, and in which order: in the URL, and as a server request. */
 import { pairOf } from "../../../core/text/pair.ts";
 import { statuses, type SessionStatus } from "../../../protocol/library.ts";
 import type { RemoteEngine } from "../../../client/connect.ts";
@@ -10,19 +10,19 @@ export const sorts = ["active", "opened", "name", "status", "priority", "cost"] 
 export type Sort = (typeof sorts)[number];
 
 export interface Filter {
-  /** Occurs in name or objective. */
+  /** A substring of name or objective. */
   readonly text: string;
   /** Any of them; none: all. */
   readonly statuses: readonly SessionStatus[];
   readonly agent: string | null;
   readonly labels: Readonly<Record<string, string>>;
-  /** Only those that stand still until somebody does something about them. */
+  /** Only those that wait for a person. */
   readonly asks: boolean;
   readonly sort: Sort;
   readonly falls: boolean;
 }
 
-/** Of each order, whether what is largest comes first. */
+/** Per order, whether it is descending by default. */
 const fallsFirst: Readonly<Record<Sort, boolean>> = {
   active: true,
   opened: true,
@@ -47,7 +47,7 @@ export function filterOf(params: URLSearchParams): Filter {
   };
 }
 
-/** What the address says of an order: nothing where it is the usual one. */
+/** The URL parameters of an order: none for the default. */
 export function sortParams(sort: Sort, falls: boolean): Record<"sort" | "dir", string | null> {
   return {
     sort: sort === "active" ? null : sort,
@@ -55,11 +55,11 @@ export function sortParams(sort: Sort, falls: boolean): Record<"sort" | "dir", s
   };
 }
 
-/** The order after a click on a column: its usual one, then the other way round. */
+/** The order after a click on a column: its default, then reversed. */
 export const turned = (filter: Filter, sort: Sort): Record<"sort" | "dir", string | null> =>
   sortParams(sort, filter.sort === sort ? !filter.falls : fallsFirst[sort]);
 
-/** `team=blue, stage=2` as labels. What is not yet whole counts for nothing. */
+/** `team=blue, stage=2` as labels. An incomplete one is ignored. */
 export function labelsOf(text: string): Record<string, string> {
   const pairs = text.split(",").flatMap((piece) => {
     const pair = pairOf(piece);
@@ -76,10 +76,10 @@ export const labelsText = (labels: Readonly<Record<string, string>>): string =>
 export const isFiltered = ({ text, statuses: some, agent, labels, asks }: Filter): boolean =>
   text !== "" || some.length > 0 || agent !== null || Object.keys(labels).length > 0 || asks;
 
-/** Two filters with the same name list the same. */
+/** Filters with the same name list the same. */
 export const filterName = (filter: Filter): string => JSON.stringify(filter);
 
-/** What the server is asked for; the rest is looked at here. */
+/** The server's part of the filter; the rest is applied here. */
 export function askedOf({ text, statuses: some, agent, labels, asks }: Filter): Asked {
   const wanted: readonly SessionStatus[] = asks ? ["suspended"] : some;
   return {
@@ -90,7 +90,7 @@ export function askedOf({ text, statuses: some, agent, labels, asks }: Filter): 
   };
 }
 
-/** The server gives the most recently active first; any other order needs all of them. */
+/** The server returns the most recently active first; any other order needs all of them. */
 export const needsAll = ({ sort, falls }: Filter): boolean => sort !== "active" || !falls;
 
 const needed: readonly (string | null)[] = [
@@ -101,11 +101,11 @@ const needed: readonly (string | null)[] = [
   "deadline passed",
   "set back",
 ];
-/** Whether it stands still until a person does something about it; not where one has asked for just that. */
+/** Whether it waits for a person; not if a person suspended it. */
 export const isAsking = ({ status, waitingFor }: Pick<Row, "status" | "waitingFor">): boolean =>
   status === "suspended" && needed.includes(waitingFor);
 
-/** As the server would have it. */
+/** As the server filters. */
 export function matches(row: Row, filter: Filter): boolean {
   const { text, statuses: some, agent, labels, asks } = filter;
   if (asks && !isAsking(row)) return false;
@@ -116,7 +116,7 @@ export function matches(row: Row, filter: Filter): boolean {
   return wanted === "" || [row.name, row.objective].some((said) => lower(said ?? "").includes(wanted));
 }
 
-/** The case of ASCII letters alone makes no difference, as in the store. */
+/** Only the case of ASCII letters is ignored, as in the store. */
 const lower = (text: string): string => text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 
 export const titleOf = ({ name, objective }: Pick<Row, "name" | "objective">): string =>
@@ -127,7 +127,7 @@ const valueOf: Readonly<Record<Sort, (row: Row) => Value>> = {
   active: ({ activeAt }) => activeAt,
   opened: ({ openedAt }) => openedAt,
   name: (row) => lower(titleOf(row).slice(0, 200)),
-  // Those that are at work first, those that are over last.
+  // Running ones first, closed ones last.
   status: ({ status }) => urgency.indexOf(status),
   priority: ({ priority }) => priority,
   cost: ({ nanoUsd }) => nanoUsd,

@@ -1,4 +1,4 @@
-/** Above the table: how many there are, and which of them are listed. */
+/** Above the table: the totals, and the filter. */
 import { useEffect, useId, useRef, useState, type ReactNode } from "react";
 import { statuses } from "../../../protocol/library.ts";
 import { useRefusal } from "../../scopes.ts";
@@ -19,7 +19,7 @@ interface HeadProps {
   readonly filter: Filter;
   readonly totals: Totals | undefined;
   readonly open: () => void;
-  /** What is under way. */
+  /** The progress. */
   readonly children: ReactNode;
 }
 
@@ -69,7 +69,7 @@ function Counts({ filter, totals }: { readonly filter: Filter; readonly totals: 
 
 const typedMs = 180;
 
-/** What is typed goes into the address a moment later; what the address says comes back into the field. */
+/** The typed text goes into the URL after a moment; changes of the URL go into the field. */
 function useTyped(inAddress: string, say: (text: string) => void): readonly [string, (text: string) => void] {
   const [typed, setTyped] = useState(inAddress);
   const waiting = useRef<(() => void) | null>(null);
@@ -115,7 +115,7 @@ export function Filters({ filter }: { readonly filter: Filter }): ReactNode {
   );
 }
 
-/** What is not yet whole is said to be wrong once somebody has done with it. */
+/** An incomplete label is reported once the field loses focus. */
 function LabelField({ filter }: { readonly filter: Filter }): ReactNode {
   const id = useId();
   const [trouble, setTrouble] = useState<string | null>(null);
@@ -151,7 +151,7 @@ function LabelField({ filter }: { readonly filter: Filter }): ReactNode {
   );
 }
 
-/** What the address asks for in vain. */
+/** The invalid parts of the URL. */
 export function LeftOut({ params }: { readonly params: URLSearchParams }): ReactNode {
   const words = leftOut(params);
   if (words.length === 0) return null;
@@ -211,7 +211,7 @@ function OrderField({ filter }: { readonly filter: Filter }): ReactNode {
   );
 }
 
-/** Each on or off; none is all of them. */
+/** Each on or off; none selected means all. */
 function Statuses({ filter }: { readonly filter: Filter }): ReactNode {
   const on = filter.asks ? [] : filter.statuses;
   const turn = (status: (typeof statuses)[number]): void => {

@@ -1,21 +1,21 @@
 /**
- * The sessions that are listed, as the page holds them: pages that were read, with what happens since merged
- * in. While somebody points at a row the order stays as it is; what is new waits until they let go.
+ * The listed sessions in the page: loaded pages, with live changes merged in. While the pointer is over a row
+ * the order is frozen; new rows wait.
  */
 import { cell, type Cell } from "../../signal.ts";
 import { askedOf, comparing, matches, needsAll, type Asked, type Filter, type Row } from "./filter.ts";
 
 export interface Listing {
-  /** In the order in which they are shown. */
+  /** In display order. */
   readonly rows: readonly Row[];
-  /** How many are new and not shown yet, since the order is held. */
+  /** New rows that are not shown yet, because the order is frozen. */
   readonly kept: number;
-  /** All there are were read. */
+  /** All have been read. */
   readonly isWhole: boolean;
   readonly isReading: boolean;
   /** Whether anything was read at all. */
   readonly isBegun: boolean;
-  /** So many are read at most. */
+  /** The read limit was reached. */
   readonly isCut: boolean;
   readonly error: Error | undefined;
 }
@@ -28,18 +28,18 @@ type Read = (asked: Asked) => Promise<Page>;
 
 export interface SessionList {
   readonly listing: Cell<Listing>;
-  /** From the beginning, as far as what is known already; the first time one page. */
+  /** From the start, as far as the known rows; the first time one page. */
   readHead(): Promise<void>;
   /** The next page. */
   more(): Promise<void>;
-  /** All pages, for as long as it is wanted. */
+  /** All pages, as long as it is wanted. */
   all(wanted: () => boolean): Promise<void>;
-  /** What was written to since then. */
+  /** Reads what changed since then. */
   catchUp(sinceMs: number): Promise<void>;
-  /** How those stand that may be waiting for others: nothing is written to them when that changes. */
+  /** Updates those that may wait for others: their log does not change when that does. */
   lookAgain(): Promise<void>;
   remove(session: string): void;
-  /** While it is held, rows change and do not move. */
+  /** While frozen, rows change and do not move. */
   hold(isHeld: boolean): void;
 }
 
@@ -67,7 +67,7 @@ export function sessionList(filter: Filter, read: Read): SessionList {
   let cursor: string | null = null;
   let isHeld = false;
   let queue = Promise.resolve();
-  /** From when on is to be read what happened; Infinity: nothing waits. */
+  /** The time from which to catch up; Infinity: nothing is pending. */
   let sinceOf = Infinity;
   let missedOf = Infinity;
 
@@ -79,13 +79,13 @@ export function sessionList(filter: Filter, read: Read): SessionList {
 
   function take(rows: readonly Row[]): void {
     for (const row of rows) {
-      // What was read earlier may come in later.
+      // An earlier read may arrive later.
       const before = known.get(row.session);
       if (before === undefined || before.headSeq <= row.headSeq) known.set(row.session, row);
     }
   }
 
-  /** One reading at a time; what nobody asked for fails in silence, and is made up for later. */
+  /** One read at a time; background reads fail silently, and are made up for later. */
   function alone(work: () => Promise<void>, isAsked = true): Promise<void> {
     queue = queue.then(work).then(
       () => show({ isReading: false, isBegun: true, error: undefined }),
@@ -121,7 +121,7 @@ export function sessionList(filter: Filter, read: Read): SessionList {
       if (place === null) oldestAt = -Infinity;
       if (isFirst || isKnown || place === null) break;
     }
-    // What should have been there and was not is gone, or is listed no more.
+    // A row that is missing from the result was deleted, or is no longer listed.
     for (const [session, { activeAt }] of known)
       if (activeAt > oldestAt && !seen.has(session)) known.delete(session);
     if (isFirst) cursor = place;
@@ -129,12 +129,12 @@ export function sessionList(filter: Filter, read: Read): SessionList {
   }
 
   async function readSince(): Promise<void> {
-    // What could not be read the last time is read now.
+    // Includes what the last failed read missed.
     const activeSince = Math.min(sinceOf, missedOf);
     [sinceOf, missedOf] = [Infinity, activeSince];
     let place: string | null = null;
     for (let pages = 0; pages < caughtPagesMax; pages++) {
-      // Unfiltered: also what is listed no more has to be known.
+      // Unfiltered: rows that are no longer listed must be known, too.
       const cursorOf = place === null ? {} : { cursor: place };
       const next: Page = await read({ activeSince, limit: pageRowsMax, ...cursorOf });
       take(next.rows.filter((row) => known.has(row.session) || matches(row, filter)));
@@ -173,7 +173,7 @@ export function sessionList(filter: Filter, read: Read): SessionList {
       }
     },
     catchUp(sinceMs) {
-      // One that waits already does it for this one too, however fast things happen.
+      // A pending catch-up covers this one too, however fast events arrive.
       const isWaiting = sinceOf !== Infinity;
       sinceOf = Math.min(sinceOf, sinceMs);
       return isWaiting ? queue : alone(readSince, false);
@@ -198,7 +198,7 @@ export function sessionList(filter: Filter, read: Read): SessionList {
 
 const free = (rows: readonly Row[]): Pick<Listing, "rows" | "kept"> => ({ rows, kept: 0 });
 
-/** The order as it was, with what came after its end added; what would come in between is counted. */
+/** The previous order, with rows after its end added; rows in between are counted. */
 export function holding(
   before: readonly Row[],
   fresh: readonly Row[],
@@ -216,7 +216,7 @@ export function holding(
 const listsMax = 6;
 const lists = new Map<string, SessionList>();
 
-/** The same list for the same filter: whoever comes back finds it as it was. */
+/** The same list for the same filter: returning finds it unchanged. */
 export function listNamed(name: string, make: () => SessionList): SessionList {
   const list = lists.get(name) ?? make();
   lists.delete(name);
@@ -228,7 +228,7 @@ export function listNamed(name: string, make: () => SessionList): SessionList {
   return list;
 }
 
-/** A session is gone: from every list. */
+/** Removes a deleted session from every list. */
 export function removeEverywhere(session: string): void {
   for (const list of lists.values()) list.remove(session);
 }

@@ -1,4 +1,4 @@
-/** The process table: every session and how it stands, live. */
+/** The process table: every session with its status, live. */
 import { useCallback, useEffect, useMemo, useRef, useState, type ReactNode } from "react";
 import { useCell } from "../../signal.ts";
 import { mended } from "../../connection.ts";
@@ -102,7 +102,7 @@ const gatherMs = 400;
 const countMs = 2_000;
 const lookMs = 10_000;
 
-/** What happened is gathered for a moment, and then read at once, however much it was. */
+/** Events are batched for a moment, and then read at once. */
 function useLive(list: SessionList): void {
   const gathered = useRef({ sinceMs: Infinity, call: null as (() => void) | null });
   const counting = useRef<(() => void) | null>(null);
@@ -175,7 +175,7 @@ function choicesOf(row: Row, me: Parameters<typeof isEntitled>[1], act: Act): re
   ];
 }
 
-/** Keys act on what is selected, or else on the row that was chosen. */
+/** Keys act on the selected rows, or else on the cursor row. */
 function useRowKeys(list: SessionList, act: Act): void {
   const rows = (): readonly Row[] => list.listing.get().rows;
   const meant = (): readonly Row[] => {
@@ -187,7 +187,7 @@ function useRowKeys(list: SessionList, act: Act): void {
   const move = (step: number): void => {
     const all = rows();
     const at = all.findIndex(({ session }) => session === chosen.get());
-    // Where the one stood that is gone, its neighbors are.
+    // The neighbors of a removed cursor row.
     const place = at >= 0 ? at : step > 0 ? last.current - 1 : last.current;
     const next = Math.max(0, Math.min(all.length - 1, place + step));
     last.current = next;
@@ -243,7 +243,7 @@ interface ProgressProps {
   readonly totals: Totals | undefined;
 }
 
-/** What is being read, and what is new. It stands where nothing moves when it comes and goes. */
+/** The progress of reading, and new rows. In a place where nothing moves when it appears. */
 function Progress({ filter, list, listing, totals }: ProgressProps): ReactNode {
   const { rows, kept, isReading, isWhole, isCut } = listing;
   const most = isFiltered(filter) || totals === undefined ? null : Math.min(rowsMax, totals.all);

@@ -1,4 +1,4 @@
-/** Does with sessions what was asked for in their rows, and says what came of it. */
+/** Runs an action on sessions from their rows, and reports the result. */
 import { shortId } from "../../../core/text/short-id.ts";
 import { cell } from "../../signal.ts";
 import { plural } from "../../ui/amount.ts";
@@ -12,23 +12,23 @@ import { actionOf, doable, each, type Action, type ActionName } from "./action.t
 import { titleOf, type Row } from "./filter.ts";
 import { removeEverywhere } from "./list.ts";
 
-/** What is under way with several sessions; null: nothing. */
+/** The progress of an action on several sessions; null: none. */
 export const underway = cell<{ readonly title: string; readonly done: number; readonly all: number } | null>(
   null,
 );
 
-/** With which sessions something is under way; once it is over, at which position their rows were then. */
+/** The sessions with an action in progress; afterwards, the position of their rows at that time. */
 const busy = new Map<string, { readonly seenSeq: number | null }>();
-/** So long at most is waited for a row to tell what was done. */
+/** The longest wait for a row to reflect an action. */
 const tellingMs = 2_000;
 
-/** Whether something is under way with it, or was and its row does not tell of it yet. */
+/** Whether an action is in progress, or its row does not reflect it yet. */
 export function isBusy({ session, headSeq }: Row): boolean {
   const found = busy.get(session);
   return found !== undefined && (found.seenSeq === null || found.seenSeq === headSeq);
 }
 
-/** After these a row stands otherwise than before. */
+/** Actions that change the status of a row. */
 const turning: readonly ActionName[] = ["suspend", "activate", "interrupt", "close", "reopen", "archive"];
 
 function release(action: Action, row: Row, isDone: boolean): void {
@@ -44,7 +44,7 @@ interface Given {
   readonly priority?: number;
 }
 
-/** Gives the session that was made, where one was. */
+/** Returns the new session, if there is one. */
 const works: Readonly<Record<ActionName, (row: Row, given: Given) => Promise<string | null>>> = {
   suspend: async ({ session }) => plain((await sessionOf(session)).suspend()),
   activate: async ({ session }) => plain((await sessionOf(session)).activate()),
@@ -67,7 +67,7 @@ async function plain(work: Promise<unknown>): Promise<null> {
   return null;
 }
 
-/** What it was done with. The way back is offered where there is one. */
+/** The affected sessions. An undo is offered where there is one. */
 export async function perform(action: Action, chosen: readonly Row[], given: Given = {}): Promise<void> {
   const rows = doable(action, chosen);
   if (rows.length === 0) {
@@ -108,7 +108,7 @@ function tellDone(action: Action, rows: readonly Row[]): void {
   tell(`${action.done}: ${what}`, undo, rows.map(({ session }) => session).join(" "));
 }
 
-/** What undoes it, and how the rows stand meanwhile. */
+/** The undo, and the status of the rows meanwhile. */
 const backOf: Partial<
   Record<
     ActionName,

@@ -1,4 +1,4 @@
-/** One session as a row of the table; on a phone, as a card. */
+/** One session as a row of the table; as a card on a phone. */
 import { shortId } from "../../../core/text/short-id.ts";
 import { memo, type ReactNode } from "react";
 import { Link } from "../../link.tsx";
@@ -15,20 +15,20 @@ import { standingOf } from "./standing.ts";
 
 interface RowProps {
   readonly row: Row;
-  /** Of all rows, beginning with 0. */
+  /** Among all rows, from 0. */
   readonly place: number;
   readonly top: number;
   readonly height: number;
   readonly isChosen: boolean;
   readonly isSelected: boolean;
   readonly choices: (row: Row) => readonly Choice[];
-  /** With all up to the one before, or alone. */
+  /** With the range from the last one, or alone. */
   readonly select: (session: string, isRange: boolean) => void;
 }
 
 export const rowId = (session: string): string => `row-${session}`;
 
-/** From a box in it to the table itself, where the keys count. */
+/** From a box in it to the table itself, where the keys work. */
 export const focusGrid = (within: HTMLElement): void =>
   within.closest<HTMLElement>("[role=grid]")?.focus({ preventScroll: true });
 
@@ -124,7 +124,7 @@ function Facts({ row }: { readonly row: Row }): ReactNode {
   );
 }
 
-/** Short, for a narrow column; the title has the words of every other surface. */
+/** Short, for a narrow column; the title has the full text. */
 function Cost({ row }: { readonly row: Row }): ReactNode {
   const { nanoUsd, unpriced, unconfirmedNanoUsd } = row;
   const bound = unconfirmedNanoUsd > 0 ? `+ up to ${money(unconfirmedNanoUsd)}` : "";
@@ -139,7 +139,7 @@ function Cost({ row }: { readonly row: Row }): ReactNode {
   );
 }
 
-/** Whose model it is stands in the title. */
+/** The title has the provider. */
 const shortModel = (model: string): string => model.slice(model.indexOf("/") + 1);
 
 function Standing({ row }: { readonly row: Row }): ReactNode {

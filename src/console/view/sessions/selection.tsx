@@ -1,4 +1,4 @@
-/** What is selected, what can be done with it, and how far that is. */
+/** The selected sessions, their actions, and the progress. */
 import type { ReactNode } from "react";
 import { useCell } from "../../signal.ts";
 import { count, plural } from "../../ui/amount.ts";
@@ -17,7 +17,7 @@ interface SelectionProps {
   readonly act: (action: Action, rows: readonly Row[]) => void;
 }
 
-/** Who selects all that are listed selects none of those that were not read yet: it is said. */
+/** Selecting all selects only loaded rows: the text says so. */
 const selectedWords = (picked: number, { rows, isWhole }: Pick<Listing, "rows" | "isWhole">): string =>
   picked < rows.length || isWhole
     ? `${plural(picked, "session")} selected`

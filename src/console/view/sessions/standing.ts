@@ -1,10 +1,10 @@
-/** How a session stands, in a few words: who runs it, what it waits for, or why it stands still. */
+/** The status of a session, in a few words: its runner, what it waits for, or why it is suspended. */
 import type { Row } from "./filter.ts";
 
 export interface Words {
   readonly text: string;
   readonly tone: "warn" | "bad" | "busy" | "plain" | "faint";
-  /** A moment that stands at the end of the words. */
+  /** A time at the end of the text. */
   readonly at?: number;
 }
 

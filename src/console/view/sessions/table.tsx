@@ -1,4 +1,4 @@
-/** The rows of the process table: only those that are seen are in the page, however many there are. */
+/** The rows of the process table: only visible ones are rendered, for any length. */
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
 import {
   useCallback,
@@ -112,7 +112,7 @@ export function Table({ filter, list, listing, choices }: TableProps): ReactNode
   );
 }
 
-/** With Shift, all from the one that was picked last. */
+/** With Shift, the range from the last toggled row. */
 function useSelect(rows: readonly Row[]): (session: string, isRange: boolean) => void {
   const latest = useRef(rows);
   latest.current = rows;
@@ -127,7 +127,7 @@ function useSelect(rows: readonly Row[]): (session: string, isRange: boolean) =>
   }, []);
 }
 
-/** How far below the top of the page the rows begin. */
+/** The offset of the rows from the top of the page. */
 function useMargin(body: { readonly current: HTMLElement | null }): number {
   const [margin, setMargin] = useState(0);
   useLayoutEffect(() => {
@@ -137,7 +137,7 @@ function useMargin(body: { readonly current: HTMLElement | null }): number {
   return margin;
 }
 
-/** Where the keys went to is seen; where it was anyway is left alone. */
+/** Scrolls the cursor row into view, if it is not visible. */
 function useKeptInView(at: string | null, rows: readonly Row[], show: (place: number) => void): void {
   useEffect(() => {
     const place = at === null ? -1 : rows.findIndex(({ session }) => session === at);

@@ -1,4 +1,4 @@
-/** How many there are in all, how many run, and how many wait for somebody. */
+/** The number of all sessions, of running ones, and of those that wait for a person. */
 import { engine } from "../../server.ts";
 import { refresh, useReading } from "../../query-cache.ts";
 import { isAsking } from "./filter.ts";
@@ -27,7 +27,7 @@ async function readTotals(): Promise<Totals> {
   };
 }
 
-/** Asked for once the first rows are there, so that these come first. */
+/** Requested after the first rows, so that these come first. */
 export const useTotals = (isBegun: boolean): Totals | undefined =>
   useReading(isBegun ? "sessions/totals" : null, readTotals).value;
 

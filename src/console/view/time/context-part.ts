@@ -1,4 +1,4 @@
-/** A part of a context as it is shown: a title, a line of it, and its pieces when it is unfolded. */
+/** A part of a context for display: a title, a line, and its blocks when expanded. */
 import type { ContextPart } from "../../../core/context/part.ts";
 import { plural } from "../../ui/amount.ts";
 import { brief } from "../../ui/visible.ts";
@@ -6,7 +6,7 @@ import { brief } from "../../ui/visible.ts";
 export interface Piece {
   readonly title: string | null;
   readonly text: string;
-  /** Shown as it is, in mono. */
+  /** Shown verbatim, in monospace. */
   readonly isCode: boolean;
 }
 
@@ -14,7 +14,7 @@ export interface ShownPart {
   readonly title: string;
   readonly line: string;
   readonly pieces: readonly Piece[];
-  /** Names of contents that are gone. */
+  /** Names of erased contents. */
   readonly gaps: readonly string[];
 }
 
@@ -65,7 +65,7 @@ function piecesOf(part: ContextPart): { readonly title: string; readonly pieces:
 }
 
 const gapForm = /\[erased: ([^\][\n]{1,200})\]/g;
-/** Gaps stand at the beginning of what is gone; a text of any length is not gone through for them. */
+/** Placeholders are at the start of an erased content; longer texts are not searched for them. */
 const searchedChars = 100_000;
 
 const made = new WeakMap<ContextPart, ShownPart>();

@@ -1,4 +1,4 @@
-/** The parts of a context, in the order in which the model gets them. Only what is seen is in the page. */
+/** The parts of a context, in the order that the model gets them. Only visible ones are rendered. */
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
 import { memo, useLayoutEffect, useRef, useState, type ReactNode } from "react";
 import { Link } from "../../link.tsx";
@@ -86,7 +86,7 @@ function PartRow({ part, reason, isOpen, turn }: PartRowProps): ReactNode {
   );
 }
 
-/** Where in the log it comes from. */
+/** Its position in the log. */
 function Origin({ fromSeq, toSeq }: Pick<PartRowProps["reason"], "fromSeq" | "toSeq">): ReactNode {
   const { id } = useScope();
   const name = fromSeq === toSeq ? count(toSeq) : `${count(fromSeq)}–${count(toSeq)}`;

@@ -1,4 +1,4 @@
-/** The context at a position: what the model was sent last there, or what it would be sent next. */
+/** The context at a position: what the model was last sent, or would be sent next. */
 import { useEffect, useRef, useState } from "react";
 import type { RemoteSession } from "../../../client/connect.ts";
 import { useReading, type Reading } from "../../query-cache.ts";
@@ -18,12 +18,12 @@ export async function readContext(session: RemoteSession, seq: number, which: Wh
 export const contextKey = (id: string, which: Which, seq: number): string => `context/${id}/${which}/${seq}`;
 
 interface ContextReading {
-  /** Of another position, while that of this one is read. */
+  /** Of another position, while this one loads. */
   readonly isBehind: boolean;
   readonly context: Reading<Context>;
 }
 
-/** Null reads nothing, and what was read last stays. */
+/** Null reads nothing, and the last value stays. */
 export function useContextAt(seq: number | null, which: Which): ContextReading {
   const { id, session } = useScope();
   const key = seq === null ? null : contextKey(id, which, seq);

@@ -1,4 +1,4 @@
-/** The context in a line: which model, how many tokens, of what. It leads to the whole of it. */
+/** The context in a line: model, tokens, contents. It links to the whole. */
 import type { ReactNode } from "react";
 import { Link } from "../../link.tsx";
 import { count, tokens } from "../../ui/amount.ts";
@@ -10,7 +10,7 @@ import { useContextAt } from "./context-reading.ts";
 
 interface ContextSummaryProps {
   readonly seq: number;
-  /** While the slider is drawn nothing is read. */
+  /** Nothing is read while the slider is dragged. */
   readonly isDrawn: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** The context: exactly what the model saw, or would see next; each part with what it is and why. */
+/** The context: exactly what the model saw, or would see next; each part with its kind and reason. */
 import type { ReactNode } from "react";
 import { useCell } from "../../signal.ts";
 import { Link } from "../../link.tsx";
@@ -128,7 +128,7 @@ const differs =
   "Its digest is not the one of the request: contents of it were erased since, or the log was changed. " +
   "Verify the log to know which.";
 
-/** Whether what was rebuilt is what was sent, byte for byte. */
+/** Whether the rebuilt context is what was sent, byte for byte. */
 function Matches({ matches }: { readonly matches: boolean | null }): ReactNode {
   if (matches === null) return null;
   return matches ? (

@@ -1,14 +1,14 @@
 /**
- * Reads for somebody who goes on before an answer is there: one request is under way at most, and the next is
- * for the newest place that was asked for. Those in between are never asked.
+ * A reader for a moving target: at most one request is in progress, and the next is for the newest position.
+ * Those in between are skipped.
  */
 
 export interface LatestReader<T> {
-  /** What is there is told at once. */
+  /** A loaded value is reported at once. */
   ask(place: number): void;
-  /** What was read of a place, if it still is here. */
+  /** The value of a position, if still cached. */
   known(place: number): T | undefined;
-  /** Nothing more is told, and nothing is kept. */
+  /** Nothing more is reported, and the cache is dropped. */
   stop(): void;
 }
 
@@ -39,7 +39,7 @@ export function latestReader<T>({ load, tell, fail }: LatestOptions<T>): LatestR
       const place: number = wanted;
       try {
         const value = await load(place);
-        // Told although something newer is wanted by now: a stretch that is drawn over is seen on the way.
+        // Reported even if a newer one is wanted by now: intermediate positions are seen on the way.
         if (!isOver) keep(place, value);
         if (wanted !== null) tell(place, value);
       } catch (error) {
@@ -58,7 +58,7 @@ export function latestReader<T>({ load, tell, fail }: LatestOptions<T>): LatestR
         void run();
         return;
       }
-      // What is under way is of a place that was left.
+      // The request in progress is for a position that was left.
       wanted = null;
       tell(place, here);
     },

@@ -1,13 +1,13 @@
 /**
- * What is marked on the timeline: few things, and those that somebody looks for. A log of any length has no
- * more marks than there is room for.
+ * The marks on the timeline: few, and worth looking for. A log of any length has no more marks than there is
+ * room for.
  */
 import type { Summarized } from "../../../core/summary.ts";
 import { toneOfEvent, summaryOf } from "../../ui/event-summary.ts";
 import type { Ranges } from "../../../core/range.ts";
 import { lostBy } from "../../../core/transcript.ts";
 
-/** Where there is room for one only, the last of these stays. */
+/** In a crowded spot the last of these wins. */
 export const markKinds = ["turn", "compaction", "merge", "fork", "checkpoint", "rewind", "trouble"] as const;
 export type MarkKind = (typeof markKinds)[number];
 
@@ -15,16 +15,16 @@ export interface Mark {
   readonly seq: number;
   readonly kind: MarkKind;
   readonly words: string;
-  /** Of a rewind: where it led to. */
+  /** Of a rewind: its target. */
   readonly toSeq?: number;
 }
 
-/** Turns are many: beyond so many they say nothing any more, and are left out. */
+/** More turns than this say nothing, and are left out. */
 export const turnsMax = 400;
 export const marksMax = 1_000;
 
 export const turnTypes = ["turn.started"] as const;
-/** What is asked for by type; each has few events, also in a long log. */
+/** The queried types; each has few events, also in a long log. */
 export const markedTypes = [
   "transcript.compacted",
   "session.merged",
@@ -46,7 +46,7 @@ const kinds: Readonly<Record<string, MarkKind>> = {
   "session.rewound": "rewind",
 };
 
-/** Null: it is not marked. A checkpoint stands where it points to. */
+/** Null: not marked. A checkpoint is at its target. */
 export function markOf(
   event: Summarized & { readonly seq: number; readonly turn: number | null },
 ): Mark | null {
@@ -63,7 +63,7 @@ export function markOf(
 
 const rank = (kind: MarkKind): number => markKinds.indexOf(kind);
 
-/** At most one for each column of the bar: the one that matters most, and of equal ones the first. */
+/** At most one per column of the bar: the most important, and of equals the first. */
 export function sampleMarks(marks: readonly Mark[], headSeq: number, columns: number): readonly Mark[] {
   const chosen = new Map<number, Mark>();
   for (const mark of marks) {
@@ -75,15 +75,15 @@ export function sampleMarks(marks: readonly Mark[], headSeq: number, columns: nu
   return [...chosen.entries()].toSorted(([a], [b]) => a - b).map(([, mark]) => mark);
 }
 
-/** Where a position stands on the bar, 0 to 1. */
+/** The position on the bar, 0 to 1. */
 export const shareOf = (seq: number, headSeq: number): number =>
   headSeq <= 1 ? 1 : Math.min(1, Math.max(0, (seq - 1) / (headSeq - 1)));
 
-/** The position at a place of the bar. */
+/** The log position at a point of the bar. */
 export const seqAt = (share: number, headSeq: number): number =>
   Math.min(headSeq, Math.max(1, Math.round(share * (headSeq - 1)) + 1));
 
-/** What was rewound away, exactly as the transcript says it. */
+/** The rewound ranges, exactly as in the transcript. */
 export function lostStretches(ranges: Ranges, marks: readonly Mark[]): Ranges {
   const rewinds = marks.flatMap(({ seq, toSeq }) => (toSeq === undefined ? [] : [{ seq, toSeq }]));
   return lostBy(
@@ -92,7 +92,7 @@ export function lostStretches(ranges: Ranges, marks: readonly Mark[]): Ranges {
   );
 }
 
-/** The mark next to a position, if one is near enough. */
+/** The mark nearest to a position, if it is near enough. */
 export function markNear(marks: readonly Mark[], seq: number, within: number): Mark | null {
   let best: Mark | null = null;
   for (const mark of marks) {

@@ -1,4 +1,4 @@
-/** Says that what is shown is not now, and leads back. */
+/** The banner of an earlier position, with a way back. */
 import type { ReactNode } from "react";
 import { useCell } from "../../signal.ts";
 import { count } from "../../ui/amount.ts";

@@ -23,7 +23,7 @@ interface Marked {
   readonly marks: readonly Mark[];
 }
 
-/** By types and in small numbers: never the whole log. */
+/** By type and in small numbers: never the whole log. */
 async function readMarks(session: RemoteSession, toSeq: number): Promise<Marked> {
   const [turns, others, { nodes }] = await Promise.all([
     gathered(session, { types: turnTypes, toSeq, limit: turnsMax + 1 }),
@@ -39,7 +39,7 @@ async function readMarks(session: RemoteSession, toSeq: number): Promise<Marked>
   return { toSeq, marks: [...shown.flatMap((event) => markOf(event) ?? []), ...forks] };
 }
 
-/** Their place among readings: what is made here is read again, what is heard live is added. */
+/** Their cache key: a change made here reads them again, a live event adds to them. */
 export const marksKey = (id: string): string => `marks/${id}`;
 
 export function useMarks(): readonly Mark[] {
@@ -49,7 +49,7 @@ export function useMarks(): readonly Mark[] {
   const known = useRef<readonly Mark[]>([]);
   return useMemo(() => {
     const marks = value === undefined ? [] : [...value.marks, ...heardSince(log, value.toSeq)];
-    // What is read elsewhere in the log changes nothing here.
+    // Loading other parts of the log changes nothing here.
     const isSame = marks.length === known.current.length && marks[0] === known.current[0];
     if (!isSame) known.current = marks;
     return known.current;
@@ -69,7 +69,7 @@ function heardSince(log: EventLog, toSeq: number): readonly Mark[] {
   return marks;
 }
 
-/** The event at a position. While a slider is drawn it is read alone; at rest, with those around it. */
+/** The event at a position. While a slider is dragged it is read alone; at rest, with its neighbors. */
 export function useEventAt(seq: number, isDrawn: boolean): SessionEvent | undefined {
   const { session, log } = useScope();
   useCell(log.version);
@@ -79,7 +79,7 @@ export function useEventAt(seq: number, isDrawn: boolean): SessionEvent | undefi
       latestReader({
         load: async (place) => (await gathered(session, { fromSeq: place, toSeq: place }))[0],
         tell: (_, event) => setSingle(event ?? null),
-        // The state at the same position tells of it.
+        // The state at the same position reports it.
         fail: () => undefined,
       }),
     [session],
@@ -93,7 +93,7 @@ export function useEventAt(seq: number, isDrawn: boolean): SessionEvent | undefi
   return known;
 }
 
-/** Where the turn before or after a position began; null when there is none. */
+/** The start of the turn before or after a position; null if there is none. */
 export async function turnFrom(session: RemoteSession, seq: number, step: 1 | -1): Promise<number | null> {
   const range = step === 1 ? { fromSeq: seq + 1 } : { toSeq: Math.max(1, seq - 1), reverse: true };
   if (step === -1 && seq <= 1) return null;
@@ -108,7 +108,7 @@ export async function requestBefore(session: RemoteSession, seq: number): Promis
   return found?.seq ?? null;
 }
 
-/** How many events of some types there are after a position, up to a number. */
+/** The number of events of some types after a position, up to a limit. */
 export async function countAfter(
   session: RemoteSession,
   seq: number,

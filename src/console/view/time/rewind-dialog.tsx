@@ -1,4 +1,4 @@
-/** Rewinding: at once, which can be undone, or by a dialog that says what is left out and asks how. */
+/** Rewinding: at once, with an undo, or through a dialog that shows what is left out and offers options. */
 import { useState, type ReactNode } from "react";
 import { useCell } from "../../signal.ts";
 import { count, plural } from "../../ui/amount.ts";
@@ -20,7 +20,7 @@ interface RewindDialogProps {
 const countedMax = 500;
 const itemsShown = 8;
 
-/** Rewinds, says so, and shows how it is now. To undo it is to rewind to where the session was. */
+/** Rewinds, reports it, and shows the result. The undo rewinds to the previous position. */
 export function useRewind(seq: number): (how?: Parameters<RemoteSession["rewind"]>[1]) => Promise<void> {
   const { id, session, travel, reread } = useScope();
   const show = (): void => {
@@ -37,7 +37,7 @@ export function useRewind(seq: number): (how?: Parameters<RemoteSession["rewind"
       tell(`It is again as it was at ${count(beforeSeq)}.`);
       show();
     };
-    // What became of inputs and files would not come back with it.
+    // An undo would not restore requeued inputs and files.
     const isPlain = how?.requeue !== true && how?.files !== true;
     tell(
       `Rewound to ${count(seq)}.${restored}`,
@@ -139,7 +139,7 @@ type ItemChange = NonNullable<Awaited<ReturnType<RemoteSession["diff"]>>["items"
 const valueWords = (item: ItemChange["from"]): string =>
   item === null ? "" : item.erased ? "erased" : brief(JSON.stringify(item.value) ?? "", 80);
 
-/** What the rewind would do to it: from there to now, read backwards. */
+/** The effect of the rewind on an item: the difference from there to now, reversed. */
 function itemWords({ change, kind, key, from, to }: ItemChange): string {
   const name = `${kind} ${brief(key, 80)}`;
   if (change === "added") return `Without ${name}: ${valueWords(to)}`;

@@ -1,4 +1,4 @@
-/** The bar itself: the whole log from left to right, with its marks, and a thumb that can be drawn. */
+/** The bar: the whole log from left to right, with its marks, and a draggable thumb. */
 import {
   memo,
   useMemo,
@@ -12,17 +12,17 @@ import { count } from "../../ui/amount.ts";
 import { lostStretches, markNear, sampleMarks, seqAt, shareOf, type Mark } from "./marks.ts";
 
 const columns = 360;
-/** How near to a mark the pointer must be for it to be named: a share of the bar. */
+/** How near to a mark the pointer must be to show its name: a share of the bar. */
 const nearShare = 0.006;
 
 const nearMark = (marks: readonly Mark[], seq: number, headSeq: number): Mark | null =>
   markNear(marks, seq, Math.round(headSeq * nearShare));
 
 export interface Moves {
-  /** While it is drawn. */
+  /** While dragging. */
   draw(seq: number): void;
   rest(seq: number): void;
-  /** By a key: it rests when no other key follows. */
+  /** By a key: it rests if no other key follows. */
   step(seq: number): void;
   turn(step: 1 | -1): void;
 }
@@ -31,7 +31,7 @@ interface ScrubberProps {
   readonly seq: number;
   readonly headSeq: number;
   readonly marks: readonly Mark[];
-  /** Ranges that are in the mind now. */
+  /** The ranges of the current transcript. */
   readonly ranges: readonly (readonly [number, number])[];
   readonly words: string;
   readonly moves: Moves;
@@ -50,7 +50,7 @@ export function Scrubber({ seq, headSeq, marks, ranges, words, moves }: Scrubber
     event.currentTarget.setPointerCapture(event.pointerId);
     setHeld(true);
     const place = placeOf(event);
-    // Who clicks at a mark wants what is marked.
+    // A click near a mark goes to the mark.
     moves.draw(nearMark(marks, place, headSeq)?.seq ?? place);
   };
   const move = (event: PointerEvent): void => {
@@ -108,7 +108,7 @@ function stepByKey(
 
 interface MarksProps extends Pick<ScrubberProps, "marks" | "ranges" | "headSeq"> {}
 
-/** Drawn again when the log has changed, not while the thumb is drawn. */
+/** Rendered again when the log changes, not while dragging. */
 const Marks = memo(function Marks({ marks, ranges, headSeq }: MarksProps): ReactNode {
   const shown = useMemo(() => sampleMarks(marks, headSeq, columns), [marks, headSeq]);
   const lost = useMemo(() => lostStretches(ranges, marks), [ranges, marks]);

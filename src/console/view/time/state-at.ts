@@ -1,6 +1,6 @@
 /**
- * The state at the position that is looked at. While a slider is drawn positions are read as fast as the
- * server gives them, and what is shown is always of one position; the address follows when it rests.
+ * The state at the viewed position. While a slider is dragged positions are read as fast as the server
+ * answers, and the page always shows one position; the URL follows when it rests.
  */
 import { useEffect, useRef, useState } from "react";
 import type { RemoteSession } from "../../../client/connect.ts";
@@ -11,10 +11,10 @@ import type { Scope, State } from "../session/scope.ts";
 import { latestReader, type LatestReader } from "./latest.ts";
 
 interface Placed {
-  /** The position that the state is to be of; null: now. */
+  /** The wanted position of the state; null: now. */
   readonly at: number | null;
   readonly state: Reading<State>;
-  /** Whether the state is of another position, while that of this one is read. */
+  /** Whether the state is of another position, while this one loads. */
   readonly isBehind: boolean;
   readonly isDrawn: boolean;
   readonly travel: Scope["travel"];
@@ -30,7 +30,7 @@ const keyOf = (id: string, at: number | null): string => `session/${id}/state/${
 export function useStateAt(session: RemoteSession, inAddress: number | null): Placed {
   const [drawn, setDrawn] = useState<Drawn | null>(null);
   const drawing = useRef<LatestReader<State> | null>(null);
-  /** Where a drawing came to rest is not read twice. */
+  /** The resting position of a drag is not read twice. */
   const rested = useRef<Drawn | null>(null);
   const at = drawn?.seq ?? inAddress;
   const reading = useReading<State>(drawn === null ? keyOf(session.id, inAddress) : null, async () => {
@@ -68,7 +68,7 @@ export function useStateAt(session: RemoteSession, inAddress: number | null): Pl
     drawing.current?.stop();
     drawing.current = null;
     setDrawn(null);
-    // From one position to the next the way back leads to where the journey began.
+    // Between positions, going back returns to where the journey began.
     goWith({ at: seq }, { replace: seq !== null && inAddress !== null });
   };
   return {

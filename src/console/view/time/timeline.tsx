@@ -1,7 +1,4 @@
-/**
- * The timeline: a slider over the whole log. What is drawn over is shown by the whole page; where it rests,
- * somebody may fork or rewind.
- */
+/** The timeline: a slider over the whole log. The whole page follows it; at rest, you can fork or rewind. */
 import { useEffect, useRef, useState, type ReactNode } from "react";
 import { useCell } from "../../signal.ts";
 import { useRefusal } from "../../scopes.ts";
@@ -34,7 +31,7 @@ export function Timeline(): ReactNode {
   const moves = useMoves(scope, { seq, headSeq, setThumb });
   const event = useEventAt(seq, thumb !== null);
   const marks = useMarks();
-  // What was rewound away is a matter of now, wherever somebody looks.
+  // Rewound ranges are those of now, at any viewed position.
   const { value: now } = useReading<State>(`session/${session.id}/state/now`, () => session.state({}));
   const isPast = thumb !== null || at !== null;
   return (
@@ -62,7 +59,7 @@ interface Place {
   readonly setThumb: (seq: number | null) => void;
 }
 
-/** The thumb goes at once; the page follows as it can, and the address when it rests. */
+/** The thumb moves at once; the page follows as it can, and the URL when it rests. */
 function useMoves({ session, at, isDrawn, travel }: Scope, { seq, headSeq, setThumb }: Place): Moves {
   const waiting = useRef<(() => void) | null>(null);
   const latest = useRef({ seq, headSeq, travel });
@@ -70,7 +67,7 @@ function useMoves({ session, at, isDrawn, travel }: Scope, { seq, headSeq, setTh
   useEffect(() => () => waiting.current?.(), []);
   const wasDrawn = useRef(false);
   useEffect(() => {
-    // Somebody went back to now in between: nothing is left to come to rest.
+    // The view returned to now in between: nothing is left to rest.
     if (wasDrawn.current && !isDrawn && at === null) {
       waiting.current?.();
       setThumb(null);
@@ -123,7 +120,7 @@ function Steps({ seq, headSeq, moves }: Omit<Place, "setThumb"> & { readonly mov
   );
 }
 
-/** What the event did, who did it, and when. */
+/** The effect of the event, its actor and time. */
 function Happened({ event }: { readonly event: SessionEvent | undefined }): ReactNode {
   if (event === undefined) return <div className="time-event spread" />;
   const words = summaryOf(event);
@@ -138,7 +135,7 @@ function Happened({ event }: { readonly event: SessionEvent | undefined }): Reac
   );
 }
 
-/** What can be done from here. */
+/** The actions at this position. */
 function Ways({ seq, isDrawn }: { readonly seq: number; readonly isDrawn: boolean }): ReactNode {
   const { id, session, travel } = useScope();
   const [asks, setAsks] = useState(false);

@@ -1,4 +1,4 @@
-/** A new template: when it fires, and what the sessions are opened with. */
+/** A new template: its trigger, and the options of its sessions. */
 import { useState, type ReactNode } from "react";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";

@@ -1,11 +1,11 @@
-/** Triggers in words, and as they are written in a form. */
+/** Triggers as text, and as form values. */
 import type { RemoteEngine } from "../../../client/connect.ts";
 import { plural } from "../../ui/amount.ts";
 import { brief } from "../../ui/visible.ts";
 
 export type Spec = Parameters<RemoteEngine["trigger"]>[1];
 
-/** Those that need nothing but what a person can type here. */
+/** Those that need only typed values. */
 export const formKinds = ["cron", "every", "at", "webhook"] as const;
 export type FormKind = (typeof formKinds)[number];
 
@@ -21,7 +21,7 @@ export interface SpecForm {
   readonly cron: string;
   readonly zone: string;
   readonly everyMinutes: string;
-  /** As a field for a date and a time gives it. */
+  /** As a datetime field returns it. */
   readonly at: string;
 }
 
@@ -35,7 +35,7 @@ export const emptySpec: SpecForm = {
 
 const minuteMs = 60_000;
 
-/** Throws when something is missing. What cron lines and zones may be, the server knows. */
+/** Throws if something is missing. The server validates cron expressions and zones. */
 export function specOf({ kind, cron, zone, everyMinutes, at }: SpecForm): Spec {
   switch (kind) {
     case "cron":
@@ -62,13 +62,13 @@ const units = [
   [1_000, "second"],
 ] as const;
 
-/** In the largest unit that fits without a rest: "hour", "90 minutes". */
+/** In the largest unit without a remainder: "hour", "90 minutes". */
 export function everyWords(ms: number): string {
   const [unitMs, name] = units.find(([one]) => ms % one === 0) ?? [1, "millisecond"];
   return ms === unitMs ? name : plural(ms / unitMs, name);
 }
 
-/** What makes it fire, in a few words. */
+/** What fires it, in a few words. */
 export function specWords(spec: Spec | null, exact: (at: number) => string): string {
   if (spec === null) return "cannot be read: it was erased, or a newer program wrote it";
   switch (spec.kind) {

@@ -1,4 +1,4 @@
-/** Triggers: templates, which open sessions, and sessions that something wakes. */
+/** Triggers: templates, which open sessions, and sessions with triggers. */
 import { useState, type ReactNode } from "react";
 import { useRefusal } from "../../scopes.ts";
 import { Link } from "../../link.tsx";

@@ -1,18 +1,18 @@
-/** Sessions that have triggers: looked for among those that are not over. */
+/** Sessions with triggers: searched among those that are not closed. */
 import type { RemoteEngine } from "../../../client/connect.ts";
 
 export type Row = Awaited<ReturnType<RemoteEngine["sessions"]>>["rows"][number];
 
 export interface Waiting {
   readonly rows: readonly Row[];
-  /** So many were looked at; there are more. */
+  /** How many were searched; there are more. */
   readonly left: number | null;
 }
 
 const pageRows = 500;
 const pagesMax = 10;
 
-/** What time brings first comes first; what waits for something else is after it, by name. */
+/** Timed ones first, by time; the others after them, by name. */
 export async function readWaiting(engine: Pick<RemoteEngine, "sessions">): Promise<Waiting> {
   const found: Row[] = [];
   let cursor: string | null = null;

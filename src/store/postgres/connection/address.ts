@@ -5,31 +5,31 @@ import { quote } from "../../../core/ids.ts";
 import type { HostPort } from "../../../platform/host-ring.ts";
 
 export interface Address {
-  /** For the library, without what only Skein knows. */
+  /** For the library, without Skein's own parameters. */
   readonly url: string;
-  /** As it may be shown: without the password. */
+  /** For display: without the password. */
   readonly shown: string;
   readonly tenant: string | undefined;
-  /** Where there are several; else none, and the library takes the one from the URL. */
+  /** If there are several; otherwise empty, and the library takes the one from the URL. */
   readonly hosts: readonly HostPort[];
   /** Connections at most. */
   readonly connections: number;
-  /** The server is reached through a pooler that gives each transaction another connection. */
+  /** The server is behind a pooler that assigns connections per transaction. */
   readonly pooled: boolean;
 }
 
 const connectionsUsual = 10;
 const connectionsMax = 200;
 const portMax = 65_535;
-/** What stands in keys, lists and addresses. */
+/** Allowed in keys, lists and addresses. */
 const tenantName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
 
-/** What an address may say behind its `?`; `sslmode` is the library's own. */
+/** The query parameters of an address; `sslmode` is the library's own. */
 const parameters = ["tenant", "connections", "pooler", "sslmode", "target_session_attrs"];
-/** What a store needs of a host; of several, the one that takes writes is used in any case. */
+/** The required kind of host; of several, the writable one is used in any case. */
 const sessionAttrs = ["read-write", "primary", "any"];
 
-/** Without its password, for messages. What is no address is not shown at all. */
+/** Without its password, for messages. An invalid address is not shown at all. */
 export function shownAddress(place: string): string {
   const { plain, hosts } = splitHosts(place);
   const url = URL.canParse(plain) ? new URL(plain) : null;
@@ -38,7 +38,7 @@ export function shownAddress(place: string): string {
   return joinHosts(url.href, hosts);
 }
 
-/** The same with its tenant named, if one is given. */
+/** The same with its tenant, if one is given. */
 export function addressWith(place: string, tenant: string | undefined): string {
   const { plain, hosts } = splitHosts(place);
   if (tenant === undefined || !URL.canParse(plain)) return place;
@@ -47,7 +47,7 @@ export function addressWith(place: string, tenant: string | undefined): string {
   return joinHosts(url.href, hosts);
 }
 
-/** Whose store it is, by what the address says; `default` when it says nothing. */
+/** The tenant in the address; `default` if there is none. */
 export function tenantAt(place: string): string {
   const { plain } = splitHosts(place);
   const url = URL.canParse(plain) ? new URL(plain) : null;
@@ -65,7 +65,7 @@ export function parseAddress(place: string): Address {
   if (url === null || url.pathname.length < 2) {
     throw wrong("the address of the store is not complete", "postgres://user:password@host:5432/database");
   }
-  // What follows may be a part of the password: it is not shown.
+  // The rest may be a part of the password: it is not shown.
   if (place.includes("#")) {
     throw wrong("the address of the store has a #, which ends it", "in a password, write # as %23");
   }
@@ -106,7 +106,7 @@ export function parseAddress(place: string): Address {
   return { url: url.href, shown, tenant, hosts: list, connections, pooled: pooler === "transaction" };
 }
 
-/** One of several: a name, an address, or an IPv6 address in brackets; with a port or without. */
+/** One of several: a name, an address, or an IPv6 address in brackets; with or without a port. */
 function hostIn(text: string, shown: string): HostPort {
   const [, name = "", digits = "5432"] = /^(\[[0-9A-Fa-f:.]+\]|[^:[\]\s]+)(?::(\d{1,5}))?$/.exec(text) ?? [];
   const port = Number(digits);

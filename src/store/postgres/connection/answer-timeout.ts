@@ -1,14 +1,14 @@
 /**
- * How long an answer is waited for. The library may wait for ever for one that was lost on the way, or whose
- * connection is gone; here one timer ticks for all that are waited for, since a timer for each would be felt.
+ * The timeout of answers. The library may wait forever for one that was lost, or whose connection is gone;
+ * here one timer serves all waits, because a timer each would be noticeable.
  */
 import type { StoreWorld } from "../../port.ts";
 import { Lost } from "./errors.ts";
 
 export interface Patience {
-  /** Rejects with `Lost` when there is no answer for about so long, or the connection was lost. */
+  /** Rejects with `Lost` if there is no answer for about so long, or the connection was lost. */
   wait<T>(answer: Promise<T>, asked: Asked): Promise<T>;
-  /** What was asked of this connection is not answered any more. */
+  /** Fails everything that waits on this connection. */
   lose(connection: object, why: unknown): void;
 }
 
@@ -21,7 +21,7 @@ export interface Asked {
 const tickMs = 1_000;
 
 interface Waiting {
-  /** Where it stands among all; -1: no more. */
+  /** Its index among all; -1: removed. */
   place: number;
   ticksLeft: number;
   readonly connection: object;
@@ -30,7 +30,7 @@ interface Waiting {
 }
 
 export function makePatience(world: StoreWorld): Patience {
-  // Not a set: what was waited for would stay in its dead tables, with all that was sent.
+  // Not a Set: finished waits would stay in its dead tables, with everything that was sent.
   const all: Waiting[] = [];
   let isTicking = false;
 
@@ -47,7 +47,7 @@ export function makePatience(world: StoreWorld): Patience {
     isTicking = false;
   }
 
-  /** The last takes its place. */
+  /** The last entry takes its place. */
   function leave(one: Waiting): void {
     const { place } = one;
     const last = place === -1 ? undefined : all.pop();

@@ -1,4 +1,4 @@
-/** Arrays as PostgreSQL reads them: `{"one","two",NULL}`; to be cast in the statement, `$1::text[]`. */
+/** Arrays in PostgreSQL syntax: `{"one","two",NULL}`; to be cast in the statement, `$1::text[]`. */
 
 const special = /["\\]/;
 
@@ -15,18 +15,18 @@ export function arrayOf(values: readonly (string | number | boolean | null)[]): 
 const quoted = (value: string): string =>
   special.test(value) ? `"${value.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"` : `"${value}"`;
 
-/** PostgreSQL keeps no U+0000 in a text. Only what lists show may have one: JSON has none. */
+/** PostgreSQL texts cannot hold U+0000. Only display texts may have one: JSON has none. */
 export const shownText = (text: string | null): string | null => text?.replaceAll("\0", "\uFFFD") ?? null;
 
 /**
- * Texts of which none holds a record separator: such a list is put together and taken apart far faster than
- * an array. No JSON text holds one, and no field of a header.
+ * Texts without a record separator: joining and splitting such a list is far faster than an array. No JSON
+ * text has one, and no header field.
  */
 const separator = "\x1e";
 
 export const isPlain = (text: string): boolean => !text.includes(separator);
 
-/** The list as one text, to be read with `splitting`. Null and the empty text are null. */
+/** The list as one text, for `splitting`. Null and the empty text are null. */
 export function joined(values: readonly (string | null)[]): string {
   return values.join(separator);
 }

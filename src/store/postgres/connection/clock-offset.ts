@@ -1,22 +1,22 @@
 /**
- * How far the database's clock is from this process's, learned from answers. An answer says when the clock
- * was read to within half of its round trip; so every answer teaches something, however slow, and the best
- * one so far is kept with its error.
+ * The offset of the database's clock to this process's, learned from answers. An answer dates the clock to
+ * within half of its round trip; so every answer helps, however slow, and the best one so far is kept with
+ * its error.
  */
 import type { StoreWorld } from "../../port.ts";
 
-/** For so long it is relied on what was heard. */
+/** How long an estimate is trusted. */
 const freshMs = 10_000;
-/** Two clocks drift apart by at most so much: one millisecond a second is ten times what clocks do. */
+/** The assumed drift of two clocks: one millisecond per second is ten times what clocks do. */
 const driftMax = 0.001;
 
 export interface ClockOffset {
   /** To add to this process's clock. */
   offsetMs(): number;
-  /** By how much the offset may be wrong; Infinity while nothing was heard. */
+  /** The possible error of the offset; Infinity before the first answer. */
   errorMs(): number;
   heard(databaseMs: number, askedAt: number): void;
-  /** Nothing was heard for long. */
+  /** There was no answer for a long time. */
   isOld(): boolean;
 }
 
@@ -32,7 +32,7 @@ export function makeClockOffset(world: Pick<StoreWorld, "now">): ClockOffset {
     errorMs: () => errorAt(world.now()),
     heard(databaseMs, askedAt) {
       const nowMs = world.now();
-      // This process's clock was set back while the answer came: it says nothing.
+      // This process's clock was set back during the request: the answer is useless.
       if (nowMs < askedAt) return;
       const errorMs = (nowMs - askedAt) / 2;
       const offsetMs = Math.round(databaseMs - (askedAt + nowMs) / 2);

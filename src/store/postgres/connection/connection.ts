@@ -1,7 +1,7 @@
 /**
- * The way to PostgreSQL: a pool of connections, statements and transactions on it, and what is done when it
- * breaks. A statement that only reads, or may be done twice, is tried again for as long as an outage may
- * last; any other says that its outcome is lost, and nobody guesses.
+ * The connection to PostgreSQL: a pool of connections, statements and transactions on it, and their recovery.
+ * A statement that only reads, or is idempotent, is retried for as long as an outage may last; any other
+ * reports that its outcome is lost, and no code guesses.
  */
 import { SkeinError } from "../../../core/error.ts";
 import type { StoreWorld } from "../../port.ts";
@@ -20,12 +20,12 @@ import { makePatience } from "./answer-timeout.ts";
 import { usualSettings } from "./settings.ts";
 import { asSkeinError, isServerAnswer, Lost, TooLong, troubleOf } from "./errors.ts";
 
-/** Arrays are given as texts, see literal.ts. */
+/** Arrays are passed as texts, see array-literal.ts. */
 export type Value = string | number | boolean | Uint8Array | null;
 
 export type Row = Readonly<Record<string, unknown>>;
 
-/** Runs one statement; `T` is what its rows are, by the names of the columns. */
+/** Runs one statement; `T` is the type of its rows, by column name. */
 export type Statement = <T extends Row = Row>(
   sql: string,
   values?: readonly Value[],
@@ -33,59 +33,59 @@ export type Statement = <T extends Row = Row>(
 ) => Promise<readonly T[] & { readonly count: number }>;
 
 export interface StatementOptions {
-  /** `false` for a text that will not come again: the server keeps nothing of it. */
+  /** `false` for a one-off text: the server does not keep it. */
   readonly prepare?: false;
-  /** Of the answer, as it comes in. A longer one is not taken in to its end: it rejects with `TooLong`. */
+  /** The size limit of the answer. A longer one is abandoned: it rejects with `TooLong`. */
   readonly bytesMax?: number;
 }
 
 export interface Database {
-  /** A statement that may be done twice without harm, on its own: tried again after any outage. */
+  /** An idempotent statement on its own: retried after any outage. */
   readonly run: Statement;
-  /** A statement on its own that appends. Rejects with `Lost` when it may have been done. */
+  /** A single statement that appends. Rejects with `Lost` if it may have been executed. */
   readonly once: Statement;
   /**
-   * A transaction under READ COMMITTED. Statements that do not wait for one another are sent together. It is
-   * begun again while it fails for reasons that pass: a deadlock, a server that is not there. When the answer
-   * to COMMIT is lost: again, if it may be done twice; else it rejects with `Lost`.
+   * A transaction under READ COMMITTED. Statements that do not depend on one another are sent together. It is
+   * retried on transient failures: a deadlock, an unreachable server. If the answer to COMMIT is lost, it is
+   * retried if idempotent; otherwise it rejects with `Lost`.
    */
   transaction<T>(
     work: (statement: Statement) => Promise<T>,
     options?: { readonly twice?: boolean },
   ): Promise<T>;
-  /** Notices on the channel, until it is ended or lost; null where the way to the server has none. */
+  /** Notifications on the channel, until it is ended or lost; null behind a pooler without any. */
   listen(channel: string, hearing: Hearing): Promise<(() => Promise<void>) | null>;
   /** For skein.clock: null is the database's clock. */
   readonly given: () => number | null;
-  /** The store's clock, as well as it is known here. */
+  /** The store's clock, as estimated here. */
   readonly now: () => number;
   /** The world's clock, for `heardClock`. */
   readonly localNow: () => number;
-  /** Tells what the store's clock said in an answer to what was asked at `askedAt` by the world's clock. */
+  /** Reports the store's clock in an answer to a request made at `askedAt` by the world's clock. */
   readonly heardClock: (nowMs: number, askedAt: number) => void;
-  /** Nothing was heard of the store's clock for long: `now` may have drifted. */
+  /** The store's clock was not read for long: `now` may have drifted. */
   readonly isClockOld: () => boolean;
   readonly shown: string;
   readonly pooled: boolean;
-  /** The store is open: what the server refuses from now on is its own trouble, and no wrong address. */
+  /** The store is open: refusals of the server are now its own trouble, not a wrong address. */
   opened(): void;
   close(): Promise<void>;
 }
 
 /**
- * How long nobody here gets an answer until callers are told, from the first try that failed: whoever comes
- * later does not wait as long again. As long as anybody is answered, it is no outage.
+ * How long an outage lasts before callers get an error, from the first failed attempt: later callers do not
+ * wait as long again. While any caller gets answers, there is no outage.
  */
 const outageMs = 30_000;
-/** So often something is tried that fails again and again while others are answered. */
+/** The most attempts of one call while others succeed. */
 const triesMax = 60;
 /** The same before the server was ever reached: then the address is as likely to be wrong. */
 const firstOutageMs = 3_000;
-/** Between tries; it doubles up to the second. */
+/** Between attempts; it doubles up to the second value. */
 const pauseMs = [20, 1_000] as const;
 /** Without an answer for so long, a connection counts as lost. */
 const answerMs = 120_000;
-/** The same, as long as there never was an answer: something else may listen there. */
+/** The same before the first answer: another program may listen there. */
 const firstAnswerMs = 8_000;
 
 export interface DatabaseOptions {
@@ -93,7 +93,7 @@ export interface DatabaseOptions {
   readonly world: StoreWorld;
   /** `world` is for tests that set the clock. */
   readonly clock: "database" | "world";
-  /** What each connection is set to, beyond what all are. */
+  /** The additional settings of each connection. */
   readonly settings?: Readonly<Record<string, string | number>>;
 }
 
@@ -110,7 +110,7 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
       onlost: (single) => patience.lose(single, outcomeOf(single, new Lost("the connection is gone"))),
       types: {
         bigint: { to: 20, from: [20], parse: wholeNumber, serialize: String },
-        // Dates and times are given as the server writes them.
+        // Dates and times stay as the server writes them.
         date: { to: 1184, from: [1082, 1114, 1184], parse: String, serialize: String },
       },
       connection: { application_name: "skein", ...(address.pooled ? {} : { ...usualSettings, ...settings }) },
@@ -119,19 +119,18 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
   const clocks = makeClockOffset(world);
   let closed = false;
   let reached = false;
-  /** Whether this server tells of those it lets in, as all do that are known. */
+  /** Whether this server reports accepted connections, as all known ones do. */
   let isToldOf = false;
   let isOpen = false;
-  /** When the server last answered anybody here, by the world's clock. */
+  /** When the server last answered any call, by the world's clock. */
   let answeredAt = 0;
-  /** When the first try began that has failed since then; null when none has. */
+  /** When the first failed attempt since then began; null if none failed. */
   let failingSince: number | null = null;
 
   /**
-   * What an error on this connection means for the statement that was sent on it. Once the server has let
-   * the connection in, the error's code says nothing: the system reports a network that went away
-   * (EHOSTUNREACH, ENETUNREACH, even ECONNREFUSED) with the codes of a connection that was never made. So
-   * whatever is not the server's own answer is a lost one.
+   * What an error on this connection means for its statement. Once the server has accepted the connection,
+   * the error's code proves nothing: the system reports a lost network (EHOSTUNREACH, ENETUNREACH, even
+   * ECONNREFUSED) with the codes of a failed connect. So anything but the server's own answer counts as lost.
    */
   const outcomeOf = (single: PostgresConnection, error: unknown): unknown => {
     if (single.isLetIn) {
@@ -146,7 +145,7 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
   const ask =
     (single: PostgresConnection): Statement =>
     async (text, values = [], { prepare = !address.pooled, bytesMax } = {}) => {
-      // The library would connect again, and what belongs together would not be done together.
+      // The library would reconnect, and tear a unit of work apart.
       if (single.isGone) throw new Lost("the connection is gone");
       const over = new AbortController();
       if (bytesMax !== undefined) void endIfLonger(single, bytesMax, over.signal);
@@ -194,7 +193,7 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
     if (closed) throw new SkeinError("unavailable", "the store is closed", { hint: "open it again" });
   }
 
-  /** Tries until it goes well, fails for good, or the outage has lasted too long. */
+  /** Retries until it succeeds, fails for good, or the outage has lasted too long. */
   async function persist<T>(work: () => Promise<T>, passes: (error: unknown) => boolean): Promise<T> {
     const beganAt = world.now();
     const isOutage = (triedAt: number): boolean => {
@@ -230,7 +229,7 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
     let failed: { readonly first: unknown } | null = null;
     let over = false;
     let committing = false;
-    /** What is left of it when it has ended must not be done in another's. */
+    /** Late statements of an ended transaction must not run in another one. */
     const within: Statement = async (text, values, how) => {
       if (over) throw new Lost("the transaction is over");
       try {
@@ -243,7 +242,7 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
     try {
       await statement("BEGIN");
       const result = await work(within);
-      // A transaction in which anything failed is rolled back by COMMIT, without a word.
+      // COMMIT silently rolls back a transaction in which a statement failed.
       if (failed !== null) throw (failed as { readonly first: unknown }).first;
       over = true;
       committing = true;
@@ -288,14 +287,14 @@ function orLost(error: unknown): never {
 }
 
 /**
- * The library keeps closures on each query, which the engine puts among old objects at once: what was sent
- * would stay until those are looked through.
+ * The library keeps closures on each query, which the engine promotes to old objects at once: the sent data
+ * would stay until a full collection.
  */
 function letGo(query: object): void {
   Object.assign(query, { args: null, parameters: null });
 }
 
-/** What no number holds exactly, which only a query of a user can give, stays a text. */
+/** A number beyond exact range, which only a user's query can return, stays a text. */
 function wholeNumber(text: string): number {
   const value = Number(text);
   return Number.isSafeInteger(value) ? value : (text as unknown as number);

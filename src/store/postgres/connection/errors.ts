@@ -1,20 +1,20 @@
-/** What PostgreSQL and the way to it can say, in words a user can act on, and what follows for a write. */
+/** Errors of PostgreSQL and its connection: their messages, and what they mean for a write. */
 import { SkeinError } from "../../../core/error.ts";
 import { errorText } from "../../../core/first-error.ts";
 import { usualSettings } from "./settings.ts";
 
 /**
- * `busy`: nothing was written, and it may go well if tried again. `away`: the server cannot be reached now,
- * and nothing was sent. `lost`: the connection broke after something was sent: it may have been done.
+ * `busy`: nothing was written, and a retry may succeed. `away`: the server is unreachable, and nothing was
+ * sent. `lost`: the connection broke after sending: the statement may have been executed.
  */
 export type Trouble = "busy" | "away" | "lost";
 
-/** Nobody can tell whether the transaction was committed. */
+/** It is unknown whether the transaction was committed. */
 export class Lost extends Error {
   override readonly name = "Lost";
 }
 
-/** An answer was not taken in to its end, and its connection given up. */
+/** An answer was abandoned, and its connection with it. */
 export class TooLong extends Error {
   override readonly name = "TooLong";
 }
@@ -23,8 +23,8 @@ const codeOf = (error: unknown): string =>
   error instanceof Error && "code" in error ? String(error.code) : "";
 
 /**
- * Codes of PostgreSQL (SQLSTATE), of sockets and of the library. `away` holds only for a connection that the
- * server has not let in yet: see `outcomeOf` in connection.ts.
+ * Codes of PostgreSQL (SQLSTATE), of sockets and of the library. `away` applies only to a connection that the
+ * server has not accepted yet: see `outcomeOf` in connection.ts.
  */
 const troubles: ReadonlyMap<string, Trouble> = new Map([
   ["40001", "busy"], // serialization failure
@@ -59,8 +59,8 @@ export function troubleOf(error: unknown): Trouble | null {
 
 /**
  * Whether it is the server's answer to a statement, so that its outcome is certain. FATAL and PANIC end the
- * connection, and may come after a COMMIT took effect; a server that cannot be reached is what a pooler says
- * of the connection behind it.
+ * connection, and may follow a COMMIT that took effect; a pooler reports an unreachable server for the
+ * connection behind it.
  */
 export function isServerAnswer(error: unknown): boolean {
   if (!(error instanceof Error) || error.name !== "PostgresError" || troubleOf(error) === "away")
@@ -69,13 +69,13 @@ export function isServerAnswer(error: unknown): boolean {
   return !["FATAL", "PANIC"].includes(String(severity ?? local));
 }
 
-/** Which setting a pooler that hands on whole connections does not let through; null when it is not that. */
+/** The setting that a session-mode pooler rejects; null for other errors. */
 function refusedSetting(error: unknown): string | null {
   if (codeOf(error) !== "08P01" || !(error instanceof Error)) return null;
   return /^unsupported startup parameter[^:]*: (\w+)/.exec(error.message)?.[1] ?? null;
 }
 
-/** A row that would be there twice. */
+/** A duplicate row. */
 export const isUnique = (error: unknown): boolean =>
   error instanceof SkeinError ? isUnique(error.cause) : codeOf(error) === "23505";
 
@@ -144,7 +144,7 @@ function poolerWords(place: string, setting: string): Words {
   };
 }
 
-/** What else can be said of a server that is not there, is busy, or says what nobody expected. */
+/** Other messages: of a server that is unreachable, busy, or reports an unexpected error. */
 function otherWords(error: unknown, place: string, said: string): Words | null {
   const one = (message: string, hint: string, where = place): Words => ({
     code: "unavailable",
@@ -168,8 +168,8 @@ function otherWords(error: unknown, place: string, said: string): Words | null {
 }
 
 /**
- * What happened, in words. An error that is neither the server's nor the way's is passed on as it is. Once
- * the store is open, whatever the server refuses is `unavailable`: nobody who uses the store can mend it.
+ * The error as a message. An error of another source is passed on unchanged. Once the store is open, any
+ * refusal of the server is `unavailable`: a user of the store cannot fix it.
  */
 export function asSkeinError(
   place: string,

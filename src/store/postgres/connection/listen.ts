@@ -1,24 +1,24 @@
-/** Notices of PostgreSQL, on a connection of their own. */
+/** Notifications of PostgreSQL, on a dedicated connection. */
 import type { StoreWorld } from "../../port.ts";
 import type { Address } from "./address.ts";
 import { makeHostRing } from "../../../platform/host-ring.ts";
 import { openPostgresConnection } from "../../../platform/postgres-connection.ts";
 
 export interface Hearing {
-  /** With each notice, and what was sent with it. */
+  /** With each notification, and its payload. */
   readonly heard: (text: string) => void;
-  /** The connection is gone, and nothing more is heard: whoever wants to hear listens again. */
+  /** The connection is lost: subscribe again to receive more. */
   readonly lost: () => void;
 }
 
-/** Resolves once the server has said that it will tell; rejects when it cannot be reached. */
+/** Resolves once the server has confirmed the subscription; rejects if it is unreachable. */
 export async function listenTo(
   address: Address,
   world: Pick<StoreWorld, "sleep">,
   channel: string,
   { heard, lost }: Hearing,
 ): Promise<() => Promise<void>> {
-  // The library's own way to listen tries again without a breath, or never.
+  // The library's own LISTEN retries without a pause, or never.
   const { sql, end } = openPostgresConnection(address.url, world, {
     hosts: address.hosts.length === 0 ? null : makeHostRing(address.hosts),
     idle_timeout: undefined,

@@ -1,6 +1,6 @@
 /**
- * A pool of connections. A transaction has one for itself; single statements go to one that is free, or
- * follow others on one that is not. Whoever finds none waits in line.
+ * A pool of connections. A transaction has one exclusively; single statements use a free one, or queue behind
+ * others on a busy one. Without any, a caller waits in a queue.
  */
 import type { PostgresConnection } from "../../../platform/postgres-connection.ts";
 
@@ -8,20 +8,20 @@ import type { PostgresConnection } from "../../../platform/postgres-connection.t
 export type Use = "alone" | "append" | "single";
 
 export interface Pool {
-  /** A promise only when it has to be waited for. */
+  /** A promise only if the caller has to wait. */
   take(use: Use): PostgresConnection | Promise<PostgresConnection>;
   release(single: PostgresConnection, use: Use): void;
   close(): Promise<void>;
 }
 
-/** Statements under way on one connection at most; more would only wait behind them. */
+/** The most statements in flight on one connection; more would only queue. */
 const sharedMax = 16;
 /**
- * So many appends follow one another on a connection before another is taken for them: the server goes from
- * one to the next without being woken, and with few cores two of its processes are in each other's way.
+ * The appends that follow one another on a connection before another is used for them: the server goes from
+ * one to the next without a wake-up, and on few cores two of its processes compete.
  */
 const followingMax = 2;
-/** So long an answer is waited for when the pool is closed. */
+/** How long closing the pool waits for answers. */
 const endSeconds = 5;
 
 interface Waiting {
@@ -63,7 +63,7 @@ export function makePool({ most, follows }: PoolOptions, open: () => PostgresCon
   }
 
   return {
-    /** Nobody overtakes: else a transaction might wait for ever behind single statements. */
+    /** First come, first served: otherwise a transaction could starve behind single statements. */
     take(use) {
       const single = waiting.length === 0 ? find(use) : null;
       if (single !== null) return hand(single, use);
@@ -87,6 +87,6 @@ export function makePool({ most, follows }: PoolOptions, open: () => PostgresCon
   };
 }
 
-/** Nothing but appends, and few of them. */
+/** Only appends, and few of them. */
 const isFollowed = ({ asked, appends, isLetIn }: PostgresConnection): boolean =>
   isLetIn && asked > 0 && asked === appends && asked < followingMax;

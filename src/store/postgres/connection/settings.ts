@@ -1,8 +1,8 @@
-/** What each connection is set to when it begins, unless a pooler hands it from one to another. */
+/** The initial settings of each connection, unless a pooler shares connections. */
 
 /**
- * Whoever forgets a transaction holds up the feed of all. Statements find by index, whatever their values: to
- * plan one again, or to compile it, takes longer than to run it.
+ * A forgotten transaction would block the feed for all. Statements use indexes for any values: planning one
+ * again, or compiling it, takes longer than running it.
  */
 export const usualSettings = {
   idle_in_transaction_session_timeout: 60_000,
@@ -10,5 +10,5 @@ export const usualSettings = {
   jit: "off",
 };
 
-/** True, and the transaction that asks does not wait for the disk: for what can be made again. */
+/** True, and the transaction does not wait for the disk: for rebuildable data. */
 export const unsynced = "set_config('synchronous_commit', 'off', true) = 'off'";

@@ -1,6 +1,6 @@
 /**
- * Opening a store in PostgreSQL: whether the server keeps what it promises, the layout brought up to date,
- * and the tenant's row.
+ * Opening a store in PostgreSQL: checks the server's durability, migrates the layout, and finds the tenant's
+ * row.
  */
 import { SkeinError } from "../../../core/error.ts";
 import { parseLogId, quote, type WorkspaceId } from "../../../core/ids.ts";
@@ -11,9 +11,9 @@ import { layout, migrations } from "../schema.ts";
 
 export interface StartOptions {
   readonly tenant: string;
-  /** For a new tenant: the id its workspace gets. */
+  /** For a new tenant: the id of its workspace. */
   readonly workspace: WorkspaceId;
-  /** Make layout and tenant when they are not there. */
+  /** Whether to create a missing layout and tenant. */
   readonly create: boolean;
   readonly durability: Durability;
 }
@@ -26,7 +26,7 @@ export interface Started {
   readonly program: string;
 }
 
-/** What the server is and how it is set; for opening, and for whoever looks after it. */
+/** The version and settings of the server; for opening, and for diagnosis. */
 export interface ServerState {
   readonly version: number;
   readonly shownVersion: string;
@@ -36,7 +36,7 @@ export interface ServerState {
   readonly synchronousCommit: string;
   readonly isStandby: boolean;
   readonly isReadOnly: boolean;
-  /** The number of the layout that is there; 0: none. */
+  /** The number of the existing layout; 0: none. */
   readonly layout: number;
   readonly role: string;
   readonly connections: number;
@@ -51,7 +51,7 @@ export async function startStore(database: Database, options: StartOptions): Pro
   return openTenant(database, options);
 }
 
-/** The server and the layout alone. */
+/** The server and the layout only. */
 export async function startLayout(
   database: Database,
   { create, durability }: Pick<StartOptions, "create" | "durability">,
@@ -64,8 +64,8 @@ export async function startLayout(
 }
 
 /**
- * Where `skein.migrations` is not there, nothing may name it: its number is asked for after this. Of others'
- * connections a role without special rights is told who and where, and not of what type they are.
+ * `skein.migrations` may not exist, so no statement names it before this check. For others' connections an
+ * unprivileged role sees who and where, but not their type.
  */
 const stateQuery = `SELECT current_setting('server_version_num')::integer AS version,
   current_setting('server_version') AS shown_version, current_setting('server_encoding') AS encoding,
@@ -106,7 +106,7 @@ async function layoutOf({ run }: Pick<Database, "run">): Promise<number> {
   return row?.layout ?? 0;
 }
 
-/** Why a store cannot be kept there as it is asked for; null when it can. */
+/** Why a store cannot be opened there as requested; null if it can. */
 export function serverFlaw(found: ServerState, place: string, durability: Durability): SkeinError | null {
   const refused = (message: string, hint: string) =>
     new SkeinError("refused", `${message}: ${place}`, { hint, where: place });
@@ -153,10 +153,10 @@ function durabilityFlaw(
     : null;
 }
 
-/** Any number: the same in every process that brings a layout up to date. */
+/** Arbitrary, but the same in every process that migrates a layout. */
 const migrationLock = 0x534b4e31;
 
-/** Every process that opens a store may do it at once: the first does it, and the others find it done. */
+/** Every process that opens a store may migrate at once: the first does it, the others find it done. */
 async function bringUp(database: Database): Promise<void> {
   await database.transaction(
     async (run) => {
@@ -194,7 +194,7 @@ const noTenant = (tenant: string, place: string): SkeinError =>
 
 type TenantRow = Started & { readonly workspace: string };
 
-/** Finds or makes it, in a transaction or without. */
+/** Finds or creates it, within a transaction or without. */
 export async function openTenant(
   database: Pick<Database, "run" | "shown">,
   { tenant, workspace, create }: Pick<StartOptions, "tenant" | "workspace" | "create">,

@@ -1,17 +1,20 @@
 /**
- * Brings a store to the layout in which lists and the view `costs` have all money; see core/budget/money.ts.
+ * Migrates a store to the layout in which lists and the view `costs` have all money; see
+ * core/budget/money.ts.
  */
 import { callTypesText, spendView } from "../../../core/budget/cost-view-sql.ts";
 
 const tenant = "current_setting('skein.tenant')::integer";
 
-/** The body as PostgreSQL reads it: without U+0000 and halves of pairs, which settings may hold. */
+/**
+ * The body in a form that PostgreSQL can parse: without U+0000 and lone surrogates, which settings may hold.
+ */
 const readable = (body: string): string => `CASE WHEN strpos(${body}, '\\u') = 0 THEN ${body}
         ELSE regexp_replace(${body}, '\\\\u(0000|[dD][89a-fA-F][0-9a-fA-F]{2})', '\\\\ufffd', 'g')
         END AS body`;
 const part = (path: string): string => `r.body::json #>> '{${path}}'`;
 const whole = (path: string): string => `skein.whole(${part(path)})`;
-/** What a request reserved, or a failed call may have used besides. */
+/** The reservation of a request, or the unconfirmed bound of a failed call. */
 const bound = (
   field: string,
 ): string => `CASE r.type WHEN 'model.requested' THEN ${whole(`reserved,${field}`)}

@@ -1,4 +1,4 @@
-/** What PostgreSQL keeps that can be made again from the logs: snapshots, search, items. */
+/** PostgreSQL data that can be rebuilt from the logs: snapshots, search, items. */
 import type { LogId } from "../../../core/ids.ts";
 import { limit } from "../../../core/limit.ts";
 import type { Projection, Snapshot, Store } from "../../port.ts";
@@ -13,17 +13,20 @@ import { queryText, wordsText } from "./search-words.ts";
 
 type Derived = Pick<Store, "putSnapshot" | "snapshot" | "projected" | "project" | "search" | "clearDerived">;
 
-/** Words in fewer of the latest texts than this are looked up; others are found soon, from the latest on. */
+/**
+ * Words in fewer of the latest texts than this are looked up by index; others are found quickly, from the
+ * latest on.
+ */
 const sample = { few: 5, of: 500 } as const;
-/** Rows that go in one step. */
+/** Rows deleted in one step. */
 const clearMax = 2_000;
-/** Between steps others get their turn. */
+/** The pause between steps, for other work. */
 const breathMs = 2;
 
 export function makeDerived(driver: Driver): Derived {
   const { database, tenant, world } = driver;
 
-  /** In small steps, since a long transaction holds up the feed. */
+  /** In small steps, because a long transaction blocks the feed. */
   async function clear(table: "snapshots" | "texts" | "item_rows"): Promise<void> {
     for (;;) {
       const { count } = await database.run(clearSome(table), [tenant]);
@@ -38,7 +41,7 @@ export function makeDerived(driver: Driver): Derived {
   }
 
   return {
-    /** A snapshot belongs to the log that holds the position, so that all who share it find it. */
+    /** A snapshot belongs to the log that holds the position, so that all sharers find it. */
     async putSnapshot(session, { seq, form, text }) {
       await database.run(putSnapshotSql, [tenant, session, seq, form, text]);
     },
@@ -61,7 +64,7 @@ export function makeDerived(driver: Driver): Derived {
         : database.run<HitRow>(searchOneSql, [tenant, query, most, session]));
       return rows.map(({ session: found, seq }) => ({ session: found, seq }));
     },
-    /** Projections that somebody makes meanwhile are undone at the end with the rest. */
+    /** Projections written meanwhile are undone at the end with the rest. */
     async clearDerived() {
       await database.run(forgetStandSql, [tenant]);
       for (const table of ["snapshots", "texts", "item_rows"] as const) await clear(table);
@@ -78,7 +81,7 @@ export function makeDerived(driver: Driver): Derived {
   };
 }
 
-/** Nobody waits for the disk: what is lost of it is made again. */
+/** Does not wait for the disk: a lost snapshot is rebuilt. */
 const putSnapshotSql = `
 INSERT INTO skein.snapshots (tenant, log, seq, form, text)
 SELECT $1, s.log, $3, $4::integer, $5 FROM skein.heads h CROSS JOIN LATERAL skein.stretches(h.log, $3, $3) s
@@ -86,7 +89,7 @@ WHERE h.tenant = $1 AND h.session = $2 AND h.state = ${state.seen}
   AND ${unsynced}
 ON CONFLICT (log, seq) DO UPDATE SET form = excluded.form, text = excluded.text`;
 
-/** The first that is found on the way up: ancestors hold earlier ones only. */
+/** The first found on the way up: ancestors hold only earlier ones. */
 const snapshotSql = `
 WITH RECURSIVE up (id, base, fork_seq, upto) AS (
   SELECT l.id, l.base, l.fork_seq, $3::bigint FROM skein.heads h JOIN skein.logs l ON l.id = h.log
@@ -115,8 +118,8 @@ const placeOf = (row: StandRow | undefined): string | null =>
   row === undefined ? null : projectionPosition(row.projected, row.erased, placeText(beginning));
 
 /**
- * Holds the row of the tenant, as whoever erases does before anything of search and items goes: so either the
- * erasure is counted before this step, and it is not taken, or what the step brings is there to be erased.
+ * Locks the tenant's row, as an erasure does before it touches search and items: so either the erasure is
+ * counted before this step, which is then rejected, or the step's texts are there to be erased.
  */
 async function project(statement: Statement, tenant: number, step: Projection): Promise<boolean> {
   const [row] = await statement<StandRow>(lockStandSql, [tenant]);
@@ -135,7 +138,7 @@ async function project(statement: Statement, tenant: number, step: Projection): 
   return true;
 }
 
-/** In the order in which they are given, by which they are found. */
+/** In the given order, by which they are found. */
 const addTextsSql = `
 INSERT INTO skein.texts (tenant, log, seq, words)
 SELECT $1, h.log, t.seq, t.words::tsvector
@@ -144,7 +147,7 @@ JOIN skein.heads h ON h.tenant = $1 AND h.session = t.session AND h.state = ${st
 ORDER BY t.place
 ON CONFLICT (log, seq) DO UPDATE SET words = excluded.words`;
 
-/** Of two texts for a record the latter counts. */
+/** Of two texts for a record the last counts. */
 function textValues(tenant: number, texts: Projection["texts"]): (string | number)[] {
   const last = [...new Map(texts.map((one) => [`${one.session} ${one.seq}`, one])).values()];
   return [
@@ -197,11 +200,11 @@ const foundIn = (texts: string): string => `
 SELECT h.session, t.seq FROM (${texts}) t JOIN skein.heads h ON h.log = t.log AND h.state = ${state.seen}
 ORDER BY t.id DESC LIMIT $3`;
 
-/** Words that few texts have: by the index of words alone, in which the tenant is part of each. */
+/** Rare words: by the word index alone, where the tenant is part of each word. */
 const searchFewSql = foundIn(`
 SELECT t.id, t.log, t.seq FROM skein.texts t WHERE t.tenant + 0 = $1 AND t.words @@ $2::tsquery OFFSET 0`);
 
-/** Words that many have: from the latest on. Of deleted sessions some may be there until they are swept. */
+/** Common words: from the latest on. Some of deleted sessions may remain until they are swept. */
 const searchManySql = foundIn(`
 SELECT t.id, t.log, t.seq FROM skein.texts t
 JOIN skein.heads h ON h.log = t.log AND h.state = ${state.seen}

@@ -1,12 +1,12 @@
 /**
- * What the planner knows of the tables. The plans of a connection are made once, and those that were made for
- * empty tables read far too much once they are not. PostgreSQL looks by itself, but only every minute, and
- * never at the table of which events are the partitions; so whoever fills a new store has it look earlier.
+ * Planner statistics of the tables. A connection's plans are made once, and those made for empty tables read
+ * far too much later. PostgreSQL analyzes automatically, but only every minute, and never the partitioned
+ * parent table of the events; so a process that fills a new store triggers it earlier.
  */
 import type { Driver } from "../driver.ts";
 
 export interface Estimates {
-  /** So many appends were judged. */
+  /** Reports so many judged appends. */
   grown(appends: number): void;
 }
 
@@ -20,7 +20,7 @@ const look = "ANALYZE skein.heads, skein.logs, skein.schedule, skein.events";
 export function makeEstimates({ database }: Driver): Estimates {
   let count = 0;
 
-  /** Only while the store is small to what was added: on a large one it takes its time, and is no use. */
+  /** Only while the store is small compared to what was added: on a large one it is slow and useless. */
   async function lookIfSmall(added: number): Promise<void> {
     const [row] = await database.run<{ logs: number }>(known);
     if ((row?.logs ?? 0) < added * 2) await database.run(look, [], { prepare: false });
@@ -31,7 +31,7 @@ export function makeEstimates({ database }: Driver): Estimates {
       const before = count;
       count += appends;
       if (!looks.some((at) => before < at && count >= at)) return;
-      // A role that does not own the tables may not; then the server's own look is what is left.
+      // A role that does not own the tables may not; then the server's own schedule remains.
       lookIfSmall(count).catch(() => undefined);
     },
   };

@@ -1,6 +1,6 @@
 /**
- * The session index of PostgreSQL. Lists go by `logs.active_at`, which lags behind the last record by less
- * than `activeLagMs`; the exact moment is in `heads`. So a page looks a little further than it is long.
+ * The session index of PostgreSQL. Lists use `logs.active_at`, which lags behind the last record by less than
+ * `activeLagMs`; the exact time is in `heads`. So a page reads a little further than it is long.
  */
 import type { LogId, SessionId } from "../../../core/ids.ts";
 import { statuses, type SessionStatus } from "../../../core/session/lifecycle.ts";
@@ -14,7 +14,7 @@ import { setIndex, tagOf } from "../log/index-entry.ts";
 import { arrayOf, shownText } from "../connection/array-literal.ts";
 import { activeLagMs } from "../schema.ts";
 
-/** Labels on fewer of the latest sessions than this are the best place to start from; on more, recency is. */
+/** Labels on fewer of the latest sessions than this are the best start; otherwise recency is. */
 const sample = { few: 5, of: 300 } as const;
 
 type Lists = Pick<Store, "list" | "endingWith" | "forks" | "openedFrom" | "logs" | "index">;
@@ -53,7 +53,7 @@ export function makeLists(driver: Driver): Lists {
   };
 }
 
-/** By the index of ids read backwards; every sign of an id is below "~". */
+/** Through an index of reversed ids; every character of an id is below "~". */
 const endingSql = `
 SELECT h.session FROM skein.heads h JOIN skein.logs l ON l.id = h.log AND l.listed
 WHERE h.tenant = $1 AND h.state = ${state.seen} AND reverse(h.session) >= reverse($2)
@@ -99,8 +99,8 @@ interface ListRow extends Readonly<Record<string, unknown>> {
 
 function makeList({ database, tenant }: Driver): Store["list"] {
   /**
-   * Rows with their exact moments, in the order of the index: those of a first statement, and more of them as
-   * long as somebody asks, down to `floor` once that is known.
+   * Rows with their exact times, in index order: those of a first statement, and more on demand, down to
+   * `floor` once that is known.
    */
   async function* candidates(
     filter: SessionFilter,
@@ -110,7 +110,7 @@ function makeList({ database, tenant }: Driver): Store["list"] {
   ): AsyncGenerator<ListRow> {
     const few = await isFew(filter);
     let from: ListPosition | null = end;
-    // After the first the floor is mostly known, so that no more is read than is looked at.
+    // After the first chunk the floor is mostly known, so that nothing is read in vain.
     for (let chunk = most; ; chunk = limit.listMax) {
       const own = from !== end;
       const { sql, values } = selection({ tenant, filter, few, from, own, floor: floor(), most: chunk });
@@ -122,7 +122,7 @@ function makeList({ database, tenant }: Driver): Store["list"] {
     }
   }
 
-  /** Whether few sessions have what is asked for, so that all of them can be looked at. */
+  /** Whether few sessions match the filter, so that all of them can be read. */
   async function isFew({ labels = {}, status, outbox, watches }: SessionFilter): Promise<boolean> {
     if (outbox === true || watches === true) return true;
     if (Object.keys(labels).length === 0) return false;
@@ -137,7 +137,7 @@ function makeList({ database, tenant }: Driver): Store["list"] {
     const { activeSince = 0, activeBefore = Infinity } = filter;
     if (filter.status?.length === 0) return { rows: [], cursor: null };
     let found: ListRow[] = [];
-    // Once the page is full, only what the index may have put too low can still belong to it.
+    // Once the page is full, only rows that the index placed too low can still belong to it.
     const floor = (): number => (found[count]?.at ?? 0) - activeLagMs;
     for await (const row of candidates(filter, end, count + 1, floor)) {
       const lowest = found[count];
@@ -172,17 +172,17 @@ interface Asked {
   readonly filter: SessionFilter;
   readonly few: boolean;
   readonly from: ListPosition | null;
-  /** `from` is a place of the index itself, not of the list. */
+  /** `from` is a position of the index itself, not of the list. */
   readonly own: boolean;
-  /** Not at or below this moment of the index. */
+  /** Not at or below this time of the index. */
   readonly floor: number;
-  /** It stands in the statement, so that the server plans for few. */
+  /** A literal in the statement, so that the server plans for few. */
   readonly most: number;
 }
 
 /**
- * The statement for the next rows of the index. By recency: the first of each status, merged. Where few have
- * what is asked for: those, and what of them fits.
+ * The statement for the next rows of the index. By recency: the first of each status, merged. For a rare
+ * filter: all matches of it.
  */
 function selection({ tenant, filter, few, from, own, floor, most }: Asked): { sql: string; values: Value[] } {
   const values: Value[] = [tenant, arrayOf(filter.status ?? statuses)];
@@ -190,7 +190,7 @@ function selection({ tenant, filter, few, from, own, floor, most }: Asked): { sq
   const value = (one: Value): string => `$${values.push(one)}`;
   if (filter.agent !== undefined) where.push(`l.agent = ${value(shownText(filter.agent))}`);
   if (filter.labels !== undefined && Object.keys(filter.labels).length > 0) {
-    // The index of tags is for few; many are tried one by one.
+    // The tag index is for few; many are tested one by one.
     where.push(
       few
         ? `l.tags @> ${value(tagsOf(tenant, filter.labels))}::text[]`
@@ -229,7 +229,7 @@ const shownColumns = `l.active_at AS indexed_at, h.at, h.seq AS head_seq, l.sess
   l.agent, l.name, l.objective, l.priority, l.labels, p.session AS parent, l.fork_seq, h.copy, l.outbox,
   l.inbox_full`;
 
-/** One by one, by their index: joined as a whole, all heads and logs would be read for a page of a few. */
+/** One by one, by their index: a join as a whole would read all heads and logs for a short page. */
 const joined = `CROSS JOIN LATERAL (
   SELECT at, seq, copy FROM skein.heads WHERE log = l.id OFFSET 0
 ) h LEFT JOIN LATERAL (SELECT session FROM skein.logs WHERE id = l.parent OFFSET 0) p ON true`;

@@ -1,21 +1,21 @@
 /**
- * Reads a query closely enough to keep it to the views: tenants share a database, and a function or a table
- * of PostgreSQL's own could tell of the others. It knows the words of SQL and not its grammar; what cannot be
- * told apart for sure is refused.
+ * Parses a query closely enough to confine it to the views: tenants share a database, and a built-in function
+ * or table of PostgreSQL could reveal the others. It knows the tokens of SQL and not its grammar; it rejects
+ * anything ambiguous.
  */
 import { severalStatements } from "../../sql/query-result.ts";
 import { tokenizeSql, type SqlToken } from "../../../platform/postgres-tokens.ts";
 
 export interface QueryText {
-  /** Without what ends it. */
+  /** Without its terminator. */
   readonly text: string;
-  /** Names before a point: none may be that of a schema. */
+  /** Names before a dot: none may be a schema. */
   readonly owners: readonly string[];
-  /** Names that are called, or could be: none may be that of a function that is not open to queries. */
+  /** Names that are called, or could be: none may be a function outside the allowlist. */
   readonly called: readonly string[];
 }
 
-/** The query as it may be run, or what is wrong with it. */
+/** The query in runnable form, or its flaw. */
 export function readQuery(sql: string): QueryText | string {
   if (sql.includes("\0")) return "it holds a NUL character";
   const tokens = tokenizeSql(sql);
@@ -26,7 +26,7 @@ export function readQuery(sql: string): QueryText | string {
   const names = tokens.map((token) => (isName(token) ? token.value : null));
   const isSign = (at: number, sign: string): boolean =>
     tokens[at]?.kind === "sign" && tokens[at].value === sign;
-  // After these words stands a name that the query itself gives, also with columns in brackets.
+  // After these words comes a name that the query itself defines, also with columns in parentheses.
   const isWord = (at: number, word: string): boolean =>
     tokens[at]?.kind === "word" && tokens[at].value === word;
   const isGiven = (at: number): boolean =>
@@ -45,7 +45,7 @@ export function readQuery(sql: string): QueryText | string {
 
 const isName = ({ kind }: SqlToken): boolean => kind === "word" || kind === "quoted";
 
-/** Texts with escapes, parameters, and signs that no query has. */
+/** Texts with escapes, parameters, and characters that no query needs. */
 function kindsFlaw(tokens: readonly SqlToken[]): string | null {
   for (const { kind, value } of tokens) {
     if (kind === "escaped") return "it has a text with escapes (E'…' or U&'…')";
@@ -79,20 +79,20 @@ function wordsFlaw(tokens: readonly SqlToken[]): string | null {
   return bad === undefined ? null : `${bad.value} is not open to queries`;
 }
 
-/** What PostgreSQL has of its own, and types that look names up in it. */
+/** PostgreSQL's own objects, and types that look up names in them. */
 const closed: ReadonlySet<string> = new Set(
   `information_schema skein skein_views regclass regcollation regconfig regdictionary regnamespace regoper
   regoperator regproc regprocedure regrole regtype`.split(/\s+/),
 );
 const isClosed = (name: string): boolean => /^pg_/i.test(name) || closed.has(name.toLowerCase());
 
-/** Words that tell of the server without a bracket, or write. */
+/** Words that reveal the server without parentheses, or write. */
 const tells = new Set(
   `current_user session_user system_user user current_role current_catalog current_schema
   into insert update delete merge operator`.split(/\s+/),
 );
 
-/** Functions that tell of nothing but what they are given, and columns that are called like functions. */
+/** Functions that depend only on their arguments, and columns with names of functions. */
 const open: ReadonlySet<string> = new Set(
   `count sum avg min max total group_concat string_agg array_agg bool_and bool_or every stddev stddev_pop
   stddev_samp variance var_pop var_samp mode percentile_cont percentile_disc corr

@@ -18,7 +18,7 @@ import { arrayOf } from "../connection/array-literal.ts";
 import { readQuery, type QueryText } from "./query-text.ts";
 import { TooLong } from "../connection/errors.ts";
 
-/** So many at once; the other connections are for the work of sessions. */
+/** Concurrent queries; the other connections are for the work of sessions. */
 const atOnce = 2;
 
 const invalid = (error: string, hint = viewsHint): SkeinError => failedQuery({ error, hint });
@@ -51,12 +51,12 @@ export function makeQuery(driver: Driver): Pick<Store, "query"> {
   };
 }
 
-/** It may come between two statements, and is not heard then. */
+/** A cancel request may fall between two statements, and is then ignored. */
 const cancelEveryMs = 100;
 
 /**
- * Ends what a process of the server works on, once the signal is aborted. To be called when that is over, by
- * itself or not; resolves when nothing will be ended any more: it would be somebody else's.
+ * Cancels the work of a server process, once the signal is aborted. Call the result when the work is over; it
+ * resolves when no more cancel requests follow, because the next one would hit another client.
  */
 function endedBy({ database, world }: Driver, pid: number, signal: AbortSignal | undefined) {
   const over = new AbortController();
@@ -77,7 +77,7 @@ function endedBy({ database, world }: Driver, pid: number, signal: AbortSignal |
   };
 }
 
-/** For this transaction alone. */
+/** For this transaction only. */
 const settings = `SELECT pg_backend_pid() AS pid, set_config('transaction_read_only', 'on', true),
   set_config('search_path', 'skein_views, pg_catalog, pg_temp', true),
   set_config('standard_conforming_strings', 'on', true), set_config('TimeZone', 'UTC', true),
@@ -101,8 +101,8 @@ interface Column {
 }
 
 /**
- * Numbers come as text, and each value with its length. So much comes only of what gives too much, as a
- * single value or an error that repeats it may: that is not waited for.
+ * Numbers come as text, and each value with its length. Only a result that is too large sends this much, such
+ * as a single value or an error that repeats it: it is not awaited.
  */
 const wireFactor = 4;
 
@@ -111,7 +111,7 @@ async function answer(
   text: string,
   { limit, bytesMax }: { readonly limit: number; readonly bytesMax: number },
 ): Promise<Answer> {
-  // A parameter makes it one statement by protocol, whatever the text may hold.
+  // A parameter makes it one statement by protocol, whatever the text holds.
   const ask = (names: string) =>
     run(`SELECT * FROM (${text}\n) AS answer ${names} LIMIT $1::bigint`, [limit + 1], {
       prepare: false,
@@ -122,7 +122,7 @@ async function answer(
   const names = columns.map(({ name }) => name);
   if (names.length === 0) throw invalid("it gives no rows");
   const places = names.map((_, place) => `c${place}`);
-  // Columns of one name are one field of a row.
+  // Columns of the same name are one field of a row.
   const distinct = new Set(names).size === names.length;
   if (!distinct) rows = await ask(`(${places.join(", ")})`);
   if (rows.length > limit) throw failedQuery(tooManyRows(limit));
@@ -146,7 +146,7 @@ function plainOf(value: unknown, type: number): unknown {
   return typeof value === "object" && value !== null ? JSON.stringify(value) : value;
 }
 
-/** What the query itself did wrong; trouble of the server or the way to it is passed on. */
+/** Errors of the query itself; trouble of the server or connection is passed on. */
 function asQueryError(error: unknown, timeoutMs: number): unknown {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   if (code === "57014") {
@@ -156,7 +156,7 @@ function asQueryError(error: unknown, timeoutMs: number): unknown {
   return own && error instanceof Error ? invalid(saidOf(error.message)) : error;
 }
 
-/** Lets so many work at once, and the others wait in a row. */
+/** Runs so many at once; the others wait in a queue. */
 function makeTurns(most: number): <T>(work: () => Promise<T>) => Promise<T> {
   let running = 0;
   const waiting: (() => void)[] = [];

@@ -1,4 +1,4 @@
-/** What PostgreSQL keeps for workers: which sessions are due and since when, and which workers there are. */
+/** PostgreSQL data for workers: due sessions and since when, and registered workers. */
 import type { SessionId } from "../../../core/ids.ts";
 import type { SessionStatus } from "../../../core/session/lifecycle.ts";
 import type { DueRow, ScheduledRow, ServerRow, Store, WorkerRow } from "../../port.ts";
@@ -44,7 +44,7 @@ export function makeSchedules(driver: Driver): Scheduling & Pick<Store, "renew">
 
 type Clocked = Row & { readonly now: number };
 
-/** Notes what the database's clock said in the answer. */
+/** Learns the database's clock from the answer. */
 function makeClocked({ database, world }: Driver) {
   return async <T extends Clocked>(ask: () => Promise<readonly T[]>): Promise<T | undefined> => {
     const askedAt = world.now();
@@ -129,7 +129,7 @@ const renew = `WITH moved AS (
     WHERE tenant = $1 AND session = $2 AND epoch = $3 AND epoch > 0 AND state = 0 RETURNING 1
   ) SELECT EXISTS (SELECT FROM moved) AS renewed, skein.clock($5) AS now`;
 
-/** Who is gone for long is forgotten, and so is whoever says goodbye. */
+/** Deletes workers that are long dead, or that sign off. */
 const beat = `WITH clock AS MATERIALIZED (SELECT skein.clock($7) AS now),
   gone AS (
     DELETE FROM skein.workers w USING clock WHERE w.tenant = $1 AND CASE WHEN w.name = $2
@@ -161,7 +161,7 @@ const workerOf = (row: WorkerColumns): WorkerRow => ({
   limits: JSON.parse(row.limits) as WorkerRow["limits"],
 });
 
-/** Who is gone is forgotten, and so is whoever says goodbye. */
+/** Deletes servers that are dead, or that sign off. */
 const announce = `WITH clock AS MATERIALIZED (SELECT skein.clock($6) AS now),
   gone AS (
     DELETE FROM skein.servers s USING clock WHERE s.tenant = $1 AND CASE WHEN s.holder = $2
@@ -191,7 +191,7 @@ const serverOf = ({ holder, address, secret, until_ms }: ServerColumns): ServerR
   untilMs: until_ms,
 });
 
-/** Priorities, and the agents in each, that have something due at any time: one step each, by the index. */
+/** Priorities, and the agents in each, with anything due at any time: one step each, by the index. */
 const pairs = `WITH RECURSIVE pairs AS (
     (SELECT priority, agent FROM skein.schedule WHERE tenant = $1 AND due IS NOT NULL
      ORDER BY priority, agent LIMIT 1)
@@ -203,7 +203,7 @@ const pairs = `WITH RECURSIVE pairs AS (
     ) next
   ) SELECT priority, agent FROM pairs`;
 
-/** Those under no lease that is in force, and that nothing in $3 names. */
+/** Without a valid lease, and not matched by $3. */
 const free = `h.state = 0 AND NOT h.copy AND l.listed
   AND (h.epoch = 0 OR h.until_ms <= (SELECT skein.clock($2)))
   AND NOT EXISTS (
@@ -214,7 +214,7 @@ const free = `h.state = 0 AND NOT h.copy AND l.listed
 
 const sources = "skein.schedule s JOIN skein.heads h ON h.log = s.log JOIN skein.logs l ON l.id = s.log";
 
-/** Of each priority those that have a deadline, then of each agent the longest due. */
+/** Of each priority those with a deadline, then of each agent the longest due. */
 const dueRows = `SELECT NULL::integer AS pair, p.priority AS of_priority, r.*
   FROM unnest($4::integer[]) AS p (priority)
   CROSS JOIN LATERAL (
@@ -243,17 +243,17 @@ interface Pair {
 }
 
 interface Found extends DueColumns {
-  /** Which of the pairs it is of, from 1; null when it was found by its deadline. */
+  /** The index of its pair, from 1; null if it was found by its deadline. */
   readonly pair: number | null;
   readonly of_priority: number;
 }
 
-/** Two statements, or three when some agents have more than their share and others less. */
+/** Two statements, or three if some agents have more than their share and others less. */
 async function due(
   { database, tenant }: Driver,
   { nowMs, limit, perAgent, except = [] }: Parameters<Store["due"]>[0],
 ): Promise<DueRow[]> {
-  // Whoever names nothing names all.
+  // An empty match matches everything.
   const whole = new Set(except.flatMap(({ agent, model, labels }) => ((model ?? labels) ? [] : [agent])));
   if (whole.has(undefined) || limit < 1) return [];
   const known = (await database.run<Pair & Row>(pairs, [tenant])).filter(
@@ -273,7 +273,7 @@ async function due(
       nowMs,
     ]);
 
-  // If all have enough, each has only so many turns; else those that have more get more.
+  // If all have enough, each gets only so many turns; otherwise those with more get more.
   const fewOf = new Map(
     priorities.map((priority) => {
       const agents = known.filter((pair) => pair.priority === priority).length;
@@ -311,7 +311,7 @@ const sinceOf = ({ since }: DueColumns): number => since ?? 0;
 const sizeOf = (lists: readonly (readonly unknown[])[]): number =>
   lists.reduce((sum, { length }) => sum + length, 0);
 
-/** The longest due first, of each agent so many. */
+/** The longest due first, so many per agent. */
 function byAgent(rows: readonly Found[], most: number): Found[][] {
   const agents = Map.groupBy(
     rows.filter(({ pair }) => pair !== null),

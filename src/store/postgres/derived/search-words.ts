@@ -1,14 +1,14 @@
 /**
- * Texts and searches as PostgreSQL's full-text search takes them. Words are made here, the same way as in the
- * other drivers; the server only keeps and finds them. Each begins with the tenant, since all share an index.
+ * Texts and queries for PostgreSQL's full-text search. Words are split here, the same way as in the other
+ * drivers; the server only stores and finds them. Each begins with the tenant, because all share an index.
  */
 import { wordsOf } from "../../../core/text/words.ts";
 
-/** A longer word counts as its beginning. */
+/** A longer word counts as its prefix. */
 const wordMax = 200;
-/** What of a text is found: the server takes no more than a MiB of words and where they stand. */
+/** The indexed part of a text: the server accepts at most a MiB of words and positions. */
 const bytesMax = 700_000;
-/** The server keeps so many places of a word, and none behind the last. */
+/** The server stores so many positions of a word, and none beyond the last. */
 const placesMax = 255;
 const lastPlace = 16_383;
 
@@ -32,8 +32,8 @@ export function wordsText(tenant: number, text: string): string {
 }
 
 /**
- * A text for a tsquery: every word must occur, and what was typed as one word, `v2.10` say, is a run of words
- * that stand next to each other. Null when there is no word.
+ * A text for a tsquery: every word must occur, and a typed word such as `v2.10` is a run of adjacent words.
+ * Null without a word.
  */
 export function queryText(tenant: number, text: string): string | null {
   const runs = text.split(/\s+/).flatMap((typed) => {

@@ -1,8 +1,8 @@
 /**
  * The views that `query` may read in PostgreSQL, documented in docs/views.md, with the functions that make
- * queries read the same as on SQLite. They show the tenant that `skein.tenant` names. As barriers they keep
- * a condition that may tell what it saw, by failing on it, away from the rows of others; and they use the
- * rights of whoever asks, so that a role that is kept to its tenant stays there.
+ * queries read the same as on SQLite. They show the tenant in `skein.tenant`. As security barriers they keep
+ * conditions that could leak rows through errors away from the rows of others; and they use the invoker's
+ * rights, so that a role bound to its tenant stays there.
  */
 
 /** Names of the views that `query` may read. */
@@ -11,7 +11,7 @@ const tenant = "current_setting('skein.tenant')::integer";
 const view = (name: string): string =>
   `CREATE VIEW skein_views.${name} WITH (security_barrier, security_invoker) AS`;
 
-/** JSON as text goes a long way: what it says of a path, also where PostgreSQL cannot hold it as it is. */
+/** JSON as text: the value at a path, even where PostgreSQL cannot represent the document. */
 const functions = `
 CREATE FUNCTION skein.told(content text, path text[]) RETURNS text
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
@@ -133,5 +133,5 @@ FROM (
 JOIN skein.heads h ON h.log = r.log AND r.seq <= h.seq JOIN skein.logs l ON l.id = r.log WHERE ${seen};
 `;
 
-/** The last part of the first layout; what changes a view later is a migration of its own. */
+/** The last part of the first layout; a later change of a view is a separate migration. */
 export const viewsText = `CREATE SCHEMA skein_views;\n${functions}${views}`;

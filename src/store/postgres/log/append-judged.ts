@@ -1,6 +1,6 @@
 /**
- * Appends in a transaction: the heads of all logs are locked in one order, each append is judged by itself,
- * and what passes is written. One that is refused does not fail the others.
+ * Appends in a transaction: locks the heads of all logs in one order, judges each append separately, and
+ * writes those that pass. A refused one does not fail the others.
  */
 import { genesisHash } from "../../../core/chain.ts";
 import { SkeinError } from "../../../core/error.ts";
@@ -28,7 +28,7 @@ import {
 } from "./records.ts";
 import { activeLagMs } from "../schema.ts";
 
-/** What became of an append: its outcome, or why it cannot be. */
+/** The result of an append: its outcome, or why it is impossible. */
 export type Judged = Outcome | SkeinError;
 
 interface HeadRow extends Row {
@@ -50,7 +50,7 @@ interface KeyRow extends Row {
   readonly seq: number;
 }
 
-/** A position that a fork begins at. Its fields are null when it is not there. */
+/** The fork point of a new log. Its fields are null if it does not exist. */
 interface PointRow extends Row {
   readonly session: LogId;
   readonly parent: number;
@@ -61,18 +61,18 @@ interface PointRow extends Row {
   readonly hash: string | null;
 }
 
-/** What an append is judged by, read under the locks. */
+/** The facts for the verdict, read under the locks. */
 interface Facts {
   readonly nowMs: number;
   readonly heads: ReadonlyMap<LogId, HeadRow>;
   readonly keys: ReadonlyMap<LogId, readonly KeyRow[]>;
-  /** By the session that is to be forked. */
+  /** By the session to fork. */
   readonly points: ReadonlyMap<LogId, PointRow>;
   /** Numbers for new logs. */
   readonly numbers: number[];
 }
 
-/** Where a new log comes from. */
+/** The origin of a new log. */
 interface Beginning {
   readonly parent: number | null;
   readonly base: number | null;
@@ -80,7 +80,7 @@ interface Beginning {
   readonly depth: number;
 }
 
-/** A part that is written, with its log. */
+/** A part to write, with its log. */
 interface Written extends Linked {
   readonly log: number;
   readonly head: HeadRow | null;
@@ -93,7 +93,7 @@ const lockHeads = (strength: string): string => `
 SELECT session, log, state, copy, seq, at, active_at, epoch, put_seq, hash FROM skein.heads
 WHERE tenant = $1 AND session = ANY ($2::text[]) ORDER BY session FOR ${strength}`;
 
-/** Appends leave room for those who fork what they append to; who deletes does not. */
+/** Appends do not block forks of their logs; deletions do. */
 const lockToAppend = lockHeads("NO KEY UPDATE");
 const lockToDrop = lockHeads("UPDATE");
 
@@ -112,18 +112,18 @@ LEFT JOIN LATERAL skein.stretches(h.log, g.seq, least(g.seq, h.seq)) st ON true
 LEFT JOIN LATERAL skein.point(st.log, g.seq) p ON true
 FOR KEY SHARE OF h`;
 
-/** In the order they were given, and before the logs: row-level security looks them up. */
+/** In the given order, and before the logs: row-level security looks them up. */
 export const newNumbers = `INSERT INTO skein.numbers (tenant) SELECT $1 FROM generate_series(1, $2)
 RETURNING log AS number`;
 
 /**
  * Leases of a tenant are taken one by one, before anything else is locked: so each is committed before the
- * next has its order, and whoever has taken one sees all that come before it. The lock is a row of the
- * tenant: an advisory lock could be held by any role of the database.
+ * next gets its order, and its holder sees all earlier ones. The lock is a row of the tenant: any role of the
+ * database could hold an advisory lock.
  */
 const oneByOne = "SELECT 1 AS one FROM skein.lease_locks WHERE tenant = $1 FOR UPDATE";
 
-/** Rejects with `Lost` when nobody knows whether it was committed; with anything else nothing was. */
+/** Rejects with `Lost` if the commit is uncertain; any other rejection means that nothing was written. */
 export async function appendJudged(
   driver: Driver,
   heads: Heads,
@@ -158,7 +158,7 @@ const appended = ({ part, firstSeq, seq, at, hashes }: Written) => ({
   hashes,
 });
 
-/** All at once: each statement is carried out after the one before, so with the locks of the first. */
+/** All at once: the server runs the statements in order, so with the locks of the first. */
 async function learn(driver: Driver, statement: Statement, parts: readonly Part[]): Promise<Facts> {
   const { tenant, database } = driver;
   const sessions = arrayOf(parts.map(({ session }) => session));
@@ -197,7 +197,7 @@ async function learn(driver: Driver, statement: Statement, parts: readonly Part[
   };
 }
 
-/** All parts of an append, or why it is refused: the first part that fails decides. */
+/** All parts of an append, or why it is refused: the first failing part decides. */
 function judge(driver: Driver, facts: Facts, parts: readonly Part[]): Judged | readonly Written[] {
   for (const part of parts) {
     const refused = refusal(facts, part);
@@ -226,7 +226,7 @@ function refusal(facts: Facts, part: Part): Judged | null {
 const isShut = ({ copy, put_seq: putSeq }: Pick<HeadRow, "copy" | "put_seq">): boolean =>
   copy || putSeq !== null;
 
-/** Links a part to what stands before it; `earlier` are the parts of the same append that come before. */
+/** Links a part to the record before it; `earlier` are the previous parts of the same append. */
 function place(
   { world }: Driver,
   facts: Facts,
@@ -317,7 +317,7 @@ const setActive = `
 UPDATE skein.logs l SET active_at = g.at FROM unnest($2::bigint[], $3::bigint[]) g (log, at)
 WHERE l.tenant = $1 AND l.id = g.log`;
 
-/** The place is that of skein.place_after, written out: a function would be planned anew with each append. */
+/** Inlines skein.place_after: a function would be planned again with each append. */
 const insertEvents = inForms(
   (form) => `
 WITH begun AS (
@@ -345,7 +345,7 @@ SELECT $1, g.log, g.seq, decode(g.key, 'hex') FROM unnest($2::bigint[], $3::bigi
 const letGo = `
 UPDATE skein.schedule SET since = $2 WHERE tenant = $1 AND log = ANY ($3::bigint[]) AND due = 0`;
 
-/** Sends all that does not wait for an answer together. */
+/** Sends all statements that need no answer together. */
 async function write(
   driver: Driver,
   statement: Statement,
@@ -356,7 +356,7 @@ async function write(
   const sent: Promise<unknown>[] = [];
   const send = (sql: string, values: Parameters<Statement>[1]): void => {
     const answer = statement(sql, values);
-    // Whichever fails first is told; the others fail with it.
+    // The first failure is reported; the others fail with it.
     answer.catch(() => undefined);
     sent.push(answer);
   };
@@ -412,7 +412,7 @@ function sendRecords(
   }
 }
 
-/** What few appends have; after all is written, so that no blob is lost that a new record refers to. */
+/** The rare extras; after all writes, so that no blob is deleted that a new record refers to. */
 async function writeRest(driver: Driver, statement: Statement, written: readonly Written[]): Promise<void> {
   const { tenant } = driver;
   const refs = written.flatMap(({ log, firstSeq, part }) =>

@@ -1,7 +1,7 @@
 /**
- * The most frequent appends, of records and nothing else to logs whose heads are known here: one statement
- * moves the heads that are where they were left, and writes the records of those. Who is not among the moved
- * has written nothing, and is judged in a transaction. See append-judged.ts.
+ * The most frequent appends, of records only, to logs with known heads: one statement moves the heads that
+ * are still in place, and writes their records. An append whose head was not moved has written nothing, and
+ * is judged in a transaction. See append-judged.ts.
  */
 import type { Draft, Outcome, Part } from "../../port.ts";
 import { agrees } from "../../judge.ts";
@@ -20,7 +20,7 @@ import {
 } from "./records.ts";
 import { activeLagMs } from "../schema.ts";
 
-/** The log whose known head makes an append one of these; null when it is not. */
+/** The log whose known head qualifies the append; null if it does not qualify. */
 export function knownHead(heads: Heads, parts: readonly Part[]): KnownHead | null {
   const [part] = parts;
   if (part === undefined || parts.length > 1) return null;
@@ -39,8 +39,8 @@ const isSimple = ({ key, blobs, body, content }: Draft): boolean =>
 const isThere = "h.state = 0 AND NOT h.copy AND h.put_seq IS NULL";
 
 /**
- * Each statement in two forms: the usual one touches no index of `logs`; the other brings along `active_at`,
- * in both tables, of logs where it has fallen too far behind.
+ * Each statement in two forms: the usual one touches no index of `logs`; the other also updates `active_at`,
+ * in both tables, of logs where it lags too far behind.
  */
 interface Forms {
   readonly usual: string;
@@ -84,9 +84,9 @@ SELECT place FROM moved`,
 );
 
 /**
- * Of one record each. Lists are read by place: to unnest them all would take as long as to write the records.
- * Only one is unnested, from which the planner takes it that they are few. What is found by is put together
- * before anything is looked up, so that heads are found by their sessions.
+ * Of one record each. Lists are read by index: unnesting them all would take as long as writing the records.
+ * Only one is unnested, from which the planner infers that they are few. The keys are computed before any
+ * lookup, so that heads are found by their sessions.
  */
 const each = forms(
   "g.at",
@@ -140,7 +140,7 @@ const oneDraft = ({ type, v, actor, turn, cause, body, content }: Draft): readon
   return [bytes, type, v, actor, turn, cause, body, hash, salt, text];
 };
 
-/** Null for an append that was not done, since its log is not where it was left. Rejects with `Lost`. */
+/** Null for an append that did not happen, because its log has moved. Rejects with `Lost`. */
 export async function appendKnown(
   driver: Driver,
   heads: Heads,
@@ -171,7 +171,7 @@ export async function appendKnown(
   });
 }
 
-/** The places, from 1, of those that were moved; null: all were. */
+/** The indices, from 1, of the moved ones; null: all. */
 type Moved = ReadonlySet<number> | null;
 type Write = (
   driver: Driver,

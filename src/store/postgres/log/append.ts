@@ -1,6 +1,6 @@
 /**
- * The queue of appends: those that come in one turn of the event loop, or while others are under way, go
- * together. No log is in two batches at once, so that appends to it are carried out in the order they came.
+ * The queue of appends: those of one turn of the event loop, or that arrive while others are in flight, go
+ * together. No log is in two batches at once, so appends to it run in order of arrival.
  */
 import { SkeinError } from "../../../core/error.ts";
 import type { LogId } from "../../../core/ids.ts";
@@ -13,31 +13,31 @@ import { makeEstimates } from "../derived/estimate.ts";
 import type { Heads, KnownHead } from "./heads.ts";
 import { isUnique, Lost } from "../connection/errors.ts";
 
-/** Batches under way at once; more would only wait for one another. */
+/** Batches in flight at once; more would only wait for one another. */
 const batchesMax = 4;
 /**
- * When so many wait or are under way, a batch is half of them: while the server works on one, the other is
- * put together or taken apart here.
+ * With so many queued or in flight, a batch takes half of them: while the server works on one, the other is
+ * encoded or decoded here.
  */
 const halvedMin = 32;
 const batchAppendsMax = 128;
 const batchRecordsMax = 1_000;
-/** How often an append is judged again when a row was there that could not be seen before. */
+/** How often an append is judged again after a row appeared that was not visible before. */
 const againMax = 5;
 
 interface Pending {
   readonly parts: readonly Part[];
   readonly resolve: (outcome: Outcome) => void;
   readonly reject: (error: unknown) => void;
-  /** It was not where it was left: it is judged in a transaction. */
+  /** Its log has moved: judge it in a transaction. */
   judge: boolean;
-  /** When its batch was put together: the head that it needs, if it needs no more. */
+  /** Set with its batch: the head it needs, if it needs nothing else. */
   head: KnownHead | null;
 }
 
 export interface Appender {
   append(parts: readonly Part[]): Promise<Outcome>;
-  /** Resolves when nothing is under way. */
+  /** Resolves when nothing is in flight. */
   idle(): Promise<void>;
 }
 
@@ -54,11 +54,11 @@ export function makeAppender(driver: Driver, heads: Heads): Appender {
   /** Appends in the batch that ended last. */
   let lastSize = 0;
 
-  /** After this turn of the event loop: whoever was just answered may come again, and goes along. */
+  /** After this turn of the event loop: a caller that was just answered may append again, and joins. */
   function plan(): void {
     if (planned) return;
     planned = true;
-    // One that comes alone, as the one before it did, need not wait for others.
+    // A single append after a single append need not wait for others.
     if (batches === 0 && waiting.length === 1 && lastSize <= 1) queueMicrotask(pump);
     else world.defer(pump);
   }
@@ -89,7 +89,7 @@ export function makeAppender(driver: Driver, heads: Heads): Appender {
     if (batches === 0 && waiting.length === 0) for (const resolve of resting.splice(0)) resolve();
   }
 
-  /** The next batch: the first append that can go, and all others of its kind that can go with it. */
+  /** The next batch: the first append that can go, and all others of its kind that can join. */
   function take(): readonly Pending[] {
     const taken: Pending[] = [];
     const left: Pending[] = [];
@@ -142,7 +142,7 @@ export function makeAppender(driver: Driver, heads: Heads): Appender {
     }
   }
 
-  /** It comes first, since it has waited longest. */
+  /** It goes first, because it has waited longest. */
   function again(pending: Pending): void {
     pending.judge = true;
     waiting.unshift(pending);
@@ -157,7 +157,7 @@ export function makeAppender(driver: Driver, heads: Heads): Appender {
         batch.map(({ parts }) => parts),
       );
     } catch (error) {
-      // Another was first with a log or a key that was not there when it was looked for.
+      // Another writer created a log or key that was not visible before.
       if (isUnique(error) && tries < againMax) return judge(batch, tries + 1);
       return answerLost(batch, error);
     }
@@ -193,7 +193,7 @@ export function makeAppender(driver: Driver, heads: Heads): Appender {
   };
 }
 
-/** What may throw for reasons of its own goes alone, so that it fails nobody else. */
+/** An append that may throw on its own goes alone, so that it fails no other. */
 const kindOf = (parts: readonly Part[]): "alone" | "judged" =>
   parts.some(
     ({ parent, drop, erase, drafts }) =>

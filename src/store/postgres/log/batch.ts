@@ -1,13 +1,13 @@
-/** Calls that come at one time, done together in one transaction. One that fails fails for itself. */
+/** Batches concurrent calls into one transaction. A failing call fails alone. */
 import { SkeinError } from "../../../core/error.ts";
 import type { StoreWorld } from "../../port.ts";
 
 export interface Gathering<Asked, Answer> {
-  /** Done together; gives an answer or a failure for each, or rejects for all. */
+  /** Does all of them; returns an answer or a failure for each, or rejects for all. */
   readonly work: (asked: readonly Asked[]) => Promise<readonly (Answer | SkeinError)[]>;
-  /** Two of one name are not done together. */
+  /** Two calls with the same name do not share a batch. */
   readonly name: (asked: Asked) => string;
-  /** What each is worth, and how much is done together. */
+  /** The weight of each, and the limit of a batch. */
   readonly weight: (asked: Asked) => number;
   readonly weightMax: number;
 }
@@ -33,7 +33,7 @@ export function gather<Asked, Answer>(
         else resolve(answer);
       }
     } catch (error) {
-      // What is wrong with one of them must not concern the others; when the server is gone it does.
+      // The error of one call must not fail the others; a lost server does.
       const isOfOne = error instanceof SkeinError && error.code !== "unavailable" && error.code !== "unknown";
       if (list.length > 1 && isOfOne) for (const one of list) await perform([one]);
       else for (const { reject } of list) reject(error);

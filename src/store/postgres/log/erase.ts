@@ -1,7 +1,7 @@
 /**
- * Erasing in PostgreSQL, inside the transaction of the append that asks for it: contents and salts of
- * records, packed or not, what search and items know of them, and blobs that nothing else refers to. What the
- * server's files may still hold of it after the commit is a matter for scrubbing, see sweep.ts.
+ * Erasing in PostgreSQL, inside the transaction of the append: contents and salts of records, packed or not,
+ * their words and items, and blobs that nothing else refers to. sweep.ts scrubs the traces that the server's
+ * files may hold after the commit.
  */
 import { limit } from "../../../core/limit.ts";
 import { tooManyErased } from "../../judge.ts";
@@ -14,14 +14,14 @@ import { arrayOf } from "../connection/array-literal.ts";
 
 type Ranges = NonNullable<Part["erase"]>;
 
-/** What is to be erased of a log as it reads it, of what stood there up to `headSeq`. */
+/** The positions to erase of a log as it reads them, up to `headSeq`. */
 export interface Erasure {
   readonly log: number;
   readonly headSeq: number;
   readonly ranges: Ranges;
 }
 
-/** A content that goes. */
+/** A content to erase. */
 interface Hit {
   readonly log: number;
   readonly seq: number;
@@ -29,9 +29,9 @@ interface Hit {
 }
 
 /**
- * Records that are there already change only under this lock, whoever does it: to erase, to pack, to delete.
- * Appends do not need it, and do not wait for it. It is held until the transaction ends, and is taken after
- * the locks on heads, by the number of the log.
+ * Existing records change only under this lock: to erase, to pack, to delete. Appends do not need it, and do
+ * not wait for it. It is held until the transaction ends, and is taken after the locks on heads, by the
+ * number of the log.
  */
 export async function lockRecords(statement: Statement, logs: readonly number[]): Promise<void> {
   const sorted = [...new Set(logs)].toSorted((a, b) => a - b);
@@ -40,12 +40,15 @@ export async function lockRecords(statement: Statement, logs: readonly number[])
   await statement(lock, [arrayOf(sorted)]);
 }
 
-/** Something was erased or deleted: scrubbing is due, and what was read for search before may hold it. */
+/**
+ * Counts an erasure or deletion: scrubbing is due, and a projection that was read earlier may hold erased
+ * text.
+ */
 export const countErasure = "UPDATE skein.tenants SET erased = erased + 1 WHERE id = $1";
 
 /**
- * After all is written, so that no blob is lost that a new record refers to; of what was there before. Throws
- * when it is too much.
+ * After all writes, so that no blob is deleted that a new record refers to; only of earlier records. Throws
+ * if it is too much.
  */
 export async function eraseParts(
   statement: Statement,
@@ -66,7 +69,7 @@ export async function eraseParts(
   const hits: readonly Hit[] = [...rows, ...packed];
   if (hits.length > limit.eraseRecordsMax) throw tooManyErased();
   await Promise.all([
-    // First, so that no step of the projections is under way while search and items lose what it may bring.
+    // First, so that no step of the projections is in progress while search and items are erased.
     ...(hits.length > 0 ? [statement(countErasure, [tenant])] : []),
     statement(eraseItems, where),
     ...(packed.length > 0 ? [statement(erasePacked, [tenant, ...packedArrays(packed)])] : []),
@@ -78,7 +81,7 @@ const findStretches = `
 SELECT s.log, s.first, s.last FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) g (log, from_seq, to_seq)
 CROSS JOIN LATERAL skein.stretches(g.log, g.from_seq, g.to_seq) s ORDER BY s.log, s.first`;
 
-/** By log, in order, and no position twice. */
+/** By log, in order, without duplicates. */
 async function stretchesOf(statement: Statement, erasures: readonly Erasure[]): Promise<readonly Stretch[]> {
   const asked = erasures.flatMap(({ log, headSeq, ranges }) =>
     joinStretches(ranges.map(([from, to]) => ({ log, first: from, last: Math.min(to, headSeq) }))),
@@ -95,7 +98,7 @@ const stretchArrays = (list: readonly Stretch[]): string[] => [
   arrayOf(list.map(({ last }) => last)),
 ];
 
-/** One more than may be shows that there are too many. */
+/** One more than allowed shows that there are too many. */
 const hitsMax = limit.eraseRecordsMax + 1;
 
 const given = "unnest($2::bigint[], $3::bigint[], $4::bigint[]) r (log, first, last)";
@@ -110,7 +113,7 @@ WHERE e.tenant = $1 AND e.log = hit.log AND e.seq = hit.seq
 RETURNING e.log, e.seq, coalesce(e.content_bytes, 0) AS bytes`;
 
 interface PackedHit extends Hit {
-  /** Where the segment ends that holds it. */
+  /** The end of the segment that holds it. */
   readonly to_seq: number;
 }
 
@@ -144,7 +147,7 @@ const packedArrays = (list: readonly PackedHit[]): string[] => [
   arrayOf(list.map(({ seq }) => seq)),
 ];
 
-/** An item belongs to whoever has it in mind, also where the record lies in a prefix that is shared. */
+/** An item belongs to every session that has it in mind, even if the record lies in a shared prefix. */
 const eraseItems = `
 WITH RECURSIVE ranges AS (SELECT * FROM ${given}),
 sharers (id, owner, from_seq, to_seq) AS (
@@ -184,8 +187,8 @@ async function forget(statement: Statement, tenant: number, hits: readonly Hit[]
 }
 
 /**
- * These sessions are deleted, within a transaction that holds their heads: they are gone from every list.
- * What they held goes when it is swept.
+ * Deletes these sessions, within a transaction that holds their heads: they disappear from every list. A
+ * sweep frees their data.
  */
 export async function dropLogs(statement: Statement, tenant: number, logs: readonly number[]): Promise<void> {
   const where = [tenant, arrayOf(logs)];

@@ -1,11 +1,11 @@
 /**
- * Places in the feed of PostgreSQL, as texts: the number of the transaction, the log and the seq of a record,
- * "xid.log.seq". What else a position says is in ../../feed-position.ts.
+ * Places in the feed of PostgreSQL, as texts: the transaction number, the log and the seq of a record,
+ * "xid.log.seq". ../../feed-position.ts has the rest of a position.
  */
 import { notAPosition } from "../../feed-position.ts";
 
 export interface Place {
-  /** As a text: it may be greater than what a number holds. */
+  /** As a text: it may exceed an exact number. */
   readonly xid: string;
   readonly log: number;
   readonly seq: number;

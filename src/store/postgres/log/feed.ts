@@ -1,8 +1,8 @@
 /**
- * The feed of PostgreSQL: records by the transaction that brought them, then by log and seq. Transactions are
- * numbered when they begin to write and not when they commit, so only what lies below the horizon is given:
- * the oldest transaction that is still under way. What is above it comes once all before it have ended, and
- * never before a position that was given out.
+ * The feed of PostgreSQL: records by transaction, then by log and seq. Transactions are numbered when they
+ * begin to write, not when they commit, so only records below the horizon are returned: the oldest
+ * transaction still in progress. Records above it follow once all earlier ones have ended, and never before a
+ * returned position.
  */
 import type { StoredRecord } from "../../../core/chain.ts";
 import type { LogId } from "../../../core/ids.ts";
@@ -14,12 +14,12 @@ import { state } from "../../sql/log-state.ts";
 import { parsePlace, placeText, type Place } from "./feed-position.ts";
 import { recordColumns, recordOf, recordsIn, withinBytes, type Cut, type RecordRow } from "./record-row.ts";
 
-/** So a reader waits for what is committed but not below the horizon, if it found nothing else. */
+/** The waits of a reader for records that are committed but not below the horizon, if it found no others. */
 const waitsMs = [2, 4, 8, 16, 32, 64, 128, 256, 512] as const;
 
 export const horizon = "pg_snapshot_xmin(pg_current_snapshot())";
 
-/** Whether something of the tenant is committed that the feed does not give yet, and the last it gives. */
+/** Whether the tenant has committed records that the feed does not return yet, and the last returned one. */
 const endSql = `
 SELECT last.*, EXISTS (
   SELECT 1 FROM skein.events e WHERE e.tenant = $1 AND e.xid IS NOT NULL AND e.xid >= ${horizon}
@@ -47,7 +47,7 @@ interface EndRow extends PlaceRow {
   readonly pending: boolean;
 }
 
-/** What there is at a place ($2, $3, $4): the record, whether it lies at this place, and its log. */
+/** The record at a place ($2, $3, $4), whether it lies at this place, and its log. */
 const recordSql = `
 SELECT pg_snapshot_xmax(pg_current_snapshot()) >= $2::xid8 AS begun,
   (SELECT h.state = ${state.seen} FROM skein.heads h WHERE h.tenant = $1 AND h.log = $3) AS seen,
@@ -71,16 +71,16 @@ interface RecordAtRow extends Readonly<Record<string, unknown>> {
 function recordAt(row: RecordAtRow | undefined, { log }: Place): RecordAt {
   if (row === undefined || !row.begun) return "absent";
   if (row.placed && row.hash !== null) return { hash: row.hash };
-  // Of a session that is here no record ever leaves its place.
+  // A record of an existing session never leaves its place.
   return log !== 0 && row.seen === true ? "absent" : "unknown";
 }
 
 const columns = recordColumns("e", true);
 
 /**
- * Entries behind a position ($2, $3, $4), at most so many ($5): records that bear their place, and those
- * whose place is a row of `places`. Of the latter a page holds, for each log, positions without a gap, so
- * each segment is unpacked once.
+ * Entries behind a position ($2, $3, $4), at most so many ($5): records that carry their place, and those
+ * whose place is a row of `places`. A page holds the latter without gaps per log, so each segment is unpacked
+ * once.
  */
 const entries = `
 WITH runs AS (
@@ -114,7 +114,7 @@ SELECT * FROM (
   FROM positions p LEFT JOIN placed e ON e.log = p.log AND e.seq = p.seq
 ) entry ORDER BY xid, log, seq LIMIT $5`;
 
-/** What is not seen is given as a place alone: of a deleted session, or of one that is being received. */
+/** Invisible records are returned as a place only: of a deleted session, or of one being received. */
 const pageSql = withinBytes(
   `SELECT n.*, h.session, h.log IS NOT NULL AND n.type IS NOT NULL AS given
   FROM (${entries}) n
@@ -134,7 +134,7 @@ interface Found {
 }
 
 export function makeFeed({ database, tenant, world }: Driver): Pick<Store, "feed" | "feedEnd"> {
-  /** The next records, and where to go on; passes over what is not seen. */
+  /** The next records, and where to continue; skips invisible ones. */
   async function pageFrom(start: Place, want: number): Promise<Found> {
     for (let at = start; ;) {
       const values = [tenant, at.xid, at.log, at.seq, want, limit.pageBytesMax];
@@ -149,7 +149,7 @@ export function makeFeed({ database, tenant, world }: Driver): Pick<Store, "feed
     }
   }
 
-  /** Asks again for a while, as long as there is something that the horizon hides. */
+  /** Retries for a while, as long as the horizon hides something. */
   async function untilSeen<T>(ask: () => Promise<T>, isEnough: (found: T) => boolean): Promise<T> {
     let found = await ask();
     for (const waitMs of waitsMs) {

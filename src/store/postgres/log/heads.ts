@@ -1,4 +1,4 @@
-/** Heads of logs as this process left them. They may be out of date: every statement judges for itself. */
+/** Cached heads of logs as this process left them. They may be stale: every statement verifies them. */
 import type { LogId } from "../../../core/ids.ts";
 import { makeKept, type Kept } from "../../../core/cache.ts";
 import type { End } from "./records.ts";
@@ -11,7 +11,7 @@ export interface KnownHead extends End {
 
 export type Heads = Kept<LogId, KnownHead>;
 
-/** Heads kept at hand, at least. */
+/** Cached heads, at least. */
 const headsMin = 20_000;
 
 export const makeHeads = (): Heads => makeKept(headsMin);

@@ -1,11 +1,11 @@
-/** What the session index keeps in PostgreSQL: in `logs` for lists, in `schedule` for workers. */
+/** The session index in PostgreSQL: in `logs` for lists, in `schedule` for workers. */
 import type { IndexEntry } from "../../port.ts";
 import { hasSchedule } from "../../worker-rows.ts";
 import type { Statement } from "../connection/connection.ts";
 import { arrayOf, shownText } from "../connection/array-literal.ts";
 
 export interface IndexRow {
-  /** The number of the log; its row of `logs` is there already. */
+  /** The number of the log; its row of `logs` already exists. */
   readonly log: number;
   readonly entry: IndexEntry;
 }
@@ -21,7 +21,7 @@ WHERE l.id = n.log AND l.tenant = $1
   AND (l.status, l.agent, l.name, l.objective, l.priority, l.outbox, l.inbox_full, l.labels) IS DISTINCT FROM
     (n.status, n.agent, n.name, n.objective, n.priority, n.outbox, n.inbox_full, n.labels::jsonb)`;
 
-/** Since when: of what was due and still is, as before. */
+/** Since when it is due: unchanged if it was due and still is. */
 const setSchedule = `
 INSERT INTO skein.schedule AS s
   (log, tenant, priority, agent, due, since, deadline, model, watches, waits, triggers, zone, cost,
@@ -41,16 +41,16 @@ ON CONFLICT (log) DO UPDATE SET priority = excluded.priority, agent = excluded.a
 
 const clearSchedule = "DELETE FROM skein.schedule WHERE tenant = $1 AND log = ANY ($2::bigint[])";
 
-/** PostgreSQL keeps neither U+0000 nor half of a pair. */
+/** PostgreSQL stores neither U+0000 nor lone surrogates. */
 const kept = (text: string): string => (shownText(text) ?? "").toWellFormed();
 
-/** A label as it is looked for: the index of labels is shared by all tenants. */
+/** A label as a search tag: all tenants share the index of labels. */
 export const tagOf = (tenant: number, key: string, value: string): string =>
   `${tenant}:${JSON.stringify([kept(key), kept(value)])}`;
 
 /**
- * Sets what the index shows of these sessions, within a transaction that holds their heads. Of two rows for
- * one log the latter counts. `given` is for skein.clock. The statements are sent together.
+ * Sets the index entries of these sessions, within a transaction that holds their heads. Of two rows for one
+ * log the last counts. `given` is for skein.clock. The statements are sent together.
  */
 export async function setIndex(
   statement: Statement,

@@ -1,4 +1,4 @@
-/** Who shares a prefix with whom, in PostgreSQL. What is said here of a log never changes while it exists. */
+/** Shared prefixes of logs in PostgreSQL. These facts never change while a log exists. */
 import { makeKept } from "../../../core/cache.ts";
 import { missingLog } from "../../sql/damage.ts";
 import { SkeinError } from "../../../core/error.ts";
@@ -6,7 +6,7 @@ import type { LogId } from "../../../core/ids.ts";
 import type { Driver } from "../driver.ts";
 import { arrayOf } from "../connection/array-literal.ts";
 
-/** A stretch of a log as it lies in the store: these positions are records of that log. */
+/** A stretch of a log in the store: these positions are records of that log. */
 export interface Stretch {
   readonly log: number;
   readonly first: number;
@@ -15,14 +15,14 @@ export interface Stretch {
 }
 
 export interface Lineage {
-  /** The stretches that hold the positions from `first` to `last` as the log reads them, the first first. */
+  /** The stretches that hold the positions from `first` to `last` as the log reads them, in order. */
   stretches(log: number, first: number, last: number): Promise<readonly Stretch[]>;
 }
 
 interface Line extends Readonly<Record<string, unknown>> {
   readonly id: number;
   readonly session: LogId;
-  /** The log that holds the record at `fork_seq`; null when there is no prefix to share. */
+  /** The log that holds the record at `fork_seq`; null without a shared prefix. */
   readonly base: number | null;
   readonly fork_seq: number;
 }
@@ -45,7 +45,7 @@ SELECT id, session, base, fork_seq FROM up`;
 export function makeLineage({ database, tenant }: Driver): Lineage {
   const lines = makeKept<number, Line>(linesCount);
 
-  /** With those ancestors that hold positions from `first` on. */
+  /** With the ancestors that hold positions from `first` on. */
   async function lineOf(log: number, first: number): Promise<Line> {
     const known = lines.get(log);
     if (known !== undefined) return known;
@@ -65,7 +65,7 @@ export function makeLineage({ database, tenant }: Driver): Lineage {
         const line: Line = lines.get(at) ?? (await lineOf(at, first));
         const ownFrom = Math.max(first, line.fork_seq + 1);
         if (upTo >= ownFrom) found.push({ log: line.id, session: line.session, first: ownFrom, last: upTo });
-        // A base begins before the fork point; else the lineage is a circle.
+        // A base begins before the fork point; otherwise the lineage is a cycle.
         if (line.fork_seq >= before) throw new SkeinError("corrupt", `log ${log} is forked from a circle`);
         before = line.fork_seq;
         upTo = Math.min(upTo, line.fork_seq);

@@ -1,10 +1,10 @@
-/** Logs in PostgreSQL whether they are seen or not, looked at under the lock of their heads. */
+/** Logs in PostgreSQL, visible or not, read under the lock of their heads. */
 import type { SessionId } from "../../../core/ids.ts";
 import type { LastRecord } from "../../judge.ts";
 import type { Row, Statement } from "../connection/connection.ts";
 import { arrayOf } from "../connection/array-literal.ts";
 
-/** A log, whether it is seen or not. */
+/** A log, visible or not. */
 export interface Line extends Row {
   readonly session: SessionId;
   readonly log: number;
@@ -22,7 +22,7 @@ export interface Line extends Row {
 const lock = (strength: "NO KEY UPDATE" | "KEY SHARE" | "UPDATE"): string => `
 SELECT 1 FROM skein.heads WHERE tenant = $1 AND session = ANY ($2::text[]) ORDER BY session FOR ${strength}`;
 
-/** To change what the head says; to keep it from being deleted; to delete it. */
+/** To change the head; to keep the log from being deleted; to delete it. */
 const locks = { write: lock("NO KEY UPDATE"), keep: lock("KEY SHARE"), remove: lock("UPDATE") } as const;
 
 const look = `
@@ -30,7 +30,7 @@ SELECT h.session, h.log, h.state, h.copy, h.seq, encode(h.hash, 'hex') AS hash, 
   encode(h.put_hash, 'hex') AS put_hash, l.fork_seq, l.base, l.depth
 FROM skein.heads h JOIN skein.logs l ON l.id = h.log WHERE h.tenant = $1 AND h.session = ANY ($2::text[])`;
 
-/** The second statement is carried out after the first, and sees what was committed while that one waited. */
+/** The second statement runs after the first, and sees what was committed while that one waited. */
 export async function linesOf(
   statement: Statement,
   tenant: number,
@@ -42,6 +42,6 @@ export async function linesOf(
   return new Map(rows.map((row) => [row.session, row]));
 }
 
-/** The last record that is here, whether it is seen or was only put. */
+/** The last record here, visible or only received. */
 export const lastOf = ({ seq, hash, put_seq: putSeq, put_hash: putHash }: Line): LastRecord =>
   putSeq === null || putHash === null ? { seq, hash } : { seq: putSeq, hash: putHash };

@@ -1,12 +1,12 @@
 /**
- * Whose number a log has. Keys of logs and records begin with the log's number alone, so a role that is kept
- * to one tenant must not write a row under a number of another: the other's appends would fail on the key,
- * and its readers would read that row. `skein.numbers` says which tenant a number was given to; row-level
- * security checks every row that such a role writes against it. Rows under keys that have no log number
- * carry the tenant in the key, or an id that only the database gives.
+ * The owners of log numbers. Keys of logs and records begin with the log's number alone, so a role bound to
+ * one tenant must not write a row under a number of another: the other's appends would fail on the key, and
+ * its readers would read that row. `skein.numbers` records the tenant of each number; row-level security
+ * checks every row that such a role writes against it. Rows under keys without a log number carry the tenant
+ * in the key, or an id that only the database assigns.
  */
 
-/** Each with the columns that name a log of the same tenant. */
+/** Tables with the columns that name a log of the same tenant. */
 const checked: Readonly<Record<string, readonly string[]>> = {
   heads: ["log"],
   logs: ["id", "parent", "base"],
@@ -22,7 +22,7 @@ const checked: Readonly<Record<string, readonly string[]>> = {
 };
 
 const isOwn = "tenant = (SELECT t.id FROM skein.tenants t WHERE t.role = current_user)";
-/** The policy on `numbers` itself shows a role its own alone. */
+/** The policy on `numbers` itself shows a role only its own. */
 const isOwnNumber = (column: string): string =>
   `EXISTS (SELECT 1 FROM skein.numbers n WHERE n.log = ${column})`;
 
@@ -34,7 +34,9 @@ const checks = Object.entries(checked).map(([table, columns]) => {
   return `ALTER POLICY own ON skein.${table} USING (${isOwn}) WITH CHECK (${[isOwn, ...all].join(" AND ")});`;
 });
 
-/** What a role planted before there was a check: rows under another's number, or under one not given yet. */
+/**
+ * Deletes rows that a role planted before there was a check: under another's number, or an unassigned one.
+ */
 const cleared = Object.entries(checked).map(([table, [column = "log"]]) => {
   const foreign = `n.log = x.${column} AND n.tenant <> x.tenant`;
   return `DELETE FROM skein.${table} x USING skein.tenants t
@@ -42,7 +44,7 @@ const cleared = Object.entries(checked).map(([table, [column = "log"]]) => {
     OR EXISTS (SELECT 1 FROM skein.numbers n WHERE ${foreign}));`;
 });
 
-/** Brings a store to the layout in which numbers have owners. */
+/** Migrates a store to the layout in which numbers have owners. */
 export const logNumbersText = `
 CREATE TABLE skein.numbers (
   log bigint PRIMARY KEY DEFAULT nextval('skein.log_numbers'),

@@ -1,6 +1,6 @@
 /** The session that a log's first record names as its origin (core/branch/origin.ts), found by an index. */
 
-/** Brings a store to the layout in which logs have an origin. A damaged body has none. */
+/** Migrates a store to the layout in which logs have an origin. A corrupt body has none. */
 export const originsText = `
 ALTER TABLE skein.logs ADD COLUMN origin text COLLATE "C";
 CREATE FUNCTION skein.origin_of(of_log bigint) RETURNS text LANGUAGE plpgsql STABLE AS $$

@@ -1,7 +1,7 @@
 /**
- * Packing in PostgreSQL: old records of a log become a segment, step by step, without leaving the server. A
- * step is one transaction under the lock of the log's records (see erase.ts); appends go on beside it, since
- * the last record is never packed and a head never changes.
+ * Packing in PostgreSQL: old records of a log become a segment, step by step, on the server. A step is one
+ * transaction under the lock of the log's records (see erase.ts); appends continue meanwhile, because the
+ * last record is never packed and a head never changes.
  */
 import { unpackable } from "../../sql/damage.ts";
 import type { LogId } from "../../../core/ids.ts";
@@ -12,10 +12,10 @@ import { state } from "../../sql/log-state.ts";
 import { lockRecords } from "./erase.ts";
 import { stuck } from "../../paging.ts";
 
-/** What a segment is made of at most: larger ones are smaller on disk, and slower to read a little of. */
+/** The most that one segment packs: larger ones are smaller on disk, and slower to read in part. */
 const rangeBytes = 262_144;
 const rangeRecords = 1_024;
-/** What goes in one transaction. */
+/** Records packed in one transaction. */
 const stepRecords = 512;
 
 export function makePacker(driver: Driver): Pick<Store, "pack" | "packedTo"> {
@@ -28,7 +28,7 @@ export function makePacker(driver: Driver): Pick<Store, "pack" | "packedTo"> {
       for (;;) {
         if (signal?.aborted === true) break;
         const step = (statement: Statement) => packSome(driver, statement, { session, log, toSeq });
-        // Whoever loses the answer begins again from what is there.
+        // After a lost answer it continues from the current state.
         const done = await database.transaction(step, { twice: true });
         if (done === null) break;
         if (done.records === 0) throw stuck("pack", session);
@@ -69,13 +69,13 @@ interface Asked {
 /** The last segment of a log and what follows it. */
 interface End extends Row {
   readonly from_seq: number | null;
-  /** Where the own records begin that are not packed, less one. */
+  /** One before the first own record that is not packed. */
   readonly packed_to: number;
   readonly content_bytes: number | null;
   readonly head_seq: number;
 }
 
-/** Of what is received nobody knows yet where it ends, and what was deleted goes anyway. */
+/** A log being received has no known end, and a deleted one is freed anyway. */
 const findEnd = `
 SELECT s.from_seq, coalesce(s.to_seq, l.fork_seq) AS packed_to, s.content_bytes, h.seq AS head_seq
 FROM skein.heads h JOIN skein.logs l ON l.id = h.log
@@ -84,7 +84,7 @@ LEFT JOIN LATERAL (
 ) s ON true
 WHERE h.tenant = $1 AND h.log = $2 AND h.state = ${state.seen} AND h.put_seq IS NULL`;
 
-/** Null when there is nothing left to pack, or the log is not one that may be. */
+/** Null if there is nothing left to pack, or the log is not packable. */
 async function packSome(driver: Driver, statement: Statement, asked: Asked): Promise<Packed | null> {
   const { tenant } = driver;
   const { session, log, toSeq } = asked;
@@ -195,7 +195,10 @@ const columns = [
 const held = "coalesce(sum(content_bytes) FILTER (WHERE content IS NOT NULL), 0)";
 const packed = columns.map(([name, of]) => `array_agg(${of} ORDER BY seq) AS ${name}`).join(", ");
 
-/** About what a record takes in the table: its header, numbers and texts, and its entries in two indexes. */
+/**
+ * The approximate size of a record in the table: its header, numbers and texts, and its entries in two
+ * indexes.
+ */
 const inTable = `28 + 52 + 24 + 48 + ${[
   "type",
   "actor",
@@ -212,8 +215,8 @@ const inTable = `28 + 52 + 24 + 48 + ${[
 const placeBytes = 150;
 
 /**
- * Takes the records out of the table and gives them their places in the feed: one row for each run of
- * neighbours that were written together. What arrived has its places already.
+ * Removes the records from the table and stores their places in the feed: one row per run of neighbors that
+ * were written together. Received records already have their places.
  */
 const takeOut = `
 WITH gone AS (
@@ -226,7 +229,7 @@ WITH gone AS (
   ) numbered GROUP BY xid, run RETURNING 1
 ), fresh AS (SELECT ${held} AS content_bytes, ${packed} FROM gone)`;
 
-const told = `
+const result = `
 SELECT (SELECT count(*) FROM gone) AS records, (SELECT sum(${inTable})::bigint FROM gone) AS bytes,
   (SELECT count(*) FROM runs) AS places`;
 
@@ -235,21 +238,21 @@ const newSegment = `${takeOut}, made AS (
     (tenant, log, from_seq, to_seq, content_bytes, ${columns.map(([name]) => name).join(", ")})
   SELECT $1, $2, $3, $4, fresh.* FROM fresh
 )
-${told}`;
+${result}`;
 
-/** A small segment takes up what follows it. */
+/** A small segment absorbs the records after it. */
 const extendSegment = `${takeOut}, made AS (
   UPDATE skein.segments s SET to_seq = $4, content_bytes = s.content_bytes + fresh.content_bytes,
     ${columns.map(([name]) => `${name} = s.${name} || fresh.${name}`).join(", ")}
   FROM fresh WHERE s.tenant = $1 AND s.log = $2 AND s.to_seq = $3 - 1
 )
-${told}`;
+${result}`;
 
 const segmentBytes = `
 SELECT 60 + ${columns.map(([name]) => `pg_column_size(${name})`).join(" + ")} AS bytes
 FROM skein.segments WHERE tenant = $1 AND log = $2 AND to_seq = $3`;
 
-/** As it is stored, compressed. */
+/** As stored, compressed. */
 async function bytesOf(statement: Statement, tenant: number, log: number, toSeq: number): Promise<number> {
   const [row] = await statement<{ bytes: number }>(segmentBytes, [tenant, log, toSeq]);
   return row?.bytes ?? 0;

@@ -1,6 +1,6 @@
 /**
- * Reading records from PostgreSQL: heads, pages of a log across what it shares, positions by key and moment.
- * Each statement finds a record whether it is packed or not, since it sees both tables at one moment.
+ * Reading records from PostgreSQL: heads, pages of a log across its shared prefix, positions by key and time.
+ * Each statement finds a record packed or not, because it sees both tables at one moment.
  */
 import { missingRecord } from "../../sql/damage.ts";
 import type { StoredRecord } from "../../../core/chain.ts";
@@ -86,7 +86,7 @@ WHERE h.tenant = $1 AND h.session = $2 AND h.state = ${state.seen} AND k.seq <= 
 const endSql = `
 SELECT log, seq FROM skein.heads WHERE tenant = $1 AND session = $2 AND state = ${state.seen}`;
 
-/** By halving: `at` never goes back within a log. */
+/** Binary search: `at` never decreases within a log. */
 const halvingSql = `
 WITH RECURSIVE halving (low, high, missing) AS (
   SELECT 1::bigint, $1::bigint, NULL::bigint
@@ -121,8 +121,8 @@ SELECT w.log, r.* FROM ${from} CROSS JOIN LATERAL (${source}) r ORDER BY ${order
 };
 
 /**
- * A page of a log's own records, with where it looked for them. The records of a log are dense, so as many
- * positions as are asked for are enough. Forward, nothing but what begins behind the fork point.
+ * A page of a log's own records, with the range it covers. The records of a log are dense, so as many
+ * positions as requested suffice. Forward, only those behind the fork point.
  */
 const ownSql = (how: How): string => `
 SELECT h.log AS reader, w.seen, w.first, w.last, r.*
@@ -160,11 +160,11 @@ interface OwnRow extends Omit<PageRow, "seq"> {
   readonly seen: number;
   readonly first: number | null;
   readonly last: number;
-  /** Null when there is none: then all of a record is. */
+  /** Null if there is none: then so is the whole record. */
   readonly seq: number | null;
 }
 
-/** Positions that a search by type looks at in one statement: first few, then many. */
+/** Positions that a search by type scans in one statement: first few, then many. */
 const scanned = [2_000, 20_000] as const;
 
 interface Range {
@@ -206,17 +206,17 @@ function makeRead({ database, tenant }: Driver, lineage: Lineage): Store["read"]
   };
 }
 
-/** So many positions, from the side that is read from. */
+/** So many positions, from the reading side. */
 const windowOf = ({ first, last }: Range, count: number, reverse: boolean): Range =>
   reverse
     ? { first: Math.max(first, last - count + 1), last }
     : { first, last: Math.min(last, first + count - 1) };
 
-/** What is left of a range once a part of it was read. */
+/** The rest of a range after a part of it was read. */
 const rest = (range: Range, done: Range, reverse: boolean): Range =>
   reverse ? { ...range, last: done.first - 1 } : { ...range, first: done.last + 1 };
 
-/** The page as it fills up, by what one may hold. */
+/** A page as it fills up, within its limits. */
 class Pages {
   readonly records: StoredRecord[] = [];
   #bytes = 0;

@@ -1,8 +1,8 @@
-/** Records as statements give them back, of logs' own positions, packed or not. */
+/** Records as rows of statements, of a log's own positions, packed or not. */
 import type { StoredRecord } from "../../../core/chain.ts";
 import type { LogId } from "../../../core/ids.ts";
 
-/** A row with the columns that `recordsIn` gives. */
+/** A row with the columns of `recordsIn`. */
 export interface RecordRow extends Readonly<Record<string, unknown>> {
   readonly seq: number;
   readonly at: number;
@@ -20,7 +20,7 @@ export interface RecordRow extends Readonly<Record<string, unknown>> {
   readonly content: string | null;
 }
 
-/** In the words of the port; `session` is the one whose own record it is. */
+/** As the port's type; `session` is the owner of the record. */
 export const recordOf = (session: LogId, row: RecordRow): StoredRecord => ({
   session,
   seq: row.seq,
@@ -55,7 +55,7 @@ const packed: readonly (readonly [column: string, array: string])[] = [
   ["content", "contents"],
 ];
 
-/** Columns of a record but `seq`, of a table; bytes in hexadecimal, as they go over the wire. */
+/** Columns of a record except `seq`, of a table; bytes in hexadecimal, as on the wire. */
 export const recordColumns = (table: string, contents: boolean): string =>
   packed
     .map(([column]) => {
@@ -68,7 +68,7 @@ export const recordColumns = (table: string, contents: boolean): string =>
 
 /**
  * SQL for the records of a log's own positions: `seq` and the columns of a record. `w` names a row with
- * `log`, `first` and `last`; $1 is the tenant. Of a segment only the asked slice is unpacked. The last
+ * `log`, `first` and `last`; $1 is the tenant. Of a segment only the requested slice is unpacked. The last
  * segment that may hold some of it is the first that ends at `last` or behind.
  */
 export function recordsIn(
@@ -94,14 +94,14 @@ WHERE s.tenant = $1 AND s.log = ${w}.log AND s.to_seq >= ${w}.first AND s.from_s
   ), ${w}.last)${typed("u")}`;
 }
 
-/** What `withinBytes` adds to each row: how many there were before the page was cut. */
+/** What `withinBytes` adds to each row: the number of rows before the cut. */
 export interface Cut {
   readonly found: number;
 }
 
 /**
- * SQL for as many of these rows as fit a page: the first, and more up to so many bytes of content. The sizes
- * are added up before any content is fetched.
+ * SQL for as many of these rows as fit in a page: the first, and more up to so many bytes of content. Sizes
+ * are summed before any content is fetched.
  */
 export const withinBytes = (rows: string, order: string, bytes: string, size: string): string => `
 SELECT * FROM (

@@ -1,17 +1,17 @@
-/** Records on their way into PostgreSQL: linked to those before them, and as the arrays of one statement. */
+/** Records to insert into PostgreSQL: linked to the previous ones, and as the arrays of one statement. */
 import { link, type Digest, type StoredRecord } from "../../../core/chain.ts";
 import type { Part } from "../../port.ts";
 import { arrayOf, isPlain, joined, splitting } from "../connection/array-literal.ts";
 import type { Value } from "../connection/connection.ts";
 
-/** Where a log ends, or begins. */
+/** The end of a log, or its start. */
 export interface End {
   readonly seq: number;
   readonly hash: string;
   readonly at: number;
 }
 
-/** The drafts of a part, with their places in the chain. */
+/** The drafts of a part, linked into the chain. */
 export interface Linked extends End {
   readonly part: Part;
   readonly firstSeq: number;
@@ -20,7 +20,7 @@ export interface Linked extends End {
   readonly bytes: number;
 }
 
-/** Links the drafts of a part to the record that stands before them. `seq`, `hash`, `at` are the new end. */
+/** Links the drafts of a part to the previous record. `seq`, `hash`, `at` are the new end. */
 export function linked(digest: Digest, part: Part, end: End, nowMs: number): Linked {
   const { session, drafts } = part;
   const at = Math.max(nowMs, end.at);
@@ -41,10 +41,10 @@ export function linked(digest: Digest, part: Part, end: End, nowMs: number): Lin
   return { part, firstSeq: end.seq + 1, hashes, bytes, seq, hash: before, at };
 }
 
-/** A record as it is written, but for its place. */
+/** A record to write, without its position. */
 export type Fields = Omit<StoredRecord, "session" | "seq" | "at">;
 
-/** Texts go joined, which is far faster, unless one of them holds the separator. */
+/** Texts are joined, which is far faster, unless one of them holds the separator. */
 type Form = "joined" | "arrays";
 
 export const formOf = (rows: readonly Fields[]): Form =>
@@ -74,12 +74,12 @@ export const fieldArrays = (from: number, form: Form): string =>
     )
     .join(", ");
 
-/** The same as they are stored, of rows of the arrays under the name `d`. */
+/** The stored form of the same, for rows of the arrays under the name `d`. */
 export const fieldValues =
   "d.type, d.v, d.actor, d.turn, d.cause, decode(d.key, 'hex'), d.body, decode(d.content_hash, 'hex'), " +
   "d.content_bytes, decode(d.salt, 'hex'), d.content, decode(d.hash, 'hex')";
 
-/** What `fieldArrays` names. */
+/** The parameters of `fieldArrays`. */
 export function fieldParameters(rows: readonly Fields[], form: Form): Value[] {
   const texts = form === "joined" ? joined : arrayOf;
   return [

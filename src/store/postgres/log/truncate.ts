@@ -1,25 +1,25 @@
 /**
- * Deleting a log's own records from its end, in small steps, with all that lies beside them: keys, places in
- * the feed, search, snapshots, and blobs that only they refer to. For what was deleted, and for what was
- * received and is given back.
+ * Deletes a log's own records from its end, in small steps, with everything attached to them: keys, places in
+ * the feed, search, snapshots, and blobs that only they refer to. For deleted logs, and for discarded
+ * receptions.
  */
 import { loseUnreferred } from "../blob.ts";
 import type { Row, Statement } from "../connection/connection.ts";
 import { lockRecords } from "./erase.ts";
 import { arrayOf } from "../connection/array-literal.ts";
 
-/** Records that go in one transaction; a few milliseconds. */
+/** Records deleted in one transaction; a few milliseconds. */
 const rowsAtOnce = 500;
 
 export interface Cut {
   readonly log: number;
-  /** The log's last record, whether it is seen or was only put. */
+  /** The log's last record, visible or only received. */
   readonly lastSeq: number;
-  /** What stays at least: all up to here. */
+  /** Everything up to here stays. */
   readonly keepSeq: number;
 }
 
-/** Where a log ends after a step; as far as was asked for, when `seq` is what was to stay. */
+/** The end of a log after a step; done if `seq` is the requested end. */
 export interface Shortened {
   readonly log: number;
   readonly seq: number;
@@ -36,8 +36,8 @@ SELECT DISTINCT ON (s.log) s.log, s.from_seq, s.to_seq FROM skein.segments s
 WHERE s.tenant = $1 AND s.log = ANY ($2::bigint[]) ORDER BY s.log, s.to_seq DESC`;
 
 /**
- * One step for several logs, within a transaction that holds their heads. Logs of which nothing went are left
- * out of the answer. The caller sets the heads: see `setEnds`.
+ * One step for several logs, within a transaction that holds their heads. Unchanged logs are left out of the
+ * answer. The caller sets the heads: see `setEnds`.
  */
 export async function cutSome(
   statement: Statement,
@@ -108,12 +108,12 @@ const deleteAbove = (table: "texts" | "snapshots"): string =>
 const deletePlaces = `
 DELETE FROM skein.places p USING ${given} WHERE p.tenant = $1 AND p.log = g.log AND p.from_seq > g.seq`;
 
-/** Some of what came into the feed together may stay. */
+/** Some of the records that entered the feed together may stay. */
 const shortenPlaces = `
 UPDATE skein.places p SET to_seq = g.seq FROM ${given}
 WHERE p.tenant = $1 AND p.log = g.log AND p.from_seq <= g.seq AND p.to_seq > g.seq`;
 
-/** Of the last segment of each of these logs goes what lies beyond a position; nothing may be left of it. */
+/** Cuts the last segment of each of these logs after a position; it may become empty. */
 async function cutPacked(statement: Statement, where: readonly (string | number)[]): Promise<void> {
   await statement(forgetPackedKeys, where);
   await Promise.all([statement(deleteSegments, where), statement(shortenSegments, where)]);
@@ -162,8 +162,8 @@ UPDATE skein.segments s SET to_seq = g.seq, ${shortened}, content_bytes = (
 FROM ${given} WHERE s.tenant = $1 AND s.log = g.log AND s.from_seq <= g.seq AND s.to_seq > g.seq`;
 
 /**
- * The record at a position of a log's own, or at the point where it begins: in the log it was forked from, or
- * nowhere. For `g (log, seq)`; gives `hash` and `at`.
+ * The record at a log's own position, or at its start: in the log it was forked from, or none. For `g (log,
+ * seq)`; returns `hash` and `at`.
  */
 export const endOf = `
 LATERAL (
@@ -182,7 +182,7 @@ const setPut = `
 UPDATE skein.heads h SET put_seq = g.seq, put_hash = e.hash FROM ${given} CROSS JOIN ${endOf}
 WHERE h.tenant = $1 AND h.log = g.log`;
 
-/** The heads of logs that were cut short: what is seen ends there, or what was put. */
+/** Sets the heads of truncated logs: the end of the visible part, or of the received one. */
 export async function setEnds(
   statement: Statement,
   tenant: number,

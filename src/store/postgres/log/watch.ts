@@ -1,8 +1,7 @@
 /**
- * Notices of what was committed, here or in another process. Whoever commits tells the others a moment later,
- * apart from the write. Notices may be lost, and behind a pooler there are none, so the end of the feed is
- * looked at now and then anyway; and again and again while something is committed that the feed does not give
- * yet.
+ * Notifications of commits, here or in another process. A committer notifies the others a moment later,
+ * separately from the write. Notifications may be lost, and behind a pooler there are none, so the end of the
+ * feed is also polled; and polled more often while something is committed that the feed does not return yet.
  */
 import type { Row } from "../connection/connection.ts";
 import type { Driver } from "../driver.ts";
@@ -16,19 +15,19 @@ export interface Watch {
   close(): Promise<void>;
 }
 
-/** Between two notices to others. */
+/** Between two notifications to others. */
 const noticeMs = 20;
-/** Between two looks: without notices, and with them. */
-const looksMs = { alone: 250, told: 2_000 } as const;
-/** Between two looks while something waits for the horizon; it doubles. */
+/** Between two polls: without notifications, and with them. */
+const looksMs = { alone: 250, notified: 2_000 } as const;
+/** Between two polls while something waits for the horizon; it doubles. */
 const hiddenMs = [5, 250] as const;
-/** From one try to listen to the next. */
+/** Between two attempts to subscribe. */
 const listenMs = 1_000;
 
 interface End {
-  /** The last place in the feed that is taken. */
+  /** The last place of the feed in use. */
   readonly last: bigint;
-  /** The feed gives what is before this. */
+  /** The feed returns what is before this. */
   readonly horizon: bigint;
 }
 
@@ -51,7 +50,7 @@ export function makeWatch({ database, tenant, world }: Driver): Watch {
     for (const listener of listeners) listener();
   };
 
-  /** One at a time; what is committed meanwhile is told with the next. */
+  /** One at a time; commits meanwhile go with the next. */
   async function send(): Promise<void> {
     sending = true;
     while (unsent && !ended.signal.aborted) {
@@ -93,7 +92,7 @@ export function makeWatch({ database, tenant, world }: Driver): Watch {
       ended.abort();
       const last = looking;
       looking = null;
-      // Whoever waits looks once more, and finds that the store is closed.
+      // Waiting readers read once more, and find that the store is closed.
       tell();
       listeners.clear();
       await last?.stop();
@@ -110,12 +109,12 @@ interface Ways {
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
 }
 
-/** Looks and listens for as long as somebody watches. */
+/** Polls and listens as long as there are watchers. */
 class Looking {
   readonly #ways: Ways;
   readonly #stopped = new AbortController();
   #woken = new AbortController();
-  /** Ends listening; null while nothing is heard. */
+  /** Ends the subscription; null without one. */
   #ear: (() => Promise<void>) | null = null;
   #heard = false;
 
@@ -125,7 +124,7 @@ class Looking {
     void this.#run();
   }
 
-  /** Something was committed: the horizon may hide it. */
+  /** A commit happened: the horizon may hide it. */
   news(): void {
     this.#woken.abort();
   }
@@ -151,12 +150,12 @@ class Looking {
             heard: () => this.#hear(),
             lost: () => void (this.#ear = null),
           });
-          // No notices at all are to be had.
+          // There are no notifications at all.
           if (this.#ear === null) return;
           if (signal.aborted) await this.#deafen();
           else this.#hear();
         } catch {
-          // It is tried again, and looking goes on.
+          // It is retried, and polling continues.
         }
       }
       await this.#ways.sleep(listenMs, signal);
@@ -176,26 +175,26 @@ class Looking {
     let pauseMs: number = hiddenMs[0];
     let owed = false;
     while (!signal.aborted) {
-      const idleMs = this.#ear === null ? looksMs.alone : looksMs.told;
+      const idleMs = this.#ear === null ? looksMs.alone : looksMs.notified;
       await this.#ways.sleep(hidden === null ? idleMs : pauseMs, this.#woken.signal);
       const isNews = this.#woken.signal.aborted;
-      // Much is committed at once: it is looked at together.
+      // Combines many commits.
       if (isNews) await this.#ways.sleep(noticeMs, signal);
       if (signal.aborted) return;
       this.#woken = new AbortController();
       const now = await this.#ways.look();
       if (now === null) continue;
       const moved = now.last !== before?.last;
-      // Another server took over, whose numbers are behind: what the first one hid is of no account.
+      // Another server took over, whose numbers are behind: what the first one hid no longer matters.
       if (before !== null && now.horizon < before.horizon) hidden = null;
       const passed = hidden !== null && now.horizon > hidden;
-      // With each notice all were told already. Should one have been lost, they are told with the next look.
+      // Each notification already notified all watchers. A lost one is made up for by the next poll.
       if (moved && isNews && !passed && this.#ear !== null) owed = true;
       else if (moved || passed || owed) {
         owed = false;
         this.#ways.tell();
       }
-      // What nobody told of: perhaps the connection is dead.
+      // A change without a notification: the connection may be dead.
       if (moved && !isNews && !this.#heard) void this.#deafen();
       this.#heard = false;
       pauseMs = moved || passed ? hiddenMs[0] : Math.min(pauseMs * 2, hiddenMs[1]);
@@ -205,6 +204,6 @@ class Looking {
   }
 }
 
-/** What is committed and not given yet; null when there is nothing. */
+/** What is committed and not returned yet; null if there is nothing. */
 const hiddenOf = (end: End | null): bigint | null =>
   end === null || end.last < end.horizon ? null : end.last;

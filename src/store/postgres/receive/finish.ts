@@ -1,4 +1,4 @@
-/** Making received logs what they are to be, all or none: a handful of statements for however many logs. */
+/** Finishes received logs, all or none: a few statements for any number of logs. */
 import { genesisHash } from "../../../core/chain.ts";
 import { changesVisible, checkFinished } from "../../judge.ts";
 import type { Finished } from "../../port.ts";
@@ -10,7 +10,7 @@ import { setIndex } from "../log/index-entry.ts";
 import { lastOf, linesOf, type Line } from "../log/locked-logs.ts";
 import { arrayOf } from "../connection/array-literal.ts";
 
-/** A log that is to be finished, as it lies here. */
+/** A log to finish, in its current state. */
 interface Ready {
   readonly one: Finished;
   readonly line: Line;
@@ -36,9 +36,9 @@ export async function finish(driver: Driver, statement: Statement, logs: readonl
 }
 
 interface Point {
-  /** Of the log's record at the position that it is said to end at. */
+  /** Of the log's record at its declared end. */
   readonly hash: string | null;
-  /** The record is there that the log goes on from. */
+  /** Whether the base record of the log exists. */
   readonly rooted: boolean;
 }
 
@@ -64,7 +64,7 @@ async function pointsOf(
   return new Map(rows.map((row) => [row.session, row]));
 }
 
-/** More of it was put than is seen, or nothing of it is seen yet. */
+/** More of it was received than is visible, or none of it is visible yet. */
 const isOpen = (line: Line): boolean => line.state === state.receiving || line.put_seq !== null;
 
 function checkEnd(one: Finished, line: Line | undefined, points: ReadonlyMap<string, Point>): Line {
@@ -76,11 +76,11 @@ function checkEnd(one: Finished, line: Line | undefined, points: ReadonlyMap<str
   return line;
 }
 
-/** What is here already may have gone on since. */
+/** An existing log may have grown since. */
 const endAt = (line: Line, seq: number, point: Point | undefined) =>
   seq < line.fork_seq || seq > line.seq ? undefined : { seq, hash: point?.hash ?? genesisHash };
 
-/** What is seen already changes only when more of it came, or when a copy becomes a session of its own. */
+/** A visible log changes only if more of it was received, or if a copy becomes a local session. */
 const isChanged = ({ one, line }: Ready): boolean =>
   line.state !== state.seen || changesVisible(one.as, { more: line.put_seq !== null, copy: line.copy });
 
@@ -96,7 +96,7 @@ SET state = CASE h.state WHEN ${state.deleted} THEN ${state.deleted} ELSE ${stat
 FROM unnest($2::bigint[], $3::bigint[]) g (log, seq) CROSS JOIN ${endOf}
 WHERE h.tenant = $1 AND h.log = g.log`;
 
-/** A place in the feed for what is seen from now on, behind what was seen before. */
+/** A place in the feed for newly visible records, behind the visible ones. */
 const addPlaces = `
 INSERT INTO skein.places (tenant, xid, log, from_seq, to_seq)
 SELECT $1, skein.place_after(g.log, g.first - 1), g.*
@@ -123,7 +123,7 @@ async function arrive(
   list: readonly Ready[],
 ): Promise<void> {
   const isFresh = ({ line }: Ready): boolean => line.state !== state.seen;
-  // What a copy holds already has its place.
+  // Records of an existing copy already have their place.
   const placed = list.filter((each) => isFresh(each) || each.line.put_seq !== null);
   const firstOf = (each: Ready): number => (isFresh(each) ? each.line.fork_seq : each.line.seq) + 1;
   const [logs, seqs] = endArrays(placed);

@@ -1,6 +1,6 @@
 /**
- * Records of logs that are being received. What is put of several logs at one time goes into one transaction,
- * a handful of statements for however many of them.
+ * Records of logs being received. Concurrent calls for several logs share one transaction, with a few
+ * statements for any number of them.
  */
 import { SkeinError } from "../../../core/error.ts";
 import type { SessionId } from "../../../core/ids.ts";
@@ -21,13 +21,13 @@ interface Given {
   readonly records: readonly ReceivedRecord[];
 }
 
-/** What is new of it, as it is written. */
+/** The new part of it, as written. */
 interface Fresh {
   readonly line: Line;
   readonly records: readonly ReceivedRecord[];
 }
 
-/** What one transaction carries at most, counted in characters of bodies and contents. */
+/** The limit of one transaction, in characters of bodies and contents. */
 const charsMax = 8_388_608;
 
 export function gatherPuts(driver: Driver): Store["put"] {
@@ -70,7 +70,7 @@ async function putAll(
   return answers;
 }
 
-/** Which records are new, and which are said to be here. */
+/** Which records are new, and which claim to exist already. */
 function judge(driver: Driver, { session, records }: Given, line: Line | undefined) {
   if (line === undefined) throw notReceived(session);
   const start = lastOf(line);
@@ -170,7 +170,7 @@ async function insert(
     await Promise.all(sent);
   } catch (error) {
     if (!isUnique(error)) throw error;
-    // Their positions are free, so it is a key.
+    // Their positions are free, so the conflict is a key.
     throw usedKey(list.length === 1 ? (list[0]?.line.session ?? null) : null, error);
   }
   const refs = rows.flatMap(({ log, record: { seq, blobs } }) => blobs.map((hash) => ({ log, seq, hash })));

@@ -1,6 +1,6 @@
 /**
- * Receiving whole logs in PostgreSQL. What is put lies in `events` at once, under a log that is not seen yet,
- * or beyond what is seen of one that is here already; to finish is then a matter of a few rows (finish.ts).
+ * Receiving whole logs in PostgreSQL. Received records go directly into `events`, under an invisible log, or
+ * beyond the visible part of an existing one; finishing then changes only a few rows (finish.ts).
  */
 import { genesisHash } from "../../../core/chain.ts";
 import type { SessionId } from "../../../core/ids.ts";
@@ -43,10 +43,10 @@ const thereOf = (line: Line | undefined): Received["there"] =>
     ? presenceOf(null)
     : presenceOf({ seen: line.state === state.seen, copy: line.copy });
 
-/** Somebody else made the same row: the transaction is begun again, and finds it. */
+/** Another process inserted the same row: the transaction is retried, and finds it. */
 const again = (): Error => Object.assign(new Error("the row was made by another"), { code: "40001" });
 
-/** Together, so that a move of many sessions waits for the disk once. Forks go by themselves. */
+/** Batched, so that a move of many sessions waits for the disk once. Forks go separately. */
 function gatherReceptions(driver: Driver): Store["receive"] {
   const { database } = driver;
   const together = gather<Reception, Received>(driver.world, {
@@ -71,7 +71,7 @@ WITH made AS (
 INSERT INTO skein.logs (id, tenant, session, listed, fork_seq, depth, opened_at, active_at, put_at)
 SELECT log, $1, session, false, 0, 0, active_at, active_at, active_at FROM made RETURNING id`;
 
-/** Logs that are no forks. */
+/** Logs that are not forks. */
 async function receiveAll(
   driver: Driver,
   statement: Statement,
@@ -138,7 +138,7 @@ const fillLog = `
 UPDATE skein.logs SET parent = $3, base = $4, fork_seq = $5, depth = $6, put_at = skein.clock($7)
 WHERE tenant = $1 AND id = $2`;
 
-/** The row of a log that is to be received; gives back what stands before its first record. */
+/** The row of a log to receive; returns the record before its first one. */
 async function begin(
   driver: Driver,
   statement: Statement,
@@ -182,7 +182,7 @@ async function newNumber(statement: Statement, tenant: number): Promise<number> 
   return row.number;
 }
 
-/** The number of a log that may be no more than a name. */
+/** The number of a log that may be only a name. */
 async function numberOf(
   { tenant, database }: Driver,
   statement: Statement,
@@ -198,14 +198,14 @@ async function numberOf(
   return made.id;
 }
 
-/** Up to where forks that are more than received share it; and whether anybody names it. */
+/** Up to where finished forks share it; and whether any log names it. */
 const findForks = `
 SELECT (
   SELECT max(l.fork_seq) FROM skein.logs l JOIN skein.heads h ON h.log = l.id
   WHERE l.base = $1 AND h.state <> ${state.receiving}
 ) AS shared, EXISTS (SELECT 1 FROM skein.logs WHERE parent = $1 OR base = $1) AS named`;
 
-/** One step; false when there is nothing left of it. */
+/** One step; false if nothing of it is left. */
 async function discardSome(driver: Driver, statement: Statement, session: SessionId): Promise<boolean> {
   const { tenant } = driver;
   const line = (await linesOf(statement, tenant, [session], "remove")).get(session);
@@ -233,7 +233,7 @@ const seenToPut = `
 UPDATE skein.heads SET state = CASE state WHEN ${state.receiving} THEN ${state.prefix} ELSE state END,
   put_seq = NULL, put_hash = NULL WHERE tenant = $1 AND log = $2`;
 
-/** Nothing is received of it any more; what finished forks share of it stays. */
+/** Ends the reception; what finished forks share of it stays. */
 async function letGo(statement: Statement, tenant: number, line: Line, keepSeq: number): Promise<void> {
   if (line.state !== state.receiving && keepSeq > line.seq) return;
   await statement(seenToPut, [tenant, line.log]);

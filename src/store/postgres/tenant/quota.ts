@@ -1,8 +1,8 @@
 /**
- * What a tenant may use at most. A quota is soft: whoever begins something new is judged by a count that is a
- * few seconds old, and by what this process added since. Past it nothing new is begun: no session, input,
- * message, blob of a caller's or scratch outside a turn. What is under way goes on to its end, with the
- * items, records and blobs that come of it, and what closes, erases or deletes always may.
+ * The quota of a tenant. It is soft: new work is judged by a count that is a few seconds old, plus what this
+ * process added since. Beyond the quota no new work begins: no session, input, message, caller's blob or
+ * scratch outside a turn. Work in progress runs to its end, with its items, records and blobs; closing,
+ * erasing and deleting are always allowed.
  */
 import { SkeinError } from "../../../core/error.ts";
 import type { Chunks, Draft, Part } from "../../port.ts";
@@ -11,21 +11,21 @@ import type { Driver } from "../driver.ts";
 
 export interface Quota {
   /**
-   * Throws or rejects with `refused` when the append would begin something new past the quota. Null when that
-   * is known at once.
+   * Throws or rejects with `refused` if the append would begin new work beyond the quota. Null if that is
+   * known at once.
    */
   check(parts: readonly Part[]): Promise<void> | null;
-  /** The same for a blob that somebody brings. */
+  /** The same for a caller's blob. */
   checkBlob(): Promise<void>;
-  /** The chunks of a blob as they are, each counted once it is taken. */
+  /** The chunks of a blob unchanged, each counted once consumed. */
   counted(chunks: Chunks): AsyncGenerator<Uint8Array>;
 }
 
-/** How long a count holds. One that takes long holds longer, so that counting never is most of the work. */
+/** How long a count is valid. A slow count is valid longer, so that counting is never most of the work. */
 const countedMs = 5_000;
 const countShare = 20;
 
-/** What begins something new in a session that is there. */
+/** Events that begin new work in an existing session. */
 const newWork = ["input.received", "message.received"];
 
 interface Use extends Row {
@@ -36,7 +36,7 @@ interface Use extends Row {
   readonly bytes: number;
 }
 
-/** What was moved away is used where it went. */
+/** A moved session counts in its new store. */
 const use = `SELECT t.name, t.sessions_max, t.bytes_max,
   CASE WHEN t.sessions_max IS NULL THEN 0 ELSE
     (SELECT count(*) FROM skein.logs l
@@ -57,14 +57,14 @@ export function makeQuota({ database, tenant, world }: Driver): Quota {
     const askedAt = world.now();
     const before = { ...added };
     [known] = await database.run<Use>(use, [tenant]);
-    // What was added while it was counted may be in the count or not: it is counted twice rather than never.
+    // Data added during the count may be in it or not: counting it twice is better than never.
     added.sessions -= before.sessions;
     added.bytes -= before.bytes;
     const now = world.now();
     freshUntil = now + Math.max(countedMs, (now - askedAt) * countShare);
   }
 
-  /** Null when the count is new enough. If it cannot be had, nothing is begun. */
+  /** Null if the count is recent enough. If counting fails, no new work begins. */
   function recount(): Promise<void> | null {
     if (world.now() < freshUntil) return null;
     counting ??= count().finally(() => {
@@ -107,7 +107,7 @@ export function makeQuota({ database, tenant, world }: Driver): Quota {
 
 const opens = ({ session, expect }: Part): boolean => expect === "absent" && session.startsWith("ses_");
 
-/** In a turn, what is put into the scratch is under way; what is taken out of it makes room. */
+/** Within a turn a scratch write is work in progress; a removal frees space. */
 const begins = ({ type, turn, content }: Draft): boolean =>
   newWork.includes(type) || (type === "scratch.set" && turn === null && content !== null);
 

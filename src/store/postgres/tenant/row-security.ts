@@ -1,16 +1,16 @@
 /**
- * The second wall between tenants, for roles that were given to one: row-level security. Whoever owns the
- * tables is not kept by it, and names the tenant in every statement; a role named in `skein.tenants.role`
- * sees and writes the rows of that tenant and no others, whatever it asks.
+ * The second barrier between tenants, for roles bound to one: row-level security. It does not bind the owner
+ * of the tables, which names the tenant in every statement; a role in `skein.tenants.role` sees and writes
+ * only the rows of that tenant, whatever it sends.
  */
 
-/** Each table with a tenant, but for the parts of `events`, to which nobody but their owner is let. */
+/** Each table with a tenant, except the partitions of `events`, which only their owner can access. */
 const tenantTables = `SELECT c.oid::regclass AS name FROM pg_class c
   JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname = 'skein'
   JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'tenant' AND NOT a.attisdropped
   WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition`;
 
-/** A migration that adds a table ends with `SELECT skein.wall()`, and admits every role again. */
+/** A migration that adds a table ends with `SELECT skein.wall()`, and grants access to every role again. */
 export const wallsText = `
 ALTER TABLE skein.tenants ENABLE ROW LEVEL SECURITY;
 CREATE POLICY own ON skein.tenants USING (role = current_user);

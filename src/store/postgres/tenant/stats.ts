@@ -1,14 +1,14 @@
-/** Figures of a tenant in PostgreSQL, and what all tenants together take. */
+/** Statistics of a tenant in PostgreSQL, and the total size of all tenants. */
 import type { Durability, Store, StoreStats } from "../../port.ts";
 import type { Driver } from "../driver.ts";
 
-/** Tables with their indexes and what lies apart from them; a partitioned table itself has none. */
+/** Tables with their indexes and TOAST data; a partitioned table itself has none. */
 const bytes = `SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint AS bytes FROM pg_class
   WHERE relnamespace = 'skein'::regnamespace AND relkind = 'r'`;
 
 /**
- * Counted by heads: records lie dense from the fork point to the head. Of what was deleted or is on its way
- * in, only some may be there.
+ * Counted by heads: records are dense from the fork point to the head. Deleted logs, and those being
+ * received, may be partial.
  */
 const figures = `SELECT current_setting('server_version') AS version,
   (SELECT count(*) FROM skein.logs WHERE tenant = $1 AND listed) AS sessions,

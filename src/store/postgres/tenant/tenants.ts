@@ -1,4 +1,4 @@
-/** Tenants of a database: who there is, what each uses and may use, and the role that is kept to it. */
+/** Tenants of a database: their usage and quota, and the role bound to each. */
 import { SkeinError } from "../../../core/error.ts";
 import { quote, type WorkspaceId } from "../../../core/ids.ts";
 import type { Tenant, TenantChange, Tenants } from "../../driver.ts";
@@ -11,7 +11,7 @@ import { openTenant, startLayout, startStore } from "../connection/start.ts";
 export interface TenantsOptions {
   readonly url: string;
   readonly world: StoreWorld;
-  /** For a new tenant: the id its workspace gets. */
+  /** For a new tenant: the id of its workspace. */
   readonly workspace: WorkspaceId;
 }
 
@@ -20,7 +20,7 @@ export function openTenants({ url, world, workspace }: TenantsOptions): Tenants 
   const start = { workspace, durability: "process" } as const;
   return {
     async list() {
-      // It need not be the tenant's own program that looks: one that is not there is no reason to fail.
+      // Another tenant's program may ask: a missing default tenant must not fail it.
       await startStore(database, { ...start, tenant: "default", create: false }).catch(
         unlessNoTenant(database),
       );
@@ -29,7 +29,7 @@ export function openTenants({ url, world, workspace }: TenantsOptions): Tenants 
     async set(name, change) {
       checkTenant(name);
       await startLayout(database, { ...start, create: true });
-      // A tenant that is new stays only if all of the change does.
+      // A new tenant persists only if the whole change does.
       const tenant = await database.transaction(
         async (run) => {
           const way = { run, shown: database.shown };
@@ -74,7 +74,7 @@ async function costsOf(
 
 const tenantCosts = `SELECT ${costSums} FROM skein_views.costs c WHERE c.at >= $1 AND c.at < $2`;
 
-/** Whether a database has the workspace for one of its tenants, as far as it may be seen. */
+/** Whether a database has the workspace for one of its visible tenants. */
 export async function holdsWorkspace({ url, world, workspace }: TenantsOptions): Promise<boolean> {
   const database = openDatabase({ address: parseAddress(url), world, clock: "database" });
   try {
@@ -163,7 +163,7 @@ interface RoleColumns extends Row {
   readonly other: string | null;
 }
 
-/** A role that nothing can keep, or that is kept elsewhere, would only seem to be kept to the tenant. */
+/** A role that bypasses row-level security, or is bound elsewhere, would only seem bound to the tenant. */
 async function checkRole(
   run: Statement,
   { tenant, name, role }: { readonly tenant: number; readonly name: string; readonly role: string },

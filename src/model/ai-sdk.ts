@@ -195,7 +195,7 @@ function recordingFetch(outputTokensMax: number): RecordingFetch {
       if (response.ok && /^(text\/html|application\/json)/i.test(type)) {
         await response.body?.cancel();
         const where = input instanceof Request ? input.url : String(input);
-        throw new ModelError("garbled", `${where} answered with ${type}, not with a stream`);
+        throw new ModelError("garbled", `${where}: expected an event stream, got ${type}`);
       }
       return response;
     },

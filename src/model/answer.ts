@@ -115,7 +115,7 @@ function wholeAnswer(blocks: readonly AnswerBlock[], end: Ended | null, sent: st
   if (end === null || end.finishReason.unified === "interrupted") throw dropped();
   if (end.finishReason.unified === "error") {
     const why = end.finishReason.raw ?? "no reason given";
-    throw new ModelError("garbled", `the provider could not complete the answer: ${why}`);
+    throw new ModelError("garbled", `the provider ended the response with an error: ${why}`);
   }
   return { blocks, finish: finishOf(end.finishReason, blocks), usage: usageOf(end.usage), sent };
 }

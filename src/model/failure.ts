@@ -28,11 +28,10 @@ export function asModelError(error: unknown): ModelError {
   return fromFrame(error);
 }
 
-export const interrupted = (): ModelError =>
-  new ModelError("interrupted", "the call was interrupted before the answer was complete");
+export const interrupted = (): ModelError => new ModelError("interrupted", "the model call was interrupted");
 
 export const dropped = (cause?: unknown): ModelError =>
-  new ModelError("dropped", "the stream ended before the answer did", { cause });
+  new ModelError("dropped", "the stream ended before the response was complete", { cause });
 
 /** An unexpected HTTP response, or none at all. */
 function fromCall(error: APICallError): ModelError {
@@ -196,5 +195,5 @@ function garbled(cause: unknown): ModelError {
   if (/ended without a finish reason/.test(errorText(cause))) return dropped(cause);
   const said = errorText(cause).split("\n")[0] ?? "";
   const shown = said.length > 200 ? `${said.slice(0, 199)}…` : said;
-  return new ModelError("garbled", `what came back makes no sense: ${shown}`, { cause });
+  return new ModelError("garbled", `the provider sent an invalid response: ${shown}`, { cause });
 }

@@ -84,7 +84,7 @@ function parseJson(text: string, path: string): unknown {
     return JSON.parse(text);
   } catch (cause) {
     const why = errorText(cause);
-    throw new SkeinError("invalid", `${path} is not JSON: ${why}`, { cause });
+    throw new SkeinError("invalid", `${path}: invalid JSON: ${why}`, { cause });
   }
 }
 
@@ -101,12 +101,12 @@ function complaint(issue: z.core.$ZodIssue | undefined, path: string): SkeinErro
   if (issue?.code === "invalid_key") {
     const hint =
       place[0] === "models"
-        ? 'models are named "provider/model"'
-        : "providers are named in lower-case letters, digits and dashes";
-    return new SkeinError("invalid", `${path}: "${name}" is not a name for ${place[0]}`, { hint });
+        ? 'a model name has the form "provider/model"'
+        : "a provider name has lower-case letters, digits and dashes";
+    return new SkeinError("invalid", `${path}: ${place[0]}: invalid name "${name}"`, { hint });
   }
   const where = place.length === 0 ? path : `${path}: ${place.join(".")}`;
-  return new SkeinError("invalid", `${where}: ${issue?.message ?? "not a configuration of models"}`);
+  return new SkeinError("invalid", `${where}: ${issue?.message ?? "expected a model configuration"}`);
 }
 
 /** The fields allowed at a path: at the top, in a provider, in a model, in its price. */
@@ -118,10 +118,7 @@ function fieldsAt(place: readonly string[]): readonly string[] {
 
 function checkProviders({ model, providers = {}, models = {} }: ModelConfig, path: string, env: Env): void {
   if (Object.hasOwn(providers, "offline")) {
-    throw new SkeinError(
-      "invalid",
-      `${path}: "offline" is the model without a network, and takes no settings`,
-    );
+    throw new SkeinError("invalid", `${path}: providers.offline: the offline model has no settings`);
   }
   const isBuiltIn = (name: string): boolean => (builtInProviders as readonly string[]).includes(name);
   const homeless = Object.keys(providers).find(
@@ -130,14 +127,14 @@ function checkProviders({ model, providers = {}, models = {} }: ModelConfig, pat
   if (homeless !== undefined) {
     const near = nearest(homeless, builtInProviders);
     const hint =
-      near === undefined ? "it is where the server speaks Chat Completions" : `did you mean "${near}"?`;
-    throw new SkeinError("invalid", `${path}: provider "${homeless}" has no url`, { hint });
+      near === undefined ? "set url to the server's Chat Completions endpoint" : `did you mean "${near}"?`;
+    throw new SkeinError("invalid", `${path}: providers.${homeless}.url: missing`, { hint });
   }
   const known = [...builtInProviders, "offline", ...Object.keys(providers)];
   for (const name of [...(model === undefined ? [] : [model]), ...Object.keys(models)]) {
     const [provider = ""] = name.split("/");
     if (known.includes(provider) || hasAddress(env, provider)) continue;
-    throw new SkeinError("invalid", `${path}: model "${name}" has a provider that is not configured`, {
+    throw new SkeinError("invalid", `${path}: model "${name}": its provider is not configured`, {
       hint: providerHint(provider, known),
     });
   }

@@ -32,14 +32,14 @@ export function makeModels({ env, config = {}, offline }: ModelsOptions): Models
     if (at < 1 || at === name.length - 1) throw misnamed(name, listed);
     const provider = name.startsWith("offline/") ? undefined : providerOf(name.slice(0, at));
     if (provider === undefined) {
-      throw new SkeinError("invalid", `there is no provider of models "${name.slice(0, at)}"`, {
+      throw new SkeinError("invalid", `model: unknown provider "${name.slice(0, at)}"`, {
         hint: name.startsWith("offline/")
           ? `did you mean "${offline.name}"?`
           : providerHint(name.slice(0, at), known),
       });
     }
     if (provider.missing !== null) {
-      throw new SkeinError("unavailable", `${name} needs a key`, { hint: provider.missing });
+      throw new SkeinError("unavailable", `${name}: API key missing`, { hint: provider.missing });
     }
     const { wire, key, keyPlace } = provider;
     const facts = factsOf(name, provider, config);
@@ -173,9 +173,13 @@ function withVersion(url: string, version: string): string {
 
 function checkedUrl({ name, url }: Provider): string {
   if (/^https?:\/\//.test(url) && URL.canParse(url)) return url;
-  throw new SkeinError("invalid", `the address of provider "${name}" is not one: "${url}"`, {
-    hint: "it begins with http:// or https://",
-  });
+  throw new SkeinError(
+    "invalid",
+    `provider "${name}": url: expected an http:// or https:// URL, got "${url}"`,
+    {
+      hint: "for example http://localhost:8080/v1",
+    },
+  );
 }
 
 /** The configuration takes precedence over the catalog; a model in neither has no known price. */
@@ -209,7 +213,7 @@ function misnamed(name: string, listed: readonly string[]): SkeinError {
     listed.map((known) => known.slice(known.indexOf("/") + 1)),
   );
   const near = listed.find((known) => known.endsWith(`/${bare}`)) ?? nearest(name, listed);
-  return new SkeinError("invalid", `"${name}" is not the name of a model`, {
-    hint: near === undefined ? 'models are named "provider/model"' : `did you mean "${near}"?`,
+  return new SkeinError("invalid", `model: expected "provider/model", got "${name}"`, {
+    hint: near === undefined ? '"skein models" lists the models' : `did you mean "${near}"?`,
   });
 }

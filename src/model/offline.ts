@@ -57,7 +57,7 @@ export function offlineModel({ world, paceMs = 0 }: OfflineOptions = {}): Model 
 }
 
 function checkSignal({ signal }: ModelCall): void {
-  if (signal.aborted) throw new ModelError("interrupted", "the answer was interrupted");
+  if (signal.aborted) throw new ModelError("interrupted", "the model call was interrupted");
 }
 
 type Words = Pick<ModelAnswer, "blocks" | "finish">;

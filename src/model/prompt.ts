@@ -208,7 +208,7 @@ async function readBlob(hash: string, reader: Reader): Promise<Uint8Array | null
     return await reader.blob(hash);
   } catch (cause) {
     if (cause instanceof SkeinError && cause.code === "not-found") return null;
-    throw new ModelError("failed", `blob ${hash} of the context could not be read`, { cause });
+    throw new ModelError("failed", `context: blob ${hash} cannot be read`, { cause });
   }
 }
 

@@ -48,7 +48,7 @@ function pick(store: LogStore, has: ReadonlySet<Capability>): object {
 }
 
 const lacks = (what: string, capability: Capability, hint: string): SkeinError =>
-  new SkeinError("refused", `${what}: the store's driver has no ${quoted[capability]}`, { hint });
+  new SkeinError("refused", `${what}: the store's driver does not support ${quoted[capability]}`, { hint });
 
 const quoted: Readonly<Record<Capability, string>> = {
   blobs: "BlobStore",

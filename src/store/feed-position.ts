@@ -69,8 +69,8 @@ const markText = ({ place, hash }: Mark): string => (hash === "" ? place : `${pl
 const positionText = ({ at, earlier }: FeedPosition): string => [at, ...earlier].map(markText).join("*");
 
 export const notAPosition = (text: string): SkeinError =>
-  new SkeinError("invalid", `not a position of this feed: ${quote(text)}`, {
-    hint: "positions are opaque; give back one that the feed of this store gave out",
+  new SkeinError("invalid", `feed: after: expected a position of this feed, got ${quote(text)}`, {
+    hint: "positions are opaque; pass one that the feed of this store returned",
     field: "after",
   });
 

@@ -51,32 +51,32 @@ export function judgePart(
   if (epoch !== undefined && epoch !== head.epoch) return { kind: "fenced", session, epoch: head.epoch };
   if (!agrees(head.seq, head.hash, expect)) return { kind: "conflict", session, headSeq: head.seq };
   if (part.parent === undefined) return null;
-  return new SkeinError("invalid", `${session} exists, so it cannot begin as a fork`);
+  return new SkeinError("invalid", `fork: ${session} exists already`);
 }
 
 const closedError = (session: LogId, closed: "copy" | "receiving"): SkeinError =>
   closed === "copy"
-    ? new SkeinError("refused", `${session} is a copy of a session that lives elsewhere`, {
-        hint: "fork it to go on from it here",
+    ? new SkeinError("refused", `${session} is a read-only copy of a session in another store`, {
+        hint: "fork it to continue here",
       })
-    : new SkeinError("refused", `${session} is being received`, {
-        hint: "finish what brings it here, or discard it",
+    : new SkeinError("refused", `${session} is being imported`, {
+        hint: "finish the import or move, or discard it",
       });
 
 /** The flaw of an append, regardless of the store's data; null if there is none. */
 export function partsFlaw(parts: readonly Part[]): string | null {
   const [only] = parts;
   if (only !== undefined && parts.length === 1 && isPlain(only)) return null;
-  if (parts.length === 0) return "an append needs at least one part";
+  if (parts.length === 0) return "append: no parts";
   const records = parts.reduce((sum, part) => sum + part.drafts.length, 0);
   if (parts.length > limit.appendLogsMax) {
-    return `${parts.length} logs in one append; at most ${limit.appendLogsMax}`;
+    return `append: at most ${limit.appendLogsMax} logs at once, got ${parts.length}`;
   }
   if (records > limit.appendRecordsMax) {
-    return `${records} records in one append; at most ${limit.appendRecordsMax}`;
+    return `append: at most ${limit.appendRecordsMax} records at once, got ${records}`;
   }
   if (parts.length > 1 && new Set(parts.map(({ session }) => session)).size < parts.length) {
-    return "one log twice in one append";
+    return "append: the same log twice";
   }
   for (const part of parts) {
     const flaw = part.drop === true ? dropFlaw(part) : draftsFlaw(part);
@@ -94,52 +94,57 @@ const isPlain = ({ drafts, drop, erase, parent, index }: Part): boolean =>
   index === undefined;
 
 function dropFlaw({ session, drafts, parent, index, lease, expect, erase }: Part): string | null {
-  if (isWorkspaceId(session)) return "only sessions are deleted";
-  if (drafts.length > 0) return "a part has either drafts or a drop";
-  if (expect === "absent") return "a deletion takes a session that exists";
+  if (isWorkspaceId(session)) return "append: drop: only sessions can be deleted";
+  if (drafts.length > 0) return "append: expected either drafts or drop";
+  if (expect === "absent") return "append: drop: expected a session that exists";
   const more = parent ?? index ?? lease ?? erase;
-  return more === undefined ? null : "a deletion takes no parent, index, lease or ranges to erase";
+  return more === undefined ? null : "append: drop: not allowed with parent, index, lease or erase";
 }
 
 function draftsFlaw({ session, expect, drafts, parent, index, erase }: Part): string | null {
-  if (drafts.length === 0) return "a part has either drafts or a drop";
+  if (drafts.length === 0) return "append: expected either drafts or drop";
   if (drafts.length > 1) {
     const keys = drafts.flatMap(({ key }) => key ?? []);
-    if (new Set(keys).size < keys.length) return "one key twice in one append";
+    if (new Set(keys).size < keys.length) return "append: the same key twice";
   }
-  if (index !== undefined && isWorkspaceId(session)) return "only sessions are in the index";
+  if (index !== undefined && isWorkspaceId(session))
+    return "append: index: only sessions have an index entry";
   if (parent !== undefined) {
-    if (expect !== "absent" || isWorkspaceId(session)) return 'a fork is a new session: it expects "absent"';
-    if (!Number.isSafeInteger(parent.seq) || parent.seq < 1) return "a fork point is a position, from 1";
+    if (expect !== "absent" || isWorkspaceId(session))
+      return 'append: parent: a fork is a new session; expect must be "absent"';
+    if (!Number.isSafeInteger(parent.seq) || parent.seq < 1)
+      return "append: parent.seq: expected a position from 1";
   }
   return erase === undefined ? null : rangesFlaw(erase);
 }
 
 function rangesFlaw(erase: NonNullable<Part["erase"]>): string | null {
   if (erase.length > limit.eraseRecordsMax) {
-    return `${erase.length} ranges to erase in one part; at most ${limit.eraseRecordsMax}`;
+    return `append: erase: at most ${limit.eraseRecordsMax} ranges, got ${erase.length}`;
   }
   const isRange = ([fromSeq, toSeq]: readonly [number, number]): boolean =>
     Number.isSafeInteger(fromSeq) && Number.isSafeInteger(toSeq) && fromSeq >= 1 && fromSeq <= toSeq;
-  return erase.every(isRange) ? null : "a range to erase goes from a position, from 1, to one not before it";
+  return erase.every(isRange) ? null : "append: erase: expected ranges with 1 <= fromSeq <= toSeq";
 }
 
 /** More contents than one append may erase. */
 export const tooManyErased = (): SkeinError =>
-  new SkeinError("invalid", `at most ${limit.eraseRecordsMax} contents are erased with one append`, {
-    hint: "erase a part of them, then the next",
+  new SkeinError("invalid", `append: erase: at most ${limit.eraseRecordsMax} contents at once`, {
+    hint: "erase them in several calls",
   });
 
 /** A record refers to a blob that is incomplete, or missing. */
 export const missingBlob = (hash: string): SkeinError =>
-  new SkeinError("not-found", `blob ${hash} is not in the store`, { hint: "put it before the record" });
+  new SkeinError("not-found", `blob ${hash} is not in the store`, {
+    hint: "store the blob before the record",
+  });
 
 /** A session's first append, and a received session, need an index entry. */
 export const missingIndex = (session: LogId): SkeinError =>
-  new SkeinError("invalid", `${session} has no index entry`);
+  new SkeinError("invalid", `append: index: missing for ${session}`);
 
 export const missingForkPoint = ({ session, seq }: NonNullable<Part["parent"]>): SkeinError =>
-  new SkeinError("not-found", `there is no position ${seq} in ${session} to fork from`);
+  new SkeinError("not-found", `fork: position ${seq} does not exist in ${session}`);
 
 /** A fork of a log of this depth; null if it is allowed. */
 export const depthFlaw = (parentDepth: number): SkeinError | null =>
@@ -154,13 +159,13 @@ export const presenceOf = (
 
 /** The base of a received fork is missing, or does not reach the fork point. */
 export const missingOrigin = (seq: number, base: SessionId | null): SkeinError =>
-  new SkeinError("not-found", `there is no position ${seq} of ${base ?? "nothing"} to go on from`);
+  new SkeinError("not-found", `import: position ${seq} of ${base ?? "the parent"} does not exist`);
 
 /** Another program received or discarded the log at the same time. */
 const beginAgain = "another program receives it too; begin again";
 
 export const notReceived = (session: LogId): SkeinError =>
-  new SkeinError("conflict", `${session} is not being received`, { hint: "begin again" });
+  new SkeinError("conflict", `${session} is not being imported`, { hint: "start the import again" });
 
 /** The position and hash of the last record of a log. */
 export interface LastRecord {
@@ -183,14 +188,18 @@ export function checkNext(digest: Digest, session: LogId, last: LastRecord, reco
 
 /** A received record has the position of a different existing record. */
 export const otherRecord = (session: LogId, seq: number): SkeinError =>
-  new SkeinError("conflict", `${session} has another record ${seq} here`, {
-    hint: "it went on in two places; fork one of them instead",
+  new SkeinError("conflict", `${session} has a different record ${seq} here`, {
+    hint: "the session continued in two stores; fork one of them instead",
   });
 
 export const usedKey = (session: LogId | null, cause?: unknown): SkeinError =>
-  new SkeinError("corrupt", `a record${session === null ? "" : ` of ${session}`} has a key that is used`, {
-    cause,
-  });
+  new SkeinError(
+    "corrupt",
+    `a record${session === null ? "" : ` of ${session}`} has a key that is already used`,
+    {
+      cause,
+    },
+  );
 
 /** Whether a received log can be finished: `end` is its last record here, undefined without records. */
 export function checkFinished(
@@ -198,7 +207,7 @@ export function checkFinished(
   { end, deleted }: { readonly end: LastRecord | undefined; readonly deleted: boolean },
 ): void {
   if (end?.seq !== seq || end.hash !== hash) {
-    throw new SkeinError("conflict", `${session} does not end at ${seq} with that record`, {
+    throw new SkeinError("conflict", `${session} does not end at record ${seq}`, {
       hint: beginAgain,
     });
   }

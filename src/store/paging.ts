@@ -54,6 +54,10 @@ function checkCursor(call: string, { rows, cursor }: ResultPage<unknown>, before
 
 /** For a loop over pages whose next page is the same again. */
 export const stuck = (call: string, position: unknown): SkeinError =>
-  new SkeinError("corrupt", `${call}: the page after position ${String(position)} is the same page again`, {
-    hint: '"skein verify" finds what is damaged',
-  });
+  new SkeinError(
+    "corrupt",
+    `${call}: the page after position ${String(position)} repeats the previous page`,
+    {
+      hint: '"skein verify" finds what is damaged',
+    },
+  );

@@ -35,7 +35,7 @@ export function registerStore(scheme: string, driver: StoreDriver): void {
     });
   }
   if (drivers.has(name)) {
-    throw new SkeinError("conflict", `registerStore: the scheme ${quote(name)} has a driver`, {
+    throw new SkeinError("conflict", `registerStore: scheme: ${quote(name)} already has a driver`, {
       hint: "choose another scheme",
     });
   }
@@ -80,8 +80,8 @@ async function driverOf(address: string): Promise<StoreDriver> {
   const load =
     drivers.get(scheme.toLowerCase()) ?? (slashes === undefined ? drivers.get("sqlite") : undefined);
   if (load !== undefined) return load();
-  throw new SkeinError("invalid", `no store for ${quote(`${scheme}:`)}`, {
-    hint: `give the path of a file, or ${[...drivers.keys()].map((name) => `${name}:`).join(", ")}`,
+  throw new SkeinError("invalid", `store: unknown scheme ${quote(`${scheme}:`)}`, {
+    hint: `use the path of a file, or ${[...drivers.keys()].map((name) => `${name}:`).join(", ")}`,
   });
 }
 

@@ -62,8 +62,8 @@ async function targetOf(path: string): Promise<string | undefined> {
 const replaced = (name: string, link: string, root: string): SkeinError =>
   new SkeinError(
     "refused",
-    `"${name}" leads through the link ${link}, in ${root}, which the session may write`,
+    `"${name}": the path contains the symbolic link ${link}, in ${root}, which the session may write`,
     {
-      hint: `bind the directory that the link should lead to, or unbind "${name}"`,
+      hint: `bind the directory that the link points to, or unbind "${name}"`,
     },
   );

@@ -56,7 +56,7 @@ export async function databaseTools(
       touches: () => [],
       run: async ({ sql, database: name, rows }, { signal }) => {
         const database = databases.find((one) => one.name === name) ?? first;
-        if (database === undefined) throw new SkeinError("not-found", "there is no such database");
+        if (database === undefined) throw new SkeinError("not-found", "database not found");
         const { timeoutMs } = database;
         const result = await database.query(sql, { rowsMax: rows, timeoutMs, signal });
         return new ToolOutput(rowsText(result), {
@@ -85,9 +85,13 @@ async function openDatabase(
   }
   const file = path ?? (address?.startsWith("file:") === true ? address.slice("file:".length) : undefined);
   if (file === undefined) {
-    throw new SkeinError("invalid", `the database "${name}" is bound without a path or a postgres:// URL`, {
-      hint: "bind it again",
-    });
+    throw new SkeinError(
+      "invalid",
+      `database "${name}": the binding has neither a path nor a postgres:// URL`,
+      {
+        hint: "bind it again",
+      },
+    );
   }
   return {
     name,
@@ -106,5 +110,5 @@ function timeoutOf({ name, options }: Bound): number {
   const most = databaseLimit.timeoutMsMax;
   if (typeof timeoutMs === "number" && Number.isSafeInteger(timeoutMs) && timeoutMs > 0 && timeoutMs <= most)
     return timeoutMs;
-  throw new SkeinError("invalid", `the database "${name}" has a timeoutMs that is not from 1 to ${most}`);
+  throw new SkeinError("invalid", `database "${name}": timeoutMs: expected 1 to ${most}`);
 }

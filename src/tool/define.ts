@@ -79,13 +79,17 @@ export function defineTool<S extends StandardSchemaV1>(options: ToolOptions<S>):
   const tool = describe(options);
   const where = `tool "${tool.name}"`;
   if (!["read", "idempotent", "unsafe"].includes(effect)) {
-    throw new SkeinError("invalid", `${where}: unknown effect "${effect}"`, {
-      hint: 'one of "read", "idempotent", "unsafe"',
-    });
+    throw new SkeinError(
+      "invalid",
+      `${where}: effect: expected "read", "idempotent" or "unsafe", got "${effect}"`,
+      {
+        hint: 'one of "read", "idempotent", "unsafe"',
+      },
+    );
   }
   if (!Number.isSafeInteger(timeoutMs) || timeoutMs < 1 || timeoutMs > toolLimit.timeoutMsMax) {
-    throw new SkeinError("invalid", `${where}: timeoutMs is ${timeoutMs}`, {
-      hint: `a whole number of milliseconds from 1 to ${toolLimit.timeoutMsMax}`,
+    throw new SkeinError("invalid", `${where}: timeoutMs: expected a positive integer, got ${timeoutMs}`, {
+      hint: `milliseconds, from 1 to ${toolLimit.timeoutMsMax}`,
     });
   }
   if (
@@ -94,7 +98,7 @@ export function defineTool<S extends StandardSchemaV1>(options: ToolOptions<S>):
     isNoFunction(touches) ||
     isNoFunction(command)
   )
-    throw new SkeinError("invalid", `${where}: run, probe, touches and command are functions`);
+    throw new SkeinError("invalid", `${where}: run, probe, touches and command: expected functions`);
   return {
     ...tool,
     effect,
@@ -120,7 +124,10 @@ async function checkOutput(schema: StandardSchemaV1, given: unknown): Promise<un
   const checked = await schema["~standard"].validate(given);
   if (checked.issues === undefined) return checked.value;
   const [first] = checked.issues;
-  throw new SkeinError("invalid", `it ran, but gave back what its schema forbids: ${first?.message ?? ""}`);
+  throw new SkeinError(
+    "invalid",
+    `the tool ran, but its result does not match its output schema: ${first?.message ?? ""}`,
+  );
 }
 
 /** A tool whose run is an action on the session's own log. */
@@ -143,19 +150,19 @@ function describe(options: {
   checkToolName(name);
   const where = `tool "${name}"`;
   if (typeof description !== "string" || description.trim() === "") {
-    throw new SkeinError("invalid", `${where} has no description`, {
-      hint: "say what it does and when to use it; the model knows nothing else of it",
+    throw new SkeinError("invalid", `${where}: description: missing`, {
+      hint: "describe what the tool does and when to use it; the model sees only this",
     });
   }
   if (typeof input?.["~standard"]?.validate !== "function") {
-    throw new SkeinError("invalid", `${where}: its input is no schema`, {
-      hint: "give a zod object, or any schema that has `~standard`",
+    throw new SkeinError("invalid", `${where}: input: expected a schema`, {
+      hint: "pass a Zod object or any Standard Schema (`~standard`)",
     });
   }
   const schema = options.inputSchema ?? jsonSchemaOf(where, input);
   if (schema["type"] !== "object") {
-    throw new SkeinError("invalid", `${where}: its input is not an object`, {
-      hint: 'providers take named arguments only: a JSON Schema with "type": "object"',
+    throw new SkeinError("invalid", `${where}: input: expected an object schema`, {
+      hint: 'providers accept named arguments only: use a JSON Schema with "type": "object"',
     });
   }
   const { $schema: _, ...rest } = schema;
@@ -165,8 +172,8 @@ function describe(options: {
 /** Names that the log and every provider accept. */
 export function checkToolName(name: unknown): asserts name is string {
   if (typeof name === "string" && /^[a-zA-Z0-9_-]{1,64}$/.test(name)) return;
-  throw new SkeinError("invalid", `${JSON.stringify(name)} cannot be the name of a tool`, {
-    hint: `up to ${toolLimit.nameCharsMax} letters, digits, _ and -, as every provider takes them`,
+  throw new SkeinError("invalid", `tool: name: invalid tool name ${JSON.stringify(name)}`, {
+    hint: `expected up to ${toolLimit.nameCharsMax} letters, digits, _ and -, which every provider accepts`,
   });
 }
 
@@ -177,16 +184,16 @@ function jsonSchemaOf(where: string, schema: StandardSchemaV1): Record<string, u
   } catch (cause) {
     throw new SkeinError(
       "invalid",
-      `${where}: its input cannot be said in JSON Schema: ${errorText(cause)}`,
+      `${where}: input: cannot be converted to JSON Schema: ${errorText(cause)}`,
       {
-        hint: "use types that JSON has, or give `inputSchema` yourself",
+        hint: "use JSON types, or pass `inputSchema`",
         cause,
       },
     );
   }
   const { vendor } = schema["~standard"];
-  throw new SkeinError("invalid", `${where}: schemas of ${vendor} do not give JSON Schema by themselves`, {
-    hint: "give it as `inputSchema`, beside `input`",
+  throw new SkeinError("invalid", `${where}: input: ${vendor} schemas have no JSON Schema export`, {
+    hint: "pass the JSON Schema as `inputSchema`, next to `input`",
   });
 }
 
@@ -212,7 +219,7 @@ async function check(schema: StandardSchemaV1, given: unknown): Promise<InputChe
     if (result.issues === undefined) return { ok: true, value: result.value };
     return { ok: false, message: complaint(result.issues) };
   } catch (error) {
-    return { ok: false, message: `the arguments cannot be checked: ${errorText(error)}` };
+    return { ok: false, message: `the arguments cannot be validated: ${errorText(error)}` };
   }
 }
 
@@ -222,7 +229,7 @@ function complaint(issues: readonly StandardSchemaV1.Issue[]): string {
     return place === "" ? message : `${place}: ${message}`;
   });
   const more = issues.length - lines.length;
-  return `the arguments do not fit: ${lines.join("; ")}${more > 0 ? `; and ${more} more` : ""}`;
+  return `invalid arguments: ${lines.join("; ")}${more > 0 ? `; and ${more} more` : ""}`;
 }
 
 /** A probe that fails or returns nonsense is inconclusive. */

@@ -16,7 +16,7 @@ export function secretsOf(
     secrets.map((secret) => {
       const value = world.secret(secret);
       if (value !== undefined) return [secret, value];
-      throw new SkeinError("unavailable", `"${name}" needs the secret ${secret}, which is not set`, {
+      throw new SkeinError("unavailable", `"${name}": secret ${secret} is not set`, {
         hint: `set the environment variable ${secret}, or unbind "${name}"`,
       });
     }),

@@ -22,10 +22,12 @@ export async function copyTree(
   }: { readonly puts: readonly FilePut[]; readonly blobs: FileBlobs; readonly isReserved: Reserved },
 ): Promise<readonly FileConflict[]> {
   if ((await lstat(to).catch(() => undefined)) !== undefined)
-    throw new SkeinError("conflict", `${to} is there already`, { hint: "give the path of a new directory" });
+    throw new SkeinError("conflict", `copy: ${to} already exists`, {
+      hint: "pass the path of a new directory",
+    });
   if (tree.file === undefined && isWithin(tree.root, to))
-    throw new SkeinError("invalid", `${to} lies in ${tree.root}, of which it would be a copy`, {
-      hint: "give a path outside of what is bound",
+    throw new SkeinError("invalid", `copy: ${to} is inside its source ${tree.root}`, {
+      hint: "pass a path outside the bound directories",
     });
   await mkdir(dirname(to), { recursive: true });
   const made = `${to}${temporaryEnding}`;
@@ -62,8 +64,8 @@ async function copyOver({ root, file }: FileTree, to: string, isReserved: Reserv
         (await sightOf(path)) !== undefined &&
         !(await isLiveDatabase(path))),
   }).catch((cause: NodeJS.ErrnoException) => {
-    throw new SkeinError("refused", `${from} cannot be copied: ${cause.message}`, {
-      hint: "nothing was made; see to what cannot be read and try again",
+    throw new SkeinError("refused", `copy: ${from}: ${cause.message}`, {
+      hint: "nothing was copied; fix the unreadable file and retry",
       cause,
     });
   });

@@ -14,22 +14,21 @@ export function applyEdit(
   shown: string,
 ): { readonly result: string; readonly count: number; readonly line: number } {
   const { find, replace } = fitted(text, edit);
-  if (find === replace)
-    throw new SkeinError("invalid", "find and replace are the same: nothing would change");
+  if (find === replace) throw new SkeinError("invalid", "edit: find and replace are identical");
   const places = placesOf(text, find);
   const first = places[0];
   if (first === undefined) {
     throw new SkeinError(
       "invalid",
-      `the text to be replaced is not in ${shown}; read the file again and copy it exactly, white space too`,
+      `edit: find: not found in ${shown}; read it again and copy the text exactly`,
     );
   }
   if (places.length > 1 && !edit.all) {
     const lines = places.slice(0, 10).map((at) => lineOf(text, at));
     throw new SkeinError(
       "invalid",
-      `the text to be replaced is ${places.length} times in ${shown} (lines ${lines.join(", ")}` +
-        `${places.length > 10 ? ", …" : ""}); give more of what is around it, or set all`,
+      `edit: find: ${places.length} matches in ${shown} (lines ${lines.join(", ")}` +
+        `${places.length > 10 ? ", …" : ""}); add surrounding text, or set all`,
     );
   }
   const result = text.split(find).join(replace);

@@ -60,8 +60,8 @@ export async function restoreFiles(
   const doing = async (hint: string, work: (tree: FileTree, due: readonly Due[]) => Promise<void>) => {
     for (const { tree, due } of plans) await work(tree, due).catch(failed(hint));
   };
-  await doing("nothing was touched", (tree, due) => stage(tree, due, blobs));
-  await doing("some may be back by now; try again, and it finishes", putInPlace);
+  await doing("no file was changed", (tree, due) => stage(tree, due, blobs));
+  await doing("some files may be restored already; retry to finish", putInPlace);
   return [];
 }
 
@@ -69,7 +69,7 @@ const failed =
   (hint: string) =>
   (cause: unknown): never => {
     const { code, message } = cause as NodeJS.ErrnoException;
-    throw new SkeinError("unavailable", `files cannot be put back: ${code ?? message}`, { hint, cause });
+    throw new SkeinError("unavailable", `restore files: ${code ?? message}`, { hint, cause });
   };
 
 async function check(

@@ -209,7 +209,7 @@ async function searchFrom(spot: Spot, walk: Walk): Promise<Walked> {
       throw plainError(error as NodeJS.ErrnoException, spot.shown);
     });
     if (!stat.isDirectory() && !stat.isFile())
-      throw new SkeinError("refused", `${spot.shown} is no regular file`);
+      throw new SkeinError("refused", `${spot.shown} is not a regular file`);
     if (stat.isFile()) return (await walk.visit({ spot, directory, name, below: name })) ? "all" : "full";
   }
   await using directory = await enterDirectory(spot);

@@ -32,7 +32,7 @@ export async function replaceFile(
     const before = await lstat(target).catch(absent);
     if (before?.isDirectory() === true) throw new SkeinError("invalid", `${shown} is a directory`);
     if (before !== undefined && !before.isFile())
-      throw new SkeinError("refused", `${shown} is no regular file, and is not replaced`);
+      throw new SkeinError("refused", `${shown} is not a regular file`);
     await rm(temporary, { force: true });
     await writeOut(temporary, bytes, before && before.mode & permissionBits);
     await options.stillThere?.();

@@ -70,7 +70,7 @@ function readFile(roots: readonly Root[]): OuterTool {
         const bytes = await readUpTo(handle, fileLimit.imageBytesMax);
         return new ToolOutput(`${spot.shown}: an image, ${size} bytes`, { images: [{ bytes, mediaType }] });
       }
-      if (isBinary(head)) throw new SkeinError("invalid", `${spot.shown} is not text (${size} bytes)`);
+      if (isBinary(head)) throw new SkeinError("invalid", `${spot.shown} is a binary file (${size} bytes)`);
       const bytesMax = fileLimit.readBytesMax;
       const read = await readLines(handle, { fromLine, linesMax: lines, bytesMax, signal });
       if ("lineCount" in read)
@@ -169,15 +169,15 @@ async function edits(spot: Spot, edit: Edit, key: string): Promise<ToolOutput> {
   await using handle = await openFile(directory, directory.last, shown);
   const before = await handle.stat({ bigint: true });
   if (before.size > fileLimit.editBytesMax)
-    throw new SkeinError("invalid", `${shown} is larger than ${fileLimit.editBytesMax} bytes`);
+    throw new SkeinError("invalid", `edit: ${shown} is larger than ${fileLimit.editBytesMax} bytes`);
   const text = exactText(await readUpTo(handle, fileLimit.editBytesMax + 1));
-  if (text === undefined) throw new SkeinError("invalid", `${shown} is not UTF-8 text, so it is not edited`);
+  if (text === undefined) throw new SkeinError("invalid", `edit: ${shown} is not UTF-8 text`);
   const { result, count, line } = applyEdit(text, edit, shown);
   const stillThere = async () => {
     await using now = await openFile(directory, directory.last, shown);
     const after = await now.stat({ bigint: true });
     if (after.ino !== before.ino || after.mtimeNs !== before.mtimeNs || after.size !== before.size)
-      throw new SkeinError("conflict", `${shown} was changed by somebody else meanwhile; read it again`);
+      throw new SkeinError("conflict", `${shown} has changed since it was read; read it again`);
   };
   await replaceFile(directory, directory.last, {
     bytes: Buffer.from(result, "utf8"),
@@ -234,7 +234,7 @@ function ending(entry: { isDirectory(): boolean; isSymbolicLink(): boolean }): s
 
 function writable(spot: Spot): Spot {
   if (spot.root.mode === "write") return spot;
-  throw new SkeinError("refused", `${spot.shown} is bound for reading only`, {
+  throw new SkeinError("refused", `${spot.shown} is bound read-only`, {
     hint: "bind it with mode write",
   });
 }

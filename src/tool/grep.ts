@@ -23,9 +23,7 @@ export async function openGrep(
   ended.promise.catch(() => undefined);
   worker.once("error", ended.reject);
   const stop = () => {
-    ended.reject(
-      new SkeinError("refused", "the search took too long and was ended; use a simpler expression"),
-    );
+    ended.reject(new SkeinError("refused", "the search timed out; use a simpler expression"));
     void worker.terminate();
   };
   options.signal.addEventListener("abort", stop, { once: true });
@@ -53,7 +51,7 @@ function flagsFor(pattern: string, flags: string): string {
       return candidate;
     } catch (error) {
       if (candidate === flags)
-        throw new SkeinError("invalid", `not a regular expression: ${(error as Error).message}`);
+        throw new SkeinError("invalid", `invalid regular expression: ${(error as Error).message}`);
     }
   }
   return flags;

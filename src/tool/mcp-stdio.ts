@@ -66,7 +66,7 @@ export function makeStdioTransport(
       transport.onmessage?.(parse(line));
     } catch (error) {
       strays.push(line.slice(0, 200));
-      transport.onerror?.(new Error(`no message: ${line.slice(0, 200)}: ${errorText(error)}`));
+      transport.onerror?.(new Error(`not a JSON-RPC message: ${line.slice(0, 200)}: ${errorText(error)}`));
       if (strays.length > stdioLimit.strayLinesMax)
         giveUp(`it was stopped after ${stdioLimit.strayLinesMax} lines that are no messages`);
     }
@@ -89,7 +89,7 @@ export function makeStdioTransport(
     } catch (cause) {
       // It has usually exited; its exit and last output tell more than a failed write.
       await within(stdioLimit.graceMs, watching);
-      throw new NotSent("it does not read what it is told", { cause });
+      throw new NotSent("it does not read its standard input", { cause });
     }
   };
   const transport: StdioTransport = {
@@ -107,8 +107,10 @@ export function makeStdioTransport(
     complaint: () => {
       const said = printed.text().trim();
       const stray =
-        strays[0] === undefined ? undefined : `it printed what is no message: ${JSON.stringify(strays[0])}`;
-      return [ended, stray, said === "" ? undefined : `it said: ${said}`].filter(Boolean).join("; ");
+        strays[0] === undefined
+          ? undefined
+          : `it printed a line that is not JSON-RPC: ${JSON.stringify(strays[0])}`;
+      return [ended, stray, said === "" ? undefined : `stderr: ${said}`].filter(Boolean).join("; ");
     },
   };
   return transport;

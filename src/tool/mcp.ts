@@ -100,7 +100,10 @@ async function openServer(
   const { name } = bound;
   const options = Options.safeParse(bound.options ?? {});
   if (!options.success)
-    throw new SkeinError("invalid", `the options of "${name}" are wrong: ${z.prettifyError(options.error)}`);
+    throw new SkeinError(
+      "invalid",
+      `MCP server "${name}": invalid options: ${z.prettifyError(options.error)}`,
+    );
   const { openMs, timeoutMs } = options.data;
   const secrets = secretsOf(world, bound);
   const sdk = await import("@modelcontextprotocol/sdk/client/index.js");
@@ -126,7 +129,7 @@ async function openServer(
     return open;
   } catch (error) {
     signal.throwIfAborted();
-    throw unavailable(server, `the MCP server "${name}" cannot be used`, error);
+    throw unavailable(server, `MCP server "${name}": connection failed`, error);
   }
 }
 
@@ -147,8 +150,8 @@ async function reach(
     const env = { ...plainEnv(world), ...options.env, ...options.secrets };
     const cwd = options.cwd === undefined ? {} : { cwd: options.cwd };
     const child = await world.spawnPiped([program, ...args], { ...cwd, env }).catch((cause: unknown) => {
-      throw new SkeinError("unavailable", `the MCP server "${name}" does not start: ${errorText(cause)}`, {
-        hint: `is ${program} installed? or unbind "${name}"`,
+      throw new SkeinError("unavailable", `MCP server "${name}": cannot start: ${errorText(cause)}`, {
+        hint: `install ${program}, or unbind "${name}"`,
         cause,
       });
     });
@@ -156,7 +159,7 @@ async function reach(
     return { transport, complaint: transport.complaint, end: () => transport.close() };
   }
   if (url === undefined || !URL.canParse(url)) {
-    throw new SkeinError("invalid", `the MCP server "${name}" is bound without a command or a URL`, {
+    throw new SkeinError("invalid", `MCP server "${name}": the binding has neither a command nor a URL`, {
       hint: "bind it again",
     });
   }
@@ -248,10 +251,10 @@ function effectOf({ annotations }: McpTool): OuterTool["effect"] {
 /** Against the server's schema, if it is valid; the server checks the rest. */
 function checkInput(validator: AjvJsonSchemaValidator, { inputSchema }: McpTool, input: unknown): InputCheck {
   if (typeof input !== "object" || input === null || Array.isArray(input))
-    return { ok: false, message: "the arguments are no object" };
+    return { ok: false, message: "arguments: expected an object" };
   try {
     const { valid, errorMessage = "" } = validator.getValidator(inputSchema as JsonSchemaType)(input);
-    if (!valid) return { ok: false, message: `the arguments do not fit: ${errorMessage}` };
+    if (!valid) return { ok: false, message: `invalid arguments: ${errorMessage}` };
   } catch {
     return { ok: true, value: input };
   }
@@ -266,7 +269,11 @@ async function callTool(
 ): Promise<unknown> {
   const { client, timeoutMs, secrets } = server;
   if (client.transport === undefined)
-    throw unavailable(server, `the MCP server "${server.name}" is gone`, new NotSent("it was not asked"));
+    throw unavailable(
+      server,
+      `MCP server "${server.name}": connection closed`,
+      new NotSent("no request was sent"),
+    );
   try {
     const schema = LooseResult as unknown as typeof CallToolResultSchema;
     const result = await client.callTool({ name, arguments: input as Record<string, unknown> }, schema, {
@@ -283,13 +290,13 @@ async function callTool(
     signal.throwIfAborted();
     const fate = fateOf(error);
     const said = {
-      refused: "refused the call",
-      lost: "did not answer the call",
+      refused: "rejected the call",
+      lost: "did not respond to the call",
       unsent: "cannot be reached",
     };
-    const failed = unavailable(server, `the MCP server "${server.name}" ${said[fate]}`, error);
+    const failed = unavailable(server, `MCP server "${server.name}" ${said[fate]}`, error);
     if (fate !== "lost" || effect !== "unsafe") throw failed;
-    throw new OutcomeUnknown(`${failed.message}; whether it took effect is not known`, { cause: error });
+    throw new OutcomeUnknown(`${failed.message}; the effect is unknown`, { cause: error });
   }
 }
 
@@ -333,7 +340,7 @@ function unavailable({ name, secrets, complaint }: Server, what: string, error: 
   const isTold = known !== "" && (error instanceof NotSent || isClosed);
   const why = [isTold ? "" : errorText(error).slice(0, 500), known].filter((part) => part !== "").join("; ");
   return new SkeinError("unavailable", hideSecrets(`${what}: ${why}`, secrets), {
-    hint: `see that the server works, or unbind "${name}"`,
+    hint: `check that the server runs, or unbind "${name}"`,
     cause: error,
   });
 }

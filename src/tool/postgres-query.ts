@@ -66,7 +66,7 @@ export function openPostgres(options: PostgresOptions): Pick<Database, "query"> 
     if (error instanceof NotReading) return readOnly(name, "--url URL", error.message);
     const message = `${name}: ${errorText(error).slice(0, rowsLimit.cellCharsMax)}`;
     if (!isBroken(error)) return new SkeinError("invalid", message, { cause: error });
-    const hint = mayWrite ? "look whether it was done before it is tried again" : "try again";
+    const hint = mayWrite ? "check whether the statement took effect before you retry" : "retry";
     return new SkeinError("unavailable", message, { hint, cause: error });
   }
 
@@ -123,10 +123,15 @@ async function openConnection(
         };
         const lose = (): void => {
           answered();
-          reject(new Gone("the connection broke"));
+          reject(new Gone("the connection was lost"));
         };
         const refuse = (): void => {
-          reject(new SkeinError("invalid", `the answer has more than ${bytesMax} bytes; ask for less`));
+          reject(
+            new SkeinError(
+              "invalid",
+              `the result has more than ${bytesMax} bytes; select fewer rows or columns`,
+            ),
+          );
           end();
         };
         answer.then(resolve, reject).finally(answered);
@@ -184,7 +189,7 @@ async function checkReading(
   if (read.called.length === 0) return;
   const rows = await say(effectfulQuery, [`{${read.called.map((name) => JSON.stringify(name)).join(",")}}`]);
   const bad = rows.map(({ name }) => String(name)).find((name) => !isHarmless(name));
-  if (bad !== undefined) throw new NotReading(`the function ${bad} may have effects`);
+  if (bad !== undefined) throw new NotReading(`the function ${bad} may have side effects`);
 }
 
 type Answer = readonly Readonly<Record<string, unknown>>[];
@@ -203,7 +208,7 @@ async function run(
 ): Promise<Rows> {
   const { sql: client, orGone } = connection;
   const say = (text: string, values: string[] = []): Promise<Answer> => {
-    if (connection.isGone) throw new Gone("the connection broke");
+    if (connection.isGone) throw new Gone("the connection was lost");
     return orGone(client.unsafe(text, values) as Promise<Answer>);
   };
   const ask = async (): Promise<unknown[][]> => {
@@ -234,7 +239,7 @@ async function run(
     }
     if (isCommitting && mayWrite && isLostAnswer(error)) {
       const why = errorText(error).slice(0, rowsLimit.cellCharsMax);
-      throw new OutcomeUnknown(`the answer to COMMIT was lost: ${why}`, { cause: error });
+      throw new OutcomeUnknown(`the response to COMMIT was lost: ${why}`, { cause: error });
     }
     throw error;
   }

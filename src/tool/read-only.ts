@@ -4,7 +4,7 @@ import { ReadOnly } from "./port.ts";
 
 /** `where` are the `skein bind` arguments that name the database. */
 export const readOnly = (name: string, where: string, why = "nothing was changed"): SkeinError =>
-  new SkeinError("refused", `${name}: the database is bound for reading only; ${why}`, {
-    hint: `to let it be written, bind it again: skein bind ID database ${where} --name ${name} --mode write`,
+  new SkeinError("refused", `${name}: the database is bound read-only; ${why}`, {
+    hint: `to allow writes: skein bind ID database ${where} --name ${name} --mode write`,
     cause: new ReadOnly(name),
   });

@@ -66,7 +66,7 @@ export async function openRoot(
   { isReserved = () => false, writable = [] }: RootOptions = {},
 ): Promise<Root> {
   if (path === undefined) {
-    throw new SkeinError("invalid", `the ${kind} "${name}" is bound without a path`, {
+    throw new SkeinError("invalid", `${kind} "${name}": the binding has no path`, {
       hint: "bind it again",
     });
   }
@@ -85,7 +85,7 @@ export async function openRoot(
   }
   const real = await realOf(absolute).catch(unusable(name, path));
   if (!(await lstat(real)).isDirectory()) {
-    throw new SkeinError("invalid", `"${name}" is bound as a directory, but ${path} is none`, {
+    throw new SkeinError("invalid", `"${name}" is bound as a directory, but ${path} is a file`, {
       hint: "bind it as a file",
     });
   }
@@ -95,8 +95,8 @@ export async function openRoot(
 function unusable(name: string, path: string): (cause: unknown) => never {
   return (cause) => {
     if (cause instanceof SkeinError) throw cause;
-    throw new SkeinError("unavailable", `"${name}" is bound to ${path}, which cannot be opened`, {
-      hint: "create it, or unbind it",
+    throw new SkeinError("unavailable", `"${name}": cannot open ${path}`, {
+      hint: "create it, or unbind the resource",
       cause,
     });
   };
@@ -105,16 +105,16 @@ function unusable(name: string, path: string): (cause: unknown) => never {
 /** Finds the root of a path, as text. */
 export function findSpot(roots: readonly Root[], path: string): Spot {
   if (path.includes("\0") || path.length > pathCharsMax)
-    throw new SkeinError("invalid", "a path has no NUL and at most 4096 characters");
+    throw new SkeinError("invalid", "path: expected at most 4096 characters without NUL");
   const clean = cleanPath(path);
   const spot = isAbsolute(clean) ? absoluteSpot(roots, clean) : relativeSpot(roots, clean);
   if (spot === undefined || spot.steps.includes("..")) {
     throw new SkeinError(
       "refused",
-      `${path} lies outside of what is bound: ${roots.map(shownRoot).join(", ")}`,
+      `${path} is outside the bound directories: ${roots.map(shownRoot).join(", ")}`,
     );
   }
-  if (spot.steps.length > stepsMax) throw new SkeinError("invalid", `${path} is too deep`);
+  if (spot.steps.length > stepsMax) throw new SkeinError("invalid", `path: ${path} has too many segments`);
   return spot;
 }
 
@@ -199,7 +199,7 @@ export async function enterDirectory(spot: Spot): Promise<Directory> {
 
 function refuseReserved({ root, shown }: Spot, steps: readonly string[]): void {
   if (root.isReserved?.(join(root.real, ...steps)) !== true) return;
-  throw new SkeinError("refused", `${shown} is a name of the store, which tools neither read nor write`, {
+  throw new SkeinError("refused", `${shown} is a file of the store, which tools cannot access`, {
     hint: "choose a name that does not begin with the store's file name",
   });
 }
@@ -213,7 +213,7 @@ async function settle({ root, steps, shown }: Spot): Promise<readonly string[]> 
       real === root.real ? "" : real.startsWith(root.real.replace(/\/?$/, sep)) ? real : undefined;
     const settled = inside === undefined ? [] : stepsOf(real.slice(root.real.length));
     if (inside === undefined || (root.file !== undefined && settled.join("/") !== root.file))
-      throw new SkeinError("refused", `${shown} is a link that leads out of what is bound`);
+      throw new SkeinError("refused", `${shown} is a link to a path outside the bound directories`);
     return [...settled, ...steps.slice(count)];
   }
   return steps;
@@ -282,13 +282,13 @@ export async function openFile(directory: Directory, name: string, shown: string
   await handle.close();
   throw new SkeinError(
     "invalid",
-    stat.isDirectory() ? `${shown} is a directory` : `${shown} is no regular file`,
+    stat.isDirectory() ? `${shown} is a directory` : `${shown} is not a regular file`,
   );
 }
 
 export async function refuseLiveDatabase(path: string, shown: string): Promise<void> {
   if (!(await isLiveDatabase(path))) return;
-  throw new SkeinError("refused", `${shown} belongs to a database that is open, and is no plain file`, {
+  throw new SkeinError("refused", `${shown} belongs to an open database`, {
     hint: "bind it as a database to query it",
   });
 }
@@ -300,13 +300,13 @@ function failed(shown: string): (error: NodeJS.ErrnoException) => never {
 }
 
 const reasons: Readonly<Record<string, string>> = {
-  ENOENT: "is not there",
-  ENOTDIR: "is no directory, or lies below something that is none",
+  ENOENT: "does not exist",
+  ENOTDIR: "has a path segment that is not a directory",
   EISDIR: "is a directory",
-  EACCES: "may not be used: permission denied",
-  EPERM: "may not be used: permission denied",
-  ELOOP: "is a link, which is not followed here",
-  ENAMETOOLONG: "has a name that is too long",
+  EACCES: "cannot be accessed: permission denied",
+  EPERM: "cannot be accessed: permission denied",
+  ELOOP: "is a symbolic link, which is not followed",
+  ENAMETOOLONG: "is too long a name",
   ENOSPC: "cannot be written: the disk is full",
   EROFS: "cannot be written: the file system is read-only",
 };
@@ -316,7 +316,7 @@ export function plainError(error: NodeJS.ErrnoException, shown: string): SkeinEr
   const code = error.code ?? "";
   return new SkeinError(
     code === "ENOENT" ? "not-found" : "refused",
-    `${shown} ${reasons[code] ?? `cannot be used: ${code || error.message}`}`,
+    `${shown} ${reasons[code] ?? `cannot be accessed: ${code || error.message}`}`,
     { cause: error },
   );
 }

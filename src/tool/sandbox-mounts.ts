@@ -36,8 +36,8 @@ export async function mountsOf(
     });
     if (real === undefined) continue;
     if (real === "/" || ["/proc", "/sys", "/dev"].some((system) => isWithin(system, real))) {
-      throw new SkeinError("invalid", `the sandbox cannot show ${real}, which is bound as "${name}"`, {
-        hint: `bind a directory of your own, or unbind "${name}"`,
+      throw new SkeinError("invalid", `sandbox: cannot mount ${real}, bound as "${name}"`, {
+        hint: `bind another directory, or unbind "${name}"`,
       });
     }
     found.set(real, found.get(real) === true || mode === "write");
@@ -69,8 +69,8 @@ export async function identify(
     mounts.map(async ({ path }) => {
       const real = await realBoundPath({ name: path, path }, writable).catch(() => undefined);
       if (real !== path) {
-        const message = `the sandbox cannot show ${path}: it was moved or replaced by a link`;
-        throw new SkeinError("unavailable", message, { hint: "put it back, or bind it again" });
+        const message = `sandbox: cannot mount ${path}: it was moved or replaced by a link`;
+        throw new SkeinError("unavailable", message, { hint: "restore it, or bind the new path" });
       }
       const { dev, ino } = await stat(path, { bigint: true });
       return `${dev}:${ino}`;
@@ -109,7 +109,7 @@ async function createEmpty(path: string): Promise<void> {
   );
   const found = await lstat(path).catch(() => undefined);
   if (found === undefined || found.isFile()) return;
-  throw new SkeinError("refused", `${path} is a name of the store, but no regular file`, {
-    hint: "find out what created it, then remove it",
+  throw new SkeinError("refused", `${path} is reserved for the store, but is not a regular file`, {
+    hint: "remove it, after you found out what created it",
   });
 }

@@ -130,7 +130,7 @@ async function systemFolder(path: string): Promise<readonly string[]> {
 
 /** Checks that the sandbox works, before a turn begins. */
 async function probe(world: McpWorld, name: string, command: Command): Promise<void> {
-  if (process.platform !== "linux") throw noSandbox(name, "it needs Linux");
+  if (process.platform !== "linux") throw noSandbox(name, "a sandbox requires Linux");
   const said = makeCapture(1_000, 1_000);
   const child = await world.spawnPiped(command, { env: { PATH: systemPath } }).catch((error: unknown) => {
     const isMissing = /ENOENT/.test(errorText(error));
@@ -150,7 +150,7 @@ function noSandbox(name: string, reason: string, cause?: unknown): SkeinError {
     ? "allow user namespaces: sysctl kernel.unprivileged_userns_clone=1 user.max_user_namespaces=10000 " +
       "kernel.apparmor_restrict_unprivileged_userns=0"
     : "install bubblewrap 0.8.0 or newer: apt-get install bubblewrap";
-  return new SkeinError("unavailable", `the shell "${name}" cannot run in its sandbox: ${reason}`, {
+  return new SkeinError("unavailable", `shell "${name}": sandbox unavailable: ${reason}`, {
     hint: `${hint}; or unbind "${name}"`,
     cause,
   });

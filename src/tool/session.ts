@@ -13,7 +13,7 @@ const Single = z.union([z.string(), z.number(), z.boolean(), z.looseObject({})])
 const Value = z.union([z.string(), z.number(), z.boolean(), z.looseObject({}), z.array(Single)]);
 // Refined here and not by a pattern: providers differ in the patterns they accept.
 const Key = z.string().refine((key) => StoredKey.safeParse(key).success, {
-  message: `is one line of 1 to ${limit.keyCharsMax} characters`,
+  message: `expected one line of 1 to ${limit.keyCharsMax} characters`,
 });
 const Moment = z.union([z.iso.datetime({ offset: true }), z.iso.date()]);
 const Kind = z.enum(itemKinds);
@@ -38,11 +38,11 @@ const record = defineSessionTool({
     })
     .refine(({ kind, because }) => kind !== "decision" || (because ?? "").trim() !== "", {
       path: ["because"],
-      message: "a decision needs its reason",
+      message: "required for a decision",
     })
     .refine(({ kind, status }) => kind === "task" || status === undefined, {
       path: ["status"],
-      message: "only a task has a status",
+      message: "allowed for a task only",
     }),
   act: (input) => ({ act: "record", ...defined(input) }),
 });
@@ -105,19 +105,19 @@ const recall = defineSessionTool({
       fromChar: z.int().nonnegative().optional().describe("Character of that output to go on from"),
     })
     .refine(({ session: _, ...what }) => Object.values(what).some((value) => value !== undefined), {
-      message: "say what to recall: fromSeq, text, or kind and key",
+      message: "specify fromSeq, text, or kind and key",
     })
     .refine(({ fromSeq, toSeq }) => toSeq === undefined || (fromSeq !== undefined && fromSeq <= toSeq), {
       path: ["toSeq"],
-      message: "comes with a fromSeq at or before it",
+      message: "requires fromSeq at or before it",
     })
     .refine(({ fromSeq, fromChar }) => fromChar === undefined || fromSeq !== undefined, {
       path: ["fromChar"],
-      message: "comes with the fromSeq of the output",
+      message: "requires the fromSeq of the output",
     })
     .refine(({ key, kind }) => key === undefined || kind !== undefined, {
       path: ["kind"],
-      message: "comes with the key",
+      message: "requires key",
     }),
   act: (input) => ({ act: "recall", ...defined(input) }),
 });
@@ -148,7 +148,7 @@ const send = defineSessionTool({
     })
     .refine(({ to, replyTo }) => to !== undefined || replyTo !== undefined, {
       path: ["to"],
-      message: "is needed, unless you reply",
+      message: "required, unless this is a reply",
     }),
   act: ({ replyWithinSeconds: seconds, ...input }) => ({
     act: "send",
@@ -216,7 +216,7 @@ const sleep = defineSessionTool({
       until: z
         .string()
         .refine((text) => Moment.safeParse(text).success, {
-          message: "is an ISO 8601 time with its zone, such as 2026-12-01T09:00:00Z, or a date",
+          message: "expected an ISO 8601 time with a zone, such as 2026-12-01T09:00:00Z, or a date",
         })
         .optional()
         .describe(
@@ -227,7 +227,7 @@ const sleep = defineSessionTool({
     })
     .refine(({ until, forSeconds }) => until === undefined || forSeconds === undefined, {
       path: ["forSeconds"],
-      message: "give until or forSeconds, not both",
+      message: "specify until or forSeconds, not both",
     }),
   act: ({ until, forSeconds, reason }) => ({
     act: "sleep",

@@ -53,7 +53,7 @@ export async function shellTools(
   const names = shells.map(({ name }) => name);
   const shellOf = (named: unknown): Shell => {
     const shell = shells.find(({ name }) => name === named) ?? first;
-    if (shell === undefined) throw new SkeinError("not-found", "there is no such shell");
+    if (shell === undefined) throw new SkeinError("not-found", "shell not found");
     return shell;
   };
   const where = names.length === 1 ? `in ${first?.cwd}` : "in one of the bound directories";
@@ -103,10 +103,10 @@ async function openShell(
   const isNetworked = bound.network === true;
   const given = typeof options === "object" && options !== null && "cwd" in options ? options.cwd : path;
   if (given !== undefined && typeof given !== "string")
-    throw new SkeinError("invalid", `the shell "${name}" is bound to a directory that is no text`);
+    throw new SkeinError("invalid", `shell "${name}": directory: expected a string`);
   const noDirectory = (cause?: unknown): SkeinError =>
-    new SkeinError("unavailable", `the shell "${name}" is bound to ${given}, which is no directory`, {
-      hint: "create it, or bind the shell elsewhere",
+    new SkeinError("unavailable", `shell "${name}": ${given} is not a directory`, {
+      hint: "create it, or bind the shell to another directory",
       cause,
     });
   const writable = await writableRoots([...around.bound, bound]);

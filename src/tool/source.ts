@@ -87,10 +87,10 @@ function namedTool(given: readonly OuterTool[], name: string): OuterTool {
   if (tool !== undefined) return tool;
   const names = given.map((one) => one.name);
   const near = nearest(name, names);
-  throw new SkeinError("not-found", `a tool "${name}" is bound, but this program has none of that name`, {
+  throw new SkeinError("not-found", `tool "${name}" is bound, but not registered in this process`, {
     hint:
       near === undefined
-        ? `tools it has: ${names.join(", ") || "none"}; unbind it or give it`
+        ? `registered tools: ${names.join(", ") || "none"}; register it, or unbind it`
         : `did you mean "${near}"?`,
   });
 }
@@ -102,8 +102,8 @@ function checkUnique(tools: readonly Tool[]): void {
   const seen = new Set<string>();
   for (const { name } of tools) {
     if (seen.has(name)) {
-      throw new SkeinError("invalid", `there are two tools named "${name}"`, {
-        hint: "rename one, or unbind what brings it",
+      throw new SkeinError("invalid", `two tools are named "${name}"`, {
+        hint: "rename one of them, or unbind its source",
       });
     }
     seen.add(name);

@@ -49,12 +49,12 @@ async function checkFile(name: string, path: string, mayWrite: boolean): Promise
     await using handle = await open(path, "r");
     const { bytesRead, buffer } = await handle.read(Buffer.alloc(16), 0, 16, 0);
     if (bytesRead > 0 && buffer.toString("latin1") !== headOfFile)
-      throw new SkeinError("invalid", `"${name}" is bound as a database, but ${path} is no SQLite file`);
+      throw new SkeinError("invalid", `"${name}" is bound as a database, but ${path} is not an SQLite file`);
   } catch (error) {
     if (error instanceof SkeinError) throw error;
     if (mayWrite && (error as NodeJS.ErrnoException).code === "ENOENT") return;
-    throw new SkeinError("unavailable", `"${name}" is bound to ${path}, which cannot be opened`, {
-      hint: "create it, or unbind it",
+    throw new SkeinError("unavailable", `"${name}": cannot open ${path}`, {
+      hint: "create it, or unbind the resource",
       cause: error,
     });
   }
@@ -80,11 +80,14 @@ async function ask(
     const first = await Promise.race([reading, late]);
     if (first === "late") {
       signal.throwIfAborted();
-      throw new SkeinError("refused", `it took longer than ${timeoutMs} ms and was ended; narrow it down`);
+      throw new SkeinError("refused", `the query timed out after ${timeoutMs} ms; add conditions or a LIMIT`);
     }
     const [out, complaint] = first;
     if (out === "")
-      throw new SkeinError("unavailable", `the query ended without an answer: ${complaint.slice(-500)}`);
+      throw new SkeinError(
+        "unavailable",
+        `the query process ended without a result: ${complaint.slice(-500)}`,
+      );
     return JSON.parse(out) as StatementAnswer;
   } finally {
     over.abort();

@@ -36,7 +36,7 @@ function answer({ path, sql, rowsMax, mayWrite }: StatementRequest): StatementAn
     });
     const statement = database.prepare(sql);
     if (restOf(sql, statement.sourceSQL) !== "")
-      return { error: "there is more than one statement; send them one by one" };
+      return { error: "expected one statement, got several; send them one at a time" };
     const columns = statement.columns().map(({ name }) => name);
     if (columns.length === 0)
       return { columns, rows: [], isMore: false, changes: Number(statement.run().changes) };

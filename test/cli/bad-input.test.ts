@@ -284,7 +284,7 @@ suite("bad input changes nothing", { concurrency: 4 }, () => {
       name: "a query that would write",
       words: () => ["query", "DELETE FROM records"],
       code: "invalid",
-      message: /query failed/,
+      message: /^query: /,
       hint: /SELECT/,
     },
   ];
@@ -331,7 +331,7 @@ suite("a file that cannot be used is left as it is", { concurrency: 4 }, () => {
   test("a text", async () => {
     const at = join(folder, "text.db");
     writeFileSync(at, "dear diary, this is no database\n".repeat(100));
-    await assertLeft(at, { code: "invalid", message: /not a Skein store/, hint: /nothing was changed/ });
+    await assertLeft(at, { code: "invalid", message: /not a Skein store/, hint: /the file is unchanged/ });
   });
 
   test("another program's SQLite file", async () => {
@@ -339,7 +339,7 @@ suite("a file that cannot be used is left as it is", { concurrency: 4 }, () => {
     const database = new DatabaseSync(at);
     database.exec("CREATE TABLE a (b)");
     database.close();
-    await assertLeft(at, { code: "invalid", message: /not a Skein store/, hint: /nothing was changed/ });
+    await assertLeft(at, { code: "invalid", message: /not a Skein store/, hint: /the file is unchanged/ });
   });
 
   test("a store of a newer version", async () => {
@@ -383,7 +383,7 @@ suite("a file that cannot be used is left as it is", { concurrency: 4 }, () => {
     const at = join(folder, "text-2.db", "skein.db");
     writeFileSync(join(folder, "text-2.db"), "a file where a directory is named");
     const ended = await skein.run(["open", "New", "--store", at, "--json"]);
-    assertRefused(ended, { code: "unavailable", message: /no directory/, hint: /mkdir/ });
+    assertRefused(ended, { code: "unavailable", message: /directory .* does not exist/, hint: /mkdir/ });
   });
 
   test("a directory that is read-only", async (t) => {
@@ -411,7 +411,7 @@ suite("a file that cannot be used is left as it is", { concurrency: 4 }, () => {
     assertRefused(ended, {
       code: "unavailable",
       message: /locked by another program/,
-      hint: /nothing was written|try again/,
+      hint: /nothing was written|retry/,
     });
     assert.equal((await skeinIn(locked).look("ps"))[0]!["headSeq"], opened!["headSeq"]);
   });

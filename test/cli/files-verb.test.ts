@@ -51,7 +51,7 @@ test("rewind, fork and diff take files along, and what is in the way is shown", 
   assert.deepEqual(readdirSync(copy), ["rates"]);
   assert.equal(readFileSync(join(copy, "rates"), "utf8"), "base 4\ntop 9\n");
   const again = await say("fork", id, "--at", "before", "--files", copy);
-  assert.deepEqual([again.code === 0, /copy is there already/.test(again.stderr)], [false, true]);
+  assert.deepEqual([again.code === 0, /copy already exists/.test(again.stderr)], [false, true]);
 
   writeFileSync(join(work, "rates"), "mine\n");
   const refused = await say("rewind", id, "--to", "before", "--files");

@@ -64,7 +64,7 @@ suite("messages on the command line", { concurrency: true }, () => {
       [["send", a, "-", "x"], 2, /--reply-to is missing/],
       [["send", "-", b, "x", "--reply-within", "10m"], 2, /between sessions/],
       [["send", "-", b, "x", "--at", "b.db"], 2, /--store STORE/],
-      [["send", a, b, "x", "--at", "nowhere.db"], 3, /there is no store/],
+      [["send", a, b, "x", "--at", "nowhere.db"], 3, /no store at/],
       [["send", a, b, ""], 2, /the message is empty/],
       [["send", a, "ses_none", "x"], 3, /no session ends in/],
       [["contract", b, "--schema", "x.json"], 2, /is for a topic/],

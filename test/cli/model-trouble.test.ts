@@ -90,7 +90,7 @@ suite("a model that fails", { concurrency: 4 }, () => {
     await skein.look("bind", id, "mcp", "--name", "srv", "--command", "/bin/false");
     const { code, stdout, stderr } = await skein.here("ask", id, "hello");
     assert.deepEqual([code, stdout], [4, ""], stderr);
-    assert.match(stderr, /"srv" cannot be used: it ended with exit code 1$/m);
+    assert.match(stderr, /"srv": connection failed: it ended with exit code 1$/m);
     assert.match(stderr, new RegExp(`your input waits; skein run ${id.slice(-8)} takes it up$`, "m"));
     await skein.look("unbind", id, "srv");
     assert.match((await skein.here("run", id)).stdout, /offline model/);
@@ -109,7 +109,7 @@ test("an MCP server that dies in an unsafe call leaves an outcome that somebody 
   assert.match(shown, /^may use +shell {2}mcp srv$/m);
   const asked = await skein.here("ask", id, "call srv_die {}", "--yes");
   assert.equal(asked.code, 7, asked.stderr);
-  assert.match(asked.stderr, /← srv_die unknown in .*exit code 4; whether it took effect is not known/);
+  assert.match(asked.stderr, /← srv_die unknown in .*exit code 4; the effect is unknown/);
   const answered = await skein.here("answer", id, "--text", "It did.");
   assert.match(answered.stdout, /^answered at \d+ of ses_/);
   assert.equal((await skein.here("run", id)).code, 0);

@@ -86,7 +86,7 @@ suite("the command line on PostgreSQL", { skip: await noPostgres(), concurrency:
     assert.deepEqual(set, { ...use, ...quota });
     assert.equal((await say(store, "open", "one")).code, 0);
     const { stderr } = await say(store, "open", "two");
-    assert.match(stderr, new RegExp(`the tenant ${tenant} has used up its quota: 1 of 1 sessions\n  hint: `));
+    assert.match(stderr, new RegExp(`tenant ${tenant}: quota exceeded: 1 of 1 sessions\n  hint: `));
     const { stdout } = await say(store, "tenants");
     assert.match(stdout, new RegExp(`${tenant} +1 +1 +\\d+ bytes +1.0 MiB +-`));
   });
@@ -100,7 +100,7 @@ suite("the command line on PostgreSQL", { skip: await noPostgres(), concurrency:
       [store, ["--sessions", "1"], /for setting one/],
       [store, ["set", "x", "--sessions", "1K"], /--sessions is "1K"/],
       [store, ["set", "x", "--bytes", "many"], /--bytes is "many"/],
-      [store, ["set", "a b"], /cannot be the name of a tenant/],
+      [store, ["set", "a b"], /invalid name/],
     ];
     for (const [where, words, reason] of wrong) {
       const { code, stderr } = await say(where, "tenants", ...words);

@@ -62,12 +62,12 @@ describe("a model by name", () => {
   test("is refused with the nearest name for a provider that nobody knows", async () => {
     assert.deepEqual(await refusal(models().model("antropic/claude-opus-5")), [
       "invalid",
-      'there is no provider of models "antropic"',
+      'model: unknown provider "antropic"',
       'did you mean "anthropic"?',
     ]);
     assert.deepEqual(await refusal(models().model("zzz/llama")), [
       "invalid",
-      'there is no provider of models "zzz"',
+      'model: unknown provider "zzz"',
       "known providers: anthropic, openai, google, offline",
     ]);
     const [, , hint] = await refusal(models().model("offline/ofline"));
@@ -85,12 +85,12 @@ describe("a model by name", () => {
     assert.equal((await refusal(models({ MINE_BASE_URL: " " }).model("mine/llama")))[0], "invalid");
     assert.deepEqual(await refusal(models({ OFFLINE_BASE_URL: server.url }).model("offline/other")), [
       "invalid",
-      'there is no provider of models "offline"',
+      'model: unknown provider "offline"',
       'did you mean "offline/offline"?',
     ]);
     const config = '{"model":"mine/llama","providers":{"mine":{"key":"key-two"}}}';
     assert.equal(parseModelConfig(config, "a", { MINE_BASE_URL: server.url }).model, "mine/llama");
-    assert.throws(() => parseModelConfig(config, "a"), /provider "mine" has no url/);
+    assert.throws(() => parseModelConfig(config, "a"), /providers\.mine\.url: missing/);
   });
 
   test("is refused with the name of the variable where a key is missing", async () => {
@@ -102,7 +102,7 @@ describe("a model by name", () => {
     for (const [name, variable, provider] of cases) {
       assert.deepEqual(await refusal(models().model(name)), [
         "unavailable",
-        `${name} needs a key`,
+        `${name}: API key missing`,
         `set ${variable}, or providers.${provider}.key in the configuration`,
       ]);
     }
@@ -111,7 +111,7 @@ describe("a model by name", () => {
   test("is refused when it is no name at all", async () => {
     assert.deepEqual(await refusal(models().model("claude-opus-5-5")), [
       "invalid",
-      '"claude-opus-5-5" is not the name of a model',
+      'model: expected "provider/model", got "claude-opus-5-5"',
       'did you mean "anthropic/claude-opus-5-5"?',
     ]);
     const [, , near] = await refusal(models().model("gpt-4"));
@@ -125,8 +125,8 @@ describe("a model by name", () => {
     const env = { OPENAI_API_KEY: "o", OPENAI_BASE_URL: "localhost:8080" };
     assert.deepEqual(await refusal(models(env).model("openai/gpt-5")), [
       "invalid",
-      'the address of provider "openai" is not one: "localhost:8080"',
-      "it begins with http:// or https://",
+      'provider "openai": url: expected an http:// or https:// URL, got "localhost:8080"',
+      "for example http://localhost:8080/v1",
     ]);
   });
 
@@ -321,26 +321,26 @@ describe("the configuration", () => {
       ],
       [
         { providers: { Ollama: { url: "http://x" } } },
-        '"Ollama" is not a name for providers',
-        "providers are named in lower-case letters, digits and dashes",
+        'providers: invalid name "Ollama"',
+        "a provider name has lower-case letters, digits and dashes",
       ],
-      [{ models: { llama: {} } }, '"llama" is not a name for models', 'models are named "provider/model"'],
-      [{ providers: { openia: { key: "x" } } }, 'provider "openia" has no url', 'did you mean "openai"?'],
+      [
+        { models: { llama: {} } },
+        'models: invalid name "llama"',
+        'a model name has the form "provider/model"',
+      ],
+      [{ providers: { openia: { key: "x" } } }, "providers.openia.url: missing", 'did you mean "openai"?'],
       [
         { models: { "olama/x": {} }, providers: { ollama: { url: "http://localhost/v1" } } },
-        'model "olama/x" has a provider that is not configured',
+        'model "olama/x": its provider is not configured',
         'did you mean "ollama"?',
       ],
       [
         { model: "gpt-5" },
-        'model "gpt-5" has a provider that is not configured',
+        'model "gpt-5": its provider is not configured',
         "known providers: anthropic, openai, google, offline",
       ],
-      [
-        { providers: { offline: {} } },
-        '"offline" is the model without a network, and takes no settings',
-        undefined,
-      ],
+      [{ providers: { offline: {} } }, "providers.offline: the offline model has no settings", undefined],
     ];
     for (const [config, message, hint] of cases) {
       assert.deepEqual(complaint(JSON.stringify(config)), [`skein.json: ${message}`, hint]);
@@ -348,7 +348,7 @@ describe("the configuration", () => {
   });
 
   test("is refused when it is no JSON, no object, or has values that cannot be", () => {
-    assert.match(complaint("{ model: 1 }")[0], /^skein\.json is not JSON: /);
+    assert.match(complaint("{ model: 1 }")[0], /^skein\.json: invalid JSON: /);
     for (const config of [
       [],
       "text",

@@ -38,11 +38,11 @@ async function refuses(url: string, said: Said): Promise<void> {
 
 suite("an address that cannot be", { concurrency: true }, () => {
   const wrong: readonly (readonly [string, Said])[] = [
-    ["postgres://", said("invalid", /not complete/, /postgres:\/\/user:password@host/)],
-    ["postgres://u:geheim@127.0.0.1", said("invalid", /not complete/, /database/)],
-    ["postgres://u:geheim@127.0.0.1:x/d", said("invalid", /not complete/, /5432/)],
-    ["postgres://u:geheim@127.0.0.1/d?tenan=a", said("invalid", /"tenan", which nobody knows/, /"tenant"/)],
-    ["postgres://u:geheim@127.0.0.1/d?tenant=a%20b", said("invalid", /cannot be the name/, /letters/)],
+    ["postgres://", said("invalid", /incomplete/, /postgres:\/\/user:password@host/)],
+    ["postgres://u:geheim@127.0.0.1", said("invalid", /incomplete/, /database/)],
+    ["postgres://u:geheim@127.0.0.1:x/d", said("invalid", /incomplete/, /5432/)],
+    ["postgres://u:geheim@127.0.0.1/d?tenan=a", said("invalid", /unknown parameter "tenan"/, /"tenant"/)],
+    ["postgres://u:geheim@127.0.0.1/d?tenant=a%20b", said("invalid", /invalid name/, /letters/)],
     ["postgres://u:geheim@127.0.0.1/d?connections=0", said("invalid", /connections="0"/, /from 1 to 200/)],
     ["postgres://u:geheim@127.0.0.1/d?pooler=x", said("invalid", /pooler="x"/, /"transaction"/)],
   ];
@@ -55,7 +55,7 @@ suite("a server that is not as it should be", { concurrency: true }, () => {
   const disguises = [
     [old, said("refused", /PostgreSQL 12.5, and Skein needs 15/, /upgrade/)],
     [{ ...usual, settings: { fsync: "off" } }, said("refused", /fsync = off/, /set fsync = on/)],
-    [{ ...usual, settings: { full_page_writes: "off" } }, said("refused", /half of a page/, /"process"/)],
+    [{ ...usual, settings: { full_page_writes: "off" } }, said("refused", /torn page/, /"process"/)],
     [{ ...usual, settings: { synchronous_commit: "off" } }, said("refused", /acknowledged/, /"process"/)],
     [{ ...usual, settings: { server_encoding: "LATIN1" } }, said("refused", /LATIN1/, /UTF8/)],
     [{ ...usual, settings: { transaction_read_only: "on" } }, said("refused", /read-only/, /off/)],
@@ -65,11 +65,11 @@ suite("a server that is not as it should be", { concurrency: true }, () => {
     ],
     [
       pooler("idle_in_transaction_session_timeout"),
-      said("unavailable", /a pooler stands before PostgreSQL/, /=transaction .* = idle_\w+, plan_\w+, jit$/),
+      said("unavailable", /the connection pooler rejects/, /=transaction .* = idle_\w+, plan_\w+, jit$/),
     ],
     [
       pooler("synchronous_commit"),
-      said("unavailable", /does not take "synchronous_commit"/, /, jit, synchronous_commit$/),
+      said("unavailable", /rejects the setting "synchronous_commit"/, /, jit, synchronous_commit$/),
     ],
   ] as const;
   for (const [disguise, words] of disguises) {
@@ -174,7 +174,10 @@ suite("a database that is not as it should be", { skip: await noPostgres(), conc
     const url = await server.newDatabase();
     await (await open(url)).close();
     await asOwner("INSERT INTO skein.migrations (number, program, at) VALUES (999, '9.0.0', 0)", url);
-    await refuses(url, said("refused", /layout 999; this Skein knows up to \d+/, /update Skein/));
+    await refuses(
+      url,
+      said("refused", /layout 999 is not supported; this Skein reads layouts up to \d+/, /update Skein/),
+    );
   });
 
   test("is not encoded in UTF-8", async () => {
@@ -187,9 +190,9 @@ suite("a database that is not as it should be", { skip: await noPostgres(), conc
   test("has no store, and none is to be made", async () => {
     const url = await server.newDatabase();
     const missing = postgresStore({ url, world, workspace, create: false });
-    await assert.rejects(missing, { code: "not-found", message: /there is no store at/ });
+    await assert.rejects(missing, { code: "not-found", message: /no store at/ });
     const other = postgresStore({ url: place.url, tenant: "nobody", world, workspace, create: false });
-    await assert.rejects(other, { code: "not-found", message: /there is no tenant "nobody"/ });
+    await assert.rejects(other, { code: "not-found", message: /tenant "nobody" not found/ });
   });
 
   test("is brought up to date once, by however many open it at the same moment", async () => {

@@ -447,7 +447,7 @@ test("a copy is deleted where it is, and a session that was moved is erased wher
   const copy = await b.engine.session(root.id);
   await assert.rejects(copy.erase(), {
     code: "refused",
-    message: `${root.id} is a copy of a session that lives elsewhere`,
+    message: `${root.id} is a read-only copy of a session in another store`,
     hint: "delete the copy here, and erase where the session lives",
   });
   const own = await copy.fork();

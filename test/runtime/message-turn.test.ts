@@ -62,7 +62,7 @@ test("what is refused is told to the model, and nothing is left behind", async (
   const said = settled.map(({ body, content }) => JSON.stringify([body, content])).join("\n");
   assert.match(said, /violates the contract for/);
   assert.match(said, /there is no request/);
-  assert.match(said, /is needed, unless you reply/);
+  assert.match(said, /required, unless this is a reply/);
   assert.deepEqual((await all(session.events({ types: ["message.sent"] }))).length, 0);
 });
 

@@ -247,9 +247,9 @@ test("a session that was moved, and a copy, say where one can go on", async () =
   const open = await a.engine.open({ objective: "copied" });
   await b.engine.import(a.engine.export(open.id));
   const copy = await b.engine.session(open.id);
-  const message = `${open.id} is a copy of a session that lives elsewhere`;
+  const message = `${open.id} is a read-only copy of a session in another store`;
   for (const write of [() => copy.append("no"), () => copy.archive(), () => copy.reopen()]) {
-    await assert.rejects(write(), { code: "refused", message, hint: "fork it to go on from it here" });
+    await assert.rejects(write(), { code: "refused", message, hint: "fork it to continue here" });
   }
 });
 

@@ -260,7 +260,7 @@ test("a directory that vanishes is told once, and watched again when it is back"
   await pause(50);
   renameSync(folder.at("in"), folder.at("away"));
   await until(async () => told.length === 1);
-  assert.deepEqual(told, [`${folder.at("in")} is not there, or cannot be read`]);
+  assert.deepEqual(told, [`${folder.at("in")} does not exist, or cannot be read`]);
   await pause(200);
   mkdirSync(folder.at("in"));
   writeFileSync(folder.at("in/a"), "2");
@@ -326,7 +326,7 @@ test("what cannot be watched is told when the trigger is set, with the place", a
     [{ kind: "file", path: elsewhere.path }, "invalid", /^trigger "t": .* lies outside of what is bound$/],
     [{ kind: "file", path: folder.at("out") }, "invalid", /^trigger "t": .* lies outside of what is bound$/],
     [{ kind: "file", path: folder.at("../x") }, "invalid", /^trigger "t": .* lies outside of what is bound$/],
-    [{ kind: "file", path: folder.at("none") }, "not-found", /^trigger "t": .*none is not there$/],
+    [{ kind: "file", path: folder.at("none") }, "not-found", /^trigger "t": .*none does not exist$/],
     [{ kind: "file", path: folder.path, glob: "../*" }, "invalid", /^trigger "t": glob: .* leads out of/],
     [{ kind: "file", path: folder.path, glob: "/etc/*" }, "invalid", /^trigger "t": glob: .* leads out of/],
     [{ kind: "file", path: folder.at("a"), glob: "*" }, "invalid", /^trigger "t": glob: .* is a file/],

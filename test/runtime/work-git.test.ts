@@ -191,7 +191,7 @@ test("what is no repository, no ref of it or no path in it is told when the trig
     [{ path: folder.at("plain") }, "invalid", /^trigger "t": .*plain is no Git repository$/],
     [{ path: `${path}/a` }, "invalid", /^trigger "t": .*a is no Git repository$/],
     [{ path: folder.path }, "invalid", /^trigger "t": .* lies outside of what is bound$/],
-    [{ path: `${path}/none` }, "not-found", /^trigger "t": .*none is not there$/],
+    [{ path: `${path}/none` }, "not-found", /^trigger "t": .*none does not exist$/],
     [{ path, ref: "nowhere" }, "not-found", /^trigger "t": .* has no ref "nowhere"$/],
     [{ path, ref: "../../etc/passwd" }, "not-found", /^trigger "t": .* has no ref/],
     [{ path, ref: "--all" }, "not-found", /^trigger "t": .* has no ref/],

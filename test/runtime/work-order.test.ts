@@ -189,7 +189,7 @@ test("one whose model cannot be had says so at once, unless another worker may h
   const store = kind().store({ world, workspace });
   const script = scripted(["done"]);
   const model = async (name: string) => {
-    if (name === "test/none") throw new SkeinError("unavailable", `${name} needs a key`);
+    if (name === "test/none") throw new SkeinError("unavailable", `${name}: API key missing`);
     return script.models.model(name);
   };
   const keyless = { ...script, models: { ...script.models, model } };
@@ -201,7 +201,7 @@ test("one whose model cannot be had says so at once, unless another worker may h
   await using _ = await engine.work({ tell });
   await until(async () => (await alone.fold()).standing.status === "suspended");
   const { why } = await alone.state();
-  assert.deepEqual([why?.by, why?.reason], ["error", "it could not be run: test/none needs a key"]);
+  assert.deepEqual([why?.by, why?.reason], ["error", "it could not be run: test/none: API key missing"]);
   assert.deepEqual(failures(), [null]);
 
   // The other has no place yet: it is left to it for a while.
@@ -227,7 +227,7 @@ const keyless = (meanwhile = async (): Promise<unknown> => undefined) => {
   const script = scripted(["done"]);
   const model = async (name: string) => {
     await meanwhile();
-    throw new SkeinError("unavailable", `${name} needs a key`);
+    throw new SkeinError("unavailable", `${name}: API key missing`);
   };
   return { ...script, models: { ...script.models, model } };
 };
@@ -241,7 +241,7 @@ test("a session whose model no worker has says so soon, and its log is left alon
   await until(async () => (await engine.workers()).length === 2);
   const session = await openOne(engine, { model: "test/none" });
   await until(async () => (await session.fold()).standing.status === "suspended");
-  assert.equal((await session.state()).why?.reason, "it could not be run: test/none needs a key");
+  assert.equal((await session.state()).why?.reason, "it could not be run: test/none: API key missing");
   const types: string[] = [];
   for await (const { type } of session.events()) types.push(type);
   assert.ok(types.filter((type) => type === "lease.taken").length <= 2, types.join(" "));
@@ -283,7 +283,7 @@ test("a binding that is gone does not come back by itself: three times, and it i
   await using _ = await engine.work({ tell: (one) => void told.push(one) });
   await until(async () => (await broken.fold()).standing.status === "suspended", 6_000);
   const { reason } = (await broken.state()).why ?? {};
-  assert.equal(reason, 'it could not be run: "gone" is bound to /nowhere/at/all, which cannot be opened');
+  assert.equal(reason, 'it could not be run: "gone": cannot open /nowhere/at/all');
   const failures = told.flatMap((one) => (one.told === "failed" ? [one.againMs] : []));
   assert.deepEqual(failures, [1_000, 2_000, null]);
 });

@@ -51,17 +51,17 @@ test("a log agrees with what is expected of it", () => {
 });
 
 test("an append has parts, each a log of its own with either drafts or a drop", () => {
-  const either = "a part has either drafts or a drop";
+  const either = "append: expected either drafts or drop";
   for (const [given, expected] of [
     [[part()], null],
     [[part(2)], null],
     [[part(0, { drop: true })], null],
-    [[], "an append needs at least one part"],
+    [[], "append: no parts"],
     [[part(0)], either],
     [[part(1, { drop: true })], either],
     [[part(2, { drop: true })], either],
     [[...parts(2, 1), part(0, { session: "ses_9" as SessionId })], either],
-    [[part(), part()], "one log twice in one append"],
+    [[part(), part()], "append: the same log twice"],
     [parts(2, 1), null],
   ] as const)
     assert.equal(partsFlaw(given), expected, JSON.stringify(given));
@@ -70,10 +70,10 @@ test("an append has parts, each a log of its own with either drafts or a drop", 
 test("an append has at most so many logs and records", () => {
   const { appendLogsMax: logs, appendRecordsMax: records } = limit;
   assert.equal(partsFlaw(parts(logs, 1)), null);
-  assert.match(partsFlaw(parts(logs + 1, 1)) ?? "", /logs in one append/);
+  assert.match(partsFlaw(parts(logs + 1, 1)) ?? "", /logs at once/);
   assert.equal(partsFlaw([part(records)]), null);
-  assert.match(partsFlaw([part(records + 1)]) ?? "", /records in one append/);
-  assert.match(partsFlaw(parts(2, records / 2 + 1)) ?? "", /records in one append/);
+  assert.match(partsFlaw([part(records + 1)]) ?? "", /records at once/);
+  assert.match(partsFlaw(parts(2, records / 2 + 1)) ?? "", /records at once/);
 });
 
 test("a part erases ranges of positions, with drafts that say so", () => {
@@ -95,12 +95,12 @@ test("a part erases ranges of positions, with drafts that say so", () => {
       [1, Infinity],
       [Number.NaN, 1],
     ] as const)
-      assert.match(flaw([[1, 1], range], count) ?? "", /a range to erase/, String(range));
+      assert.match(flaw([[1, 1], range], count) ?? "", /expected ranges/, String(range));
   }
-  assert.match(partsFlaw([part(0, { drop: true, erase: [[1, 1]] })]) ?? "", /a deletion takes no/);
+  assert.match(partsFlaw([part(0, { drop: true, erase: [[1, 1]] })]) ?? "", /drop: not allowed with/);
   const most = Array.from({ length: limit.eraseRecordsMax }, (): Range => [1, 1]);
   assert.equal(flaw(most), null);
-  assert.match(flaw([...most, [1, 1]]) ?? "", /ranges to erase in one part/);
+  assert.match(flaw([...most, [1, 1]]) ?? "", /at most \d+ ranges/);
   assert.match(
     partsFlaw([...parts(2, 1), part(1, { session: "ses_9" as SessionId, erase: [[0, 1]] })]) ?? "",
     /a range/,

@@ -250,7 +250,7 @@ test("what is no store of ours is refused and left as it is", async () => {
     [`${path}.other`, /is an SQLite file, but not a Skein store/],
   ] as const) {
     const before = readFileSync(file);
-    await assert.rejects(opens(file), { code: "invalid", message, hint: /nothing was changed/ });
+    await assert.rejects(opens(file), { code: "invalid", message, hint: /the file is unchanged/ });
     assert.ok(before.equals(readFileSync(file)));
   }
   mkdirSync(`${path}.folder`);
@@ -291,7 +291,7 @@ test("a file is one tenant's, and is refused to others", async () => {
     await assert.rejects(other, {
       code: "refused",
       message: /belongs to the tenant "one"/,
-      hint: /a file of its own/,
+      hint: /one file per tenant/,
     });
   }
   const again = await opens(path, { tenant: "one" });

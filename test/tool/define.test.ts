@@ -47,7 +47,7 @@ test("arguments that do not fit are told in words, with their place", async () =
   assert.deepEqual(await tool.check({ city: 3, days: 0 }), {
     ok: false,
     message:
-      "the arguments do not fit: city: Invalid input: expected string, received number; " +
+      "invalid arguments: city: Invalid input: expected string, received number; " +
       "days: Too small: expected number to be >=1",
   });
   const many = defineTool({ name: "m", description: "M.", input: z.object({ a: z.array(z.string()) }), run });
@@ -77,30 +77,30 @@ test("any Standard Schema will do, with JSON Schema from itself or from who defi
     assert.deepEqual(tool.input, schema);
     assert.deepEqual(await tool.check({ n: "x" }), {
       ok: false,
-      message: "the arguments do not fit: n: no number",
+      message: "invalid arguments: n: no number",
     });
     assert.equal(await tool.run({ n: 2 }, call), 4);
   }
   assert.equal(
     await complaint({ input: standard() }),
-    'invalid: tool "weather": schemas of acme do not give JSON Schema by themselves',
+    'invalid: tool "weather": input: acme schemas have no JSON Schema export',
   );
 });
 
 test("what cannot be a tool is refused when it is defined", async () => {
   const cases: readonly [object, RegExp][] = [
-    [{ name: "get weather" }, /cannot be the name of a tool/],
-    [{ name: "a".repeat(65) }, /cannot be the name of a tool/],
-    [{ name: "a.b" }, /cannot be the name of a tool/],
-    [{ name: undefined }, /cannot be the name of a tool/],
-    [{ description: " " }, /has no description/],
-    [{ input: { type: "object" } }, /its input is no schema/],
-    [{ input: z.string() }, /its input is not an object/],
-    [{ input: z.object({ when: z.date() }) }, /cannot be said in JSON Schema/],
-    [{ effect: "session" }, /unknown effect "session"/],
-    [{ timeoutMs: 0 }, /timeoutMs is 0/],
-    [{ timeoutMs: 86_400_001 }, /timeoutMs is/],
-    [{ run: "x" }, /are functions/],
+    [{ name: "get weather" }, /invalid tool name/],
+    [{ name: "a".repeat(65) }, /invalid tool name/],
+    [{ name: "a.b" }, /invalid tool name/],
+    [{ name: undefined }, /invalid tool name/],
+    [{ description: " " }, /description: missing/],
+    [{ input: { type: "object" } }, /input: expected a schema/],
+    [{ input: z.string() }, /input: expected an object schema/],
+    [{ input: z.object({ when: z.date() }) }, /cannot be converted to JSON Schema/],
+    [{ effect: "session" }, /effect: expected .* got "session"/],
+    [{ timeoutMs: 0 }, /timeoutMs: expected a positive integer, got 0/],
+    [{ timeoutMs: 86_400_001 }, /timeoutMs: expected/],
+    [{ run: "x" }, /expected functions/],
     [{ timeout: 3 }, /unknown option "timeout"/],
   ];
   for (const [options, says] of cases) assert.match(await complaint(options), says);
@@ -152,6 +152,6 @@ test("what a tool throws, and the great deal that one gives back, reach the call
   const broken = defineTool({ name: "b", description: "B.", input: checker, inputSchema: schema, run });
   assert.deepEqual(await broken.check({}), {
     ok: false,
-    message: "the arguments cannot be checked: broken schema",
+    message: "the arguments cannot be validated: broken schema",
   });
 });

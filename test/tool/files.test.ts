@@ -51,7 +51,7 @@ describe("reading", () => {
     assert.deepEqual(await read({ fromLine: 4, lines: 1 }), { text: "four" });
     assert.equal(await failure(read({ fromLine: 5 })), "invalid: a.txt has only 4 lines");
     assert.deepEqual(await read({ path: "empty.txt" }), { text: "[the file is empty]" });
-    assert.equal(await failure(read({ path: "b.txt" })), "not-found: b.txt is not there");
+    assert.equal(await failure(read({ path: "b.txt" })), "not-found: b.txt does not exist");
     assert.equal(await failure(read({ path: "." })), "invalid: . is a directory");
   });
 
@@ -89,12 +89,12 @@ describe("reading", () => {
     });
     assert.equal(
       await failure(callTool(place.tools, "read_file", { path: "a.bin" })),
-      "invalid: a.bin is not text (3 bytes)",
+      "invalid: a.bin is a binary file (3 bytes)",
     );
     const devices = await toolsOf([{ kind: "directory", name: "dev", path: "/dev" }]);
     assert.equal(
       await failure(callTool(devices, "read_file", { path: "zero" })),
-      "invalid: zero is no regular file",
+      "invalid: zero is not a regular file",
     );
   });
 });
@@ -131,7 +131,7 @@ describe("writing", () => {
     );
     assert.equal(
       await failure(callTool(place.tools, "write_file", { path: "d/a.txt/b", text: "" })),
-      "refused: d/a.txt/b is no directory, or lies below something that is none",
+      "refused: d/a.txt/b has a path segment that is not a directory",
     );
     await using reading = await openPlace({}, "read");
     assert.deepEqual(
@@ -162,12 +162,9 @@ describe("editing", () => {
     await using place = await openPlace({ "a.txt": "x\ny x\n" });
     const edit = (input: object) =>
       callTool(place.tools, "edit_file", { path: "a.txt", replace: "z", ...input });
-    assert.match(
-      await failure(edit({ find: "q" })),
-      /^invalid: the text to be replaced is not in a\.txt; read/,
-    );
-    assert.match(await failure(edit({ find: "x" })), /is 2 times in a\.txt \(lines 1, 2\); give more/);
-    assert.match(await failure(edit({ find: "z" })), /nothing would change/);
+    assert.match(await failure(edit({ find: "q" })), /^invalid: edit: find: not found in a\.txt; read/);
+    assert.match(await failure(edit({ find: "x" })), /2 matches in a\.txt \(lines 1, 2\); add surrounding/);
+    assert.match(await failure(edit({ find: "z" })), /are identical/);
     assert.equal(await readFile(join(place.root, "a.txt"), "utf8"), "x\ny x\n");
     assert.equal((await edit({ find: "x", all: true })).text, "replaced 2 times in a.txt, first in line 1");
     assert.equal(await readFile(join(place.root, "a.txt"), "utf8"), "z\ny z\n");
@@ -260,7 +257,7 @@ describe("outside of what is bound", () => {
     }
     assert.deepEqual(await readdir(place.outside), ["secret.txt"]);
     assert.equal(await readFile(join(place.outside, "secret.txt"), "utf8"), "do not tell");
-    assert.match(await failure(callTool(place.tools, "read_file", { path: "a\0b" })), /no NUL/);
+    assert.match(await failure(callTool(place.tools, "read_file", { path: "a\0b" })), /without NUL/);
     const all = [
       await callTool(place.tools, "grep_files", { pattern: "tell" }),
       await callTool(place.tools, "find_files", { pattern: "*" }),
@@ -351,16 +348,16 @@ describe("outside of what is bound", () => {
     const tools = await toolsOf([{ kind: "file", name: "later", path, mode: "write" }]);
     assert.equal(
       await failure(callTool(tools, "read_file", { path: "later" })),
-      "not-found: later is not there",
+      "not-found: later does not exist",
     );
     await callTool(tools, "write_file", { path: "later", text: "now" });
     assert.deepEqual(await callTool(tools, "read_file", { path: "later" }), { text: "now" });
     assert.match(
       await failure(toolsOf([{ kind: "directory", name: "no", path: join(place.root, "no") }])),
-      /^unavailable: "no" is bound to .*, which cannot be opened$/,
+      /^unavailable: "no": cannot open .*$/,
     );
-    assert.match(await failure(toolsOf([{ kind: "directory", name: "f", path }])), /^invalid: .*is none$/);
-    assert.match(await failure(toolsOf([{ kind: "directory", name: "f" }])), /bound without a path/);
+    assert.match(await failure(toolsOf([{ kind: "directory", name: "f", path }])), /^invalid: .*is a file$/);
+    assert.match(await failure(toolsOf([{ kind: "directory", name: "f" }])), /the binding has no path/);
   });
 });
 
@@ -378,11 +375,14 @@ describe("several roots", () => {
       [await read("one/a.txt"), await read("two/a.txt"), await read(join(two.root, "a.txt"))],
       ["1", "2", "2"],
     );
-    assert.match(await failure(read("a.txt")), /outside of what is bound: one\/ \(read\), two\/ \(write\)/);
+    assert.match(
+      await failure(read("a.txt")),
+      /outside the bound directories: one\/ \(read\), two\/ \(write\)/,
+    );
     assert.match(await failure(read("one/../two/../../a.txt")), /^refused: /);
     assert.equal(
       await failure(callTool(tools, "write_file", { path: "one/a.txt", text: "" })),
-      "refused: one/a.txt is bound for reading only",
+      "refused: one/a.txt is bound read-only",
     );
     await callTool(tools, "write_file", { path: join(one.root, "three.txt"), text: "3" });
     assert.deepEqual(await callTool(tools, "list_files", { path: "one" }), {

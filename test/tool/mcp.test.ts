@@ -110,11 +110,11 @@ describe("over stdio", () => {
       text: "[it gave nothing back]",
     });
     assert.deepEqual(await callTool(place.tools, "srv_fail", {}), { text: "no such thing", isError: true });
-    assert.match(await failure(callTool(place.tools, "srv_echo", {})), /the arguments do not fit: .*text/);
-    assert.match(await failure(callTool(place.tools, "srv_echo", [])), /the arguments are no object/);
+    assert.match(await failure(callTool(place.tools, "srv_echo", {})), /invalid arguments: .*text/);
+    assert.match(await failure(callTool(place.tools, "srv_echo", [])), /arguments: expected an object/);
     assert.match(
       await failure(callTool(place.tools, "srv_refuse", {})),
-      /^unavailable: the MCP server "srv" refused the call: .*not like this/,
+      /^unavailable: MCP server "srv" rejected the call: .*not like this/,
     );
   });
 
@@ -123,7 +123,7 @@ describe("over stdio", () => {
     for (const code of [-32_000, -32_001, -32_603, 1_001]) {
       assert.equal(
         await failure(callTool(place.tools, "srv_refuse", { code })),
-        `unavailable: the MCP server "srv" refused the call: MCP error ${code}: not like this`,
+        `unavailable: MCP server "srv" rejected the call: MCP error ${code}: not like this`,
       );
     }
   });
@@ -156,7 +156,10 @@ describe("over stdio", () => {
       failure(callTool(place.tools, "srv_hang", {})),
     ]);
     assert.deepEqual(slow, { text: "at last" });
-    assert.match(hung, /^error: the MCP server "srv" did not answer the call: .*timed out.*not known$/);
+    assert.match(
+      hung,
+      /^error: MCP server "srv" did not respond to the call: .*timed out.*effect is unknown$/,
+    );
     const call = new AbortController();
     const running = failure(callTool(place.tools, "srv_hang", {}, call.signal));
     await setTimeout(50);
@@ -171,13 +174,13 @@ describe("over stdio", () => {
     await assert.rejects(callTool(place.tools, "srv_babble", {}), isUnknown);
     assert.deepEqual(await callTool(place.tools, "srv_echo", { text: "still here" }), { text: "still here" });
     const died =
-      'error: the MCP server "srv" did not answer the call: it ended with exit code 4; ' +
-      "whether it took effect is not known";
+      'error: MCP server "srv" did not respond to the call: it ended with exit code 4; ' +
+      "the effect is unknown";
     assert.equal(await failure(callTool(place.tools, "srv_die", {})), died);
     // It was never asked: that is an error like any other.
     for (const name of ["srv_echo", "srv_env"]) {
       const gone = failure(callTool(place.tools, name, { text: "x" }));
-      assert.equal(await gone, 'unavailable: the MCP server "srv" is gone: it ended with exit code 4');
+      assert.equal(await gone, 'unavailable: MCP server "srv": connection closed: it ended with exit code 4');
     }
     await using other = await openServers(stdio());
     await assert.rejects(callTool(other.tools, "srv_large", {}), isUnknown);
@@ -190,7 +193,7 @@ describe("over stdio", () => {
   test("a call that only reads is an error when the server dies in it", async () => {
     await using place = await openServers(stdio());
     const reading = failure(callTool(place.tools, "srv_echo", { text: "die" }));
-    assert.match(await reading, /^unavailable: .*did not answer the call: it ended with exit code 5$/);
+    assert.match(await reading, /^unavailable: .*did not respond to the call: it ended with exit code 5$/);
   });
 
   test("the whole process group is gone afterwards, however stubborn", async () => {
@@ -206,27 +209,30 @@ describe("servers that do not work", () => {
   test("say what is wrong, and leave nothing running", async () => {
     const quick = { options: { openMs: 1_500 } };
     const cases: readonly [Partial<Bound>, RegExp][] = [
-      [{ command: ["/nonexistent/server"] }, /^unavailable: .* "srv" does not start: .*ENOENT/],
-      [stdio("dies"), /^unavailable: .*it ended with exit code 3; it said: no configuration found$/],
+      [{ command: ["/nonexistent/server"] }, /^unavailable: .* "srv": cannot start: .*ENOENT/],
+      [stdio("dies"), /^unavailable: .*it ended with exit code 3; stderr: no configuration found$/],
       [stdio("hangs", quick), /^unavailable: .*timed out/],
-      [stdio("babbles"), /^unavailable: .*it printed what is no message: "<html>hello<\/html>"/],
+      [stdio("babbles"), /^unavailable: .*it printed a line that is not JSON-RPC: "<html>hello<\/html>"/],
       [stdio("endless"), /^unavailable: .*more than 50 pages/],
-      [{ command: ["/bin/true"] }, /^unavailable: .*cannot be used: it ended with exit code 0$/],
+      [{ command: ["/bin/true"] }, /^unavailable: .*connection failed: it ended with exit code 0$/],
       [
         { command: ["/bin/sh", "-c", "exec 0<&-; sleep 0.3; echo cannot find config >&2; exit 3"] },
-        /^unavailable: .*cannot be used: it ended with exit code 3; it said: cannot find config$/,
+        /^unavailable: .*connection failed: it ended with exit code 3; stderr: cannot find config$/,
       ],
-      [{ command: [] }, /^invalid: .*without a command or a URL/],
-      [{ url: "not a url" }, /^invalid: .*without a command or a URL/],
-      [stdio("well", { options: { timeout: 3 } }), /^invalid: the options of "srv" are wrong/],
-      [stdio("well", { secrets: ["NONE"] }), /^unavailable: "srv" needs the secret NONE/],
+      [{ command: [] }, /^invalid: .*neither a command nor a URL/],
+      [{ url: "not a url" }, /^invalid: .*neither a command nor a URL/],
+      [stdio("well", { options: { timeout: 3 } }), /^invalid: MCP server "srv": invalid options/],
+      [stdio("well", { secrets: ["NONE"] }), /^unavailable: "srv": secret NONE is not set/],
     ];
     const told = await Promise.all(cases.map(([bound]) => failure(openServers(bound))));
     for (const [place, message] of told.entries()) assert.match(message, cases[place]![1]);
   });
 
   test("take the good ones with them: opening is all or nothing", async () => {
-    assert.match(await failure(openServers(stdio(), stdio("dies", { name: "bad" }))), /"bad" cannot be used/);
+    assert.match(
+      await failure(openServers(stdio(), stdio("dies", { name: "bad" }))),
+      /"bad": connection failed/,
+    );
   });
 });
 
@@ -282,11 +288,11 @@ describe("over HTTP", () => {
       response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(reply));
     });
     await using place = await openServers({ url: http.url });
-    const unknown = /^error: .*did not answer the call: .*whether it took effect is not known$/;
+    const unknown = /^error: .*did not respond to the call: .*the effect is unknown$/;
     assert.match(await failure(callTool(place.tools, "srv_env", {})), unknown);
     assert.match(await failure(callTool(place.tools, "srv_hang", {})), unknown);
     const setting = failure(callTool(place.tools, "srv_set", { text: "x" }));
-    assert.match(await setting, /^unavailable: .*did not answer the call/);
+    assert.match(await setting, /^unavailable: .*did not respond to the call/);
     assert.match(await failure(callTool(place.tools, "srv_fail", {})), /^unavailable: .*refused the call/);
     await http[Symbol.asyncDispose]();
     assert.match(await failure(callTool(place.tools, "srv_env", {})), /^unavailable: .*cannot be reached/);
@@ -322,11 +328,12 @@ describe("over HTTP", () => {
       response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(reply));
     });
     await using place = await openServers({ url: http.url });
-    const unknown = /^error: .*did not answer the call: .*closed before the answer came.*is not known$/;
+    const unknown =
+      /^error: .*did not respond to the call: .*closed before the answer came.*effect is unknown$/;
     for (const name of ["srv_env", "srv_hang", "srv_fail"])
       assert.match(await failure(callTool(place.tools, name, {})), unknown, name);
     const reading = failure(callTool(place.tools, "srv_echo", { text: "x" }));
-    assert.match(await reading, /^unavailable: .*did not answer the call/);
+    assert.match(await reading, /^unavailable: .*did not respond to the call/);
     assert.deepEqual([await callTool(place.tools, "srv_slow", {}), resumed], [{ text: "resumed" }, 1]);
     const dying = failure(callTool(place.tools, "srv_die", {}));
     await setTimeout(30);
@@ -344,7 +351,7 @@ describe("over HTTP", () => {
     for (const url of [refusing.url, babbling.url, hanging.url, "http://127.0.0.1:1/mcp"])
       assert.match(
         await failure(openServers({ url, options })),
-        /^unavailable: the MCP server "srv" cannot be used: ./,
+        /^unavailable: MCP server "srv": connection failed: ./,
       );
   });
 });

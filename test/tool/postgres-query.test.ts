@@ -67,7 +67,7 @@ suite("a bound PostgreSQL", { skip: await noPostgres() }, () => {
       "INSERT INTO t VALUES (9) RETURNING repeat('x', 90000000)",
     ];
     for (const sql of long) {
-      const refused = { code: "invalid", message: /^books: the answer has more than 67108864 bytes/ };
+      const refused = { code: "invalid", message: /^books: the result has more than 67108864 bytes/ };
       await assert.rejects(ask(database, sql), refused, sql);
     }
     assert.ok(process.resourceUsage().maxRSS - before < 200_000, "kilobytes");

@@ -36,7 +36,7 @@ suite("a PostgreSQL that is bound for reading", { skip: await noPostgres() }, ()
   const ask = async (sql: string): Promise<unknown> =>
     (await database.query(sql, { rowsMax: 10, timeoutMs: 10_000, signal: new AbortController().signal }))
       .rows;
-  const refused = { code: "refused", message: /^books: the database is bound for reading only/ };
+  const refused = { code: "refused", message: /^books: the database is bound read-only/ };
 
   /** What is left behind, as everybody else sees it. */
   const left = async (): Promise<unknown> => ({

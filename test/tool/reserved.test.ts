@@ -29,7 +29,7 @@ test("a name of the store is refused, whether it exists or not", async () => {
   await using place = await openPlace();
   const reserved = [...names, "skein.db-new", "skein.db-folder/inner.txt", "./skein.db.token"];
   for (const path of reserved) {
-    const refused = /^refused: .* is a name of the store/;
+    const refused = /^refused: .* is a file of the store/;
     assert.match(await failure(place.run("write_file", { path, text: "x" })), refused, path);
     assert.match(await failure(place.run("read_file", { path })), refused, path);
     const edit = { path, find: "a", replace: "b" };
@@ -54,8 +54,8 @@ test("listing and searching leave them out, by whatever path they begin", async 
   // One file that is searched by name would tell by match or no match what it holds.
   for (const path of ["skein.db.token", "deep/up/skein.db.token"]) {
     for (const pattern of ["skein_4711", "other"])
-      assert.match(await failure(place.run("grep_files", { pattern, path })), /is a name of the store/);
-    assert.match(await failure(place.run("read_file", { path })), /is a name of the store/);
+      assert.match(await failure(place.run("grep_files", { pattern, path })), /is a file of the store/);
+    assert.match(await failure(place.run("read_file", { path })), /is a file of the store/);
   }
 });
 
@@ -66,7 +66,7 @@ test("a bound file that is one of them is refused too", async () => {
   const source = makeToolSource({ world, hidden: [join(folder.path, "skein.db")] });
   const bound: Bound[] = [{ kind: "file", name: "t", mode: "write", path }];
   await using box = await source.open(bound, { signal: new AbortController().signal });
-  assert.match(await failure(callTool(box.tools, "read_file", { path: "t" })), /is a name of the store/);
+  assert.match(await failure(callTool(box.tools, "read_file", { path: "t" })), /is a file of the store/);
 });
 
 test("they are neither restored nor copied", async () => {

@@ -255,7 +255,7 @@ describe("a sandboxed shell", { skip }, () => {
     for (const path of ["/", "/proc", "/dev/shm"]) {
       const shell: Bound = { kind: "shell", name: "s", mode: "read", sandbox: true, path };
       const opening = shellTools(world, [shell], { bound: [], hidden: [] });
-      assert.match(await failure(opening), /invalid: the sandbox cannot show/, path);
+      assert.match(await failure(opening), /invalid: sandbox: cannot mount/, path);
     }
   });
 
@@ -269,7 +269,7 @@ describe("a sandboxed shell", { skip }, () => {
     const opening = shellTools(nothing, [shell], { bound: [], hidden: [] });
     await assert.rejects(opening, {
       code: "unavailable",
-      message: 'the shell "sandbox" cannot run in its sandbox: bubblewrap is not installed',
+      message: 'shell "sandbox": sandbox unavailable: bubblewrap is not installed',
       hint: 'install bubblewrap 0.8.0 or newer: apt-get install bubblewrap; or unbind "sandbox"',
     });
     const old = join(folder.path, "bwrap");

@@ -63,7 +63,7 @@ test("files are found by name, and what is large and seldom meant is left out", 
   assert.equal(await find({ pattern: "node_modules/**/*.ts" }), "node_modules/m/d.ts");
   assert.equal(await find({ pattern: "*.ts", path: "node_modules" }), "node_modules/m/d.ts");
   assert.equal(await find({ pattern: "*.py" }), "no file matches");
-  assert.equal(await failure(find({ pattern: "*", path: "gone" })), "not-found: gone is not there");
+  assert.equal(await failure(find({ pattern: "*", path: "gone" })), "not-found: gone does not exist");
 });
 
 test("more than a thousand found files are cut, and it says so", async () => {
@@ -96,7 +96,7 @@ test("lines are searched, with what is too large or not text left out", async ()
   );
   assert.equal(await grep({ pattern: "^is \\p{L}+$", path: "b.md" }), "b.md:3: is high");
   assert.equal(await grep({ pattern: "\\-\\d", path: "b.md" }), "no line matches");
-  assert.match(await failure(grep({ pattern: "(" })), /^invalid: not a regular expression/);
+  assert.match(await failure(grep({ pattern: "(" })), /^invalid: invalid regular expression/);
 });
 
 test("at most two hundred lines are given", async () => {
@@ -115,5 +115,5 @@ test("an expression that takes for ever holds up nothing and ends with the call"
   await new Promise((resolve) => setTimeout(resolve, 50));
   assert.ok(performance.now() - begun < 1_000, "the event loop goes on meanwhile");
   call.abort();
-  assert.match(await failure(searching), /^refused: the search took too long/);
+  assert.match(await failure(searching), /^refused: the search timed out/);
 });

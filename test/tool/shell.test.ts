@@ -76,7 +76,7 @@ test("the environment is small, secrets are in it by name, and are not in what c
     "13",
   ]);
   const missing = shellTools(world, [{ kind: "shell", name: "sh", mode: "write", secrets: ["NONE"] }]);
-  assert.equal(await failure(missing), 'unavailable: "sh" needs the secret NONE, which is not set');
+  assert.equal(await failure(missing), 'unavailable: "sh": secret NONE is not set');
 });
 
 test("which files changed is known afterwards, also those written again at once", async () => {
@@ -178,12 +178,12 @@ test("with several shells the model says which, and a directory that is none is 
     { kind: "shell", name: "two", mode: "write", options: { cwd: two.path } },
   ]);
   assert.equal((await callTool(tools, "shell", { command: "pwd", in: "two" })).text, two.path);
-  assert.match(await failure(callTool(tools, "shell", { command: "pwd" })), /do not fit: in: /);
+  assert.match(await failure(callTool(tools, "shell", { command: "pwd" })), /invalid arguments: in: /);
   assert.deepEqual(await shellTools(world, []), []);
   for (const options of [{ path: join(one.path, "none") }, { options: { cwd: "/dev/null" } }]) {
     assert.match(
       await failure(shellTools(world, [{ kind: "shell", name: "x", mode: "write", ...options }])),
-      /^unavailable: the shell "x" is bound to .* which is no directory$/,
+      /^unavailable: shell "x": .* is not a directory$/,
     );
   }
 });

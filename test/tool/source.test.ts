@@ -69,7 +69,7 @@ test("each binding brings its tools, in an order that does not change", async ()
 });
 
 test("a name twice is refused, wherever it comes from", async () => {
-  const twice = (name: string) => `invalid: there are two tools named "${name}"`;
+  const twice = (name: string) => `invalid: two tools are named "${name}"`;
   const making = (...names: readonly string[]) =>
     failure(Promise.try(() => makeToolSource({ world, tools: names.map(named) })));
   assert.equal(await making("pay", "pay"), twice("pay"));
@@ -82,7 +82,7 @@ test("a name twice is refused, wherever it comes from", async () => {
   const bad = { ...named("x"), name: "a b" };
   assert.match(
     await failure(Promise.try(() => makeToolSource({ world, tools: [bad] }))),
-    /"a b" cannot be the name of a tool/,
+    /invalid tool name "a b"/,
   );
 });
 
@@ -94,7 +94,7 @@ test("a tool that nobody gave is refused, with the nearest name", async () => {
   );
   assert.deepEqual(error, {
     code: "not-found",
-    message: 'a tool "refunds" is bound, but this program has none of that name',
+    message: 'tool "refunds" is bound, but not registered in this process',
     hint: 'did you mean "refund"?',
   });
 });

@@ -61,8 +61,8 @@ export function makeDerived(state: DerivedState): Derived {
     project: async (step) => project(state, step),
     search: async (text, options) => findWords(logs.journal, text, options),
     async query() {
-      throw new SkeinError("unavailable", "this store has no SQL", {
-        hint: "open the engine on a file to ask it questions in SQL",
+      throw new SkeinError("unavailable", "a store in memory has no SQL queries", {
+        hint: "use a store in a file or PostgreSQL",
       });
     },
     clearDerived: async () => clearDerived(state),
@@ -102,7 +102,7 @@ type Place = Pick<SessionRow, "session" | "activeAt">;
 function parseCursor(cursor: string): Place {
   const [activeAt = "", session = ""] = cursor.split(" ");
   if (!/^\d+$/.test(activeAt) || !isSessionId(session)) {
-    throw new SkeinError("invalid", "not a cursor of this list", { field: "cursor" });
+    throw new SkeinError("invalid", "cursor: expected a cursor that this list returned", { field: "cursor" });
   }
   return { activeAt: Number(activeAt), session };
 }

@@ -148,8 +148,8 @@ async function name(
     });
   if (named.count === 1) return;
   if (await isThere(driver, hash)) return lose(driver, id);
-  throw new SkeinError("conflict", `blob ${hash} was swept away while it was written`, {
-    hint: "put it again",
+  throw new SkeinError("conflict", `blob ${hash} was garbage-collected while it was written`, {
+    hint: "store it again",
   });
 }
 

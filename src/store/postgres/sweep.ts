@@ -209,8 +209,8 @@ async function scrubTables(driver: Driver): Promise<void> {
   if (number === null) return;
   const tables = await database.run<{ name: string; owned: boolean }>(findTables);
   if (tables.some(({ owned }) => !owned)) {
-    throw new SkeinError("unavailable", "the role may not scrub the store: its tables are another's", {
-      hint: "scrub with the role that owns the schema skein; until then it stays due",
+    throw new SkeinError("unavailable", "scrub: the role does not own the tables", {
+      hint: "run it as the role that owns the schema skein; the scrub stays pending",
     });
   }
   await readersGone(driver);
@@ -239,8 +239,8 @@ async function readersGone({ database, world }: Driver): Promise<void> {
     const [older] = await database.run<{ count: number }>(olderReaders, [mark?.xid ?? "0"]);
     if (older?.count === 0) return;
     if (waitedMs >= limit.lockWaitMs) {
-      throw new SkeinError("unavailable", "another program still reads what was erased: it is not scrubbed", {
-        hint: "end its transaction, see pg_stat_activity; then scrub again",
+      throw new SkeinError("unavailable", "scrub: another program still reads erased data", {
+        hint: "end its transaction (see pg_stat_activity), then scrub again",
       });
     }
     await world.sleep(readersPauseMs);

@@ -10,6 +10,6 @@ export const missingRecord = (session: LogId, seq: unknown): SkeinError =>
 
 /** A corrupt record is never packed: it would be harder to find, and to repair. */
 export const unpackable = (session: LogId, seq: number, wrong: string): SkeinError =>
-  new SkeinError("corrupt", `${session} at ${seq}: ${wrong}; it was not packed`, {
+  new SkeinError("corrupt", `${session}@${seq} cannot be packed: ${wrong}`, {
     hint: 'run "skein verify" and restore a backup',
   });

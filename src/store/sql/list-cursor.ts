@@ -10,10 +10,14 @@ export interface ListPosition {
 export function parseCursor(cursor: string): ListPosition {
   const match = /^([0-9]{1,16})\.(ses_[0-9a-z]{26})$/.exec(cursor);
   if (match === null) {
-    throw new SkeinError("invalid", `not a cursor of this list: ${quote(cursor)}`, {
-      hint: "cursors are opaque; give back one that the list gave out",
-      field: "cursor",
-    });
+    throw new SkeinError(
+      "invalid",
+      `cursor: expected a cursor that this list returned, got ${quote(cursor)}`,
+      {
+        hint: "cursors are opaque; start again without a cursor",
+        field: "cursor",
+      },
+    );
   }
   return { at: Number(match[1]), session: match[2] ?? "" };
 }

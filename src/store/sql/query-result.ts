@@ -4,7 +4,7 @@ import { SkeinError } from "../../core/error.ts";
 /** The views that queries read; docs/views.md describes them. */
 export const viewNames = ["sessions", "events", "tool_calls", "items", "decisions", "costs"] as const;
 
-export const viewsHint = `one SELECT over the views ${viewNames.join(", ")}; see docs/views.md`;
+export const viewsHint = `use one SELECT over the views ${viewNames.join(", ")}; see docs/views.md`;
 
 export const severalStatements = "there is more than one statement";
 
@@ -14,16 +14,16 @@ export const tooManyRows = (limit: number): { readonly error: string; readonly h
 });
 
 export const failedQuery = ({ error, hint }: { readonly error: string; readonly hint: string }): SkeinError =>
-  new SkeinError("invalid", `the query failed: ${error}`, { hint });
+  new SkeinError("invalid", `query: ${error}`, { hint });
 
 export const slowQuery = (timeoutMs: number): SkeinError =>
-  new SkeinError("refused", `the query took longer than ${timeoutMs} ms and was ended`, {
-    hint: "narrow it down: name a session, a type or a time",
+  new SkeinError("refused", `query: timed out after ${timeoutMs} ms`, {
+    hint: "add conditions on session, type or time",
   });
 
 /** The caller's signal was aborted. */
 export const endedQuery = (cause?: unknown): SkeinError =>
-  new SkeinError("unavailable", "the query was ended before it had an answer", { cause });
+  new SkeinError("unavailable", "query: aborted", { cause });
 
 /** The result of a query. */
 export interface Answer {
@@ -51,8 +51,8 @@ export function rowBytes(row: readonly unknown[]): number {
 
 /** The error of a query with too much output, and its hint. */
 export const tooMuch = (bytesMax: number): { readonly error: string; readonly hint: string } => ({
-  error: `it gives more than ${bytesMax} bytes`,
-  hint: "ask for fewer rows or columns, or for a part of a text: substr(content, 1, 1000)",
+  error: `the result has more than ${bytesMax} bytes`,
+  hint: "select fewer rows or columns, or part of a text: substr(content, 1, 1000)",
 });
 
 /** A database error may repeat values of any length. */

@@ -16,7 +16,7 @@ function inWorker(file: URL, request: object, signal: AbortSignal): Promise<unkn
     const worker = new Worker(file, { workerData: request });
     worker.once("message", resolve);
     worker.once("error", reject);
-    worker.once("exit", () => reject(new Error(`${file.pathname} ended without an answer`)));
+    worker.once("exit", () => reject(new Error(`${file.pathname} ended without a result`)));
     signal.addEventListener("abort", () => void worker.terminate(), { once: true });
   });
 }

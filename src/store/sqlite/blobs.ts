@@ -57,7 +57,9 @@ export async function putBlob(
   }
   const { changes } = await writer.run(() => whole.run(total, id, key));
   if (changes === 1) return;
-  throw new SkeinError("conflict", `blob ${hash} was written by two at once`, { hint: "put it again" });
+  throw new SkeinError("conflict", `blob ${hash} was written by two processes at once`, {
+    hint: "store it again",
+  });
 }
 
 /** The weight of a chunk in plain jobs: without it the -wal file would grow long before the next check. */

@@ -112,7 +112,7 @@ async function trust(store: Store, context: CheckContext): Promise<void> {
     }
   }
   if (bad.length === 0) return;
-  throw new SkeinError("corrupt", `the store met an I/O error earlier and does not verify: ${bad[0] ?? ""}`, {
+  throw new SkeinError("corrupt", `the store failed verification after an I/O error: ${bad[0] ?? ""}`, {
     hint: "restore a backup; the damaged file is left as it is",
   });
 }

@@ -59,8 +59,8 @@ export async function connect(options: ConnectionOptions): Promise<Connection> {
   checkVersion();
   const { path, create } = options;
   if (!create && !existsSync(path)) {
-    throw new SkeinError("not-found", `there is no store at ${path}`, {
-      hint: 'check the path; "skein open" makes a new store',
+    throw new SkeinError("not-found", `no store at ${path}`, {
+      hint: 'check the path; "skein open" creates a new store',
       where: path,
     });
   }
@@ -107,7 +107,7 @@ function refuseJournal(path: string): void {
     const found = lstatSync(journal, { throwIfNoEntry: false });
     if (found === undefined || (found.isFile() && found.size === 0)) continue;
     throw new SkeinError("corrupt", `a rollback journal lies beside the store: ${journal}`, {
-      hint: "Skein never writes one, and opening would replay it; find out what did, then remove it",
+      hint: "Skein never writes one, and opening the store would replay it; find its origin, then remove it",
       where: path,
     });
   }
@@ -119,8 +119,8 @@ function connection(database: DatabaseSync, path: string): Connection {
   const isThere = stays(path);
   const lookForFile = (cause?: unknown): SkeinError | null => {
     if (poisoned !== null || isThere()) return poisoned;
-    poisoned = new SkeinError("unavailable", `the file of the store was moved or removed: ${path}`, {
-      hint: "end this program, bring the file back with those beside it, then open it again",
+    poisoned = new SkeinError("unavailable", `the store's file was moved or removed: ${path}`, {
+      hint: "stop this process, restore the file with its -wal and -shm files, then open it again",
       where: path,
       cause,
     });
@@ -139,15 +139,11 @@ function connection(database: DatabaseSync, path: string): Connection {
         if (kind === "io" || kind === "corrupt") {
           const moved = lookForFile(error);
           if (moved !== null) throw moved;
-          poisoned = new SkeinError(
-            "unavailable",
-            `the store met an I/O error and takes no more work: ${path}`,
-            {
-              hint: "close it, look at the disk, then open it again; it is verified before it is used",
-              where: path,
-              cause: error,
-            },
-          );
+          poisoned = new SkeinError("unavailable", `the store is disabled after an I/O error: ${path}`, {
+            hint: "close it, check the disk, then open it again; Skein verifies it first",
+            where: path,
+            cause: error,
+          });
           try {
             writeFileSync(marker, `${String(error)}\n`);
           } catch {
@@ -191,8 +187,8 @@ function stays(given: string): () => boolean {
 function prepareFile(database: DatabaseSync, options: ConnectionOptions): void {
   const fresh = inspect(database, options.path);
   if (fresh && !options.create) {
-    throw new SkeinError("not-found", `${options.path} is empty: there is no store in it`, {
-      hint: 'check the path; "skein open" makes a new store',
+    throw new SkeinError("not-found", `${options.path} is an empty file, not a store`, {
+      hint: 'check the path; "skein open" creates a new store',
       where: options.path,
     });
   }
@@ -216,8 +212,8 @@ function prepareFile(database: DatabaseSync, options: ConnectionOptions): void {
     database.exec(`PRAGMA ${name}=${value}`);
     const got = pragma(database, name);
     if (got !== expected) {
-      throw new SkeinError("unavailable", `SQLite did not take ${name}=${value}; it is ${String(got)}`, {
-        hint: "the store may lie on a network or read-only file system; move it to a local disk",
+      throw new SkeinError("unavailable", `SQLite: ${name}: expected ${value}, got ${String(got)}`, {
+        hint: "move the store to a local, writable disk",
       });
     }
   }
@@ -231,7 +227,7 @@ function checkTenant(database: DatabaseSync, { path, tenant }: ConnectionOptions
   const row = database.prepare("SELECT value FROM meta WHERE key = 'tenant'").get();
   if (row?.["value"] === tenant) return;
   throw new SkeinError("refused", `${path} belongs to the tenant ${JSON.stringify(row?.["value"])}`, {
-    hint: "give each tenant a file of its own",
+    hint: "use one file per tenant",
     where: path,
   });
 }
@@ -244,16 +240,16 @@ function inspect(database: DatabaseSync, path: string): boolean {
   if (tables?.["count"] === 0 && id === 0) return true;
   if (id !== applicationId) {
     throw new SkeinError("invalid", `${path} is an SQLite file, but not a Skein store`, {
-      hint: "choose another path; nothing was changed",
+      hint: "choose another path; the file is unchanged",
       where: path,
     });
   }
   if (version > schemaVersion) {
     throw new SkeinError(
       "refused",
-      `${path} has layout ${version}; this Skein knows up to ${schemaVersion}`,
+      `${path}: store layout ${version} is not supported; this Skein reads layouts up to ${schemaVersion}`,
       {
-        hint: "update Skein; nothing was changed",
+        hint: "update Skein; the store is unchanged",
         where: path,
       },
     );
@@ -327,7 +323,7 @@ export async function waitForLock<T>(
       if (!isBusy(error)) throw error;
       if (world.now() >= giveUpAt) {
         throw new SkeinError("unavailable", `the store is locked by another program: ${options.path}`, {
-          hint: "wait until it is done, or end it; nothing was written",
+          hint: "wait for it, or stop it; nothing was written",
           where: options.path,
           cause: error,
         });
@@ -378,12 +374,12 @@ function asSkeinError(path: string, error: unknown): unknown {
     new SkeinError(code, message, { hint, where: path, cause: error });
   switch (sqliteKind(error)) {
     case "busy":
-      return say("unavailable", `the store is locked by another program: ${path}`, "try again");
+      return say("unavailable", `the store is locked by another program: ${path}`, "retry");
     case "io":
       return say(
         "unavailable",
         `reading or writing the store failed: ${path}`,
-        "look at the disk, then open it again",
+        "check the disk, then open the store again",
       );
     case "corrupt":
       return say("corrupt", `the store is damaged: ${path}`, 'run "skein verify --all" and restore a backup');
@@ -402,7 +398,7 @@ function asSkeinError(path: string, error: unknown): unknown {
         "check that the directory exists and is writable",
       );
     case "notadb":
-      return say("invalid", `${path} is not a Skein store`, "choose another path; nothing was changed");
+      return say("invalid", `${path} is not a Skein store`, "choose another path; the file is unchanged");
     case "constraint":
     case null:
       return error;

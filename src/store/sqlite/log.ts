@@ -119,10 +119,7 @@ export function makeLogs(database: DatabaseSync, tenant: string): Logs {
     const base = lineOf(line.base, walked);
     // A base holds the record at the fork point, so it begins before it. Otherwise the lineage is a cycle.
     if (base.forkSeq < line.forkSeq) return base;
-    throw new SkeinError(
-      "corrupt",
-      `log ${line.id} shares nothing with log ${base.id}, which it is forked from`,
-    );
+    throw new SkeinError("corrupt", `log ${line.id} shares no record with its parent log ${base.id}`);
   }
 
   function find(session: LogId): Line | undefined {

@@ -38,7 +38,7 @@ function checkPath(address: string, path: string): void {
 function checkFolder(path: string): void {
   const folder = dirname(path);
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true) return;
-  throw new SkeinError("unavailable", `there is no directory ${folder} to keep the store in`, {
-    hint: `make it first: mkdir -p ${folder}`,
+  throw new SkeinError("unavailable", `store: directory ${folder} does not exist`, {
+    hint: `create it: mkdir -p ${folder}`,
   });
 }

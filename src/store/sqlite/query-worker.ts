@@ -71,7 +71,7 @@ function answer({ path, sql, limit, bytesMax }: QueryRequest): QueryAnswer {
     const statement = database.prepare(sql);
     if (statement.sourceSQL.trim() !== sql.trim()) return { error: severalStatements, hint };
     const columns = statement.columns().map(({ name }) => name);
-    if (columns.length === 0) return { error: "it gives no rows", hint };
+    if (columns.length === 0) return { error: "the statement returns no rows", hint };
     statement.setReturnArrays(true);
     const rows: unknown[][] = [];
     let bytes = 0;

@@ -46,8 +46,7 @@ export async function query(
 const wasKilled = (error: unknown): boolean => error instanceof Error && error.cause === "SIGKILL";
 
 const tooLarge = (cause: unknown): SkeinError =>
-  new SkeinError(
-    "refused",
-    `the query took more memory than the ${limit.queryMemoryBytesMax} bytes that it may have, and was ended`,
-    { hint: "narrow it down: name a session, a type or a time; sort fewer and shorter texts", cause },
-  );
+  new SkeinError("refused", `query: exceeded the memory limit of ${limit.queryMemoryBytesMax} bytes`, {
+    hint: "add conditions on session, type or time; sort fewer and shorter texts",
+    cause,
+  });

@@ -116,7 +116,7 @@ export function makeReceiver(
     if (line.base === null) return { seq: 0, hash: genesisHash };
     const shared = reader.point(line.base, line.forkSeq);
     if (shared !== undefined) return { seq: line.forkSeq, hash: shared.hash };
-    throw new SkeinError("corrupt", `${session} shares a record ${line.forkSeq} that is not there`);
+    throw new SkeinError("corrupt", `${session}: shared record ${line.forkSeq} is missing`);
   }
 
   function lastOwn(log: number): LastRecord | undefined {

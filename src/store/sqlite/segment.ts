@@ -105,7 +105,7 @@ const numbersOf = (rows: readonly PackedRow[]): number[] => {
   const found = [rows.length];
   for (let column = 0; column < width; column++) for (const one of columns) found.push(one[column] ?? 0);
   const odd = found.find((number) => !Number.isSafeInteger(number) || number < 0);
-  if (odd !== undefined) throw new Error(`a number that no record has: ${odd}`);
+  if (odd !== undefined) throw new Error(`record number out of range: ${odd}`);
   return found;
 };
 
@@ -183,7 +183,7 @@ function joined(parts: { heads: Buffer; tail: Buffer; contents: Buffer; salts: B
 /** Throws if it is corrupt. */
 export function unpackHeads(bytes: Uint8Array): Heads {
   const whole = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-  if (whole[0] !== form) throw new Error(`a segment of the unknown form ${whole[0] ?? "nothing"}`);
+  if (whole[0] !== form) throw new Error(`unknown segment format ${whole[0] ?? "(empty)"}`);
   const end = frameAt + whole.readUInt32BE(1);
   const columns = zstdDecompressSync(whole.subarray(frameAt, end));
   const read = reader(columns);
@@ -201,7 +201,7 @@ export function unpackHeads(bytes: Uint8Array): Heads {
   const bodyAt = offsets(bodyBytes, 0);
   const groups = 1 + Math.ceil(count / groupRecords);
   if (tail.length !== groupsAt + groups * 32 || bodies.length !== bodyAt[count]) {
-    throw new Error("a segment whose parts do not fit together");
+    throw new Error("the segment's parts do not match");
   }
   const header = { count, positions, at, type, v, actor, turn, cause };
   const lengths = { keyBytes, hashBytes, saltBytes, contentBytes };
@@ -219,7 +219,7 @@ export function unpackContents(heads: Heads, bytes: Uint8Array): Contents {
   const textAt = offsets(lengths, 0);
   const saltAt = offsets(heads.saltBytes, 0);
   if (texts.length !== textAt[heads.count] || salts.length !== saltAt[heads.count]) {
-    throw new Error("a segment whose contents do not fit its records");
+    throw new Error("the segment's contents do not match its records");
   }
   return { texts, textAt, salts, saltAt };
 }
@@ -253,7 +253,7 @@ function reader(bytes: Buffer) {
     let number = 0;
     for (let scale = 1; ; scale *= 128) {
       const byte = bytes[place++];
-      if (byte === undefined) throw new Error("a segment that ends too early");
+      if (byte === undefined) throw new Error("the segment is truncated");
       if (byte < 128) return number + byte * scale;
       number += (byte - 128) * scale;
     }

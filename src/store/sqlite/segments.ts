@@ -109,7 +109,7 @@ export function makeSegments(database: DatabaseSync, names: SegmentNames): Segme
     new SkeinError(
       "corrupt",
       `records ${fromSeq} to ${toSeq} of ${names.sessionOf(log)} cannot be unpacked: ${errorText(cause)}`,
-      { hint: "restore a backup; what lies before and after can be read", cause },
+      { hint: "restore a backup; the records before and after are readable", cause },
     );
 
   /** Undefined if it no longer exists: another process rewrote or deleted it. */
@@ -149,7 +149,7 @@ export function makeSegments(database: DatabaseSync, names: SegmentNames): Segme
     if (row === undefined) return undefined;
     try {
       const heads = unpackHeads(row[0]);
-      if (heads.count !== segment.toSeq + 1 - segment.fromSeq) throw new Error("it has another length");
+      if (heads.count !== segment.toSeq + 1 - segment.fromSeq) throw new Error("unexpected length");
       return { heads, contents: null, hashes: [] };
     } catch (error) {
       throw damaged(segment, error);

@@ -44,7 +44,7 @@ async function elsewhere(
     return (await runApart(world, file, request, signal)) as VacuumAnswer;
   } catch (cause) {
     throw new SkeinError("unavailable", `the scrub was interrupted: ${request.path}`, {
-      hint: "it is still due; the next erasure, deletion or retention does it",
+      hint: "it is still pending; the next erase, delete or retain runs it",
       where: request.path,
       cause,
     });

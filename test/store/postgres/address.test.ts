@@ -47,26 +47,18 @@ test("several hosts are taken, each with its port or without", () => {
 });
 
 test("what is wrong with an address is told, and never its password", () => {
-  const percent = [
-    "invalid",
-    "the address of the store has a % that stands for nothing",
-    "write % as %25, or give the password in PGPASSWORD",
-  ];
+  const percent = ["invalid", "store URL: invalid percent-encoding", "encode % as %25, or set PGPASSWORD"];
   assert.deepEqual(said("postgres://u:50%@db/skein"), percent);
   assert.deepEqual(said("postgres://u:%ff@db/skein"), percent);
-  const sharp = [
-    "invalid",
-    "the address of the store has a #, which ends it",
-    "in a password, write # as %23",
-  ];
+  const sharp = ["invalid", "store URL: # starts a fragment", "encode # in a password as %23"];
   assert.deepEqual(said("postgres://u:secret@db/skein#part"), sharp);
   assert.deepEqual(said("postgres://u:secret@db/skein#"), sharp);
-  const port = ["invalid", "the address of the store has a port that cannot be", "from 1 to 65535"];
+  const port = ["invalid", "store URL: port: out of range", "expected 1 to 65535"];
   for (const number of ["0", "65536", "543210"])
     assert.deepEqual(said(`postgres://u:secret@db:${number}/skein`), port);
   assert.deepEqual(said("postgres://u:secret@db/skein?tenant=a&tenant=b"), [
     "invalid",
-    'the address says "tenant" more than once: postgres://u@db/skein?tenant=a&tenant=b',
-    "say it once",
+    'store URL: parameter "tenant" is given twice: postgres://u@db/skein?tenant=a&tenant=b',
+    "remove one of them",
   ]);
 });

@@ -53,7 +53,7 @@ test(
     // Another one's cut may hit a COMMIT, of which nobody can tell: then all of it is there, or nothing.
     const isThere = (pair: number): boolean => rows.some((row) => row.pair === pair);
     const open = pairs.filter((pair) => outcomes[pair]?.status === "rejected");
-    for (const pair of open) assert.equal(whyOf(outcomes[pair]), "Lost: the answer to COMMIT was lost");
+    for (const pair of open) assert.equal(whyOf(outcomes[pair]), "Lost: the response to COMMIT was lost");
     assert.deepEqual(
       rows.map(({ pair, half }) => ({ pair, half })),
       pairs

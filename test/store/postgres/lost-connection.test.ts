@@ -44,7 +44,7 @@ test("a statement and a COMMIT whose connection broke are lost, and done once", 
     rows += 1;
     const brokenCommit = sockets.breakAfter("COMMIT", code, grown);
     const work = database.transaction((statement) => statement("INSERT INTO numbers VALUES (2)"));
-    await assert.rejects(work, { name: "Lost", message: "the answer to COMMIT was lost" }, code);
+    await assert.rejects(work, { name: "Lost", message: "the response to COMMIT was lost" }, code);
     await brokenCommit;
     rows += 1;
     assert.equal(await count("numbers"), rows, code);

@@ -69,7 +69,7 @@ suite("tenants in PostgreSQL", { skip: await noPostgres() }, () => {
     const engine = await opened("few");
     const session = await engine.open({ objective: "One" });
     await engine.open({ objective: "Two" });
-    const refused = { code: "refused", message: /the tenant few has used up its quota: 2 of 2 sessions/ };
+    const refused = { code: "refused", message: /tenant few: quota exceeded: 2 of 2 sessions/ };
     await assert.rejects(engine.open({ objective: "Three" }), refused);
     await assert.rejects(session.fork({ name: "Three" }), refused);
     await assert.rejects((await opened("few")).open({ objective: "Three" }), refused, "in another process");
@@ -194,7 +194,7 @@ suite("tenants in PostgreSQL", { skip: await noPostgres() }, () => {
     const role = await makeRole(place.url);
     await tenants.set("cheap", { role: role.username });
     const theirs = openTenants({ url: role.href, world, workspace });
-    await assert.rejects(theirs.costs({}), { code: "refused", message: /kept to one tenant/ });
+    await assert.rejects(theirs.costs({}), { code: "refused", message: /restricted to one tenant/ });
     await theirs.close();
   });
 
@@ -250,7 +250,7 @@ suite("tenants in PostgreSQL", { skip: await noPostgres() }, () => {
       "DROP TABLE skein.keys",
     ];
     for (const sql of forbidden) await assert.rejects(raw.sql.unsafe(sql), { code: "42501" }, sql);
-    await assert.rejects(opened("theirs", role.href), { code: "refused", message: /the role may not/ });
+    await assert.rejects(opened("theirs", role.href), { code: "refused", message: /the role has no access/ });
   });
 
   test("a tenant's role counts all connections of the server, and not its own alone", async () => {
@@ -273,7 +273,7 @@ suite("tenants in PostgreSQL", { skip: await noPostgres() }, () => {
     const owner = decodeURIComponent(new URL(place.url).username);
     await assert.rejects(tenants.set("second", { role: owner }), {
       code: "refused",
-      message: /cannot be kept/,
+      message: /cannot be restricted/,
     });
     await assert.rejects(tenants.set("second", { role: "nobody_of_this_name" }), { code: "not-found" });
     await assert.rejects(tenants.set("second", { role: role.username }), {

@@ -52,8 +52,8 @@ test("an I/O error at the commit is an unknown outcome, and then everything is u
   assert.deepEqual(await appendTwo(store, session.id), ["unknown", "unknown"]);
   const poisoned = {
     code: "unavailable",
-    message: /I\/O error and takes no more work/,
-    hint: /verified before/,
+    message: /disabled after an I\/O error/,
+    hint: /verifies it first/,
   };
   await assert.rejects(session.append("f"), poisoned);
   await assert.rejects(store.head(session.id), poisoned);
@@ -146,7 +146,7 @@ test("an I/O error that is met while watching ends nothing; whoever asks next is
   assert.equal((await store.head(session.id))?.seq, 5);
   breakOnce(/data_version/, 522, "get");
   await heard.promise;
-  const poisoned = { code: "unavailable", message: /I\/O error and takes no more work/ };
+  const poisoned = { code: "unavailable", message: /disabled after an I\/O error/ };
   await assert.rejects(store.head(session.id), poisoned);
   await assert.rejects(session.append("f"), poisoned);
   // Nor does one who begins to watch only now.
@@ -156,7 +156,7 @@ test("an I/O error that is met while watching ends nothing; whoever asks next is
   remove();
 });
 
-const gone = { code: "unavailable", message: /the file of the store was moved or removed/, hint: /bring/ };
+const gone = { code: "unavailable", message: /the store's file was moved or removed/, hint: /restore/ };
 
 for (const [what, take] of [
   ["moved", (path: string) => renameSync(path, `${path}.old`)],

@@ -60,41 +60,45 @@ export function parseAddress(place: string): Address {
   const wrong = (message: string, hint: string): SkeinError => new SkeinError("invalid", message, { hint });
   const port = /^[^/]*\/\/(?:[^/?#]*@)?[^/?#@]*:(\d+)(?:[/?#]|$)/.exec(plain)?.[1];
   if (port !== undefined && (Number(port) < 1 || Number(port) > portMax)) {
-    throw wrong("the address of the store has a port that cannot be", `from 1 to ${portMax}`);
+    throw wrong("store URL: port: out of range", `expected 1 to ${portMax}`);
   }
   if (url === null || url.pathname.length < 2) {
-    throw wrong("the address of the store is not complete", "postgres://user:password@host:5432/database");
+    throw wrong("store URL: incomplete", "postgres://user:password@host:5432/database");
   }
   // The rest may be a part of the password: it is not shown.
   if (place.includes("#")) {
-    throw wrong("the address of the store has a #, which ends it", "in a password, write # as %23");
+    throw wrong("store URL: # starts a fragment", "encode # in a password as %23");
   }
   if (![url.username, url.password, url.hostname, url.pathname].every(isEncoded)) {
-    throw wrong(
-      "the address of the store has a % that stands for nothing",
-      "write % as %25, or give the password in PGPASSWORD",
-    );
+    throw wrong("store URL: invalid percent-encoding", "encode % as %25, or set PGPASSWORD");
   }
   const shown = shownAddress(place);
   for (const name of url.searchParams.keys()) {
     if (url.searchParams.getAll(name).length > 1) {
-      throw wrong(`the address says ${quote(name)} more than once: ${shown}`, "say it once");
+      throw wrong(`store URL: parameter ${quote(name)} is given twice: ${shown}`, "remove one of them");
     }
     if (parameters.includes(name)) continue;
     const near = nearest(name, parameters);
-    const hint = near === undefined ? `it may say ${parameters.join(", ")}` : `did you mean "${near}"?`;
-    throw wrong(`the address says ${quote(name)}, which nobody knows: ${shown}`, hint);
+    const hint =
+      near === undefined ? `known parameters: ${parameters.join(", ")}` : `did you mean "${near}"?`;
+    throw wrong(`store URL: unknown parameter ${quote(name)}: ${shown}`, hint);
   }
   const tenant = url.searchParams.get("tenant") ?? undefined;
   if (tenant !== undefined) checkTenant(tenant);
   const asked = url.searchParams.get("connections") ?? String(connectionsUsual);
   const connections = /^\d{1,4}$/.test(asked) ? Number(asked) : 0;
   if (connections < 1 || connections > connectionsMax) {
-    throw wrong(`connections=${quote(asked)} cannot be: ${shown}`, `from 1 to ${connectionsMax}`);
+    throw wrong(
+      `store URL: connections: out of range, got ${quote(asked)}: ${shown}`,
+      `expected 1 to ${connectionsMax}`,
+    );
   }
   const pooler = url.searchParams.get("pooler");
   if (pooler !== null && pooler !== "transaction" && pooler !== "session") {
-    throw wrong(`pooler=${quote(pooler)} is not known: ${shown}`, '"transaction" or "session"');
+    throw wrong(
+      `store URL: pooler: expected "transaction" or "session", got ${quote(pooler)}: ${shown}`,
+      '"transaction" or "session"',
+    );
   }
   const attrs = url.searchParams.get("target_session_attrs");
   if (attrs !== null && !sessionAttrs.includes(attrs)) {
@@ -111,7 +115,7 @@ function hostIn(text: string, shown: string): HostPort {
   const [, name = "", digits = "5432"] = /^(\[[0-9A-Fa-f:.]+\]|[^:[\]\s]+)(?::(\d{1,5}))?$/.exec(text) ?? [];
   const port = Number(digits);
   if (name === "" || port < 1 || port > portMax) {
-    throw new SkeinError("invalid", `the address of the store has no host ${quote(text)}: ${shown}`, {
+    throw new SkeinError("invalid", `store URL: invalid host ${quote(text)}: ${shown}`, {
       hint: "postgres://user:password@host1:5432,host2:5432/database",
     });
   }
@@ -129,7 +133,7 @@ function isEncoded(text: string): boolean {
 
 export function checkTenant(tenant: string): void {
   if (tenantName.test(tenant)) return;
-  throw new SkeinError("invalid", `${quote(tenant)} cannot be the name of a tenant`, {
-    hint: "letters, digits, points, hyphens and underscores; at most 63",
+  throw new SkeinError("invalid", `tenant: invalid name ${quote(tenant)}`, {
+    hint: "expected at most 63 letters, digits, dots, hyphens and underscores",
   });
 }

@@ -41,7 +41,7 @@ export function makePatience(world: StoreWorld): Patience {
       await world.sleep(tickMs);
       for (const one of all.slice()) {
         one.ticksLeft -= 1;
-        if (one.ticksLeft < 0) one.giveUp(new Lost(`no answer to ${one.text.slice(0, 80)}`));
+        if (one.ticksLeft < 0) one.giveUp(new Lost(`no response to ${one.text.slice(0, 80)}`));
       }
     }
     isTicking = false;

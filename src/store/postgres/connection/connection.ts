@@ -107,7 +107,7 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
       max_lifetime: null,
       fetch_types: false,
       onnotice: () => undefined,
-      onlost: (single) => patience.lose(single, outcomeOf(single, new Lost("the connection is gone"))),
+      onlost: (single) => patience.lose(single, outcomeOf(single, new Lost("the connection is closed"))),
       types: {
         bigint: { to: 20, from: [20], parse: wholeNumber, serialize: String },
         // Dates and times stay as the server writes them.
@@ -135,7 +135,7 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
   const outcomeOf = (single: PostgresConnection, error: unknown): unknown => {
     if (single.isLetIn) {
       const isKnown = isServerAnswer(error) || error instanceof Lost || error instanceof TooLong;
-      return isKnown ? error : new Lost("the connection broke", { cause: error });
+      return isKnown ? error : new Lost("the connection was lost", { cause: error });
     }
     return isToldOf && troubleOf(error) === "lost"
       ? Object.assign(failure("CONNECT_TIMEOUT", "the server lets nobody in"), { cause: error })
@@ -146,7 +146,7 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
     (single: PostgresConnection): Statement =>
     async (text, values = [], { prepare = !address.pooled, bytesMax } = {}) => {
       // The library would reconnect, and tear a unit of work apart.
-      if (single.isGone) throw new Lost("the connection is gone");
+      if (single.isGone) throw new Lost("the connection is closed");
       const over = new AbortController();
       if (bytesMax !== undefined) void endIfLonger(single, bytesMax, over.signal);
       try {
@@ -172,7 +172,7 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
 
   async function endIfLonger(single: PostgresConnection, bytesMax: number, over: AbortSignal): Promise<void> {
     if (!(await exceedsBytes(single, bytesMax, world, over))) return;
-    patience.lose(single, new TooLong("the answer is too long"));
+    patience.lose(single, new TooLong("the response is too long"));
     await single.end().catch(() => undefined);
   }
 
@@ -231,7 +231,7 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
     let committing = false;
     /** Late statements of an ended transaction must not run in another one. */
     const within: Statement = async (text, values, how) => {
-      if (over) throw new Lost("the transaction is over");
+      if (over) throw new Lost("the transaction has ended");
       try {
         return (await statement(text, values, how)) as never;
       } catch (error) {
@@ -251,7 +251,7 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
     } catch (error) {
       over = true;
       const isLost = troubleOf(error) === "lost";
-      if (isLost && committing) throw new Lost("the answer to COMMIT was lost", { cause: error });
+      if (isLost && committing) throw new Lost("the response to COMMIT was lost", { cause: error });
       await (single.isGone ? null : statement("ROLLBACK").catch(() => single.end()));
       // Before COMMIT was sent, a lost connection means that nothing was written.
       throw isLost ? Object.assign(new Error("busy", { cause: error }), { code: "40001" }) : error;
@@ -283,7 +283,7 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
 }
 
 function orLost(error: unknown): never {
-  throw troubleOf(error) === "lost" ? new Lost("the answer was lost", { cause: error }) : error;
+  throw troubleOf(error) === "lost" ? new Lost("the response was lost", { cause: error }) : error;
 }
 
 /**

@@ -136,7 +136,7 @@ function poolerWords(place: string, setting: string): Words {
   const settings = [...new Set([...Object.keys(usualSettings), setting])].join(", ");
   return {
     code: "unavailable",
-    message: `a pooler stands before PostgreSQL, and does not take "${setting}": ${place}`,
+    message: `the connection pooler rejects the setting "${setting}": ${place}`,
     hint:
       "if it is in transaction mode, add ?pooler=transaction to the address; in session mode, let it set " +
       `ignore_startup_parameters = ${settings}`,

@@ -112,18 +112,18 @@ export function serverFlaw(found: ServerState, place: string, durability: Durabi
     new SkeinError("refused", `${message}: ${place}`, { hint, where: place });
   if (found.version < versionMin) {
     return refused(
-      `the server is PostgreSQL ${found.shownVersion}, and Skein needs 15 or later`,
-      "upgrade the server; nothing was changed",
+      `PostgreSQL ${found.shownVersion} is not supported; Skein requires 15 or later`,
+      "upgrade the server; the database is unchanged",
     );
   }
   if (found.encoding !== "UTF8") {
     return refused(
-      `the database is encoded in ${found.encoding}, and Skein needs UTF8`,
-      "make another: createdb --encoding=UTF8 --template=template0 NAME",
+      `the database encoding is ${found.encoding}; Skein requires UTF8`,
+      "create another: createdb --encoding=UTF8 --template=template0 NAME",
     );
   }
   if (found.isStandby) {
-    return refused("the server is a standby, which takes no writes", "give the address of the primary");
+    return refused("the server is a read-only standby", "use the URL of the primary");
   }
   if (found.isReadOnly) {
     return refused(
@@ -133,8 +133,8 @@ export function serverFlaw(found: ServerState, place: string, durability: Durabi
   }
   if (found.layout > layout) {
     return refused(
-      `the store has layout ${found.layout}; this Skein knows up to ${layout}`,
-      "update Skein; nothing was changed",
+      `store layout ${found.layout} is not supported; this Skein reads layouts up to ${layout}`,
+      "update Skein; the store is unchanged",
     );
   }
   return durability === "disk" ? durabilityFlaw(found, refused) : null;
@@ -146,10 +146,10 @@ function durabilityFlaw(
 ): SkeinError | null {
   const weak = (name: string, then: string) =>
     refused(`the server has ${name} = off: ${then}`, `set ${name} = on, or choose the durability "process"`);
-  if (!fsync) return weak("fsync", "the loss of power may destroy the whole database");
-  if (!fullPageWrites) return weak("full_page_writes", "the loss of power may leave half of a page");
+  if (!fsync) return weak("fsync", "a power loss may destroy the whole database");
+  if (!fullPageWrites) return weak("full_page_writes", "a power loss may leave a torn page");
   return synchronousCommit === "off"
-    ? weak("synchronous_commit", "the loss of power may lose what was acknowledged")
+    ? weak("synchronous_commit", "a power loss may lose acknowledged writes")
     : null;
 }
 
@@ -179,13 +179,13 @@ async function bringUp(database: Database): Promise<void> {
 }
 
 const noStore = (place: string): SkeinError =>
-  new SkeinError("not-found", `there is no store at ${place}`, {
-    hint: 'check the address; "skein open" makes a new store',
+  new SkeinError("not-found", `no store at ${place}`, {
+    hint: 'check the URL; "skein open" creates a new store',
     where: place,
   });
 
 const noTenant = (tenant: string, place: string): SkeinError =>
-  new SkeinError("not-found", `there is no tenant ${quote(tenant)} that this role may see: ${place}`, {
+  new SkeinError("not-found", `tenant ${quote(tenant)} not found, or not visible to this role: ${place}`, {
     hint:
       'name it in the address, ?tenant=NAME; "skein open" makes a new one; a role that does not own the ' +
       `tables sees the one it was given alone: skein tenants set ${tenant} --role ROLE`,
@@ -220,7 +220,7 @@ export async function openTenant(
     row = await find();
   }
   if (row === undefined) {
-    throw new SkeinError("refused", `the role may not open the tenant ${quote(tenant)}: ${database.shown}`, {
+    throw new SkeinError("refused", `the role has no access to tenant ${quote(tenant)}: ${database.shown}`, {
       hint: `name the role's own, ?tenant=NAME, or give it this one: skein tenants set ${tenant} --role ROLE`,
       where: database.shown,
     });

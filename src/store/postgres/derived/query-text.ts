@@ -17,7 +17,7 @@ export interface QueryText {
 
 /** The query in runnable form, or its flaw. */
 export function readQuery(sql: string): QueryText | string {
-  if (sql.includes("\0")) return "it holds a NUL character";
+  if (sql.includes("\0")) return "contains a NUL character";
   const tokens = tokenizeSql(sql);
   if (typeof tokens === "string") return tokens;
   while (tokens.at(-1)?.value === ";" && tokens.at(-1)?.kind === "sign") tokens.pop();
@@ -48,9 +48,9 @@ const isName = ({ kind }: SqlToken): boolean => kind === "word" || kind === "quo
 /** Texts with escapes, parameters, and characters that no query needs. */
 function kindsFlaw(tokens: readonly SqlToken[]): string | null {
   for (const { kind, value } of tokens) {
-    if (kind === "escaped") return "it has a text with escapes (E'…' or U&'…')";
+    if (kind === "escaped") return "escape strings (E'…' or U&'…') are not allowed";
     const isStrange = kind === "dollar" || (kind === "sign" && !/^[-+*/<>=~!@#%^&|`?.,;:()[\]]$/.test(value));
-    if (isStrange) return `it has ${JSON.stringify(value[0])} where nothing like it can stand`;
+    if (isStrange) return `unexpected ${JSON.stringify(value[0])}`;
   }
   return null;
 }
@@ -61,22 +61,22 @@ function signsFlaw(tokens: readonly SqlToken[]): string | null {
     if (kind !== "sign") continue;
     if (value === ";") return severalStatements;
     if (value === "(") depth++;
-    if (value === ")" && --depth < 0) return "a bracket is closed that was not opened";
+    if (value === ")" && --depth < 0) return "unmatched closing bracket";
   }
-  return depth === 0 ? null : "a bracket is not closed";
+  return depth === 0 ? null : "unmatched opening bracket";
 }
 
 function firstFlaw(tokens: readonly SqlToken[]): string | null {
   const first = tokens.find(({ value }) => value !== "(");
   const reads = first?.kind === "word" && ["select", "with", "values"].includes(first.value);
-  return reads ? null : "it does not begin with SELECT, WITH or VALUES";
+  return reads ? null : "expected SELECT, WITH or VALUES at the start";
 }
 
 function wordsFlaw(tokens: readonly SqlToken[]): string | null {
   const bad = tokens.find(
     (token) => isName(token) && (isClosed(token.value) || (token.kind === "word" && tells.has(token.value))),
   );
-  return bad === undefined ? null : `${bad.value} is not open to queries`;
+  return bad === undefined ? null : `${bad.value} is not allowed in queries`;
 }
 
 /** PostgreSQL's own objects, and types that look up names in them. */

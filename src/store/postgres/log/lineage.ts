@@ -66,7 +66,8 @@ export function makeLineage({ database, tenant }: Driver): Lineage {
         const ownFrom = Math.max(first, line.fork_seq + 1);
         if (upTo >= ownFrom) found.push({ log: line.id, session: line.session, first: ownFrom, last: upTo });
         // A base begins before the fork point; otherwise the lineage is a cycle.
-        if (line.fork_seq >= before) throw new SkeinError("corrupt", `log ${log} is forked from a circle`);
+        if (line.fork_seq >= before)
+          throw new SkeinError("corrupt", `log ${log}: its fork lineage is circular`);
         before = line.fork_seq;
         upTo = Math.min(upTo, line.fork_seq);
         at = line.base;

@@ -107,7 +107,7 @@ async function packSome(driver: Driver, statement: Statement, asked: Asked): Pro
   const joins = isSmall(end);
   const before = joins ? await bytesOf(statement, tenant, log, end.packed_to) : 0;
   const [gone] = await statement<Gone>(joins ? extendSegment : newSegment, where);
-  if (gone?.records !== range.records) throw unpackable(session, firstSeq, "a record could not be taken out");
+  if (gone?.records !== range.records) throw unpackable(session, firstSeq, "a record cannot be extracted");
   const after = await bytesOf(statement, tenant, log, range.last_seq);
   return {
     records: gone.records,

@@ -121,8 +121,8 @@ function refuseIfOver(
 ): void {
   const refused = (used: number, most: number, what: string): SkeinError => {
     const figures = `${shown(used)} of ${shown(most)} ${what}`;
-    return new SkeinError("refused", `the tenant ${name} has used up its quota: ${figures}`, {
-      hint: `delete what is not needed, or raise it: skein tenants set ${name} --${what} N`,
+    return new SkeinError("refused", `tenant ${name}: quota exceeded: ${figures}`, {
+      hint: `delete sessions, or raise the quota: skein tenants set ${name} --${what} N`,
     });
   };
   const sessionsUsed = sessions + added.sessions;

@@ -40,7 +40,7 @@ export function openTenants({ url, world, workspace }: TenantsOptions): Tenants 
         { twice: true },
       );
       const [row] = await database.run<TenantColumns>(tenantsQuery, [tenant]);
-      if (row === undefined) throw new SkeinError("not-found", `there is no tenant ${quote(name)}`);
+      if (row === undefined) throw new SkeinError("not-found", `tenant ${quote(name)} not found`);
       return tenantOf(row);
     },
     async costs(between) {
@@ -57,8 +57,8 @@ async function costsOf(
 ): Promise<readonly (readonly unknown[])[]> {
   const [kept] = await run<{ kept: boolean }>("SELECT row_security_active('skein.tenants') AS kept");
   if (kept?.kept !== false) {
-    throw new SkeinError("refused", "cost: by tenant: the role is kept to one tenant", {
-      hint: "log in as the role that owns the tables, or leave out --by tenant",
+    throw new SkeinError("refused", "cost: by: the role is restricted to one tenant", {
+      hint: "use the role that owns the tables, or omit --by tenant",
     });
   }
   const found: (readonly unknown[])[] = [];
@@ -171,20 +171,20 @@ async function checkRole(
   const [found] = await run<RoleColumns>(roleQuery, [role, tenant]);
   const wrong = (message: string, hint: string) => new SkeinError("refused", message, { hint });
   if (found === undefined) {
-    throw new SkeinError("not-found", `there is no role ${quote(role)}`, {
-      hint: `make it first: CREATE ROLE ${role} LOGIN PASSWORD '…'`,
+    throw new SkeinError("not-found", `role ${quote(role)} not found`, {
+      hint: `create it first: CREATE ROLE ${role} LOGIN PASSWORD '…'`,
     });
   }
   if (found.free) {
     throw wrong(
-      `the role ${quote(role)} cannot be kept to a tenant`,
-      "take one that neither is a superuser, nor owns the tables, nor has BYPASSRLS",
+      `role ${quote(role)} cannot be restricted to a tenant`,
+      "use a role that is no superuser, does not own the tables and lacks BYPASSRLS",
     );
   }
   if (found.other !== null) {
     throw wrong(
-      `the role ${quote(role)} is kept to the tenant ${quote(found.other)} already`,
-      `take it from there first: skein tenants set ${found.other} --role none, or another for ${name}`,
+      `role ${quote(role)} is already restricted to tenant ${quote(found.other)}`,
+      `release it first: skein tenants set ${found.other} --role none, or another for ${name}`,
     );
   }
 }

@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { operationIds, operationOf, type OperationId } from "../src/call/operations.ts";
 import type { Operation } from "../src/call/operation.ts";
-import { plainVerbs } from "../src/cli/command/call-verb.ts";
+import { verbsByCall } from "../src/cli/command/call-verb.ts";
 import { shownArg } from "../src/cli/command/args.ts";
 
 interface Schema {
@@ -52,13 +52,12 @@ function describeCall(id: OperationId): string {
     ...(options.length > 0 || keyed ? ["options"] : []),
   ];
   const scopes = also.map(({ scope: more, what }) => `${what.replace(/,$/, "")}: \`${more}\``);
-  const verb = plainVerbs.get(call)?.verb;
+  const verb = verbsByCall.get(id);
   const rows = names.map(
     (name) =>
       `| \`${name}\` | ${kindOf(properties[name] ?? {})} | ${required.includes(name) ? "yes" : ""} | ` +
       `${cell(properties[name]?.description ?? "")} |`,
   );
-  const ownName = (operation.verb === undefined ? undefined : verb)?.name;
   return [
     `### ${id}`,
     "",
@@ -66,9 +65,9 @@ function describeCall(id: OperationId): string {
     "",
     `- Library: \`${operation.of}.${call}(${given.join(", ")})\``,
     `- HTTP: \`${method} ${path}\`, scope \`${scope}\`${scopes.map((one) => `; ${one}`).join("")}`,
-    ...(ownName === undefined || verb === undefined
+    ...(verb === undefined
       ? []
-      : [`- Command line: \`skein ${[ownName, ...verb.args.map(shownArg)].join(" ")}\``]),
+      : [`- Command line: \`skein ${[verb.name, ...verb.args.map(shownArg)].join(" ")}\``]),
     ...(Object.keys(local).length === 0
       ? []
       : [`- In the caller's process only: ${shown(Object.keys(local))}`]),

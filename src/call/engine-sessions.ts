@@ -7,8 +7,7 @@ import * as field from "./field.ts";
 import { change, read } from "./operation.ts";
 
 const { Count, Flag, MaybeText, SessionId } = answer;
-const dryRun = z.boolean().exactOptional();
-const limitTo = (max: number) => z.int().min(1).max(max).exactOptional();
+const { dryRun } = field;
 
 export const engineSessions = {
   "engine.open": change("engine", "open", {
@@ -25,14 +24,21 @@ export const engineSessions = {
     words: "ps top processes",
     summary: "Lists sessions and how they stand, the most recently active first, in pages.",
     params: {
-      agent: field.AgentName.exactOptional(),
-      status: z.array(z.enum(statuses)).min(1).exactOptional(),
-      labels: z.record(z.string(), z.string()).exactOptional(),
-      text: z.string().max(limit.nameCharsMax).exactOptional(),
-      activeSince: z.int().exactOptional(),
-      activeBefore: z.int().exactOptional(),
-      limit: limitTo(limit.listMax),
-      cursor: z.string().max(1_000).exactOptional(),
+      agent: field.AgentName.describe("only sessions of this agent").exactOptional(),
+      status: z.array(z.enum(statuses)).min(1).describe("only sessions of these statuses").exactOptional(),
+      labels: z.record(z.string(), z.string()).describe("only sessions with these labels").exactOptional(),
+      text: z
+        .string()
+        .max(limit.nameCharsMax)
+        .describe("only sessions whose name or objective holds this text")
+        .exactOptional(),
+      activeSince: z.int().describe("only with activity since, in milliseconds since 1970").exactOptional(),
+      activeBefore: z
+        .int()
+        .describe("only without activity since, in milliseconds since 1970")
+        .exactOptional(),
+      limit: z.int().min(1).max(limit.listMax).describe("at most this many in a page").exactOptional(),
+      cursor: z.string().max(1_000).describe("the cursor of the page before").exactOptional(),
     },
     answer: z.looseObject({ rows: z.array(answer.SessionRow), cursor: MaybeText }),
   }),
@@ -56,13 +62,22 @@ export const engineSessions = {
     method: "DELETE",
     path: "/v1/sessions/{id}",
     scope: "admin",
-    params: { reason: field.Reason.exactOptional() },
+    params: { reason: field.reason },
+    verb: {
+      group: "Sessions",
+      line: "Delete a session for good; its forks keep what they share with it.",
+      about: [
+        "Only its id, its last position and the hash there remain, in the log of the workspace. To keep a " +
+          "session that is done, close and archive it instead.",
+      ],
+      examples: ['skein delete 4x8kz1 --yes --reason "asked for by the user"  # it cannot be undone'],
+    },
   }),
   "engine.lineage": read("engine", "lineage", {
     title: "Show the family",
     summary: "The family of a session: forks, children, successors, and what was merged.",
     args: ["session"],
-    params: { session: field.SessionName },
+    params: { session: field.SessionName.describe("any session of the family") },
     answer: answer.Lineage,
   }),
   "engine.export": change("engine", "export", {
@@ -73,9 +88,9 @@ export const engineSessions = {
     path: "/v1/sessions/{id}/export",
     scope: "read",
     params: {
-      withForks: z.boolean().exactOptional(),
-      move: z.boolean().exactOptional(),
-      to: z.string().max(64).exactOptional(),
+      withForks: z.boolean().describe("also its forks, and theirs").exactOptional(),
+      move: z.boolean().describe("move it: it is written no more in this store").exactOptional(),
+      to: z.string().max(64).describe("with move: the id of the workspace that it goes to").exactOptional(),
     },
     gives: "bytes",
   }),
@@ -87,8 +102,16 @@ export const engineSessions = {
     scope: "operate",
     takes: "bytes",
     params: {
-      signedBy: z.array(z.string().max(100)).max(100).exactOptional(),
-      trusted: z.array(z.string().max(100)).max(100).exactOptional(),
+      signedBy: z
+        .array(z.string().max(100))
+        .max(100)
+        .describe("public keys: a bundle that none of them signed is refused")
+        .exactOptional(),
+      trusted: z
+        .array(z.string().max(100))
+        .max(100)
+        .describe("public keys: a session that one of them signed is not suspended")
+        .exactOptional(),
     },
     answer: z.looseObject({
       session: SessionId,
@@ -122,7 +145,11 @@ export const engineSessions = {
       "Moves every session to another store, with what the workspace knows. It takes a server that opens " +
       "other stores.",
     scope: "admin",
-    params: { to: field.Path, dryRun, waitMs: field.Millis.exactOptional() },
+    params: {
+      to: field.Path.describe("the other store: a path or a URL"),
+      dryRun,
+      waitMs: field.Span.describe("how long to wait for sessions that are running").exactOptional(),
+    },
     answer: z.looseObject({ dryRun: Flag, moved: Count, copied: Count, records: Count }),
   }),
   "engine.send": change("engine", "send", {
@@ -131,7 +158,11 @@ export const engineSessions = {
     summary:
       "Puts what a person sends into a session's inbox, held to the contract that it has for the topic.",
     args: ["to", "message"],
-    params: { to: field.SessionName, message: field.Value, topic: field.Key.exactOptional() },
+    params: {
+      to: field.SessionName.describe("the receiver"),
+      message: field.Value.describe("the message: a text or any JSON"),
+      topic: field.Key.describe("the subject; the receiver may have a contract for it").exactOptional(),
+    },
     answer: answer.Written,
   }),
   "engine.deliver": change("engine", "deliver", {
@@ -140,6 +171,21 @@ export const engineSessions = {
     summary: "Goes on with messages to other stores, and gives up requests whose time is over.",
     scope: "operate",
     answer: z.looseObject({ sessions: Count, delivered: Count, refused: Count, overdue: Count }),
+    verb: {
+      group: "Turns",
+      line: "Deliver waiting messages to other stores, and end requests that are overdue.",
+      about: [
+        "A message to another store waits in its sender's outbox until it is known to be there: the store " +
+          "was unavailable, the receiver's inbox was full, or a process died on the way. It is received " +
+          "once, however often this runs and wherever it stops. Those of one pair go in order.",
+        "A message that is refused for good is written to the sender's log, and the sender sees it; so is " +
+          "a request without a reply in time. Messages that still wait are listed with the reason.",
+      ],
+      examples: [
+        "skein deliver  # all that waits in this store",
+        "skein deliver --json | jq .waiting  # what could not be delivered, and why",
+      ],
+    },
   }),
   "engine.putBlob": change("engine", "putBlob", {
     title: "Keep the bytes of a file",
@@ -152,7 +198,7 @@ export const engineSessions = {
     title: "Get the bytes of a hash",
     summary: "The bytes that were kept under a hash: an image, a file, or a content that was too large.",
     args: ["hash"],
-    params: { hash: answer.Sha256 },
+    params: { hash: answer.Sha256.describe("the hash of the bytes") },
     gives: "bytes",
   }),
 };

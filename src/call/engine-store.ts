@@ -6,7 +6,10 @@ import * as field from "./field.ts";
 import { change, read } from "./operation.ts";
 
 const { Count, Text } = answer;
-const limitTo = (max: number) => z.int().min(1).max(max).exactOptional();
+const Moment = z.int().meta({ format: "unix-ms" });
+const group = "The whole store";
+const limitTo = (max: number, usual = "") =>
+  z.int().min(1).max(max).describe(`at most this many${usual}`).exactOptional();
 
 export const engineStore = {
   "engine.feed": read("engine", "feed", {
@@ -15,10 +18,10 @@ export const engineStore = {
     summary:
       "Events of all logs, at least once, in order within each; as a stream on and on, also of a family.",
     params: {
-      after: z.string().max(1_000).exactOptional(),
+      after: z.string().max(1_000).describe("the position of the feed after which it begins").exactOptional(),
       limit: limitTo(limit.pageRecordsMax),
-      family: field.SessionName.exactOptional(),
-      follow: z.boolean().exactOptional(),
+      family: field.SessionName.describe("only events of this session's family").exactOptional(),
+      follow: z.boolean().describe("continue with events that are appended later").exactOptional(),
     },
     answer: z.looseObject({
       events: z.array(answer.Event),
@@ -34,24 +37,70 @@ export const engineStore = {
     summary: "Full-text search over everything that was said.",
     args: ["text"],
     params: {
-      text: z.string(),
-      session: field.SessionName.exactOptional(),
-      limit: limitTo(limit.searchMax),
+      text: z.string().describe("the words; word* matches words that begin so"),
+      session: field.SessionName.describe("only in this session").exactOptional(),
+      limit: limitTo(limit.searchMax, "; by default 20"),
     },
     answer: z.array(answer.Hit),
+    verb: {
+      group,
+      line: "Find events by the words in them, the latest first.",
+      flags: {
+        text: { name: "WORDS", type: "words" },
+        session: { value: "ID" },
+        limit: { short: "n", value: "N" },
+      },
+      about: [
+        "An event matches when it holds every word; word* matches words that begin so. MIND says whether " +
+          "the session still knows it: live, rewound (away), or compacted (in the context).",
+      ],
+      examples: [
+        "skein search base rate  # in all sessions",
+        'skein search "migrat*" --session 4x8kz1  # beginnings of words, in one session',
+      ],
+    },
   }),
   "engine.cost": read("engine", "cost", {
     title: "Show what models cost",
     summary: "What model calls have cost, by session, agent, model, day, user or label:KEY.",
     params: {
-      by: Text.exactOptional(),
-      session: field.SessionName.exactOptional(),
-      family: z.boolean().exactOptional(),
-      since: z.int().exactOptional(),
-      until: z.int().exactOptional(),
-      daily: z.boolean().exactOptional(),
+      by: Text.describe("session, agent, model, day, user or label:KEY; by default session").exactOptional(),
+      session: field.SessionName.describe("only of this session").exactOptional(),
+      family: z
+        .boolean()
+        .describe("of the session with its forks, children, successors and those it comes from")
+        .exactOptional(),
+      since: Moment.describe("only from this moment on").exactOptional(),
+      until: Moment.describe("only before this moment").exactOptional(),
+      daily: z.boolean().describe("a row for each day of each group").exactOptional(),
     },
     answer: z.array(answer.CostRow),
+    verb: {
+      group: "What it may use",
+      line: "Show what models have cost: by session, agent, model, day, user, label or tenant.",
+      args: ["session?"],
+      flags: {
+        session: "ID",
+        by: {
+          value: "GROUP",
+          what: "session, agent, model, day, user, label:KEY or tenant; by default session, of an ID model",
+        },
+      },
+      about: [
+        "Answers, failed calls, compactions and handoffs by a model count. An unknown price is shown as " +
+          "unknown, never as zero. What no provider confirmed (a call that is open, or was lost in a " +
+          "crash, and hidden reasoning of one that was interrupted) is shown beside it as an upper bound, " +
+          "which budgets count.",
+        "By tenant, the store must be in PostgreSQL, and the role one that is not kept to a tenant.",
+      ],
+      examples: [
+        "skein cost  # by session, the most expensive first",
+        "skein cost --by day --since 2026-11-01  # a month",
+        "skein cost --by label:team  # by a label of the sessions",
+        "skein cost 4x8kz1 --by model --json  # one session, for programs",
+        "skein cost 4x8kz1 --family  # a session with its forks, children and successors",
+      ],
+    },
   }),
   "engine.query": change("engine", "query", {
     title: "Query in SQL",
@@ -60,8 +109,22 @@ export const engineStore = {
     summary: "One read-only SELECT over the documented views. Changes nothing.",
     scope: "read",
     args: ["sql"],
-    params: { sql: z.string().min(1).max(limit.queryCharsMax) },
+    params: { sql: z.string().min(1).max(limit.queryCharsMax).describe("a SELECT over the views") },
     answer: z.looseObject({ columns: z.array(Text), rows: z.array(z.array(z.unknown())) }),
+    verb: {
+      group,
+      line: "Run one read-only SELECT over the views of the store.",
+      flags: { sql: { type: "words" } },
+      about: [
+        "The views are sessions, events, tool_calls, items, decisions and costs; docs/views.md describes " +
+          "them. Without SQL, or with -, it is read from standard input.",
+      ],
+      examples: [
+        "skein query \"SELECT session, key, value FROM items WHERE kind = 'fact'\"  # every fact",
+        'skein query "SELECT key, decision, because FROM decisions" --json  # an object a row',
+        'skein query "SELECT type, count(*) AS events FROM events GROUP BY type"  # events by type',
+      ],
+    },
   }),
   "engine.verify": read("engine", "verify", {
     title: "Verify every log",
@@ -70,7 +133,10 @@ export const engineStore = {
       "Verifies every log of the store, against the listed heads too, and the store itself; with anchor, " +
       "also that the workspace's log holds the anchored record.",
     params: {
-      anchor: z.looseObject({ seq: field.Seq, hash: answer.Sha256 }).exactOptional(),
+      anchor: z
+        .looseObject({ seq: field.Seq, hash: answer.Sha256 })
+        .describe("an anchor kept outside the store: finds a store set back")
+        .exactOptional(),
     },
     answer: answer.VerifyReport,
   }),
@@ -81,7 +147,9 @@ export const engineStore = {
     summary:
       "Lists the heads of all logs and gives the root, to be kept outside the store; with url, posts it.",
     scope: "operate",
-    params: { url: z.string().max(limit.hookUrlCharsMax).exactOptional() },
+    params: {
+      url: z.string().max(limit.hookUrlCharsMax).describe("a URL that it is posted to").exactOptional(),
+    },
     answer: answer.Anchor,
   }),
   "engine.acceptAnchor": change("engine", "acceptAnchor", {
@@ -90,8 +158,11 @@ export const engineStore = {
     summary: "Accepts the logs as they are, after a restore that was meant: verify reports them no more.",
     scope: "admin",
     params: {
-      reason: field.Reason.min(1),
-      anchor: z.looseObject({ seq: field.Seq, hash: answer.Sha256 }).exactOptional(),
+      reason: field.Reason.min(1).describe("why records are missing; it is kept in the log"),
+      anchor: z
+        .looseObject({ seq: field.Seq, hash: answer.Sha256 })
+        .describe("an anchor that the store no longer reaches")
+        .exactOptional(),
     },
     answer: z.looseObject({ logs: z.array(Text), anchor: answer.Anchor }),
   }),
@@ -99,13 +170,29 @@ export const engineStore = {
     title: "Scan for secrets",
     local: { progress: "client" },
     summary: "Finds secrets that got in earlier, in one session or all logs. Never gives a value.",
-    params: { session: field.SessionName.exactOptional() },
+    params: { session: field.SessionName.describe("only this session; by default all logs").exactOptional() },
     answer: z.looseObject({
       sessions: Count,
       records: Count,
       findings: z.array(z.looseObject({ seq: Count, kind: Text })),
       more: Count,
     }),
+    verb: {
+      group,
+      line: "Find secrets that got into the store earlier.",
+      args: ["session?"],
+      flags: { session: "ID" },
+      about: [
+        "Looks for values that are registered as secret, and for text that looks like one, in everything " +
+          "that was said and in text files that were kept. It only reads, never shows a value, says how to " +
+          "erase each finding, and exits with 1 when there is any. docs/secrets.md says what is registered.",
+      ],
+      examples: [
+        "skein scan  # every session of the store",
+        "skein scan 4x8kz1  # one session, with what it shares with its parents",
+        "skein scan --json  # for a program, one object",
+      ],
+    },
   }),
   "engine.rebuild": change("engine", "rebuild", {
     title: "Rebuild everything derived",
@@ -114,16 +201,46 @@ export const engineStore = {
     summary: "Forgets everything derived and makes it again from the logs.",
     scope: "operate",
     answer: z.looseObject({ sessions: Count, records: Count, snapshots: Count }),
+    verb: {
+      group,
+      line: "Make index, snapshots, search and items again from the logs.",
+      about: [
+        "Snapshots, search and items are deleted first; the logs are not touched. It is never needed in " +
+          "normal use; it shows that the log is the only truth.",
+      ],
+      examples: ["skein rebuild  # of the whole store"],
+    },
   }),
   "engine.workers": read("engine", "workers", {
     title: "List the workers",
-    summary: "Workers of this store that were heard of lately, in this process or in others.",
+    summary: "Workers of this store with a recent heartbeat, in this process or in others.",
     answer: z.array(z.looseObject({ name: Text, sinceMs: z.number(), untilMs: z.number() })),
+    verb: {
+      group,
+      line: "List the workers that run sessions of this store, on this machine and others.",
+      about: [
+        "A worker sends a heartbeat every few seconds. One without a heartbeat is gone: other workers take " +
+          "over its sessions. It is shown for an hour.",
+      ],
+      examples: [
+        "skein workers  # the workers, their sessions and their uptime",
+        "skein workers --json | jq -r .name  # their names",
+      ],
+    },
   }),
   "engine.stats": read("engine", "stats", {
     title: "Count what there is",
     words: "statistics size",
     summary: "Counts what there is.",
     answer: z.looseObject({ driver: Text, version: Text, sessions: Count, records: Count }),
+    verb: {
+      group,
+      line: "Show figures of the store.",
+      about: [
+        "bytesPerContentByte is what the store takes on disk for each byte that was said. On PostgreSQL " +
+          "the size is that of all tenants together, so neither it nor bytesPerRecord is known.",
+      ],
+      examples: ["skein stats  # sizes and counts", "skein stats --json | jq .records  # for programs"],
+    },
   }),
 };

@@ -1,6 +1,5 @@
-/** Calls of an engine on the workspace: agents, memory, policies, templates, tokens, webhooks. */
+/** Calls of an engine on the workspace: agents, memory, policies, templates, tickets. */
 import * as z from "zod";
-import { scopes } from "../core/workspace/access-token.ts";
 import { AgentDefinition } from "../core/workspace/agent.ts";
 import { limit } from "../core/limit.ts";
 import { Policy } from "../core/govern/policy.ts";
@@ -9,9 +8,14 @@ import * as field from "./field.ts";
 import { change, read } from "./operation.ts";
 
 const { Count, Flag, Text } = answer;
-const dryRun = z.boolean().exactOptional();
+const { because, dryRun, reason } = field;
+const scope = field.Scope.describe("the memory of an agent, of a user, or of the workspace");
+const owner = z.string().max(100).describe("the agent or user whose memory it is").exactOptional();
+const kind = field.ItemKind.describe("the kind of item");
+const key = field.Key.describe("the item's key");
+const group = "The whole store";
 
-const workspace = {
+export const engineWorkspace = {
   "engine.addAgent": change("engine", "addAgent", {
     title: "Add an agent, or a version of one",
     summary: "Adds a version of an agent. The definition that is its newest version already is no new one.",
@@ -23,36 +27,76 @@ const workspace = {
     title: "List the agents",
     summary: "The newest version of every agent of the workspace, by name.",
     answer: z.array(answer.AgentSummary),
+    verb: {
+      name: "agents list",
+      group: "What it may use",
+      line: "Add a version of an agent from a file, list agents, or show one.",
+      about: [
+        "FILE is Markdown with YAML front matter, whose body is the instructions, or JSON; examples are in " +
+          "examples/agents. A definition that equals the newest version adds none. A session keeps the " +
+          "version it was opened with. Adding makes the store if it is not there.",
+      ],
+      examples: [
+        "skein agents add reviewer.md  # a first or a further version",
+        "skein agents  # the newest version of each",
+        "skein agents show reviewer@2  # one version, with its definition",
+      ],
+    },
   }),
   "engine.agent": read("engine", "agent", {
     title: "Show an agent's definition",
     summary: "An agent with its definition; the newest version, or an earlier one.",
     args: ["name"],
-    params: { name: field.AgentName, version: field.Seq.exactOptional() },
+    params: {
+      name: field.AgentName.describe("the agent's name"),
+      version: field.Seq.describe("an earlier version; by default the newest").exactOptional(),
+    },
     answer: answer.AgentVersion,
   }),
   "engine.memory": read("engine", "memory", {
     title: "Show the memory",
     summary: "What is remembered, the newest first.",
     params: {
-      scope: field.Scope.exactOptional(),
-      owner: z.string().max(100).exactOptional(),
-      text: z.string().max(1_000).exactOptional(),
+      scope: scope.exactOptional(),
+      owner,
+      text: z.string().max(1_000).describe("only entries with these words").exactOptional(),
     },
     answer: z.array(answer.MemoryEntry),
+    verb: {
+      name: "memory list",
+      group: "What it is told and what it knows",
+      line: "List, show, promote, remember or forget what later sessions start with.",
+      flags: { owner: null, text: { name: "match", value: "TEXT" } },
+      about: [
+        "promote keeps an item of a session; remember keeps something that comes from no session. With " +
+          "--agent NAME the scope is the agent's.",
+        "A new session starts with what its objective is about, and with your preferences (the scope user) " +
+          "first. A forgotten entry is not given to sessions that are opened later. The log still has it; " +
+          "--erase deletes it for good, and lists where else it stands.",
+      ],
+      examples: [
+        "skein memory  # everything, the newest first",
+        "skein memory list --agent payroll --match rate  # of one agent, with a word",
+        "skein memory promote 4x8kz1 fact base-rate --scope workspace  # for all sessions",
+        'skein memory remember fact tone "be brief" --scope user  # a preference',
+        'skein memory forget base-rate --because "it was last year\'s"  # no later session starts with it',
+        "skein memory forget phone --erase --yes  # and out of the store",
+      ],
+    },
   }),
   "engine.remember": change("engine", "remember", {
     title: "Remember something",
     summary: "Puts into memory what comes from no session: a preference, a rule of the house.",
     params: {
-      scope: field.Scope,
-      owner: z.string().max(100).exactOptional(),
-      kind: field.ItemKind,
-      key: field.Key,
-      value: field.Value,
-      because: field.Because.exactOptional(),
+      scope,
+      owner,
+      kind,
+      key,
+      value: field.Value.describe("any JSON"),
+      because,
     },
     answer: answer.MemoryEntry,
+    verb: { name: "memory remember", args: ["kind", "key", "value"], flags: { owner: null } },
   }),
   "engine.forget": change("engine", "forget", {
     title: "Forget something",
@@ -65,12 +109,12 @@ const workspace = {
       "Ends an entry of memory for later sessions, and gives it, so it takes the scope read besides; with " +
       "erase, which takes the scope admin, for good.",
     params: {
-      scope: field.Scope,
-      owner: z.string().max(100).exactOptional(),
-      kind: field.ItemKind,
-      key: field.Key,
-      reason: field.Reason.exactOptional(),
-      erase: z.boolean().exactOptional(),
+      scope,
+      owner,
+      kind,
+      key,
+      reason,
+      erase: z.boolean().describe("also delete all its versions from the store for good").exactOptional(),
     },
     answer: answer.MemoryEntry,
   }),
@@ -81,7 +125,11 @@ const workspace = {
       "takes the scope admin.",
     scope: "operate",
     args: ["name", "policy"],
-    params: { name: field.Key, policy: Policy, everything: z.boolean().exactOptional() },
+    params: {
+      name: field.Key.describe("the policy's name"),
+      policy: Policy.describe("what is done, when, and to which sessions"),
+      everything: z.boolean().describe("accept a policy that matches every session").exactOptional(),
+    },
     answer: answer.PolicyEntry,
   }),
   "engine.removePolicy": change("engine", "removePolicy", {
@@ -90,34 +138,36 @@ const workspace = {
     summary: "Takes a policy away; one that deletes takes the scope admin. What it did stays done.",
     scope: "operate",
     args: ["name"],
-    params: { name: field.Key },
-  }),
-  "engine.approvals": read("engine", "approvals", {
-    title: "List saved approvals",
-    summary: "Commands that are always allowed, in every session of the workspace.",
-    answer: z.array(
-      z.looseObject({
-        name: Text,
-        tool: Text,
-        command: z.looseObject({ text: Text, directory: Text, binding: z.unknown() }),
-        at: Count,
-        actor: Text,
-      }),
-    ),
-  }),
-  "engine.revokeApproval": change("engine", "revokeApproval", {
-    title: "Revoke a saved approval",
-    warning: "The command is asked about again.",
-    summary: "Ends a saved approval: the command is asked about again.",
-    scope: "operate",
-    args: ["name"],
-    params: { name: field.Key },
-    gives: "nothing",
+    params: { name: field.Key.describe("the policy's name") },
+    verb: { name: "policy remove", done: "removed {name}" },
   }),
   "engine.policies": read("engine", "policies", {
     title: "List the policies",
     summary: "The policies of the workspace, by name.",
     answer: z.array(answer.PolicyEntry),
+    verb: {
+      name: "policy list",
+      group,
+      line: "List, show, set or remove policies: retention of sessions, and how many run at once.",
+      about: [
+        '"skein retain" does what policies say; setting one does nothing by itself.',
+        "pack packs records that are older than --after, or lie before the last compaction; nothing is " +
+          "lost. expire closes sessions that are open or suspended. archive makes closed ones read-only " +
+          "and packs all of them. delete deletes closed and archived ones for good. --status names others.",
+        "limit is for workers: of the sessions it matches at most --running run at once, by all workers " +
+          "together. skein ps shows the sessions that wait for it.",
+        "A policy is set from options, or from a FILE in YAML or JSON with the same words. The one called " +
+          '"default" packs after 7 days and is built in; one of its name replaces it.',
+      ],
+      examples: [
+        "skein policy  # all policies",
+        "skein policy set stale --do expire --after 90d --agent payroll  # close what idles",
+        "skein policy set trash --do delete --after 12h --label env=test  # tests go soon",
+        "skein policy set two --do limit --agent coder --running 2  # two coders at once",
+        "skein policy set audit audit.yaml  # from a file",
+        "skein policy remove trash  # it no longer applies",
+      ],
+    },
   }),
   "engine.retain": change("engine", "retain", {
     title: "Retain: do what policies say is due",
@@ -125,7 +175,10 @@ const workspace = {
     local: { progress: "client", signal: "client" },
     summary: "Does what policies say is due; with dryRun, says what that would be.",
     scope: "operate",
-    params: { dryRun, everything: z.boolean().exactOptional() },
+    params: {
+      dryRun,
+      everything: z.boolean().describe("also by policies that match every session").exactOptional(),
+    },
     answer: z.looseObject({
       dryRun: Flag,
       sessions: Count,
@@ -134,6 +187,23 @@ const workspace = {
       stopped: Flag,
       swept: Flag,
     }),
+    verb: {
+      group,
+      line: "Do what policies say is due: pack, expire, archive, delete.",
+      flags: { dryRun: { short: "n" }, everything: { name: "yes", short: "y" } },
+      about: [
+        'Without policies of your own, old records are packed and nothing is lost; "skein policy" sets ' +
+          "others. Of several that are due for a session the strongest wins. A hold stops all but " +
+          "packing; a running session is left alone; what forks share stays. Sessions that were opened to " +
+          "expire do.",
+        "It works in small steps beside everything else, and can be stopped and run again at any time.",
+      ],
+      examples: [
+        "skein retain --dry-run  # what would go, and why",
+        "skein retain  # do it",
+        "skein retain --yes --json  # for a nightly job",
+      ],
+    },
   }),
   "engine.trigger": change("engine", "trigger", {
     title: "Set a template",
@@ -141,10 +211,14 @@ const workspace = {
     scope: "operate",
     args: ["name", "spec"],
     params: {
-      name: field.Key,
-      spec: field.Trigger,
-      open: z.strictObject({ ...field.openFields, objective: field.Objective }),
-      missed: field.Missed.exactOptional(),
+      name: field.Key.describe("the template's name; one of the same name is replaced"),
+      spec: field.Trigger.describe("the event that fires it"),
+      open: z
+        .strictObject({ ...field.openFields, objective: field.Objective.describe("the session's objective") })
+        .describe("the session that it opens"),
+      missed: field.Missed.describe(
+        "firings for times that nobody attended to; by default once",
+      ).exactOptional(),
     },
     answer: answer.Template.extend({ token: Text.optional() }),
   }),
@@ -154,7 +228,7 @@ const workspace = {
     summary: "Takes a template away. The sessions that it opened go on.",
     scope: "operate",
     args: ["name"],
-    params: { name: field.Key },
+    params: { name: field.Key.describe("the template's name") },
   }),
   "engine.triggers": read("engine", "triggers", {
     title: "List the templates",
@@ -166,7 +240,10 @@ const workspace = {
     summary: "Fires a template by hand, and gives the session that it opened.",
     scope: "operate",
     args: ["name"],
-    params: { name: field.Key, text: z.string().exactOptional() },
+    params: {
+      name: field.Key.describe("the template's name"),
+      text: z.string().describe("a text for the session that it opens").exactOptional(),
+    },
     answer: answer.Made,
   }),
   "engine.runTickets": change("engine", "runTickets", {
@@ -176,17 +253,26 @@ const workspace = {
     scope: "operate",
     args: ["plan"],
     params: {
-      plan: field.Plan,
-      agent: field.AgentName.exactOptional(),
-      model: field.ModelName.exactOptional(),
-      parallel: z.int().min(1).max(limit.concurrencyMax).exactOptional(),
-      directory: field.Path.exactOptional(),
-      bind: z.array(field.Binding).max(limit.bindingsMax).exactOptional(),
-      budget: field.Budget.exactOptional(),
-      worktrees: z.boolean().exactOptional(),
-      base: z.string().max(200).exactOptional(),
-      commit: z.boolean().exactOptional(),
-      retry: z.boolean().exactOptional(),
+      plan: field.Plan.describe("the plan, as parsePlan gives it"),
+      agent: field.AgentName.describe("the agent of tickets that name none").exactOptional(),
+      model: field.ModelName.describe("the model of all sessions").exactOptional(),
+      parallel: z
+        .int()
+        .min(1)
+        .max(limit.concurrencyMax)
+        .describe("at most this many tickets at once")
+        .exactOptional(),
+      directory: field.Path.describe("the directory to work in; by default the current one").exactOptional(),
+      bind: z
+        .array(field.Binding)
+        .max(limit.bindingsMax)
+        .describe("resources that every session may use")
+        .exactOptional(),
+      budget: field.Budget.describe("the budget of each ticket that has none").exactOptional(),
+      worktrees: z.boolean().describe("a git worktree and branch for each ticket").exactOptional(),
+      base: z.string().max(200).describe("the commit or branch that worktrees begin at").exactOptional(),
+      commit: z.boolean().describe("commit the work of each ticket in its worktree").exactOptional(),
+      retry: z.boolean().describe("begin failed tickets again").exactOptional(),
       dryRun,
     },
     answer: z.array(answer.TicketRow),
@@ -196,74 +282,7 @@ const workspace = {
     summary: "How the tickets of a plan stand. Changes nothing.",
     scope: "read",
     args: ["plan"],
-    params: { plan: field.Plan },
+    params: { plan: field.Plan.describe("the plan, as parsePlan gives it") },
     answer: z.array(answer.TicketRow),
   }),
 };
-
-const tokens = {
-  "engine.addToken": change("engine", "addToken", {
-    title: "Issue a token",
-    summary: "Issues a token. The token itself is shown this once.",
-    scope: "admin",
-    params: {
-      scopes: z.array(z.enum(scopes)).min(1).max(scopes.length),
-      name: field.Key.exactOptional(),
-      principal: z.string().max(64).exactOptional(),
-      expiresAt: field.Millis.exactOptional(),
-    },
-    answer: answer.TokenEntry.extend({ token: Text }),
-  }),
-  "engine.tokens": read("engine", "tokens", {
-    title: "List the tokens",
-    summary: "Lists the tokens that hold, the newest first; with all, also those that hold no more.",
-    scope: "admin",
-    params: { all: z.boolean().exactOptional() },
-    answer: z.array(answer.TokenEntry),
-  }),
-  "engine.revokeToken": change("engine", "revokeToken", {
-    title: "Revoke a token",
-    warning: "Whoever comes with it is turned away from now on.",
-    summary: "Revokes a token, by its id or any ending that only one has.",
-    scope: "admin",
-    args: ["token"],
-    params: { token: z.string().min(4).max(64), reason: field.Reason.exactOptional() },
-    answer: answer.TokenEntry,
-  }),
-};
-
-const hooks = {
-  "engine.setHook": change("engine", "setHook", {
-    title: "Set a hook",
-    summary: "Sets a hook, an address that is told of events from now on, or replaces the one of this name.",
-    scope: "operate",
-    args: ["name", "url"],
-    params: {
-      name: field.Key,
-      url: z.string().max(limit.hookUrlCharsMax),
-      events: z.array(z.string().max(64)).min(1).max(50),
-      secret: z.string().max(128),
-      session: z.string().max(64).exactOptional(),
-      agent: z.string().max(64).exactOptional(),
-      labels: z.record(z.string(), z.string()).exactOptional(),
-    },
-    answer: answer.HookEntry,
-  }),
-  "engine.hooks": read("engine", "hooks", {
-    title: "List the hooks",
-    summary: "The hooks of the workspace by name, and how far each was told.",
-    scope: "operate",
-    answer: z.array(answer.HookEntry),
-  }),
-  "engine.removeHook": change("engine", "removeHook", {
-    title: "Remove a hook",
-    warning: "It is told of nothing more.",
-    summary: "Takes a hook away.",
-    scope: "operate",
-    args: ["name"],
-    params: { name: field.Key, reason: field.Reason.exactOptional() },
-    answer: answer.HookEntry,
-  }),
-};
-
-export const engineWorkspace = { ...workspace, ...tokens, ...hooks };

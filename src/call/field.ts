@@ -1,4 +1,4 @@
-/** What callers may give: the fields that several operations share. Strict, so that a misspelling is told. */
+/** The fields that several calls share. Objects are strict: a misspelled field is refused. */
 import { ItemKind } from "../core/item/events.ts";
 import {
   AgentName,
@@ -17,22 +17,32 @@ import { limit } from "../core/limit.ts";
 import { isStorableUsd, storableUsdHint } from "../core/text/money.ts";
 import { missedRules, triggerSchemas } from "../core/trigger/trigger.ts";
 
-export { AgentName, ItemKind, Key, Millis, ModelName, Reason, Seq };
+export { AgentName, ItemKind, Key, ModelName, Reason, Seq };
 
 /** A session's id, or any ending that only one session has. */
 export const SessionName = z.string().regex(namePattern, "that is no session id, and no ending of one");
+/** A moment, in milliseconds since 1970. */
+export const Moment = Millis.meta({ format: "unix-ms" });
+/** A length of time in milliseconds. */
+export const Span = Millis.meta({ format: "duration-ms" });
+/** A position; the command line also takes the name of a checkpoint for it. */
+export const Position = Seq.meta({ format: "position" });
 export const Path = z.string().min(1).max(4_096);
 export const Name = z.string().max(limit.nameCharsMax);
 export const Objective = z.string().max(limit.objectiveCharsMax);
 export const Instructions = z.string().max(limit.instructionsCharsMax);
 export const Labels = z.record(LabelKey, LabelValue);
-export const Because = Reason;
 export const Scope = z.enum(["agent", "user", "workspace"]);
 export const TaskStatus = z.enum(["open", "done", "dropped"]);
 /** Any JSON. */
 export const Value = z.unknown();
 /** A position, or the name of a checkpoint. */
 export const Place = z.union([Seq, Key]);
+
+/** Parameters that mean the same everywhere. */
+export const reason = Reason.describe("the reason; it is kept in the log").exactOptional();
+export const because = Reason.describe("the rationale; it is kept in the log").exactOptional();
+export const dryRun = z.boolean().describe("only report what would happen").exactOptional();
 
 const Amount = z.int().nonnegative();
 
@@ -42,37 +52,51 @@ export const Budget = z.strictObject({
     .nonnegative()
     .max(Number.MAX_SAFE_INTEGER / 1e9)
     .refine(isStorableUsd, storableUsdHint)
+    .describe("at most this many dollars")
     .exactOptional(),
-  tokens: Amount.exactOptional(),
-  steps: Amount.exactOptional(),
-  turns: Amount.exactOptional(),
-  toolCalls: Amount.exactOptional(),
-  wallMs: Amount.exactOptional(),
+  tokens: Amount.describe("at most this many tokens").exactOptional(),
+  steps: Amount.describe("at most this many steps").exactOptional(),
+  turns: Amount.describe("at most this many turns").exactOptional(),
+  toolCalls: Amount.describe("at most this many tool calls").exactOptional(),
+  wallMs: Span.describe("at most this much time at work, such as 30m").exactOptional(),
 });
 
 /** A resource that a session may use. Names of secrets, never their values. */
 export const bindingFields = {
-  kind: z.enum(["file", "directory", "database", "mcp", "shell", "tool"]),
-  name: Key.exactOptional(),
-  mode: z.enum(["read", "write"]).exactOptional(),
-  path: Path.exactOptional(),
-  url: z.string().max(2_048).exactOptional(),
-  command: z.array(z.string()).max(1_000).exactOptional(),
-  secrets: z.array(z.string()).max(limit.secretsMax).exactOptional(),
-  options: Value.exactOptional(),
-  sandbox: z.boolean().exactOptional(),
-  network: z.boolean().exactOptional(),
+  kind: z.enum(["file", "directory", "database", "mcp", "shell", "tool"]).describe("the kind of resource"),
+  name: Key.describe("by default the path, the URL or the kind").exactOptional(),
+  mode: z.enum(["read", "write"]).describe("the access; by default read").exactOptional(),
+  path: Path.describe(
+    "of a file, a directory or an SQLite file; of a shell, its working directory",
+  ).exactOptional(),
+  url: z.string().max(2_048).describe("of a PostgreSQL database or an MCP server").exactOptional(),
+  command: z
+    .array(z.string())
+    .max(1_000)
+    .describe("the command that starts an MCP server, word by word")
+    .exactOptional(),
+  secrets: z
+    .array(z.string())
+    .max(limit.secretsMax)
+    .describe("the name of a secret that it needs, never its value")
+    .exactOptional(),
+  options: Value.describe("further settings of the resource").exactOptional(),
+  sandbox: z.boolean().describe("run the commands of a shell in a sandbox (bubblewrap)").exactOptional(),
+  network: z.boolean().describe("allow network access in a sandboxed shell").exactOptional(),
 };
 export const Binding = z.strictObject(bindingFields);
 
-/** What becomes of calls of a tool. */
+/** A rule for the calls of a tool. */
 export const permissionFields = {
-  tool: z.string().min(1).max(128),
-  effect: z.enum(["unsafe"]).exactOptional(),
-  rule: z.enum(["allow", "ask", "deny", "none"]),
-  name: Key.exactOptional(),
-  pattern: Value.exactOptional(),
-  reason: Reason.exactOptional(),
+  tool: z.string().min(1).max(128).describe("the tool's name; * stands for any run of characters"),
+  effect: z
+    .enum(["unsafe"])
+    .describe("makes the rule a default, for tools of this effect that no other rule matches")
+    .exactOptional(),
+  rule: z.enum(["allow", "ask", "deny", "none"]).describe("the decision; none removes the rule"),
+  name: Key.describe("of the rule; by default the tool's name").exactOptional(),
+  pattern: Value.describe("only for calls with such arguments").exactOptional(),
+  reason,
 };
 const Permission = z.strictObject(permissionFields);
 
@@ -115,24 +139,44 @@ const After = z.union([
 
 /** What a session starts with. `objective` may be left out where `from` is given. */
 export const openFields = {
-  objective: Objective.exactOptional(),
-  name: Name.exactOptional(),
-  agent: AgentName.exactOptional(),
-  model: ModelName.exactOptional(),
-  instructions: Instructions.exactOptional(),
-  constraints: z.array(z.string()).max(1_000).exactOptional(),
-  labels: Labels.exactOptional(),
-  priority: z.int().min(0).max(limit.priorityMax).exactOptional(),
-  expiresAfterIdleMs: Millis.exactOptional(),
-  bind: z.array(Binding).max(limit.bindingsMax).exactOptional(),
-  files: z.array(Path).max(1_000).exactOptional(),
-  grant: z.array(Permission).max(limit.permissionsMax).exactOptional(),
-  budget: Budget.exactOptional(),
-  from: SessionName.exactOptional(),
-  handoffs: z.array(SessionName).max(limit.awaitedMax).exactOptional(),
-  memory: z.boolean().exactOptional(),
-  wake: z.array(Wake).max(limit.triggersMax).exactOptional(),
-  after: After.exactOptional(),
+  objective: Objective.describe(
+    "the task of the session; with from, by default its predecessor's",
+  ).exactOptional(),
+  name: Name.describe("a short name for lists").exactOptional(),
+  agent: AgentName.describe("the agent that it runs as; by default none").exactOptional(),
+  model: ModelName.describe(
+    "the model, as provider/model; by default the agent's or the configured one",
+  ).exactOptional(),
+  instructions: Instructions.describe("instructions for the model, besides the agent's").exactOptional(),
+  constraints: z.array(z.string()).max(1_000).describe("rules that the session must keep to").exactOptional(),
+  labels: Labels.describe("labels, by key").exactOptional(),
+  priority: z
+    .int()
+    .min(0)
+    .max(limit.priorityMax)
+    .describe("0 is the most urgent, 9 the least; by default 5")
+    .exactOptional(),
+  expiresAfterIdleMs: Span.describe("close it after this much time without activity").exactOptional(),
+  bind: z.array(Binding).max(limit.bindingsMax).describe("resources that it may use").exactOptional(),
+  files: z.array(Path).max(1_000).describe("files whose contents it starts with").exactOptional(),
+  grant: z
+    .array(Permission)
+    .max(limit.permissionsMax)
+    .describe("rules for the calls of its tools")
+    .exactOptional(),
+  budget: Budget.describe("what it may use at most").exactOptional(),
+  from: SessionName.describe("the session whose work it continues, with its handoff").exactOptional(),
+  handoffs: z
+    .array(SessionName)
+    .max(limit.awaitedMax)
+    .describe("further sessions whose handoffs it starts with")
+    .exactOptional(),
+  memory: z
+    .boolean()
+    .describe("whether it starts with memory of the workspace; by default true")
+    .exactOptional(),
+  wake: z.array(Wake).max(limit.triggersMax).describe("triggers that wake it").exactOptional(),
+  after: After.describe("sessions that must end before it starts").exactOptional(),
 };
 
 /** A text, or blocks of text, images and files; bytes are kept first, and named by their hash. */
@@ -181,11 +225,11 @@ export const Plan = z.strictObject({
 const Take = z.enum(["ours", "theirs", "both"]);
 export const MergeAnswer = z.union([
   Take,
-  z.strictObject({ take: Take, because: Because.exactOptional() }),
+  z.strictObject({ take: Take, because: Reason.exactOptional() }),
   z.strictObject({
     take: z.literal("value").exactOptional(),
     value: Value,
-    because: Because.exactOptional(),
+    because: Reason.exactOptional(),
     status: TaskStatus.exactOptional(),
   }),
 ]);

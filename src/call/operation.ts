@@ -31,7 +31,7 @@ export interface Operation<P extends Fields = Fields, A extends z.ZodType = z.Zo
   /** Menus ask for options first, though all may be left out. */
   readonly asks?: true;
   /** The plain verb of the command line; without it the call has a screen of its own, or no verb. */
-  readonly verb?: VerbDescription;
+  readonly verb?: VerbDescription | ActionDescription;
   /** The positional arguments of the library's call, in its order; all other parameters are its options. */
   readonly args: readonly string[];
   /** All parameters but the id: the query of a GET or DELETE or beside bytes, the JSON body of a POST. */
@@ -56,7 +56,36 @@ interface ExtraScope<P extends Fields> {
   when?(params: z.infer<z.ZodObject<P, z.core.$strict>>): boolean;
 }
 
-export interface VerbDescription {
+/** The spelling of a verb, where it differs from the names of the call and its parameters. */
+interface Spelling {
+  /** By default the name of the call. `tokens add` is an action of the verb `tokens`. */
+  readonly name?: string;
+  /** The positional parameters, by default those of the library; with `?` one may be left out. */
+  readonly args?: readonly string[];
+  /** Parameters by another name or in another form; null: not on the command line. */
+  readonly flags?: Readonly<Record<string, string | Flag | null>>;
+  /** The result of a change, such as "renamed"; `{name}` stands for a parameter. */
+  readonly done?: string;
+}
+
+export interface Flag {
+  readonly name?: string;
+  /** The form of its value, where the schema does not tell: `words` are all words that are left. */
+  readonly type?: "words" | "text" | "time" | "span" | "list" | "file";
+  /** The placeholder of its value in the help. */
+  readonly value?: string;
+  readonly short?: string;
+  readonly what?: string;
+  /** The value that a flag stands for; by default true. */
+  readonly is?: unknown;
+}
+
+/** The texts of an action are those of its verb, which the description of the default action has. */
+interface ActionDescription extends Spelling {
+  readonly name: `${string} ${string}`;
+}
+
+export interface VerbDescription extends Spelling {
   /** The title of its group in the overview. */
   readonly group: string;
   /** Its job, in a line. */
@@ -65,10 +94,6 @@ export interface VerbDescription {
   readonly about?: readonly string[];
   /** A command line and its meaning: `skein close 4x8kz1  # it is done`. */
   readonly examples: readonly string[];
-  /** The result of a change, such as "renamed"; `{name}` stands for a parameter. */
-  readonly done?: string;
-  /** Names of parameters on the command line, where they differ. */
-  readonly names?: Readonly<Record<string, string>>;
 }
 
 interface Description<P extends Fields, A extends z.ZodType> extends Pick<

@@ -3,12 +3,14 @@
  * palette and docs/calls.md are derived. local.ts lists the calls that need the engine in the same process.
  */
 import type { z } from "zod";
+import { engineAccess } from "./engine-access.ts";
 import { engineSessions } from "./engine-sessions.ts";
 import { engineStore } from "./engine-store.ts";
 import { engineWorkspace } from "./engine-workspace.ts";
 import type { Operation } from "./operation.ts";
 import { sessionBranches } from "./session-branch.ts";
 import { sessionInput } from "./session-input.ts";
+import { sessionKnowledge } from "./session-knowledge.ts";
 import { sessionLifecycle } from "./session-lifecycle.ts";
 import { sessionStanding } from "./session-standing.ts";
 import { sessionReads } from "./session-reads.ts";
@@ -16,9 +18,11 @@ import { sessionReads } from "./session-reads.ts";
 export const operations = {
   ...engineSessions,
   ...engineWorkspace,
+  ...engineAccess,
   ...engineStore,
   ...sessionReads,
   ...sessionInput,
+  ...sessionKnowledge,
   ...sessionBranches,
   ...sessionLifecycle,
   ...sessionStanding,

@@ -6,8 +6,8 @@ import * as field from "./field.ts";
 import { change } from "./operation.ts";
 
 const { Count, Flag, SessionId, Text, Written } = answer;
-const reason = field.Reason.describe("why; it is kept in the log").exactOptional();
-const dryRun = z.boolean().exactOptional();
+const { reason, dryRun } = field;
+const group = "Where it goes on from";
 
 export const sessionBranches = {
   "session.save": change("session", "save", {
@@ -16,15 +16,15 @@ export const sessionBranches = {
     summary: "Gives a position a name; by default the last one.",
     args: ["name"],
     params: {
-      name: field.Key,
-      atSeq: field.Seq.describe("the position; by default the last one").exactOptional(),
+      name: field.Key.describe("the checkpoint's name"),
+      atSeq: field.Position.describe("the position; by default the last one").exactOptional(),
       note: z.string().max(limit.reasonCharsMax).describe("its purpose").exactOptional(),
     },
     answer: Written,
     verb: {
-      group: "Where it goes on from",
+      group,
       line: "Give a position a name, to load, fork or rewind from.",
-      names: { atSeq: "at" },
+      flags: { atSeq: "at" },
       done: "saved",
       examples: [
         "skein save 4x8kz1 before-run  # where it stands now",
@@ -46,15 +46,38 @@ export const sessionBranches = {
       "Makes a session that shares this one's records up to a position, by default the last one. With " +
       "files, which takes the scope operate, it gets a copy of them.",
     params: {
-      atSeq: field.Seq.exactOptional(),
-      objective: field.Objective.exactOptional(),
-      name: field.Name.exactOptional(),
-      budget: field.Budget.exactOptional(),
-      labels: field.Labels.exactOptional(),
-      files: field.Path.exactOptional(),
-      memory: z.boolean().exactOptional(),
+      atSeq: field.Position.describe(
+        "the position or checkpoint; by default the last position",
+      ).exactOptional(),
+      objective: field.Objective.describe("the fork's objective; by default the parent's").exactOptional(),
+      name: field.Name.describe("a short name for lists").exactOptional(),
+      budget: field.Budget.describe(
+        "what the fork may use at most; by default what was left of its parent's at that position",
+      ).exactOptional(),
+      labels: field.Labels.describe("a label").exactOptional(),
+      files: field.Path.describe("a new directory, for its files as they were then").exactOptional(),
+      memory: z
+        .boolean()
+        .describe("false: with an objective of its own it gets no further memory; by default true")
+        .exactOptional(),
     },
     answer: answer.Made,
+    verb: {
+      group,
+      line: "Make a new session that shares everything up to a position; nothing is copied.",
+      flags: { atSeq: "at", files: { value: "DIR" }, memory: null },
+      about: [
+        "Without a budget of its own the fork gets what was left of its parent's at that position.",
+        "Without --files it works on the same files as its parent. With it, what is bound for writing is " +
+          "copied to DIR, with files that tools changed since as they were, and the fork is bound to DIR.",
+      ],
+      examples: [
+        "skein fork 4x8kz1 --at 12  # from position 12; prints the fork's id",
+        "B=$(skein fork 4x8kz1)  # for scripts",
+        'skein fork 4x8kz1 --at before-run --objective "What if the rate rises?"  # another question',
+        "skein fork 4x8kz1 --at 12 --files ../try-two  # with files of its own",
+      ],
+    },
   }),
   "session.rewind": change("session", "rewind", {
     title: "Rewind",
@@ -68,26 +91,63 @@ export const sessionBranches = {
       "which takes the scope read besides, they are put back as they were.",
     args: ["place"],
     params: {
-      place: field.Place,
-      requeue: z.boolean().exactOptional(),
+      place: field.Place.describe("the position, or the name of a checkpoint"),
+      requeue: z
+        .boolean()
+        .describe("put inputs that were processed since into the inbox again")
+        .exactOptional(),
       reason,
-      files: z.boolean().exactOptional(),
+      files: z
+        .boolean()
+        .describe("also undo what its tools did to files since; all of it or nothing")
+        .exactOptional(),
     },
     answer: Written,
+    verb: {
+      group,
+      line: "Go on with the mind of an earlier position; what came since stays in the log.",
+      args: [],
+      flags: { place: "to" },
+      done: "rewound to {place}",
+      about: [
+        "What the session knows goes back: items, scratch, transcript. Its standing does not: labels, " +
+          "budget, use, checkpoints. A rewind can be rewound, also to a position that was rewound away.",
+        "With --files the files that its tools changed below bound directories are put back as they were. " +
+          "If another program has changed one since, it is shown, and nothing is done.",
+      ],
+      examples: [
+        "skein rewind 4x8kz1 --to 12  # to a position",
+        "skein rewind 4x8kz1 --to 12 --files  # with its files",
+        'skein rewind 4x8kz1 --to before-run --reason "wrong rates"  # to a checkpoint',
+      ],
+    },
   }),
   "session.clear": change("session", "clear", {
     title: "Clear: close it and open the next",
     asks: true,
     summary:
       "Closes the session and opens the next, with the same agent, objective, bindings, triggers and " +
-      "files, and with what is left of the budget. The answer lists what came along and what did not.",
+      "files, and with what is left of the budget. The result lists what came along and what did not.",
     params: {
-      objective: field.Objective.exactOptional(),
-      name: field.Name.exactOptional(),
+      objective: field.Objective.describe("the next one's objective; by default the same").exactOptional(),
+      name: field.Name.describe("a short name for the next one").exactOptional(),
       reason,
-      handoff: z.boolean().exactOptional(),
+      handoff: z.boolean().describe("start the next one with the handoff of this one").exactOptional(),
     },
     answer: answer.MadeFrom,
+    verb: {
+      group,
+      line: "Close a session and open the next with the same agent, objective, bindings and triggers.",
+      about: [
+        "Agent, model, bindings, permissions, labels, triggers, initial files and what is left of the " +
+          "budget go over in one append: a trigger fires for the next session from then on, and no more " +
+          "for this one. What does not go over is listed.",
+      ],
+      examples: [
+        "skein clear 4x8kz1  # a fresh start; the old session stays, closed",
+        "skein clear 4x8kz1 --handoff  # the next session carries on the work",
+      ],
+    },
   }),
   "session.merge": change("session", "merge", {
     title: "Merge another session into it",
@@ -96,11 +156,17 @@ export const sessionBranches = {
       "Brings in what another session learned, and tells what, so it takes the scope read besides. Until " +
       "all conflicts are resolved nothing changes.",
     params: {
-      from: field.SessionName,
-      toSeq: field.Seq.exactOptional(),
-      resolve: z.record(z.string(), field.MergeAnswer).exactOptional(),
+      from: field.SessionName.describe("the session to merge"),
+      toSeq: field.Position.describe("up to this position of it; by default the last one").exactOptional(),
+      resolve: z
+        .record(z.string(), field.MergeAnswer)
+        .describe("the resolution of each conflict, by its name")
+        .exactOptional(),
       dryRun,
-      summary: z.string().exactOptional(),
+      summary: z
+        .string()
+        .describe("the text on the other's work; by default its objective and last answers")
+        .exactOptional(),
     },
     answer: z.looseObject({
       ok: Flag,
@@ -116,7 +182,10 @@ export const sessionBranches = {
     summary:
       "Goes on with another model; or in another store, which takes the scope admin " +
       "and a server that opens other stores.",
-    params: { model: field.ModelName.exactOptional(), to: field.Path.exactOptional() },
+    params: {
+      model: field.ModelName.describe("the other model, as provider/model").exactOptional(),
+      to: field.Path.describe("the other store: a path or a URL").exactOptional(),
+    },
     answer: z.looseObject({ session: SessionId, seq: Count }),
   }),
   "session.replay": change("session", "replay", {
@@ -125,16 +194,19 @@ export const sessionBranches = {
     also: [{ scope: "write", what: "running turns again", when: ({ from }) => from !== undefined }],
     local: { progress: "client", signal: "client", score: "engine" },
     summary:
-      "Computes every hash again that the log says of itself; or runs turns again in a fork, which takes " +
+      "Recomputes every hash that the log states of itself; or runs turns again in a fork, which takes " +
       "the scope write, and compares.",
     scope: "read",
     params: {
-      from: field.Place.exactOptional(),
-      model: field.ModelName.exactOptional(),
-      instructions: field.Instructions.exactOptional(),
-      tools: z.enum(["recorded", "live"]).exactOptional(),
-      name: field.Name.exactOptional(),
-      budget: field.Budget.exactOptional(),
+      from: field.Place.describe("run the turns after this position or checkpoint again").exactOptional(),
+      model: field.ModelName.describe("the model of the run; by default the session's").exactOptional(),
+      instructions: field.Instructions.describe("other instructions for the run").exactOptional(),
+      tools: z
+        .enum(["recorded", "live"])
+        .describe("results of tools: recorded ones, or by calling the tools; by default recorded")
+        .exactOptional(),
+      name: field.Name.describe("a name for the fork").exactOptional(),
+      budget: field.Budget.describe("what the run may use at most").exactOptional(),
     },
     answer: z.looseObject({ session: SessionId }),
   }),

@@ -1,15 +1,16 @@
-/** Calls that give a session input, and that keep what it knows. */
+/** Calls that give a session input, run it, and exchange messages. */
 import * as z from "zod";
 import { limit } from "../core/limit.ts";
 import * as answer from "./answer.ts";
 import * as field from "./field.ts";
 import { change } from "./operation.ts";
 
-const { Count, Flag, MaybeText, SessionId, Text, Written } = answer;
-const reason = field.Reason.describe("why; it is kept in the log").exactOptional();
-const because = field.Because.describe("why: the rationale").exactOptional();
+const { Count, Flag, SessionId, Text, Written } = answer;
+const { reason } = field;
+const text = field.Input.describe("a text, or blocks of text, images and files");
+const mode = field.Mode.describe("queue: for the next turn; steer: for the turn in progress").exactOptional();
 
-const input = {
+export const sessionInput = {
   "session.append": change("session", "append", {
     title: "Append records",
     local: { expect: "client" },
@@ -17,11 +18,13 @@ const input = {
     summary: "Puts input, or records of another program, into the log. A text is an input.",
     args: ["records"],
     params: {
-      records: z.union([
-        z.string(),
-        field.AppendRecord,
-        z.array(field.AppendRecord).min(1).max(limit.appendRecordsMax),
-      ]),
+      records: z
+        .union([
+          z.string(),
+          field.AppendRecord,
+          z.array(field.AppendRecord).min(1).max(limit.appendRecordsMax),
+        ])
+        .describe("a text, a record, or a list of records that are written together"),
     },
     answer: Written,
   }),
@@ -30,8 +33,28 @@ const input = {
     keyed: true,
     summary: "Puts an input into the inbox, for the next turn, or to steer the one in progress.",
     args: ["input"],
-    params: { input: field.Input, mode: field.Mode.exactOptional() },
+    params: { input: text, mode },
     answer: Written,
+    verb: {
+      group: "Turns",
+      line: "Put an input into a session's inbox: for its next turn, or to steer the one in progress.",
+      flags: {
+        input: { name: "TEXT", type: "words" },
+        mode: {
+          name: "steer",
+          is: "steer",
+          what: "for the next step of the turn in progress, not for the next turn",
+        },
+      },
+      about: [
+        "Nothing is run: the process that runs the session processes it, or the next one that does. " +
+          "Several words are one text; without TEXT, or with a dash, it is standard input.",
+      ],
+      examples: [
+        'skein input 4x8kz1 "Then do the same for December."  # for the next turn',
+        'skein input 4x8kz1 --steer "Not that file: rates.json."  # while it works',
+      ],
+    },
   }),
   "session.ask": change("session", "ask", {
     title: "Ask something",
@@ -41,7 +64,7 @@ const input = {
       "Gives it an input and runs it: events and deltas as they come, and at the end why the run ended. " +
       "Breaking off cancels nothing.",
     args: ["input"],
-    params: { input: field.Input, mode: field.Mode.exactOptional() },
+    params: { input: text, mode },
     gives: "stream",
     answer: answer.Heard,
   }),
@@ -70,11 +93,18 @@ const input = {
       "Allows calls that wait, which takes the scope operate, denies them, or says how one ended. With " +
       "remember, every call of their tools is allowed in this session, or the same commands always.",
     params: {
-      allow: z.boolean(),
-      calls: z.array(z.string().max(128)).max(limit.callsMax).exactOptional(),
+      allow: z.boolean().describe("true allows the calls, false denies them"),
+      calls: z
+        .array(z.string().max(128))
+        .max(limit.callsMax)
+        .describe("only these calls, by id; by default all that wait")
+        .exactOptional(),
       reason,
-      text: z.string().exactOptional(),
-      remember: z.enum(["session", "always"]).exactOptional(),
+      text: z.string().describe("a text for the model, such as how an unknown call ended").exactOptional(),
+      remember: z
+        .enum(["session", "always"])
+        .describe("allow further calls of the tool in this session, or the same command always")
+        .exactOptional(),
     },
     answer: Written,
   }),
@@ -87,13 +117,17 @@ const input = {
       "another store, by at, takes the scope operate and a server that opens other stores.",
     args: ["to", "message"],
     params: {
-      to: field.SessionName.nullable(),
-      message: field.Value,
-      topic: field.Key.exactOptional(),
-      replyTo: z.string().max(100).exactOptional(),
-      withinMs: field.Millis.exactOptional(),
-      deadlineMs: field.Millis.exactOptional(),
-      at: field.Path.exactOptional(),
+      to: field.SessionName.nullable().describe(
+        "the receiver; null, with replyTo: the sender of the request",
+      ),
+      message: field.Value.describe("the message: a text or any JSON"),
+      topic: field.Key.describe("the subject; the receiver may have a contract for it").exactOptional(),
+      replyTo: z.string().max(100).describe("the id of the request that this answers").exactOptional(),
+      withinMs: field.Span.describe("makes it a request with this timeout for the reply").exactOptional(),
+      deadlineMs: field.Moment.describe(
+        "makes it a request with this deadline for the reply",
+      ).exactOptional(),
+      at: field.Path.describe("the receiver's store, if it is another one").exactOptional(),
     },
     answer: z.looseObject({ message: Text, to: SessionId, seq: Count, delivered: Flag }),
   }),
@@ -101,112 +135,30 @@ const input = {
     title: "Declare a contract",
     summary: "Declares what messages on a topic must look like, by a JSON Schema. True takes anything again.",
     args: ["topic", "schema"],
-    params: { topic: field.Key, schema: z.union([z.boolean(), z.looseObject({})]) },
-    answer: Written,
-  }),
-};
-
-const knowledge = {
-  "session.record": change("session", "record", {
-    title: "Record an item",
-    keyed: true,
-    summary: "Sets an item: a fact, decision, task or artifact that is to outlive every compaction.",
-    args: ["kind", "key", "value"],
     params: {
-      kind: field.ItemKind,
-      key: field.Key,
-      value: field.Value,
-      because,
-      status: field.TaskStatus.describe("of a task; by default open").exactOptional(),
+      topic: field.Key.describe("the topic"),
+      schema: z
+        .union([z.boolean(), z.looseObject({})])
+        .describe("a JSON Schema that messages on the topic must match; true accepts any"),
     },
     answer: Written,
     verb: {
-      group: "What it is told and what it knows",
-      line: "Record a fact, decision, task or artifact that is to outlive every compaction.",
-      done: "recorded",
+      group: "Turns",
+      line: "Declare or show the form of the messages that a session accepts.",
+      args: ["topic?"],
+      flags: { schema: { type: "file" } },
       about: [
-        `KIND is ${field.ItemKind.options.join(", ")}. VALUE is taken as JSON if it is valid JSON, or else ` +
-          "as text; without VALUE, or with -, it is read from standard input. Recording under a KEY again " +
-          "replaces the value.",
+        "With --schema messages on the topic are validated from now on: a sender whose message does not " +
+          "match gets an error, and nothing is written. A message is a text; it matches if its JSON does, " +
+          "or the text itself. Messages on other topics, or on none, pass. The schema true accepts " +
+          "anything.",
+        "FILE may be a dash, for standard input. Without --schema it shows the contract for TOPIC, or all.",
       ],
       examples: [
-        "skein record 4x8kz1 fact base-rate 4.1  # a number",
-        'skein record 4x8kz1 decision use-wal yes --because "readers do not block"  ' +
-          "# a decision with its reason",
-        'skein record 4x8kz1 task migrate "Move the tables" --status done  # a task that is done',
-        "skein record 4x8kz1 artifact zip-code 01234 --text  # a text that looks like a number",
+        "skein contract 4x8kz1 rates --schema rates.schema.json  # declare",
+        "skein contract 4x8kz1 rates  # show the schema",
+        "skein contract 4x8kz1  # list the topics",
       ],
     },
-  }),
-  "session.retract": change("session", "retract", {
-    title: "Retract an item",
-    warning: "It is no longer among what the session knows.",
-    summary: "Takes an item away.",
-    args: ["kind", "key"],
-    params: { kind: field.ItemKind, key: field.Key, because },
-    answer: Written,
-    verb: {
-      group: "What it is told and what it knows",
-      line: "Say that an item no longer holds.",
-      done: "retracted",
-      examples: [
-        `skein retract 4x8kz1 fact base-rate --because "it was last year's"  # the log still has it`,
-      ],
-    },
-  }),
-  "session.promote": change("session", "promote", {
-    title: "Promote an item to memory",
-    also: [{ scope: "read", what: "promoting, which gives the item," }],
-    summary:
-      "Puts an item into memory, for later sessions of the agent, the user or the workspace, and gives it: " +
-      "it takes the scope read besides.",
-    args: ["kind", "key"],
-    params: { kind: field.ItemKind, key: field.Key, scope: field.Scope, because },
-    answer: answer.MemoryEntry,
-  }),
-  "session.scratch": change("session", "scratch", {
-    title: "Set a scratch key",
-    summary: "Sets a key of working memory, which rewinds with the session. Without a value it is removed.",
-    args: ["key", "value"],
-    params: { key: field.Key, value: field.Value.exactOptional() },
-    answer: Written,
-  }),
-  "session.compress": change("session", "compress", {
-    title: "Compress the context",
-    words: "compact summarize",
-    summary: "Makes the context smaller by a compaction. The transcript stays in the log.",
-    params: {
-      strategy: z.enum(["prune", "summarize", "extract"]).exactOptional(),
-      instructions: field.Instructions.exactOptional(),
-    },
-    answer: z.looseObject({ compacted: Flag, seq: Count }),
-  }),
-  "session.handoff": change("session", "handoff", {
-    title: "Write a handoff",
-    also: [{ scope: "read", what: "a handoff, which tells what the session did," }],
-    summary:
-      "The document for the next session, which takes the scope read besides. One since which nothing was " +
-      "said is given again as it is.",
-    params: {
-      model: z.union([z.literal(true), field.ModelName]).exactOptional(),
-      tokensMax: z.int().min(1).max(limit.handoffTokensMax).exactOptional(),
-      write: z.boolean().exactOptional(),
-    },
-    answer: z.looseObject({
-      text: Text,
-      seq: Count.nullable(),
-      tokens: Count,
-      toSeq: Count,
-      model: MaybeText,
-    }),
-  }),
-  "session.score": change("session", "score", {
-    title: "Score it",
-    summary: "Judges the session, or a position of it, by a number. Of each name the last score counts.",
-    args: ["name", "value"],
-    params: { name: field.Key, value: z.number(), seq: field.Seq.exactOptional(), because },
-    answer: Written,
   }),
 };
-
-export const sessionInput = { ...input, ...knowledge };

@@ -6,7 +6,7 @@ import * as field from "./field.ts";
 import { change, type Operation, type VerbDescription } from "./operation.ts";
 
 const { Written } = answer;
-const reason = field.Reason.describe("why; it is kept in the log").exactOptional();
+const { reason } = field;
 
 type Plain = Pick<Operation, "title" | "words" | "summary"> & {
   readonly verb: Pick<VerbDescription, "line" | "about" | "done"> & Partial<VerbDescription>;
@@ -85,8 +85,29 @@ export const sessionLifecycle = {
     warning: "It ends as cancelled.",
     words: "kill abort",
     summary: "Ends it as cancelled; with tree, also the sessions that it made itself.",
-    params: { reason, tree: z.boolean().exactOptional() },
+    params: {
+      reason,
+      tree: z
+        .boolean()
+        .describe("also the sessions that it opened or forked itself, the deepest first")
+        .exactOptional(),
+    },
     answer: Written.partial({ seq: true, headSeq: true, duplicate: true }),
+    verb: {
+      group: "Lifecycle",
+      line: "End a session, whatever it is doing; its outcome is cancelled.",
+      done: "cancelled",
+      about: [
+        'A turn in progress ends as by "skein interrupt", in whatever process it runs, and no further ' +
+          'input is processed. What the session knows stays; "skein reopen" opens it again.',
+        "The rest of a budget that another session gave it goes back to that one.",
+      ],
+      examples: [
+        "skein cancel 4x8kz1  # also while another process runs it",
+        "skein cancel 4x8kz1 --tree  # with all sessions below it",
+        'skein cancel 4x8kz1 --reason "no longer needed"  # with the reason',
+      ],
+    },
   }),
   "session.close": change("session", "close", {
     title: "Close",
@@ -117,9 +138,27 @@ export const sessionLifecycle = {
     summary: "Lets it wait, until a time, until one of its triggers fires, or until somebody wakes it.",
     params: {
       reason,
-      untilMs: field.Millis.exactOptional(),
-      triggers: z.array(field.Key).max(limit.triggersMax).exactOptional(),
+      untilMs: field.Moment.describe("wake it at this moment").exactOptional(),
+      triggers: z
+        .array(field.Key)
+        .max(limit.triggersMax)
+        .describe("only this trigger wakes it, and input from a person")
+        .exactOptional(),
     },
     answer: Written,
+    verb: {
+      group: "Lifecycle",
+      line: "Put a session to sleep until a time, a trigger, a message or you wake it.",
+      flags: { triggers: { value: "NAME" } },
+      done: "sleeping",
+      about: [
+        "An input from a person or a message wakes it. When its time has come, the next run wakes it and " +
+          'tells it so; "skein run ID --wait" waits for that.',
+      ],
+      examples: [
+        "skein sleep 4x8kz1 --for 2h  # for two hours",
+        "skein sleep 4x8kz1 --until 2026-12-01T09:00:00Z  # until a moment",
+      ],
+    },
   }),
 };

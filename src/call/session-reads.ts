@@ -7,7 +7,7 @@ import * as field from "./field.ts";
 import { read } from "./operation.ts";
 
 const { Count, Flag, SessionId, Text } = answer;
-const atSeq = field.Seq.exactOptional();
+const atSeq = field.Position.describe("at this position; by default the last one").exactOptional();
 const Place = z.looseObject({ session: SessionId, seq: Count });
 
 export const sessionReads = {
@@ -16,6 +16,16 @@ export const sessionReads = {
     summary: "The state now, or at an earlier position, with its contents.",
     params: { atSeq },
     answer: answer.StateView,
+    verb: {
+      group: "What it is told and what it knows",
+      line: "Show the state of a session, now or as it was.",
+      flags: { atSeq: "at" },
+      examples: [
+        "skein state 4x8kz1  # as it is now",
+        "skein state 4x8kz1 --at 12 --json  # as it was at 12, for programs",
+        "skein state 4x8kz1 --at before-run  # as it was at a checkpoint",
+      ],
+    },
   }),
   "session.fold": read("session", "fold", {
     title: "Read the state without contents",
@@ -33,8 +43,18 @@ export const sessionReads = {
     title: "Load a checkpoint or position",
     summary: "The position that a checkpoint names, to be read at, forked from or rewound to.",
     args: ["place"],
-    params: { place: field.Place },
+    params: { place: field.Place.describe("the position, or the name of a checkpoint") },
     answer: z.looseObject({ session: SessionId, seq: Count }),
+    verb: {
+      group: "Where it goes on from",
+      line: "Show a session at a checkpoint or position, and how to go on from there.",
+      flags: { place: "NAME|SEQ" },
+      about: [
+        "It changes nothing. Fork to try something else from there and keep what came later; rewind to go " +
+          "back.",
+      ],
+      examples: ["skein load 4x8kz1 before-run  # at a checkpoint", "skein load 4x8kz1 12  # at a position"],
+    },
   }),
   "session.head": read("session", "head", {
     title: "Read the head",
@@ -48,21 +68,24 @@ export const sessionReads = {
       "Events by position or time. A page; or a stream, which goes on with what is appended later. Of a " +
       "page, next is where the next one starts: its fromSeq, or in reverse its toSeq.",
     params: {
-      fromSeq: field.Seq.exactOptional(),
-      toSeq: field.Seq.exactOptional(),
-      /** The position before the first that is wanted, or the id of an event of a stream. */
+      fromSeq: field.Seq.describe("the first position").exactOptional(),
+      toSeq: field.Seq.describe("the last position").exactOptional(),
       after: z
         .string()
         .regex(/^\d{1,15}(\.[0-9a-f]{16})?$/)
+        .describe("the position before the first one, or the id of the last event of a stream")
         .exactOptional(),
-      since: z.number().exactOptional(),
-      until: z.number().exactOptional(),
-      types: z.array(z.string().max(100)).max(200).exactOptional(),
-      reverse: z.boolean().exactOptional(),
-      limit: z.int().min(1).max(limit.pageRecordsMax).exactOptional(),
-      follow: z.boolean().exactOptional(),
-      /** False: no deltas in the stream. */
-      deltas: z.boolean().exactOptional(),
+      since: z.number().describe("only from this moment on, in milliseconds since 1970").exactOptional(),
+      until: z.number().describe("only before this moment, in milliseconds since 1970").exactOptional(),
+      types: z
+        .array(z.string().max(100))
+        .max(200)
+        .describe("only events of these types; turn.* matches all that begin so")
+        .exactOptional(),
+      reverse: z.boolean().describe("the last events first").exactOptional(),
+      limit: z.int().min(1).max(limit.pageRecordsMax).describe("at most this many events").exactOptional(),
+      follow: z.boolean().describe("continue with events that are appended later").exactOptional(),
+      deltas: z.boolean().describe("whether a stream has deltas of answers; by default true").exactOptional(),
     },
     answer: z.looseObject({ events: z.array(answer.Event), next: Count.nullable() }),
     streams: true,
@@ -76,11 +99,11 @@ export const sessionReads = {
     title: "Verify the session",
     summary: "Hashes everything again and holds it against the chain, and against a head noted earlier.",
     params: {
-      /** As head gave it. */
       head: z
         .strictObject({ seq: field.Seq, hash: answer.Sha256, at: Count.exactOptional() })
+        .describe("a head noted earlier: finds a missing tail, too")
         .exactOptional(),
-      own: z.boolean().exactOptional(),
+      own: z.boolean().describe("only its own records, without those it shares").exactOptional(),
     },
     answer: answer.VerifyReport,
   }),
@@ -88,6 +111,21 @@ export const sessionReads = {
     title: "Show what was forked from what",
     summary: "The family of this session: forks, children, successors, and what was merged.",
     answer: answer.Lineage,
+    verb: {
+      group: "Where it goes on from",
+      line: "Show the family of a session: forks, children, successors, and what was merged.",
+      about: [
+        "The tree begins with the session that all others come from. Each line says how a session comes " +
+          "from the one above it and at which position (fork; child: a session that it opened; successor: " +
+          "a session opened by clear, handoff or open --from), its status, and what was merged into it, " +
+          "as ID@SEQ.",
+      ],
+      examples: [
+        "skein lineage 4x8kz1  # the whole family, whichever of it is named",
+        "skein lineage 4x8kz1 --json | jq '.nodes[].session'  # all ids, parents first",
+        "skein lineage 4x8kz1 --json | jq '.nodes[] | select(.relation == \"child\")'  # only children",
+      ],
+    },
   }),
   "session.diff": read("session", "diff", {
     title: "Diff two positions",
@@ -95,9 +133,12 @@ export const sessionReads = {
       "What differs between two positions of it, or from another session; by default to how it is now.",
     args: ["from", "to"],
     params: {
-      from: field.DiffPlace,
-      to: field.DiffPlace.exactOptional(),
-      only: z.array(z.enum(["state", "items", "transcript", "context", "files"])).exactOptional(),
+      from: field.DiffPlace.describe("a position, a checkpoint, or a place in another session"),
+      to: field.DiffPlace.describe("the same; by default the session as it is now").exactOptional(),
+      only: z
+        .array(z.enum(["state", "items", "transcript", "context", "files"]))
+        .describe("what to compare; by default all but context and files")
+        .exactOptional(),
     },
     answer: z.looseObject({ from: Place, to: Place, common: Place.nullable() }),
   }),
@@ -105,7 +146,10 @@ export const sessionReads = {
     title: "Show the context",
     words: "explain window prompt",
     summary: "What the model was sent by the request at a position, or would be sent next, and why.",
-    params: { atSeq, uncompacted: z.boolean().exactOptional() },
+    params: {
+      atSeq,
+      uncompacted: z.boolean().describe("everything, as if nothing had been compacted").exactOptional(),
+    },
     answer: z.looseObject({
       parts: z.array(z.looseObject({})),
       reasons: z.array(z.looseObject({ kind: z.enum(partKinds), why: Text, tokens: Count })),
@@ -118,11 +162,40 @@ export const sessionReads = {
       windowTokens: Count.nullable(),
       zones: z.looseObject({ strainedTokens: Count.nullable(), fullTokens: Count.nullable() }),
     }),
+    verb: {
+      group: "What the model sees",
+      line: "Show what the model was sent at a position, or would be sent next.",
+      flags: { atSeq: "at" },
+      about: [
+        "At the position of a request (model.requested) it is exactly what was sent, rebuilt from the log " +
+          "and checked against its digest; elsewhere what the next request would send. --json gives the " +
+          'parts as they are, with their reasons. "skein explain" says why each part is there.',
+      ],
+      examples: [
+        "skein context 4x8kz1  # what would be sent next",
+        "skein context 4x8kz1@12  # what was sent at 12",
+        "skein context 4x8kz1 --uncompacted --json  # everything, for programs",
+      ],
+    },
   }),
   "session.tools": read("session", "tools", {
     title: "Read which tools the model is offered",
     summary: "What the model is offered, and what becomes of calls by the rules that name no arguments.",
     answer: z.array(z.looseObject({ name: Text, description: Text, effect: Text, rule: Text })),
+    verb: {
+      group: "What it may use",
+      line: "List the tools that a session's model is offered, with effect and permission.",
+      about: [
+        "The effect says what a crash in the middle means: a read or idempotent call runs again; an " +
+          "unsafe one does not, and its outcome is unknown; a session call is one append with its result. " +
+          "The rule applies to a call whatever its arguments; rules with a pattern come on top.",
+        "Bound servers are started for this, and stopped again.",
+      ],
+      examples: [
+        "skein tools 4x8kz1  # its own, and those of its bindings",
+        "skein tools 4x8kz1 --json | jq -r .name  # the names",
+      ],
+    },
   }),
   "session.contracts": read("session", "contracts", {
     title: "Read the contracts",

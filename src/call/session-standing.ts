@@ -6,16 +6,15 @@ import * as field from "./field.ts";
 import { change } from "./operation.ts";
 
 const { Count, Flag, SessionId, Text, Written } = answer;
-const reason = field.Reason.describe("why; it is kept in the log").exactOptional();
-const dryRun = z.boolean().exactOptional();
+const { reason, dryRun } = field;
 const RangeOf = z.tuple([field.Seq, field.Seq]);
 
-export const sessionStanding = {
+const resources = {
   "session.rename": change("session", "rename", {
     title: "Rename",
     summary: "Gives it a name.",
     args: ["name"],
-    params: { name: field.Name },
+    params: { name: field.Name.describe("the new name; lists show it instead of the objective") },
     answer: Written,
     verb: {
       group: "Sessions",
@@ -29,14 +28,29 @@ export const sessionStanding = {
     asks: true,
     summary: "Sets and removes labels.",
     args: ["set"],
-    params: { set: field.Labels, remove: z.array(z.string()).max(limit.labelsMax).exactOptional() },
+    params: {
+      set: field.Labels.describe("labels to set, by key"),
+      remove: z.array(z.string()).max(limit.labelsMax).describe("remove this label").exactOptional(),
+    },
     answer: Written,
+    verb: {
+      group: "Sessions",
+      line: "Set or remove labels of a session.",
+      flags: { remove: { value: "KEY" } },
+      done: "labeled",
+      examples: [
+        "skein label 4x8kz1 team=hr ticket=4711  # set two",
+        "skein label 4x8kz1 --remove ticket  # remove one",
+      ],
+    },
   }),
   "session.prioritize": change("session", "prioritize", {
     title: "Prioritize",
     summary: "Sets how urgent it is: 0 is the most urgent, 9 the least.",
     args: ["priority"],
-    params: { priority: z.int().min(0).max(limit.priorityMax) },
+    params: {
+      priority: z.int().min(0).max(limit.priorityMax).describe("from 0, the most urgent, to 9"),
+    },
     answer: Written,
     verb: {
       group: "Sessions",
@@ -47,16 +61,41 @@ export const sessionStanding = {
   }),
   "session.bind": change("session", "bind", {
     title: "Bind a resource",
-    summary: "Says that it may use a resource; any but a tool takes the scope operate.",
+    summary: "Allows the session to use a resource; any but a tool takes the scope operate.",
     params: field.bindingFields,
     answer: Written,
+    verb: {
+      group: "What it may use",
+      line: "Let a session use a resource: a file, directory, database, MCP server, shell or tool.",
+      args: ["kind"],
+      flags: { command: { value: "WORD" }, secrets: { value: "NAME" } },
+      done: "bound",
+      about: [
+        `KIND is ${field.bindingFields.kind.options.join(", ")}. A relative path is resolved here, also ` +
+          "for a session that runs elsewhere. A shell needs nothing else; it works in --path, or where the " +
+          "session runs. An MCP server is started by --command or found at --url. A tool is one that the " +
+          "program which runs the session provides, by --name.",
+        "With --sandbox a shell sees the files and directories that are bound to the session, with the " +
+          "access of their binding, a /tmp of its own and no network. --path is then bound by --mode.",
+        "The tools of a binding are available from the next run on; files and databases can be written " +
+          'only with --mode write. "skein tools ID" lists the tools.',
+      ],
+      examples: [
+        "skein bind 4x8kz1 file --path rates.json  # a file, to read",
+        "skein bind 4x8kz1 directory --path ./src --mode write --name code  # a directory, to write",
+        "skein bind 4x8kz1 shell --path .  # command lines, in this directory",
+        "skein bind 4x8kz1 shell --sandbox --path . --mode write  # sandboxed, may write here",
+        "skein bind 4x8kz1 mcp --name time --command npx --command time-server  # an MCP server over stdio",
+        "skein bind 4x8kz1 database --url postgres://db/hr --secret HR_PASSWORD  # with a secret's name",
+      ],
+    },
   }),
   "session.unbind": change("session", "unbind", {
     title: "Unbind a resource",
     warning: "It may not be used any more.",
-    summary: "Takes a binding away.",
+    summary: "Removes a binding.",
     args: ["name"],
-    params: { name: field.Key },
+    params: { name: field.Key.describe("the binding's name") },
     answer: Written,
     verb: {
       group: "What it may use",
@@ -66,67 +105,134 @@ export const sessionStanding = {
     },
   }),
   "session.grant": change("session", "grant", {
-    title: "Grant: say what becomes of calls of a tool",
+    title: "Grant: set a rule for the calls of a tool",
     words: "permission allow deny",
-    summary: "Says what becomes of calls of a tool; a rule but ask and deny takes the scope operate.",
+    summary: "Sets a rule for the calls of a tool; a rule but ask and deny takes the scope operate.",
     params: field.permissionFields,
     answer: Written,
+    verb: {
+      group: "What it may use",
+      line: "Allow, ask about or deny the calls of a tool.",
+      args: ["tool", "rule"],
+      about: [
+        `RULE is ${field.permissionFields.rule.options.join(", ")}; none removes the rule. TOOL is a name, ` +
+          "and * stands for any run of characters. A pattern is an object of arguments: texts in it may " +
+          "have * and ?, everything else must be equal.",
+        "Of several rules that match a call, any deny holds; else the strictest of the session; else the " +
+          "strictest of its agent; without one the call is allowed. A call under an ask rule suspends the " +
+          'session until "skein answer". The model sees a denial.',
+        "With --effect unsafe the rule is the default for tools that are not safe to run twice: it applies " +
+          "where no other rule of session or agent does.",
+      ],
+      examples: [
+        "skein grant 4x8kz1 shell ask  # each call needs an approval",
+        `skein grant 4x8kz1 write_file deny --name no-etc --pattern '{"path":"/etc/*"}'  # some calls only`,
+      ],
+    },
   }),
   "session.budget": change("session", "budget", {
     title: "Set the budget",
-    summary: "Says how much it may use. What is not named is unlimited.",
+    summary: "Sets what it may use at most. A resource without a limit is unlimited.",
     args: ["limits"],
-    params: { limits: field.Budget, reason },
+    params: { limits: field.Budget.describe("the limits; they replace those before"), reason },
     answer: Written,
+    verb: {
+      group: "What it may use",
+      line: "Limit the use of a session, or show it; at a limit the session is suspended.",
+      about: [
+        "Without options it shows limits, use and what is left. New limits replace those before; a " +
+          "resource without a limit is unlimited. Limits count everything that the session ever used, so " +
+          "more is a higher limit; a session that a limit has suspended may go on then. Session tools " +
+          "(record, recall, send …) do not count as tool calls.",
+      ],
+      examples: [
+        "skein budget 4x8kz1  # what is used and what is left",
+        "skein budget 4x8kz1 --usd 2 --steps 40  # two dollars and forty steps in all",
+        "skein budget 4x8kz1 --unlimited  # no limits any more",
+      ],
+    },
   }),
+};
+
+const rules = {
   "session.trigger": change("session", "trigger", {
     title: "Set a trigger",
-    summary: "Sets something that wakes it. Of a webhook it gives the token, which is shown this once.",
+    summary: "Sets a trigger, which wakes it. Of a webhook the result has the token, which is shown once.",
     scope: "operate",
     args: ["name", "spec"],
-    params: { name: field.Key, spec: field.Trigger, missed: field.Missed.exactOptional() },
+    params: {
+      name: field.Key.describe("the trigger's name; one of the same name is replaced"),
+      spec: field.Trigger.describe("the event that fires it"),
+      missed: field.Missed.describe(
+        "firings for times that nobody attended to; by default once",
+      ).exactOptional(),
+    },
     answer: Written.extend({ token: Text.optional() }),
   }),
   "session.untrigger": change("session", "untrigger", {
     title: "Remove a trigger",
     warning: "It does not wake the session any more.",
-    summary: "Takes a trigger away.",
+    summary: "Removes a trigger.",
     scope: "operate",
     args: ["name"],
-    params: { name: field.Key },
+    params: { name: field.Key.describe("the trigger's name") },
     answer: Written,
   }),
   "session.fire": change("session", "fire", {
     title: "Fire a trigger",
-    summary: "Fires a trigger by hand: the session is told, and woken if it sleeps.",
+    summary: "Fires a trigger by hand: the session gets an input, and wakes if it sleeps.",
     args: ["name"],
-    params: { name: field.Key, text: z.string().exactOptional() },
+    params: {
+      name: field.Key.describe("the trigger's name"),
+      text: z.string().describe("the text of the input").exactOptional(),
+    },
     answer: Written,
   }),
   "session.hold": change("session", "hold", {
     title: "Hold: keep it from being erased",
     summary: "Keeps all of it from being erased or deleted, until the hold of this name is lifted.",
     args: ["name"],
-    params: { name: field.Key, reason },
+    params: { name: field.Key.describe("the hold's name"), reason },
     answer: Written,
+    verb: {
+      group: "Lifecycle",
+      line: "Keep all of a session: nothing of it is erased or deleted until the hold is lifted.",
+      args: ["name?"],
+      about: [
+        'A hold has a name, by default "hold", and a session may be under several. It stops erase, delete ' +
+          "and every policy; what is shared with forks stays too. The session goes on as before. The hold " +
+          "goes with a session that is moved, and is lifted where the session lives.",
+      ],
+      examples: [
+        'skein hold 4x8kz1 "case 4711" --reason "asked for by the court"  # nothing of it goes',
+        'skein hold 4x8kz1 "case 4711" --lift  # it may go again',
+      ],
+    },
   }),
   "session.lift": change("session", "lift", {
     title: "Lift a hold",
     summary: "Lifts a hold.",
     args: ["name"],
-    params: { name: field.Key, reason },
+    params: { name: field.Key.describe("the hold's name"), reason },
     answer: Written,
   }),
   "session.erase": change("session", "erase", {
     title: "Erase contents",
     warning: "They are gone for good, from every session that shares them.",
     local: { progress: "client" },
-    summary: "Takes contents away for good, from every session that shares them.",
+    summary: "Deletes contents for good, from every session that shares them.",
     scope: "admin",
     params: {
-      ranges: z.array(RangeOf).max(10_000).exactOptional(),
-      match: z.string().min(1).exactOptional(),
-      copies: z.boolean().exactOptional(),
+      ranges: z
+        .array(RangeOf)
+        .max(10_000)
+        .describe("only these positions, as pairs of first and last")
+        .exactOptional(),
+      match: z.string().min(1).describe("only contents that hold this text exactly").exactOptional(),
+      copies: z
+        .boolean()
+        .describe("also what was copied from there: summaries, merges, messages, memory")
+        .exactOptional(),
       reason,
       dryRun,
     },
@@ -141,3 +247,5 @@ export const sessionStanding = {
     }),
   }),
 };
+
+export const sessionStanding = { ...resources, ...rules };

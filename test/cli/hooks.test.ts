@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
-import { toldOf } from "../../src/cli/verb/hooks.ts";
+import { deliveryText } from "../../src/cli/plain/access.ts";
 import { makeFolder, skeinIn } from "./skein.ts";
 
 test("a hook is added, listed, tried and removed", async () => {
@@ -61,10 +61,10 @@ test("what waits is counted; it is shown when it waits for longer than takes to 
   const nowMs = Date.now();
   assert.ok(Math.abs(Number(hook?.["waitingSince"]) - nowMs) < 60_000);
   const told = { delivered: 3, abandoned: 0, waiting: 2 };
-  assert.equal(toldOf({ ...told, waitingSince: nowMs - 60_000 }, nowMs), "3");
-  assert.equal(toldOf({ ...told, waitingSince: null }, nowMs), "3");
+  assert.equal(deliveryText({ ...told, waitingSince: nowMs - 60_000 }, nowMs), "3");
+  assert.equal(deliveryText({ ...told, waitingSince: null }, nowMs), "3");
   assert.equal(
-    toldOf({ ...told, abandoned: 1, waitingSince: nowMs - 300_000 }, nowMs),
+    deliveryText({ ...told, abandoned: 1, waitingSince: nowMs - 300_000 }, nowMs),
     "3, 1 given up; 2 wait, the first for 5 m",
   );
 });
@@ -74,13 +74,13 @@ test("mistakes are told with a hint", async () => {
   const url = "https://example.com/";
   const full = ["--events", "turn.ended", "--secret", "S"];
   const wrong: [string[], RegExp][] = [
-    [["add", "ops", url, "--secret", "S"], /of which events\?/],
-    [["add", "ops", url, "--events", "turn.ended"], /what are calls signed with\?/],
+    [["add", "ops", url, "--secret", "S"], /--events is required/],
+    [["add", "ops", url, "--events", "turn.ended"], /--secret is required/],
     [["add", "ops", url, "--events", "turn.endet", "--secret", "S"], /did you mean "turn\.ended"\?/],
     [["add", "ops", "ftp://x/", ...full], /no web address/],
-    [["add", "ops", ...full], /add takes NAME URL/],
-    [["remove", "ops", url], /remove takes NAME/],
-    [["list", "--secret", "S"], /--secret is not for list/],
+    [["add", "ops", ...full], /hooks add: URL is missing\n.*usage: skein hooks add NAME URL/],
+    [["remove", "ops", url], /is one argument too many\n.*usage: skein hooks remove NAME/],
+    [["list", "--secret", "S"], /list takes no --secret\n.*--secret is for add/],
     [["remove", "nobody"], /there is no hook "nobody"/],
     [["test", "nobody"], /there is no hook "nobody"/],
   ];

@@ -122,15 +122,14 @@ suite("memory", { concurrency: true }, () => {
     await refused(3, /nothing is remembered under "rate"/, "forget", "rate");
     await refused(3, /no fact "rats" to promote\n {2}hint: did you mean "rate"/, ...promote(id, "rats"));
     await refused(2, /--scope cannot be "all"/, "promote", id, "fact", "rate", "--scope", "all");
+    await refused(2, /--scope or --agent is required\n {2}hint: give --scope/, "promote", id, "fact", "rate");
     await refused(
       2,
-      /for whom is it to be remembered\?\n {2}hint: give --scope/,
+      /memory promote: KEY is missing\n {2}hint: usage: skein memory promote ID KIND KEY/,
       "promote",
       id,
-      "fact",
       "rate",
     );
-    await refused(2, /promote takes ID KIND KEY/, "promote", id, "rate");
     await refused(2, /ACTION cannot be "frget"\n {2}hint: did you mean forget/, "frget", "rate");
     await refused(2, /KIND cannot be "idea"/, "remember", "idea", "x", "1", "--scope", "user");
     await refused(2, /--agent does not go with --scope user/, "list", "--agent", "web", "--scope", "user");

@@ -118,7 +118,7 @@ test("mistakes are told with what is right, and leave no policy behind", async (
   writeFileSync(bad, "do: delete\naftr: 3d\n");
   const cases: readonly [readonly string[], number, RegExp][] = [
     [["policy", "sett", "x"], 2, /ACTION cannot be "sett"\n.*did you mean set/],
-    [["policy", "set"], 2, /which one is to be set\?/],
+    [["policy", "set"], 2, /policy set: NAME is missing/],
     [
       ["policy", "set", "x", "--do", "pak"],
       2,
@@ -139,7 +139,7 @@ test("mistakes are told with what is right, and leave no policy behind", async (
     [["policy", "remove", "x"], 3, /there is no policy "x"/],
     [["policy", "remove", "default"], 3, /the policy "default" was never replaced/],
     [["policy", "list", "x"], 2, /"x" is one argument too many/],
-    [["policy", "show", "default", "--do", "pack"], 2, /these options are for setting one/],
+    [["policy", "show", "default", "--do", "pack"], 2, /show takes no --do\n.*--do is for set/],
     [["retain", "--dryrun"], 2, /did you mean --dry-run/],
   ];
   for (const [words, code, message] of cases) {

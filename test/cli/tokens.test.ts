@@ -54,11 +54,11 @@ test("mistakes are told with a hint, and never with what may be a token", async 
   const skein = skeinIn(makeFolder());
   const token = (await skein.here("tokens", "add", "--scope", "read")).stdout.trim();
   const wrong: [string[], RegExp][] = [
-    [["add"], /what may it be used for\?/],
-    [["add", "--scope", "raed"], /did you mean "read"\?/],
-    [["add", "--scope", "read", "--reason", "x"], /--reason is not for add/],
+    [["add"], /--scope is required/],
+    [["add", "--scope", "raed"], /did you mean read\?/],
+    [["add", "--scope", "read", "--reason", "x"], /add takes no --reason/],
     [["list", token], /one argument too many/],
-    [["revoke"], /which one is to be revoked\?/],
+    [["revoke"], /tokens revoke: ID is missing/],
     [["revoke", token], /no id of a token/],
     [["revoke", "zzzz"], /there is no token "zzzz"/],
     [["remove", "zzzz"], /ACTION/],

@@ -203,7 +203,7 @@ export function parseNumber(what: string, text: string): number {
   throw new SkeinError("invalid", `${what} is ${quote(text)}`, { hint: "a number" });
 }
 
-function parseArgs(verb: Verb, words: readonly string[]): Parsed["args"] {
+export function parseArgs(verb: Verb, words: readonly string[]): Parsed["args"] {
   const hint = `usage: skein ${verb.name} ${verb.args.map(shownArg).join(" ")}`;
   const args: Record<string, string | readonly string[] | undefined> = {};
   let place = 0;
@@ -219,7 +219,9 @@ function parseArgs(verb: Verb, words: readonly string[]): Parsed["args"] {
   }
   const extra = words[place];
   if (extra === undefined) return args;
-  throw new SkeinError("invalid", `${verb.name}: ${quote(extra)} is one argument too many`, {
+  // An argument may be a token, which no message repeats.
+  const shown = extra.startsWith("skn_") ? "a token" : quote(extra);
+  throw new SkeinError("invalid", `${verb.name}: ${shown} is one argument too many`, {
     hint: `${hint}; a text with spaces stands in quotes`,
   });
 }

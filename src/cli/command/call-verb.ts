@@ -1,158 +1,214 @@
 /**
  * The plain verbs, derived from the descriptions of their calls: arguments and options from the schema, help
- * from the texts. A verb with a screen of its own has a file in ../verb.
+ * from the texts. ../plain prints results that need more than a line; a verb with a screen of its own has a
+ * file in ../verb.
  */
-import * as z from "zod";
 import { argumentsOf, type Operation, type VerbDescription } from "../../call/operation.ts";
-import { operationIds, operationOf } from "../../call/operations.ts";
+import { operationIds, operationOf, type OperationId } from "../../call/operations.ts";
 import { Session } from "../../runtime/engine/session.ts";
 import type { AppendResult } from "../../runtime/log/append-result.ts";
 import { jsonText } from "../format/text.ts";
-import { oneOf, parseNumber } from "./args.ts";
+import { actions, presentations } from "../plain/presentations.ts";
+import { joinActions } from "./action-verb.ts";
+import {
+  givenFor,
+  parametersOf,
+  readFileOf,
+  readParameter,
+  type Parameter,
+  type Word,
+} from "./call-parameter.ts";
 import { answerChange } from "./change-verb.ts";
-import { jsonOf, pairsOf, present, readText, valueOf } from "./input.ts";
-import { verb, type Call, type Option, type Verb } from "./verb.ts";
+import { present } from "./input.ts";
+import { placeOf } from "./position.ts";
+import type { AnyPresentation, Shown, Use } from "./presentation.ts";
+import type { Screen } from "./screen.ts";
+import { verb, type Call, type Options, type Verb } from "./verb.ts";
 
-interface Schema {
-  readonly type?: string;
-  readonly enum?: readonly string[];
-  readonly description?: string;
-  readonly properties?: Readonly<Record<string, Schema>>;
-  readonly required?: readonly string[];
+interface Plain {
+  readonly operation: Operation;
+  readonly presentation: AnyPresentation;
+  readonly parameters: readonly Parameter[];
+  readonly done: string;
 }
 
-interface Parameter {
-  /** Its name in the library. */
-  readonly field: string;
-  /** Its name on the command line. */
-  readonly name: string;
-  readonly schema: Schema;
-  readonly isRequired: boolean;
-}
+type Texts = Partial<Pick<VerbDescription, "group" | "line" | "about" | "examples">>;
 
-type Value = string | number | boolean | readonly string[] | undefined;
-
-function plainVerb(operation: Operation, description: VerbDescription): Verb {
-  const { call, args, keyed } = operation;
-  const { line, about, examples } = description;
-  const all = parametersOf(operation, description.names ?? {});
-  const isArg = ({ field }: Parameter): boolean => args.includes(field);
-  const options = all.filter((one) => !isArg(one)).map((one) => [one.name, optionOf(one)] as const);
-  const takesValue = all.some((one) => isArg(one) && isAny(one));
+function plainVerb(id: OperationId, description: NonNullable<Operation["verb"]>): Verb {
+  const operation = operationOf(id);
+  const { name = operation.call, done = "done" } = description;
+  const { line = "", about, examples = [] } = description as Texts;
+  const presentation = presentations.get(id) ?? {};
+  const parameters = parametersOf(operation);
+  const options = parameters.filter(({ arg }) => arg === null).map((one) => [one.name, one.option] as const);
+  const takesValue = parameters.some(({ arg, form }) => arg !== null && form === "any");
+  const plain: Plain = { operation, presentation, parameters, done };
   return verb({
-    name: call,
+    name,
     line,
-    args: [...(isOfSession(operation) ? ["ID"] : []), ...all.filter(isArg).map(argOf)],
+    args: [...(isOfSession(operation) ? ["ID"] : []), ...parameters.flatMap(({ arg }) => arg ?? [])],
     options: {
       ...Object.fromEntries(options),
       ...(takesValue ? { text: { type: "flag", what: "VALUE is a text, even if it could be JSON" } } : {}),
-      ...(keyed ? { key: { type: "text", what: "a second change with the same key is not written" } } : {}),
+      ...(operation.keyed
+        ? { key: { type: "text", what: "a second change with the same key is not written" } }
+        : {}),
+      ...presentation.options,
     },
     ...(about === undefined ? {} : { about }),
     examples,
-    run: (given) => run(operation, description, all, given),
+    ...(operation.method === "GET" ? { endsUnread: true } : {}),
+    run: (call) => run(plain, call),
   });
 }
 
 /** Whether the first argument is a session. */
 const isOfSession = ({ path }: Operation): boolean => path.includes("{id}");
-/** Any JSON: a text on the command line, or standard input. */
-const isAny = ({ schema }: Parameter): boolean => schema.type === undefined && schema.enum === undefined;
 
-function parametersOf({ params }: Operation, names: Readonly<Record<string, string>>): Parameter[] {
-  const { properties = {}, required = [] } = z.toJSONSchema(params, {
-    io: "input",
-    unrepresentable: "any",
-  }) as Schema;
-  return Object.entries(properties).map(([field, schema]) => ({
-    field,
-    name: names[field] ?? field.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`),
-    schema,
-    isRequired: required.includes(field),
-  }));
+type Params = Record<string, unknown>;
+
+async function run(plain: Plain, call: Call): Promise<number | void> {
+  const { operation, presentation } = plain;
+  const args = call.args as unknown as Readonly<Record<string, Word>>;
+  const params = await readParameters(plain, args, call.options);
+  const engine: Call["engine"] = (options) => call.engine(presentation.creates ? { create: true } : options);
+  const begun = { ...call, args, engine, params, given: call.options };
+  await presentation.prepare?.(begun as never);
+  await readFiles(plain, params);
+  const found = isOfSession(operation) ? await findSession(plain, String(args["ID"]), params, call) : null;
+  const use = { ...begun, found } as unknown as Use<OperationId, Options>;
+  const result = await withProgress(plain, use, call);
+  if (presentation.print !== undefined) return write(call.out, await presentation.print(result, use), result);
+  const text =
+    presentation.done?.(use) ?? plain.done.replace(/\{(\w+)\}/g, (_, name: string) => String(params[name]));
+  if (found !== null && isWritten(result)) return answerChange(call.out, found, result, text);
+  if (result instanceof Session) return call.out.answer({ id: result.id }, () => [result.id]);
+  return write(call.out, { lines: linesOf(result, text) }, result);
 }
 
-function argOf(parameter: Parameter): string {
-  const name = parameter.name.toUpperCase();
-  if (parameter.schema.type === "object") return "KEY=VALUE...?";
-  return isAny(parameter) || !parameter.isRequired ? `${name}?` : name;
-}
-
-const kinds: Readonly<Record<string, Option["type"]>> = {
-  boolean: "flag",
-  integer: "count",
-  number: "number",
-  array: "list",
-  object: "list",
-};
-
-function optionOf({ name, schema }: Parameter): Option {
-  const { type = "", description: what = name, enum: choices } = schema;
-  return {
-    type: name === "at" ? "seq" : (kinds[type] ?? "text"),
-    what,
-    ...(choices === undefined ? {} : { choices }),
-    ...(type === "object" ? { value: "KEY=VALUE" } : {}),
-  };
-}
-
-/** The value of a parameter, as the library takes it. */
-async function read(parameter: Parameter, given: Value, isText: boolean): Promise<unknown> {
-  const { name, schema } = parameter;
-  const word = name.toUpperCase();
-  if (isAny(parameter)) return valueOf(await readText(given as string | undefined), { asText: isText });
-  if (schema.type === "object") return pairsOf(name, (given ?? []) as readonly string[]);
-  if (typeof given !== "string") return given;
-  if (schema.enum !== undefined) return oneOf(word, given, schema.enum);
-  if (schema.type === "integer" || schema.type === "number") return parseNumber(word, given);
-  return schema.type === "string" ? given : jsonOf(word, given);
-}
-
-async function run(
-  operation: Operation,
-  { done = "done" }: VerbDescription,
-  all: readonly Parameter[],
-  { args, options, out, engine, session }: Call,
-): Promise<void> {
-  const words = args as unknown as Readonly<Record<string, Value>>;
-  const given = options as Readonly<Record<string, Value>>;
-  const params: Record<string, unknown> = {};
-  for (const parameter of all) {
-    const isArg = operation.args.includes(parameter.field);
-    const value = isArg ? words[argOf(parameter).replace(/(\.\.\.)?\??$/, "")] : given[parameter.name];
-    const isGiven = Array.isArray(value) ? value.length > 0 : value !== undefined && value !== false;
-    if (isArg || isGiven) params[parameter.field] = await read(parameter, value, given["text"] === true);
+/** The parameters that are given. Positions are read later, by the session. */
+async function readParameters(
+  { parameters, presentation }: Plain,
+  args: Readonly<Record<string, Word>>,
+  options: Readonly<Record<string, Word>>,
+): Promise<Params> {
+  const params: Params = {};
+  const isRead = presentation.readsInput?.({ given: options }) !== false;
+  for (const parameter of parameters) {
+    const given = givenFor(parameter, args, options);
+    const { arg, form, path } = parameter;
+    const readsInput = arg !== null && (isRead ? form === "any" || form === "words" : false);
+    if (given === undefined && !readsInput) continue;
+    const value = await readParameter(parameter, given, options["text"] === true);
+    const [field = "", inner] = path;
+    params[field] =
+      inner === undefined ? value : { ...(params[field] as object | undefined), [inner]: value };
   }
-  const found = isOfSession(operation) ? await session(String(words["ID"])) : null;
-  const more = operation.keyed ? present({ key: given["key"] }) : {};
-  const target = (operation.of === "engine" ? await engine() : found) as unknown as Readonly<
+  return params;
+}
+
+/** The contents of files, which are read once the other parameters are known to be right. */
+async function readFiles({ parameters }: Plain, params: Params): Promise<void> {
+  for (const parameter of parameters) {
+    const [field = ""] = parameter.path;
+    const file = params[field];
+    if (parameter.form === "file" && typeof file === "string")
+      params[field] = await readFileOf(parameter, file);
+  }
+}
+
+/** The session, by `ID`, or by `ID@SEQ` where the call takes a position. */
+async function findSession(
+  { operation, parameters }: Plain,
+  id: string,
+  params: Params,
+  call: Call,
+): Promise<Session> {
+  const position = parameters.find(({ form }) => form === "position");
+  if (position === undefined) return call.session(id);
+  const [field = ""] = position.path;
+  const given = params[field] as string | number | undefined;
+  const { session, seq } = await placeOf(operation.call, id, given, call.session);
+  if (seq !== null) params[field] = seq;
+  return session;
+}
+
+async function withProgress(plain: Plain, use: Use<OperationId, Options>, call: Call): Promise<unknown> {
+  const { operation, presentation } = plain;
+  if (presentation.progress === undefined && presentation.call !== undefined) return presentation.call(use);
+  const progress = call.out.progress();
+  const { progress: text } = presentation;
+  const more = {
+    ...(text === undefined ? {} : { progress: (at: Parameters<typeof text>[0]) => progress.show(text(at)) }),
+    ...("signal" in operation.local && operation.scope !== "read" ? { signal: call.untilStopped() } : {}),
+    ...(operation.keyed ? present({ key: (call.options as Readonly<Record<string, Word>>)["key"] }) : {}),
+  };
+  try {
+    return await invoke(operation, use, more);
+  } finally {
+    progress.end();
+  }
+}
+
+async function invoke(operation: Operation, use: Use<OperationId, Options>, more: object): Promise<unknown> {
+  const { found } = use;
+  const target = (operation.of === "engine" ? await use.engine() : found) as unknown as Readonly<
     Record<string, (...passed: readonly unknown[]) => Promise<unknown>>
   >;
   const own = operation.of === "engine" && found !== null ? [found.id] : [];
-  const result = await target[operation.call]?.(...own, ...argumentsOf(operation, params, more));
-  const text = done.replace(/\{(\w+)\}/g, (_, name: string) => String(params[name]));
-  if (found !== null && isWritten(result)) return answerChange(out, found, result, text);
-  if (result instanceof Session) return out.answer({ id: result.id }, () => [result.id]);
-  if (!Array.isArray(result)) return out.answer(result ?? { done: true }, () => linesOf(result, text));
-  for (const one of result) await (out.json ? out.emit(one as object) : out.line(jsonText(one)));
+  return target[operation.call]?.(...own, ...argumentsOf(operation, use.params, more));
+}
+
+async function write(out: Screen, shown: Shown, result: unknown): Promise<number | void> {
+  const { lines, notes = [], code } = shown;
+  if (out.json) {
+    const value = shown.json ?? result ?? { done: true };
+    if (Array.isArray(value)) for (const one of value) await out.emit(one as object);
+    else await out.emit(value);
+  } else for (const line of lines) await out.line(line);
+  for (const note of notes) out.note(note);
+  return code;
 }
 
 const isWritten = (result: unknown): result is AppendResult =>
   typeof (result as Partial<AppendResult> | undefined)?.headSeq === "number";
 
-const linesOf = (result: unknown, done: string): string[] =>
-  result === undefined
-    ? [done]
-    : Object.entries(result as object).map(
-        ([name, value]) => `${name}: ${typeof value === "string" ? value : jsonText(value)}`,
-      );
+const linesOf = (result: unknown, done: string): string[] => {
+  if (result === undefined) return [done];
+  if (Array.isArray(result)) return result.map(jsonText);
+  return Object.entries(result as object).map(
+    ([name, value]) => `${name}: ${typeof value === "string" ? value : jsonText(value)}`,
+  );
+};
 
-/** The plain verbs by name, each with the title of its group in the overview. */
-export const plainVerbs: ReadonlyMap<string, { readonly group: string; readonly verb: Verb }> = new Map(
+/** The verb, or the action of a verb, that is derived from each call. */
+export const verbsByCall: ReadonlyMap<OperationId, Verb> = new Map(
   operationIds.flatMap((id) => {
-    const operation = operationOf(id);
-    const { call, verb: description } = operation;
-    if (description === undefined) return [];
-    return [[call, { group: description.group, verb: plainVerb(operation, description) }]];
+    const { verb: description } = operationOf(id);
+    return description === undefined ? [] : [[id, plainVerb(id, description)]];
   }),
 );
+
+/** The plain verbs by name, each with the title of its group in the overview. */
+export const plainVerbs: ReadonlyMap<string, { readonly group: string; readonly verb: Verb }> = collect();
+
+function collect(): Map<string, { readonly group: string; readonly verb: Verb }> {
+  const groups = new Map<string, string>();
+  const verbs = new Map<string, Verb[]>();
+  for (const [id, made] of verbsByCall) {
+    const { verb: description } = operationOf(id);
+    const [name = ""] = made.name.split(" ");
+    const isMain = description !== undefined && "group" in description;
+    if (isMain) groups.set(name, description.group);
+    const before = verbs.get(name) ?? [];
+    verbs.set(name, isMain ? [made, ...before] : [...before, made]);
+  }
+  for (const action of actions) verbs.get(action.name.split(" ")[0] ?? "")?.push(action);
+  return new Map(
+    [...verbs].map(([name, all]) => {
+      const [first] = all;
+      const made = first?.name === name ? first : joinActions(name, all);
+      return [name, { group: groups.get(name) ?? "", verb: made }];
+    }),
+  );
+}

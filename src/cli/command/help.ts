@@ -65,7 +65,8 @@ export async function showOverview(out: Screen): Promise<void> {
   ]);
 }
 
-const usage = ({ name, args, options }: Verb): string =>
+const usage = ({ name, args, options, usages }: Verb): string =>
+  usages?.join("\n       ") ??
   ["skein", name, ...args.map(shownArg), ...(Object.keys(options).length === 0 ? [] : ["[options]"])].join(
     " ",
   );

@@ -93,6 +93,8 @@ export interface Verb<O extends Options = Options, A extends ArgNames = ArgNames
   readonly line: string;
   readonly args: A;
   readonly options: O;
+  /** Of a verb with actions: the arguments of each. */
+  readonly usages?: readonly string[];
   /** What else one must know, a paragraph each. */
   readonly about?: readonly string[];
   readonly examples: readonly { readonly command: string; readonly what: string }[];
@@ -115,5 +117,5 @@ export const verb = <const O extends Options, const A extends ArgNames>(
     const [command = "", what = ""] = line.split("  # ");
     return { command, what };
   });
-  return { ...definition, examples } as Verb<O, A> as Verb;
+  return { ...definition, examples } as Verb;
 };

@@ -6,7 +6,7 @@ import { quote } from "../../core/ids.ts";
 import { oneOf } from "../command/args.ts";
 import { oneLine } from "./text.ts";
 
-export const bindingKinds = [
+const bindingKinds = [
   "file",
   "directory",
   "database",

@@ -3,7 +3,8 @@ import { SkeinError } from "../../core/error.ts";
 import { unsafeDefault } from "../../core/tool/permission.ts";
 import type { Session } from "../../runtime/engine/session.ts";
 import { realWorld } from "../../runtime/world.ts";
-import { present, readText } from "../command/input.ts";
+import { textOf } from "../command/call-parameter.ts";
+import { present } from "../command/input.ts";
 import { oneLine } from "../format/text.ts";
 import { showRun } from "../chat/turn.ts";
 import { verb, type Call } from "../command/verb.ts";
@@ -61,7 +62,3 @@ function makeWaiting({ store, out }: Pick<Call, "store" | "out">, session: Sessi
     out.note(out.dim(`${oneLine(holder)} runs it; your input waits for that`));
   };
 }
-
-/** Words of the command line as one text, or standard input. */
-export const textOf = (words: readonly string[]): Promise<string> =>
-  readText(words.length === 0 || (words.length === 1 && words[0] === "-") ? undefined : words.join(" "));

@@ -4,7 +4,7 @@ import type { SendResult } from "../../runtime/message/send.ts";
 import { present } from "../command/input.ts";
 import { oneLine } from "../format/text.ts";
 import { verb, type Call } from "../command/verb.ts";
-import { textOf } from "./ask.ts";
+import { textOf } from "../command/call-parameter.ts";
 
 const options = {
   topic: { type: "text", what: "what it is about; the receiver may have a contract for it" },

@@ -1,10 +1,9 @@
 /** Tenants of a database in PostgreSQL: lists them with what they use, and sets what they may use. */
 import { SkeinError } from "../../core/error.ts";
-import { makeWorkspaceId, quote } from "../../core/ids.ts";
-import { realWorld } from "../../runtime/world.ts";
+import { quote } from "../../core/ids.ts";
 import type { Tenant, TenantChange, Tenants } from "../../store/driver.ts";
-import { locateStore } from "../../store/registry.ts";
 import { oneOf } from "../command/args.ts";
+import { openHere } from "../open/tenants.ts";
 import { table } from "../format/table.ts";
 import { bytes, count, oneLine, plural } from "../format/text.ts";
 import { verb, type Call, type OptionValues } from "../command/verb.ts";
@@ -59,19 +58,6 @@ function checkWords(action: "list" | "set", name: string | undefined, change: Te
       hint: "usage: skein tenants set NAME --sessions 1000",
     });
   }
-}
-
-/** The tenants of the database at this address. */
-export async function openHere(place: string): Promise<Tenants> {
-  const { tenancy } = await locateStore(place);
-  if (tenancy === undefined) {
-    throw new SkeinError("refused", `${place} is a file, and a file is one tenant's`, {
-      hint: "tenants are for stores in PostgreSQL: --store postgres://user@host/database",
-    });
-  }
-  const world = realWorld();
-  const workspace = makeWorkspaceId({ nowMs: world.now(), random: world.random(10) });
-  return tenancy.administer({ world, workspace });
 }
 
 const units: Readonly<Record<string, number>> = { "": 1, K: 2 ** 10, M: 2 ** 20, G: 2 ** 30, T: 2 ** 40 };

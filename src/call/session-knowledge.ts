@@ -1,0 +1,205 @@
+/** Calls that keep what a session knows: items, scratch, scores, and the size of its context. */
+import * as z from "zod";
+import { limit } from "../core/limit.ts";
+import * as answer from "./answer.ts";
+import * as field from "./field.ts";
+import { change } from "./operation.ts";
+
+const { Count, Flag, MaybeText, Text, Written } = answer;
+const { because } = field;
+const kind = field.ItemKind.describe("the kind of item");
+const key = field.Key.describe("the item's key");
+const group = "What it is told and what it knows";
+
+export const sessionKnowledge = {
+  "session.record": change("session", "record", {
+    title: "Record an item",
+    keyed: true,
+    summary: "Sets an item: a fact, decision, task or artifact that is to outlive every compaction.",
+    args: ["kind", "key", "value"],
+    params: {
+      kind,
+      key,
+      value: field.Value.describe("any JSON"),
+      because,
+      status: field.TaskStatus.describe("of a task; by default open").exactOptional(),
+    },
+    answer: Written,
+    verb: {
+      group,
+      line: "Record a fact, decision, task or artifact that is to outlive every compaction.",
+      done: "recorded",
+      about: [
+        `KIND is ${field.ItemKind.options.join(", ")}. VALUE is taken as JSON if it is valid JSON, or else ` +
+          "as text; without VALUE, or with -, it is read from standard input. Recording under a KEY again " +
+          "replaces the value.",
+      ],
+      examples: [
+        "skein record 4x8kz1 fact base-rate 4.1  # a number",
+        'skein record 4x8kz1 decision use-wal yes --because "readers do not block"  ' +
+          "# a decision with its reason",
+        'skein record 4x8kz1 task migrate "Move the tables" --status done  # a task that is done',
+        "skein record 4x8kz1 artifact zip-code 01234 --text  # a text that looks like a number",
+      ],
+    },
+  }),
+  "session.retract": change("session", "retract", {
+    title: "Retract an item",
+    warning: "It is no longer among what the session knows.",
+    summary: "Takes an item away.",
+    args: ["kind", "key"],
+    params: { kind, key, because },
+    answer: Written,
+    verb: {
+      group,
+      line: "Say that an item no longer holds.",
+      done: "retracted",
+      examples: [
+        `skein retract 4x8kz1 fact base-rate --because "it was last year's"  # the log still has it`,
+      ],
+    },
+  }),
+  "session.promote": change("session", "promote", {
+    title: "Promote an item to memory",
+    also: [{ scope: "read", what: "promoting, which gives the item," }],
+    summary:
+      "Puts an item into memory, for later sessions of the agent, the user or the workspace, and gives it: " +
+      "it takes the scope read besides.",
+    args: ["kind", "key"],
+    params: {
+      kind,
+      key,
+      scope: field.Scope.describe("for later sessions of the agent, the user or all"),
+      because,
+    },
+    answer: answer.MemoryEntry,
+    verb: { name: "memory promote" },
+  }),
+  "session.scratch": change("session", "scratch", {
+    title: "Set a scratch key",
+    summary: "Sets a key of working memory, which rewinds with the session. Without a value it is removed.",
+    args: ["key", "value"],
+    params: {
+      key: field.Key.describe("the key"),
+      value: field.Value.describe("any JSON; without it the key is removed").exactOptional(),
+    },
+    answer: Written,
+    verb: {
+      group,
+      line: "Set a key of the working memory, which rewinds with the session.",
+      about: [
+        "VALUE is taken as JSON if it is valid JSON, or else as text; without it, or with -, it is read " +
+          "from standard input.",
+      ],
+      examples: [
+        `skein scratch 4x8kz1 plan '["read","write"]'  # set it`,
+        "skein scratch 4x8kz1 plan --remove  # remove it",
+      ],
+    },
+  }),
+  "session.compress": change("session", "compress", {
+    title: "Compress the context",
+    words: "compact summarize",
+    summary: "Makes the context smaller by a compaction. The transcript stays in the log.",
+    params: {
+      strategy: z
+        .enum(["prune", "summarize", "extract"])
+        .describe("by default the agent's, or else summarize")
+        .exactOptional(),
+      instructions: field.Instructions.describe("instructions for the summary").exactOptional(),
+    },
+    answer: z.looseObject({ compacted: Flag, seq: Count }),
+    verb: {
+      group: "What the model sees",
+      line: "Make a session's context smaller; the transcript stays in the log.",
+      about: [
+        "prune leaves out old output of tools. summarize has a model replace the older transcript by a " +
+          "summary. extract has it take facts, decisions and open tasks out as items first. Items, pending " +
+          'work and unanswered input always stay. "skein context ID --uncompacted" still shows everything.',
+      ],
+      examples: [
+        "skein compress 4x8kz1  # with the strategy of its agent",
+        "skein compress 4x8kz1 --strategy prune  # without a model",
+        'skein compress 4x8kz1 --strategy extract --instructions "Keep all rates."  # with instructions',
+      ],
+    },
+  }),
+  "session.handoff": change("session", "handoff", {
+    title: "Write a handoff",
+    also: [{ scope: "read", what: "a handoff, which tells what the session did," }],
+    summary:
+      "The document for the next session, which takes the scope read besides. One since which nothing was " +
+      "said is given again as it is.",
+    params: {
+      model: z
+        .union([z.literal(true), field.ModelName])
+        .describe("a model that writes an introduction; true: the session's")
+        .exactOptional(),
+      tokensMax: z
+        .int()
+        .min(1)
+        .max(limit.handoffTokensMax)
+        .describe("at most this many tokens; by default 4,000")
+        .exactOptional(),
+      write: z.boolean().describe("whether the log keeps it; by default true").exactOptional(),
+    },
+    answer: z.looseObject({
+      text: Text,
+      seq: Count.nullable(),
+      tokens: Count,
+      toSeq: Count,
+      model: MaybeText,
+    }),
+    verb: {
+      group: "Where it goes on from",
+      line: "Write what a session leaves for the next: decisions, open tasks, files, what failed.",
+      flags: {
+        model: null,
+        tokensMax: "tokens",
+        write: { name: "dry-run", is: false, what: "only show it, and keep nothing in the log" },
+      },
+      about: [
+        "It is made from the log alone: objective, progress, decisions with their reasons, facts, open " +
+          "tasks, files touched, failed attempts, and next steps, each with its position. The session's " +
+          "log keeps it; until something is said, the same one is given again.",
+        "With --prose or --model a model writes a few sentences in front of the lists, which stay as they " +
+          "are. The session pays for it.",
+        '"skein open --from ID" opens the next session with it, and "skein clear ID --handoff" closes this ' +
+          "one in the same step; in a chat /handoff does so.",
+      ],
+      examples: [
+        "skein handoff 4x8kz1  # as Markdown",
+        "skein handoff 4x8kz1 --out HANDOFF.md  # into a file",
+        "skein handoff 4x8kz1 --prose  # with a few sentences by its model",
+      ],
+    },
+  }),
+  "session.score": change("session", "score", {
+    title: "Score it",
+    summary: "Judges the session, or a position of it, by a number. Of each name the last score counts.",
+    args: ["name", "value"],
+    params: {
+      name: field.Key.describe("the score's name"),
+      value: z.number().describe("the score"),
+      seq: field.Position.describe(
+        "the position that is judged; by default the whole session",
+      ).exactOptional(),
+      because,
+    },
+    answer: Written,
+    verb: {
+      group,
+      line: "Judge a session, or a position of it, by a number with a name.",
+      flags: { seq: "at" },
+      done: "scored",
+      about: [
+        'Of each NAME the last score counts; earlier ones stay in the log. "skein state ID" shows them, ' +
+          "and a closed session can still be judged.",
+      ],
+      examples: [
+        'skein score 4x8kz1 accuracy 0.8 --because "8 of 10 right"  # the whole session',
+        "skein score 4x8kz1@12 tone -1  # what happened at 12",
+      ],
+    },
+  }),
+};

@@ -1,0 +1,31 @@
+/** The tables of this folder, by call. */
+import type { OperationId } from "../../call/operations.ts";
+import type { AnyPresentation } from "../command/presentation.ts";
+import type { Verb } from "../command/verb.ts";
+import { accessActions, accessPlain } from "./access.ts";
+import { agentActions, agentPlain } from "./agents.ts";
+import { branchPlain } from "./branch.ts";
+import { contextPlain } from "./context.ts";
+import { memoryActions, memoryPlain } from "./memory.ts";
+import { policyActions, policyPlain } from "./policy.ts";
+import { sessionPlain } from "./session.ts";
+import { storePlain } from "./store.ts";
+
+export const presentations: ReadonlyMap<OperationId, AnyPresentation> = new Map([
+  ...accessPlain,
+  ...agentPlain,
+  ...branchPlain,
+  ...contextPlain,
+  ...memoryPlain,
+  ...policyPlain,
+  ...sessionPlain,
+  ...storePlain,
+]);
+
+/** Actions that no call stands for alone. */
+export const actions: readonly Verb[] = [
+  ...accessActions,
+  ...agentActions,
+  ...memoryActions,
+  ...policyActions,
+];

@@ -1,4 +1,12 @@
 /** The subpath `skein/transcripts`: reads and writes the sessions of other tools, without a store. */
+export { formatNamed, transcriptFormats } from "./formats.ts";
+export { findTranscripts, loadTranscript, readTranscript } from "./read-transcript.ts";
+export type { OpenTranscript, ReadTranscriptOptions } from "./read-transcript.ts";
+export { SourceFolder } from "./read/source-folder.ts";
+export type { SourceFile } from "./read/source-folder.ts";
+export type { RowQuery } from "./read/sqlite-copy.ts";
+export type { RecordSink, Splitter } from "./read/splitter.ts";
+export type { HomeFolders, Splitting, TranscriptFormat } from "./format/format.ts";
 export type {
   ForeignEntry,
   FoundTranscript,

@@ -1,0 +1,318 @@
+/**
+ * The tree of a Claude Code file: which records lie on the path to the leaf, which on other branches. It
+ * keeps about 100 bytes a record, since a file of a gigabyte has a million of them.
+ *
+ * A walk from the leaf to the root misses parallel calls: they are siblings, and each result hangs below its
+ * own call. The path is completed by all records of its messages and all results of its calls.
+ */
+import { IdTable, NumberColumn } from "./id-table.ts";
+
+/** `link`: shown by the tool only, but other records hang below it. */
+export const nodeKinds = ["link", "prompt", "result", "answer", "boundary", "summary", "context"] as const;
+export type NodeKind = (typeof nodeKinds)[number];
+
+/** A record of the chain, without its content. */
+export interface NodeFacts {
+  readonly uuid: string;
+  /** Undefined: the record has no such field. Null: it is a root. */
+  readonly parent: string | null | undefined;
+  readonly logicalParent: string | null;
+  readonly kind: NodeKind;
+  readonly isSidechain: boolean;
+  readonly isMeta: boolean;
+  readonly session: string;
+  /** The API message that this is a part of. */
+  readonly message: string | null;
+  readonly calls: readonly string[];
+  readonly results: readonly string[];
+  readonly from: number;
+  readonly to: number;
+}
+
+const none = -1;
+const absent = -2;
+const sidechain = 8;
+const meta = 16;
+
+export interface TreePath {
+  /** Nodes in file order. */
+  readonly nodes: readonly number[];
+  /** The shared node that this path leaves at; -1 when it shares none. */
+  readonly leavesAt: number;
+  /** The last node. */
+  readonly leaf: number;
+}
+
+export class ClaudeTree {
+  readonly #ids = new IdTable();
+  readonly #nodeOfId = new NumberColumn();
+  readonly #from = new NumberColumn();
+  readonly #to = new NumberColumn();
+  readonly #parents = new NumberColumn();
+  readonly #logical = new Map<number, number>();
+  readonly #relinked = new Map<number, number>();
+  readonly #flags = new NumberColumn();
+  readonly #sessions = new IdTable();
+  readonly #sessionOf = new NumberColumn();
+  readonly #sessionNames: string[] = [];
+  readonly #messages = new IdTable();
+  readonly #messageOf = new NumberColumn();
+  readonly #uuids = new Map<number, string>();
+  readonly #callNode = new Map<string, number>();
+  readonly #results = new Map<string, number[]>();
+  #marks = new Uint8Array(0);
+  #own = none;
+  #usesSidechains = false;
+  gaps = 0;
+
+  get size(): number {
+    return this.#from.length;
+  }
+
+  /** False when the record repeats one that the file has already, as after a compaction. */
+  add(facts: NodeFacts): boolean {
+    const id = this.#idOf(facts.uuid);
+    const parent =
+      facts.parent === undefined ? absent : facts.parent === null ? none : this.#idOf(facts.parent);
+    const known = this.#nodeOfId.at(id);
+    if (known !== none) {
+      if (parent >= 0) this.#relinked.set(known, parent);
+      return false;
+    }
+    const node = this.size;
+    this.#nodeOfId.set(id, node);
+    this.#from.push(facts.from);
+    this.#to.push(facts.to);
+    this.#parents.push(parent);
+    if (facts.logicalParent !== null) this.#logical.set(node, this.#idOf(facts.logicalParent));
+    const kind = nodeKinds.indexOf(facts.kind);
+    this.#flags.push(kind | (facts.isSidechain ? sidechain : 0) | (facts.isMeta ? meta : 0));
+    const session = this.#sessions.add(facts.session);
+    this.#sessionNames[session] ??= facts.session;
+    this.#sessionOf.push(session);
+    this.#messageOf.push(facts.message === null ? none : this.#messages.add(facts.message));
+    if (facts.kind !== "link") this.#uuids.set(node, facts.uuid);
+    for (const call of facts.calls) if (!this.#callNode.has(call)) this.#callNode.set(call, node);
+    for (const result of facts.results) {
+      const known = this.#results.get(result);
+      if (known === undefined) this.#results.set(result, [node]);
+      else known.push(node);
+    }
+    return true;
+  }
+
+  #idOf(uuid: string): number {
+    const id = this.#ids.add(uuid);
+    if (id === this.#nodeOfId.length) this.#nodeOfId.push(none);
+    return id;
+  }
+
+  kind(node: number): NodeKind {
+    return nodeKinds[this.#flags.at(node) & 7] ?? "link";
+  }
+
+  uuid(node: number): string {
+    return this.#uuids.get(node) ?? `record ${node}`;
+  }
+
+  nodeOf(uuid: string): number {
+    const id = this.#ids.get(uuid);
+    return id === none ? none : this.#nodeOfId.at(id);
+  }
+
+  message(node: number): number {
+    return this.#messageOf.at(node);
+  }
+
+  range(node: number): { readonly from: number; readonly to: number } {
+    return { from: this.#from.at(node), to: this.#to.at(node) };
+  }
+
+  resultsOf(call: string): readonly number[] {
+    return this.#results.get(call) ?? [];
+  }
+
+  callNode(call: string): number {
+    return this.#callNode.get(call) ?? none;
+  }
+
+  /** Calls whose record lies on a path, with and without a result. */
+  *calls(): Generator<{ readonly call: string; readonly node: number; readonly isPaired: boolean }> {
+    for (const [call, node] of this.#callNode) yield { call, node, isPaired: this.#results.has(call) };
+  }
+
+  #isMeta = (node: number): boolean => (this.#flags.at(node) & meta) !== 0;
+  #isSidechain = (node: number): boolean => (this.#flags.at(node) & sidechain) !== 0;
+  #isTalk = (node: number): boolean => {
+    const kind = this.kind(node);
+    return kind === "prompt" || kind === "result" || kind === "answer" || kind === "summary";
+  };
+
+  isOwn(node: number): boolean {
+    return this.#sessionOf.at(node) === this.#own;
+  }
+
+  #isMain = (node: number): boolean => this.isOwn(node) && (this.#usesSidechains || !this.#isSidechain(node));
+
+  /** The session of the file: the one that its name says, or else the one with the most records. */
+  chooseSession(name: string | null): string {
+    const counts = new Map<number, number>();
+    for (let node = 0; node < this.size; node++) {
+      const session = this.#sessionOf.at(node);
+      counts.set(session, (counts.get(session) ?? 0) + 1);
+    }
+    const named = name === null ? none : this.#sessions.get(name);
+    const [most = none] = [...counts].toSorted((a, b) => b[1] - a[1]).map(([session]) => session);
+    this.#own = named !== none && counts.has(named) ? named : most;
+    let talksOutside = false;
+    for (let node = 0; node < this.size && !talksOutside; node++)
+      talksOutside = this.isOwn(node) && !this.#isSidechain(node) && this.#isTalk(node);
+    // The file of a subagent has nothing but sidechain records.
+    this.#usesSidechains = !talksOutside;
+    return this.#sessionNames[this.#own] ?? "";
+  }
+
+  /** The path to the leaf first, then the other branches in file order. */
+  paths(): { readonly main: TreePath; readonly branches: readonly TreePath[] } {
+    this.#marks = new Uint8Array(this.size);
+    this.gaps = 0;
+    const leaves = this.#leaves();
+    let active = none;
+    let tip = none;
+    for (const leaf of leaves) {
+      const talk = this.#talkAbove(leaf);
+      if (talk >= tip && talk !== none) [active, tip] = [leaf, talk];
+    }
+    const main = this.#collect(active);
+    const branches = leaves
+      .filter((leaf) => leaf !== active)
+      .flatMap((leaf) => {
+        const path = this.#collect(leaf);
+        const says = path.nodes.some((node) => ["prompt", "answer", "summary"].includes(this.kind(node)));
+        return says ? [path] : [];
+      });
+    return { main, branches };
+  }
+
+  /** Records of subagents that old versions wrote into the session's own file, by their root. */
+  sidechains(): readonly TreePath[] {
+    if (this.#usesSidechains) return [];
+    const groups = new Map<number, number[]>();
+    const rootOf = new Int32Array(this.size).fill(none);
+    for (let node = 0; node < this.size; node++) {
+      if (!this.isOwn(node) || !this.#isSidechain(node)) continue;
+      const parent = this.#nodeAt(this.#parents.at(node));
+      const above =
+        parent !== none && parent < node && this.#isSidechain(parent) ? (rootOf[parent] ?? none) : none;
+      const root = above === none ? node : above;
+      rootOf[node] = root;
+      const group = groups.get(root);
+      if (group === undefined) groups.set(root, [node]);
+      else group.push(node);
+    }
+    return [...groups.values()].flatMap((nodes) =>
+      nodes.some(this.#isTalk) ? [{ nodes, leavesAt: none, leaf: nodes.at(-1) ?? none }] : [],
+    );
+  }
+
+  #nodeAt = (id: number): number => (id < 0 ? none : this.#nodeOfId.at(id));
+
+  /** Nodes that nothing hangs below. */
+  #leaves(): number[] {
+    const hasChild = new Uint8Array(this.size);
+    for (let node = 0; node < this.size; node++) {
+      const above = this.#above(node, false);
+      if (above !== none) hasChild[above] = 1;
+    }
+    const found: number[] = [];
+    for (let node = 0; node < this.size; node++)
+      if (hasChild[node] === 0 && this.#isMain(node)) found.push(node);
+    return found;
+  }
+
+  /** The node above: by the link, across a compaction, or by file order where the link leads nowhere. */
+  #above(node: number, counts: boolean): number {
+    const first = this.#parents.at(node);
+    const id = this.#relinked.get(node) ?? (first === none ? (this.#logical.get(node) ?? none) : first);
+    if (id === none) return none;
+    const parent = this.#nodeAt(id);
+    if (parent !== none && parent !== node) return parent;
+    if (counts && id !== absent) this.gaps += 1;
+    let before = node - 1;
+    while (before >= 0 && !this.#isMain(before)) before -= 1;
+    return before;
+  }
+
+  #talkAbove(leaf: number): number {
+    const seen = new Set<number>();
+    let node = leaf;
+    while (node !== none && !seen.has(node)) {
+      if (this.#isTalk(node) && !this.#isMeta(node) && this.#isMain(node)) return node;
+      seen.add(node);
+      node = this.#above(node, false);
+    }
+    return none;
+  }
+
+  /** Walks up from a leaf to the first marked node, marks the way, and completes messages and results. */
+  #collect(leaf: number): TreePath {
+    const found: number[] = [];
+    const mark = (node: number): void => {
+      if (this.#marks[node] !== 0 || !this.#isMain(node)) return;
+      this.#marks[node] = 1;
+      if (this.kind(node) !== "link") found.push(node);
+    };
+    let node = leaf;
+    const walked: number[] = [];
+    while (node !== none && this.#marks[node] === 0) {
+      mark(node);
+      this.#marks[node] = 2;
+      walked.push(node);
+      let next = this.#above(node, true);
+      // Messages that a compaction preserved are linked behind it: go on above their first place.
+      for (let steps = 0; next !== none && this.#marks[next] === 2; steps++)
+        next = steps > walked.length ? none : this.#nodeAt(this.#parents.at(next));
+      node = next;
+    }
+    for (const one of walked) this.#marks[one] = 1;
+    this.#complete(found, mark);
+    return { nodes: found.toSorted((a, b) => a - b), leavesAt: node, leaf };
+  }
+
+  #complete(found: readonly number[], mark: (node: number) => void): void {
+    const messages = new Set(found.map((node) => this.#messageOf.at(node)).filter((one) => one !== none));
+    for (const node of this.#nodesOf(messages)) mark(node);
+    for (let at = 0; at < found.length; at++)
+      for (const call of this.callsOf(found[at] ?? none))
+        for (const result of this.resultsOf(call)) mark(result);
+  }
+
+  #byMessage: Map<number, number[]> | undefined;
+  #byNode: Map<number, string[]> | undefined;
+
+  *#nodesOf(messages: ReadonlySet<number>): Generator<number> {
+    if (this.#byMessage === undefined) {
+      this.#byMessage = new Map();
+      for (let node = 0; node < this.size; node++) {
+        const message = this.#messageOf.at(node);
+        if (message === none) continue;
+        const known = this.#byMessage.get(message);
+        if (known === undefined) this.#byMessage.set(message, [node]);
+        else known.push(node);
+      }
+    }
+    for (const message of messages) yield* this.#byMessage.get(message) ?? [];
+  }
+
+  callsOf(node: number): readonly string[] {
+    if (this.#byNode === undefined) {
+      this.#byNode = new Map();
+      for (const [call, owner] of this.#callNode) {
+        const known = this.#byNode.get(owner);
+        if (known === undefined) this.#byNode.set(owner, [call]);
+        else known.push(call);
+      }
+    }
+    return this.#byNode.get(node) ?? [];
+  }
+}

@@ -1,0 +1,31 @@
+/** Entries under construction, for formats whose records come in the order of the session. */
+import type { ForeignEntry, PlannedEntry, SourceRange, SourceRecord, TranscriptCall } from "../model.ts";
+
+/** A planned entry that may still gain records. */
+export interface Draft extends PlannedEntry {
+  readonly records: SourceRange[];
+}
+
+export function makeDraft(id: string, kind: ForeignEntry["kind"], record: SourceRange): Draft {
+  return { id, kind, records: [rangeOf(record)] };
+}
+
+export function rangeOf({ file, from, to }: SourceRange): SourceRange {
+  return { file, from, to };
+}
+
+/** What every entry has, from its plan and records. */
+export function originOf(
+  planned: PlannedEntry,
+  records: readonly SourceRecord[],
+  atMs: number | null,
+): Pick<ForeignEntry, "id" | "atMs" | "source"> {
+  return { id: planned.id, atMs, source: records.map(rangeOf) };
+}
+
+/** The outcome of a call that has no result. */
+export const noResult: Pick<TranscriptCall, "status" | "output" | "endedAtMs"> = {
+  status: "unknown",
+  output: [],
+  endedAtMs: null,
+};

@@ -1,0 +1,150 @@
+/**
+ * Reads a session in two passes: the first scans every record and plans the order, the second reads the
+ * records of each entry by their ranges. Only one entry is in memory at a time.
+ */
+import { SkeinError } from "../core/error.ts";
+import type { TranscriptFormat } from "./format/format.ts";
+import { formatNamed } from "./formats.ts";
+import type {
+  ForeignEntry,
+  FoundTranscript,
+  PlannedEntry,
+  SourceRange,
+  SourceRecord,
+  Transcript,
+  TranscriptPlan,
+  TranscriptReader,
+} from "./model.ts";
+import { splitElements } from "./read/json-elements.ts";
+import { splitLines } from "./read/json-lines.ts";
+import type { SourceFolder } from "./read/source-folder.ts";
+import type { RecordSink, Splitter } from "./read/splitter.ts";
+import { scanRows } from "./read/sqlite-copy.ts";
+
+/** Options of `readTranscript`. */
+export interface ReadTranscriptOptions {
+  /** Called with the number of bytes scanned so far. */
+  readonly progress?: (bytes: number) => void;
+}
+
+/** A session that is open for reading. Close it: it holds files and perhaps a scratch folder. */
+export interface OpenTranscript extends AsyncDisposable {
+  readonly plan: TranscriptPlan;
+  /** The entries of the main path, in order. */
+  entries(): AsyncGenerator<ForeignEntry>;
+  /** Any planned entry: of a branch, of a child. */
+  entry(planned: PlannedEntry): Promise<ForeignEntry>;
+  /** The bytes of a range, exactly as the source has them. A database row is its JSON. */
+  bytes(range: SourceRange): Promise<Buffer>;
+  close(): Promise<void>;
+}
+
+/** The sessions that a format finds below a path. The caller closes the folder. */
+export async function findTranscripts(format: string, folder: SourceFolder): Promise<FoundTranscript[]> {
+  return formatNamed(format).find(folder);
+}
+
+/**
+ * Opens a session for reading.
+ *
+ * @example
+ *   const folder = new SourceFolder("/home/me/.claude/projects");
+ *   const [found] = await findTranscripts("claude-code", folder);
+ *   if (found !== undefined) {
+ *     await using session = await readTranscript(folder, found);
+ *     for await (const entry of session.entries()) console.log(entry.kind, entry.id);
+ *   }
+ */
+export async function readTranscript(
+  folder: SourceFolder,
+  found: FoundTranscript,
+  options: ReadTranscriptOptions = {},
+): Promise<OpenTranscript> {
+  const format = formatNamed(found.tool);
+  try {
+    return await openOnce(folder, format, found, options);
+  } catch (error) {
+    // A file that its tool rewrote while it was read is read again, once.
+    if (!(error instanceof SkeinError) || error.code !== "conflict") throw error;
+    await folder.close();
+    return openOnce(folder, format, found, options);
+  }
+}
+
+async function openOnce(
+  folder: SourceFolder,
+  format: TranscriptFormat,
+  found: FoundTranscript,
+  { progress }: ReadTranscriptOptions,
+): Promise<OpenTranscript> {
+  const reader = format.reader(found);
+  let scanned = 0;
+  const count = (bytes: number): void => progress?.((scanned += bytes));
+  for (const file of found.files) await scanFile({ folder, format, found, file, reader, count });
+  const plan = reader.plan();
+  const entry = async (planned: PlannedEntry): Promise<ForeignEntry> => {
+    const records: SourceRecord[] = [];
+    for (const range of planned.records) records.push({ ...range, value: await folder.readValue(range) });
+    return reader.entry(planned, records);
+  };
+  return {
+    plan,
+    entry,
+    async *entries() {
+      for (const planned of plan.entries) yield await entry(planned);
+    },
+    bytes: (range) => folder.readBytes(range),
+    close: () => folder.close(),
+    [Symbol.asyncDispose]: () => folder.close(),
+  };
+}
+
+interface FileScan {
+  readonly folder: SourceFolder;
+  readonly format: TranscriptFormat;
+  readonly found: FoundTranscript;
+  readonly file: string;
+  readonly reader: TranscriptReader;
+  readonly count: (bytes: number) => void;
+}
+
+async function scanFile({ folder, format, found, file, reader, count }: FileScan): Promise<void> {
+  const splitting = format.split(found, file);
+  if (splitting.by === "nothing") return;
+  const sink: RecordSink = {
+    record: (record) => reader.scan(record),
+    damage: (range, reason) => reader.damage(range, reason),
+  };
+  if (splitting.by === "rows") {
+    const database = await folder.database(file);
+    for (const query of splitting.queries) scanRows(database, file, query, sink);
+    return;
+  }
+  const { from = 0, to = Infinity } = found.piece?.file === file ? found.piece : {};
+  const splitter = splitterOf(splitting, file, sink, from);
+  await folder.scan(file, splitter, { from, to, progress: count });
+}
+
+function splitterOf(
+  splitting: { readonly by: "lines" | "document" | "field"; readonly field?: string },
+  file: string,
+  sink: RecordSink,
+  start: number,
+): Splitter {
+  if (splitting.by === "lines") return splitLines(file, sink, start);
+  if (splitting.by === "field") return splitElements(file, sink, { container: splitting.field ?? "", start });
+  // A whole document: its fields come as one record, none of them is split.
+  return splitElements(file, sink, { container: "\u0000", start });
+}
+
+/** A whole session in memory, with its plan. For small ones; `readTranscript` streams large ones. */
+export async function loadTranscript(
+  folder: SourceFolder,
+  found: FoundTranscript,
+  options: ReadTranscriptOptions = {},
+): Promise<Transcript & { readonly plan: TranscriptPlan }> {
+  const session = await readTranscript(folder, found, options);
+  const entries: ForeignEntry[] = [];
+  for await (const entry of session.entries()) entries.push(entry);
+  return { header: session.plan.header, entries, tasks: session.plan.tasks, plan: session.plan };
+}

@@ -1,0 +1,257 @@
+/**
+ * The files of a root: listed once, read by ranges, never beyond the root or the size noted at the start.
+ * Archives, compressed files and databases are read from copies in a scratch folder that `close` removes.
+ */
+import { lstatSync, mkdtempSync, readdirSync, realpathSync, rmSync, statSync } from "node:fs";
+import { open, type FileHandle } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, dirname, join, sep } from "node:path";
+import type { DatabaseSync } from "node:sqlite";
+import { SkeinError } from "../../core/error.ts";
+import { quote } from "../../core/ids.ts";
+import type { SourceRange } from "../model.ts";
+import type { Splitter } from "./splitter.ts";
+import { openCopy, readRow } from "./sqlite-copy.ts";
+import { listArchive, unpackEntry, unpackZstd } from "./unpack.ts";
+import { leavesTarget, type ZipEntry } from "./zip-directory.ts";
+
+/** A file below the root. A file in an archive has the path `ARCHIVE/ENTRY`. */
+export interface SourceFile {
+  readonly path: string;
+  readonly bytes: number;
+  readonly modifiedAtMs: number;
+}
+
+const maxFiles = 500_000;
+const maxDepth = 12;
+const chunkBytes = 1024 * 1024;
+const windowBytes = 256 * 1024;
+
+interface OpenFile {
+  readonly handle: FileHandle;
+  readonly bytes: number;
+  window: { readonly from: number; readonly data: Buffer };
+}
+
+/** One root: a folder, or the folder of a file that was given. */
+export class SourceFolder {
+  readonly root: string;
+  /** The file that was given in place of a folder. */
+  readonly only: string | null;
+  readonly #open = new Map<string, OpenFile>();
+  readonly #databases = new Map<string, DatabaseSync>();
+  readonly #archives = new Map<string, readonly ZipEntry[]>();
+  #files: readonly SourceFile[] | undefined;
+  #scratch: string | undefined;
+  #unpacked = 0;
+  /** Links, devices and archive entries that were not followed. */
+  readonly refused: string[] = [];
+
+  constructor(path: string) {
+    let real: string;
+    try {
+      real = realpathSync(path);
+    } catch (cause) {
+      throw new SkeinError("not-found", `${quote(path)} cannot be read`, { hint: "check the path", cause });
+    }
+    const isFolder = statSync(real).isDirectory();
+    this.root = isFolder ? real : dirname(real);
+    this.only = isFolder ? null : basename(real);
+  }
+
+  /** Every file below the root, in the order of their paths. Symbolic links are not followed. */
+  async list(): Promise<readonly SourceFile[]> {
+    if (this.#files !== undefined) return this.#files;
+    const found: SourceFile[] = [];
+    this.#walk("", 0, found);
+    for (const { path, modifiedAtMs } of found.filter(({ path }) => path.toLowerCase().endsWith(".zip"))) {
+      if (this.only !== null && path !== this.only) continue;
+      found.push(...(await this.#listEntries(path, modifiedAtMs)));
+    }
+    return (this.#files = found);
+  }
+
+  #walk(folder: string, depth: number, found: SourceFile[]): void {
+    const listed = readdirSync(join(this.root, folder), { withFileTypes: true });
+    for (const entry of listed.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+      const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
+      if (found.length >= maxFiles) return;
+      if (entry.isDirectory() && this.#isWanted(path)) {
+        if (depth < maxDepth) this.#walk(path, depth + 1, found);
+        else this.refused.push(path);
+      } else if (entry.isFile()) {
+        const { size, mtimeMs } = lstatSync(join(this.root, path));
+        found.push({ path, bytes: size, modifiedAtMs: mtimeMs });
+      } else if (!entry.isDirectory()) this.refused.push(path);
+    }
+  }
+
+  /** Of a file that was given alone, the folder with its parts is looked into, and no other. */
+  #isWanted(folder: string): boolean {
+    return this.only === null || folder.split("/")[0] === this.only.replace(/\.[^.]*$/, "");
+  }
+
+  async #listEntries(archive: string, modifiedAtMs: number): Promise<SourceFile[]> {
+    const entries = await this.#entriesOf(archive);
+    return entries.flatMap(({ name, bytes }) => {
+      if (!leavesTarget(name)) return [{ path: `${archive}/${name}`, bytes, modifiedAtMs }];
+      this.refused.push(`${archive}/${name}`);
+      return [];
+    });
+  }
+
+  async #entriesOf(archive: string): Promise<readonly ZipEntry[]> {
+    const known = this.#archives.get(archive);
+    if (known !== undefined) return known;
+    const entries = await listArchive(this.#inside(archive));
+    this.#archives.set(archive, entries);
+    return entries;
+  }
+
+  /** Streams a part of a file into a splitter. `to` beyond the size noted at the start is cut. */
+  async scan(
+    file: string,
+    splitter: Splitter,
+    {
+      from = 0,
+      to = Infinity,
+      progress,
+    }: { readonly from?: number; readonly to?: number; readonly progress?: (bytes: number) => void } = {},
+  ): Promise<void> {
+    const { handle, bytes } = await this.#file(file);
+    const end = Math.min(to, bytes);
+    const chunk = Buffer.alloc(Math.max(1, Math.min(chunkBytes, end - from)));
+    for (let at = from; at < end;) {
+      const { bytesRead } = await handle.read(chunk, 0, Math.min(chunk.length, end - at), at);
+      if (bytesRead === 0) throw changedWhileRead(file);
+      splitter.push(chunk.subarray(0, bytesRead));
+      at += bytesRead;
+      progress?.(bytesRead);
+    }
+    splitter.end();
+  }
+
+  /** The bytes of a range, as the source has them. */
+  async read({ file, from, to }: SourceRange): Promise<Buffer> {
+    const opened = await this.#file(file);
+    const end = Math.min(to, opened.bytes);
+    const { window } = opened;
+    if (from < window.from || end > window.from + window.data.length) {
+      const length = Math.min(Math.max(end - from, windowBytes), opened.bytes - from);
+      const data = Buffer.alloc(Math.max(0, length));
+      let filled = 0;
+      while (filled < data.length) {
+        const { bytesRead } = await opened.handle.read(data, filled, data.length - filled, from + filled);
+        if (bytesRead === 0) throw changedWhileRead(file);
+        filled += bytesRead;
+      }
+      opened.window = { from, data };
+    }
+    return opened.window.data.subarray(from - opened.window.from, end - opened.window.from);
+  }
+
+  /** As `read`, and for a row of a database its JSON. */
+  async readBytes(range: SourceRange): Promise<Buffer> {
+    const [database] = this.#tableOf(range.file);
+    return database === undefined
+      ? this.read(range)
+      : Buffer.from(JSON.stringify(await this.readValue(range)));
+  }
+
+  /** The value of a record that was read before. */
+  async readValue(range: SourceRange): Promise<unknown> {
+    const [database, table] = this.#tableOf(range.file);
+    if (database !== undefined) return readRow(database, table, range.from);
+    return JSON.parse((await this.read(range)).toString("utf8"));
+  }
+
+  #tableOf(file: string): readonly [DatabaseSync | undefined, string] {
+    const cut = file.lastIndexOf("/");
+    return [this.#databases.get(file.slice(0, cut)), file.slice(cut + 1)];
+  }
+
+  async database(file: string): Promise<DatabaseSync> {
+    const known = this.#databases.get(file);
+    if (known !== undefined) return known;
+    const opened = await openCopy(this.#inside(file), this.#scratchFolder(), `${(this.#unpacked += 1)}.db`);
+    this.#databases.set(file, opened);
+    return opened;
+  }
+
+  async size(file: string): Promise<number> {
+    return (await this.#file(file)).bytes;
+  }
+
+  async #file(file: string): Promise<OpenFile> {
+    const known = this.#open.get(file);
+    if (known !== undefined) return known;
+    // Folders of old formats have thousands of files: few stay open.
+    if (this.#open.size >= 64) await this.#closeFiles();
+    const handle = await open(await this.#pathOf(file), "r");
+    const { size } = await handle.stat();
+    const opened = { handle, bytes: size, window: { from: 0, data: Buffer.alloc(0) } };
+    this.#open.set(file, opened);
+    return opened;
+  }
+
+  async #pathOf(file: string): Promise<string> {
+    const zip = /^(.*?\.zip)\/(.+)$/i.exec(file);
+    if (zip?.[1] !== undefined && zip[2] !== undefined) {
+      const entry = (await this.#entriesOf(zip[1])).find(({ name }) => name === zip[2]);
+      if (entry === undefined) throw new SkeinError("not-found", `${quote(file)} is not in the archive`);
+      return this.#unpack(file, (to) => unpackEntry(this.#inside(zip[1] ?? ""), entry, to));
+    }
+    if (file.endsWith(".zst")) return this.#unpack(file, (to) => unpackZstd(this.#inside(file), to));
+    return this.#inside(file);
+  }
+
+  readonly #copies = new Map<string, string>();
+
+  async #unpack(file: string, unpack: (to: string) => Promise<void>): Promise<string> {
+    const known = this.#copies.get(file);
+    if (known !== undefined) return known;
+    const to = join(this.#scratchFolder(), String((this.#unpacked += 1)));
+    await unpack(to);
+    this.#copies.set(file, to);
+    return to;
+  }
+
+  #scratchFolder(): string {
+    return (this.#scratch ??= mkdtempSync(join(tmpdir(), "skein-transcripts-")));
+  }
+
+  /** A path below the root. A link that leaves the root is refused. */
+  #inside(file: string): string {
+    let real: string;
+    try {
+      real = realpathSync(join(this.root, file));
+    } catch (cause) {
+      throw new SkeinError("not-found", `${quote(file)} cannot be read`, { hint: "check the path", cause });
+    }
+    const fence = this.root.endsWith(sep) ? this.root : this.root + sep;
+    if (real.startsWith(fence)) return real;
+    throw new SkeinError("refused", `${quote(file)} lies outside ${quote(this.root)}`);
+  }
+
+  async #closeFiles(): Promise<void> {
+    const handles = [...this.#open.values()];
+    this.#open.clear();
+    await Promise.all(handles.map(({ handle }) => handle.close()));
+  }
+
+  async close(): Promise<void> {
+    await this.#closeFiles();
+    for (const database of this.#databases.values()) database.close();
+    this.#databases.clear();
+    if (this.#scratch !== undefined) rmSync(this.#scratch, { recursive: true, force: true });
+    this.#scratch = undefined;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
+
+function changedWhileRead(file: string): SkeinError {
+  return new SkeinError("conflict", `${quote(file)} changed while it was read`, { hint: "read it again" });
+}

@@ -5,6 +5,7 @@
  */
 import type { EventOf, SessionEvent } from "./event.ts";
 import type { SessionEventType } from "./catalog.ts";
+import { importedAnswer, importedCall, importedInput } from "./history/transcript.ts";
 import { limit } from "./limit.ts";
 import type { Range, Ranges } from "./range.ts";
 import { summarize } from "./summary.ts";
@@ -73,7 +74,7 @@ const notedTypes = [
   "session.interrupted session.closed session.reopened session.archived session.rewound session.merged",
   "session.migrated session.moved session.arrived document.loaded memory.carried transcript.compacted",
   "handoff.written checkpoint.saved zone.crossed budget.reached content.erased model.failed message.sent",
-  "message.refused turn.ended item.recorded item.retracted trigger.fired",
+  "message.refused turn.ended item.recorded item.retracted trigger.fired source.imported",
 ].flatMap((line) => line.split(" "));
 const noted: ReadonlySet<string> = new Set(notedTypes);
 
@@ -81,6 +82,7 @@ const noted: ReadonlySet<string> = new Set(notedTypes);
 export const transcriptTypes: readonly string[] = [
   "input.received message.received turn.started model.requested model.responded",
   "tool.requested tool.approved tool.denied tool.started tool.settled",
+  "input.imported answer.imported call.imported",
 ]
   .flatMap((line) => line.split(" "))
   .concat(notedTypes);
@@ -141,6 +143,13 @@ function addEvent(builder: Builder, event: SessionEvent, isLost: boolean): void 
     entries.push({ kind: "call", key: `call${seq}`, seq, isLost, call: { request: event } });
   } else if (isOf(event, "tool.approved", "tool.denied", "tool.started", "tool.settled")) {
     continueCall(builder, event);
+  } else if (isOf(event, "input.imported")) {
+    entries.push({ kind: "input", key: `input${seq}`, seq, isLost, input: importedInput(event) });
+  } else if (isOf(event, "answer.imported")) {
+    const answer = importedAnswer(event);
+    if (saysSomething(answer)) entries.push({ kind: "answer", key: `answer${seq}`, seq, isLost, answer });
+  } else if (isOf(event, "call.imported")) {
+    entries.push({ kind: "call", key: `call${seq}`, seq, isLost, call: importedCall(event) });
   } else if (isNoted(event, bySeq)) {
     const text = noteText(event, bySeq);
     entries.push({ kind: "note", key: `note${seq}`, seq, isLost, event, text });

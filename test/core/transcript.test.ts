@@ -199,3 +199,36 @@ test("a failed model call names the attempt that follows, and the last one names
   assert.equal(texts[5], "Provider error: overloaded. Retrying (6 of 6)");
   assert.equal(texts[6], "Provider error: overloaded");
 });
+
+test("imported history reads as inputs, answers and calls at their own times", () => {
+  const log = logOf(
+    ["session.opened"],
+    ["input.imported", { from: "user", atMs: 5 }, said("Which rate?")],
+    ["answer.imported", { model: "acme/large-2" }, said("I look.")],
+    ["call.imported", { tool: "Read", status: "error" }, { content: { input: { path: "a" }, output: "no" } }],
+    ["input.imported", { from: "context" }, { erased: true }],
+    ["source.imported", { tool: "codex", entries: 3, ids: "" }],
+  );
+  const { entries } = buildTranscript({
+    events: log,
+    fromSeq: 1,
+    toSeq: 6,
+    at: () => undefined,
+    ranges: [[1, 5]],
+    unfolded: new Set(),
+  });
+  assert.deepEqual(
+    entries.map(({ kind, seq }) => [kind, seq]),
+    [
+      ["note", 1],
+      ["input", 2],
+      ["answer", 3],
+      ["call", 4],
+      ["input", 5],
+      ["note", 6],
+    ],
+  );
+  const [, input, , call] = entries;
+  assert.ok(input?.kind === "input" && call?.kind === "call");
+  assert.deepEqual([input.input.at, phaseOf(call.call), placeOf(entries, 4)], [5, "error", 3]);
+});

@@ -77,6 +77,7 @@ export const table: Readonly<Record<string, Group | string>> = {
   "runtime/handoff.test.ts": 2,
   "runtime/hardening.test.ts": ofSqlite,
   "runtime/heartbeat.test.ts": ofFiles,
+  "runtime/history-import.test.ts": 3,
   "runtime/history.test.ts": generated,
   "runtime/hold.test.ts": 4,
   "runtime/hostile-bundle.test.ts": generated,

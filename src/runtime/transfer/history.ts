@@ -132,10 +132,14 @@ const line = (text: string, charsMax: number): string =>
     .replaceAll(/[\s\u0000-\u001f\u007f]+/g, " ")
     .trim();
 
-/** The digest of the first n ids, for every n: two imports of one source agree on each. */
+/**
+ * The digest of the first n entries, for every n: two imports of one source agree on each. An entry that has
+ * gained records since, such as a result that was not there yet, gives another digest.
+ */
 function idChain({ world }: Deps, entries: readonly PlannedEntry[]): string[] {
   const chain = [nothing];
-  for (const { id } of entries) chain.push(world.digest("", `${chain.at(-1) ?? ""}\n${id}`));
+  for (const { id, records } of entries)
+    chain.push(world.digest("", `${chain.at(-1) ?? ""}\n${id}\n${records.length}`));
   return chain;
 }
 

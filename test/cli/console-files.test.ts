@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { readConsole } from "../../src/cli/open/console-files.ts";
+import { readPageFiles } from "../../src/cli/open/console-files.ts";
 import { newPath } from "../path.ts";
 
 test("the files of the page are known by path, with type, etag and whether they ever change", async () => {
@@ -13,9 +13,9 @@ test("the files of the page are known by path, with type, etag and whether they 
     writeFileSync(join(folder, "icon.svg"), "<svg/>");
     writeFileSync(join(folder, "assets/app-1.js"), "1;");
     writeFileSync(join(folder, "assets/app-1.js.map"), "{}");
-    assert.equal(await readConsole(folder), null);
+    assert.equal(await readPageFiles(folder), null);
     writeFileSync(join(folder, "index.html"), "<p>");
-    const files = await readConsole(folder);
+    const files = await readPageFiles(folder);
     const shown = [...(files ?? [])].map(([path, { type, bytes, immutable }]) => {
       return [path, type, Buffer.from(bytes).toString(), immutable];
     });
@@ -30,7 +30,7 @@ test("the files of the page are known by path, with type, etag and whether they 
     const etags = [...(files ?? [])].map(([, { etag }]) => etag);
     assert.equal(new Set(etags).size, 3);
     writeFileSync(join(folder, "index.html"), "<b>");
-    assert.notEqual((await readConsole(folder))?.get("/index.html")?.etag, files?.get("/index.html")?.etag);
+    assert.notEqual((await readPageFiles(folder))?.get("/index.html")?.etag, files?.get("/index.html")?.etag);
   } finally {
     remove();
   }
@@ -38,6 +38,6 @@ test("the files of the page are known by path, with type, etag and whether they 
 
 test("a folder that is not there holds no console", async () => {
   const { path, remove } = newPath();
-  assert.equal(await readConsole(path), null);
+  assert.equal(await readPageFiles(path), null);
   remove();
 });

@@ -73,7 +73,7 @@ export function makeModules(read = (path: string): string => readFileSync(join(r
   };
   return { load, resolveExport, resolveName };
 }
-type Modules = ReturnType<typeof makeModules>;
+export type Modules = ReturnType<typeof makeModules>;
 
 function moduleOf(source: Source): Module {
   const imports = new Map<string, { name: string; from: string }>();
@@ -227,7 +227,7 @@ export function docOf(modules: Modules, { file, name }: Declaration): string | n
   return null;
 }
 
-function commentAbove(source: Source, node: Node): string | null {
+export function commentAbove(source: Source, node: Node): string | null {
   const above = source.comments.findLast(({ start }) => start < node.start);
   if (above?.value.startsWith("*") !== true) return null;
   const end = above.start + above.value.length + "/**/".length;

@@ -50,6 +50,7 @@ export interface ServedOptions {
   readonly streaming?: ServeOptions["streaming"];
   readonly isReady?: ServeOptions["isReady"];
   readonly page?: ServeOptions["page"];
+  readonly docs?: ServeOptions["docs"];
   /** What the server has instead of the real world's. */
   readonly world?: Partial<ServeOptions["world"]>;
   readonly otherStores?: boolean;
@@ -88,6 +89,7 @@ export async function served(options: ServedOptions = {}): Promise<Served> {
       otherStores: options.otherStores ?? false,
       privateHooks: options.privateHooks ?? false,
       ...(options.page === undefined ? {} : { page: options.page }),
+      ...(options.docs === undefined ? {} : { docs: options.docs }),
     });
   const server = await again();
   const ask = (path: string, init: RequestInit = {}): Promise<Response> =>

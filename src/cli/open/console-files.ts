@@ -1,4 +1,4 @@
-/** The console as it was built: its files, for the server to give out. */
+/** The console and the docs site as they were built: their files, for the server. */
 import { createHash } from "node:crypto";
 import { readFile, readdir } from "node:fs/promises";
 import { extname, join, sep } from "node:path";
@@ -17,13 +17,14 @@ const types: Readonly<Record<string, string>> = {
   ".txt": "text/plain; charset=utf-8",
 };
 
-/** Beside the program in a package; in a checkout, where it is built. */
-const usual = import.meta.filename.endsWith(".ts")
-  ? join(import.meta.dirname, "../../../dist/console")
-  : join(import.meta.dirname, "../../console");
+/** Beside the program in a package; in a checkout, where they are built. */
+const built = join(import.meta.dirname, import.meta.filename.endsWith(".ts") ? "../../../dist" : "../..");
 
-/** Null when it was not built. */
-export async function readConsole(folder: string = usual): Promise<PageFiles | null> {
+export const readConsole = (): Promise<PageFiles | null> => readPageFiles(join(built, "console"));
+export const readDocs = (): Promise<PageFiles | null> => readPageFiles(join(built, "docs"));
+
+/** Null when the folder holds no built page. */
+export async function readPageFiles(folder: string): Promise<PageFiles | null> {
   const names = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
   const files = new Map<string, PageFile>();
   for (const entry of names) {

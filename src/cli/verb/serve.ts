@@ -17,7 +17,7 @@ import { makeTenants, oneTenant } from "../../server/http/tenants.ts";
 import { locateStore } from "../../store/registry.ts";
 import { oneOf } from "../command/args.ts";
 import { present } from "../command/input.ts";
-import { readConsole } from "../open/console-files.ts";
+import { readConsole, readDocs } from "../open/console-files.ts";
 import { makeOpening } from "../open/open-engine.ts";
 import { oneLine, plural } from "../format/text.ts";
 import { verb } from "../command/verb.ts";
@@ -67,8 +67,8 @@ export const serve = verb({
   },
   about: [
     "/ is the console. Below /v1 is every call of the library, under the same name; /openapi.json " +
-      "describes them, /api is a page for them. Whoever asks needs a token. Yours is kept in a file beside " +
-      "the store that only you can read, and is in the link that is printed; " +
+      "describes them, /api is a page for them, /docs the documentation. Whoever asks needs a token. Yours " +
+      "is kept in a file beside the store that only you can read, and is in the link that is printed; " +
       '"skein tokens add" makes others.',
     "The address can be reached from this machine only, unless --host names another one. The way there is " +
       "not encrypted: put a proxy before it that is, and name it with --origin.",
@@ -134,6 +134,7 @@ export const serve = verb({
     await using server = await listen({
       ...outward.serve,
       ...(page === null ? {} : { page }),
+      docs: readDocs,
       host,
       port,
       world,

@@ -1,6 +1,7 @@
 /**
- * Serves the console: the built files of a page. Every path of the page returns its index, so that each view
- * can be reloaded and shared. The files need no token: the page itself requests all data.
+ * Serves the built files of the console and of the docs. Every view of the console is its index, so that it
+ * can be reloaded and shared. Neither needs a token: the console asks for its data itself, and the docs hold
+ * nothing of a store.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { promisify } from "node:util";
@@ -30,18 +31,30 @@ export const pageFileAt = (files: PageFiles, path: string): PageFile | undefined
   files.get(path) ?? (views.test(path) ? files.get("/index.html") : undefined);
 
 /**
- * A browser at an unknown path gets the page, which reports it; programs get a 404. Paths below /v1, and the
- * metrics, never belong to the page.
+ * A browser at an unknown path gets the page, which reports it; programs get a 404. Paths below /v1 and
+ * /docs, and the metrics, never belong to the page.
  */
 export const isVisit = ({ method, headers }: IncomingMessage, path: string): boolean =>
-  method === "GET" && /\btext\/html\b/.test(headers.accept ?? "") && !/^\/(?:v1|metrics)(?:\/|$)/.test(path);
+  method === "GET" &&
+  /\btext\/html\b/.test(headers.accept ?? "") &&
+  !/^\/(?:v1|metrics|docs)(?:\/|$)/.test(path);
+
+const docsPath = "/docs";
+
+export const isDocs = (path: string): boolean => path === docsPath || path.startsWith(`${docsPath}/`);
+
+/** A file of the docs: `/docs/tools` and `/docs/tools.html` are one page. */
+export function docsFileAt(files: PageFiles, path: string): PageFile | undefined {
+  const inside = path.slice(docsPath.length);
+  return files.get(inside) ?? files.get(inside === "/" ? "/index.html" : `${inside}.html`);
+}
 
 type Encoding = "br" | "gzip" | "identity";
 
 export type SendPageFile = (
   request: IncomingMessage,
   response: ServerResponse,
-  given: { readonly file: PageFile; readonly headers: Headers },
+  given: { readonly file: PageFile; readonly headers: Headers; readonly status?: number },
 ) => Promise<void>;
 
 /** Compresses each file once, at its first request. */
@@ -54,7 +67,7 @@ export function makePageSender(): SendPageFile {
     forms.set(encoding, bytes);
     return bytes;
   };
-  return async (request, response, { file, headers }) => {
+  return async (request, response, { file, headers, status = 200 }) => {
     const etag = `W/"${file.etag}"`;
     const kept = {
       ...headers,
@@ -68,7 +81,7 @@ export function makePageSender(): SendPageFile {
     }
     const encoding = isSmall(file) || isPacked(file) ? "identity" : encodingFor(request);
     const bytes = encoding === "identity" ? file.bytes : await bytesAs(file, encoding);
-    response.writeHead(200, {
+    response.writeHead(status, {
       ...kept,
       "content-type": file.type,
       "content-length": bytes.length,

@@ -25,7 +25,8 @@ import type { World } from "../../runtime/world.ts";
 import { answerCall, type Desk } from "./operation-request.ts";
 import { makeArrivals, type Arrivals } from "./request-timeout.ts";
 import { isProblem, type Authorized, type Authorizer } from "../auth/authorize.ts";
-import { isVisit, makePageSender, pageFileAt, type PageFiles } from "./console-files.ts";
+import { docsFileAt, isDocs, isVisit, makePageSender, pageFileAt } from "./console-files.ts";
+import type { PageFiles } from "./console-files.ts";
 import { cookieName } from "./cookie.ts";
 import { makeGather } from "./batch.ts";
 import { checkHead } from "./request-head.ts";
@@ -81,6 +82,8 @@ export interface ServeOptions {
   readonly privateHooks?: boolean;
   /** The files of the console. Without them `/` is the API page, which is always at `/api`. */
   readonly page?: PageFiles;
+  /** The docs site at `/docs`, read at its first request. Null: it was not built. */
+  readonly docs?: () => Promise<PageFiles | null>;
   /** True when requests can be served now, for /readyz. Always by default. */
   readonly isReady?: () => Promise<boolean>;
   readonly besides?: readonly Beside[];
@@ -273,6 +276,7 @@ function makeListener(desk: Desk, { port, ...options }: ServeOptions & { readonl
   const safe = safetyHeaders();
   const description = JSON.stringify(describeApi({ version: options.version, cookie: cookieName(port) }));
   const sendPageFile = makePageSender();
+  let docsFiles: Promise<PageFiles | null> | undefined;
   const { gate } = desk.authorizer;
   const clock = (): number => options.world.steady?.() ?? options.world.now();
 
@@ -291,6 +295,7 @@ function makeListener(desk: Desk, { port, ...options }: ServeOptions & { readonl
     }
     if (path === mePath) return me(request, response, headers);
     if (loginPaths.includes(path)) return logged(request, response, { path, headers });
+    if (isDocs(path)) return docs(request, response, { path, headers });
     const file = apiPage.get(path);
     const isOther = file !== undefined || readPaths.includes(path);
     const shown = !isOther && isVisit(request, path) ? "/" : path;
@@ -305,10 +310,32 @@ function makeListener(desk: Desk, { port, ...options }: ServeOptions & { readonl
     return true;
   }
 
+  /** The docs site. Its links are relative, so that `/docs` itself leads to `/docs/`. */
+  async function docs(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { path, headers }: { readonly path: string; readonly headers: Headers },
+  ): Promise<boolean> {
+    const files = (await (docsFiles ??= options.docs?.())) ?? null;
+    if (files === null) return false;
+    checkReads(request);
+    if (path === "/docs") {
+      sendText(response, 308, "", { ...headers, location: "docs/" });
+      return true;
+    }
+    const found = docsFileAt(files, path);
+    const isPage = /\btext\/html\b/.test(request.headers.accept ?? "");
+    const file = found ?? (isPage ? files.get("/404.html") : undefined);
+    if (file === undefined) return false;
+    await sendPageFile(request, response, { file, headers, status: found === undefined ? 404 : 200 });
+    return true;
+  }
+
   /** The methods of a path. */
   function allowedAt(path: string): string {
     if (loginPaths.includes(path)) return "POST, OPTIONS";
-    const isFile = apiPage.has(path) || (options.page && pageFileAt(options.page, path)) !== undefined;
+    const isFile =
+      apiPage.has(path) || isDocs(path) || (options.page && pageFileAt(options.page, path)) !== undefined;
     if (isFile || path === mePath || readPaths.includes(path)) return "GET, HEAD, OPTIONS";
     const found = findRoute("OPTIONS", path) as Problem;
     if (found.code !== "wrong-method") throw new ProblemError(found);

@@ -4,7 +4,7 @@
  */
 import { commentAbove, docOf, makeModules, publicNames } from "../../test/repo/closure.ts";
 import type { Modules, PublicName } from "../../test/repo/closure.ts";
-import { isNode, nameOf, type Node, type Source } from "../../test/repo/source.ts";
+import { entryPoints, isNode, nameOf, type Node, type Source } from "../../test/repo/source.ts";
 import type { Member } from "./markdown.ts";
 import { makeAnchors } from "./site-page.ts";
 
@@ -57,20 +57,12 @@ function overviewPage(modules: Modules, all: readonly PublicName[]): string {
   return [`# Library API`, "", intro, "", ...parts].join("\n");
 }
 
-const subpathText = (modules: Modules, subpath: string): string => {
-  const [entry] = publicNames(modules).filter((one) => one.subpath === subpath);
-  const file = entry === undefined ? "" : entryFile(subpath);
-  const header = file === "" ? undefined : modules.load(file).source.comments[0]?.value;
+/** The sentence that begins the file behind a subpath. */
+function subpathText(modules: Modules, subpath: string): string {
+  const file = entryPoints().find((one) => one.subpath === subpath)?.file;
+  const header = file === undefined ? undefined : modules.load(file).source.comments[0]?.value;
   return parseDoc(header ?? null).text;
-};
-
-const entryFile = (subpath: string): string =>
-  ({
-    ".": "src/index.ts",
-    "./client": "src/client/connect.ts",
-    "./conformance": "src/store/conformance/conformance.ts",
-    "./tickets": "src/tickets/tickets.ts",
-  })[subpath] ?? `src/entry/${subpath.slice(2)}.ts`;
+}
 
 function subpathPage(modules: Modules, subpath: string, members: readonly PublicName[]): string {
   const sorted = members.toSorted(byKind(modules));

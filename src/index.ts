@@ -1,5 +1,6 @@
 /** Skein: the session engine for AI agents. This is the library; `openEngine` is where it starts. */
 // oxlint-disable-next-line import/no-unassigned-import -- it must run before everything else is loaded
+import { present } from "./core/present.ts";
 import "./runtime/engine/node-version.ts";
 import { checkOptions, SkeinError } from "./core/error.ts";
 import { makeWorkspaceId } from "./core/ids.ts";
@@ -74,8 +75,7 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
   checkRun(options);
   const how = {
     world,
-    ...(durability === undefined ? {} : { durability }),
-    ...(lockWaitMs === undefined ? {} : { lockWaitMs }),
+    ...present({ durability, lockWaitMs }),
   };
   const { tools = [], leaseMs, tenant } = options;
   const at = typeof place === "string" ? await locateTenant(place, tenant) : null;
@@ -84,14 +84,13 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
       ? await openWhole(checkStore(place), { world })
       : await openAt(at, {
           ...how,
-          ...(create === undefined ? {} : { create }),
-          ...(tenant === undefined ? {} : { tenant }),
+          ...present({ create, tenant }),
         });
   const engine = new Engine({
     store,
     world,
     tenant: tenant ?? at?.tenancy?.tenant ?? "default",
-    ...(options.holder === undefined ? {} : { holder: options.holder }),
+    ...present({ holder: options.holder }),
     models: () => loadModels(options.models, env),
     ...(options.sign === undefined ? {} : { signer: () => options.sign ?? null }),
     openStore: async (other, { create: make = true } = {}) =>
@@ -103,8 +102,7 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
         tools,
         hidden: at?.files.slice(0, 1) ?? [],
       }),
-    ...(actor === undefined ? {} : { actor }),
-    ...(leaseMs === undefined ? {} : { leaseMs }),
+    ...present({ actor, leaseMs }),
   });
   if (store.derivedInMemory === true) await engine.rebuild();
   return engine;

@@ -1,4 +1,5 @@
 /** A session of a server: the calls of the library's handle, over HTTP. It holds only the id. */
+import { present } from "../core/present.ts";
 import type { ForkOptions } from "../core/branch/commands.ts";
 import type { StoredRecord } from "../core/chain.ts";
 import type { SessionId } from "../core/ids.ts";
@@ -145,7 +146,7 @@ async function* ask(
 ): AsyncGenerator<SessionUpdate, RunResult> {
   const asked = readGiven("session.ask", given);
   return yield* heardOf(
-    followStream(wire, "session.ask", { key: wire.world.newKey(), ...defined(asked), session }),
+    followStream(wire, "session.ask", { key: wire.world.newKey(), ...present(asked), session }),
   );
 }
 
@@ -160,9 +161,6 @@ async function* watch(
   const from = { ...asked, session: session.id, lastId: String(seq) };
   return yield* heardOf(followStream(wire, "session.watch", from));
 }
-
-const defined = <T extends object>(given: T): T =>
-  Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as T;
 
 async function* heardOf(telling: ReturnType<typeof followStream>): AsyncGenerator<SessionUpdate, RunResult> {
   for await (const item of telling) {
@@ -183,7 +181,7 @@ async function* readEvents(
   const { params, most, since, until, signal } = readOptions(options);
   if (most === 0 || isAborted(signal)) return;
   if (options.follow !== true) {
-    const end = until === undefined ? {} : { until };
+    const end = present({ until });
     yield* readPages(
       wire,
       session,

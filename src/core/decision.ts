@@ -1,4 +1,5 @@
 /** The result of a decision: drafts of records, or a refusal; and helpers that decisions share. */
+import { present } from "./present.ts";
 import type { Budget } from "./budget/commands.ts";
 import type { CommandName, CommandOf, Facts } from "./command.ts";
 import type { BodyOf, ContentOf, SessionEventType } from "./catalog.ts";
@@ -56,13 +57,6 @@ export function forbidden(state: State, command: LifecycleCommand, verb: string)
   const { status } = state.standing;
   if (mayIn(status, command)) return null;
   return refuse("refused", `the session is ${status} and cannot ${verb}`, wayOut[status]);
-}
-
-type Present<T> = { [K in keyof T]: Exclude<T[K], undefined> };
-
-/** The object without its undefined fields. */
-export function present<T extends object>(object: T): Present<T> {
-  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as Present<T>;
 }
 
 /** Converts dollars to nano-dollars; leaves the other amounts unchanged. */

@@ -7,6 +7,7 @@
  * marks of Anthropic's prompt cache, which move to the new end; and two consecutive user messages, which
  * Anthropic and Chat Completions get as one message with more blocks.
  */
+import { present } from "../core/present.ts";
 import type {
   LanguageModelV4CallOptions,
   LanguageModelV4StreamPart,
@@ -138,8 +139,7 @@ function callOptions(
     // The provider's raw events, for usage reported before the end.
     includeRawChunks: true,
     ...(prompt.tools.length === 0 ? {} : { tools: prompt.tools }),
-    ...(temperature === undefined ? {} : { temperature }),
-    ...(reasoning === undefined ? {} : { reasoning }),
+    ...present({ temperature, reasoning }),
     providerOptions: optionsOf(options, reasoning),
   };
 }

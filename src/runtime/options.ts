@@ -1,5 +1,6 @@
 /** Options of the calls of a session: validated here, before anything is decided. */
 import { present } from "../core/decision.ts";
+import { present } from "../core/present.ts";
 import { checkCall } from "../call/check.ts";
 import type { ContentBlock } from "../core/schema.ts";
 import type { AppendRecord } from "../core/turn/commands.ts";
@@ -76,7 +77,7 @@ export function inputRecord(
     throw new SkeinError("invalid", `input: ${quote(input)} is neither a text nor a list of blocks`);
   }
   const blocks: readonly ContentBlock[] = typeof input === "string" ? [{ type: "text", text: input }] : input;
-  return { type: "input.received", blocks, ...(mode === undefined ? {} : { mode }) };
+  return { type: "input.received", blocks, ...present({ mode }) };
 }
 
 const bindingNames = "kind name mode path url command secrets options sandbox network".split(" ");

@@ -7,6 +7,7 @@
  * is refused. Without `BlobStore`, contents of more than 64 KiB are refused; without `ReceiveStore`, received
  * sessions; without `Maintenance`, deletions and erasures.
  */
+import { present } from "../core/present.ts";
 import type { StoredRecord } from "../core/chain.ts";
 import { SkeinError } from "../core/error.ts";
 import { isWorkspaceId, type LogId } from "../core/ids.ts";
@@ -208,8 +209,7 @@ class Mirror {
       ...(index === undefined || !this.#has.has("index") ? {} : { index }),
       ...(lease === undefined || !schedule ? {} : { lease }),
       ...(epoch === undefined || !schedule ? {} : { epoch }),
-      ...(drop === undefined ? {} : { drop }),
-      ...(erase === undefined ? {} : { erase }),
+      ...present({ drop, erase }),
     };
   }
 

@@ -2,6 +2,7 @@
  * The start of a ticket: its worktree, its session, its first input. Each step finds the result of an earlier
  * attempt: the branch by its mark, the session by a key derived from plan and ticket, the input by its key.
  */
+import { present } from "../core/present.ts";
 import { join, relative, resolve, sep } from "node:path";
 import type { AgentDefinition } from "../core/workspace/agent.ts";
 import type { Budget } from "../core/budget/commands.ts";
@@ -47,9 +48,7 @@ export async function beginTicket(
     name: `${ticket.id}: ${ticket.title}`.slice(0, limit.nameCharsMax),
     ...(ticket.text === "" ? {} : { instructions: ticket.text }),
     constraints: constraintsOf(ticket, manner, worktree),
-    ...(agent === undefined ? {} : { agent }),
-    ...(manner.model === undefined ? {} : { model: manner.model }),
-    ...(budget === undefined ? {} : { budget }),
+    ...present({ agent, model: manner.model, budget }),
     bind: bindingsOf(own, manner, worktree),
     // The work of its predecessors, and of an earlier attempt.
     handoffs: [...before, last].flatMap(({ session }) => session ?? []),
@@ -143,7 +142,7 @@ const labelsOf = (
   ticket: ticket.id,
   text: textMark(ticket),
   ...(attempt === 1 ? {} : { attempt: String(attempt) }),
-  ...(branch === undefined ? {} : { branch }),
+  ...present({ branch }),
 });
 
 /**

@@ -1,4 +1,5 @@
 /** Session tools: a model's actions on its own session. Each is an action of core/tool/session-action.ts. */
+import { present } from "../core/present.ts";
 import { itemKinds } from "../core/item/events.ts";
 import { Key as StoredKey } from "../core/schema.ts";
 import * as z from "zod";
@@ -44,7 +45,7 @@ const record = defineSessionTool({
       path: ["status"],
       message: "allowed for a task only",
     }),
-  act: (input) => ({ act: "record", ...defined(input) }),
+  act: (input) => ({ act: "record", ...present(input) }),
 });
 
 const retract = defineSessionTool({
@@ -55,7 +56,7 @@ const retract = defineSessionTool({
     key: Key,
     because: Because.optional().describe("Why it no longer holds"),
   }),
-  act: (input) => ({ act: "retract", ...defined(input) }),
+  act: (input) => ({ act: "retract", ...present(input) }),
 });
 
 const remember = defineSessionTool({
@@ -71,7 +72,7 @@ const remember = defineSessionTool({
       .enum(memoryScopes)
       .describe("agent: sessions of this agent; user: what this person prefers; workspace: all sessions"),
   }),
-  act: (input) => ({ act: "remember", ...defined(input) }),
+  act: (input) => ({ act: "remember", ...present(input) }),
 });
 
 const scratch = defineSessionTool({
@@ -84,7 +85,7 @@ const scratch = defineSessionTool({
     key: Key,
     value: Value.optional().describe("A text, or any JSON. Left out: the key is removed"),
   }),
-  act: (input) => ({ act: "scratch", ...defined(input) }),
+  act: (input) => ({ act: "scratch", ...present(input) }),
 });
 
 const recall = defineSessionTool({
@@ -119,7 +120,7 @@ const recall = defineSessionTool({
       path: ["kind"],
       message: "requires key",
     }),
-  act: (input) => ({ act: "recall", ...defined(input) }),
+  act: (input) => ({ act: "recall", ...present(input) }),
 });
 
 const send = defineSessionTool({
@@ -152,7 +153,7 @@ const send = defineSessionTool({
     }),
   act: ({ replyWithinSeconds: seconds, ...input }) => ({
     act: "send",
-    ...defined({ ...input, withinMs: seconds === undefined ? undefined : Math.ceil(seconds * 1_000) }),
+    ...present({ ...input, withinMs: seconds === undefined ? undefined : Math.ceil(seconds * 1_000) }),
   }),
 });
 
@@ -165,7 +166,7 @@ const Allotted = z
     toolCalls: z.int().nonnegative().optional(),
     wallMs: z.int().nonnegative().optional(),
   })
-  .transform((budget) => defined(budget))
+  .transform((budget) => present(budget))
   .optional();
 
 const fork = defineSessionTool({
@@ -181,7 +182,7 @@ const fork = defineSessionTool({
     budget: Allotted.describe("What it may use, taken from this session's budget; what is left comes back"),
     wait: z.boolean().optional().describe("Whether to wait for it, and get its result"),
   }),
-  act: (input) => ({ act: "fork", ...defined(input) }),
+  act: (input) => ({ act: "fork", ...present(input) }),
 });
 
 const open = defineSessionTool({
@@ -203,7 +204,7 @@ const open = defineSessionTool({
     budget: Allotted.describe("What it may use, taken from this session's budget; what is left comes back"),
     wait: z.boolean().optional().describe("Whether to wait for it, and get its result"),
   }),
-  act: (input) => ({ act: "open", ...defined(input) }),
+  act: (input) => ({ act: "open", ...present(input) }),
 });
 
 const sleep = defineSessionTool({
@@ -231,7 +232,7 @@ const sleep = defineSessionTool({
     }),
   act: ({ until, forSeconds, reason }) => ({
     act: "sleep",
-    ...defined({
+    ...present({
       untilMs: until === undefined ? undefined : Date.parse(until),
       forMs: forSeconds === undefined ? undefined : Math.round(forSeconds * 1_000),
       reason,

@@ -62,7 +62,16 @@ const layers: Readonly<Record<string, Layer>> = {
   // The interfaces that it keeps to are those of the engine and its handles: types only, nothing that runs.
   // Plain tools for texts may run anywhere.
   client: {
-    src: ["core (types)", "core/text", "call", "runtime (types)", "tickets (types)", "protocol", "client"],
+    src: [
+      "core (types)",
+      "core/text",
+      "core/present",
+      "call",
+      "runtime (types)",
+      "tickets (types)",
+      "protocol",
+      "client",
+    ],
     node: "none",
     packages: [],
   },
@@ -94,6 +103,7 @@ const layers: Readonly<Record<string, Layer>> = {
     src: [
       "core (types)",
       "core/text",
+      "core/present",
       "core/catalog",
       "core/summary",
       "core/transcript",

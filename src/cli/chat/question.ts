@@ -4,7 +4,7 @@ import type { Resource } from "../../core/budget/budget.ts";
 import type { Amounts } from "../../core/state.ts";
 import type { Session } from "../../runtime/engine/session.ts";
 import { limitWords } from "../command/budget-options.ts";
-import { present } from "../command/input.ts";
+import { present } from "../../core/present.ts";
 import type { Screen } from "../command/screen.ts";
 import { count, manyLines, oneLine } from "../format/text.ts";
 

@@ -1,7 +1,7 @@
 /** The options that spell a budget. */
 import type { Budget } from "../../core/budget/commands.ts";
 import type { Amounts } from "../../core/state.ts";
-import { present } from "./input.ts";
+import { present } from "../../core/present.ts";
 import type { Options, OptionValues } from "./verb.ts";
 
 export const budgetOptions = {

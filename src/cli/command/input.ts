@@ -142,9 +142,4 @@ export function pairsOf(what: string, words: readonly string[]): Readonly<Record
   );
 }
 
-/** The object without its undefined fields. */
-export function present<T extends object>(object: T): { [K in keyof T]: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as {
-    [K in keyof T]: Exclude<T[K], undefined>;
-  };
-}
+export { present } from "../../core/present.ts";

@@ -1,4 +1,5 @@
 /** The request for a new session, from the typed values. */
+import { present } from "../../core/present.ts";
 import type { RemoteEngine } from "../../client/connect.ts";
 import { labelsOf } from "./sessions/filter.ts";
 import { labelTrouble } from "./sessions/filter-warnings.ts";
@@ -71,8 +72,7 @@ export function openingOf(fields: Fields): Opening {
   const labels = labelsOf(fields.labels);
   const [priority, usd, steps] = [fields.priority, fields.usd, fields.steps].map(numberOf);
   const budget = {
-    ...(usd === undefined ? {} : { usd }),
-    ...(steps === undefined ? {} : { steps }),
+    ...present({ usd, steps }),
   };
   return {
     objective: fields.objective.trim(),
@@ -81,7 +81,7 @@ export function openingOf(fields: Fields): Opening {
     ...(model === "" ? {} : { model }),
     ...(name === "" ? {} : { name }),
     ...(Object.keys(labels).length === 0 ? {} : { labels }),
-    ...(priority === undefined ? {} : { priority }),
+    ...present({ priority }),
     ...(Object.keys(budget).length === 0 ? {} : { budget }),
   };
 }

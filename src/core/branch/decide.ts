@@ -12,9 +12,9 @@ import {
   because,
   draft,
   forbidden,
-  present,
   refuse,
 } from "../decision.ts";
+import { present } from "../present.ts";
 import { erasedDraft } from "../govern/decide.ts";
 import { stillForReview, suspendForReview } from "../govern/review.ts";
 import { carriedDrafts } from "../item/decide.ts";

@@ -1,14 +1,6 @@
 /** Decisions on erasure, holds and scores. */
-import {
-  type Decisions,
-  type DraftEvent,
-  accept,
-  because,
-  draft,
-  forbidden,
-  present,
-  refuse,
-} from "../decision.ts";
+import { type Decisions, type DraftEvent, accept, because, draft, forbidden, refuse } from "../decision.ts";
+import { present } from "../present.ts";
 import type { GovernCommand } from "./commands.ts";
 import { limit } from "../limit.ts";
 import type { Ranges } from "../range.ts";

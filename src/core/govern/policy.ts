@@ -11,6 +11,7 @@
  *   delete   deletes the session for good; forks keep what they share
  *   limit    runs at most `running` of them at once, over all workers
  */
+import { present } from "../present.ts";
 import { AgentName, Key, ModelName } from "../schema.ts";
 import * as z from "zod";
 import { SkeinError } from "../error.ts";
@@ -150,9 +151,7 @@ export const limitsOf = (policies: readonly NamedPolicy[]): RunLimit[] =>
     if (what !== "limit" || running === undefined) return [];
     return [
       {
-        ...(agent === undefined ? {} : { agent }),
-        ...(model === undefined ? {} : { model }),
-        ...(labels === undefined ? {} : { labels }),
+        ...present({ agent, model, labels }),
         running,
       },
     ];

@@ -1,5 +1,6 @@
 /** Decisions on items, scratch and the memory that a session starts with. */
-import { type Decisions, type DraftEvent, accept, draft, forbidden, present, refuse } from "../decision.ts";
+import { type Decisions, type DraftEvent, accept, draft, forbidden, refuse } from "../decision.ts";
+import { present } from "../present.ts";
 import type { CarriedMemory, ItemCommand } from "./commands.ts";
 import { itemKey } from "./fold.ts";
 import { limit } from "../limit.ts";

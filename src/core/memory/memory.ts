@@ -3,6 +3,7 @@
  * An entry has a scope, an owner, a kind and a key; promoting it again supersedes it, and forgetting it
  * removes it for all later sessions.
  */
+import { present } from "../present.ts";
 import { type ItemKind, itemKinds } from "../item/events.ts";
 import type { AgentDefinition } from "../workspace/agent.ts";
 import type { DraftEvent } from "../decision.ts";
@@ -150,13 +151,13 @@ export const isTooLong = (key: string, value: unknown): boolean => {
 export function promotedDraft({ scope, owner, kind, key, origin, by, ...rest }: Promotion): DraftEvent {
   const { value, because, actor } = rest;
   const whose = owner === null ? {} : { owner };
-  const from = origin === undefined ? {} : { origin };
+  const from = present({ origin });
   const why = because === undefined ? {} : { because: because.slice(0, limit.reasonCharsMax) };
   return {
     type: "memory.promoted",
     body: { scope, ...whose, kind, key, ...from, by },
     content: { value, ...why },
-    ...(actor === undefined ? {} : { actor }),
+    ...present({ actor }),
   };
 }
 
@@ -169,7 +170,7 @@ export function forgottenDraft(
     type: "memory.forgotten",
     body: { scope, ...whose, kind, key, by },
     ...(reason === undefined ? {} : { content: { reason: reason.slice(0, limit.reasonCharsMax) } }),
-    ...(actor === undefined ? {} : { actor }),
+    ...present({ actor }),
   };
 }
 
@@ -215,12 +216,12 @@ export function memoryDrafts(
   for (const [place, { type, body, content, actor }] of drafts.entries()) {
     if (type !== "item.recorded" && type !== "item.retracted") continue;
     const { kind, key, status = null } = body as { kind: ItemKind; key: string; status?: string };
-    const who = actor === undefined ? {} : { actor };
+    const who = present({ actor });
     const own = memory.from(session, kind, key);
     if (type === "item.retracted" || isOver(status)) {
       const { because: said } = (content ?? {}) as { because?: string };
       const reason = said ?? (type === "item.retracted" ? undefined : `the task is ${status}`);
-      const why = reason === undefined ? {} : { reason };
+      const why = present({ reason });
       for (const name of own) out.set(memoryId(name), forgottenDraft(name, { by: "rule", ...why, ...who }));
       for (const name of ruledNames(rules, owners, kind, key)) {
         // Promoted in this same append, by an earlier draft.

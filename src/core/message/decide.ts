@@ -8,9 +8,9 @@ import {
   because,
   draft,
   forbidden,
-  present,
   refuse,
 } from "../decision.ts";
+import { present } from "../present.ts";
 import { limit } from "../limit.ts";
 import type { MessageCommand } from "./commands.ts";
 import * as range from "../range.ts";

@@ -10,9 +10,9 @@ import {
   because,
   draft,
   forbidden,
-  present,
   refuse,
 } from "../decision.ts";
+import { present } from "../present.ts";
 import { stillForReview, suspendForReview } from "../govern/review.ts";
 import { carriedDrafts } from "../item/decide.ts";
 import { limit } from "../limit.ts";
@@ -50,7 +50,7 @@ export const sessionDecisions: Decisions<SessionCommand["do"]> = {
     const body = {
       by,
       ...(on === undefined ? {} : { on: [...on] }),
-      ...(tail === undefined ? {} : { tail }),
+      ...present({ tail }),
     };
     return (
       (isSetBack ? null : forbidden(state, "suspend", "be suspended")) ??
@@ -59,7 +59,7 @@ export const sessionDecisions: Decisions<SessionCommand["do"]> = {
   },
   sleep: (state, { untilMs, triggers, reason }) => {
     const body = {
-      ...(untilMs === undefined ? {} : { untilMs }),
+      ...present({ untilMs }),
       ...(triggers === undefined ? {} : { triggers: [...triggers] }),
     };
     return forbidden(state, "sleep", "go to sleep") ?? accept(draft("session.slept", body, because(reason)));

@@ -1,6 +1,7 @@
 /** Drafts of bindings, permissions and tool calls that several slices share. */
 import type { CommandOf } from "../command.ts";
-import { type DraftEvent, because, draft, present } from "../decision.ts";
+import { type DraftEvent, because, draft } from "../decision.ts";
+import { present } from "../present.ts";
 import type { OpenCall, State } from "../state.ts";
 import type { Binding, Called, Permission } from "./commands.ts";
 import { inTurn } from "../turn/drafts.ts";

@@ -1,5 +1,6 @@
 /** Decisions on triggers. */
-import { type Decision, type Decisions, accept, draft, forbidden, present, refuse } from "../decision.ts";
+import { type Decision, type Decisions, accept, draft, forbidden, refuse } from "../decision.ts";
+import { present } from "../present.ts";
 import { unreviewed } from "../govern/review.ts";
 import { limit } from "../limit.ts";
 import { includes } from "../range.ts";

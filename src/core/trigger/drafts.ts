@@ -1,5 +1,6 @@
 /** Triggers for the decisions of several slices. */
-import { type DraftEvent, draft, present } from "../decision.ts";
+import { type DraftEvent, draft } from "../decision.ts";
+import { present } from "../present.ts";
 import { includes } from "../range.ts";
 import type { State } from "../state.ts";
 import type { TriggerSetting } from "./commands.ts";

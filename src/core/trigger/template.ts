@@ -1,7 +1,8 @@
 /** Templates: workspace triggers, each of which opens a new session when it fires. */
 import { type TriggerKind, triggerKinds } from "./events.ts";
 import type { TriggerSetting } from "./commands.ts";
-import { present, type DraftEvent } from "../decision.ts";
+import { type DraftEvent } from "../decision.ts";
+import { present } from "../present.ts";
 import type { MissedRule } from "./trigger.ts";
 
 /** The position of a template in the workspace's log; the content there says what it opens and watches. */

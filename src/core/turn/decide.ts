@@ -12,9 +12,9 @@ import {
   because,
   draft,
   forbidden,
-  present,
   refuse,
 } from "../decision.ts";
+import { present } from "../present.ts";
 import { limit } from "../limit.ts";
 import { includes } from "../range.ts";
 import type { State } from "../state.ts";

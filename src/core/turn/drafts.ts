@@ -1,7 +1,8 @@
 /** Drafts and refusals of a turn that several slices share. */
 import { budgetReason, budgetShort, workMs } from "../budget/budget.ts";
 import type { Digest } from "../chain.ts";
-import { type Decision, type DraftEvent, because, draft, forbidden, present, refuse } from "../decision.ts";
+import { type Decision, type DraftEvent, because, draft, forbidden, refuse } from "../decision.ts";
+import { present } from "../present.ts";
 import { Keyed } from "../sorted-map.ts";
 import { type State, mindForm, mindHash, type Amounts } from "../state.ts";
 import type { AppendRecord } from "./commands.ts";
@@ -26,8 +27,7 @@ export const firstInputDrafts = (text: string | undefined): readonly DraftEvent[
 export const inTurn = ({ standing }: State): { turn?: number } =>
   standing.turn === null ? {} : { turn: standing.turn.number };
 
-export const causedBy = (seq: number | undefined): { cause?: number } =>
-  seq === undefined ? {} : { cause: seq };
+export const causedBy = (seq: number | undefined): { cause?: number } => present({ cause: seq });
 
 /** Working time that is not yet counted; continuing takes at least a moment. */
 export const wall = (state: State, nowMs: number): Amounts =>

@@ -1,4 +1,5 @@
 /** What a context contains: recorded items, and statements of people and tools. */
+import { present } from "../../core/present.ts";
 import { type ItemKind, itemKinds } from "../../core/item/events.ts";
 import type { MessagePart, ContextPart, ResultBlock } from "../../core/context/part.ts";
 
@@ -116,8 +117,7 @@ function itemsOfText(text: string): Known[] {
         kind,
         key,
         value,
-        ...(because === undefined ? {} : { because }),
-        ...(status === undefined ? {} : { status }),
+        ...present({ because, status }),
       },
     ];
   });

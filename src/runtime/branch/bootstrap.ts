@@ -11,7 +11,7 @@ import { dirname, join, resolve } from "node:path";
 import type { AgentDefinition } from "../../core/workspace/agent.ts";
 import { bindingName } from "../../core/tool/drafts.ts";
 import { budgetLeft } from "../../core/budget/budget.ts";
-import { present } from "../../core/decision.ts";
+import { present } from "../../core/present.ts";
 import { SkeinError } from "../../core/error.ts";
 import { quote, type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
@@ -170,7 +170,7 @@ async function endsOf({ store }: Deps, after: NonNullable<OpenOptions["after"]>)
   }
   const ids = new Set<SessionId>();
   for (const one of sessions as readonly string[]) ids.add(await findSession(store, one));
-  const told = give === undefined ? {} : { give };
+  const told = present({ give });
   return { kind: "session", name: "after", sessions: [...ids], on: "end", all: true, ...told };
 }
 

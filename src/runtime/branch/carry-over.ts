@@ -5,7 +5,7 @@
 import type { Loaded } from "../../core/session/commands.ts";
 import type { TriggerSetting } from "../../core/trigger/commands.ts";
 import { budgetLeft } from "../../core/budget/budget.ts";
-import { present } from "../../core/decision.ts";
+import { present } from "../../core/present.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { count } from "../../core/range.ts";
 import type { Amounts, State } from "../../core/state.ts";

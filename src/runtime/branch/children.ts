@@ -15,7 +15,7 @@ import { showAgent } from "../workspace/agents.ts";
 import { allotment, depthBelow } from "./allotment.ts";
 import { instructionFiles } from "./bootstrap.ts";
 import { carriedFor, carriedForFork } from "./memory-selection.ts";
-import { present } from "../../core/decision.ts";
+import { present } from "../../core/present.ts";
 import { askInstead, strictRules } from "../govern/rules.ts";
 import type { Deps } from "../deps.ts";
 import { forkCommand } from "./fork.ts";

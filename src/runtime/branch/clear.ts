@@ -2,6 +2,7 @@
  * Clear: one append closes a session and opens the next, with the same agent, bindings, permissions, triggers
  * and files, and with the rest of the budget.
  */
+import { present } from "../../core/present.ts";
 import type { Command, CommandOf } from "../../core/command.ts";
 import type { Loaded } from "../../core/session/commands.ts";
 import { budgetLeft, handOverBudget, type BudgetHandover } from "../../core/budget/budget.ts";
@@ -135,8 +136,7 @@ async function opening(
     from: session,
     bind,
     ...rest,
-    ...(pin === undefined ? {} : { pin }),
-    ...(name === undefined ? {} : { name }),
+    ...present({ pin, name }),
     ...(documents.length === 0 ? {} : { documents: distinct(documents) }),
     ...(carried === null ? {} : { carried }),
     ...(triggers.settings.length === 0 ? {} : { triggers: triggers.settings }),

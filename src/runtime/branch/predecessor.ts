@@ -1,4 +1,5 @@
 /** What a session inherits from the one it continues: parts of the standing, nothing of the mind. */
+import { present } from "../../core/present.ts";
 import type { Binding } from "../../core/tool/commands.ts";
 import type { Loaded, OpenOptions, Pin } from "../../core/session/commands.ts";
 import { SkeinError } from "../../core/error.ts";
@@ -50,8 +51,7 @@ export async function takeOver(store: Store, session: SessionId, state: State): 
     grant,
     ...(agent === null ? {} : { agent: agent.name }),
     ...(await pinnedBy(store, session, state)),
-    ...(instructions === undefined ? {} : { instructions }),
-    ...(constraints === undefined ? {} : { constraints }),
+    ...present({ instructions, constraints }),
     ...(model === null ? {} : { model }),
     ...(expiresAfterIdleMs === null ? {} : { expiresAfterIdleMs }),
     labels: Object.fromEntries(labels.entries()),

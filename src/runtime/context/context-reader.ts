@@ -2,6 +2,7 @@
  * Reads contexts: gathers from the store what a renderer needs, and renders it. It reads the records since
  * the last compaction, and what the state refers to; never the whole history.
  */
+import { present } from "../../core/present.ts";
 import type { Taken } from "../../core/turn/commands.ts";
 import { contextDigest, rendererNow, renderers } from "../../core/context/context.ts";
 import { isEarly } from "../../core/context/frame.ts";
@@ -65,7 +66,7 @@ export async function readContext(
     inputs: await nextTaken(deps.store, session, state),
     uncompacted,
     whole,
-    ...(options.renderer === undefined ? {} : { renderer: options.renderer }),
+    ...present({ renderer: options.renderer }),
   });
 }
 
@@ -100,7 +101,7 @@ export async function nextContext(
   const taken = inputs.map(([seq]) => seq);
   await freshen(deps, session);
   const source = await gather(deps, session, { state, settings, taken, uncompacted, whole, toSeq });
-  const asked = options.prompt === undefined ? {} : { prompt: options.prompt };
+  const asked = present({ prompt: options.prompt });
   const { parts, reasons } = render({ ...source, ...asked });
   const digest = contextDigest(deps.world.digest, parts);
   const { model } = settings;
@@ -129,8 +130,7 @@ async function rebuild(
 
 /** A summary needs a prompt, about the range up to a position. */
 const summaryOf = (toSeq: number | undefined, prompt: string | undefined): Partial<NextOptions> => ({
-  ...(toSeq === undefined ? {} : { toSeq }),
-  ...(prompt === undefined ? {} : { prompt }),
+  ...present({ toSeq, prompt }),
 });
 
 /** Those of the last request; without one, of the session's model, of which nothing more is known. */

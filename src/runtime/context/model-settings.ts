@@ -1,4 +1,5 @@
 /** The model of a run, and the settings that a request gives it. */
+import { present } from "../../core/present.ts";
 import type { AgentDefinition } from "../../core/workspace/agent.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { Settings } from "../../core/context/part.ts";
@@ -11,8 +12,7 @@ export function settingsFor({ name, facts }: Model, agent: AgentDefinition | nul
   return {
     model: name,
     images: facts.images,
-    ...(temperature === undefined ? {} : { temperature }),
-    ...(reasoning === undefined ? {} : { reasoning }),
+    ...present({ temperature, reasoning }),
   };
 }
 

@@ -1,4 +1,5 @@
 /** The engine: sessions of one store, and the calls on all of them. One subject: the public handle. */
+import { present } from "../../core/present.ts";
 import { checkCall } from "../../call/check.ts";
 import type { OpenOptions } from "../../core/session/commands.ts";
 import type { AgentDefinition } from "../../core/workspace/agent.ts";
@@ -237,9 +238,7 @@ export class Engine implements AsyncDisposable {
     const { store, states } = this.#deps;
     const only = options.session === undefined ? undefined : await this.#find(options.session);
     return search(store, states, text, {
-      ...(only === undefined ? {} : { session: only }),
-      ...(options.limit === undefined ? {} : { limit: options.limit }),
-      ...(options.progress === undefined ? {} : { progress: options.progress }),
+      ...present({ session: only, limit: options.limit, progress: options.progress }),
     });
   }
 

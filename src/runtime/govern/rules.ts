@@ -1,4 +1,5 @@
 /** The permission rules of a session, with their patterns, and who may change them. */
+import { present } from "../../core/present.ts";
 import type { Permission } from "../../core/tool/commands.ts";
 import type { AgentDefinition } from "../../core/workspace/agent.ts";
 import type { SessionId } from "../../core/ids.ts";
@@ -27,9 +28,7 @@ export async function readRules(
       name,
       tool,
       rule,
-      ...(effect === undefined ? {} : { effect }),
-      ...(pattern === undefined ? {} : { pattern }),
-      ...(reason === undefined ? {} : { reason }),
+      ...present({ effect, pattern, reason }),
     });
   }
   return rules;

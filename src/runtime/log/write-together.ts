@@ -1,4 +1,5 @@
 /** Changes of several sessions in one append, all or none. */
+import { present } from "../../core/present.ts";
 import type { Command } from "../../core/command.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
@@ -75,10 +76,7 @@ async function decideAll(
       session,
       expect: start === undefined ? expectAt(state) : "absent",
       drafts: sealed.drafts,
-      ...(epoch === undefined ? {} : { epoch }),
-      ...(parent === undefined ? {} : { parent }),
-      ...(index === undefined ? {} : { index }),
-      ...(erase === undefined ? {} : { erase }),
+      ...present({ epoch, parent, index, erase }),
     });
     blobs.push(...sealed.blobs);
   }

@@ -1,4 +1,5 @@
 /** A message in transit: its records at both ends, and the checks of the receiver. */
+import { present } from "../../core/present.ts";
 import type { CommandOf } from "../../core/command.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
@@ -45,11 +46,9 @@ export async function receiving(
     message,
     number,
     text,
-    ...(topic === undefined ? {} : { topic }),
-    ...(replyTo === undefined ? {} : { replyTo }),
-    ...(deadlineMs === undefined ? {} : { deadlineMs }),
+    ...present({ topic, replyTo, deadlineMs }),
     ...noteOf(letter),
-    ...(place === undefined ? {} : { place }),
+    ...present({ place }),
   };
 }
 

@@ -3,6 +3,7 @@
  * being received. To another store it is written to the sender's log first, with its destination, and
  * delivered from there: see deliver.ts.
  */
+import { present } from "../../core/present.ts";
 import { checkOptionNames } from "../../call/check.ts";
 import { resolve } from "node:path";
 import { decide } from "../../core/decide.ts";
@@ -90,10 +91,7 @@ async function sendText(
   if (before !== null) return before;
   const deadlineMs = deadlineOf(options, deps.store.now());
   const about = {
-    ...(topic === undefined ? {} : { topic }),
-    ...(replyTo === undefined ? {} : { replyTo }),
-    ...(deadlineMs === undefined ? {} : { deadlineMs }),
-    ...(key === undefined ? {} : { key }),
+    ...present({ topic, replyTo, deadlineMs, key }),
   };
   const addressed = await address(deps, from, to, options);
   const outgoing: Outgoing = { ...addressed, text, ...about };
@@ -252,7 +250,7 @@ async function sendAway(
   const there = await reached(stores, place);
   if (there?.store.workspace === deps.store.workspace) {
     const to = await findSession(deps.store, idOrEnding);
-    return sendHere(deps, from, { to, text, ...(key === undefined ? {} : { key }), ...about }, stores, call);
+    return sendHere(deps, from, { to, text, ...present({ key }), ...about }, stores, call);
   }
   const to = there === null ? parseSessionId(idOrEnding) : await findSession(there.store, idOrEnding);
   if (there !== null) {
@@ -339,7 +337,7 @@ export async function sendInput(
 ): Promise<AppendResult> {
   if (topic !== undefined) checkTopic(topic);
   const text = textOf(value);
-  const about = topic === undefined ? {} : { topic };
+  const about = present({ topic });
   await writer.current(session);
   const build = async (state: State) => {
     await checkLivesHere(store, session, state);

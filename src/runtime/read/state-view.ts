@@ -1,6 +1,6 @@
 /** The state of a session for people and programs: plain JSON, with the contents that still exist. */
 import { isFull } from "../../core/message/decide.ts";
-import { present } from "../../core/decision.ts";
+import { present } from "../../core/present.ts";
 import { limit } from "../../core/limit.ts";
 import type { SessionId } from "../../core/ids.ts";
 import type { SessionStatus } from "../../core/session/lifecycle.ts";

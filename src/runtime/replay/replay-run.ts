@@ -2,6 +2,7 @@
  * Runs again: repeats the inputs after a position in a fork at that position, with another model or other
  * instructions, and against the recorded results of tools. The original is only read.
  */
+import { present } from "../../core/present.ts";
 import { shortId } from "../../core/text/short-id.ts";
 import type { Budget } from "../../core/budget/commands.ts";
 import type { Pin } from "../../core/session/commands.ts";
@@ -143,7 +144,7 @@ async function forkFor(
   const plan = await forkCommand(deps, session, from, {
     name: (name ?? `replay of ${shortId(session)} from ${from}`).slice(0, limit.nameCharsMax),
     labels: { replay: `${session}@${from}` },
-    ...(budget === undefined ? {} : { budget }),
+    ...present({ budget }),
   });
   const command = pin === null ? plan.command : { ...plan.command, pin };
   const id = newSessionId(deps);
@@ -258,7 +259,7 @@ async function give({ deps, fork }: Replay, input: TakenInput, mode?: "steer"): 
   const { writer, actor } = deps;
   if (input.type === "message.received") {
     const { from, message, number, topic } = input.body;
-    const about = topic === undefined ? {} : { topic };
+    const about = present({ topic });
     const said = { do: "receive", from, message, text: input.text, ...about } as const;
     // An input that was queued again after a rewind is taken twice.
     const receive = ({ standing }: State) =>
@@ -266,7 +267,7 @@ async function give({ deps, fork }: Replay, input: TakenInput, mode?: "steer"): 
     await writer.change(fork, receive, { actor });
     return;
   }
-  const record = { ...input, ...(mode === undefined ? {} : { mode }) };
+  const record = { ...input, ...present({ mode }) };
   await writer.change(fork, { do: "append", records: [record] }, { actor });
 }
 
@@ -279,7 +280,7 @@ async function runTurn(replay: Replay, signal: AbortSignal | undefined): Promise
   signal?.addEventListener("abort", stop, { once: true });
   try {
     for (;;) {
-      const ran = await deps.runs.run(fork, signal === undefined ? {} : { signal }, deps);
+      const ran = await deps.runs.run(fork, present({ signal }), deps);
       const { standing } = await deps.writer.current(fork);
       const asked = ran.status === "suspended" && ran.by === "approval" && signal?.aborted !== true;
       if (asked && (await answerAsked(replay))) continue;
@@ -308,7 +309,7 @@ async function answerAsked({ deps, fork, recording }: Replay): Promise<boolean> 
     const content = (await readContent(store, fork, seq)) as { readonly input?: unknown } | undefined;
     const found = recording.find({ seq, tool, input: content?.input ?? null });
     const reason = found === null ? notRecorded : found.denied?.reason;
-    const told = reason === undefined ? {} : { reason };
+    const told = present({ reason });
     const allow = found !== null && found.denied === null;
     await writer.change(fork, { do: "answer", allow, calls: [call], ...told }, { actor });
   }

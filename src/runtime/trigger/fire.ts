@@ -1,4 +1,5 @@
 /** Firing: each cause once, as a record of the session's log, with the input for the session. */
+import { present } from "../../core/present.ts";
 import type { CommandOf } from "../../core/command.ts";
 import { nearest, SkeinError } from "../../core/error.ts";
 import { quote, type SessionId } from "../../core/ids.ts";
@@ -38,10 +39,7 @@ export async function fire(
     setSeq,
     digest,
     text,
-    ...(was === undefined ? {} : { was }),
-    ...(detail === undefined ? {} : { detail }),
-    ...(count === undefined ? {} : { count }),
-    ...(last === undefined ? {} : { last }),
+    ...present({ was, detail, count, last }),
   };
   const key = once === undefined ? undefined : causeKey(deps, trigger, once);
   try {

@@ -1,4 +1,5 @@
 /** Sets triggers: validates one now, and records the current digest of what it watches. */
+import { present } from "../../core/present.ts";
 import type { Binding } from "../../core/tool/commands.ts";
 import type { TriggerSetting } from "../../core/trigger/commands.ts";
 import { SkeinError } from "../../core/error.ts";
@@ -55,7 +56,7 @@ export async function setTrigger(
   let before: Change | null = null;
   for (let times = 1; ; times++) {
     const { setting, token } = await prepareTrigger(deps, wanted);
-    const command = { do: "trigger", ...setting, ...(missed === undefined ? {} : { missed }) } as const;
+    const command = { do: "trigger", ...setting, ...present({ missed }) } as const;
     const key = times === 1 ? undefined : again(times);
     const first = before;
     const change: Change = await writer.change(session, command, { actor, key }).catch((error: unknown) => {
@@ -99,7 +100,7 @@ export async function prepareWake(
     const missed = checkMissed(rule, where);
     const wanted = { name, spec, where, bindings, session: null, owner: null };
     const { setting } = await prepareTrigger(deps, wanted);
-    settings.set(name, { ...setting, ...(missed === undefined ? {} : { missed }) });
+    settings.set(name, { ...setting, ...present({ missed }) });
   }
   return [...settings.values()];
 }
@@ -141,7 +142,7 @@ export async function prepareTrigger(
   }
   if (spec.kind === "message") {
     const { topic, from } = spec;
-    const only = { ...(topic === undefined ? {} : { topic }), ...(from === undefined ? {} : { from }) };
+    const only = { ...present({ topic, from }) };
     return { setting: { name, kind, spec, ...only }, token: null };
   }
   if (spec.kind === "webhook") {
@@ -154,7 +155,7 @@ export async function prepareTrigger(
         hint: "name the variable of the environment that holds it, such as HOOK_SECRET",
       });
     const { token, digest } = makeToken(deps.world, owner, name);
-    const stored = { kind: spec.kind, digest, ...(signedBy === undefined ? {} : { signedBy }) };
+    const stored = { kind: spec.kind, digest, ...present({ signedBy }) };
     return { setting: { name, kind, spec: stored }, token };
   }
   const source = sources.find(({ kinds }) => kinds.includes(kind));

@@ -10,7 +10,7 @@
 import type { ContentBlock } from "../../core/schema.ts";
 import type { Called } from "../../core/tool/commands.ts";
 import type { CountedUsage } from "../../core/turn/commands.ts";
-import { present } from "../../core/decision.ts";
+import { present } from "../../core/present.ts";
 import { checkOptions, SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { checkJson } from "../../core/text/json.ts";
@@ -163,7 +163,7 @@ export class Drive implements AsyncDisposable {
     const known = ["model", "images", "temperature", "reserve", "outputTokensMax"];
     checkOptions("request", options, known);
     const { model, images = false, temperature, reserve = {}, outputTokensMax = 4_096 } = options;
-    const settings: Settings = { model, images, ...(temperature === undefined ? {} : { temperature }) };
+    const settings: Settings = { model, images, ...present({ temperature }) };
     const { store, world } = this.#deps;
     let rendered: (Omit<RequestResult, "seq"> & { readonly renderer: number }) | null = null;
     const change = await this.change(async (state) => {

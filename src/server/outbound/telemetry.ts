@@ -6,6 +6,7 @@
  * A turn is one trace. Its ids derive from the session and the positions, so two servers export the same turn
  * as the same span.
  */
+import { present } from "../../core/present.ts";
 import type { StoredRecord } from "../../core/chain.ts";
 import type { BodyOf, EventType } from "../../core/catalog.ts";
 import { SkeinError } from "../../core/error.ts";
@@ -54,7 +55,7 @@ export function makeTelemetry(otlp: Pick<Otlp, "span" | "measure">): Telemetry {
     const labels = Object.fromEntries(
       kept.flatMap((name) => (attributes[name] === undefined ? [] : [[name, String(attributes[name])]])),
     );
-    const failed = error === undefined ? {} : { [names.errorType]: error };
+    const failed = present({ [names.errorType]: error });
     duration.record({ ...labels, ...failed }, (endMs - startMs) / 1_000);
   }
 
@@ -190,7 +191,7 @@ async function modelSpan(engine: Engine, record: StoredRecord, turn: number): Pr
       ...usual(engine, record, turn),
       [names.operation]: operations.model,
       ...named,
-      ...(outputTokensMax === undefined ? {} : { [names.outputTokensMax]: outputTokensMax }),
+      ...present({ [names.outputTokensMax]: outputTokensMax }),
       ...(isFailed ? {} : { [names.finish]: [answered.finish] }),
       ...usageOf(settled.usage),
       ...spendAttributes(settledSpend(isFailed ? "model.failed" : "model.responded", settled, reserved)),
@@ -218,8 +219,7 @@ function usageOf(usage: BodyOf<"model.failed">["usage"]): Attributes {
     [names.inputTokens]: inputTokens,
     [names.outputTokens]: outputTokens,
     [names.usage]: usage.estimated === true ? "estimated" : "reported",
-    ...(cached === undefined ? {} : { [names.cachedTokens]: cached }),
-    ...(written === undefined ? {} : { [names.cacheWriteTokens]: written }),
+    ...present({ [names.cachedTokens]: cached, [names.cacheWriteTokens]: written }),
   };
 }
 

@@ -1,5 +1,6 @@
 /** The phrases it understands, and the tool call of each. The first match wins. */
 import { type ItemKind, itemKinds } from "../../core/item/events.ts";
+import { present } from "../../core/present.ts";
 import { jsonOf, keyOf, type Known } from "./known.ts";
 import type { Masked } from "./quote.ts";
 
@@ -17,11 +18,22 @@ export interface Circumstances {
   readonly nowMs: number | null;
 }
 
-interface Phrase {
-  readonly form: RegExp;
-  /** From the captured groups. Null: no match after all. */
-  readonly wish: (caught: readonly string[], masked: Masked, circumstances: Circumstances) => Wish[] | null;
+type Pieces = Readonly<Record<string, string | undefined>>;
+
+interface Reading extends Circumstances {
+  /** The named groups as they matched, with quoted pieces still masked. */
+  readonly raw: Pieces;
+  readonly masked: Masked;
 }
+
+/**
+ * A form, and the tool whose arguments its named groups are; or a function of the groups, without quotes.
+ * Null: the form does not fit after all.
+ */
+type Phrase = readonly [
+  form: RegExp,
+  wish: string | ((pieces: Pieces, reading: Reading) => readonly Wish[] | null),
+];
 
 export const questions = /\?$|^(?:what|which|who|whom|where|when|why|how)\b/i;
 
@@ -41,202 +53,165 @@ export function isHead(text: string, { offered }: Circumstances): boolean {
   return heads.has(word.toLowerCase()) || offered.includes(word);
 }
 
+/** The calls of the first form that fits; null when none does. */
+export function wishesIn(text: string, masked: Masked, known: Circumstances): readonly Wish[] | null {
+  for (const [form, wish] of phrases) {
+    const match = form.exec(text);
+    if (match === null) continue;
+    const raw: Pieces = { ...match.groups };
+    const plain = Object.entries(raw).map(([name, piece]) => [name, piece && masked.plain(piece)]);
+    const pieces = Object.fromEntries(plain) as Pieces;
+    const wishes = typeof wish === "string" ? call(wish, pieces) : wish(pieces, { ...known, raw, masked });
+    if (wishes !== null) return wishes;
+  }
+  return null;
+}
+
 /** A whole text, put together from pieces. */
 const joined = (...pieces: readonly RegExp[]): RegExp =>
   new RegExp(`^${pieces.map(({ source }) => source).join("")}$`, "is");
 
-const one = (tool: string, input: Readonly<Record<string, unknown>>): Wish[] => [{ tool, input }];
+const call = (tool: string, input: Readonly<Record<string, unknown>>): Wish[] => [
+  { tool, input: present(input) },
+];
 const record = (kind: ItemKind, key: string, value: unknown, more: object = {}): Wish[] | null =>
-  key === "" ? null : one("record", { kind, key, value, ...more });
+  key === "" ? null : call("record", { kind, key, value, ...more });
 
 const itemPhrases: readonly Phrase[] = [
-  {
-    form: /^(?:remember|don't forget) to (.+)$/i,
-    wish: ([what = ""], { plain }) => record("task", keyOf(plain(what)), plain(what), { status: "open" }),
-  },
-  {
-    form: joined(
-      /(?:forget|retract)(?: about)?(?: the)?(?: (fact|decision|task|artifact))?/,
-      / (.+?)(?: because (.+))?/,
+  [/^(?:remember|don't forget) to (?<what>.+)$/i, openTask],
+  [
+    joined(
+      /(?:forget|retract)(?: about)?(?: the)?(?: (?<named>fact|decision|task|artifact))?/,
+      / (?<what>.+?)(?: because (?<because>.+))?/,
     ),
-    wish: ([named, what = "", because], { plain }, { items }) => {
-      const key = keyOf(plain(what));
-      const kind = named?.toLowerCase() ?? items.findLast((item) => keyOf(item.key) === key)?.kind ?? "fact";
-      const exact = items.findLast((item) => item.kind === kind && keyOf(item.key) === key)?.key ?? key;
-      return one("retract", { kind, key: exact, ...reason(because, plain) });
+    ({ named, what = "", because }, { items }) => {
+      const isMeant = (item: Known): boolean => keyOf(item.key) === keyOf(what);
+      const kind = named?.toLowerCase() ?? items.findLast(isMeant)?.kind ?? "fact";
+      const exact = items.findLast((item) => item.kind === kind && isMeant(item))?.key ?? keyOf(what);
+      return call("retract", { kind, key: exact, because });
     },
-  },
-  {
-    form: joined(
+  ],
+  [
+    joined(
       /(?:decide|we decided|i decided|record (?:a |the )?decision)(?: on| to| that)?:?/,
-      / (.+?)(?:,? (?:because|since)(?: of)? (.+))?/,
+      / (?<what>.+?)(?:,? (?:because|since)(?: of)? (?<because>.+))?/,
     ),
-    wish: ([what = "", because], { plain }) => {
+    ({ because = "it was asked for, without a reason" }, { raw: { what = "" }, masked: { plain } }) => {
       const [, name, value] = /^([^\s:]+(?: [^\s:]+){0,3}): (.+)$/.exec(what) ?? [];
-      const reason = because === undefined ? "it was asked for, without a reason" : plain(because);
-      return record("decision", keyOf(plain(name ?? what)), plain(value ?? what), { because: reason });
+      return record("decision", keyOf(plain(name ?? what)), plain(value ?? what), { because });
     },
-  },
-  {
-    form: /^(?:task|todo|to-do|add (?:a )?task|new task|record (?:a )?task)(?: to)?:? (.+)$/i,
-    wish: ([what = ""], { plain }) => record("task", keyOf(plain(what)), plain(what), { status: "open" }),
-  },
-  {
-    form: /^(?:remember|note|keep in mind|record)(?: the)?(?: (fact|artifact))?(?: that)?:? (.+)$/i,
-    wish: ([kind = "fact", said = ""], masked) => statements(kind.toLowerCase() as ItemKind, said, masked),
-  },
-  {
-    form: /^(?:done|finished|completed)(?: the)?(?: with)?(?: task)?:? (.+)$/i,
-    wish: ([what = ""], { plain }, { items }) => ended(plain(what), "done", items),
-  },
-  {
-    form: /^mark(?: the)?(?: task)? (.+?)(?: as)? (done|dropped|open)$/i,
-    wish: ([what = "", status = ""], { plain }, { items }) => ended(plain(what), status.toLowerCase(), items),
-  },
-  {
-    form: /^drop(?: the)? task:? (.+)$/i,
-    wish: ([what = ""], { plain }, { items }) => ended(plain(what), "dropped", items),
-  },
-  {
-    form: /^artifact:? (.+)$/i,
-    wish: ([said = ""], masked) => statements("artifact", said, masked),
-  },
-  {
-    form: /^(?:clear|remove|empty) scratch (.+)$/i,
-    wish: ([key = ""], { plain }) => one("scratch", { key: keyOf(plain(key)) }),
-  },
-  {
-    form: /^(?:scratch|jot down):? (.+?)(?: is | are |: | = )(.+)$/i,
-    wish: ([key = "", value = ""], { plain }) =>
-      one("scratch", { key: keyOf(plain(key)), value: valueOf(plain(value)) }),
-  },
-  {
-    form: /^recall(?: the)? (?:position |seq |#)?(\d+)(?:(?: to |-|–)(\d+))?$/i,
-    wish: ([from = "", to]) =>
-      one("recall", { fromSeq: Number(from), ...(to === undefined ? {} : { toSeq: Number(to) }) }),
-  },
-  {
-    form: /^(?:recall|list|show)(?: (?:all|the|my|our))* (fact|decision|task|artifact)(?:s|s? (\S.*))?$/i,
-    wish: ([kind = "", key], { plain }) =>
-      one("recall", { kind: kind.toLowerCase(), ...(key === undefined ? {} : { key: plain(key) }) }),
-  },
-  { form: /^recall (.+)$/i, wish: ([text = ""], { plain }) => one("recall", { text: plain(text) }) },
+  ],
+  [/^(?:task|todo|to-do|add (?:a )?task|new task|record (?:a )?task)(?: to)?:? (?<what>.+)$/i, openTask],
+  [
+    /^(?:remember|note|keep in mind|record)(?: the)?(?: (?<kind>fact|artifact))?(?: that)?:? (?<said>.+)$/i,
+    state,
+  ],
+  [/^(?:done|finished|completed)(?: the)?(?: with)?(?: task)?:? (?<what>.+)$/i, endTask],
+  [/^mark(?: the)?(?: task)? (?<what>.+?)(?: as)? (?<status>done|dropped|open)$/i, endTask],
+  [
+    /^drop(?: the)? task:? (?<what>.+)$/i,
+    (pieces, known) => endTask({ ...pieces, status: "dropped" }, known),
+  ],
+  [/^(?<kind>artifact):? (?<said>.+)$/i, state],
+  [/^(?:clear|remove|empty) scratch (?<key>.+)$/i, ({ key = "" }) => call("scratch", { key: keyOf(key) })],
+  [
+    /^(?:scratch|jot down):? (?<key>.+?)(?: is | are |: | = )(?<value>.+)$/i,
+    ({ key = "", value = "" }) => call("scratch", { key: keyOf(key), value: valueOf(value) }),
+  ],
+  [
+    /^recall(?: the)? (?:position |seq |#)?(?<from>\d+)(?:(?: to |-|–)(?<to>\d+))?$/i,
+    ({ from, to }) => call("recall", { fromSeq: Number(from), toSeq: to && Number(to) }),
+  ],
+  [
+    /^(?:recall|list|show)(?: (?:all|the|my|our))* (?<kind>fact|decision|task|artifact)(?:s|s? (?<key>\S.*))?$/i,
+    ({ kind, key }) => call("recall", { kind: kind?.toLowerCase(), key }),
+  ],
+  [/^recall (?<text>.+)$/i, "recall"],
 ];
 
 const filePhrases: readonly Phrase[] = [
-  {
-    form: /^(?:read|show)(?: me)? lines? (\d+)(?:(?: to |-|–)(\d+))? (?:of|from|in) (\S+)$/i,
-    wish: ([from = "", to = from, path = ""], { plain }) => {
+  [
+    /^(?:read|show)(?: me)? lines? (?<from>\d+)(?:(?: to |-|–)(?<to>\d+))? (?:of|from|in) (?<path>\S+)$/i,
+    ({ from, to = from, path }) => {
       const lines = Math.max(1, Number(to) - Number(from) + 1);
-      return one("read_file", { path: plain(path), fromLine: Number(from), lines });
+      return call("read_file", { path, fromLine: Number(from), lines });
     },
-  },
-  {
-    form: /^(?:read|cat)(?: me)?(?: the)?(?: files?)? (.+)$/i,
-    wish: ([paths = ""], { plain }) => reads(paths, plain),
-  },
-  {
-    form: /^(?:open|show)(?: me)?(?: the)?(?: file)? (\S*[./]\S+)$/i,
-    wish: ([paths = ""], { plain }) => reads(paths, plain),
-  },
-  {
-    form: /^what(?:'s| is)? (?:is )?in (?:the file )?(\S*\.\w+)\??$|^what does (\S*\.\w+) say\??$/i,
-    wish: ([first, second = ""], { plain }) => reads(first ?? second, plain),
-  },
-  {
-    form: joined(
+  ],
+  [/^(?:read|cat)(?: me)?(?: the)?(?: files?)? (?<paths>.+)$/i, readAll],
+  [/^(?:open|show)(?: me)?(?: the)?(?: file)? (?<paths>\S*[./]\S+)$/i, readAll],
+  [/^what(?:'s| is)? (?:is )?in (?:the file )?(?<paths>\S*\.\w+)\??$/i, readAll],
+  [/^what does (?<paths>\S*\.\w+) say\??$/i, readAll],
+  [
+    joined(
       /(?:write|save|put)(?: (?:this|the following))? (?:to|in|into)/,
-      / (\S*[./]\S*?|\uE000\d+\uE001):?\s+(.+)/,
+      / (?<path>\S*[./]\S*?|\uE000\d+\uE001):?\s+(?<text>.+)/,
     ),
-    wish: ([path = "", text = ""], { plain }) => one("write_file", { path: plain(path), text: plain(text) }),
-  },
-  {
-    form: joined(
-      /(?:write|save|put) (.+) (?:to|in|into)/,
-      / (?:(?:the )?file (\S+)|(\S*[./]\S*|\uE000\d+\uE001))/,
+    "write_file",
+  ],
+  [
+    joined(
+      /(?:write|save|put) (?<text>.+) (?:to|in|into)/,
+      / (?:(?:the )?file (?<path>\S+)|(?<path>\S*[./]\S*|\uE000\d+\uE001))/,
     ),
-    wish: ([text = "", named, path = ""], { plain }) =>
-      one("write_file", { path: plain(named ?? path), text: plain(text) }),
-  },
-  {
-    form: /^(?:replace|change) (.+) (?:with|by|to) (.*?) in (\S+)$/is,
-    wish: ([find = "", replace = "", path = ""], { plain }) =>
-      one("edit_file", { path: plain(path), find: plain(find), replace: plain(replace) }),
-  },
-  {
-    form: /^(?:list|show)(?: me)?(?: all)?(?: the)? files(?: (?:in|of|below|under) (\S+))?$/i,
-    wish: ([path], { plain }) => one("list_files", path === undefined ? {} : { path: plain(path) }),
-  },
-  {
-    form: /^(?:ls|list|dir)(?: (\S*[./]\S*))?$/i,
-    wish: ([path], { plain }) => one("list_files", path === undefined ? {} : { path: plain(path) }),
-  },
-  {
-    form: joined(
+    "write_file",
+  ],
+  [/^(?:replace|change) (?<find>.+) (?:with|by|to) (?<replace>.*?) in (?<path>\S+)$/is, "edit_file"],
+  [/^(?:list|show)(?: me)?(?: all)?(?: the)? files(?: (?:in|of|below|under) (?<path>\S+))?$/i, "list_files"],
+  [/^(?:ls|list|dir)(?: (?<path>\S*[./]\S*))?$/i, "list_files"],
+  [
+    joined(
       /(?:find|look for)(?: all)?(?: the)?(?: files)?(?: named| called| matching)?/,
-      / (\S*[*?.{]\S*|\uE000\d+\uE001)(?: (?:in|below|under) (\S+))?/,
+      / (?<pattern>\S*[*?.{]\S*|\uE000\d+\uE001)(?: (?:in|below|under) (?<path>\S+))?/,
     ),
-    wish: ([pattern = "", path], { plain }) =>
-      one("find_files", { pattern: plain(pattern), ...(path === undefined ? {} : { path: plain(path) }) }),
-  },
-  {
-    form: /^(?:grep|search)(?: the files)?(?: for)? (.+?)(?: (?:in|below|under) (\S+))?$/i,
-    wish: ([pattern = "", path], { plain }) =>
-      one("grep_files", { pattern: plain(pattern), ...(path === undefined ? {} : { path: plain(path) }) }),
-  },
+    "find_files",
+  ],
+  [
+    /^(?:grep|search)(?: the files)?(?: for)? (?<pattern>.+?)(?: (?:in|below|under) (?<path>\S+))?$/i,
+    "grep_files",
+  ],
 ];
 
 const otherPhrases: readonly Phrase[] = [
-  {
-    form: /^(?:run|execute|shell:?|\$) (?:the command )?(.+)$/is,
-    wish: ([command = ""], { plain }) => one("shell", { command: plain(command) }),
-  },
-  {
-    form: /^(?:query|sql):? (.+)$|^(select\s.+\sfrom\s.+|select \S+)$/is,
-    wish: ([first, second = ""], { plain, exact }) =>
-      one("query_database", { sql: first === undefined ? exact(second) : plain(first) }),
-  },
-  {
-    form: /^(?:send|message|tell) (?:session )?(ses_[0-9a-z]+)(?: that|:)? (.+)$/is,
-    wish: ([to = "", text = ""], { plain }) => one("send", { to: plain(to), text: plain(text) }),
-  },
-  {
-    form: /^send (.+) to (?:session )?(\S+)$/is,
-    wish: ([text = "", to = ""], { plain }) => one("send", { to: plain(to), text: plain(text) }),
-  },
-  {
-    form: /^(?:fork|branch)(?: off)?(?: this session)?(?: to| and| for|:) (.+)$/is,
-    wish: ([objective = ""], { plain }) => one("fork", { objective: plain(objective) }),
-  },
-  {
-    form: /^(?:sleep|wait|pause)(?: (?:until|till) (.+?)| (?:for )?(.+?))?$/i,
-    wish: ([until, length], { plain }, { nowMs }) =>
-      until !== undefined
-        ? sleepUntil(plain(until), nowMs)
-        : length === undefined
-          ? one("sleep", {})
-          : sleepFor(plain(length)),
-  },
-  {
-    form: /^(?:(?:call|use|invoke)(?: the)?(?: tool)? )?([A-Za-z0-9_-]+)(?: tool)?(?: with)?(?: (.+))?$/is,
-    wish: ([tool = "", given = "{}"], { exact }, { offered }) =>
-      offered.includes(tool) ? toolCall(tool, exact(given)) : null,
-  },
+  [/^(?:run|execute|shell:?|\$) (?:the command )?(?<command>.+)$/is, "shell"],
+  [/^(?:query|sql):? (?<sql>.+)$/is, "query_database"],
+  [
+    /^(?<sql>select\s.+\sfrom\s.+|select \S+)$/is,
+    (_, { raw, masked }) => call("query_database", { sql: masked.exact(raw["sql"] ?? "") }),
+  ],
+  [/^(?:send|message|tell) (?:session )?(?<to>ses_[0-9a-z]+)(?: that|:)? (?<text>.+)$/is, "send"],
+  [/^send (?<text>.+) to (?:session )?(?<to>\S+)$/is, "send"],
+  [/^(?:fork|branch)(?: off)?(?: this session)?(?: to| and| for|:) (?<objective>.+)$/is, "fork"],
+  [/^(?:sleep|wait|pause)$/i, "sleep"],
+  [/^(?:sleep|wait|pause) (?:until|till) (?<moment>.+?)$/i, sleepUntil],
+  [/^(?:sleep|wait|pause) (?:for )?(?<length>.+?)$/i, sleepFor],
+  [
+    /^(?:(?:call|use|invoke)(?: the)?(?: tool)? )?(?<tool>[A-Za-z0-9_-]+)(?: tool)?(?: with)?(?: (?<given>.+))?$/is,
+    ({ tool = "" }, { raw: { given = "{}" }, masked, offered }) =>
+      offered.includes(tool) ? toolCall(tool, masked.exact(given)) : null,
+  ],
 ];
 
-export const phrases: readonly Phrase[] = [...itemPhrases, ...filePhrases, ...otherPhrases];
+const phrases: readonly Phrase[] = [...itemPhrases, ...filePhrases, ...otherPhrases];
+
+function openTask({ what = "" }: Pieces): Wish[] | null {
+  return record("task", keyOf(what), what, { status: "open" });
+}
+
+function endTask({ what = "", status = "done" }: Pieces, { items }: Reading): Wish[] | null {
+  const task = items.findLast((item) => item.kind === "task" && keyOf(item.key) === keyOf(what));
+  return record("task", task?.key ?? keyOf(what), task?.value ?? what, { status: status.toLowerCase() });
+}
 
 /** `K is V`, several of them joined by "and"; without an "is" the whole sentence is the value. */
-function statements(kind: ItemKind, said: string, { plain }: Masked): Wish[] | null {
-  const [plainSaid, because] = said.split(/,? because (.+)$/is);
-  const whole = plainSaid ?? said;
+function state({ kind = "fact" }: Pieces, { raw: { said = "" }, masked: { plain } }: Reading): Wish[] | null {
+  const [whole = said, because] = said.split(/,? because (.+)$/is);
+  const more = present({ because: because && plain(because) });
   const several = whole.split(/,? and (?=(?:the |our |my )?\S+ (?:is|are|=) )/i);
-  const more = reason(because, plain);
   const wishes = several.map((piece) => {
-    const [, name, value] = /^(.{1,100}?)(?:\s+(?:is|are|as|=)\s+|\s*[:=]\s*)(.+)$/is.exec(piece) ?? [];
-    return name === undefined || value === undefined
-      ? record(kind, keyOf(plain(piece)), plain(piece), more)
-      : record(kind, keyOf(plain(name)), valueOf(plain(value)), more);
+    const [, name = piece, value] =
+      /^(.{1,100}?)(?:\s+(?:is|are|as|=)\s+|\s*[:=]\s*)(.+)$/is.exec(piece) ?? [];
+    const stated = value === undefined ? plain(piece) : valueOf(plain(value));
+    return record(kind.toLowerCase() as ItemKind, keyOf(plain(name)), stated, more);
   });
   return wishes.some((wish) => wish === null) ? null : wishes.flatMap((wish) => wish ?? []);
 }
@@ -257,44 +232,41 @@ function valueOf(text: string): unknown {
   return /^[[{]/.test(text) ? (jsonOf(text) ?? text) : text;
 }
 
-const reads = (paths: string, plain: Masked["plain"]): Wish[] =>
-  paths
+function readAll(_: Pieces, { raw: { paths = "" }, masked: { plain } }: Reading): Wish[] {
+  return paths
     .split(/,\s*(?:and\s+)?|\s+and\s+/i)
-    .map((path) => ({ tool: "read_file", input: { path: plain(path) } }));
+    .flatMap((path) => call("read_file", { path: plain(path) }));
+}
 
 function toolCall(tool: string, given: string): Wish[] | null {
   const json = given.trim().startsWith("{") ? jsonOf(given) : undefined;
-  if (typeof json === "object" && json !== null) return one(tool, json as Record<string, unknown>);
+  if (typeof json === "object" && json !== null) return call(tool, json as Record<string, unknown>);
   const fields = [...given.matchAll(/([\w-]+)\s*=\s*("[^"]*"|\S+)/g)];
   if (fields.length === 0 && given !== "{}") return null;
-  const named = fields.map(
-    ([, name = "", value = ""]) => [name, valueOf(value.replace(/^"|"$/g, ""))] as const,
-  );
-  return one(tool, Object.fromEntries(named));
+  const unquoted = (value: string): unknown => valueOf(value.replace(/^"|"$/g, ""));
+  return call(tool, Object.fromEntries(fields.map(([, name = "", value = ""]) => [name, unquoted(value)])));
 }
 
 const seconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400, w: 604_800 };
 
-function sleepFor(length: string): Wish[] | null {
+function sleepFor({ length = "" }: Pieces): Wish[] | null {
   const unit = /(s|m|h|d|w)(?:ec(?:ond)?s?|in(?:ute)?s?|ours?|ays?|eeks?)?/;
   const [, count, letter = ""] = joined(/(an?|\d+(?:\.\d+)?)\s*/, unit).exec(length) ?? [];
   if (count === undefined) return null;
   const times = /^an?$/i.test(count) ? 1 : Number(count);
-  return one("sleep", { forSeconds: times * (seconds[letter.toLowerCase()] ?? 1) });
+  return call("sleep", { forSeconds: times * (seconds[letter.toLowerCase()] ?? 1) });
 }
 
-function sleepUntil(moment: string, nowMs: number | null): Wish[] | null {
+function sleepUntil({ moment = "" }: Pieces, { nowMs }: Reading): Wish[] | null {
   if (/^tomorrow$/i.test(moment)) {
-    if (nowMs === null) return one("sleep", { forSeconds: 86_400 });
+    if (nowMs === null) return call("sleep", { forSeconds: 86_400 });
     const midnight = (Math.floor(nowMs / 86_400_000) + 1) * 86_400_000;
-    return one("sleep", { until: new Date(midnight).toISOString() });
+    return call("sleep", { until: new Date(midnight).toISOString() });
   }
-  const match = /^(\d{4}-\d{2}-\d{2})(?:[T ](?:at )?(\d{2}:\d{2})(:\d{2})?(Z|[+-]\d{2}:\d{2})?)?$/.exec(
-    moment,
-  );
-  if (match === null) return null;
-  const [, date = "", time, second = ":00", zone = "Z"] = match;
-  return one("sleep", { until: time === undefined ? date : `${date}T${time}${second}${zone}` });
+  const form = /^(\d{4}-\d{2}-\d{2})(?:[T ](?:at )?(\d{2}:\d{2})(:\d{2})?(Z|[+-]\d{2}:\d{2})?)?$/;
+  const [, date, time, second = ":00", zone = "Z"] = form.exec(moment) ?? [];
+  if (date === undefined) return null;
+  return call("sleep", { until: time === undefined ? date : `${date}T${time}${second}${zone}` });
 }
 
 /** Words that name a kind of item, for questions. */

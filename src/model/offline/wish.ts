@@ -3,7 +3,7 @@
  * on are wishes: a tool and its arguments. Pieces joined by "and then", ";" or a new line run one after the
  * other; those joined by "and" run together. Quotes stay intact.
  */
-import { isHead, phrases, questions, type Circumstances, type Wish } from "./phrase.ts";
+import { isHead, questions, wishesIn, type Circumstances, type Wish } from "./phrase.ts";
 import { maskQuotes, type Masked } from "./quote.ts";
 
 /** The kind of one piece of a message. */
@@ -59,10 +59,7 @@ function clauseOf(text: string, masked: Masked, circumstances: Circumstances): C
   if (/^(?:help|what can you do|who are you|what are you|what tools\b.*|which tools\b.*)\??$/i.test(text)) {
     return { is: "help", said };
   }
-  for (const { form, wish } of phrases) {
-    const match = form.exec(text);
-    const wishes = match === null ? null : wish(match.slice(1), masked, circumstances);
-    if (wishes !== null) return { is: "wish", said, wishes };
-  }
+  const wishes = wishesIn(text, masked, circumstances);
+  if (wishes !== null) return { is: "wish", said, wishes };
   return { is: questions.test(text) ? "question" : "other", said };
 }

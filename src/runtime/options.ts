@@ -1,5 +1,4 @@
 /** Options of the calls of a session: validated here, before anything is decided. */
-import { present } from "../core/decision.ts";
 import { present } from "../core/present.ts";
 import { checkCall } from "../call/check.ts";
 import type { ContentBlock } from "../core/schema.ts";

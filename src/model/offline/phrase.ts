@@ -216,15 +216,6 @@ function state({ kind = "fact" }: Pieces, { raw: { said = "" }, masked: { plain 
   return wishes.some((wish) => wish === null) ? null : wishes.flatMap((wish) => wish ?? []);
 }
 
-function ended(what: string, status: string, items: readonly Known[]): Wish[] | null {
-  const key = keyOf(what);
-  const task = items.findLast((item) => item.kind === "task" && keyOf(item.key) === key);
-  return record("task", task?.key ?? key, task?.value ?? what, { status });
-}
-
-const reason = (because: string | undefined, plain: Masked["plain"]): object =>
-  because === undefined ? {} : { because: plain(because) };
-
 /** A number, a boolean or a JSON object is parsed; anything else is text. */
 function valueOf(text: string): unknown {
   if (/^-?(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?$/.test(text)) return Number(text);

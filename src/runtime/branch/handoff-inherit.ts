@@ -2,11 +2,11 @@
  * Inherited, unsettled items: those of the sessions that this one continues, directly or not, as they were at
  * their handoff.
  */
+import { readRecords } from "../read/record-pages.ts";
 import { leftOpen, readLists, unsettled } from "../../core/handoff/inherit.ts";
 import { scanRecordsMax, type Inherited } from "../../core/handoff/source.ts";
 import { readEvent, type EventOf } from "../../core/event.ts";
 import { isSessionId, type SessionId } from "../../core/ids.ts";
-import { limit } from "../../core/limit.ts";
 import { includes } from "../../core/range.ts";
 import type { ItemRef, State } from "../../core/state.ts";
 import { readContent } from "../read/content.ts";
@@ -60,17 +60,11 @@ async function retractedIn(
 ): Promise<Pick<ItemRef, "kind" | "key">[]> {
   const retracted: Pick<ItemRef, "kind" | "key">[] = [];
   const types = ["item.retracted"];
-  for (let fromSeq = Math.max(1, toSeq - scanRecordsMax + 1); fromSeq <= toSeq;) {
-    const range = { fromSeq, toSeq, limit: limit.pageRecordsMax, types, contents: false };
-    const page = await store.read(session, range);
-    for (const record of page) {
-      const { kind, event } = readEvent(record, false);
-      if (kind === "known" && !includes(mind.lost, event.seq))
-        retracted.push((event as EventOf<"item.retracted">).body);
-    }
-    const last = page.at(-1);
-    if (last === undefined) break;
-    fromSeq = last.seq + 1;
+  const fromSeq = Math.max(1, toSeq - scanRecordsMax + 1);
+  for await (const record of readRecords(store, session, [fromSeq, toSeq], { types })) {
+    const { kind, event } = readEvent(record, false);
+    if (kind === "known" && !includes(mind.lost, event.seq))
+      retracted.push((event as EventOf<"item.retracted">).body);
   }
   return retracted;
 }

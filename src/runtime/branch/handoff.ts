@@ -2,6 +2,7 @@
  * Handoffs: the document for the next session, made from the state and the last records of the log, and
  * recorded in it. A handoff is returned again as long as nothing was said since.
  */
+import { readRecords } from "../read/record-pages.ts";
 import { checkCall } from "../../call/check.ts";
 import type { CommandOf } from "../../core/command.ts";
 import type { Loaded } from "../../core/session/commands.ts";
@@ -161,14 +162,8 @@ async function lastHandoff(deps: Deps, session: SessionId, state: State): Promis
   const { store } = deps;
   const { handoff } = state.standing;
   if (handoff === null) return null;
-  for (let fromSeq = handoff.seq + 1; fromSeq <= state.seq;) {
-    const range = { fromSeq, toSeq: state.seq, limit: limit.pageRecordsMax, contents: false };
-    const page = await store.read(session, range);
-    if (page.some(({ type }) => !isQuiet(type))) return null;
-    const last = page.at(-1);
-    if (last === undefined) break;
-    fromSeq = last.seq + 1;
-  }
+  for await (const { type } of readRecords(store, session, [handoff.seq + 1, state.seq]))
+    if (!isQuiet(type)) return null;
   const [record] = await store.read(session, {
     fromSeq: handoff.seq,
     toSeq: handoff.seq,
@@ -224,21 +219,10 @@ async function scan(
   range: { readonly fromSeq: number; readonly toSeq: number },
 ): Promise<HandoffEvent[]> {
   const events: HandoffEvent[] = [];
-  for (let { fromSeq } = range; fromSeq <= range.toSeq;) {
-    const page = await store.read(session, {
-      fromSeq,
-      toSeq: range.toSeq,
-      limit: limit.pageRecordsMax,
-      types: handoffTypes,
-      contents: false,
-    });
-    for (const record of page) {
-      const { kind, event } = readEvent(record, false);
-      if (kind === "known") events.push(event as HandoffEvent);
-    }
-    const last = page.at(-1);
-    if (last === undefined) break;
-    fromSeq = last.seq + 1;
+  const types = handoffTypes;
+  for await (const record of readRecords(store, session, [range.fromSeq, range.toSeq], { types })) {
+    const { kind, event } = readEvent(record, false);
+    if (kind === "known") events.push(event as HandoffEvent);
   }
   return events;
 }

@@ -3,13 +3,14 @@
  * outside the store. The cost follows the changes: a list names the logs that changed since the last one, and
  * all logs only once as many changes were listed as there are logs.
  */
+import { readRows } from "../read/session-rows.ts";
 import { checkCall, checkOptionNames } from "../../call/check.ts";
 import type { DraftEvent } from "../../core/decision.ts";
 import { SkeinError } from "../../core/error.ts";
 import { anchorText, chainRoot, merkleOf, sortHeads, type ListedHead } from "../../core/govern/heads.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
-import type { SessionRow, Store } from "../../store/port.ts";
+import type { Store } from "../../store/port.ts";
 import type { Deps } from "../deps.ts";
 import { holds } from "../read/known-heads.ts";
 import { post } from "../../platform/outbound.ts";
@@ -162,7 +163,7 @@ async function changedSince(
   const isWhole = everyLog || last === null || added >= Math.max(fullMin, heads.size) / 2;
   const since = isWhole ? {} : { activeSince: Math.max(0, last.at - overlapMs) };
   const seen = new Set<string>();
-  for await (const { session, headSeq } of everyRow(deps, since)) {
+  for await (const { session, headSeq } of readRows(deps.store, since)) {
     seen.add(session);
     const known = heads.get(session);
     if (known?.seq === headSeq) continue;
@@ -188,21 +189,6 @@ async function goneLogs(
   if (gone.length === 0) return [];
   const still = (await readHeads(store, null)).heads;
   return gone.filter((log) => still.has(log));
-}
-
-async function* everyRow(
-  { store }: Deps,
-  filter: { readonly activeSince?: number },
-): AsyncGenerator<Pick<SessionRow, "session" | "headSeq"> & { readonly session: SessionId }> {
-  for (let cursor: string | undefined; ;) {
-    const page = await store.list(filter, {
-      limit: limit.listMax,
-      ...(cursor === undefined ? {} : { cursor }),
-    });
-    yield* page.rows;
-    if (page.cursor === null) return;
-    cursor = page.cursor;
-  }
 }
 
 function joined({ heads }: HeadLists, changed: readonly ListedHead[]): readonly ListedHead[] {
@@ -274,7 +260,7 @@ export async function acceptHeads(deps: Deps, options: AcceptOptions): Promise<A
     const lists = await readHeads(store, null);
     const heads = new Map<string, ListedHead>();
     const missing: string[] = [];
-    for await (const { session } of everyRow(deps, {})) {
+    for await (const { session } of readRows(deps.store, {})) {
       const head = await store.head(session);
       if (head !== undefined) heads.set(session, { log: session, seq: head.seq, hash: head.hash });
     }

@@ -3,6 +3,7 @@
  * merges, messages, memory; and copies of copies. It reads all logs of the store, without contents unless it
  * searches for a text.
  */
+import { readPages } from "../read/record-pages.ts";
 import type { StoredRecord } from "../../core/chain.ts";
 import { isSessionId, isWorkspaceId, type LogId, type SessionId } from "../../core/ids.ts";
 import * as range from "../../core/range.ts";
@@ -10,7 +11,7 @@ import type { Range, Ranges } from "../../core/range.ts";
 import type { Deps } from "../deps.ts";
 import { contentOf, readContent } from "../read/content.ts";
 import type { Family } from "./erase-family.ts";
-import { pages, type Gone } from "./erase-survey.ts";
+import { type Gone } from "./erase-survey.ts";
 import type { IndexProgress } from "../read/projection.ts";
 import { everyLog } from "../read/every-log.ts";
 import type { EraseCopy } from "../workspace/memory.ts";
@@ -187,7 +188,7 @@ async function readCandidates(
   for await (const [session, ranges] of ownRanges(deps, family)) {
     let from: string | null = null;
     for (const each of ranges) {
-      for await (const page of pages(store, session, each, only)) {
+      for await (const page of readPages(store, session, each, only)) {
         for (const record of page) {
           const { seq, type } = record;
           if (findsInBody?.(record) === true) kept.push({ session, seq, type });
@@ -312,7 +313,7 @@ async function takenOver(
   const ours = (await readContent(store, via, seq)) as Record<string, unknown> | undefined;
   const types = type === "session.opened" ? ["session.opened", "session.forked"] : [type];
   const of: Candidate["of"][number][] = [];
-  for await (const page of pages(store, head.session, [1, head.seq], { types })) {
+  for await (const page of readPages(store, head.session, [1, head.seq], { types, contents: true })) {
     for (const record of page) {
       const theirs = (await contentOf(store, record)) as Record<string, unknown> | undefined;
       if (!sharesField(ours, theirs)) continue;

@@ -2,9 +2,9 @@
  * Finds the sessions that share a position: those of a store that build on the same records. Built once from
  * the session index, so that forks of forks are found also where those between them were deleted.
  */
+import { readRows } from "../read/session-rows.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
-import { limit } from "../../core/limit.ts";
 import type { Range } from "../../core/range.ts";
 import { ancestry, type Ancestor } from "../read/ancestry.ts";
 import type { Deps } from "../deps.ts";
@@ -34,7 +34,7 @@ export async function readFamily(logs: Logs): Promise<Family> {
   const add = (parent: SessionId, child: { readonly session: SessionId; readonly seq: number }) => {
     children.set(parent, [...(children.get(parent) ?? []), child]);
   };
-  for await (const { session, parent, headSeq } of everyRow(logs)) {
+  for await (const { session, parent, headSeq } of readRows(logs.store, {})) {
     if (parent === null) continue;
     if ((await store.head(parent.session)) !== undefined) {
       add(parent.session, { session, seq: parent.seq });
@@ -92,15 +92,6 @@ export async function readFamily(logs: Logs): Promise<Family> {
       return stretches;
     },
   };
-}
-
-async function* everyRow({ store }: Logs) {
-  for (let cursor: string | undefined; ;) {
-    const page = await store.list({}, { limit: limit.listMax, ...(cursor === undefined ? {} : { cursor }) });
-    yield* page.rows;
-    if (page.cursor === null) return;
-    cursor = page.cursor;
-  }
 }
 
 const gone = (session: SessionId): SkeinError =>

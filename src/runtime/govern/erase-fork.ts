@@ -1,13 +1,14 @@
 /**
  * What a new fork must record about erased contents: its parent, whose log says so, may be deleted one day.
  */
+import { readPages } from "../read/record-pages.ts";
 import type { CommandOf } from "../../core/command.ts";
 import type { SessionId } from "../../core/ids.ts";
 import * as range from "../../core/range.ts";
 import type { Ranges } from "../../core/range.ts";
 import type { State } from "../../core/state.ts";
 import type { Store } from "../../store/port.ts";
-import { pages, rangesBytesMax } from "./erase-survey.ts";
+import { rangesBytesMax } from "./erase-survey.ts";
 
 type Erasures = NonNullable<CommandOf<"fork">["erased"]>;
 
@@ -36,7 +37,7 @@ async function countIn(
 ): Promise<{ readonly records: number; readonly bytes: number }> {
   let [records, bytes] = [0, 0];
   for (const each of ranges) {
-    for await (const page of pages(store, session, each, { contents: false })) {
+    for await (const page of readPages(store, session, each)) {
       for (const { contentHash, contentBytes } of page) {
         if (contentHash === null) continue;
         records += 1;

@@ -3,6 +3,7 @@
  * workspace's log. It lists where else the content stands; erase it there separately. Forgetting comes first:
  * after a crash the entry is forgotten, and a repeated call erases the rest.
  */
+import { readPages } from "../read/record-pages.ts";
 import { SkeinError } from "../../core/error.ts";
 import { isSessionId, type LogId } from "../../core/ids.ts";
 import { memoryId, nameIn, type MemoryName } from "../../core/memory/memory.ts";
@@ -13,7 +14,7 @@ import type { Deps } from "../deps.ts";
 import { findCopies, ownRanges } from "./erase-copies.ts";
 import { readFamily } from "./erase-family.ts";
 import { scrubIfDue } from "./erase-scrub.ts";
-import { bytesOf, pages, survey, type Gone } from "./erase-survey.ts";
+import { bytesOf, survey, type Gone } from "./erase-survey.ts";
 import { eraseTarget } from "./erase-write.ts";
 import {
   type EraseCopy,
@@ -71,7 +72,7 @@ async function versionsOf({ store }: Deps, name: MemoryName, toSeq?: number): Pr
   const id = memoryId(name);
   const seqs: number[] = [];
   const origins: Versions["origins"][number][] = [];
-  for await (const page of pages(store, store.workspace, [1, headSeq], { types, contents: false })) {
+  for await (const page of readPages(store, store.workspace, [1, headSeq], { types })) {
     for (const { seq, type, body: text } of page) {
       const body = JSON.parse(text) as Partial<Pick<ForgetResult, "origin" | "by">>;
       const named = nameIn(body);
@@ -99,7 +100,10 @@ async function copiesOf(
   const { store } = deps;
   for await (const [session, ranges] of ownRanges(deps, family)) {
     for (const each of ranges) {
-      for await (const page of pages(store, session, each, { types: ["memory.carried"] })) {
+      for await (const page of readPages(store, session, each, {
+        types: ["memory.carried"],
+        contents: true,
+      })) {
         for (const record of page) {
           const content = (await contentOf(store, record)) as { items?: readonly MemoryName[] } | undefined;
           const isIt = ({ scope, kind, key }: MemoryName): boolean =>

@@ -1,4 +1,5 @@
 /** Finds what to erase: the existing contents at some positions of a log, or those that hold a text. */
+import { readPages } from "../read/record-pages.ts";
 import type { StoredRecord } from "../../core/chain.ts";
 import type { LogId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
@@ -45,7 +46,7 @@ export async function survey(
   let joined = false;
   for (const each of ranges) {
     joined = false;
-    for await (const page of pages(store, session, each)) {
+    for await (const page of readPages(store, session, each, { contents: true })) {
       for (const record of page) {
         if (record.contentHash === null) continue;
         if (record.content === null) gone.push(contentAt(record));
@@ -58,24 +59,6 @@ export async function survey(
     }
   }
   return { doomed, gone };
-}
-
-/** Records in a range, with their contents, a page at a time. */
-export async function* pages(
-  store: Store,
-  session: LogId,
-  [firstSeq, toSeq]: range.Range,
-  only: { readonly types?: readonly string[]; readonly contents?: boolean } = {},
-): AsyncGenerator<readonly StoredRecord[]> {
-  const { contents = true, types } = only;
-  for (let fromSeq = firstSeq; fromSeq <= toSeq;) {
-    const want = { fromSeq, toSeq, limit: limit.pageRecordsMax, contents };
-    const page = await store.read(session, types === undefined ? want : { ...want, types });
-    const last = page.at(-1);
-    if (last === undefined) return;
-    yield page;
-    fromSeq = last.seq + 1;
-  }
 }
 
 const contentAt = (record: StoredRecord): Gone => ({

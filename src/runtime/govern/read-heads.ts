@@ -1,9 +1,9 @@
 /** Reads the lists of heads in the workspace's log, from the newest list of all logs on. */
+import { readRecords } from "../read/record-pages.ts";
 import { createPublicKey, verify } from "node:crypto";
 import type { BodyOf } from "../../core/catalog.ts";
 import type { Digest, StoredRecord } from "../../core/chain.ts";
 import { anchorText, chainRoot, firstRoot, merkleOf, type ListedHead } from "../../core/govern/heads.ts";
-import { limit } from "../../core/limit.ts";
 import type { Store } from "../../store/port.ts";
 import { contentOf } from "../read/content.ts";
 
@@ -74,22 +74,8 @@ async function newestFull(store: Store, lists: Lists): Promise<number> {
   return fromSeq;
 }
 
-async function* recordsOf(
-  store: Store,
-  from: number,
-  types: readonly string[],
-  contents: boolean,
-): AsyncGenerator<StoredRecord> {
-  for (let fromSeq = from; ;) {
-    const range = { fromSeq, toSeq: Infinity, limit: limit.pageRecordsMax, types, contents };
-    const page = await store.read(store.workspace, range);
-    yield* page;
-    const last = page.at(-1);
-    // A page that does not advance would be read for ever.
-    if (last === undefined || last.seq < fromSeq) return;
-    fromSeq = last.seq + 1;
-  }
-}
+const recordsOf = (store: Store, fromSeq: number, types: readonly string[], contents: boolean) =>
+  readRecords(store, store.workspace, [fromSeq, Infinity], { types, contents });
 
 /** Adds one list. Returns its root, which the next one has to name. */
 async function take(

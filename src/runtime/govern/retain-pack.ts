@@ -1,6 +1,6 @@
 /** Which records of a log are worth packing, by which policy, and their size. */
+import { readPages } from "../read/record-pages.ts";
 import { isWorkspaceId, type LogId } from "../../core/ids.ts";
-import { limit } from "../../core/limit.ts";
 import type { SessionStatus } from "../../core/session/lifecycle.ts";
 import { compactedTo, packersFor, packRecordsMin, spanText } from "../../core/govern/policy.ts";
 import type { Candidate, NamedPolicy } from "../../core/govern/policy.ts";
@@ -65,13 +65,9 @@ async function agedTo(
 export async function weigh(store: Store, session: LogId, fromSeq: number, toSeq: number): Promise<Packed> {
   let records = 0;
   let bytes = 0;
-  for (let from = fromSeq; from <= toSeq;) {
-    const range = { fromSeq: from, toSeq, limit: limit.pageRecordsMax, contents: false };
-    const page = await store.read(session, range);
-    if (page.length === 0) break;
+  for await (const page of readPages(store, session, [fromSeq, toSeq])) {
     for (const record of page) bytes += recordBytes(record);
     records += page.length;
-    from += page.length;
   }
   return { records, bytesBefore: bytes, bytesAfter: bytes };
 }

@@ -3,6 +3,7 @@
  * decided on the session's current state; so it may be stopped anywhere, repeated, and run twice at once.
  * Other work continues: after each few sessions it pauses for as long as it wrote.
  */
+import { readRows } from "../read/session-rows.ts";
 import { checkCall } from "../../call/check.ts";
 import type { Command } from "../../core/command.ts";
 import { SkeinError } from "../../core/error.ts";
@@ -10,7 +11,7 @@ import type { LogId, SessionId } from "../../core/ids.ts";
 import { candidateOf, dueFor, isFor, obstacle } from "../../core/govern/policy.ts";
 import type { PolicyAction, Candidate, Due, NamedPolicy } from "../../core/govern/policy.ts";
 import type { State } from "../../core/state.ts";
-import type { Packed, ResultPage, SessionRow } from "../../store/port.ts";
+import type { Packed, SessionRow } from "../../store/port.ts";
 import type { Deps } from "../deps.ts";
 import { checkClocks } from "./clock-check.ts";
 import { followedPolicies, refuseEverything } from "../workspace/policies.ts";
@@ -130,21 +131,14 @@ const groupSessionsMax = 32;
 async function* groups({ deps: { store }, pace }: Pass): AsyncGenerator<readonly SessionRow[]> {
   let group: SessionRow[] = [];
   let records = 0;
-  for (let cursor: string | null = ""; cursor !== null;) {
-    const page: ResultPage<SessionRow> = await store.list(
-      {},
-      { limit: groupSessionsMax, ...(cursor === "" ? {} : { cursor }) },
-    );
-    for (const row of page.rows) {
-      const own = row.headSeq - (row.parent?.seq ?? 0);
-      if (group.length > 0 && (group.length === groupSessionsMax || records + own > pace.records)) {
-        yield group;
-        [group, records] = [[], 0];
-      }
-      group.push(row);
-      records += own;
+  for await (const row of readRows(store, {}, groupSessionsMax)) {
+    const own = row.headSeq - (row.parent?.seq ?? 0);
+    if (group.length > 0 && (group.length === groupSessionsMax || records + own > pace.records)) {
+      yield group;
+      [group, records] = [[], 0];
     }
-    cursor = page.cursor;
+    group.push(row);
+    records += own;
   }
   yield group;
 }

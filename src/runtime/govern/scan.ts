@@ -2,12 +2,12 @@
  * Scan: finds secrets that entered the store before they were registered, or before detection existed. It
  * only reads, and never shows a secret: a preview has the name in its place.
  */
+import { readPages } from "../read/record-pages.ts";
 import { checkCall } from "../../call/check.ts";
 import { isForeign } from "../../core/catalog.ts";
 import type { StoredRecord } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
 import { isWorkspaceId, type LogId } from "../../core/ids.ts";
-import { limit } from "../../core/limit.ts";
 import { marker, type Redactor } from "../../core/secret/redactor.ts";
 import type { Store } from "../../store/port.ts";
 import { contentOf } from "../read/content.ts";
@@ -71,9 +71,8 @@ export async function scan(
     const { parent } = head;
     const shared = parent !== null && !options.whole && (await store.head(parent.session)) !== undefined;
     if (!isWorkspaceId(session)) counts.sessions++;
-    for (let fromSeq = shared ? parent.seq + 1 : 1; fromSeq <= head.seq;) {
-      const range = { fromSeq, toSeq: head.seq, limit: limit.pageRecordsMax, contents: true };
-      const page = await store.read(session, range);
+    const range = [shared ? parent.seq + 1 : 1, head.seq] as const;
+    for await (const page of readPages(store, session, range, { contents: true })) {
       for (const record of page) {
         counts.records++;
         for (const found of await looker(record)) {
@@ -82,9 +81,6 @@ export async function scan(
           else findings.push({ session, seq, ...(await placeOf(session, seq)), type, ...found });
         }
       }
-      const last = page.at(-1)?.seq;
-      if (last === undefined) break;
-      fromSeq = last + 1;
       options.progress?.({ records: counts.records, sessions: counts.sessions });
     }
   }

@@ -3,13 +3,14 @@
  * that shares the position, must name each missing content, and each named content must be missing. Reads
  * only.
  */
+import { readPages } from "../read/record-pages.ts";
 import type { StoredRecord } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
 import { isSessionId, type LogId, type SessionId } from "../../core/ids.ts";
 import * as range from "../../core/range.ts";
 import type { Range, Ranges } from "../../core/range.ts";
 import type { Head, Store } from "../../store/port.ts";
-import { pages } from "./erase-survey.ts";
+import {} from "./erase-survey.ts";
 
 /** Called with every record of a log during verification. */
 export interface ErasedCheck {
@@ -65,7 +66,7 @@ async function present(store: Store, { session, seq: headSeq }: Head, ranges: Ra
   const there: number[] = [];
   for (const each of range.clip(ranges, headSeq)) {
     await unlessUnreadable(async () => {
-      for await (const page of pages(store, session, each))
+      for await (const page of readPages(store, session, each, { contents: true }))
         for (const { seq, content } of page) if (content !== null) there.push(seq);
     });
   }
@@ -105,7 +106,7 @@ async function saidBy(store: Store, { session, seq, parent }: Head): Promise<Ran
   let said: Ranges = [];
   const only = { types: ["content.erased"], contents: false };
   await unlessUnreadable(async () => {
-    for await (const page of pages(store, session, [(parent?.seq ?? 0) + 1, seq], only))
+    for await (const page of readPages(store, session, [(parent?.seq ?? 0) + 1, seq], only))
       for (const { body } of page) said = range.union(said, rangesIn(body));
   });
   return said;

@@ -4,6 +4,7 @@
  * backup. No process continues silently: the session is suspended, the process that detects it gets an error,
  * and a run that began on the lost history stops for good.
  */
+import { readRecords } from "../read/record-pages.ts";
 import type { Command } from "../../core/command.ts";
 import { SkeinError } from "../../core/error.ts";
 import { isWorkspaceId, type LogId } from "../../core/ids.ts";
@@ -97,15 +98,10 @@ async function commonOf(store: Store, log: LogId, heads: readonly Noted[]): Prom
 
 /** True when it was suspended for a rollback behind this position; it may have been activated since. */
 async function isSuspendedSince(store: Store, log: LogId, seq: number): Promise<boolean> {
-  for (let fromSeq = seq + 1; ;) {
-    const types = ["session.suspended"];
-    const range = { fromSeq, toSeq: Infinity, limit: limit.pageRecordsMax, types, contents: false };
-    const page = await store.read(log, range);
-    const last = page.at(-1);
-    if (last === undefined) return false;
-    if (page.some(({ body }) => "tail" in (JSON.parse(body) as object))) return true;
-    fromSeq = last.seq + 1;
-  }
+  const types = ["session.suspended"];
+  for await (const { body } of readRecords(store, log, [seq + 1, Infinity], { types }))
+    if ("tail" in (JSON.parse(body) as object)) return true;
+  return false;
 }
 
 interface Tail {

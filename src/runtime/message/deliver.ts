@@ -4,6 +4,7 @@
  * one finds the message there already; two at once are safe. The messages of one pair go in order: a waiting
  * one blocks those behind it, a refused one does not.
  */
+import { readRows } from "../read/session-rows.ts";
 import { isAskedOut, isFull } from "../../core/message/decide.ts";
 import { readEvent, type EventOf } from "../../core/event.ts";
 import { SkeinError } from "../../core/error.ts";
@@ -102,16 +103,9 @@ function failed(session: SessionId, error: unknown): Delivered {
 /** Sessions that live here and have something open, listed before anything is done. */
 async function sendersOf(store: Store): Promise<SessionId[]> {
   const found: SessionId[] = [];
-  for (let cursor: string | null = null; ;) {
-    const page: Awaited<ReturnType<Store["list"]>> = await store.list(
-      { outbox: true },
-      { limit: limit.listMax, ...(cursor === null ? {} : { cursor }) },
-    );
-    const own = page.rows.filter(({ copy, status }) => copy !== true && status !== "moved");
-    found.push(...own.map(({ session }) => session));
-    if (page.cursor === null) return found;
-    cursor = page.cursor;
-  }
+  for await (const { session, copy, status } of readRows(store, { outbox: true }))
+    if (copy !== true && status !== "moved") found.push(session);
+  return found;
 }
 
 type Delivered = Omit<DeliverReport, "sessions">;

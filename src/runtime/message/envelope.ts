@@ -1,9 +1,9 @@
 /** A message in transit: its records at both ends, and the checks of the receiver. */
+import { readRecords } from "../read/record-pages.ts";
 import { present } from "../../core/present.ts";
 import type { CommandOf } from "../../core/command.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
-import { limit } from "../../core/limit.ts";
 import type { State } from "../../core/state.ts";
 import type { Store } from "../../store/port.ts";
 import { checkContract } from "./contract.ts";
@@ -60,16 +60,11 @@ export async function receiving(
 export async function hasReceived(store: Store, letter: Letter): Promise<boolean> {
   const { message, from, to, number } = letter;
   const types = ["message.received"];
-  for (let toSeq = Infinity; toSeq > 0;) {
-    const range = { fromSeq: 1, toSeq, reverse: true, limit: limit.pageRecordsMax, types, contents: false };
-    const page = await store.read(to, range);
-    for (const { body } of page) {
-      const found = JSON.parse(body) as { message: string; from: string; number: number };
-      if (found.from !== from) continue;
-      if (found.message === message) return true;
-      if (found.number < number) return false;
-    }
-    toSeq = (page.at(-1)?.seq ?? 1) - 1;
+  for await (const { body } of readRecords(store, to, [1, Infinity], { types, reverse: true })) {
+    const found = JSON.parse(body) as { message: string; from: string; number: number };
+    if (found.from !== from) continue;
+    if (found.message === message) return true;
+    if (found.number < number) return false;
   }
   return false;
 }

@@ -3,6 +3,7 @@
  * being received. To another store it is written to the sender's log first, with its destination, and
  * delivered from there: see deliver.ts.
  */
+import { readRecords } from "../read/record-pages.ts";
 import { present } from "../../core/present.ts";
 import { checkOptionNames } from "../../call/check.ts";
 import { resolve } from "node:path";
@@ -11,7 +12,6 @@ import { SkeinError } from "../../core/error.ts";
 import { readEvent, type EventOf } from "../../core/event.ts";
 import { makeSessionId, parseSessionId, quote, type SessionId } from "../../core/ids.ts";
 import { checkJson } from "../../core/text/json.ts";
-import { limit } from "../../core/limit.ts";
 import type { State } from "../../core/state.ts";
 import type { Store } from "../../store/port.ts";
 import { readContent } from "../read/content.ts";
@@ -279,8 +279,8 @@ async function becameOf(
 ): Promise<Pick<SendResult, "delivered" | "reason">> {
   const { standing, seq: toSeq } = await writer.current(from);
   if (standing.outbox.has(message)) return { delivered: false, reason: reason ?? "it waits to be delivered" };
-  const range = { fromSeq, toSeq, limit: limit.pageRecordsMax, types: ["message.refused"], contents: true };
-  for (const record of await store.read(from, range)) {
+  const only = { types: ["message.refused"], contents: true };
+  for await (const record of readRecords(store, from, [fromSeq, toSeq], only)) {
     const { body, content } = readEvent(record, true).event as EventOf<"message.refused">;
     if (body.message !== message || body.error === "deadline") continue;
     return { delivered: false, reason: content?.reason ?? "it was refused" };

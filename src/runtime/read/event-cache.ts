@@ -1,10 +1,10 @@
 /** A cache of events for contexts and states, which are read repeatedly. */
+import { readRecords } from "./record-pages.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { blobReference, inflate, makeWhole } from "./content.ts";
 import { type ReadSaid, readSaid } from "./projection.ts";
 import type { Digest, StoredRecord } from "../../core/chain.ts";
 import { readEvent, type SessionLogEvent } from "../../core/event.ts";
-import { limit } from "../../core/limit.ts";
 import type { Store } from "../../store/port.ts";
 import type { StateReader } from "./state-reader.ts";
 
@@ -90,20 +90,13 @@ export async function readOne(
 export async function* readRange(
   store: Store,
   session: SessionId,
-  [firstSeq, toSeq]: readonly [number, number],
+  range: readonly [number, number],
   types: readonly string[],
   isPruned: (seq: number) => boolean = () => false,
 ): AsyncGenerator<SessionLogEvent> {
-  let fromSeq = firstSeq;
-  while (fromSeq <= toSeq) {
-    const range = { fromSeq, toSeq, limit: limit.pageRecordsMax, types, contents: true };
-    const page = await store.read(session, range);
-    if (page.length === 0) return;
-    for (const record of page) {
-      const event = await understand(store, record, isPruned(record.seq));
-      if (event !== undefined) yield event;
-      fromSeq = record.seq + 1;
-    }
+  for await (const record of readRecords(store, session, range, { types, contents: true })) {
+    const event = await understand(store, record, isPruned(record.seq));
+    if (event !== undefined) yield event;
   }
 }
 

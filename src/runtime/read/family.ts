@@ -3,13 +3,13 @@
  * ancestors up to the first one, and all descendants of that. A session descends from another as a fork, as
  * an opened child, or as its successor.
  */
+import { readRecords } from "./record-pages.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { originOf } from "../../core/branch/origin.ts";
 import type { Store } from "../../store/port.ts";
 import { ancestry } from "./ancestry.ts";
 import { headOf } from "./position.ts";
 import type { StateReader } from "./state-reader.ts";
-import { limit } from "../../core/limit.ts";
 import type { Deps } from "../deps.ts";
 
 /** The relation of two sessions of a family. */
@@ -146,14 +146,10 @@ export async function childrenOf({ store }: Deps, session: SessionId): Promise<r
   const head = await store.head(session);
   const children = new Set<SessionId>();
   const toSeq = head?.seq ?? 0;
-  for (let fromSeq = (head?.parent?.seq ?? 0) + 1; fromSeq <= toSeq;) {
-    const range = { fromSeq, toSeq, limit: limit.pageRecordsMax, contents: false };
-    const page = await store.read(session, { ...range, types: ["budget.allotted"] });
-    for (const { body } of page) {
-      const { session: other, direction } = JSON.parse(body) as { session: SessionId; direction: string };
-      if (direction === "given") children.add(other);
-    }
-    fromSeq = (page.at(-1)?.seq ?? toSeq) + 1;
+  const own = [(head?.parent?.seq ?? 0) + 1, toSeq] as const;
+  for await (const { body } of readRecords(store, session, own, { types: ["budget.allotted"] })) {
+    const { session: other, direction } = JSON.parse(body) as { session: SessionId; direction: string };
+    if (direction === "given") children.add(other);
   }
   // Forks from before the allotment was always recorded.
   for (const { session: fork, seq } of await store.forks(session)) {

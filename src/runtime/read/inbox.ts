@@ -1,4 +1,5 @@
 /** The inbox: queued inputs, read from the position of the oldest. */
+import { readRecords } from "./record-pages.ts";
 import type { Taken } from "../../core/turn/commands.ts";
 import { readEvent } from "../../core/event.ts";
 import type { SessionId } from "../../core/ids.ts";
@@ -20,19 +21,14 @@ export async function readWaiting(store: Store, session: SessionId, state: State
   const wanted = Math.min(count(waiting), limit.takenMax);
   const found: Waiting[] = [];
   const types = ["input.received", "message.received"];
-  for (let next = fromSeq; found.length < wanted && next <= state.seq;) {
-    const range = { fromSeq: next, toSeq: state.seq, limit: limit.pageRecordsMax, types, contents: false };
-    const page = await store.read(session, range);
-    for (const record of page) {
-      const { body } = readEvent(record, false).event as { body: { input: number; mode?: string } };
-      if (!waiting.some(([from, to]) => from <= body.input && body.input <= to)) continue;
-      found.push({ seq: record.seq, input: body.input, steers: body.mode === "steer" });
-    }
-    const last = page.at(-1);
-    if (last === undefined) break;
-    next = last.seq + 1;
+  if (wanted === 0) return found;
+  for await (const record of readRecords(store, session, [fromSeq, state.seq], { types })) {
+    const { body } = readEvent(record, false).event as { body: { input: number; mode?: string } };
+    if (!waiting.some(([from, to]) => from <= body.input && body.input <= to)) continue;
+    found.push({ seq: record.seq, input: body.input, steers: body.mode === "steer" });
+    if (found.length === wanted) break;
   }
-  return found.slice(0, wanted);
+  return found;
 }
 
 export const takenOf = (waiting: readonly Waiting[]): Taken => waiting.map(({ seq, input }) => [seq, input]);

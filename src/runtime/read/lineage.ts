@@ -2,6 +2,7 @@
  * Lineage: the family of a session (read/family.ts) from the first one on, the status of each session, and
  * what was merged into it. Read from heads and states, not from whole logs.
  */
+import { readPages } from "./record-pages.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { SessionStatus } from "../../core/session/lifecycle.ts";
@@ -88,15 +89,14 @@ async function mergesIn(
 ): Promise<LineageNode["merged"]> {
   const own = [...mind.bases.entries()].filter(([from, toSeq]) => fork.mind.bases.get(from) !== toSeq);
   const seqs = new Map<string, number>();
-  for (let toSeq = headSeq; toSeq > 0 && seqs.size < own.length;) {
-    const range = { fromSeq: 1, toSeq, reverse: true, limit: limit.pageRecordsMax, contents: false };
-    const page = await store.read(session, { ...range, types: ["session.merged"] });
+  const only = { types: ["session.merged"], reverse: true };
+  for await (const page of readPages(store, session, [1, own.length === 0 ? 0 : headSeq], only)) {
     for (const { body, seq } of page) {
-      const { from, toSeq: upTo } = JSON.parse(body) as { readonly from: string; readonly toSeq: number };
-      const isWanted = own.some(([name, place]) => name === from && place === upTo);
+      const { from, toSeq } = JSON.parse(body) as { readonly from: string; readonly toSeq: number };
+      const isWanted = own.some(([name, place]) => name === from && place === toSeq);
       if (isWanted && !seqs.has(from)) seqs.set(from, seq);
     }
-    toSeq = (page.at(-1)?.seq ?? 1) - 1;
+    if (seqs.size === own.length) break;
   }
   return own
     .map(([from, toSeq]) => ({ from, toSeq, seq: seqs.get(from) ?? 0 }))

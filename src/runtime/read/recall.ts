@@ -1,4 +1,5 @@
 /** Recall: a session reads a log by position, words or item; or the rest of a long output. */
+import { readRecords } from "./record-pages.ts";
 import type { SessionAct } from "../../core/tool/session-action.ts";
 import { SkeinError } from "../../core/error.ts";
 import { quote, type SessionId } from "../../core/ids.ts";
@@ -102,20 +103,8 @@ async function output(
 ): Promise<unknown> {
   const { store } = deps;
   const types = ["tool.settled"];
-  for (let from = seq; from <= state.seq;) {
-    const page = await store.read(session, {
-      fromSeq: from,
-      toSeq: state.seq,
-      limit: limit.pageRecordsMax,
-      types,
-      contents: false,
-    });
-    const found = page.find((record) => record.cause === seq || record.seq === seq);
-    if (found !== undefined) return stretch(deps, session, found.seq, fromChar);
-    const last = page.at(-1);
-    if (last === undefined) break;
-    from = last.seq + 1;
-  }
+  for await (const record of readRecords(store, session, [seq, state.seq], { types }))
+    if (record.cause === seq || record.seq === seq) return stretch(deps, session, record.seq, fromChar);
   throw new SkeinError("not-found", `no tool call was requested at ${seq}`);
 }
 

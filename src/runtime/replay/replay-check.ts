@@ -2,6 +2,7 @@
  * Recomputes: folds the whole log again from its first record, without snapshots, and compares it with its
  * own hashes: the hash of the mind at the end of each turn, the digest of each context. It only reads.
  */
+import { readRecords } from "../read/record-pages.ts";
 import { fold } from "../../core/fold.ts";
 import type { StoredRecord } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
@@ -96,14 +97,10 @@ async function rewindTargets(
   toSeq: number,
 ): Promise<Map<number, Mind | null>> {
   const targets = new Map<number, Mind | null>();
-  const wanted = { toSeq, limit: limit.pageRecordsMax, types: ["session.rewound"], contents: false };
-  for (let fromSeq = 1; fromSeq <= toSeq;) {
-    const page = await store.read(session, { fromSeq, ...wanted });
-    for (const record of page) {
-      const { body } = readEvent(record, false).event as { readonly body: { readonly toSeq: number } };
-      targets.set(body.toSeq, null);
-    }
-    fromSeq = (page.at(-1)?.seq ?? toSeq) + 1;
+  const types = ["session.rewound"];
+  for await (const record of readRecords(store, session, [1, toSeq], { types })) {
+    const { body } = readEvent(record, false).event as { readonly body: { readonly toSeq: number } };
+    targets.set(body.toSeq, null);
   }
   return targets;
 }
@@ -152,12 +149,10 @@ async function isErased({ deps, session }: Check, rendered: Rendered, seq: numbe
   ];
   // Inputs taken on the way are added, and checked in turn.
   for (const [first, toSeq] of ranges) {
-    for (let fromSeq = Math.max(1, first); fromSeq <= toSeq;) {
-      const range = { fromSeq, toSeq, limit: limit.pageRecordsMax, contents: true };
-      const page = await deps.store.read(session, range);
-      if (page.some((record) => record.contentHash !== null && record.content === null)) return true;
-      ranges.push(...page.flatMap(takenBy));
-      fromSeq = (page.at(-1)?.seq ?? toSeq) + 1;
+    const range = [Math.max(1, first), toSeq] as const;
+    for await (const record of readRecords(deps.store, session, range, { contents: true })) {
+      if (record.contentHash !== null && record.content === null) return true;
+      ranges.push(...takenBy(record));
     }
   }
   return false;

@@ -1,8 +1,8 @@
 /** Turns for comparing and repeating: read from a log, without rewound ranges. */
+import { readRecords } from "../read/record-pages.ts";
 import type { ContentBlock } from "../../core/schema.ts";
 import { readEvent, type EventOf, type SessionLogEvent } from "../../core/event.ts";
 import type { SessionId } from "../../core/ids.ts";
-import { limit } from "../../core/limit.ts";
 import { includes } from "../../core/range.ts";
 import type { ReplayCall, ReplayTurn, ReplayUsage } from "../../core/turn/run-comparison.ts";
 import type { OpenCall, State } from "../../core/state.ts";
@@ -69,18 +69,14 @@ export async function readTurns(
 ): Promise<TakenTurn[]> {
   const { store } = deps;
   const turns: Going[] = [];
-  for (let fromSeq = afterSeq + 1; fromSeq <= toSeq;) {
-    const range = { fromSeq, toSeq, limit: limit.pageRecordsMax, types, contents: true };
-    const page = await store.read(session, range);
-    for (const record of page) {
-      const read = readEvent(record, true);
-      if (read.kind !== "known" || includes(mind.lost, record.seq)) continue;
-      const event = { ...read.event, content: await inflate(store, read.event.content) } as Told;
-      if (event.type === "turn.started") turns.push(begin(event));
-      const turn = turns.at(-1);
-      if (turn !== undefined) await note(deps, session, turn, event);
-    }
-    fromSeq = (page.at(-1)?.seq ?? toSeq) + 1;
+  const only = { types, contents: true };
+  for await (const record of readRecords(store, session, [afterSeq + 1, toSeq], only)) {
+    const read = readEvent(record, true);
+    if (read.kind !== "known" || includes(mind.lost, record.seq)) continue;
+    const event = { ...read.event, content: await inflate(store, read.event.content) } as Told;
+    if (event.type === "turn.started") turns.push(begin(event));
+    const turn = turns.at(-1);
+    if (turn !== undefined) await note(deps, session, turn, event);
   }
   return turns;
 }

@@ -4,7 +4,7 @@
  */
 import type { HistoryEntry } from "../../core/history/commands.ts";
 import type { ContentBlock } from "../../core/schema.ts";
-import { present } from "../../core/decision.ts";
+import { present } from "../../core/present.ts";
 import { limit } from "../../core/limit.ts";
 import { costOf, type TokenPrice } from "../../core/budget/price.ts";
 import type { SourceRange, TranscriptCall, TranscriptBlock, ForeignEntry } from "../../transcripts/model.ts";

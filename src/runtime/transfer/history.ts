@@ -4,7 +4,7 @@
  * The session arrives suspended: nothing of it runs before a person activates it.
  */
 import type { HistoryEntry } from "../../core/history/commands.ts";
-import { present } from "../../core/decision.ts";
+import { present } from "../../core/present.ts";
 import type { EventOf } from "../../core/event.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";

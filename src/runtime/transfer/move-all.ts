@@ -2,12 +2,12 @@
  * Moves a whole store: every session that lives in it moves to another one, with the workspace's data. A
  * repeated call finds what was done, and continues.
  */
+import { readRows } from "../read/session-rows.ts";
 import { checkOptionNames } from "../../call/check.ts";
 import type { Moved } from "../../core/session/commands.ts";
 import { SkeinError } from "../../core/error.ts";
 import { isSessionId, quote, type SessionId } from "../../core/ids.ts";
-import { limit } from "../../core/limit.ts";
-import type { ResultPage, SessionRow, Store } from "../../store/port.ts";
+import type { Store } from "../../store/port.ts";
 import type { Deps } from "../deps.ts";
 import { moveGroup, type Fate, type Leaving, type Moving } from "./move-group.ts";
 import { lineageOf, type Travelling } from "./move-lineage.ts";
@@ -251,16 +251,9 @@ async function moveAll(
 /** How much there is to do, by the index. */
 async function countAll({ store }: Deps): Promise<{ readonly sessions: number; readonly records: number }> {
   let [sessions, records] = [0, 0];
-  for (let cursor: string | null = ""; cursor !== null;) {
-    const page: ResultPage<SessionRow> = await store.list(
-      {},
-      { limit: limit.listMax, ...(cursor === "" ? {} : { cursor }) },
-    );
-    for (const { status, headSeq, parent } of page.rows) {
-      sessions++;
-      if (status !== "moved") records += headSeq - (parent?.seq ?? 0);
-    }
-    ({ cursor } = page);
+  for await (const { status, headSeq, parent } of readRows(store, {})) {
+    sessions++;
+    if (status !== "moved") records += headSeq - (parent?.seq ?? 0);
   }
   return { sessions, records };
 }

@@ -2,6 +2,7 @@
  * Receives logs from elsewhere, record by record: each is verified against the chain before it is stored, and
  * nothing is visible until all of them are finished.
  */
+import { readRecords } from "../read/record-pages.ts";
 import type { BundleLog } from "../../core/bundle/format.ts";
 import { flaw, genesisHash, type StoredRecord } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
@@ -297,17 +298,8 @@ const foldedAtOnce = 250;
 /** Sessions that were deleted in a store, and do not come back. */
 export async function deletedIn(store: Store): Promise<ReadonlySet<string>> {
   const deleted = new Set<string>();
-  for (let fromSeq = 1; ;) {
-    const page = await store.read(store.workspace, {
-      fromSeq,
-      toSeq: Infinity,
-      limit: limit.pageRecordsMax,
-      types: ["session.deleted"],
-      contents: false,
-    });
-    for (const { body } of page) deleted.add((JSON.parse(body) as { session: string }).session);
-    const last = page.at(-1);
-    if (last === undefined) return deleted;
-    fromSeq = last.seq + 1;
-  }
+  const types = ["session.deleted"];
+  for await (const { body } of readRecords(store, store.workspace, [1, Infinity], { types }))
+    deleted.add((JSON.parse(body) as { session: string }).session);
+  return deleted;
 }

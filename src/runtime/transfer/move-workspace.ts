@@ -3,6 +3,7 @@
  * record is written there again, once, under a key that names its origin; so a repeated call carries what is
  * new, and a record that comes home is recognized. Templates move: they are set in one workspace only.
  */
+import { readRecords } from "../read/record-pages.ts";
 import { entryOf } from "../../core/catalog.ts";
 import type { StoredRecord } from "../../core/chain.ts";
 import type { DraftEvent } from "../../core/decision.ts";
@@ -144,11 +145,7 @@ async function lookThere({ deps, to }: Moving): Promise<There> {
 
 async function* recordsOf(store: Store, { contents = false } = {}): AsyncGenerator<StoredRecord> {
   const toSeq = (await store.head(store.workspace))?.seq ?? 0;
-  for (let fromSeq = 1; fromSeq <= toSeq;) {
-    const page = await store.read(store.workspace, { fromSeq, toSeq, limit: limit.pageRecordsMax, contents });
-    yield* page;
-    fromSeq = (page.at(-1)?.seq ?? toSeq) + 1;
-  }
+  yield* readRecords(store, store.workspace, [1, toSeq], { contents });
 }
 
 /** What this workspace has and the other lacks. */

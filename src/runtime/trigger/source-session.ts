@@ -2,6 +2,7 @@
  * Other sessions as causes: that they ended, all of them or each, or that one recorded an item. The causes
  * are read from their logs, which are permanent; so nothing is missed without a watch.
  */
+import { readRecords } from "../read/record-pages.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { LogId, SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
@@ -71,15 +72,11 @@ class Seen {
   async read({ store }: Deps, { session, name, setSeq }: Watch): Promise<void> {
     const log: LogId = session ?? store.workspace;
     const toSeq = (await store.head(log))?.seq ?? 0;
-    for (let fromSeq = setSeq + 1; fromSeq <= toSeq;) {
-      const range = { fromSeq, toSeq, limit: limit.pageRecordsMax, contents: true };
-      const page = await store.read(log, { ...range, types: ["trigger.fired"] });
-      for (const record of page) {
-        if ((JSON.parse(record.body) as { name: string }).name !== name) continue;
-        const content = (await contentOf(store, record)) as { detail?: { of?: unknown } } | undefined;
-        if (Array.isArray(content?.detail?.of)) this.add(content.detail.of as Ended[]);
-      }
-      fromSeq = (page.at(-1)?.seq ?? toSeq) + 1;
+    const only = { types: ["trigger.fired"], contents: true };
+    for await (const record of readRecords(store, log, [setSeq + 1, toSeq], only)) {
+      if ((JSON.parse(record.body) as { name: string }).name !== name) continue;
+      const content = (await contentOf(store, record)) as { detail?: { of?: unknown } } | undefined;
+      if (Array.isArray(content?.detail?.of)) this.add(content.detail.of as Ended[]);
     }
   }
 
@@ -147,20 +144,16 @@ const lookAtItems: Looking = async ({ deps, watch, spec, fire, seen }, touched) 
   for (const session of touched) {
     const toSeq = (await store.head(session))?.seq ?? 0;
     const last = seen.last(session) ?? spec.since?.[session] ?? 0;
-    for (let fromSeq = last + 1; fromSeq <= toSeq;) {
-      const range = { fromSeq, toSeq, limit: limit.pageRecordsMax, contents: false };
-      const page = await store.read(session, { ...range, types: ["item.recorded"] });
-      for (const { seq, body } of page) {
-        const { kind, key } = JSON.parse(body) as { kind: string; key: string };
-        if (kind !== spec.item?.kind || !fits(spec.item.key, key)) continue;
-        const once = `${session}@${seq}`;
-        const told = await tellItem(deps, session, { kind, key, seq });
-        const text = `Trigger "${watch.name}": the session ${session} recorded ${told}`;
-        const cause = { digest: world.digest("", once), once, text, detail: { of: [{ session, seq }] } };
-        if ((await fire(cause)) === undefined) return true;
-        seen.add([{ session, seq }]);
-      }
-      fromSeq = (page.at(-1)?.seq ?? toSeq) + 1;
+    const types = ["item.recorded"];
+    for await (const { seq, body } of readRecords(store, session, [last + 1, toSeq], { types })) {
+      const { kind, key } = JSON.parse(body) as { kind: string; key: string };
+      if (kind !== spec.item?.kind || !fits(spec.item.key, key)) continue;
+      const once = `${session}@${seq}`;
+      const told = await tellItem(deps, session, { kind, key, seq });
+      const text = `Trigger "${watch.name}": the session ${session} recorded ${told}`;
+      const cause = { digest: world.digest("", once), once, text, detail: { of: [{ session, seq }] } };
+      if ((await fire(cause)) === undefined) return true;
+      seen.add([{ session, seq }]);
     }
   }
   return false;

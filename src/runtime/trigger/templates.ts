@@ -2,6 +2,7 @@
  * Templates: set, listed, fired. A firing and the session that it opens are one append, decided on the
  * workspace's log, so that each cause opens one session whichever worker notices it.
  */
+import { readRecords } from "../read/record-pages.ts";
 import type { OpenOptions } from "../../core/session/commands.ts";
 import { resolve } from "node:path";
 import type { StoredRecord } from "../../core/chain.ts";
@@ -75,12 +76,9 @@ export async function foldedTemplates({ store }: Pick<Deps, "store">): Promise<F
   const before = last?.times === times ? last : undefined;
   if (before?.headSeq === headSeq) return before;
   const refs = new Map(before?.refs);
-  for (let seq = before?.headSeq ?? 0; seq < headSeq;) {
-    const range = { fromSeq: seq + 1, toSeq: headSeq, limit: limit.pageRecordsMax, contents: false };
-    const page = await store.read(store.workspace, { ...range, types: [...templateTypes] });
-    for (const record of page) foldTemplate(refs, { ...record, body: JSON.parse(record.body) as unknown });
-    seq = page.length < limit.pageRecordsMax ? headSeq : (page.at(-1)?.seq ?? headSeq);
-  }
+  const range = [(before?.headSeq ?? 0) + 1, headSeq] as const;
+  for await (const record of readRecords(store, store.workspace, range, { types: [...templateTypes] }))
+    foldTemplate(refs, { ...record, body: JSON.parse(record.body) as unknown });
   const folded = { refs, headSeq, headHash, times };
   // Two may read at once; the later state stays.
   const other = kept.get(store);

@@ -1,10 +1,10 @@
 /** Sets triggers: validates one now, and records the current digest of what it watches. */
+import { readRecords } from "../read/record-pages.ts";
 import { present } from "../../core/present.ts";
 import type { Binding } from "../../core/tool/commands.ts";
 import type { TriggerSetting } from "../../core/trigger/commands.ts";
 import { SkeinError } from "../../core/error.ts";
 import { quote, type LogId, type SessionId } from "../../core/ids.ts";
-import { limit } from "../../core/limit.ts";
 import type { State, TriggerRef } from "../../core/state.ts";
 import {
   checkMissed,
@@ -199,14 +199,10 @@ export async function listTriggers(deps: Deps, session: SessionId): Promise<Sess
   const isOver = ["closed", "archived", "moved"].includes(standing.status);
   const fromSeq = Math.min(Infinity, ...refs.map(([, { seq }]) => seq));
   const firedAt = new Map<string, number>();
-  for (let from = fromSeq; from <= toSeq;) {
-    const range = { fromSeq: from, toSeq, limit: limit.pageRecordsMax, contents: false };
-    const page = await store.read(session, { ...range, types: ["trigger.fired"] });
-    for (const { seq, at, body } of page) {
-      const { name } = JSON.parse(body) as { name: string };
-      if (seq > (standing.triggers.get(name)?.seq ?? Infinity)) firedAt.set(name, at);
-    }
-    from = page.length < limit.pageRecordsMax ? Infinity : (page.at(-1)?.seq ?? toSeq) + 1;
+  const types = ["trigger.fired"];
+  for await (const { seq, at, body } of readRecords(store, session, [fromSeq, toSeq], { types })) {
+    const { name } = JSON.parse(body) as { name: string };
+    if (seq > (standing.triggers.get(name)?.seq ?? Infinity)) firedAt.set(name, at);
   }
   return Promise.all(
     refs.map(async ([name, ref]) => {

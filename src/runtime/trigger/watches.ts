@@ -1,5 +1,5 @@
 /** The watches of a worker: one for each trigger with a source, begun and ended with it. */
-import { present } from "../../core/present.ts";
+import { readRows } from "../read/session-rows.ts";
 import type { TriggerKind } from "../../core/trigger/events.ts";
 import { SkeinError } from "../../core/error.ts";
 import { isWorkspaceId, type LogId, type SessionId } from "../../core/ids.ts";
@@ -55,11 +55,9 @@ export function makeWatches(
    * many.
    */
   async function begin(): Promise<void> {
-    for (let cursor: string | undefined; ;) {
-      const page = await store.list({ watches: true }, { limit: limit.listMax, ...present({ cursor }) });
-      for (const { session } of page.rows) if (!isOver) await inTurn(() => update(session, passingBy));
-      if (page.cursor === null || isOver) return;
-      cursor = page.cursor;
+    for await (const { session } of readRows(store, { watches: true })) {
+      if (isOver) return;
+      await inTurn(() => update(session, passingBy));
     }
   }
 

@@ -1,4 +1,5 @@
 /** The input of a compaction: the context, its weight, where a range may end, which inputs are unanswered. */
+import { readRecords } from "../read/record-pages.ts";
 import {
   cutsOf,
   markTypes,
@@ -12,7 +13,6 @@ import { userBlocks } from "../../core/context/block.ts";
 import { boundaryOf } from "../../core/context/source.ts";
 import { readEvent, type SessionLogEvent } from "../../core/event.ts";
 import type { SessionId } from "../../core/ids.ts";
-import { limit } from "../../core/limit.ts";
 import type { ResultBlock } from "../../core/context/part.ts";
 import { subtract } from "../../core/range.ts";
 import type { Overlay, State } from "../../core/state.ts";
@@ -79,16 +79,9 @@ async function eventsSince(
 ): Promise<SessionLogEvent[]> {
   const events: SessionLogEvent[] = [];
   for (const [from, toSeq] of subtract([[afterSeq + 1, state.seq]], state.mind.lost)) {
-    for (let fromSeq = from; fromSeq <= toSeq;) {
-      const range = { fromSeq, toSeq, limit: limit.pageRecordsMax, types: markTypes, contents: false };
-      const page = await store.read(session, range);
-      const last = page.at(-1);
-      if (last === undefined) break;
-      for (const record of page) {
-        const { kind, event } = readEvent(record, false);
-        if (kind === "known") events.push(event as SessionLogEvent);
-      }
-      fromSeq = last.seq + 1;
+    for await (const record of readRecords(store, session, [from, toSeq], { types: markTypes })) {
+      const { kind, event } = readEvent(record, false);
+      if (kind === "known") events.push(event as SessionLogEvent);
     }
   }
   return events;
@@ -148,16 +141,9 @@ export async function openInputs(
   const seqs: number[] = [];
   const types = ["turn.started", "model.requested"];
   const last = Math.min(toSeq, state.seq);
-  for (let fromSeq = openTurnSeq; fromSeq <= last;) {
-    const range = { fromSeq, toSeq: last, limit: limit.pageRecordsMax, types, contents: false };
-    const page = await store.read(drive.session, range);
-    for (const record of page) {
-      const { inputs = [] } = readEvent(record, false).event.body as { inputs?: [number, number][] };
-      seqs.push(...inputs.map(([seq]) => seq));
-    }
-    const end = page.at(-1);
-    if (end === undefined) break;
-    fromSeq = end.seq + 1;
+  for await (const record of readRecords(store, drive.session, [openTurnSeq, last], { types })) {
+    const { inputs = [] } = readEvent(record, false).event.body as { inputs?: [number, number][] };
+    seqs.push(...inputs.map(([seq]) => seq));
   }
   const inputs: OpenInput[] = [];
   for (const seq of seqs) {

@@ -2,11 +2,11 @@
  * Agents of a workspace. Each version is an `agent.defined` in the workspace's log, numbered 1, 2, 3… for
  * each name without gaps: a version is written only if the log has not moved since the number was chosen.
  */
+import { readRecords } from "../read/record-pages.ts";
 import { agentDigest, checkAgent, isStoredAgent, type AgentDefinition } from "../../core/workspace/agent.ts";
 import type { StoredRecord } from "../../core/chain.ts";
 import { nearest, SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
-import { limit } from "../../core/limit.ts";
 import type { RunLimit } from "../../core/trigger/schedule.ts";
 import type { Store } from "../../store/port.ts";
 import { contentOf } from "../read/content.ts";
@@ -151,12 +151,9 @@ async function* definitions(
   const kept = known.get(store);
   const before = kept?.times === times ? kept : { seq: 0, list: [] };
   const list = [...before.list];
-  for (let fromSeq = before.seq + 1; fromSeq <= toSeq;) {
-    const range = { fromSeq, toSeq, limit: limit.pageRecordsMax, types: ["agent.defined"], contents: false };
-    const page = await store.read(store.workspace, range);
-    for (const record of page) list.push(definedBy(record));
-    fromSeq = (page.at(-1)?.seq ?? toSeq) + 1;
-  }
+  const types = ["agent.defined"];
+  for await (const record of readRecords(store, store.workspace, [before.seq + 1, toSeq], { types }))
+    list.push(definedBy(record));
   if (toSeq > before.seq) known.set(store, { seq: toSeq, times, list });
   yield* reverse ? list.toReversed() : list;
 }

@@ -3,6 +3,7 @@
  * for the same text in the same directory by the same binding, and for nothing else. It answers what a rule
  * would ask about; a deny still wins.
  */
+import { readRecords } from "../read/record-pages.ts";
 import type { SavedCommand } from "../../core/tool/commands.ts";
 import { nearest, SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
@@ -39,15 +40,9 @@ export function commandOf(tool: Tool, checked: unknown, bound: readonly Bound[])
 export async function listApprovals({ store }: { readonly store: Store }): Promise<Approval[]> {
   const found = new Map<string, Approval>();
   const toSeq = (await store.head(store.workspace))?.seq ?? 0;
-  for (let fromSeq = 1; fromSeq <= toSeq;) {
-    const types = ["approval.saved", "approval.revoked"];
-    const range = { fromSeq, toSeq, limit: limit.pageRecordsMax, types, contents: true };
-    const page = await store.read(store.workspace, range);
-    for (const record of page) await apply(store, found, record);
-    const last = page.at(-1)?.seq;
-    if (last === undefined) break;
-    fromSeq = last + 1;
-  }
+  const only = { types: ["approval.saved", "approval.revoked"], contents: true };
+  for await (const record of readRecords(store, store.workspace, [1, toSeq], only))
+    await apply(store, found, record);
   return [...found.values()];
 }
 

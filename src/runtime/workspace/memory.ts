@@ -3,6 +3,7 @@
  * Writes go through the workspace's log; a session's change carries its memory records in the same append.
  * One subject: what a workspace remembers.
  */
+import { readPages, readRecords } from "../read/record-pages.ts";
 import { type ItemKind, itemKinds } from "../../core/item/events.ts";
 import { AgentName } from "../../core/schema.ts";
 import { itemKey } from "../../core/item/fold.ts";
@@ -86,17 +87,15 @@ export function makeMemoryReader(store: Store): MemoryReader {
     if (head.times !== times) begin();
     ({ times } = head);
     const headSeq = head.seq;
-    for (let fromSeq = (contents ? indexedSeq : foldedSeq) + 1; fromSeq <= headSeq;) {
-      // Of all types, since memory is most of the log, and a store returns whole pages faster.
-      const range = { fromSeq, toSeq: headSeq, limit: limit.pageRecordsMax, contents };
-      const page = await store.read(store.workspace, range);
+    // Of all types, since memory is most of the log, and a store returns whole pages faster.
+    const range = [(contents ? indexedSeq : foldedSeq) + 1, headSeq] as const;
+    for await (const page of readPages(store, store.workspace, range, { contents })) {
       for (const record of page) {
         if (!memoryTypes.some((type) => type === record.type)) continue;
         const body = bodyOf(record);
         if (record.seq > foldedSeq) memory.apply({ ...record, body });
         if (contents) note({ ...record, body }, await textOf(store, record));
       }
-      fromSeq = (page.at(-1)?.seq ?? headSeq) + 1;
     }
     foldedSeq = Math.max(foldedSeq, headSeq);
     if (contents) indexedSeq = Math.max(indexedSeq, headSeq);
@@ -221,14 +220,10 @@ async function contentsOf(
     return contents;
   }
   const wanted = new Set(entries.map(({ seq }) => seq));
-  const toSeq = entries[0]?.seq ?? 0;
-  for (let fromSeq = entries.at(-1)?.seq ?? 1; fromSeq <= toSeq;) {
-    const range = { fromSeq, toSeq, limit: limit.pageRecordsMax, types: ["memory.promoted"], contents: true };
-    const page = await store.read(store.workspace, range);
-    for (const record of page)
-      if (wanted.has(record.seq)) contents.set(record.seq, await contentOf(store, record));
-    fromSeq = (page.at(-1)?.seq ?? toSeq) + 1;
-  }
+  const range = [entries.at(-1)?.seq ?? 1, entries[0]?.seq ?? 0] as const;
+  const only = { types: ["memory.promoted"], contents: true };
+  for await (const record of readRecords(store, store.workspace, range, only))
+    if (wanted.has(record.seq)) contents.set(record.seq, await contentOf(store, record));
   return contents;
 }
 
@@ -285,18 +280,9 @@ async function entryAt(
   toSeq: number,
 ): Promise<MemoryEntry> {
   const memory = new Memory();
-  for (let fromSeq = 1; fromSeq <= toSeq;) {
-    const range = {
-      fromSeq,
-      toSeq,
-      limit: limit.pageRecordsMax,
-      types: ["memory.promoted"],
-      contents: false,
-    };
-    const page = await store.read(store.workspace, range);
-    for (const record of page) memory.apply({ ...record, body: bodyOf(record) });
-    fromSeq = (page.at(-1)?.seq ?? toSeq) + 1;
-  }
+  const types = ["memory.promoted"];
+  for await (const record of readRecords(store, store.workspace, [1, toSeq], { types }))
+    memory.apply({ ...record, body: bodyOf(record) });
   const entry = name === null ? undefined : memory.get(memoryId(name));
   if (entry === undefined) throw new Error("invariant: what was written about was remembered");
   return readEntry({ store }, entry);

@@ -1,4 +1,5 @@
 /** Policies of a workspace: set and removed by events of its log; the last of each name counts. */
+import { readRecords } from "../read/record-pages.ts";
 import { checkCall } from "../../call/check.ts";
 import type { StoredRecord } from "../../core/chain.ts";
 import { nearest, SkeinError } from "../../core/error.ts";
@@ -122,14 +123,9 @@ function noPolicy(name: string, known: readonly string[]): SkeinError {
 async function ownPolicies(store: Store): Promise<Map<string, PolicyEntry>> {
   const found = new Map<string, PolicyEntry>();
   const toSeq = (await store.head(store.workspace))?.seq ?? 0;
-  for (let fromSeq = 1; fromSeq <= toSeq;) {
-    const range = { fromSeq, toSeq, limit: limit.pageRecordsMax, types: ["policy.set"], contents: true };
-    const page = await store.read(store.workspace, range);
-    for (const record of page) await apply(store, found, record);
-    const last = page.at(-1)?.seq;
-    if (last === undefined) break;
-    fromSeq = last + 1;
-  }
+  const only = { types: ["policy.set"], contents: true };
+  for await (const record of readRecords(store, store.workspace, [1, toSeq], only))
+    await apply(store, found, record);
   return found;
 }
 

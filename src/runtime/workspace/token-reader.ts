@@ -2,11 +2,11 @@
  * The valid tokens, from the workspace's log. They are cached, so that a request costs no read, and refreshed
  * twice a second during requests: a token that another process revoked is valid no longer than that.
  */
+import { readRecords } from "../read/record-pages.ts";
 import { timingSafeEqual } from "node:crypto";
 import { isScope, parseAccessToken, type TokenScope } from "../../core/workspace/access-token.ts";
 import type { StoredRecord } from "../../core/chain.ts";
 import type { PrincipalId, TokenId } from "../../core/ids.ts";
-import { limit } from "../../core/limit.ts";
 import type { Store } from "../../store/port.ts";
 import { workspaceHead } from "../read/known-heads.ts";
 import type { World } from "../world.ts";
@@ -99,12 +99,9 @@ export function makeTokenReader(
     const head = await workspaceHead(store);
     if (head.times !== times) [known, foldedSeq] = [new Map<string, TokenRef>(), 0];
     ({ times } = head);
-    for (let fromSeq = foldedSeq + 1; fromSeq <= head.seq;) {
-      const range = { fromSeq, toSeq: head.seq, limit: limit.pageRecordsMax, contents: false };
-      const page = await store.read(store.workspace, { ...range, types: tokenTypes });
-      for (const record of page) apply(known, record);
-      fromSeq = (page.at(-1)?.seq ?? head.seq) + 1;
-    }
+    const range = [foldedSeq + 1, head.seq] as const;
+    for await (const record of readRecords(store, store.workspace, range, { types: tokenTypes }))
+      apply(known, record);
     foldedSeq = Math.max(foldedSeq, head.seq);
   }
 

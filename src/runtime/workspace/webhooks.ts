@@ -2,6 +2,7 @@
  * Webhooks: outside URLs that receive events. The workspace's log records them and how far each got; a server
  * sends them.
  */
+import { readRecords } from "../read/record-pages.ts";
 import { checkCall, checkOptionNames } from "../../call/check.ts";
 import { AgentName, Key, LabelKey, LabelValue } from "../../core/schema.ts";
 import { eventTypes, isForeign } from "../../core/catalog.ts";
@@ -129,12 +130,8 @@ export async function listHooks(deps: Pick<Deps, "store">, toSeq?: number): Prom
   const { store } = deps;
   const headSeq = toSeq ?? (await workspaceHead(store)).seq;
   const hooks = new Map<string, HookEntry>();
-  for (let fromSeq = 1; fromSeq <= headSeq;) {
-    const range = { fromSeq, toSeq: headSeq, limit: limit.pageRecordsMax, contents: true };
-    const page = await store.read(store.workspace, { ...range, types });
-    for (const record of page) await apply(deps, hooks, record);
-    fromSeq = (page.at(-1)?.seq ?? headSeq) + 1;
-  }
+  for await (const record of readRecords(store, store.workspace, [1, headSeq], { types, contents: true }))
+    await apply(deps, hooks, record);
   return [...hooks.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 

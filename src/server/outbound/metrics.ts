@@ -3,7 +3,7 @@
  * scope `operate`. Figures that the store must count are refreshed at most every few seconds, however often
  * they are read.
  */
-import { limit } from "../../core/limit.ts";
+import { readRows } from "../../runtime/read/session-rows.ts";
 import { statuses, type SessionStatus } from "../../core/session/lifecycle.ts";
 import { makeProblem } from "../../protocol/problem.ts";
 import type { Engine } from "../../runtime/engine/engine.ts";
@@ -195,16 +195,8 @@ async function countStore(engine: Engine): Promise<readonly string[]> {
 async function countSessions(engine: Engine, status: SessionStatus): Promise<number> {
   const { store } = internalsOf(engine);
   let count = 0;
-  for (let cursor: string | null = ""; cursor !== null && count < countedMax;) {
-    const asked = { limit: limit.listMax, ...(cursor === "" ? {} : { cursor }) };
-    const page: { readonly rows: readonly unknown[]; readonly cursor: string | null } = await store.list(
-      { status: [status] },
-      asked,
-    );
-    count += page.rows.length;
-    ({ cursor } = page);
-  }
-  return Math.min(count, countedMax);
+  for await (const _ of readRows(store, { status: [status] })) if (++count === countedMax) break;
+  return count;
 }
 
 const one = (count: number): Figure[] => [{ labels: {}, count }];

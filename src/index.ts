@@ -1,7 +1,7 @@
 /** Skein: the session engine for AI agents. This is the library; `openEngine` is where it starts. */
 // oxlint-disable-next-line import/no-unassigned-import -- it must run before everything else is loaded
-import { present } from "./core/present.ts";
 import "./runtime/engine/node-version.ts";
+import { present } from "./core/present.ts";
 import { checkOptions, SkeinError } from "./core/error.ts";
 import { makeWorkspaceId } from "./core/ids.ts";
 import { limit } from "./core/limit.ts";

@@ -10,7 +10,6 @@ import { isSessionId, type LogId, type SessionId } from "../../core/ids.ts";
 import * as range from "../../core/range.ts";
 import type { Range, Ranges } from "../../core/range.ts";
 import type { Head, Store } from "../../store/port.ts";
-import {} from "./erase-survey.ts";
 
 /** Called with every record of a log during verification. */
 export interface ErasedCheck {

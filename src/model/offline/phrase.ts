@@ -123,7 +123,10 @@ const itemPhrases: readonly Phrase[] = [
     ({ from, to }) => call("recall", { fromSeq: Number(from), toSeq: to && Number(to) }),
   ],
   [
-    /^(?:recall|list|show)(?: (?:all|the|my|our))* (?<kind>fact|decision|task|artifact)(?:s|s? (?<key>\S.*))?$/i,
+    joined(
+      /(?:recall|list|show)(?: (?:all|the|my|our))*/,
+      / (?<kind>fact|decision|task|artifact)(?:s|s? (?<key>\S.*))?/,
+    ),
     ({ kind, key }) => call("recall", { kind: kind?.toLowerCase(), key }),
   ],
   [/^recall (?<text>.+)$/i, "recall"],
@@ -185,7 +188,10 @@ const otherPhrases: readonly Phrase[] = [
   [/^(?:sleep|wait|pause) (?:until|till) (?<moment>.+?)$/i, sleepUntil],
   [/^(?:sleep|wait|pause) (?:for )?(?<length>.+?)$/i, sleepFor],
   [
-    /^(?:(?:call|use|invoke)(?: the)?(?: tool)? )?(?<tool>[A-Za-z0-9_-]+)(?: tool)?(?: with)?(?: (?<given>.+))?$/is,
+    joined(
+      /(?:(?:call|use|invoke)(?: the)?(?: tool)? )?/,
+      /(?<tool>[A-Za-z0-9_-]+)(?: tool)?(?: with)?(?: (?<given>.+))?/,
+    ),
     ({ tool = "" }, { raw: { given = "{}" }, masked, offered }) =>
       offered.includes(tool) ? toolCall(tool, masked.exact(given)) : null,
   ],

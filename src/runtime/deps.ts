@@ -17,7 +17,7 @@ import type { Tokenizer } from "./turn/tokenizer.ts";
 import type { World } from "./world.ts";
 import type { Writer } from "./log/writer.ts";
 import type { NeedScope } from "../core/tool/permission.ts";
-import type { InLine } from "./log/keyed-mutex.ts";
+import type { KeyedMutex } from "./log/keyed-mutex.ts";
 import type { QueryLine } from "./read/query-queue.ts";
 import type { Spread } from "./trigger/staggered-timer.ts";
 import type { Follower } from "./trigger/session-news.ts";
@@ -51,7 +51,7 @@ export interface EngineState {
   /** How many workers it has started: those after the first have a number. */
   workersStarted: number;
   /** Messages of a pair of sessions go in the order of the calls. */
-  readonly sendOrder: InLine;
+  readonly sendOrder: KeyedMutex;
   readonly queries: QueryLine;
   /** The memory rules of sessions, by session and agent. */
   readonly memoryRules: Kept<string, readonly MemoryRule[]>;

@@ -164,7 +164,7 @@ class PlanRun {
     const worker = await this.#engine.work({
       concurrency: this.#parallel,
       only: () => this.#going,
-      tell: (event) => {
+      onEvent: (event) => {
         this.#note(event);
         news.abort();
       },
@@ -292,8 +292,8 @@ class PlanRun {
   }
 
   #note(event: WorkerEvent): void {
-    if (event.told === "trouble") this.#options.note?.(event.text);
-    if (event.told !== "failed" || event.againMs === null) return;
+    if (event.type === "trouble") this.#options.note?.(event.text);
+    if (event.type !== "failed" || event.againMs === null) return;
     const text = errorText(event.error);
     this.#options.note?.(`${event.session}: run failed, will be retried: ${text}`);
   }

@@ -59,7 +59,7 @@ async function main(): Promise<void> {
     concurrency,
     leaseMs,
     ...(name === null ? {} : { name }),
-    tell: (told) => say(told.told === "failed" ? `failed ${String(told.error)}` : told.told),
+    onEvent: (told) => say(told.type === "failed" ? `failed ${String(told.error)}` : told.type),
   });
   // Whoever gave the order is gone: nobody would ever end this one.
   process.stdin.on("end", () => process.exit(1)).resume();

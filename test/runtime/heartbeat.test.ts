@@ -100,7 +100,7 @@ test("a check that fails is told once and does not fire; the exit code is a resu
   const troubles: string[] = [];
   await rm(script);
   await using _ = await engine.work({
-    tell: (said) => void (said.told === "trouble" && troubles.push(said.text)),
+    onEvent: (said) => void (said.type === "trouble" && troubles.push(said.text)),
   });
   await until(async () => troubles.length > 0);
   await world.sleep(1_100);

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { makeLine } from "../../src/runtime/log/keyed-mutex.ts";
+import { makeKeyedMutex } from "../../src/runtime/log/keyed-mutex.ts";
 
 const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
@@ -16,7 +16,7 @@ test("work on the same things is done one after the other, in the order it was a
   });
   await fc.assert(
     fc.asyncProperty(fc.array(asked, { maxLength: 20 }), async (list) => {
-      const inLine = makeLine();
+      const inLine = makeKeyedMutex();
       const under = new Set<string>();
       const done = new Map<"a" | "b" | "c" | "d", number[]>();
       const all: Promise<unknown>[] = [];
@@ -52,7 +52,7 @@ test("work on the same things is done one after the other, in the order it was a
 });
 
 test("thousands of things leave no trace, and those that are waited for keep their order", async () => {
-  const inLine = makeLine();
+  const inLine = makeKeyedMutex();
   const order: string[] = [];
   const { promise, resolve } = Promise.withResolvers<void>();
   const first = inLine(["held", "other"], async () => {
@@ -69,7 +69,7 @@ test("thousands of things leave no trace, and those that are waited for keep the
 });
 
 test("work that asks for thousands of other things keeps its own place", async () => {
-  const inLine = makeLine();
+  const inLine = makeKeyedMutex();
   const order: string[] = [];
   const first = inLine(["held"], async () => {
     order.push("begins");

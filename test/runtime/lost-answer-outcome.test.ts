@@ -5,7 +5,7 @@ import type { StoredRecord } from "../../src/core/chain.ts";
 import { SkeinError } from "../../src/core/error.ts";
 import type { LogId, SessionId } from "../../src/core/ids.ts";
 import { limit } from "../../src/core/limit.ts";
-import { certainly, keyedParts } from "../../src/runtime/log/lost-answer.ts";
+import { awaitOutcome, keyedParts } from "../../src/runtime/log/lost-answer.ts";
 import type { Appended, Draft, Expect, Outcome, Part, ReadRange, Store } from "../../src/store/port.ts";
 
 /** A store of one log that answers appends as told, and holds these records. */
@@ -27,7 +27,7 @@ function answering(
     keyed: async (_: LogId, key: string) => records.find((one) => one.key === key)?.seq,
   } as unknown as Store;
   const world = { sleep: async (ms: number) => void slept.push(ms) };
-  const settle = (parts: readonly Part[]) => certainly({ store, world }, parts, unknown);
+  const settle = (parts: readonly Part[]) => awaitOutcome({ store, world }, parts, unknown);
   return { settle, slept, appends: () => appends };
 }
 
@@ -62,7 +62,7 @@ test("an answer that came is passed on as it is, and the store is not asked", as
   const world = { sleep: async () => assert.fail("waits") };
   for (const answer of [refused, { kind: "ok", parts: [] }] as const)
     assert.equal(
-      await certainly({ store: never as unknown as Store, world }, [asked({ seq: 4 })], answer),
+      await awaitOutcome({ store: never as unknown as Store, world }, [asked({ seq: 4 })], answer),
       answer,
     );
 });

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import type { SkeinError } from "../../src/core/error.ts";
 import { makeSessionId, type LogId, type SessionId } from "../../src/core/ids.ts";
 import { Engine } from "../../src/runtime/engine/engine.ts";
-import { certainly, keyedParts } from "../../src/runtime/log/lost-answer.ts";
+import { awaitOutcome, keyedParts } from "../../src/runtime/log/lost-answer.ts";
 import { seal } from "../../src/runtime/log/seal.ts";
 import { faultyStore, type Fault, type FaultyCall } from "../../src/store/faulty.ts";
 import type { Draft, Expect, Part, Store } from "../../src/store/port.ts";
@@ -126,7 +126,7 @@ for (const [name, way] of Object.entries(ways)) {
         const parts = keyedParts(place.world, await partsOf(place, way, how));
         const store = disturbed(place.store, planned, rivalOf(place, parts[0]?.session as SessionId));
         const world = { ...place.world, sleep: soon };
-        const end = await certainly({ store, world }, parts, await store.append(parts)).then(
+        const end = await awaitOutcome({ store, world }, parts, await store.append(parts)).then(
           (outcome) => outcome,
           ({ code }: SkeinError) => ({ kind: `rejected: ${code}` }) as const,
         );

@@ -288,16 +288,16 @@ test("a worker tells of it, and neither runs nor wakes what was set back", async
   await session.trigger("tick", { kind: "every", everyMs: 1_000 });
   const told: WorkerEvent[] = [];
   // What it held is not given back: nobody knows whose it is now.
-  await using worker = await engine.work({ leaseMs: 1_000, tell: (one) => void told.push(one) });
+  await using worker = await engine.work({ leaseMs: 1_000, onEvent: (one) => void told.push(one) });
   await session.input("go");
   await began;
   await place.save();
   await session.append("gone");
   await place.fallBack();
   end("the result");
-  await until(() => told.some((one) => one.told === "failed"));
-  const failed = told.find((one) => one.told === "failed");
-  assert.match(String(failed?.told === "failed" && failed.error), /was set back: the store lost its records/);
+  await until(() => told.some((one) => one.type === "failed"));
+  const failed = told.find((one) => one.type === "failed");
+  assert.match(String(failed?.type === "failed" && failed.error), /was set back: the store lost its records/);
   await session.append("more to do");
   await world.sleep(1_500);
   assert.equal(script.calls.length, 1);

@@ -338,7 +338,7 @@ test("what can open nothing is told as it is set; later it is trouble, and is tr
   world.pass(61_000);
   const troubles: string[] = [];
   const worker = await engine.work({
-    tell: (one) => void (one.told === "trouble" && troubles.push(one.text)),
+    onEvent: (one) => void (one.type === "trouble" && troubles.push(one.text)),
   });
   await until(async () => Promise.resolve(troubles.length > 0));
   assert.match(troubles[0] ?? "", /^template "t" opened nothing: .*cannot be read/);

@@ -253,8 +253,8 @@ test("a directory that vanishes is told once, and watched again when it is back"
   const session = await watching(engine, folder.path, { path: folder.at("in") });
   const told: string[] = [];
   await using _ = await engine.work({
-    tell: (one) => {
-      if (one.told === "trouble") told.push(one.text);
+    onEvent: (one) => {
+      if (one.type === "trouble") told.push(one.text);
     },
   });
   await pause(50);

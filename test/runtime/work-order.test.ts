@@ -119,7 +119,7 @@ test("a more urgent session takes the place of another at its next step, which g
   };
   await using engine = engineWith(scripted([lines]));
   const slow = await openOne(engine, { objective: "Job slow", priority: 9 });
-  await using _ = await engine.work({ concurrency: 1, tell: (one) => void told.push(one) });
+  await using _ = await engine.work({ concurrency: 1, onEvent: (one) => void told.push(one) });
   await until(() => order.length >= 2);
   const urgent = await openOne(engine, { objective: "Job urgent", priority: 0 });
   const plain = await openOne(engine, { objective: "Job plain", priority: 9 });
@@ -129,7 +129,7 @@ test("a more urgent session takes the place of another at its next step, which g
   assert.equal(order.filter((one) => one === "slow").length, 6);
   assert.equal(await turnsOf(slow), 1);
   assert.deepEqual(
-    told.flatMap((one) => (one.told === "yielded" ? [[one.session, one.to]] : [])),
+    told.flatMap((one) => (one.type === "yielded" ? [[one.session, one.to]] : [])),
     [[slow.id, urgent.id]],
   );
 });
@@ -173,7 +173,7 @@ test("one that cannot be run is tried again, then suspended with the reason; the
   await using engine = engineWith(picky);
   const broken = await openOne(engine, { model: "test/none" });
   const others = await Promise.all(Array.from({ length: 5 }, () => openOne(engine)));
-  await using _ = await engine.work({ concurrency: 1, tell: (one) => void told.push(one) });
+  await using _ = await engine.work({ concurrency: 1, onEvent: (one) => void told.push(one) });
   await until(() => allIdle(others), 3_000);
   await until(async () => (await broken.fold()).standing.status === "suspended");
   const { why, status } = await broken.state();
@@ -181,7 +181,7 @@ test("one that cannot be run is tried again, then suspended with the reason; the
     [status, why?.by, why?.reason],
     ["suspended", "error", "it could not be run: there is no such model"],
   );
-  const failures = told.flatMap((one) => (one.told === "failed" ? [one.againMs] : []));
+  const failures = told.flatMap((one) => (one.type === "failed" ? [one.againMs] : []));
   assert.deepEqual(failures, [1_000, 2_000, null]);
 });
 
@@ -195,10 +195,10 @@ test("one whose model cannot be had says so at once, unless another worker may h
   const keyless = { ...script, models: { ...script.models, model } };
   const told: WorkerEvent[] = [];
   const tell = (one: WorkerEvent): void => void told.push(one);
-  const failures = () => told.flatMap((one) => (one.told === "failed" ? [one.againMs] : []));
+  const failures = () => told.flatMap((one) => (one.type === "failed" ? [one.againMs] : []));
   const engine = engineWith(keyless, { store, holder: "keyless" });
   const alone = await openOne(engine, { model: "test/none" });
-  await using _ = await engine.work({ tell });
+  await using _ = await engine.work({ onEvent: tell });
   await until(async () => (await alone.fold()).standing.status === "suspended");
   const { why } = await alone.state();
   assert.deepEqual([why?.by, why?.reason], ["error", "it could not be run: test/none: API key missing"]);
@@ -263,9 +263,9 @@ test("one whose model is missing here is left to others that have no place, or t
     await using engine = engineWith(script, { store: there, world: quick, holder: "keyless" });
     const session = await openOne(engine, { model: "test/none" });
     const tell = (told: WorkerEvent): void => {
-      if (told.told === "failed") failures.push(told.againMs);
+      if (told.type === "failed") failures.push(told.againMs);
     };
-    await using worker = await engine.work({ tell });
+    await using worker = await engine.work({ onEvent: tell });
     await until(() => failures.length >= (other === "has room" ? 4 : 6));
     await worker.stop();
     const { status } = (await session.fold()).standing;
@@ -280,11 +280,11 @@ test("a binding that is gone does not come back by itself: three times, and it i
   await using engine = engineWith(scripted(["done"]));
   const bind = [{ kind: "directory", name: "gone", path: "/nowhere/at/all" }] as const;
   const broken = await openOne(engine, { bind });
-  await using _ = await engine.work({ tell: (one) => void told.push(one) });
+  await using _ = await engine.work({ onEvent: (one) => void told.push(one) });
   await until(async () => (await broken.fold()).standing.status === "suspended", 6_000);
   const { reason } = (await broken.state()).why ?? {};
   assert.equal(reason, 'it could not be run: "gone": cannot open /nowhere/at/all');
-  const failures = told.flatMap((one) => (one.told === "failed" ? [one.againMs] : []));
+  const failures = told.flatMap((one) => (one.type === "failed" ? [one.againMs] : []));
   assert.deepEqual(failures, [1_000, 2_000, null]);
 });
 
@@ -411,18 +411,22 @@ test("two workers of an engine and one of another share what there is; each is r
   const engine = engineWith(script, { store, holder: "h" });
   const other = engineWith(script, { store, holder: "o" });
   const sessions = await Promise.all(Array.from({ length: 30 }, () => openOne(engine)));
-  const workers = [await engine.work({ tell }), await engine.work({ tell }), await other.work({ tell })];
+  const workers = [
+    await engine.work({ onEvent: tell }),
+    await engine.work({ onEvent: tell }),
+    await other.work({ onEvent: tell }),
+  ];
   assert.deepEqual(
     workers.map(({ name }) => name),
     ["h", "h+2", "o"],
   );
   await until(() => allIdle(sessions));
   await Promise.all(workers.map((worker) => worker.stop()));
-  const ended = told.flatMap((one) => (one.told === "ended" ? [one.session] : []));
+  const ended = told.flatMap((one) => (one.type === "ended" ? [one.session] : []));
   assert.equal(new Set(ended).size, 30);
   assert.equal(ended.length, 30);
   assert.deepEqual(
-    told.filter((one) => one.told === "failed" || one.told === "trouble"),
+    told.filter((one) => one.type === "failed" || one.type === "trouble"),
     [],
   );
 });
@@ -440,7 +444,7 @@ test("what somebody else has done since it was looked at is not told as run once
     return inner.append(parts);
   };
   const late = engineWith(script, { store: { ...inner, append }, holder: "late" });
-  await using worker = await late.work({ tell: (one) => void told.push(one) });
+  await using worker = await late.work({ onEvent: (one) => void told.push(one) });
   await until(async () => takes > 1 && (await isIdle(session)));
   await worker.stop();
   assert.deepEqual([told, await turnsOf(session)], [[], 1]);
@@ -451,12 +455,12 @@ test("an engine that is closed takes its workers with it", async () => {
   const told: WorkerEvent[] = [];
   const engine = engineWith(scripted(["done"]));
   const session = await openOne(engine);
-  const worker = await engine.work({ tell: (one) => void told.push(one) });
+  const worker = await engine.work({ onEvent: (one) => void told.push(one) });
   await until(() => isIdle(session));
   await engine.close();
   await worker.stop();
   assert.deepEqual(
-    told.map((one) => one.told),
+    told.map((one) => one.type),
     ["began", "ended"],
   );
 });

@@ -6,7 +6,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
-import { isOnDuty, takeDuty } from "../../src/runtime/workspace/leader-lease.ts";
+import { isLeader, takeLeaderLease } from "../../src/runtime/workspace/leader-lease.ts";
 import { Engine } from "../../src/runtime/engine/engine.ts";
 import { listHooks, noteDelivered } from "../../src/runtime/workspace/webhooks.ts";
 import { realWorld } from "../../src/runtime/world.ts";
@@ -122,30 +122,30 @@ test("the duty is one process's until it gives it back, or is not heard of for s
   const other = await file.again();
   const [here, there] = [internalsOf(file.engine), internalsOf(other.engine)];
   const given = { name: "hooks", leaseMs: 15_000 };
-  assert.equal(await takeDuty(here, given), null, "of a workspace without a record there is none");
+  assert.equal(await takeLeaderLease(here, given), null, "of a workspace without a record there is none");
   await file.engine.setHook("ops", "https://example.com/", hook);
-  const first = await takeDuty(here, given);
-  assert.ok(first !== null && (await isOnDuty(there, first.taken)));
-  assert.equal(await takeDuty(there, given), null);
-  assert.equal(await takeDuty(here, given), null, "nor another engine of the same process");
+  const first = await takeLeaderLease(here, given);
+  assert.ok(first !== null && (await isLeader(there, first.taken)));
+  assert.equal(await takeLeaderLease(there, given), null);
+  assert.equal(await takeLeaderLease(here, given), null, "nor another engine of the same process");
   await first.release();
   await first.release();
   assert.equal(first.lost.aborted, true);
   assert.equal((await file.store.head(workspace))?.lease, null);
-  const second = await takeDuty(there, given);
+  const second = await takeLeaderLease(there, given);
   assert.ok(second !== null);
   // The clocks of both go on, and nobody hears of it.
   for (const { world } of [file, other]) world.pass(15_000);
-  const third = await takeDuty(here, given);
+  const third = await takeLeaderLease(here, given);
   assert.ok(third !== null && third.taken.seq > second.taken.seq);
-  assert.equal(await isOnDuty(there, second.taken), false);
+  assert.equal(await isLeader(there, second.taken), false);
   const [entry] = await listHooks(here);
   assert.ok(entry !== undefined);
   const headSeq = (await file.store.head(workspace))?.seq;
   await noteDelivered(there, entry, { to: "somewhere", count: 1, taken: second.taken });
   assert.equal((await file.store.head(workspace))?.seq, headSeq, "who lost it writes nothing");
   await second.release();
-  assert.equal(await isOnDuty(here, third.taken), true, "and gives nothing back");
+  assert.equal(await isLeader(here, third.taken), true, "and gives nothing back");
   await third.release();
 });
 
@@ -153,7 +153,9 @@ test("of several that take it at once one gets it", async () => {
   await using place = inMemory();
   await place.engine.setHook("ops", "https://example.com/", hook);
   const context = internalsOf(place.engine);
-  const answers = await Promise.all(Array.from({ length: 8 }, () => takeDuty(context, { name: "hooks" })));
+  const answers = await Promise.all(
+    Array.from({ length: 8 }, () => takeLeaderLease(context, { name: "hooks" })),
+  );
   const taken = answers.filter((one) => one !== null);
   assert.equal(taken.length, 1);
   await taken[0]?.release();

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { realWorld } from "../../src/runtime/world.ts";
 import { makeRequestLog, troubleLine } from "../../src/server/outbound/request-log.ts";
-import type { Told } from "../../src/server/http/server.ts";
+import type { CompletedRequest } from "../../src/server/http/server.ts";
 import { makeMetrics } from "../../src/server/outbound/metrics.ts";
 import { fine, served } from "./served.ts";
 import { until } from "./until.ts";
@@ -18,7 +18,7 @@ test("the figures tell of requests, sessions, streams and the store", async () =
   const metrics = makeMetrics(realWorld());
   await using place = await served({
     besides: [metrics.beside],
-    tell: metrics.told,
+    onRequest: metrics.observe,
     streaming: metrics.streaming,
   });
   const following = await metrics.follow(place.engine, (error) => assert.fail(String(error)));
@@ -59,7 +59,7 @@ test("the figures tell of requests, sessions, streams and the store", async () =
 
 test("every line of the figures is one that Prometheus reads", async () => {
   const metrics = makeMetrics(realWorld());
-  await using place = await served({ besides: [metrics.beside], tell: metrics.told });
+  await using place = await served({ besides: [metrics.beside], onRequest: metrics.observe });
   await place.call("engine.sessions");
   const text = await (await place.fetch("/metrics")).text();
   const form = /^(# (HELP|TYPE) [a-z_]+ .+|[a-z_]+(\{[a-z]+="[^"\n]*"(,[a-z]+="[^"\n]*")*\})? [0-9.e+-]+)$/;
@@ -74,9 +74,9 @@ test("every line of the figures is one that Prometheus reads", async () => {
 
 test("figures are for tokens that may operate, and are those of one tenant", async () => {
   const metrics = makeMetrics(realWorld());
-  metrics.told({ ...asked, tenant: "other", operation: "engine.search" });
+  metrics.observe({ ...asked, tenant: "other", operation: "engine.search" });
   metrics.streaming(1, "other");
-  await using place = await served({ besides: [metrics.beside], tell: metrics.told });
+  await using place = await served({ besides: [metrics.beside], onRequest: metrics.observe });
   const { token: reader } = await place.engine.addToken({ scopes: ["read", "write"] });
   const { token: operator } = await place.engine.addToken({ scopes: ["operate"] });
   const ask = (token: string, method = "GET"): Promise<Response> =>
@@ -100,7 +100,7 @@ test("health is told to everybody; readiness only while the store answers", asyn
   assert.deepEqual([await ask("/healthz"), await ask("/readyz")], [200, 503]);
 });
 
-const asked: Told = {
+const asked: CompletedRequest = {
   method: "POST",
   path: "/v1/sessions",
   operation: "engine.open",
@@ -128,7 +128,7 @@ test("no line holds a token, a query, a body or what moves a cursor", async () =
   const logs = (["json", "text"] as const).map((form) =>
     makeRequestLog({ form, now: () => 0, write: (line) => lines.push(line) }),
   );
-  await using place = await served({ tell: (told) => logs.forEach((log) => log(told)) });
+  await using place = await served({ onRequest: (completed) => logs.forEach((log) => log(completed)) });
   await place.call("engine.open", { params: { objective: "sesame" } });
   await place.fetch("/v1/search?text=sesame");
   await place.fetch(`/v1/sessions/${place.token}/events`);

@@ -12,7 +12,7 @@ import { Engine } from "../../src/runtime/engine/engine.ts";
 import { newToken } from "../../src/runtime/workspace/tokens.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import { makeAuthorizer } from "../../src/server/auth/authorize.ts";
-import { serve, type Serving, type Told } from "../../src/server/http/server.ts";
+import { serve, type Serving, type CompletedRequest } from "../../src/server/http/server.ts";
 import { memoryStore } from "../../src/store/memory/store.ts";
 import { madeWorld } from "../runtime/made-world.ts";
 import { workspace } from "../runtime/place.ts";
@@ -73,7 +73,7 @@ const naming = (session: string): readonly (readonly [OperationId, Params])[] =>
 
 suite("behind a server with two tenants", () => {
   const world = madeWorld();
-  const told: Told[] = [];
+  const told: CompletedRequest[] = [];
   const engines = new Map<string, Engine>();
   let server: Serving;
   let ours: SessionId;
@@ -102,7 +102,7 @@ suite("behind a server with two tenants", () => {
         const clock = { ...made, steady: () => (fetched += 100) };
         return makeAuthorizer({ ...bound, world: clock, rate: often, tenants });
       },
-      tell: (one) => told.push(one),
+      onRequest: (one) => told.push(one),
     });
   });
   after(async () => {

@@ -41,7 +41,7 @@ test("whatever comes twice or is lost, what is heard is the beginning of the ans
       (answer, connections) => {
         const [there, here] = [makeLive(), makeLive()];
         const heard: ModelDelta[] = [];
-        here.listen(session, ({ delta: one }) => heard.push(one));
+        here.subscribe(session, ({ delta: one }) => heard.push(one));
         const parts = makeParts({ live: here });
         const published: ModelDelta[] = [];
         for (const [place, one] of answer.entries()) {
@@ -53,7 +53,7 @@ test("whatever comes twice or is lost, what is heard is the beginning of the ans
               assert.ok(sent !== null);
               if (!lost.includes(count)) parts(sent);
             };
-            if (from === place) there.overhear(session, take);
+            if (from === place) there.subscribeWithBacklog(session, take);
           }
           published.push(one);
           there.publish(session, { type: "delta", requestSeq: 7, delta: one });
@@ -75,7 +75,7 @@ test("an answer that is over is not heard from its beginning any more, and one t
   });
   const soFar = (): LivePart[] => {
     const parts: LivePart[] = [];
-    live.overhear(null, (part) => parts.push(part))();
+    live.subscribeWithBacklog(null, (part) => parts.push(part))();
     return parts;
   };
   live.publish(session, said(3, "Hel"));
@@ -157,13 +157,13 @@ test("so many sessions are followed elsewhere and no more; those that nobody hea
   const idOf = (number: number): SessionId =>
     makeSessionId({ nowMs: 1, random: Uint8Array.from([number >> 8, number & 255, 0, 0, 0, 0, 0, 0, 0, 0]) });
   const stops = Array.from({ length: limit.relaysMax + 1 }, (_, number) =>
-    live.listen(idOf(number), () => undefined),
+    live.subscribe(idOf(number), () => undefined),
   );
   assert.equal(listening.size, limit.relaysMax);
   assert.equal(listening.has(idOf(limit.relaysMax)), false);
   for (const stop of stops) stop();
   assert.equal(listening.size, 0);
-  const again = live.listen(idOf(limit.relaysMax), () => undefined);
+  const again = live.subscribe(idOf(limit.relaysMax), () => undefined);
   assert.deepEqual([...listening], [idOf(limit.relaysMax)]);
   fetching.stop();
   again();

@@ -46,7 +46,7 @@ export interface ServedOptions {
   readonly store?: Store;
   readonly scopes?: readonly TokenScope[];
   readonly besides?: ServeOptions["besides"];
-  readonly tell?: ServeOptions["tell"];
+  readonly onRequest?: ServeOptions["onRequest"];
   readonly streaming?: ServeOptions["streaming"];
   readonly isReady?: ServeOptions["isReady"];
   readonly page?: ServeOptions["page"];
@@ -83,7 +83,7 @@ export async function served(options: ServedOptions = {}): Promise<Served> {
         }),
       trouble: (error) => troubles.push(error),
       ...(options.besides === undefined ? {} : { besides: options.besides }),
-      ...(options.tell === undefined ? {} : { tell: options.tell }),
+      ...(options.onRequest === undefined ? {} : { onRequest: options.onRequest }),
       ...(options.streaming === undefined ? {} : { streaming: options.streaming }),
       ...(options.isReady === undefined ? {} : { isReady: options.isReady }),
       otherStores: options.otherStores ?? false,

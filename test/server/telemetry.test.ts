@@ -169,7 +169,7 @@ test("spans and figures go out as OTLP says", async () => {
   const headers = { "x-key": "k" };
   const otlp = makeOtlp({ ...place, headers, service, world, trouble: assert.ifError, everyMs: 60_000 });
   const telemetry = makeTelemetry(otlp);
-  telemetry.told({
+  telemetry.observe({
     method: "POST",
     path: "/v1/sessions/x/append",
     operation: "session.append",

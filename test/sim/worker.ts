@@ -42,17 +42,17 @@ export function startWorker(place: {
   });
 
   function tell(told: WorkerEvent): void {
-    witness.note(`worker ${told.told}`);
-    if (told.told === "trouble") return trace(`${name} has trouble: ${told.text}`);
-    trace(`${name} ${told.told} ${short(told.session)}${more(told)}`);
-    if (told.told !== "failed") return;
+    witness.note(`worker ${told.type}`);
+    if (told.type === "trouble") return trace(`${name} has trouble: ${told.text}`);
+    trace(`${name} ${told.type} ${short(told.session)}${more(told)}`);
+    if (told.type !== "failed") return;
     const { error } = told;
     const code = error instanceof SkeinError ? error.code : "broken";
     witness.note(`run ${code}`);
     if (!expected.includes(code)) witness.blame("broken", `a run ended with ${String(error)}`);
   }
 
-  const working = engine.work({ concurrency, limits, leaseMs, tell });
+  const working = engine.work({ concurrency, limits, leaseMs, onEvent: tell });
   working.catch((error: unknown) => witness.blame("broken", `work: ${String(error)}`));
   return { stop: async () => (await working).stop() };
 }
@@ -60,10 +60,10 @@ export function startWorker(place: {
 const short = (session: SessionId): string => session.slice(-4);
 
 function more(told: WorkerEvent): string {
-  if (told.told === "began") return ` by ${told.by}`;
-  if (told.told === "ended") return ` ${told.ran.status} ${told.ran.by ?? ""} ${told.outcome}`;
-  if (told.told === "yielded") return ` to ${short(told.to)}`;
-  if (told.told !== "failed") return "";
+  if (told.type === "began") return ` by ${told.by}`;
+  if (told.type === "ended") return ` ${told.ran.status} ${told.ran.by ?? ""} ${told.outcome}`;
+  if (told.type === "yielded") return ` to ${short(told.to)}`;
+  if (told.type !== "failed") return "";
   const { error, againMs } = told;
   return ` ${error instanceof SkeinError ? error.code : "broken"}, again ${againMs ?? "never"}`;
 }

@@ -136,11 +136,11 @@ export const accessActions = [
     options: { "allow-private": { type: "flag", what: "also in private networks" } },
     examples: [],
     async run({ args: { NAME: name }, options, out, engine }) {
-      const { tellHook } = await import("../../server/outbound/webhooks-out.ts");
+      const { callHook } = await import("../../server/outbound/webhooks-out.ts");
       const context = internalsOf(await engine());
       const hook = await hookCalled(context, name);
       const outbound = { allowPrivate: options["allow-private"] };
-      const { status, ms } = await tellHook(context, { hook, options: { outbound } });
+      const { status, ms } = await callHook(context, { hook, options: { outbound } });
       if (status < 200 || status > 299)
         throw new SkeinError("refused", `the hook ${oneLine(name)} answered ${status}`, {
           hint: "only an answer from 200 to 299 counts as delivered; redirects are not followed",

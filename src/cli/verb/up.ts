@@ -44,7 +44,7 @@ export const up = verb({
       "go first, then agents take turns, then who has waited longest. What a worker that died has left is " +
       "taken over. A worker also wakes what sleeps, fires triggers, delivers messages to other stores, and " +
       "closes sessions that were opened to expire.",
-    "Each happening is told in a line. Ctrl-C finishes the steps in progress and gives everything back; a " +
+    "Each happening is event in a line. Ctrl-C finishes the steps in progress and gives everything back; a " +
       "second Ctrl-C ends it at once, and others take over. A session that cannot be run is tried again " +
       "later, and suspended when that does not help.",
     "What a model says just now is heard at servers of the store on this machine (skein serve); at those " +
@@ -53,7 +53,7 @@ export const up = verb({
   examples: [
     "skein up  # until Ctrl-C",
     "skein up --concurrency 8 --limit agent:coder=2  # of the coder two at once",
-    "skein up -l model:openai/gpt-5=4 -l label:team=web=1 --json  # told to a program",
+    "skein up -l model:openai/gpt-5=4 -l label:team=web=1 --json  # event to a program",
   ],
   async run({ options, out, engine, place, untilStopped }) {
     const limits = options.limit.map(limitOf);
@@ -70,10 +70,10 @@ export const up = verb({
     // Where that cannot be had, readers get finished messages.
     await using _ = await listenRelay(opened).catch(() => null);
     let telling = Promise.resolve();
-    const tell = (told: WorkerEvent): void => {
-      telling = telling.then(() => tellOne(out, told));
+    const onEvent = (event: WorkerEvent): void => {
+      telling = telling.then(() => printEvent(out, event));
     };
-    const worker = await opened.work({ concurrency, limits, tell, ...present({ name: options.name }) });
+    const worker = await opened.work({ concurrency, limits, onEvent, ...present({ name: options.name }) });
     out.note(out.dim(`${worker.name} runs up to ${plural(concurrency, "session")} at once; Ctrl-C stops it`));
     if (!stopped.aborted) await once(stopped, "abort");
     out.note(out.dim("finishing the steps in progress; once more to end at once"));
@@ -96,36 +96,36 @@ export function limitOf(word: string): RunLimit {
   return checkLimit({ ...what, running }, "--limit");
 }
 
-async function tellOne(out: Screen, told: WorkerEvent): Promise<void> {
+async function printEvent(out: Screen, event: WorkerEvent): Promise<void> {
   const atMs = Date.now();
   if (out.json)
-    return out.emit({ at: atMs, ...told, ...("error" in told ? { error: errorOf(told.error) } : {}) });
+    return out.emit({ at: atMs, ...event, ...("error" in event ? { error: errorOf(event.error) } : {}) });
   const time = out.dim(exact(atMs).slice(11, 19));
   const name = (session: SessionId | null): string => (session === null ? "" : out.bold(shortId(session)));
-  await out.line(`${time} ${name(told.session)} ${oneLine(textOf(told))}`);
+  await out.line(`${time} ${name(event.session)} ${oneLine(textOf(event))}`);
 }
 
-function textOf(told: WorkerEvent): string {
-  switch (told.told) {
+function textOf(event: WorkerEvent): string {
+  switch (event.type) {
     case "began":
-      return told.by === null ? "began" : `began, by ${told.by}`;
+      return event.by === null ? "began" : `began, by ${event.by}`;
     case "ended": {
-      const { status, by } = told.ran;
+      const { status, by } = event.ran;
       const stands = status === "open" ? "" : `, ${status}${by === null ? "" : ` (${by})`}`;
-      const isFree = told.nanoUsd + told.unconfirmedNanoUsd + told.unpriced === 0;
-      const cost = isFree ? "" : `, ${spendText(told)}`;
+      const isFree = event.nanoUsd + event.unconfirmedNanoUsd + event.unpriced === 0;
+      const cost = isFree ? "" : `, ${spendText(event)}`;
       if (status === "running") return `left before its next step${cost}`;
-      return `ended: ${told.outcome ?? "nothing to do"}${stands}${cost}`;
+      return `ended: ${event.outcome ?? "nothing to do"}${stands}${cost}`;
     }
     case "yielded":
-      return `gives way to ${shortId(told.to)}`;
+      return `gives way to ${shortId(event.to)}`;
     case "failed": {
-      const { message, hint } = errorOf(told.error);
-      const next = told.againMs === null ? "suspended" : `again in ${roughly(told.againMs)}`;
+      const { message, hint } = errorOf(event.error);
+      const next = event.againMs === null ? "suspended" : `again in ${roughly(event.againMs)}`;
       return `failed: ${message}${hint === undefined ? "" : ` (${hint})`}; ${next}`;
     }
     case "trouble":
-      return `trouble: ${told.text}`;
+      return `trouble: ${event.text}`;
   }
 }
 

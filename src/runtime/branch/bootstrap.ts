@@ -170,8 +170,8 @@ async function endsOf({ store }: Deps, after: NonNullable<OpenOptions["after"]>)
   }
   const ids = new Set<SessionId>();
   for (const one of sessions as readonly string[]) ids.add(await findSession(store, one));
-  const told = present({ give });
-  return { kind: "session", name: "after", sessions: [...ids], on: "end", all: true, ...told };
+  const given = present({ give });
+  return { kind: "session", name: "after", sessions: [...ids], on: "end", all: true, ...given };
 }
 
 /** What a session inherits unless it is given. */

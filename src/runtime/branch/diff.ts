@@ -234,8 +234,8 @@ async function readSaid(
       for (const record of page) {
         const { event } = readEvent(record, true);
         const content = ((await inflate(store, event.content)) ?? {}) as Fields;
-        const told = words[event.type]?.(event.body as Fields, content) ?? "";
-        const whole = event.erased ? "[erased]" : told;
+        const text = words[event.type]?.(event.body as Fields, content) ?? "";
+        const whole = event.erased ? "[erased]" : text;
         if (whole.trim() === "") continue;
         const short = cut(whole.toWellFormed(), saidCharsMax, (left) => `${left} characters are left out`);
         said.push({ seq: event.seq, at: event.at, type: event.type, actor: event.actor, text: short });

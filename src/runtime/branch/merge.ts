@@ -241,8 +241,13 @@ const sideOf = ({ value, status, actor, at, because, seq, erased }: MergeItem): 
 
 async function goneSide(deps: Deps, party: Party, item: Triple): Promise<MergeSide> {
   const found = await findRetraction(deps, party, item);
-  const nobody = { actor: null, at: null, because: null, seq: null };
-  return { value: null, status: null, ...(found ?? nobody), gone: found === null ? "rewound" : "retracted" };
+  const unknownAuthor = { actor: null, at: null, because: null, seq: null };
+  return {
+    value: null,
+    status: null,
+    ...(found ?? unknownAuthor),
+    gone: found === null ? "rewound" : "retracted",
+  };
 }
 
 async function reportOf(
@@ -287,8 +292,8 @@ async function reportOf(
 async function objectiveOf({ store }: Deps, { session, state }: Party): Promise<string | null> {
   const { objective } = state.standing;
   const content = objective === null ? undefined : await readContent(store, session, objective.seq);
-  const told = (content as { objective?: unknown } | undefined)?.objective;
-  return typeof told === "string" ? told : null;
+  const text = (content as { objective?: unknown } | undefined)?.objective;
+  return typeof text === "string" ? text : null;
 }
 
 /**

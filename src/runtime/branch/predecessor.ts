@@ -65,8 +65,8 @@ export async function objectiveFor(
   { standing: { objective } }: State,
   given: string | undefined,
 ): Promise<string> {
-  const told = given ?? (await fieldAt(store, session, objective, "objective"));
-  if (typeof told === "string") return told;
+  const objectiveText = given ?? (await fieldAt(store, session, objective, "objective"));
+  if (typeof objectiveText === "string") return objectiveText;
   throw new SkeinError("refused", "the objective was erased", {
     hint: "give the next session an objective of its own",
   });
@@ -123,7 +123,7 @@ export async function carryOn(
   const from = await findSession(store, idOrEnding);
   const state = await stateNow(deps, from);
   assertReviewed(from, state);
-  const told = await objectiveFor(store, from, state, objective);
+  const objectiveText = await objectiveFor(store, from, state, objective);
   const taken = await takeOver(store, from, state);
-  return { from, objective: told, taken, handoff: await handoffDocument(deps, from) };
+  return { from, objective: objectiveText, taken, handoff: await handoffDocument(deps, from) };
 }

@@ -7,7 +7,7 @@ import type { Also } from "../log/workspace-effects.ts";
 import type { Signer } from "../transfer/bundle.ts";
 import type { Deps, EngineState, LateCalls, OpenStore } from "../deps.ts";
 import { makeKept } from "../../core/cache.ts";
-import { makeLine } from "../log/keyed-mutex.ts";
+import { makeKeyedMutex } from "../log/keyed-mutex.ts";
 import { makeQueryLine } from "../read/query-queue.ts";
 import { makeLive } from "../turn/live.ts";
 import { makeMemoryReader } from "../workspace/memory.ts";
@@ -51,7 +51,7 @@ const late: LateCalls = {
 
 const newEngineState = (): EngineState => ({
   workersStarted: 0,
-  sendOrder: makeLine(),
+  sendOrder: makeKeyedMutex(),
   queries: makeQueryLine(),
   memoryRules: makeKept(500),
   spread: null,

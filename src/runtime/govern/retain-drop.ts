@@ -58,9 +58,9 @@ async function givenBack(
   doomed: ReadonlySet<SessionId>,
 ): Promise<Part[]> {
   const payback = await paybackOf({ store, world }, writer.current, state);
-  if (payback === null || payback.ups.some(({ session }) => doomed.has(session))) return [];
+  if (payback === null || payback.refunds.some(({ session }) => doomed.has(session))) return [];
   const facts = { actor, digest: world.digest, program: store.program };
-  return payback.ups.flatMap(({ session, state: on, command }) => {
+  return payback.refunds.flatMap(({ session, state: on, command }) => {
     const decision = decideSealed(world, on, command, { facts, key: null });
     return "refusal" in decision ? [] : [{ session, expect: expectAt(on), drafts: decision.drafts }];
   });

@@ -99,14 +99,14 @@ export async function retain(deps: Deps, options: RetainOptions = {}): Promise<R
   const places = new Map<LogId, number>();
   for await (const group of groups(pass)) {
     if (pass.isStopped()) break;
-    const deeds: Deed[] = [];
+    const tasks: RetainTask[] = [];
     for (const row of group) {
       if (pass.isStopped()) break;
       places.set(row.session, places.size);
-      deeds.push(...(await survey(pass, row)));
+      tasks.push(...(await survey(pass, row)));
       progress?.({ sessions: places.size, done: pass.done.length });
     }
-    await withRest(pass, () => perform(pass, deeds));
+    await withRest(pass, () => perform(pass, tasks));
   }
   await packWorkspace(pass);
   const stopped = isStopped();
@@ -157,14 +157,14 @@ async function withRest({ deps, pace, signal }: Pass, work: () => Promise<void>)
 const restMsMax = 250;
 
 /** A planned action on one session. */
-interface Deed {
+interface RetainTask {
   readonly row: SessionRow;
   readonly due: Due | null;
   readonly plan: PackPlan | null;
 }
 
 /** The planned actions for a session; a dry run reports them and does nothing. */
-async function survey(pass: Pass, row: SessionRow): Promise<Deed[]> {
+async function survey(pass: Pass, row: SessionRow): Promise<RetainTask[]> {
   const { deps, policies, dryRun } = pass;
   const { world, store } = deps;
   await new Promise<void>((resolve) => world.defer(resolve));
@@ -186,7 +186,7 @@ async function survey(pass: Pass, row: SessionRow): Promise<Deed[]> {
  * A session that another process deleted or changed meanwhile is left to the next run. A damaged or
  * unwritable one is reported, and does not block the others.
  */
-function passOver({ kept }: Pass, { row, due }: Deed, error: unknown): void {
+function passOver({ kept }: Pass, { row, due }: RetainTask, error: unknown): void {
   if (!(error instanceof SkeinError)) throw error;
   if (error.code === "not-found" || error.code === "conflict") return;
   if (error.code !== "refused" && error.code !== "corrupt") throw error;
@@ -229,20 +229,20 @@ async function note(pass: Pass, row: SessionRow, due: Due): Promise<void> {
 }
 
 /** In parallel, so that the store writes them together; deletions in one append. */
-async function perform(pass: Pass, deeds: readonly Deed[]): Promise<void> {
-  const doomed = deeds.filter(({ due }) => due?.do === "delete");
-  const work = deeds.map(async ({ row, due, plan }) => {
+async function perform(pass: Pass, tasks: readonly RetainTask[]): Promise<void> {
+  const doomed = tasks.filter(({ due }) => due?.do === "delete");
+  const work = tasks.map(async ({ row, due, plan }) => {
     if (due !== null && due.do !== "delete") await close(pass, row, due);
     if (plan !== null) await packed(pass, row.session, plan);
   });
   const all = await Promise.allSettled([...work, dropAll(pass, doomed)]);
   // The state cache is for active sessions, not for those that retention passes through.
-  for (const { row } of deeds) pass.deps.writer.forget(row.session);
+  for (const { row } of tasks) pass.deps.writer.forget(row.session);
   for (const [place, one] of all.entries()) {
-    const deed = deeds[place];
+    const task = tasks[place];
     if (one.status === "fulfilled") continue;
-    if (deed === undefined) throw one.reason;
-    passOver(pass, deed, one.reason);
+    if (task === undefined) throw one.reason;
+    passOver(pass, task, one.reason);
   }
 }
 
@@ -275,29 +275,29 @@ async function close(pass: Pass, row: SessionRow, due: Due): Promise<void> {
 }
 
 /** Together; if that fails, each separately. */
-async function dropAll(pass: Pass, deeds: readonly Deed[]): Promise<void> {
-  if (deeds.length === 0) return;
+async function dropAll(pass: Pass, tasks: readonly RetainTask[]): Promise<void> {
+  if (tasks.length === 0) return;
   try {
-    await drop(pass, deeds);
+    await drop(pass, tasks);
   } catch (error) {
     if (!(error instanceof SkeinError)) throw error;
-    for (const deed of deeds) await drop(pass, [deed]).catch((one) => passOver(pass, deed, one));
+    for (const task of tasks) await drop(pass, [task]).catch((one) => passOver(pass, task, one));
   }
 }
 
-async function drop(pass: Pass, deeds: readonly Deed[]): Promise<void> {
+async function drop(pass: Pass, tasks: readonly RetainTask[]): Promise<void> {
   const { deps, done } = pass;
   const dropped: Dropped[] = [];
-  const told: RetainAction[] = [];
-  for (const { row, due } of deeds) {
+  const deleted: RetainAction[] = [];
+  for (const { row, due } of tasks) {
     if (due === null) continue;
     const { session, headSeq, parent } = row;
     const found = await weigh(deps.store, session, (parent?.seq ?? 0) + 1, headSeq);
     dropped.push({ session, reason: reasonOf(due), check: (state) => check(pass, row, due, state) });
-    told.push({ session, ...due, ...found, bytesAfter: 0 });
+    deleted.push({ session, ...due, ...found, bytesAfter: 0 });
   }
   await dropSessions(deps, dropped);
-  done.push(...told);
+  done.push(...deleted);
 }
 
 /** Policies for every session also pack the workspace's own log. */

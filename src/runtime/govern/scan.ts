@@ -178,12 +178,12 @@ function inValue(redactor: Redactor, value: unknown): readonly Found[] {
   if (clean === text) return [];
   const [before, after] = [leavesOf(value), leavesOf(JSON.parse(clean))];
   return before.flatMap((leaf, place): readonly Found[] => {
-    const told = after[place] ?? "";
-    if (leaf === told) return [];
+    const redacted = after[place] ?? "";
+    if (leaf === redacted) return [];
     const found = inText(redactor, leaf, "content");
     if (found.length > 0) return found;
-    const kind = /\[redacted: ([^\][]+)\]/.exec(told)?.[1] ?? "secret";
-    return [{ kind, registered: false, where: "content", preview: told }];
+    const kind = /\[redacted: ([^\][]+)\]/.exec(redacted)?.[1] ?? "secret";
+    return [{ kind, registered: false, where: "content", preview: redacted }];
   });
 }
 

@@ -10,7 +10,7 @@ export interface Shares {
   readonly actor: string;
   readonly beside?: Beside | null;
   /** Refunds to paying sessions. */
-  readonly ups?: readonly Part[];
+  readonly refunds?: readonly Part[];
 }
 
 interface Place {
@@ -23,11 +23,11 @@ export function assembleAppend(
   place: Place,
   part: Part,
   { blobs }: Sealed,
-  { ups = [], beside, actor }: Shares,
+  { refunds = [], beside, actor }: Shares,
 ): { readonly parts: readonly Part[]; readonly blobs: Sealed["blobs"] } {
-  if (ups.length === 0 && (beside ?? null) === null) return { parts: [part], blobs };
+  if (refunds.length === 0 && (beside ?? null) === null) return { parts: [part], blobs };
   const share = shareOf(place, beside, actor);
-  return { parts: [part, ...ups, ...share.parts], blobs: [...blobs, ...share.blobs] };
+  return { parts: [part, ...refunds, ...share.parts], blobs: [...blobs, ...share.blobs] };
 }
 
 /** The workspace's part of a change, if it has one. */

@@ -23,7 +23,11 @@ type Current = (session: SessionId) => Promise<State>;
 export interface Payback {
   readonly returned: Returned;
   /** The sessions that get a refund: the payer, and if that one has ended, its payer. */
-  readonly ups: readonly { readonly session: SessionId; readonly state: State; readonly command: Command }[];
+  readonly refunds: readonly {
+    readonly session: SessionId;
+    readonly state: State;
+    readonly command: Command;
+  }[];
 }
 
 /**
@@ -35,7 +39,7 @@ export async function paybackOf(place: Place, current: Current, state: State): P
   const read = writableIn(place, current);
   const first = leftToReturn(state, await workedUntil(place, state));
   if (first === null) return null;
-  const ups: { session: SessionId; state: State; command: Command }[] = [];
+  const refunds: { session: SessionId; state: State; command: Command }[] = [];
   let [returned, from] = [first as Returned, state.standing.session];
   for (let steps = 0; steps <= limit.childDepthMax; steps++) {
     const payer = await read(returned.to as SessionId);
@@ -45,11 +49,11 @@ export async function paybackOf(place: Place, current: Current, state: State): P
     const step = { session: returned.to as SessionId, state: payer };
     const above = passed === null ? null : await read(passed.to as SessionId);
     const goesUp = passed !== null && above !== null && mayIn(above.standing.status, "describe");
-    ups.push({ ...step, command: goesUp ? { ...command, returned: passed } : command });
+    refunds.push({ ...step, command: goesUp ? { ...command, returned: passed } : command });
     if (!goesUp) break;
     [from, returned] = [payer.standing.session, passed];
   }
-  return ups.length === 0 ? null : { returned: first, ups };
+  return refunds.length === 0 ? null : { returned: first, refunds };
 }
 
 /** Reads the state of a session that this store can write; null otherwise. */
@@ -88,19 +92,19 @@ export async function withPayback(
   decide: (state: State, command: Command, whole: boolean) => Decided["decision"],
   place: Place,
   current: Current,
-): Promise<{ readonly decision: Decided["decision"]; readonly ups: readonly Part[] }> {
-  const plain = { decision, ups: [] };
+): Promise<{ readonly decision: Decided["decision"]; readonly refunds: readonly Part[] }> {
+  const plain = { decision, refunds: [] };
   if (!isEnding(decision)) return plain;
   const payback = await paybackOf(place, current, state);
   if (payback === null) return plain;
-  const ups: Part[] = [];
-  for (const { session, state: payer, command: regain } of payback.ups) {
+  const refunds: Part[] = [];
+  for (const { session, state: payer, command: regain } of payback.refunds) {
     const sealed = decide(payer, regain, false);
     if ("refusal" in sealed) return plain;
-    ups.push({ session, expect: expectAt(payer), drafts: sealed.drafts });
+    refunds.push({ session, expect: expectAt(payer), drafts: sealed.drafts });
   }
   const { returned } = payback;
-  return { decision: decide(state, { ...command, returned } as Command, true), ups };
+  return { decision: decide(state, { ...command, returned } as Command, true), refunds };
 }
 
 /** The part of a refund that an ended session passes on to its payer. */

@@ -1,5 +1,5 @@
 /**
- * Follow-ups: further commands in the same append, each decided on the state after the previous one. All of
+ * Follow-refunds: further commands in the same append, each decided on the state after the previous one. All of
  * them are written or none, so that a crash finds no state in between.
  */
 import type { Command } from "../../core/command.ts";
@@ -24,29 +24,29 @@ export type NextFollowUp = (state: State) => FollowUp | null | Promise<FollowUp 
 export interface Decided {
   readonly decision: Sealed | { readonly refusal: Refusal };
   /** Refunds to paying sessions. */
-  readonly ups: readonly Part[];
+  readonly refunds: readonly Part[];
 }
 
-/** A change with its follow-ups. A refused follow-up is left out: it is retried on its own. */
+/** A change with its follow-refunds. A refused follow-up is left out: it is retried on its own. */
 export async function withFollowUps(
   session: LogId,
   state: State,
-  first: { readonly decision: Sealed; readonly ups: readonly Part[] },
+  first: { readonly decision: Sealed; readonly refunds: readonly Part[] },
   how: {
     readonly next: NextFollowUp;
     readonly decide: (state: State, followUp: FollowUp) => Promise<Decided>;
   },
 ): Promise<Decided> {
-  let { decision, ups } = first;
+  let { decision, refunds } = first;
   let between = foldDrafts(session, state, decision);
   for (;;) {
     const followUp = await how.next(between);
-    if (followUp === null) return { decision, ups };
+    if (followUp === null) return { decision, refunds };
     const more = await how.decide(between, followUp);
-    if ("refusal" in more.decision) return { decision, ups };
+    if ("refusal" in more.decision) return { decision, refunds };
     between = foldDrafts(session, between, more.decision);
     decision = join(decision, more.decision);
-    ups = [...ups, ...more.ups];
+    refunds = [...refunds, ...more.refunds];
   }
 }
 

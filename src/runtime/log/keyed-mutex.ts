@@ -1,13 +1,13 @@
 /** A mutex by key within a process: work on the same keys runs in the order of the calls. */
 
 /** Runs the work after all earlier work on any of these keys. */
-export type InLine = <T>(things: readonly string[], work: () => Promise<T>) => Promise<T>;
+export type KeyedMutex = <T>(things: readonly string[], work: () => Promise<T>) => Promise<T>;
 
 /**
  * A caller queues for all its keys at once, and so waits for earlier callers only: there is no deadlock,
  * unless work asks for a key that it holds itself.
  */
-export function makeLine(): InLine {
+export function makeKeyedMutex(): KeyedMutex {
   const last = new Map<string, Promise<unknown>>();
   return (things, work) => {
     const before: Promise<unknown>[] = [];

@@ -24,7 +24,7 @@ const pauseMs = (tries: number): number => Math.min(10 * 2 ** tries, 1_000);
  * The outcome of an append with this answer. Rejects with `unknown` when it cannot be determined: then the
  * append may still be written, once.
  */
-export async function certainly(
+export async function awaitOutcome(
   { store, world }: { readonly store: Store; readonly world: Pick<World, "sleep"> },
   parts: readonly Part[],
   first: Outcome,

@@ -14,7 +14,7 @@ import type { Store } from "../../store/port.ts";
 import { holds, type Noted } from "../read/known-heads.ts";
 import type { Known, StateReader } from "../read/state-reader.ts";
 
-export interface SetBacks {
+export interface Rollbacks {
   /** How often this process found the log rolled back. */
   times(log: LogId): number;
   /** Throws the finding when the log was rolled back more often than this. */
@@ -22,9 +22,9 @@ export interface SetBacks {
   /** The log does not hold these heads. Nothing else is done with it before that is reported. */
   found(log: LogId, heads: readonly Noted[]): void;
   /** If a rollback was found and not yet reported, suspends the session and throws; else does nothing. */
-  tell(log: LogId): Promise<void>;
+  raise(log: LogId): Promise<void>;
   /** The same for a rollback that another component found by its own heads; returns the error to throw. */
-  told(log: LogId, heads: readonly Noted[]): Promise<SkeinError>;
+  suspendFor(log: LogId, heads: readonly Noted[]): Promise<SkeinError>;
 }
 
 interface Given {
@@ -34,14 +34,14 @@ interface Given {
   readonly suspend: (log: LogId, known: Known, command: Command) => Promise<boolean>;
 }
 
-export function makeSetBacks({ store, states, suspend }: Given): SetBacks {
+export function makeRollbacks({ store, states, suspend }: Given): Rollbacks {
   const counts = new Map<LogId, number>();
   const errors = new Map<LogId, SkeinError>();
   /** Found, and not reported yet: the store may be out of reach. */
   const open = new Map<LogId, readonly Noted[]>();
-  const telling = new Map<LogId, Promise<SkeinError>>();
+  const suspending = new Map<LogId, Promise<SkeinError>>();
 
-  async function told(log: LogId, heads: readonly Noted[]): Promise<SkeinError> {
+  async function suspendFor(log: LogId, heads: readonly Noted[]): Promise<SkeinError> {
     const toSeq = heads[0]?.seq ?? 0;
     const common = await commonOf(store, log, heads);
     const tail = { ...(common === null ? {} : { fromSeq: common + 1 }), toSeq };
@@ -51,24 +51,24 @@ export function makeSetBacks({ store, states, suspend }: Given): SetBacks {
       const known = await states.load(log, head.seq);
       const sure = known.hash === "" ? { ...known, hash: head.hash } : known;
       const command = { do: "suspend", by: "error", tail, reason: reasonOf(tail) } as const;
-      const isTold = isSetBack(known.state) || (await isSuspendedSince(store, log, common ?? toSeq));
-      if (isTold || (await suspend(log, sure, command))) return lostTail(log, tail, head.seq);
+      const isDone = isSetBack(known.state) || (await isSuspendedSince(store, log, common ?? toSeq));
+      if (isDone || (await suspend(log, sure, command))) return lostTail(log, tail, head.seq);
     }
     throw new SkeinError("conflict", `${log} changes too fast to be suspended`, { hint: "try again later" });
   }
 
-  async function tell(log: LogId): Promise<void> {
+  async function raise(log: LogId): Promise<void> {
     const heads = open.get(log);
     if (heads === undefined) return;
-    const going = telling.get(log) ?? told(log, heads);
-    telling.set(log, going);
+    const going = suspending.get(log) ?? suspendFor(log, heads);
+    suspending.set(log, going);
     try {
       const error = await going;
       errors.set(log, error);
       if (open.get(log) === heads) open.delete(log);
       throw error;
     } finally {
-      if (telling.get(log) === going) telling.delete(log);
+      if (suspending.get(log) === going) suspending.delete(log);
     }
   }
 
@@ -82,8 +82,8 @@ export function makeSetBacks({ store, states, suspend }: Given): SetBacks {
       counts.set(log, (counts.get(log) ?? 0) + 1);
       open.set(log, heads);
     },
-    tell,
-    told,
+    raise,
+    suspendFor,
   };
 }
 

@@ -16,7 +16,7 @@ import {
   noteState,
   type Noted,
 } from "../read/known-heads.ts";
-import { makeSetBacks } from "./rollback.ts";
+import { makeRollbacks } from "./rollback.ts";
 import type { Known, StateReader } from "../read/state-reader.ts";
 
 /** The minimum number of cached states; at most twice as many. */
@@ -43,7 +43,7 @@ export interface Newest {
 export interface NewestOptions {
   readonly store: Store;
   readonly states: StateReader;
-  /** As `makeSetBacks` needs it. */
+  /** As `makeRollbacks` needs it. */
   readonly suspend: (log: LogId, known: Known, command: Command) => Promise<boolean>;
   /** Called for a rolled-back log, to drop other caches of it. */
   readonly forget: ((log: LogId) => void) | undefined;
@@ -52,7 +52,7 @@ export interface NewestOptions {
 export function makeNewest({ store, states, suspend, forget }: NewestOptions): Newest {
   const cache = makeKept<LogId, Known>(cachedSessionsMin);
   const noted = makeNotedHeads();
-  const setBacks = makeSetBacks({ store, states, suspend });
+  const rollbacks = makeRollbacks({ store, states, suspend });
 
   function keep(log: LogId, known: Known): Known {
     for (const one of known.recent ?? []) noted.note(log, one);
@@ -64,9 +64,9 @@ export function makeNewest({ store, states, suspend, forget }: NewestOptions): N
   }
 
   async function refresh(log: LogId): Promise<Known> {
-    await setBacks.tell(log);
+    await rollbacks.raise(log);
     // Before the head is read, so that the log must hold them.
-    const times = setBacks.times(log);
+    const times = rollbacks.times(log);
     const heads = [...noted.of(log)];
     const known = cache.get(log);
     try {
@@ -75,14 +75,14 @@ export function makeNewest({ store, states, suspend, forget }: NewestOptions): N
       if (!isNotAsBefore(error) || heads.length === 0) throw error;
     }
     // When several find it at once, one report is enough.
-    if (setBacks.times(log) === times) {
+    if (rollbacks.times(log) === times) {
       noted.forget(log);
       cache.delete(log);
       forget?.(log);
-      setBacks.found(log, heads);
+      rollbacks.found(log, heads);
     }
-    await setBacks.tell(log);
-    setBacks.assertNone(log, times);
+    await rollbacks.raise(log);
+    rollbacks.assertNone(log, times);
     throw new Error("invariant: what was found is thrown");
   }
 
@@ -110,12 +110,12 @@ export function makeNewest({ store, states, suspend, forget }: NewestOptions): N
     keep,
     forget: cache.delete,
     refresh,
-    times: setBacks.times,
-    assertNone: setBacks.assertNone,
+    times: rollbacks.times,
+    assertNone: rollbacks.assertNone,
     async setBack(log, head) {
       // Checks this process's own state first.
       const own: unknown = await refresh(log).catch((error: unknown) => error);
-      return own instanceof SkeinError && own.code === "corrupt" ? own : setBacks.told(log, [head]);
+      return own instanceof SkeinError && own.code === "corrupt" ? own : rollbacks.suspendFor(log, [head]);
     },
   };
 }

@@ -8,7 +8,7 @@ import { emptyState, type State } from "../../core/state.ts";
 import type { Appended, Outcome, Part, Store } from "../../store/port.ts";
 import { expectAt } from "../read/known-heads.ts";
 import type { World } from "../world.ts";
-import { certainly } from "./lost-answer.ts";
+import { awaitOutcome } from "./lost-answer.ts";
 import type { decideSealed, Sealed } from "./seal.ts";
 import { indexEntry, touchesIndex } from "./session-index.ts";
 import type { Newest } from "./state-cache.ts";
@@ -99,7 +99,7 @@ export async function resolveOutcome(
   parts: readonly Part[],
   answer: Outcome,
 ): Promise<AppendOutcome> {
-  const outcome = await certainly({ store, world }, parts, answer);
+  const outcome = await awaitOutcome({ store, world }, parts, answer);
   if (outcome.kind !== "fenced") return outcome;
   const whose = outcome.session;
   return fenced(parts.find(({ session }) => session === whose) ?? { session: whose });

@@ -40,7 +40,7 @@ export const neverAnswered = (part: Pick<Part, "session">, cause: unknown): Skei
   });
 
 /** After a lost answer no later failure proves that nothing was written. */
-export const notFoundOut =
+export const unknownOutcome =
   (part: Pick<Part, "session">) =>
   (cause: unknown): never => {
     throw neverAnswered(part, cause);

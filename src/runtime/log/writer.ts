@@ -18,8 +18,8 @@ import { leaseMove, withFollowUps, type Decided, type FollowUp, type NextFollowU
 import { appendWithBlobs, assembleAppend, type Shares } from "./append-parts.ts";
 import { buildOrExisting, orExisting } from "./existing-change.ts";
 import { resolveOutcome, writeTogether, type TogetherDeps } from "./write-together.ts";
-import { makeLine } from "./keyed-mutex.ts";
-import { certainly, keyedParts } from "./lost-answer.ts";
+import { makeKeyedMutex } from "./keyed-mutex.ts";
+import { awaitOutcome, keyedParts } from "./lost-answer.ts";
 import { makeNewest } from "./state-cache.ts";
 import { expectAt, noteState, type Noted } from "../read/known-heads.ts";
 import { isEnding, withPayback } from "./child-refund.ts";
@@ -28,7 +28,7 @@ import { decideSealed, recordKey, type Sealed } from "./seal.ts";
 import { makeLearner } from "./bound-secrets.ts";
 import { recordBytes, unread, type Known, type StateReader } from "../read/state-reader.ts";
 import type { World } from "../world.ts";
-import { moved, noRecall, notFoundOut, recordOf, refused } from "./writer-errors.ts";
+import { moved, noRecall, unknownOutcome, recordOf, refused } from "./writer-errors.ts";
 import { refusedElsewhere } from "../read/moved.ts";
 
 export interface ChangeOptions {
@@ -118,7 +118,7 @@ export interface Start {
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
-type WriteOptions = ChangeOptions & Pick<Part, "expect" | "parent"> & Pick<Shares, "beside" | "ups">;
+type WriteOptions = ChangeOptions & Pick<Part, "expect" | "parent"> & Pick<Shares, "beside" | "refunds">;
 
 export interface WriterOptions {
   readonly tenant: string;
@@ -133,7 +133,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
   const newest = makeNewest({ store, states, suspend, forget: how.forget });
   const { keep, refresh } = newest;
   /** Changes of one session from one process wait for one another; between processes the store decides. */
-  const inTurn = makeLine();
+  const inTurn = makeKeyedMutex();
   const learn = makeLearner({ store, world });
   const facts = { digest: world.digest, program: store.program };
   const decided = (
@@ -173,7 +173,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
       if (options.history !== undefined) newest.assertNone(session, options.history);
       const command = typeof build === "function" ? await buildOrExisting(build, state, before) : build;
       if ("firstSeq" in command) return command;
-      const { decision, ups } = await decidedWhole(session, state, command, options);
+      const { decision, refunds } = await decidedWhole(session, state, command, options);
       if ("refusal" in decision) {
         // The cached state may be old: a refusal must rest on the newest one.
         const newer = await refresh(session);
@@ -185,7 +185,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
         known = newer;
         continue;
       }
-      const writing = writeBeside(session, known, decision, { ...options, ups });
+      const writing = writeBeside(session, known, decision, { ...options, refunds });
       const written = await (options.key === undefined ? writing : orExisting(writing, before));
       if (written !== null) return written;
       known = await refresh(session);
@@ -195,7 +195,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     });
   }
 
-  /** A command and its follow-ups, if any. */
+  /** A command and its follow-refunds, if any. */
   async function decidedWhole(
     session: SessionId,
     state: State,
@@ -203,14 +203,14 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     options: Pick<ChangeOptions, "actor" | "key" | "followUp">,
   ): Promise<Decided> {
     const alone = decided(state, command, options);
-    const { decision, ups } = isEnding(alone)
+    const { decision, refunds } = isEnding(alone)
       ? await paidBack({ state, command, decision: alone }, options)
-      : { decision: alone, ups: [] };
-    if (options.followUp === undefined || "refusal" in decision) return { decision, ups };
+      : { decision: alone, refunds: [] };
+    if (options.followUp === undefined || "refusal" in decision) return { decision, refunds };
     const decideNext = (on: State, { command: next, actor = options.actor }: FollowUp): Promise<Decided> =>
       decidedWhole(session, on, next, { actor });
     const how = { next: options.followUp, decide: decideNext };
-    return withFollowUps(session, state, { decision, ups }, how);
+    return withFollowUps(session, state, { decision, refunds }, how);
   }
 
   function paidBack(
@@ -230,7 +230,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     session: SessionId,
     known: Known,
     sealed: Sealed,
-    options: ChangeOptions & { readonly ups: readonly Part[] },
+    options: ChangeOptions & { readonly refunds: readonly Part[] },
   ): Promise<Change | null> {
     const { state } = known;
     const also = options.also ?? always;
@@ -317,7 +317,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
       return states.advance(session, known, headSeq).then((next) => {
         keep(session, next);
         return { state: next.state, firstSeq, headSeq, duplicate: false };
-      }, notFoundOut({ session }));
+      }, unknownOutcome({ session }));
     }
     let { state, bytes } = known;
     for (const [place, draft] of drafts.entries()) {
@@ -349,7 +349,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
 
   async function commit(given: readonly Part[]): Promise<readonly Appended[]> {
     const parts = keyedParts(world, given);
-    const outcome = await certainly({ store, world }, parts, await store.append(parts));
+    const outcome = await awaitOutcome({ store, world }, parts, await store.append(parts));
     if (outcome.kind === "ok") return outcome.parts;
     throw new SkeinError("conflict", `${outcome.session} changed in the meantime`, { hint: "try again" });
   }

@@ -14,7 +14,7 @@ import type { State } from "../../core/state.ts";
 import type { Store } from "../../store/port.ts";
 import { contentOf } from "../read/content.ts";
 import type { Deps } from "../deps.ts";
-import { hasReceived, momentText, receiving, type Letter } from "./envelope.ts";
+import { hasReceived, momentText, receiving, type MessageEnvelope } from "./envelope.ts";
 import { makeStateReader } from "../read/state-reader.ts";
 import { makeWriter, type Writer } from "../log/writer.ts";
 
@@ -149,21 +149,21 @@ type Became =
 
 /** Delivers one message, and records the result in the sender's log. */
 async function hand(deps: Deps, session: SessionId, seq: number, stores: Stores): Promise<Became> {
-  const { letter, place } = await letterAt(deps.store, session, seq);
+  const { envelope, place } = await envelopeAt(deps.store, session, seq);
   const became: Became =
-    letter === null || place === undefined
+    envelope === null || place === undefined
       ? { kind: "refused", error: "erased", reason: "its text was erased before it was delivered" }
-      : await offer(deps, letter, stores, place);
+      : await offer(deps, envelope, stores, place);
   if (became.kind === "waits") return became;
   const { message, to } = await sentAt(deps.store, session, seq);
-  const told =
+  const notice =
     became.kind === "arrived" ? "" : `Your message ${message} to ${to} was not accepted: ${became.reason}`;
   await settle(
     deps,
     session,
     became.kind === "arrived"
       ? { do: "deliver", message }
-      : { do: "refuse", message, error: became.error, reason: cut(became.reason), text: told },
+      : { do: "refuse", message, error: became.error, reason: cut(became.reason), text: notice },
   );
   return became;
 }
@@ -186,8 +186,8 @@ async function settle(
 }
 
 /** Writes it to the receiver's log, unless it exists there. */
-async function offer(deps: Deps, letter: Letter, stores: Stores, place: string): Promise<Became> {
-  const { from, to, number } = letter;
+async function offer(deps: Deps, envelope: MessageEnvelope, stores: Stores, place: string): Promise<Became> {
+  const { from, to, number } = envelope;
   let there: There;
   try {
     there = await stores.at(place);
@@ -198,15 +198,15 @@ async function offer(deps: Deps, letter: Letter, stores: Stores, place: string):
   try {
     // The cached state may be old: a refusal must rest on the newest one.
     await there.writer.current(to);
-    const build = (state: State) => receiving(there.store, state, letter, deps.place);
+    const build = (state: State) => receiving(there.store, state, envelope, deps.place);
     await there.writer.change(to, build, { actor: `session:${from}`, asked: false });
     return { kind: "arrived" };
   } catch (error) {
     if (!(error instanceof SkeinError)) throw error;
     const state = await there.writer.current(to).catch(() => null);
     const isUsed = state !== null && number <= (state.standing.received.get(from) ?? 0);
-    if (isUsed && (await hasReceived(there.store, letter))) return { kind: "arrived" };
-    return mayPass(error, state, letter) ? { kind: "waits", reason: reasonOf(error) } : lost(error);
+    if (isUsed && (await hasReceived(there.store, envelope))) return { kind: "arrived" };
+    return mayPass(error, state, envelope) ? { kind: "waits", reason: reasonOf(error) } : lost(error);
   }
 }
 
@@ -215,7 +215,7 @@ const reasonOf = ({ message, hint }: SkeinError): string =>
 const lost = (error: SkeinError): Became => ({ kind: "refused", error: error.code, reason: reasonOf(error) });
 
 /** True when a retry may succeed: the receiver is full, or its store is unavailable now. */
-function mayPass({ code }: SkeinError, state: State | null, { deadlineMs }: Letter): boolean {
+function mayPass({ code }: SkeinError, state: State | null, { deadlineMs }: MessageEnvelope): boolean {
   if (!["refused", "not-found", "invalid"].includes(code)) return true;
   if (state === null) return false;
   const busy = isFull(state.standing.inbox) || (deadlineMs !== undefined && isAskedOut(state));
@@ -249,18 +249,18 @@ async function sentAt(
 }
 
 /** The message as it was sent; null when its text was erased. */
-async function letterAt(
+async function envelopeAt(
   store: Store,
   session: SessionId,
   seq: number,
-): Promise<{ readonly letter: Letter | null; readonly place: string | undefined }> {
+): Promise<{ readonly envelope: MessageEnvelope | null; readonly place: string | undefined }> {
   const { message, to, number, topic, replyTo, deadlineMs } = await sentAt(store, session, seq);
   const [record] = await store.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: true });
   const content = (record === undefined ? undefined : await contentOf(store, record)) as
     | { readonly blocks: readonly { readonly text?: string }[]; readonly place?: string }
     | undefined;
   const text = content?.blocks[0]?.text;
-  if (text === undefined) return { letter: null, place: undefined };
-  const letter = { message, from: session, to: to as SessionId, number, text, topic, replyTo, deadlineMs };
-  return { letter, place: content?.place };
+  if (text === undefined) return { envelope: null, place: undefined };
+  const envelope = { message, from: session, to: to as SessionId, number, text, topic, replyTo, deadlineMs };
+  return { envelope, place: content?.place };
 }

@@ -9,7 +9,7 @@ import type { Store } from "../../store/port.ts";
 import { checkContract } from "./contract.ts";
 import { whereTo } from "../read/moved.ts";
 
-export interface Letter {
+export interface MessageEnvelope {
   readonly message: string;
   readonly from: SessionId;
   readonly to: SessionId;
@@ -27,19 +27,19 @@ export interface Letter {
 export async function receiving(
   store: Store,
   state: State,
-  letter: Letter,
+  envelope: MessageEnvelope,
   place?: string,
 ): Promise<CommandOf<"receive">> {
-  const { message, from, to, text, topic, replyTo, deadlineMs } = letter;
+  const { message, from, to, text, topic, replyTo, deadlineMs } = envelope;
   const lastNumber = state.standing.received.get(from) ?? 0;
   // The decision finds an existing one, whatever happened to the receiver since.
-  const isThere = letter.number <= lastNumber && (await hasReceived(store, letter));
+  const isThere = envelope.number <= lastNumber && (await hasReceived(store, envelope));
   if (!isThere) {
     await checkLivesHere(store, to, state);
     await checkContract(store, { session: to, state }, { topic, text });
   }
   // A sender whose store was restored from a backup reuses numbers.
-  const number = isThere ? letter.number : Math.max(letter.number, lastNumber + 1);
+  const number = isThere ? envelope.number : Math.max(envelope.number, lastNumber + 1);
   return {
     do: "receive",
     from,
@@ -47,7 +47,7 @@ export async function receiving(
     number,
     text,
     ...present({ topic, replyTo, deadlineMs }),
-    ...noteOf(letter),
+    ...noteOf(envelope),
     ...present({ place }),
   };
 }
@@ -57,8 +57,8 @@ export async function receiving(
  * restored from a backup another message may have it. A message is recorded under its own number or a later
  * one, and the numbers of a sender ascend, so the search ends at the first number before its own.
  */
-export async function hasReceived(store: Store, letter: Letter): Promise<boolean> {
-  const { message, from, to, number } = letter;
+export async function hasReceived(store: Store, envelope: MessageEnvelope): Promise<boolean> {
+  const { message, from, to, number } = envelope;
   const types = ["message.received"];
   for await (const { body } of readRecords(store, to, [1, Infinity], { types, reverse: true })) {
     const found = JSON.parse(body) as { message: string; from: string; number: number };
@@ -70,7 +70,7 @@ export async function hasReceived(store: Store, letter: Letter): Promise<boolean
 }
 
 /** The note for a model that should reply, or that waits for several replies. */
-function noteOf({ message, replyTo, deadlineMs }: Letter): { readonly note?: string } {
+function noteOf({ message, replyTo, deadlineMs }: MessageEnvelope): { readonly note?: string } {
   const request =
     deadlineMs === undefined
       ? []

@@ -19,7 +19,7 @@ import { checkTopic, checkContract } from "./contract.ts";
 import { deliverFrom, otherStores, type Stores, type There } from "./deliver.ts";
 import type { Deps } from "../deps.ts";
 import { findSession } from "../read/find.ts";
-import { checkLivesHere, momentText, receiving, type Letter } from "./envelope.ts";
+import { checkLivesHere, momentText, receiving, type MessageEnvelope } from "./envelope.ts";
 import type { AppendResult } from "../log/append-result.ts";
 
 /** Options of `session.send`. */
@@ -302,9 +302,9 @@ async function reached(stores: Stores, place: string): Promise<There | null> {
 const isForever = ({ detail }: SkeinError): boolean => detail === "opens-no-stores";
 
 /** Checks now what the receiver would refuse, before anything is written. */
-async function look(deps: Deps, { store, writer }: There, letter: Letter): Promise<void> {
-  const state = await writer.current(letter.to);
-  const command = await receiving(store, state, letter, deps.place);
+async function look(deps: Deps, { store, writer }: There, envelope: MessageEnvelope): Promise<void> {
+  const state = await writer.current(envelope.to);
+  const command = await receiving(store, state, envelope, deps.place);
   const facts = { actor: deps.actor, digest: deps.world.digest, program: store.program };
   const decision = decide(state, command, facts);
   if (decision.ok) return;

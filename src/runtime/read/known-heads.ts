@@ -86,11 +86,11 @@ export interface WorkspaceHead extends Noted {
 }
 
 /** What this process knew of the log of each workspace. Kept with the store. */
-const workspaces = new WeakMap<Store, { last: Noted; times: number; told: number }>();
+const workspaces = new WeakMap<Store, { last: Noted; times: number; reported: number }>();
 
 /** The head of the workspace's log, compared with what this process knew of it. */
 export async function workspaceHead(store: Store): Promise<WorkspaceHead> {
-  const kept = workspaces.get(store) ?? { last: { seq: 0, hash: "" }, times: 0, told: 0 };
+  const kept = workspaces.get(store) ?? { last: { seq: 0, hash: "" }, times: 0, reported: 0 };
   workspaces.set(store, kept);
   const { last } = kept;
   const { seq, hash } = (await store.head(store.workspace)) ?? { seq: 0, hash: "" };
@@ -107,8 +107,8 @@ export async function workspaceHead(store: Store): Promise<WorkspaceHead> {
  */
 export function tellWorkspace(store: Store): void {
   const kept = workspaces.get(store);
-  if (kept === undefined || kept.told === kept.times) return;
-  kept.told = kept.times;
+  if (kept === undefined || kept.reported === kept.times) return;
+  kept.reported = kept.times;
   throw new SkeinError("corrupt", "the log of the workspace was set back: the store lost the end of it", {
     hint: "look at agents, memory and policies, set again what is missing, and do this once more",
   });

@@ -39,8 +39,8 @@ async function earlierSession(deps: Deps, session: SessionId, ending: string): P
     if ((await deps.store.head(from)) === undefined) break;
     from = await carriedOn(deps, from);
   }
-  const told = (await heardOf(deps, session)).find((one) => one.endsWith(ending));
-  if (told !== undefined) return findSession(deps.store, told);
+  const known = (await heardOf(deps, session)).find((one) => one.endsWith(ending));
+  if (known !== undefined) return findSession(deps.store, known);
   throw new SkeinError("not-found", `this session does not carry on the work of ${quote(ending)}`, {
     hint: "give the session of a pointer, as the handoff at the beginning has it",
   });

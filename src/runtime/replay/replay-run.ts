@@ -309,9 +309,9 @@ async function answerAsked({ deps, fork, recording }: Replay): Promise<boolean> 
     const content = (await readContent(store, fork, seq)) as { readonly input?: unknown } | undefined;
     const found = recording.find({ seq, tool, input: content?.input ?? null });
     const reason = found === null ? notRecorded : found.denied?.reason;
-    const told = present({ reason });
+    const because = present({ reason });
     const allow = found !== null && found.denied === null;
-    await writer.change(fork, { do: "answer", allow, calls: [call], ...told }, { actor });
+    await writer.change(fork, { do: "answer", allow, calls: [call], ...because }, { actor });
   }
   return asked.length > 0;
 }

@@ -44,8 +44,8 @@ export async function scoreRuns(
   for (const [name, given] of await ask(deps, score, replay, fork)) {
     await deps.writer.change(fork, { do: "score", name, ...given }, { actor: deps.actor });
   }
-  const told = await ask(deps, score, original, fork);
-  return { original: new Map(told.map(([name, { value }]) => [name, value])) };
+  const scores = await ask(deps, score, original, fork);
+  return { original: new Map(scores.map(([name, { value }]) => [name, value])) };
 }
 
 type Given = { readonly value: number; readonly because?: string; readonly seq?: number };

@@ -141,8 +141,8 @@ async function recordedOutput({ deps, original }: ReplayTools, call: TakenCall):
     if (block.type !== "image") continue;
     images.push({ bytes: await readBlob(deps.store, block.blob), mediaType: block.mediaType });
   }
-  const told = typeof text === "string" ? text : JSON.stringify(text);
-  return new ToolOutput(told, { images, detail, isError: status === "error" });
+  const shown = typeof text === "string" ? text : JSON.stringify(text);
+  return new ToolOutput(shown, { images, detail, isError: status === "error" });
 }
 
 /** A long output is stored whole beside its shown part. */

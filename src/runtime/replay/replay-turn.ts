@@ -58,7 +58,7 @@ const types = [
   "tool.settled",
 ] as const;
 /** The events of a turn. */
-type Told = Extract<SessionLogEvent, { readonly type: (typeof types)[number] }>;
+type TurnEvent = Extract<SessionLogEvent, { readonly type: (typeof types)[number] }>;
 
 /** The turns that began after a position and are part of the mind at the end. */
 export async function readTurns(
@@ -73,7 +73,7 @@ export async function readTurns(
   for await (const record of readRecords(store, session, [afterSeq + 1, toSeq], only)) {
     const read = readEvent(record, true);
     if (read.kind !== "known" || includes(mind.lost, record.seq)) continue;
-    const event = { ...read.event, content: await inflate(store, read.event.content) } as Told;
+    const event = { ...read.event, content: await inflate(store, read.event.content) } as TurnEvent;
     if (event.type === "turn.started") turns.push(begin(event));
     const turn = turns.at(-1);
     if (turn !== undefined) await note(deps, session, turn, event);
@@ -98,7 +98,7 @@ const begin = ({ seq, turn }: EventOf<"turn.started">): Going => ({
   steered: [],
 });
 
-async function note(deps: Deps, session: SessionId, turn: Going, event: Told): Promise<void> {
+async function note(deps: Deps, session: SessionId, turn: Going, event: TurnEvent): Promise<void> {
   switch (event.type) {
     case "turn.started":
       return takeUp(deps, session, turn, event.body.inputs);

@@ -69,7 +69,7 @@ export async function* exportBundle(
   const frames = makeFrameWriter();
   yield frames.begin();
   yield* frames.frame(frameKinds.manifest, Buffer.from(JSON.stringify(manifest)));
-  const told = new Set<string>();
+  const written = new Set<string>();
   const lost = new Set<string>();
   const missing = trackMissingContents(logs);
   let records = 0;
@@ -77,7 +77,7 @@ export async function* exportBundle(
     for await (const page of pagesOf(store, log)) {
       for (const record of page) {
         missing.see(log, record);
-        yield* newBlobs(store, frames, record, { told, lost });
+        yield* newBlobs(store, frames, record, { written, lost });
       }
       for (const payload of payloadsOf(page)) yield* frames.frame(frameKinds.records, payload);
       records += page.length;
@@ -85,7 +85,7 @@ export async function* exportBundle(
     }
   }
   refuseUnnamed(missing.unnamed());
-  const end = { records, blobs: told.size, lost: [...lost], sha256: frames.digest() };
+  const end = { records, blobs: written.size, lost: [...lost], sha256: frames.digest() };
   const trailer: BundleTrailer = {
     ...end,
     signature: signatureOf(signedText({ session, move, ...end }), options.sign),
@@ -157,12 +157,12 @@ async function* newBlobs(
   store: Store,
   frames: FrameWriter,
   record: StoredRecord,
-  { told, lost }: { readonly told: Set<string>; readonly lost: Set<string> },
+  { written, lost }: { readonly written: Set<string>; readonly lost: Set<string> },
 ): AsyncGenerator<Uint8Array> {
   const refers = await blobsOf(record, (blob) => blobText(store, blob));
   for (const hash of await blobsHere(store, refers, (blob) => void lost.add(blob))) {
-    if (told.has(hash)) continue;
-    told.add(hash);
+    if (written.has(hash)) continue;
+    written.add(hash);
     const name = Buffer.from(hash, "hex");
     let before: Uint8Array | null = null;
     for await (const chunk of checkedChunks(hash, await blobIn(store, hash))) {

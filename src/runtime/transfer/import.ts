@@ -85,8 +85,8 @@ export async function importBundle(
     const warnings = signedBy !== null && manifest.version === 1 && trailer.lost.length > 0 ? [unsigned] : [];
     const known = [...(options.signedBy ?? []), ...(options.trusted ?? [])];
     const trusted = signedBy !== null && known.includes(signedBy);
-    const told = { signedBy, trusted, blobs: blobs.size, warnings };
-    const report = await settle(deps, receiver, manifest, told);
+    const checked = { signedBy, trusted, blobs: blobs.size, warnings };
+    const report = await settle(deps, receiver, manifest, checked);
     // Blobs that only erased records refer to must not stay.
     for (const hash of blobs) await store.dropBlob(hash);
     return report;
@@ -291,7 +291,7 @@ async function settle(
   deps: Deps,
   receiver: Receiver,
   manifest: ParsedManifest,
-  told: {
+  checked: {
     readonly signedBy: string | null;
     readonly trusted: boolean;
     readonly blobs: number;
@@ -306,7 +306,7 @@ async function settle(
   // Folding all of them shows that each can be read.
   for (const log of logs) await receiver.state(log.session).catch(unreadable(log.session));
   const moved = move === null ? null : await checkMove(deps, receiver, main, move);
-  const untrusted = !told.trusted;
+  const untrusted = !checked.trusted;
   await receiver.finish((log) => {
     if (log.kind === "prefix") return "prefix";
     return move !== null && log === main ? "own" : "copy";
@@ -327,13 +327,14 @@ async function settle(
     as,
     sessions,
     records,
-    blobs: told.blobs,
+    blobs: checked.blobs,
     already: records === 0 && !arrived,
-    signedBy: told.signedBy,
-    trusted: told.trusted,
+    signedBy: checked.signedBy,
+    trusted: checked.trusted,
     suspended: now !== null && isUnreviewed(now),
     review,
-    warning: [...told.warnings, ...(arrived && moved?.to === undefined ? [usedUp] : [])].join("; ") || null,
+    warning:
+      [...checked.warnings, ...(arrived && moved?.to === undefined ? [usedUp] : [])].join("; ") || null,
   };
 }
 

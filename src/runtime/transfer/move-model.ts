@@ -14,7 +14,7 @@ import type { Model } from "../../model/port.ts";
 import { compactNow } from "../turn/compact.ts";
 import { contentOf } from "../read/content.ts";
 import { readContext } from "../context/context-reader.ts";
-import { gatherCrew, type Crew } from "../turn/run-context.ts";
+import { gatherCrew, type RunContext } from "../turn/run-context.ts";
 import { takeDrive } from "../turn/drive.ts";
 import { keepLease } from "../turn/lease-keeper.ts";
 import type { Deps } from "../deps.ts";
@@ -85,16 +85,22 @@ async function fit(deps: Deps, session: SessionId, { agent, from, to }: Change):
   await using drive = await takeDrive(deps, session, { actor });
   await using keeper = keepLease(deps, drive);
   const named: State = { ...state, standing: { ...state.standing, model: from.name } };
-  await using crew = await gatherCrew(deps, session, named, { signal: keeper.signal });
-  const step = { deps, drive, crew: inWindow(crew, windowTokens), signal: keeper.signal, lesson: null };
+  await using runContext = await gatherCrew(deps, session, named, { signal: keeper.signal });
+  const step = {
+    deps,
+    drive,
+    runContext: inWindow(runContext, windowTokens),
+    signal: keeper.signal,
+    lesson: null,
+  };
   return await compactNow(step, { reason: "threshold" });
 }
 
 /** The run context as if its model had the context window of the next one. */
-function inWindow(crew: Crew, windowTokens: number): Crew {
-  const { model } = crew;
+function inWindow(runContext: RunContext, windowTokens: number): RunContext {
+  const { model } = runContext;
   const facts = { ...model.facts, windowTokens: Math.min(windowTokens, model.facts.windowTokens) };
-  return { ...crew, model: { name: model.name, facts, stream: (call) => model.stream(call) } };
+  return { ...runContext, model: { name: model.name, facts, stream: (call) => model.stream(call) } };
 }
 
 async function partsFor(
@@ -119,18 +125,18 @@ function leftBehind(parts: readonly ContextPart[], to: Model, from: string | und
       if (block.type === "tool-result") images += block.images?.length ?? 0;
     }
   }
-  const told = (count: number, one: string, many: string): string[] =>
+  const counted = (count: number, one: string, many: string): string[] =>
     count === 0 ? [] : [count === 1 ? `1 ${one}` : `${count} ${many}`];
   const by = from === undefined ? "" : ` by ${from}`;
   return [
-    ...told(
+    ...counted(
       reasoning,
       `piece of reasoning${by}, with its signature`,
       `pieces of reasoning${by}, with their signatures`,
     ),
-    ...told(marks, `mark of the provider on an answer${by}`, `marks of the provider on answers${by}`),
+    ...counted(marks, `mark of the provider on an answer${by}`, `marks of the provider on answers${by}`),
     ...(to.facts.images
       ? []
-      : told(images, "image, which the model cannot see", "images, which the model cannot see")),
+      : counted(images, "image, which the model cannot see", "images, which the model cannot see")),
   ];
 }

@@ -94,9 +94,9 @@ export async function tellItem(
   const pointer = `[${shortId(session)}@${seq}]`;
   if (content === undefined) return `${kind} ${key}: [erased] ${pointer}`;
   const { value, because } = content;
-  const told = typeof value === "string" ? value : JSON.stringify(value);
+  const text = typeof value === "string" ? value : JSON.stringify(value);
   const why = because === undefined ? "" : ` (because ${cut(because, limit.reasonCharsMax)})`;
-  return `${kind} ${key}: ${cut(told ?? "", charsMax / 2)}${why} ${pointer}`;
+  return `${kind} ${key}: ${cut(text ?? "", charsMax / 2)}${why} ${pointer}`;
 }
 
 async function textOf(

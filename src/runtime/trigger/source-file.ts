@@ -161,7 +161,7 @@ function fileSubject(deps: Deps, scope: FileScope, notice: () => void): Subject 
         async tell(watch, was) {
           const before =
             was === null ? undefined : (listings.get(was) ?? (await keptListing(deps, watch, was)));
-          return toldOf(watch.name, scope.path, before, listing);
+          return describeChange(watch.name, scope.path, before, listing);
         },
       };
     },
@@ -216,7 +216,7 @@ async function lastFired(
   return page.find(({ body }) => isIt(JSON.parse(body) as object))?.seq;
 }
 
-function toldOf(name: string, path: string, before: Listing | undefined, now: Listing) {
+function describeChange(name: string, path: string, before: Listing | undefined, now: Listing) {
   const files = Object.fromEntries(now.map(([one, hash]) => [one, hash.slice(0, keptHashChars)]));
   const isKept = now.length <= keptFilesMax && JSON.stringify(files).length <= keptCharsMax;
   const kept = isKept ? { files } : {};

@@ -116,11 +116,11 @@ function gitSubject(world: World, spec: SpecOf<"git">, notice: () => void): Subj
             return { text: `Trigger "${name}" fired: ${where} is at ${short(id)} now.`, detail: { to: id } };
           const moved = asked.get(from) ?? movedBetween(world, top, { from, to: id, paths });
           asked.set(from, moved);
-          const told = await moved;
-          if (!told.touches) return null;
+          const range = await moved;
+          if (!range.touches) return null;
           const repository = ref === undefined ? await repositoryAt(top) : null;
           const switched = repository !== null && (await isSwitched(repository, from));
-          return toldOf(name, where, { from, to: id, paths }, { ...told, switched });
+          return describeMove(name, where, { from, to: id, paths }, { ...range, switched });
         },
       };
     },
@@ -132,7 +132,7 @@ function gitSubject(world: World, spec: SpecOf<"git">, notice: () => void): Subj
 
 const short = (id: string): string => id.slice(0, shortChars);
 
-function toldOf(
+function describeMove(
   name: string,
   where: string,
   { from, to, paths }: { readonly from: string; readonly to: string; readonly paths: readonly string[] },

@@ -37,16 +37,16 @@ export const sessionSource: Source = {
     const how = { deps, watch, spec, fire, seen: new Seen() };
     const look = spec.on === "item" ? lookAtItems : spec.all === true ? lookAtAll : lookAtEach;
     news.again(sessions);
-    for (let told = false, begun = false; !signal.aborted; await news.next()) {
+    for (let reported = false, begun = false; !signal.aborted; await news.next()) {
       const touched = news.take();
       try {
         if (!begun) await how.seen.read(deps, watch);
         begun = true;
         if (await look(how, touched)) return;
-        told = false;
+        reported = false;
       } catch (error) {
-        if (!told) trouble(`trigger "${watch.name}": ${errorText(error)}`);
-        told = true;
+        if (!reported) trouble(`trigger "${watch.name}": ${errorText(error)}`);
+        reported = true;
         await deps.world.sleep(retryMs, signal);
         news.again(touched);
       }
@@ -149,8 +149,8 @@ const lookAtItems: Looking = async ({ deps, watch, spec, fire, seen }, touched) 
       const { kind, key } = JSON.parse(body) as { kind: string; key: string };
       if (kind !== spec.item?.kind || !fits(spec.item.key, key)) continue;
       const once = `${session}@${seq}`;
-      const told = await tellItem(deps, session, { kind, key, seq });
-      const text = `Trigger "${watch.name}": the session ${session} recorded ${told}`;
+      const item = await tellItem(deps, session, { kind, key, seq });
+      const text = `Trigger "${watch.name}": the session ${session} recorded ${item}`;
       const cause = { digest: world.digest("", once), once, text, detail: { of: [{ session, seq }] } };
       if ((await fire(cause)) === undefined) return true;
       seen.add([{ session, seq }]);
@@ -205,7 +205,7 @@ async function headSeq({ store }: Deps, session: SessionId | null, other: Sessio
     });
   }
   if (head.copy !== true) return head.seq;
-  throw new SkeinError("invalid", `${other} lives elsewhere, and its end is not told here`, {
+  throw new SkeinError("invalid", `${other} lives elsewhere, and its end is not reported here`, {
     hint: "wait for it in the store that it lives in",
   });
 }

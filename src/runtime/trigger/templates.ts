@@ -241,10 +241,10 @@ export async function fireTemplateNow(deps: Deps, name: string, text?: string): 
   const before = await madeBefore(deps);
   if (before !== null) return before;
   const template = await templateOf(deps, name);
-  const told = text ?? `Trigger "${name}" was fired by hand.`;
+  const input = text ?? `Trigger "${name}" was fired by hand.`;
   const occurrence = Buffer.from(deps.world.random(16)).toString("hex");
   const digest = template.lastCause ?? deps.world.digest("", occurrence);
-  const opened = await fireTemplate(deps, template, { digest, once: occurrence, text: told });
+  const opened = await fireTemplate(deps, template, { digest, once: occurrence, text: input });
   if (opened !== null) return opened;
   throw new SkeinError("conflict", `the template ${quote(name)} was changed in the meantime`);
 }
@@ -279,14 +279,14 @@ export async function fireTemplate(
     const isDone = key !== null && (await store.keyed(store.workspace, key)) !== undefined;
     if (isDone || !mayFire(template, wanted)) return (await isOpened()) ? session : null;
     const fired = seal(world, [templateFired(template, wanted, session)], { actor: "system", key });
-    const told: Part = {
+    const firing: Part = {
       session: store.workspace,
       expect: { seq: headSeq, hash: headHash },
       drafts: fired.drafts,
     };
     try {
       for (const { hash, bytes } of [...sealed.blobs, ...fired.blobs]) await store.putBlob(hash, [bytes]);
-      await writer.commit([told, begun]);
+      await writer.commit([firing, begun]);
       return session;
     } catch (error) {
       if (!(error instanceof SkeinError)) throw error;
@@ -316,7 +316,7 @@ export async function openedFor(
 }
 
 /** Retries with exponential backoff what cannot be opened now. */
-export interface Patience {
+export interface RetryDelays {
   readonly failed: Map<number, { readonly times: number; readonly untilMs: number }>;
 }
 
@@ -326,7 +326,7 @@ const pauseMsMax = 300_000;
 /** Fires due templates. Resolves to when one is due next; null when none is. */
 export async function fireDueTemplates(
   deps: Deps,
-  { failed }: Patience,
+  { failed }: RetryDelays,
   trouble: (text: string) => void,
 ): Promise<number | null> {
   const { store } = deps;

@@ -205,13 +205,13 @@ class Level {
       const { last, passed } = watcher;
       if (last === sight.digest || passed === sight.digest) return;
       try {
-        const told = await sight.tell(watched, last);
+        const news = await sight.tell(watched, last);
         if (watcher.isGone) return;
-        if (told === null) {
+        if (news === null) {
           watcher.passed = sight.digest;
           continue;
         }
-        const stands = await how.fire({ digest: sight.digest, was: last, ...told });
+        const stands = await how.fire({ digest: sight.digest, was: last, ...news });
         watcher.passed = null;
         if (stands === undefined) return void this.#watchers.delete(watcher);
         watcher.last = stands;

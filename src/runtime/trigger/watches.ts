@@ -10,7 +10,13 @@ import type { TriggerSpec } from "../../core/trigger/trigger.ts";
 import type { Deps } from "../deps.ts";
 import { fire, specOf } from "./fire.ts";
 import type { Cause, Source, Watch } from "./source.ts";
-import { fireDueTemplates, fireTemplate, foldedTemplates, withContent, type Patience } from "./templates.ts";
+import {
+  fireDueTemplates,
+  fireTemplate,
+  foldedTemplates,
+  withContent,
+  type RetryDelays,
+} from "./templates.ts";
 
 export interface Watches {
   /** Reads what was appended since the last time: added and removed triggers. */
@@ -47,7 +53,7 @@ export function makeWatches(
   let position: string | null = null;
   let beginning: Promise<void> = Promise.resolve();
   let turn: Promise<void> = Promise.resolve();
-  const patience: Patience = { failed: new Map() };
+  const patience: RetryDelays = { failed: new Map() };
   let nextMs = Infinity;
 
   /**

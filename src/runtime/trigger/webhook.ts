@@ -125,9 +125,9 @@ function read(
     .find((id) => id !== undefined && id !== "");
   const once = delivery === undefined ? undefined : world.digest("", delivery);
   const digest = world.digest("", once ?? Buffer.from(world.random(32)).toString("hex"));
-  const told = body === "" ? "Nothing was sent with it." : `What was sent with it:\n\n${body}`;
+  const sent = body === "" ? "Nothing was sent with it." : `What was sent with it:\n\n${body}`;
   return {
-    text: `Trigger "${name}" (webhook) was called. ${told}`,
+    text: `Trigger "${name}" (webhook) was called. ${sent}`,
     ...(once === undefined ? {} : { once }),
     digest,
     detail: { bytes: bytes.length, ...(delivery === undefined ? {} : { delivery: delivery.slice(0, 200) }) },

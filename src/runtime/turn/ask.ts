@@ -56,21 +56,21 @@ export function startRun<T extends { readonly seq: number }>(
   async function* follow(): AsyncGenerator<SessionUpdate, RunResult> {
     queue = makeQueue();
     const over = new AbortController();
-    const unlisten = deps.live.listen(session, queue.delta);
+    const unlisten = deps.live.subscribe(session, queue.delta);
     let reading: Promise<void> | null = null;
     try {
       const { seq: fromSeq } = await started;
       queue.startAt(fromSeq);
-      const told = queue;
+      const updates = queue;
       const range = { fromSeq, follow: true, signal: over.signal };
       reading = (async () => {
         const { store, writer } = deps;
-        for await (const event of readEvents(store, session, range, writer.setBack)) told.event(event);
+        for await (const event of readEvents(store, session, range, writer.setBack)) updates.event(event);
       })();
-      reading.catch(told.fail);
+      reading.catch(updates.fail);
       // Delivers everything up to the end of the run before the run is over.
-      const end = async (): Promise<void> => told.endAt(await headSeq(deps, session));
-      result.then(end, end).catch(told.fail);
+      const end = async (): Promise<void> => updates.endAt(await headSeq(deps, session));
+      result.then(end, end).catch(updates.fail);
       yield* queue.drain();
       return await result;
     } finally {

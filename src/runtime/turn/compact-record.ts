@@ -171,7 +171,7 @@ async function boundaryTokens(
 }
 
 /** Turns and age count from here on. */
-function zoneAfter({ crew }: StepWorld, tokens: number): Zoned {
-  const { windowTokens } = crew.model.facts;
-  return readZone({ tokens, windowTokens, turns: 0, ageMs: 0 }, crew.rules.zones);
+function zoneAfter({ runContext }: StepWorld, tokens: number): Zoned {
+  const { windowTokens } = runContext.model.facts;
+  return readZone({ tokens, windowTokens, turns: 0, ageMs: 0 }, runContext.rules.zones);
 }

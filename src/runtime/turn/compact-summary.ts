@@ -35,13 +35,13 @@ export interface Summarizer {
  * without a price under a money budget.
  */
 export async function summarizersOf(
-  { deps, crew }: StepWorld,
+  { deps, runContext }: StepWorld,
   { state }: Survey,
   windowTokens: number,
 ): Promise<readonly Summarizer[]> {
-  const own: Summarizer = { model: crew.model, settings: crew.settings, windowTokens };
-  const name = crew.rules.compaction.model;
-  if (name === undefined || name === crew.model.name) return [own];
+  const own: Summarizer = { model: runContext.model, settings: runContext.settings, windowTokens };
+  const name = runContext.rules.compaction.model;
+  if (name === undefined || name === runContext.model.name) return [own];
   const chosen = await modelOf(deps, name).catch(() => null);
   if (chosen === null) return [own];
   if (chosen.facts.price === null && state.standing.limits.nanoUsd !== undefined) return [own];

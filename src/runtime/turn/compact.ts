@@ -46,8 +46,8 @@ export interface CompactOptions {
 
 /** True when this context must be compacted before it is sent. */
 export function mustCompact(step: StepWorld, { tokens }: Measured): boolean {
-  const { windowTokens } = step.crew.model.facts;
-  if (!isOverfull(tokens, windowTokens, step.crew.rules.compaction)) return false;
+  const { windowTokens } = step.runContext.model.facts;
+  if (!isOverfull(tokens, windowTokens, step.runContext.rules.compaction)) return false;
   const tried = step.failedTokens ?? 0;
   const hasGrown = tokens < tried || tokens >= tried + windowTokens * gainShare;
   return hasGrown || isBeyond(tokens, windowTokens);
@@ -104,7 +104,7 @@ export async function compactNow(step: StepWorld, options: CompactOptions): Prom
 }
 
 async function taskOf(step: StepWorld, first: Survey, options: CompactOptions): Promise<Task> {
-  const { rules, model } = step.crew;
+  const { rules, model } = step.runContext;
   const { tokens } = first.measured;
   const own = model.facts.windowTokens;
   const windowTokens = options.reason === "overflow" ? Math.min(own, Math.floor(tokens)) : own;
@@ -223,9 +223,9 @@ async function replacePlainly(task: Task, now: Survey, cut: Cut): Promise<boolea
 }
 
 async function plainText(task: Task, now: Survey, { toSeq, goneTokens }: Cut): Promise<string> {
-  const { deps, drive, crew } = task.step;
+  const { deps, drive, runContext } = task.step;
   const { state, boundary } = now;
-  const settings = crew.settings;
+  const settings = runContext.settings;
   const { parts } = await nextContext(deps, drive.session, { state, settings, inputs: [], toSeq });
   const messages = parts.filter((part) => part.part === "message").slice(boundary === null ? 0 : 1);
   const content = boundary === null ? null : await readContent(deps.store, drive.session, boundary.seq);

@@ -38,8 +38,8 @@ export async function compressSession(
   await using drive = await takeDrive(deps, session, { actor });
   await using keeper = keepLease(deps, drive);
   const state = await drive.state();
-  await using crew = await gatherCrew(deps, session, state, { signal: keeper.signal });
-  const step = { deps, drive, crew, signal: keeper.signal, lesson: null, asked: before === null };
+  await using runContext = await gatherCrew(deps, session, state, { signal: keeper.signal });
+  const step = { deps, drive, runContext, signal: keeper.signal, lesson: null, asked: before === null };
   const compacted = await compactNow(step, { reason: "asked", ...options });
   return { compacted, seq: (await drive.state()).seq };
 }

@@ -9,7 +9,7 @@ import { quote, type SessionId } from "../../core/ids.ts";
 import type { State } from "../../core/state.ts";
 import { askModel, type Summarizer } from "./compact-summary.ts";
 import { nextContext } from "../context/context-reader.ts";
-import { gatherCrew, type Crew } from "./run-context.ts";
+import { gatherCrew, type RunContext } from "./run-context.ts";
 import { takeDrive } from "./drive.ts";
 import type { Deps } from "../deps.ts";
 import { handoffCommand, makeText, type Handoff } from "../branch/handoff.ts";
@@ -30,9 +30,9 @@ export async function proseHandoff(
   const { actor } = await agentOf(deps, session, await deps.writer.current(session));
   await using drive = await takeDrive(deps, session, { actor });
   await using keeper = keepLease(deps, drive);
-  await using crew = await gatherCrew(deps, session, await drive.state(), { signal: keeper.signal });
-  const step: StepWorld = { deps, drive, crew, signal: keeper.signal, lesson: null };
-  const summarizer = await writerOf(deps, crew, model);
+  await using runContext = await gatherCrew(deps, session, await drive.state(), { signal: keeper.signal });
+  const step: StepWorld = { deps, drive, runContext, signal: keeper.signal, lesson: null };
+  const summarizer = await writerOf(deps, runContext, model);
   const state = await drive.state();
   const plain = await makeText(deps, session, state, tokensMax);
   const prompt = safeText(deps.world, handoffPrompt(plain.text));
@@ -66,9 +66,13 @@ function checkModel(model: unknown): void {
   });
 }
 
-async function writerOf(deps: Deps, crew: Crew, model: true | string): Promise<Summarizer> {
-  if (model === true || model === crew.model.name)
-    return { model: crew.model, settings: crew.settings, windowTokens: crew.model.facts.windowTokens };
+async function writerOf(deps: Deps, runContext: RunContext, model: true | string): Promise<Summarizer> {
+  if (model === true || model === runContext.model.name)
+    return {
+      model: runContext.model,
+      settings: runContext.settings,
+      windowTokens: runContext.model.facts.windowTokens,
+    };
   const chosen = await modelOf(deps, model);
   const settings = { model: chosen.name, images: chosen.facts.images };
   return { model: chosen, settings, windowTokens: chosen.facts.windowTokens };

@@ -32,18 +32,18 @@ export interface Live {
   /** The answer is complete, or abandoned. */
   end(session: SessionId, requestSeq: number): void;
   /** Forwards a delta produced in another process. */
-  pass(session: SessionId, delta: LiveDelta): void;
+  forward(session: SessionId, delta: LiveDelta): void;
   /** Subscribes until the returned function is called. */
-  listen(session: SessionId, heard: (delta: LiveDelta) => void): () => void;
+  subscribe(session: SessionId, heard: (delta: LiveDelta) => void): () => void;
   /** Subscribes to all sessions. */
-  listenAll(heard: (session: SessionId, delta: LiveDelta) => void): () => void;
+  subscribeAll(heard: (session: SessionId, delta: LiveDelta) => void): () => void;
   /**
    * Subscribes to what this process produces, for a session or for all; begins with the backlog of current
    * answers.
    */
-  overhear(session: SessionId | null, heard: (part: LivePart) => void): () => void;
+  subscribeWithBacklog(session: SessionId | null, heard: (part: LivePart) => void): () => void;
   /** Called when the set of sessions with subscribers changes; null stands for all of them. */
-  attend(changed: (session: SessionId | null, isHeard: boolean) => void): () => void;
+  onInterestChanged(changed: (session: SessionId | null, isHeard: boolean) => void): () => void;
 }
 
 /** The size of a delta within an answer: characters of a text, or one. */
@@ -61,12 +61,12 @@ export function makeLive(): Live {
   const everywhere = new Set<(session: SessionId, delta: LiveDelta) => void>();
   const made = new Map<SessionId, Made>();
   const overhearing = new Set<(part: LivePart) => void>();
-  const attending = new Set<Parameters<Live["attend"]>[0]>();
+  const attending = new Set<Parameters<Live["onInterestChanged"]>[0]>();
   const tell = (session: SessionId | null, isHeard: boolean): void => {
     for (const changed of attending) changed(session, isHeard);
   };
 
-  function pass(session: SessionId, delta: LiveDelta): void {
+  function forward(session: SessionId, delta: LiveDelta): void {
     for (const heard of listeners.get(session) ?? []) heard(delta);
     for (const heard of everywhere) heard(session, delta);
   }
@@ -83,15 +83,15 @@ export function makeLive(): Live {
   }
 
   return {
-    pass,
+    forward,
     publish(session, delta) {
       keep(session, delta);
-      pass(session, delta);
+      forward(session, delta);
     },
     end(session, requestSeq) {
       if (made.get(session)?.requestSeq === requestSeq) made.delete(session);
     },
-    listen(session, heard) {
+    subscribe(session, heard) {
       const set = listeners.get(session) ?? new Set();
       listeners.set(session, set.add(heard));
       if (set.size === 1) tell(session, true);
@@ -101,14 +101,14 @@ export function makeLive(): Live {
         tell(session, false);
       };
     },
-    listenAll(heard) {
+    subscribeAll(heard) {
       everywhere.add(heard);
       if (everywhere.size === 1) tell(null, true);
       return () => {
         if (everywhere.delete(heard) && everywhere.size === 0) tell(null, false);
       };
     },
-    overhear(session, heard) {
+    subscribeWithBacklog(session, heard) {
       const wanted = (part: LivePart): void => {
         if (session === null || part.session === session) heard(part);
       };
@@ -117,7 +117,7 @@ export function makeLive(): Live {
       overhearing.add(wanted);
       return () => void overhearing.delete(wanted);
     },
-    attend(changed) {
+    onInterestChanged(changed) {
       attending.add(changed);
       for (const session of listeners.keys()) changed(session, true);
       if (everywhere.size > 0) changed(null, true);

@@ -20,7 +20,7 @@ import { readBindings } from "../read/bindings.ts";
 import { settingsFor } from "../context/model-settings.ts";
 import { resolveRun, type PreparedRun } from "./prepare-run.ts";
 
-export interface Crew extends SessionAgent, AsyncDisposable {
+export interface RunContext extends SessionAgent, AsyncDisposable {
   readonly rules: AgentRules;
   readonly model: Model;
   readonly settings: Settings;
@@ -43,7 +43,7 @@ export async function gatherCrew(
   session: SessionId,
   state: State,
   options: { readonly signal: AbortSignal; readonly prepared?: PreparedRun },
-): Promise<Crew> {
+): Promise<RunContext> {
   const prepared = options.prepared ?? {
     state,
     agent: await agentOf(deps, session, state),
@@ -80,8 +80,8 @@ function offeredOf(
   toolbox: Toolbox,
 ): { readonly tools: ReadonlyMap<string, Tool>; readonly offer: Offer } {
   const offered = toolbox.tools.filter(({ name }) => mayOffer(agent, name));
-  const told = offered.map(({ name, description, input }) => ({ name, description, input }));
-  const definitions = safeJson(world, told);
+  const definitionsGiven = offered.map(({ name, description, input }) => ({ name, description, input }));
+  const definitions = safeJson(world, definitionsGiven);
   return {
     tools: new Map(offered.map((tool) => [tool.name, tool])),
     offer: { definitions, digest: world.digest("", JSON.stringify(definitions)) },
@@ -113,8 +113,8 @@ export interface OfferedTool {
 /** The tools that a run would offer now. Opens what they need, and closes it again. */
 export async function listTools(deps: Deps, session: SessionId): Promise<readonly OfferedTool[]> {
   const state = await deps.writer.current(session);
-  const crew = await agentOf(deps, session, state);
-  const rules = await rulesOf(deps, session, state, crew);
+  const runContext = await agentOf(deps, session, state);
+  const rules = await rulesOf(deps, session, state, runContext);
   // Bindings of a stranger are not opened for a list: that may start a program of theirs.
   const isForeign = isUnreviewed(state) || (await deps.store.head(session))?.copy === true;
   const shown = isForeign ? withoutBindings(state) : state;
@@ -122,7 +122,7 @@ export async function listTools(deps: Deps, session: SessionId): Promise<readonl
   const offered: OfferedTool[] = [];
   for (const tool of toolbox.tools) {
     const { name, description, effect } = tool;
-    if (!mayOffer(crew.agent, name)) continue;
+    if (!mayOffer(runContext.agent, name)) continue;
     const { rule } = judgeTool(rules, tool, { input: {} });
     offered.push({ name, description, effect, rule });
   }
@@ -139,7 +139,7 @@ export async function rulesOf(
   { store }: Deps,
   session: SessionId,
   state: State,
-  { agent, agentUnknown }: Pick<Crew, "agent" | "agentUnknown">,
+  { agent, agentUnknown }: Pick<RunContext, "agent" | "agentUnknown">,
 ): Promise<CallRules> {
   const own = await readRules(store, session, state);
   return { session: own, agent: agent?.permissions ?? [], agentUnknown };

@@ -10,7 +10,7 @@ import type { State } from "../../core/state.ts";
 import { nextOf, type Next } from "../../core/turn/next.ts";
 import type { ModelError } from "../../model/port.ts";
 import { compactNow, mustCompact } from "./compact.ts";
-import { gatherCrew, type Crew } from "./run-context.ts";
+import { gatherCrew, type RunContext } from "./run-context.ts";
 import { giveUp } from "../message/deliver.ts";
 import { takeDrive, type Drive } from "./drive.ts";
 import { noteLeft } from "./file-changes.ts";
@@ -69,9 +69,9 @@ export async function runSession(
   if (wake !== null) await drive.change(wake);
   const state = (await giveUp(deps, session, drive.latest)) > 0 ? await drive.state() : drive.latest;
   if (isAtRest(state)) return ranOf(state);
-  await using crew = await gatherCrew(deps, session, state, { signal: keeper.signal, prepared });
-  await noteLeft(deps, drive, crew.files);
-  return await new Runner(deps, drive, crew, keeper).run(signal);
+  await using runContext = await gatherCrew(deps, session, state, { signal: keeper.signal, prepared });
+  await noteLeft(deps, drive, runContext.files);
+  return await new Runner(deps, drive, runContext, keeper).run(signal);
 }
 
 /** True when the next action is a turn that needs nothing opened from outside. */
@@ -85,7 +85,11 @@ const canBeginEarly = ({ store }: Deps, state: State): boolean =>
  * append takes the lease and begins the turn. Null where that is impossible: then tools are opened under the
  * lease, and their errors appear there.
  */
-async function gatherEarly(deps: Deps, session: SessionId, prepared: PreparedRun): Promise<Crew | null> {
+async function gatherEarly(
+  deps: Deps,
+  session: SessionId,
+  prepared: PreparedRun,
+): Promise<RunContext | null> {
   const { state } = prepared;
   if (!canBeginEarly(deps, state)) return null;
   const { signal } = new AbortController();
@@ -94,18 +98,18 @@ async function gatherEarly(deps: Deps, session: SessionId, prepared: PreparedRun
 
 /** Begins the turn with the lease, unless the session has changed since it was prepared. */
 const beginEarly =
-  (deps: Deps, session: SessionId, { state: before }: PreparedRun, crew: Crew): NextFollowUp =>
+  (deps: Deps, session: SessionId, { state: before }: PreparedRun, runContext: RunContext): NextFollowUp =>
   async (state) => {
     const isSame = hasSameAgent(before, state) && before.standing.model === state.standing.model;
     if (!isSame || !canBeginEarly(deps, state)) return null;
-    return { command: await beginCommand(deps, session, crew, state), actor: crew.actor };
+    return { command: await beginCommand(deps, session, runContext, state), actor: runContext.actor };
   };
 
 /** A session without a model is assigned one with its first turn, so that it does not change later. */
 async function beginCommand(
   { store }: Deps,
   session: SessionId,
-  { offer, model }: Crew,
+  { offer, model }: RunContext,
   state: State,
 ): Promise<Command> {
   const waiting = await readWaiting(store, session, state);
@@ -130,17 +134,17 @@ export const ranOf = ({ standing, seq }: State): RunResult => ({
 class Runner {
   readonly #deps: Deps;
   readonly #drive: Drive;
-  readonly #crew: Crew;
+  readonly #runContext: RunContext;
   readonly #keeper: ReturnType<typeof keepLease>;
   readonly #step: StepWorld;
 
-  constructor(deps: Deps, drive: Drive, crew: Crew, keeper: ReturnType<typeof keepLease>) {
+  constructor(deps: Deps, drive: Drive, runContext: RunContext, keeper: ReturnType<typeof keepLease>) {
     this.#deps = deps;
     this.#drive = drive;
-    this.#crew = crew;
+    this.#runContext = runContext;
     this.#keeper = keeper;
     const followUp = (state: State): FollowUp | null => this.#finish(state);
-    this.#step = { deps, drive, crew, signal: keeper.signal, lesson: null, followUp };
+    this.#step = { deps, drive, runContext, signal: keeper.signal, lesson: null, followUp };
   }
 
   async run(signal: AbortSignal | undefined): Promise<RunResult> {
@@ -172,7 +176,7 @@ class Runner {
   #finish(state: State): FollowUp | null {
     const { standing } = state;
     if (standing.inbox.waiting.length > 0 || !standing.lease.held) return null;
-    const next = nextOf(state, { steered: false, stepsMax: this.#crew.rules.stepsMax });
+    const next = nextOf(state, { steered: false, stepsMax: this.#runContext.rules.stepsMax });
     if (next.next === "end") return { command: { do: "end", outcome: next.outcome } };
     return next.next === "rest" && standing.bindings.size === 0 ? this.#drive.lease.releasing() : null;
   }
@@ -182,7 +186,7 @@ class Runner {
     const mayBeSteered = turn !== null && inbox.waiting.length > 0;
     const waiting = mayBeSteered ? await readWaiting(this.#deps.store, this.#drive.session, state) : [];
     const steered = waiting.some(({ steers }) => steers);
-    return nextOf(state, { steered, stepsMax: this.#crew.rules.stepsMax });
+    return nextOf(state, { steered, stepsMax: this.#runContext.rules.stepsMax });
   }
 
   async #do(next: Exclude<Next, { next: "rest" }>, state: State): Promise<void> {
@@ -192,15 +196,15 @@ class Runner {
         return this.#begin();
       case "write-off": {
         const message = "the runner that asked the model is gone";
-        const model = state.standing.reserved?.model ?? this.#crew.model.name;
+        const model = state.standing.reserved?.model ?? this.#runContext.model.name;
         const fail = { do: "fail", model, error: "crashed", retryable: true, costNanoUsd: null } as const;
         await drive.change({ ...fail, message });
         return;
       }
       case "calls": {
-        const { deps, crew, signal } = this.#step;
+        const { deps, runContext, signal } = this.#step;
         const isHeld = (): Promise<boolean> => this.#keeper.isHeld();
-        return settleCalls({ deps, drive, crew, signal, isHeld }, state);
+        return settleCalls({ deps, drive, runContext, signal, isHeld }, state);
       }
       case "request":
         return this.#request(state);
@@ -210,14 +214,14 @@ class Runner {
   }
 
   async #begin(): Promise<void> {
-    await this.#crew.refresh(this.#step.signal);
+    await this.#runContext.refresh(this.#step.signal);
     const { session } = this.#drive;
-    await this.#drive.change((state) => beginCommand(this.#deps, session, this.#crew, state));
+    await this.#drive.change((state) => beginCommand(this.#deps, session, this.#runContext, state));
   }
 
   async #request(state: State): Promise<void> {
-    await this.#crew.refresh(this.#step.signal);
-    const { offer } = this.#crew;
+    await this.#runContext.refresh(this.#step.signal);
+    const { offer } = this.#runContext;
     const last = state.standing.tools.at(-1);
     if (last !== undefined && last.digest !== offer.digest) {
       await this.#drive.change({ do: "offer", tools: offer });
@@ -239,12 +243,12 @@ class Runner {
     if (error.kind === "overflow") {
       if (await compactNow(this.#step, { reason: "overflow" })) return;
       return this.#suspend(
-        `the context does not fit the window of ${this.#crew.model.name}: ${error.message}`,
+        `the context does not fit the window of ${this.#runContext.model.name}: ${error.message}`,
       );
     }
     const wait = error.retryAfterMs ?? this.#backoff(attempts);
     if (!error.retryable || attempts >= limit.attemptsMax || wait > limit.retryAfterMsMax)
-      return this.#suspend(`${this.#crew.model.name}: ${error.message}`);
+      return this.#suspend(`${this.#runContext.model.name}: ${error.message}`);
     await this.#deps.world.sleep(wait, this.#step.signal);
   }
 

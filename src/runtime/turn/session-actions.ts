@@ -19,13 +19,13 @@ export async function performAct(
   try {
     await perform(deps, drive, call, act);
   } catch (error) {
-    if (!(error instanceof SkeinError) || !told.includes(error.code)) throw error;
+    if (!(error instanceof SkeinError) || !reportedCodes.includes(error.code)) throw error;
     await drive.change({ do: "settle", call: call.id, status: "error", output: toolErrorText(error) });
   }
 }
 
 /** Errors that the model can react to. All others end the run. */
-const told: readonly SkeinError["code"][] = ["invalid", "not-found", "refused"];
+const reportedCodes: readonly SkeinError["code"][] = ["invalid", "not-found", "refused"];
 
 async function perform(
   deps: Deps,

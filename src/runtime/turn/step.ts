@@ -15,7 +15,7 @@ import { readZone } from "../../core/context/zone.ts";
 import { ModelError, type ModelAnswer, type ModelFacts } from "../../model/port.ts";
 import { storeAnswer } from "./store-answer.ts";
 import { nextContext, type Context as Rendered } from "../context/context-reader.ts";
-import { judgeTool, rulesOf, type Crew } from "./run-context.ts";
+import { judgeTool, rulesOf, type RunContext } from "./run-context.ts";
 import { takeCalls, type Drive } from "./drive.ts";
 import { nextTaken } from "../read/inbox.ts";
 import { listen } from "./model-stream.ts";
@@ -46,7 +46,7 @@ export interface Lesson {
 export interface StepWorld {
   readonly deps: Deps;
   readonly drive: Drive;
-  readonly crew: Crew;
+  readonly runContext: RunContext;
   /** Aborted by an interrupt and by the loss of the lease. */
   signal: AbortSignal;
   lesson: Lesson | null;
@@ -63,11 +63,11 @@ export interface StepWorld {
 
 /** What a request at this state would send. */
 export async function measure(step: StepWorld, state: State): Promise<Measured> {
-  const { deps, drive, crew } = step;
+  const { deps, drive, runContext } = step;
   const taken = await nextTaken(deps.store, drive.session, state);
   const rendered = await nextContext(deps, drive.session, {
     state,
-    settings: crew.settings,
+    settings: runContext.settings,
     inputs: taken,
   });
   const { tokens: estimated } = await deps.tokenizer.estimate(rendered.parts);
@@ -102,16 +102,16 @@ export type Asked =
   | { readonly kind: "failed"; readonly error: ModelError };
 
 export async function takeStep(step: StepWorld, first: Measured): Promise<Asked> {
-  const { deps, drive, crew } = step;
+  const { deps, drive, runContext } = step;
   const { world } = deps;
-  const { facts, name: model } = crew.model;
+  const { facts, name: model } = runContext.model;
   let measured = first;
   let outputTokensMax = 0;
   const requested = await drive.change(async (state) => {
     // Another writer may have appended since: the request must match the log.
     if (state.seq !== measured.atSeq) measured = await measure(step, state);
     const { context: rendered, tokens, inputs } = measured;
-    outputTokensMax = outputRoom(facts, crew.rules.outputTokensMax, tokens, budgetLeft(state));
+    outputTokensMax = outputRoom(facts, runContext.rules.outputTokensMax, tokens, budgetLeft(state));
     return {
       do: "request",
       model,
@@ -122,7 +122,7 @@ export async function takeStep(step: StepWorld, first: Measured): Promise<Asked>
       reserved: reservation(facts, tokens, outputTokensMax),
       estimatedTokens: tokens,
       outputTokensMax,
-      settings: crew.settings,
+      settings: runContext.settings,
       nowMs: world.now(),
     };
   });
@@ -134,14 +134,14 @@ export async function takeStep(step: StepWorld, first: Measured): Promise<Asked>
   try {
     const { signal } = step;
     const call = { parts, outputTokensMax, signal, requestSeq, streamed };
-    const answer = await listen(deps, drive.session, crew.model, call);
+    const answer = await listen(deps, drive.session, runContext.model, call);
     await respond(step, measured, answer, { ms: Math.max(0, world.now() - begun), requestSeq });
     return { kind: "answered" };
   } catch (error) {
     if (!(error instanceof ModelError)) throw error;
     const reserved = reservation(facts, measured.tokens, outputTokensMax);
     const inputTokens = measured.tokens;
-    const { model } = crew;
+    const { model } = runContext;
     const broken = { model, requestSeq, error, streamed, reserved, inputTokens, isStep: true };
     await recordBroken(deps, drive, broken);
     return { kind: "failed", error };
@@ -154,8 +154,8 @@ async function respond(
   answer: ModelAnswer,
   { ms, requestSeq }: { readonly ms: number; readonly requestSeq: number },
 ): Promise<void> {
-  const { deps, drive, crew } = step;
-  const { facts, name: model } = crew.model;
+  const { deps, drive, runContext } = step;
+  const { facts, name: model } = runContext.model;
   const usage = answer.usage ?? (await counted(deps, measured, answer));
   const costNanoUsd = costOf(facts.price, usage);
   const sent = answer.sent === null ? {} : { sent: deps.world.digest("", answer.sent) };
@@ -172,7 +172,7 @@ async function respond(
       const { blocks, calls } = takeCalls(
         answered,
         state,
-        (tool) => crew.tools.get(tool)?.effect ?? "unsafe",
+        (tool) => runContext.tools.get(tool)?.effect ?? "unsafe",
       );
       const places = answered.flatMap((block, place) => (block.type === "tool-call" ? [place] : []));
       const judged: Called[] = [];
@@ -205,18 +205,18 @@ async function judge(
   call: Called,
   unfit: string | undefined,
 ): Promise<Called> {
-  const { deps, drive, crew } = step;
-  const tool = crew.tools.get(call.tool);
+  const { deps, drive, runContext } = step;
+  const tool = runContext.tools.get(call.tool);
   const wrong = (reason: string): Called => ({ ...call, verdict: "error", reason });
   if (tool === undefined) {
-    const names = [...crew.tools.keys()];
+    const names = [...runContext.tools.keys()];
     const there = names.length === 0 ? "there are none" : `there are ${names.slice(0, 50).join(", ")}`;
     return wrong(`there is no tool ${call.tool}; ${there}`);
   }
   if (unfit !== undefined) return wrong(unfit);
   const checked = await tool.check(call.input);
   if (!checked.ok) return wrong(toolErrorText(checked.message));
-  const rules = await rulesOf(deps, drive.session, state, crew);
+  const rules = await rulesOf(deps, drive.session, state, runContext);
   const { rule, reason } = judgeTool(rules, tool, { input: call.input, checked: checked.value });
   if (rule === "allow") return call;
   const why = reason === undefined || reason === null ? "" : `: ${reason}`;
@@ -228,12 +228,12 @@ async function judge(
   return { ...call, verdict: "ask", command };
 }
 
-function zoneNow({ deps, crew }: StepWorld, state: State, tokens: number): Zoned {
-  const { windowTokens } = crew.model.facts;
+function zoneNow({ deps, runContext }: StepWorld, state: State, tokens: number): Zoned {
+  const { windowTokens } = runContext.model.facts;
   const { contextFrom, lastTurn } = state.standing;
   const turns = lastTurn - contextFrom.turn;
   const ageMs = Math.max(0, deps.world.now() - contextFrom.at);
-  return readZone({ tokens, windowTokens, turns, ageMs }, crew.rules.zones);
+  return readZone({ tokens, windowTokens, turns, ageMs }, runContext.rules.zones);
 }
 
 /** Counts for a provider that reports no usage. */

@@ -11,7 +11,7 @@ import type { OpenCall, State } from "../../core/state.ts";
 import type { OuterTool, Tool, WatchedCalls } from "../../tool/port.ts";
 import { performAct } from "./session-actions.ts";
 import { readContent } from "../read/content.ts";
-import { judgeTool, rulesOf, type Crew } from "./run-context.ts";
+import { judgeTool, rulesOf, type RunContext } from "./run-context.ts";
 import type { Drive } from "./drive.ts";
 import { noteRest, watchCalls } from "./file-changes.ts";
 import type { Deps } from "../deps.ts";
@@ -25,7 +25,7 @@ import { readBindings } from "../read/bindings.ts";
 export interface LedgerWorld {
   readonly deps: Deps;
   readonly drive: Drive;
-  readonly crew: Crew;
+  readonly runContext: RunContext;
   readonly signal: AbortSignal;
   /** True when the lease is still certainly ours: checked right before a tool runs. */
   readonly isHeld: () => Promise<boolean>;
@@ -68,15 +68,15 @@ export async function settleCalls(ledger: LedgerWorld, state: State): Promise<vo
 
 /** False when the session is suspended or interrupted, and must do nothing more. */
 async function runAll(ledger: LedgerWorld, ready: readonly Ready[]): Promise<boolean> {
-  const { drive, deps, crew, signal } = ledger;
-  const watched = await watchCalls(deps, crew.files, ready);
+  const { drive, deps, runContext, signal } = ledger;
+  const watched = await watchCalls(deps, runContext.files, ready);
   let going: readonly Ready[] = ready;
   let rules: CallRules | null = null;
   // Rules may have changed since the calls were requested or approved: the current ones decide.
   const started = await drive.change(async (state) => {
     const denied: HeldBack[] = [];
     const approved: HeldBack[] = [];
-    const now = await rulesOf(deps, drive.session, state, crew);
+    const now = await rulesOf(deps, drive.session, state, runContext);
     rules = now;
     for (const entry of ready) {
       const held = await heldBackBy(ledger, { state, rules: now }, entry, entry.tool);
@@ -122,9 +122,9 @@ async function heldBackBy(
 
 /** The same for a session tool, which is settled here if it may not run. */
 async function isHeldBack(ledger: LedgerWorld, entry: Entry, tool: Tool): Promise<boolean> {
-  const { deps, drive, crew } = ledger;
+  const { deps, drive, runContext } = ledger;
   const state = await drive.state();
-  const rules = await rulesOf(deps, drive.session, state, crew);
+  const rules = await rulesOf(deps, drive.session, state, runContext);
   const held = await heldBackBy(ledger, { state, rules }, entry, tool);
   if (held === null) return false;
   const denied = [{ call: entry.id, reason: held.reason }];
@@ -132,19 +132,19 @@ async function isHeldBack(ledger: LedgerWorld, entry: Entry, tool: Tool): Promis
   return true;
 }
 
-async function readEntries({ deps, drive, crew }: LedgerWorld, state: State): Promise<Entry[]> {
+async function readEntries({ deps, drive, runContext }: LedgerWorld, state: State): Promise<Entry[]> {
   const entries: Entry[] = [];
   for (const [id, open] of state.mind.calls.entries()) {
     const content = (await readContent(deps.store, drive.session, open.seq)) as
       | { input?: unknown }
       | undefined;
-    entries.push({ id, open, input: content?.input, tool: crew.tools.get(open.tool) });
+    entries.push({ id, open, input: content?.input, tool: runContext.tools.get(open.tool) });
   }
   return entries.toSorted((a, b) => a.open.seq - b.open.seq);
 }
 
 async function actOn(
-  { deps, drive, crew }: LedgerWorld,
+  { deps, drive, runContext }: LedgerWorld,
   { id, open, input }: Entry,
   tool: Extract<Tool, { effect: "session" }>,
 ): Promise<void> {
@@ -153,7 +153,7 @@ async function actOn(
     await drive.change({ do: "settle", call: id, status: "error", output: toolErrorText(checked.message) });
     return;
   }
-  await performAct(deps, drive, { id, open, actor: crew.actor }, tool.act(checked.value));
+  await performAct(deps, drive, { id, open, actor: runContext.actor }, tool.act(checked.value));
 }
 
 /** The tool no longer exists: unbound since, or of another program. */
@@ -187,9 +187,9 @@ async function isUndone(ledger: LedgerWorld, { id, open, tool, input }: Entry): 
 }
 
 /** It never runs again automatically: model and person learn that the outcome is unknown. */
-async function unknown({ drive, crew }: LedgerWorld, id: string, { tool }: OpenCall): Promise<void> {
+async function unknown({ drive, runContext }: LedgerWorld, id: string, { tool }: OpenCall): Promise<void> {
   const output = `the run of ${tool} was cut off: its effect is not known. Look before repeating it`;
-  const ask = crew.rules.onUnknown === "ask";
+  const ask = runContext.rules.onUnknown === "ask";
   await drive.change({ do: "settle", call: id, status: "unknown", output, ask });
 }
 
@@ -235,10 +235,18 @@ async function runEntry(
     return "left";
   }
   const ms = Math.max(0, world.now() - begun);
-  const ask = ran.status === "unknown" && ledger.crew.rules.onUnknown === "ask" ? { ask: true } : {};
+  const ask = ran.status === "unknown" && ledger.runContext.rules.onUnknown === "ask" ? { ask: true } : {};
   // The turn may have ended meanwhile, and settled the call with it.
   const settle = async (changed: readonly TreeChange[]) =>
-    settleResult(drive, { do: "settle", call: id, ms, late: true, ...ask, ...ran, ...toldOf(ran, changed) });
+    settleResult(drive, {
+      do: "settle",
+      call: id,
+      ms,
+      late: true,
+      ...ask,
+      ...ran,
+      ...withChanges(ran, changed),
+    });
   await (watched === undefined || tool.effect === "read" ? settle([]) : watched.record(settle));
   return "settled";
 }
@@ -259,7 +267,7 @@ async function settleResult(drive: Drive, result: CommandOf<"settle">): Promise<
 }
 
 /** What changed, and in the result's detail why that may not be all. */
-function toldOf(
+function withChanges(
   ran: Ran,
   changed: readonly TreeChange[],
 ): { readonly changed?: readonly TreeChange[]; readonly detail?: unknown } {

@@ -15,7 +15,7 @@ import { isFree } from "../read/lease-status.ts";
 import { agentOf } from "../workspace/session-agent.ts";
 import { modelOf } from "../context/model-settings.ts";
 
-export interface Trials {
+export interface RunBackoff {
   /** How many there are. */
   readonly size: number;
   /** When the session may be retried; 0 when now. */
@@ -65,7 +65,7 @@ function mayPass(error: unknown): boolean {
   return typeof code !== "string" || !lasting.includes(code);
 }
 
-export function makeTrials(deps: Deps, worker: string, tell: (told: WorkerEvent) => void): Trials {
+export function makeRunBackoff(deps: Deps, worker: string, emit: (event: WorkerEvent) => void): RunBackoff {
   const { writer, store } = deps;
   const trials = new Map<SessionId, Trial>();
 
@@ -159,7 +159,7 @@ export function makeTrials(deps: Deps, worker: string, tell: (told: WorkerEvent)
       const hopeless = await isHopeless(session, error, trial).catch(() => false);
       const isOver = hopeless && (await suspended(session, error));
       if (isOver) trials.delete(session);
-      tell({ told: "failed", session, error, againMs: isOver ? null : againMs });
+      emit({ type: "failed", session, error, againMs: isOver ? null : againMs });
     },
     pause(session) {
       trials.set(session, { ...(trials.get(session) ?? fresh), untilMs: store.now() + overtakenMs });

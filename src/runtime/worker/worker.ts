@@ -25,7 +25,7 @@ import type { RunResult } from "../turn/runner.ts";
 import { attend, isOverdue } from "./due-work.ts";
 import { makeLimits } from "./limits.ts";
 import { outcomeOf, reasonOf } from "./run-summary.ts";
-import { makeTrials, type Trials } from "./backoff.ts";
+import { makeRunBackoff, type RunBackoff } from "./backoff.ts";
 import { makeWatches, type Watches } from "../trigger/watches.ts";
 import type { Source } from "../trigger/source.ts";
 import { isFree } from "../read/lease-status.ts";
@@ -42,14 +42,14 @@ export interface WorkOptions {
   /** Runs only these sessions, and does nothing else in the store; called again at every poll. */
   readonly only?: () => readonly SessionId[];
   /** Receives events, for a log. */
-  readonly tell?: (told: WorkerEvent) => void;
+  readonly onEvent?: (event: WorkerEvent) => void;
 }
 
 /** An event of a worker. */
 export type WorkerEvent =
-  | { readonly told: "began"; readonly session: SessionId; readonly by: string | null }
+  | { readonly type: "began"; readonly session: SessionId; readonly by: string | null }
   | {
-      readonly told: "ended";
+      readonly type: "ended";
       readonly session: SessionId;
       readonly ran: RunResult;
       /** How its last turn ended; null when none did in this run. */
@@ -60,15 +60,15 @@ export type WorkerEvent =
       readonly unpriced: number;
     }
   /** It stops before its next step, and resumes when the more urgent one has left a slot. */
-  | { readonly told: "yielded"; readonly session: SessionId; readonly to: SessionId }
+  | { readonly type: "yielded"; readonly session: SessionId; readonly to: SessionId }
   /** It could not run; null: it was suspended for that, else it is retried in so many milliseconds. */
   | {
-      readonly told: "failed";
+      readonly type: "failed";
       readonly session: SessionId;
       readonly error: unknown;
       readonly againMs: number | null;
     }
-  | { readonly told: "trouble"; readonly session: SessionId | null; readonly text: string };
+  | { readonly type: "trouble"; readonly session: SessionId | null; readonly text: string };
 
 interface Running {
   readonly row: DueRow;
@@ -123,7 +123,7 @@ export class SessionWorker implements AsyncDisposable {
   readonly #running = new Map<SessionId, Running>();
   /** The sessions that stop before their next step, and for which other. */
   readonly #yielding = new Map<SessionId, SessionId>();
-  readonly #trials: Trials;
+  readonly #backoff: RunBackoff;
   readonly #over = new AbortController();
   readonly #sinceMs: number;
   readonly #unwatch: () => void;
@@ -142,10 +142,10 @@ export class SessionWorker implements AsyncDisposable {
     this.#concurrency = options.concurrency ?? concurrencyDefault;
     this.#sinceMs = deps.store.now();
     this.#limits = makeLimits(deps, options.limits ?? []);
-    this.#trials = makeTrials(deps, this.name, (told) => this.#tell(told));
+    this.#backoff = makeRunBackoff(deps, this.name, (event) => this.#emit(event));
     this.#heads = makeHeadLister(deps);
     this.#watches = makeWatches(deps, sources, (session, text) =>
-      this.#tell({ told: "trouble", session, text }),
+      this.#emit({ type: "trouble", session, text }),
     );
     // With a reason, because without one each abort would create an error with its stack.
     this.#unwatch = deps.store.watch(() => this.#news.abort("appended"));
@@ -214,7 +214,7 @@ export class SessionWorker implements AsyncDisposable {
     if (attended || !begun) return 0;
     const times = [
       (await store.nextDue(nowMs)) ?? Infinity,
-      this.#trials.nextMs(),
+      this.#backoff.nextMs(),
       ...[...this.#running.values()].flatMap(({ row }) =>
         (row.deadlineMs ?? 0) > nowMs ? [row.deadlineMs ?? 0] : [],
       ),
@@ -242,7 +242,7 @@ export class SessionWorker implements AsyncDisposable {
 
   /** Sessions that cannot run now stand before the others, since they have waited the longest. */
   #page(nowMs: number): { readonly nowMs: number; readonly limit: number; readonly perAgent: number } {
-    const spare = this.#trials.size + this.#running.size;
+    const spare = this.#backoff.size + this.#running.size;
     const limit = rowsMin + 4 * this.#concurrency + spare;
     return { nowMs, limit, perAgent: limit };
   }
@@ -269,7 +269,7 @@ export class SessionWorker implements AsyncDisposable {
     let attended = false;
     for (const row of rows) {
       const { session, due } = row;
-      if (this.#running.has(session) || this.#trials.untilMs(session) > nowMs) continue;
+      if (this.#running.has(session) || this.#backoff.untilMs(session) > nowMs) continue;
       if (due === 0) ready.push(row);
       else {
         attended = true;
@@ -283,9 +283,9 @@ export class SessionWorker implements AsyncDisposable {
   async #attendOne(session: SessionId): Promise<void> {
     try {
       const dueMs = await attend(this.#deps, session);
-      if (dueMs !== null && dueMs !== 0 && dueMs <= this.#deps.store.now()) this.#trials.pause(session);
+      if (dueMs !== null && dueMs !== 0 && dueMs <= this.#deps.store.now()) this.#backoff.pause(session);
     } catch (error) {
-      await this.#trials.failed(session, error);
+      await this.#backoff.failed(session, error);
     }
   }
 
@@ -319,7 +319,7 @@ export class SessionWorker implements AsyncDisposable {
           await this.#attendOne(session);
         }
       } catch (error) {
-        await this.#trials.failed(session, error);
+        await this.#backoff.failed(session, error);
       }
     }
     return sure;
@@ -368,7 +368,7 @@ export class SessionWorker implements AsyncDisposable {
   #giveWay(session: SessionId, to: SessionId): void {
     this.#yielding.set(session, to);
     this.#running.get(session)?.stop.abort();
-    this.#tell({ told: "yielded", session, to });
+    this.#emit({ type: "yielded", session, to });
   }
 
   #run(row: DueRow, before: State): void {
@@ -392,13 +392,13 @@ export class SessionWorker implements AsyncDisposable {
     const options = { holder, signal, admit, ...(leaseMs === undefined ? {} : { leaseMs }) };
     const run = async (): Promise<void> => {
       try {
-        await this.#trials.check(session);
+        await this.#backoff.check(session);
         const ran = await this.#deps.runs.run(session, options);
         if (!began) return;
-        this.#trials.passed(session);
+        this.#backoff.passed(session);
         await this.#tellEnded(session, ran, spent);
       } catch (error) {
-        await this.#trials.failed(session, error);
+        await this.#backoff.failed(session, error);
       }
     };
     const leave = (): void => {
@@ -460,13 +460,13 @@ export class SessionWorker implements AsyncDisposable {
   }
 
   async #tellBegan(session: SessionId): Promise<void> {
-    if (this.#options.tell === undefined) return;
+    if (this.#options.onEvent === undefined) return;
     const by = await reasonOf(this.#deps.store, session).catch(() => null);
-    this.#tell({ told: "began", session, by });
+    this.#emit({ type: "began", session, by });
   }
 
   async #tellEnded(session: SessionId, ran: RunResult, spent: Spend): Promise<void> {
-    if (this.#options.tell === undefined) return;
+    if (this.#options.onEvent === undefined) return;
     const { writer, store } = this.#deps;
     const outcome = await outcomeOf(store, session).catch(() => null);
     const now = spendOf(await writer.current(session));
@@ -475,16 +475,16 @@ export class SessionWorker implements AsyncDisposable {
       unconfirmedNanoUsd: now.unconfirmedNanoUsd - spent.unconfirmedNanoUsd,
       unpriced: now.unpriced - spent.unpriced,
     };
-    this.#tell({ told: "ended", session, ran, outcome, ...cost });
+    this.#emit({ type: "ended", session, ran, outcome, ...cost });
   }
 
   #trouble(error: unknown): void {
-    this.#tell({ told: "trouble", session: null, text: errorText(error) });
+    this.#emit({ type: "trouble", session: null, text: errorText(error) });
   }
 
-  #tell(told: WorkerEvent): void {
+  #emit(event: WorkerEvent): void {
     try {
-      this.#options.tell?.(told);
+      this.#options.onEvent?.(event);
     } catch {
       // A failing listener does not concern the work.
     }

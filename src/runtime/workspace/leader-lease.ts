@@ -12,8 +12,8 @@ import { seal } from "../log/seal.ts";
 import { holds, workspaceHead, type Noted } from "../read/known-heads.ts";
 import { isFree, isWithin, momentOf } from "../read/lease-status.ts";
 
-export interface Duty {
-  /** The record that took it, which identifies writes under it: see `isOnDuty`. */
+export interface LeaderLease {
+  /** The record that took it, which identifies writes under it: see `isLeader`. */
   readonly taken: Noted;
   /** Aborted when it is lost or released. */
   readonly lost: AbortSignal;
@@ -25,10 +25,10 @@ const leaseMsUsual = 15_000;
 const renewals = 3;
 
 /** Null while another process holds it, or got it first. */
-export async function takeDuty(
+export async function takeLeaderLease(
   deps: LeaderDeps,
   { name, leaseMs = leaseMsUsual }: { readonly name: string; readonly leaseMs?: number },
-): Promise<Duty | null> {
+): Promise<LeaderLease | null> {
   const { store, world, writer } = deps;
   const head = await store.head(store.workspace);
   // An empty log has nothing to do.
@@ -57,7 +57,7 @@ const sealing = { actor: "system", key: null };
  * True when a write now is under the lease that this record took. After a rollback of the store another
  * process may hold a lease with the same epoch.
  */
-export async function isOnDuty({ store }: Pick<Deps, "store">, taken: Noted): Promise<boolean> {
+export async function isLeader({ store }: Pick<Deps, "store">, taken: Noted): Promise<boolean> {
   if ((await store.head(store.workspace))?.epoch !== taken.seq) return false;
   return holds(store, store.workspace, taken);
 }
@@ -66,7 +66,7 @@ function holdDuty(
   deps: LeaderDeps,
   taken: Noted,
   { leaseMs, asked }: { readonly leaseMs: number; readonly asked: ReturnType<typeof momentOf> },
-): Duty {
+): LeaderLease {
   const { store, world } = deps;
   const { seq: epoch } = taken;
   const lost = new AbortController();
@@ -79,7 +79,7 @@ function holdDuty(
       const from = momentOf(world);
       try {
         const isRenewed = await store.renew(store.workspace, epoch, leaseMs);
-        if (!isRenewed || !(await isOnDuty(deps, taken))) return lost.abort();
+        if (!isRenewed || !(await isLeader(deps, taken))) return lost.abort();
         heldFrom = from;
       } catch {
         // It may be renewed the next time, if it lasts so long.
@@ -94,7 +94,7 @@ function holdDuty(
     const { drafts } = seal(world, [{ type: "lease.released", body: { epoch } }], sealing);
     for (let tries = 0; tries < limit.conflictRetriesMax; tries++) {
       const { seq, hash } = await workspaceHead(store);
-      if (!(await isOnDuty(deps, taken))) return;
+      if (!(await isLeader(deps, taken))) return;
       const part = { session: store.workspace, expect: { seq, hash }, epoch, drafts };
       try {
         await deps.writer.commit([{ ...part, lease: "release" }]);

@@ -107,7 +107,7 @@ export function makeTokenReader(
 
   function judge({ id, hash }: HashedToken): TokenHolder | null {
     const ref = known.get(id);
-    const isRight = isSameHash(hash, ref?.hash ?? nobody);
+    const isRight = isSameHash(hash, ref?.hash ?? noHash);
     if (!isRight || ref === undefined || ref.revokedAt !== null || isExpired(ref, world.now())) return null;
     const before = holders.get(ref);
     if (before !== undefined) return before;
@@ -142,7 +142,7 @@ export function makeTokenReader(
 }
 
 /** The hash of no secret: compared where there is no token, so that both take as long. */
-const nobody = "0".repeat(64);
+const noHash = "0".repeat(64);
 
 const isSameHash = (a: string, b: string): boolean =>
   a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));

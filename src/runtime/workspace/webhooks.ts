@@ -11,7 +11,7 @@ import { nearest, SkeinError } from "../../core/error.ts";
 import { quote, type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { contentOf } from "../read/content.ts";
-import { isOnDuty } from "./leader-lease.ts";
+import { isLeader } from "./leader-lease.ts";
 import type { Deps } from "../deps.ts";
 import { findSession } from "../read/find.ts";
 import { troubleWith, type WebhookFailure } from "./webhook-failures.ts";
@@ -162,9 +162,9 @@ async function apply(
     const { events, signedBy, session = null, agent = null, labels = {}, from } = body;
     const filter = { events, session, agent, labels, secret: signedBy };
     const set = { setSeq: record.seq, setAt: record.at, setBy: record.actor };
-    const told = { delivered: 0, abandoned: 0, deliveredAt: null, position: from };
+    const progress = { delivered: 0, abandoned: 0, deliveredAt: null, position: from };
     const trouble = troubleWith(store, record.seq);
-    hooks.set(name, { name, url: content?.url ?? null, ...filter, ...set, ...told, ...trouble });
+    hooks.set(name, { name, url: content?.url ?? null, ...filter, ...set, ...progress, ...trouble });
   } else if (known?.setSeq !== body.setSeq) return;
   else if (record.type === "hook.abandoned") hooks.set(name, { ...known, abandoned: known.abandoned + 1 });
   else {
@@ -180,7 +180,7 @@ export async function noteDelivered(
   { to, count, taken }: { readonly to: string; readonly count: number; readonly taken: Noted },
 ): Promise<void> {
   await writeWorkspace({ ...deps, actor: "system" }, async () => {
-    if (!(await isOnDuty(deps, taken))) return [];
+    if (!(await isLeader(deps, taken))) return [];
     const hook = (await listHooks(deps)).find((one) => one.setSeq === setSeq);
     if (hook === undefined || hook.position === to) return [];
     return [{ type: "hook.delivered", body: { name, setSeq, to, count } }];
@@ -202,7 +202,7 @@ export async function noteAbandoned(
   const body = { name, setSeq, log: session, seq, attempts };
   let fromSeq: number | null = null;
   await writeWorkspace({ ...deps, actor: "system" }, async (headSeq) => {
-    if (!(await isOnDuty(deps, taken))) return [];
+    if (!(await isLeader(deps, taken))) return [];
     fromSeq ??= headSeq + 1;
     // After a lost answer it may exist after all.
     const range = { fromSeq, toSeq: headSeq, limit: limit.pageRecordsMax, contents: false };

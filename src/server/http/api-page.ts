@@ -98,8 +98,8 @@ function operationRow(path, method, operation) {
   const button = make("button", { type: "button", textContent: "Ask" });
   button.onclick = () => {
     out.hidden = false;
-    const told = (error) => { out.textContent = error; };
-    ask(method.toUpperCase(), path, given, area?.value ?? null, out).catch(told);
+    const showError = (error) => { out.textContent = error; };
+    ask(method.toUpperCase(), path, given, area?.value ?? null, out).catch(showError);
   };
   const answer = operation.responses["200"]?.content?.["application/json"]?.schema;
   const details = make("details", {},

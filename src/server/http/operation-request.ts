@@ -29,7 +29,7 @@ import { endWithToken } from "../auth/token-expiry.ts";
 import { streamed, streamOpeners, wantsStream, type Streamed, type StreamGiven } from "../stream/streams.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
 
-export interface Desk {
+export interface ServerContext {
   readonly authorizer: Authorizer;
   readonly arrivals: Arrivals;
   readonly kept: KeptAnswers;
@@ -47,33 +47,37 @@ export interface Desk {
   readonly streaming: (change: 1 | -1, tenant: string) => void;
 }
 
-export interface Exchange {
+export interface RequestContext {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly target: Target;
   readonly headers: Headers;
   /** Called with the caller, once authenticated. */
-  readonly came: (who: Authorized) => void;
+  readonly onAuthenticated: (who: Authorized) => void;
 }
 
 const handlers: Handlers = { ...engineHandlers, ...sessionHandlers };
 
 /** Resolves when it is answered. Rejects with the error, before anything is sent. */
-export async function answerCall(desk: Desk, exchange: Exchange, route: Route): Promise<void> {
-  const { request, target } = exchange;
+export async function answerCall(
+  serverContext: ServerContext,
+  requestContext: RequestContext,
+  route: Route,
+): Promise<void> {
+  const { request, target } = requestContext;
   const { operation, session } = route;
-  const who = await desk.authorizer.authorize(request, { operation });
+  const who = await serverContext.authorizer.authorize(request, { operation });
   if (isProblem(who)) throw new ProblemError(who);
-  exchange.came(who);
-  desk.relay.attend(who.engine);
+  requestContext.onAuthenticated(who);
+  serverContext.relay.attend(who.engine);
   if (session !== "" && !isSessionName(session)) throw noSession(session);
   checkAccept(request, route);
-  if (operation.takes === "bytes") desk.arrivals.pace(request);
+  if (operation.takes === "bytes") serverContext.arrivals.pace(request);
   const text = operation.takes === "json" ? await readText(request) : "";
   const params = readParams(operation, target.query, text);
-  if (operation.method !== "GET") await desk.gather.join();
-  const asked = isPlain(request) ? nothing : await askedOf(desk, who, { route, request, text });
-  if (asked.same === true) desk.kept.check(keptName(who, request), route.session);
+  if (operation.method !== "GET") await serverContext.gather.join();
+  const asked = isPlain(request) ? nothing : await askedOf(serverContext, who, { route, request, text });
+  if (asked.same === true) serverContext.kept.check(keptName(who, request), route.session);
   const engine = internalsOf(who.engine).forRequest(asked);
   const key = keyIn(request);
   const call: Call = {
@@ -81,14 +85,14 @@ export async function answerCall(desk: Desk, exchange: Exchange, route: Route): 
     scopes: who.scopes,
     id: route.session,
     session: () => sessionOf(engine, route),
-    otherStores: desk.otherStores,
-    privateHooks: desk.privateHooks,
+    otherStores: serverContext.otherStores,
+    privateHooks: serverContext.privateHooks,
     keyed: operation.keyed && key !== undefined ? { key } : {},
-    gone: () => goneSignal(exchange.response),
+    gone: () => goneSignal(requestContext.response),
     bytes: () => readBytes(request),
   };
   try {
-    await perform(desk, exchange, { route, call, params, who, text, asked });
+    await perform(serverContext, requestContext, { route, call, params, who, text, asked });
   } catch (error) {
     throw askedError(error, asked);
   }
@@ -119,13 +123,17 @@ interface Performance {
   readonly text: string;
 }
 
-async function perform(desk: Desk, exchange: Exchange, performance: Performance): Promise<void> {
-  const { request, response, headers } = exchange;
+async function perform(
+  serverContext: ServerContext,
+  requestContext: RequestContext,
+  performance: Performance,
+): Promise<void> {
+  const { request, response, headers } = requestContext;
   const { route, call, params, who, text } = performance;
   const { id, operation } = route;
   needAlso(call, operation, params);
   const isAsked = operation.gives === "stream" || (request.method !== "HEAD" && wantsStream(request, params));
-  if (isStreamed(id) && isAsked) return stream(desk, exchange, { ...performance, id });
+  if (isStreamed(id) && isAsked) return stream(serverContext, requestContext, { ...performance, id });
   const answer = (): Promise<unknown> => handle(handlers[id], operation, call, params);
   if (operation.gives === "bytes") {
     const chunks = (await answer()) as AsyncIterable<Uint8Array>;
@@ -139,7 +147,7 @@ async function perform(desk: Desk, exchange: Exchange, performance: Performance)
     const name = keptName(who, request);
     const asked = { digest: digestOf(route, call.engine, text), session: route.session };
     const work = async (): Promise<string> => JSON.stringify((await answer()) ?? null);
-    value = JSON.parse(await desk.kept.once(name, asked, work));
+    value = JSON.parse(await serverContext.kept.once(name, asked, work));
   } else value = (await answer()) ?? null;
   if (operation.gives === "nothing") return sendText(response, 204, "", headers);
   if (isStreamed(id) && wantsStream(request, params)) return headOfStream(response, headers);
@@ -164,25 +172,25 @@ async function sessionOf(engine: Engine, { operation, session }: Route): Promise
 const isStreamed = (id: OperationId): id is Streamed => streamed.some((one) => one === id);
 
 async function stream(
-  desk: Desk,
-  { request, response, headers }: Exchange,
+  serverContext: ServerContext,
+  { request, response, headers }: RequestContext,
   { call, params, who, id, asked }: Performance & { readonly id: Streamed },
 ): Promise<void> {
   const given: StreamGiven = {
-    hub: desk.hubOf(call.engine),
+    hub: serverContext.hubOf(call.engine),
     lastEventId: lastEventIdIn(request),
-    problemOf: (error) => problemOf(askedError(firstError(error), asked), desk.trouble),
+    problemOf: (error) => problemOf(askedError(firstError(error), asked), serverContext.trouble),
   };
   const run = await streamOpeners[id](call, params as never, given);
-  const sink = openSink(response, headers, desk.stopping);
+  const sink = openSink(response, headers, serverContext.stopping);
   const unwatch = endWithToken(who, given.hub, sink.end);
-  desk.streaming(1, who.tenant);
+  serverContext.streaming(1, who.tenant);
   try {
     await run(sink);
   } catch (error) {
     sink.write(problemFrame(given.problemOf(error)));
   } finally {
-    desk.streaming(-1, who.tenant);
+    serverContext.streaming(-1, who.tenant);
     unwatch();
     sink.end();
   }
@@ -206,7 +214,7 @@ const isPlain = ({ headers }: IncomingMessage): boolean =>
 
 /** The caller's key and expected position, for the engine. */
 async function askedOf(
-  { kept }: Pick<Desk, "kept">,
+  { kept }: Pick<ServerContext, "kept">,
   who: Authorized,
   { route, request, text }: Pick<Performance, "route" | "text"> & { readonly request: IncomingMessage },
 ): Promise<Asked> {

@@ -30,16 +30,16 @@ function outward({ code, message }: SkeinError, where: string): Problem {
 }
 
 const againMs = 60_000;
-const toldCount = 50;
+const reportedCount = 50;
 
 /** In an outage every request meets the same error of the store: it is logged once a minute. */
 export function tellOnce(tell: (error: unknown) => void, clock: () => number): (error: unknown) => void {
-  const told = makeKept<string, number>(toldCount);
+  const reportedAt = makeKept<string, number>(reportedCount);
   return (error) => {
     if (!(error instanceof SkeinError) || whereIn(error) === null) return tell(error);
     const nowMs = clock();
-    if (nowMs - (told.get(error.message) ?? -Infinity) < againMs) return;
-    told.set(error.message, nowMs);
+    if (nowMs - (reportedAt.get(error.message) ?? -Infinity) < againMs) return;
+    reportedAt.set(error.message, nowMs);
     tell(error);
   };
 }

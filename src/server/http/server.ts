@@ -22,7 +22,7 @@ import { makeProblem, type Problem, type ProblemCode } from "../../protocol/prob
 import type { Deps } from "../../runtime/deps.ts";
 import type { Engine } from "../../runtime/engine/engine.ts";
 import type { World } from "../../runtime/world.ts";
-import { answerCall, type Desk } from "./operation-request.ts";
+import { answerCall, type ServerContext } from "./operation-request.ts";
 import { makeArrivals, type Arrivals } from "./request-timeout.ts";
 import { isProblem, type Authorized, type Authorizer } from "../auth/authorize.ts";
 import { docsFileAt, isDocs, isVisit, makePageSender, pageFileAt } from "./console-files.ts";
@@ -43,7 +43,7 @@ import { findRoute, parseTarget, type Target } from "./router.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
 
 /** One completed request. Never a token, never a body. */
-export interface Told {
+export interface CompletedRequest {
   readonly method: string;
   readonly path: string;
   readonly operation: OperationId | null;
@@ -54,7 +54,7 @@ export interface Told {
 }
 
 /** Another handler for its own path: webhooks, metrics. True when it has answered. */
-export type Beside = (
+export type SideRoute = (
   request: IncomingMessage,
   response: ServerResponse,
   asked: { readonly target: Target; readonly headers: Headers; readonly authorizer: Authorizer },
@@ -86,8 +86,8 @@ export interface ServeOptions {
   readonly docs?: () => Promise<PageFiles | null>;
   /** True when requests can be served now, for /readyz. Always by default. */
   readonly isReady?: () => Promise<boolean>;
-  readonly besides?: readonly Beside[];
-  readonly tell?: (told: Told) => void;
+  readonly besides?: readonly SideRoute[];
+  readonly onRequest?: (completed: CompletedRequest) => void;
   /** Called when a stream begins and ends. */
   readonly streaming?: (change: 1 | -1, tenant: string) => void;
   /** Receives errors that only a bug of the program, or of the store, explains. */
@@ -143,7 +143,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   for (const engine of options.engines ?? []) relay.attend(engine);
   const arrivals = makeArrivals(() => world.steady?.() ?? world.now());
   void lookOn(arrivals, world, stopping.signal);
-  const desk: Desk = {
+  const serverContext: ServerContext = {
     authorizer,
     arrivals,
     kept: makeKeptAnswers(),
@@ -156,7 +156,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     trouble: tellOnce(options.trouble ?? ignore, () => world.steady?.() ?? world.now()),
     streaming: options.streaming ?? ignore,
   };
-  const listener = makeListener(desk, { ...options, port });
+  const listener = makeListener(serverContext, { ...options, port });
   server.on("request", listener);
   // Other expectations are not a reason to reject a request.
   server.on("checkExpectation", listener);
@@ -235,7 +235,7 @@ function makeHubs(trouble: (error: unknown) => void) {
 
 const rawDetails: Partial<Record<ProblemCode, string>> = {
   "header-too-large": `the headers of a request have at most ${limit.requestHeaderBytesMax} bytes`,
-  "timed-out": `no whole head of a request came within ${limit.requestMs / 1_000} seconds`,
+  "timed-out": `no whole head of a request onAuthenticated within ${limit.requestMs / 1_000} seconds`,
 };
 
 /** Bytes that are not a valid request. */
@@ -272,12 +272,15 @@ async function lookOn(
   }
 }
 
-function makeListener(desk: Desk, { port, ...options }: ServeOptions & { readonly port: number }) {
+function makeListener(
+  serverContext: ServerContext,
+  { port, ...options }: ServeOptions & { readonly port: number },
+) {
   const safe = safetyHeaders();
   const description = JSON.stringify(describeApi({ version: options.version, cookie: cookieName(port) }));
   const sendPageFile = makePageSender();
   let docsFiles: Promise<PageFiles | null> | undefined;
-  const { gate } = desk.authorizer;
+  const { gate } = serverContext.authorizer;
   const clock = (): number => options.world.steady?.() ?? options.world.now();
 
   async function plain(
@@ -344,7 +347,7 @@ function makeListener(desk: Desk, { port, ...options }: ServeOptions & { readonl
 
   async function me(request: IncomingMessage, response: ServerResponse, headers: Headers): Promise<boolean> {
     checkReads(request);
-    const who = await desk.authorizer.authorize(request, { operation: { scope: null } });
+    const who = await serverContext.authorizer.authorize(request, { operation: { scope: null } });
     if (isProblem(who)) throw new ProblemError(who);
     const { actor, tenant, scopes, expiresAt } = who;
     const { version } = options;
@@ -355,7 +358,7 @@ function makeListener(desk: Desk, { port, ...options }: ServeOptions & { readonl
 
   async function health(response: ServerResponse, path: string, headers: Headers): Promise<void> {
     const isReady = path === "/healthz" || ((await options.isReady?.()) ?? true);
-    const isUp = isReady && !desk.stopping.aborted;
+    const isUp = isReady && !serverContext.stopping.aborted;
     if (!isUp) throw new ProblemError(makeProblem("unavailable", "not ready yet, or not any more"));
     sendJson(response, JSON.stringify({ status: "ok" }), headers);
   }
@@ -367,7 +370,7 @@ function makeListener(desk: Desk, { port, ...options }: ServeOptions & { readonl
   ): Promise<boolean> {
     if (request.method !== "POST")
       throw new ProblemError({ ...makeProblem("wrong-method", "this address takes POST"), allow: "POST" });
-    const { login, logout } = desk.authorizer;
+    const { login, logout } = serverContext.authorizer;
     const done = path === "/v1/login" ? await login(request) : logout(request);
     if (isProblem(done)) throw new ProblemError(done);
     sendText(response, 204, "", { ...headers, "set-cookie": done.setCookie });
@@ -377,52 +380,52 @@ function makeListener(desk: Desk, { port, ...options }: ServeOptions & { readonl
   async function answer(
     request: IncomingMessage,
     response: ServerResponse,
-    told: Mutable<Told>,
+    completed: Mutable<CompletedRequest>,
   ): Promise<void> {
     const astray = checkHead(request) ?? gate.check(request);
     const headers = { ...safe, ...gate.corsHeaders(request) };
     const target = parseTarget(request.url ?? "/");
     if (isProblem(target)) throw new ProblemError(target);
-    if (options.tell !== undefined) told.path = shownPath(target.path);
+    if (options.onRequest !== undefined) completed.path = shownPath(target.path);
     // Monitoring and other servers may use any host name.
     const isByAnyName = target.path === "/healthz" || target.path === relayPath;
     if (astray !== null && (!isByAnyName || astray.code === "invalid")) throw new ProblemError(astray);
-    if (desk.relay.answer(request, response, { target, headers })) return;
+    if (serverContext.relay.answer(request, response, { target, headers })) return;
     for (const beside of options.besides ?? [])
-      if (await beside(request, response, { target, headers, authorizer: desk.authorizer })) return;
+      if (await beside(request, response, { target, headers, authorizer: serverContext.authorizer })) return;
     if (await plain(request, response, { target, headers })) return;
     const route = findRoute(request.method ?? "GET", target.path);
     if (isProblem(route)) throw new ProblemError(route);
-    told.operation = route.id;
-    const came = ({ tenant, actor }: Authorized): void => {
-      [told.tenant, told.actor] = [tenant, actor];
+    completed.operation = route.id;
+    const onAuthenticated = ({ tenant, actor }: Authorized): void => {
+      [completed.tenant, completed.actor] = [tenant, actor];
     };
-    await answerCall(desk, { request, response, target, headers, came }, route);
+    await answerCall(serverContext, { request, response, target, headers, onAuthenticated }, route);
   }
 
   return (request: IncomingMessage, response: ServerResponse): void => {
     const startedMs = clock();
-    const told: Mutable<Told> = { ...nobody, method: request.method ?? "" };
-    desk.arrivals.begin(request, (problem) => {
+    const completed: Mutable<CompletedRequest> = { ...unknownRequest, method: request.method ?? "" };
+    serverContext.arrivals.begin(request, (problem) => {
       if (response.headersSent) return void request.socket.destroy();
       const headers = { ...safe, ...gate.corsHeaders(request), connection: "close" };
       return sendProblem(request, response, problem, headers);
     });
     request.on("error", ignore);
     response.on("error", ignore);
-    answer(request, response, told)
+    answer(request, response, completed)
       .catch((error: unknown) => {
         // The client of an aborted request waits for no response.
         if (request.destroyed && !request.complete) return response.destroy();
-        const problem = problemOf(firstError(error), desk.trouble);
+        const problem = problemOf(firstError(error), serverContext.trouble);
         const headers = { ...safe, ...gate.corsHeaders(request) };
         if (response.headersSent) return response.destroy();
         return sendProblem(request, response, problem, headers);
       })
-      .catch(desk.trouble)
+      .catch(serverContext.trouble)
       .finally(() => {
-        desk.arrivals.end(request);
-        options.tell?.({ ...told, status: response.statusCode, ms: clock() - startedMs });
+        serverContext.arrivals.end(request);
+        options.onRequest?.({ ...completed, status: response.statusCode, ms: clock() - startedMs });
       });
   };
 }
@@ -440,4 +443,12 @@ const shownPath = (path: string): string =>
   withoutTokens(path.startsWith(hooksPath) ? `${hooksPath}…` : path);
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
-const nobody: Told = { method: "", path: "", operation: null, status: 0, ms: 0, tenant: null, actor: null };
+const unknownRequest: CompletedRequest = {
+  method: "",
+  path: "",
+  operation: null,
+  status: 0,
+  ms: 0,
+  tenant: null,
+  actor: null,
+};

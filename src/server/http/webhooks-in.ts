@@ -9,7 +9,7 @@ import { makeProblem, type Problem } from "../../protocol/problem.ts";
 import type { Engine } from "../../runtime/engine/engine.ts";
 import type { World } from "../../runtime/world.ts";
 import { readBytesUpTo } from "./body.ts";
-import type { Beside } from "./server.ts";
+import type { SideRoute } from "./server.ts";
 import { ProblemError } from "./problem.ts";
 import { makeRate } from "../auth/rate-limit.ts";
 import { sendText } from "./reply.ts";
@@ -27,7 +27,7 @@ export interface WebhooksInOptions {
   readonly tenant?: string;
 }
 
-export function makeWebhooksIn(options: WebhooksInOptions): Beside {
+export function makeWebhooksIn(options: WebhooksInOptions): SideRoute {
   const { world, tenants, tenant: usual = "default" } = options;
   const clock = (): number => world.steady?.() ?? world.now();
   const often = { clock, keysMin: 10_000 };

@@ -11,7 +11,7 @@ import type { World } from "../../runtime/world.ts";
 import { isProblem } from "../auth/authorize.ts";
 import { followFeed, type Following } from "./feed-follow.ts";
 import { makeHistogram, type Histogram, type Labels } from "./histogram.ts";
-import type { Beside, Told } from "../http/server.ts";
+import type { SideRoute, CompletedRequest } from "../http/server.ts";
 import { costFigures, costMetrics, type Figure } from "./cost-metrics.ts";
 import { makeCostMeter, type CostMeter } from "./cost-meter.ts";
 import { ProblemError } from "../http/problem.ts";
@@ -34,9 +34,9 @@ const countedStatuses: readonly SessionStatus[] = statuses.filter(
 );
 
 export interface Metrics {
-  readonly beside: Beside;
+  readonly beside: SideRoute;
   /** Called with each completed request. */
-  told(told: Told): void;
+  observe(completed: CompletedRequest): void;
   streaming(change: 1 | -1, tenant: string): void;
   /** Follows the events of a store, to count them. */
   follow(engine: Engine, trouble: (error: unknown) => void): Promise<Following>;
@@ -76,7 +76,7 @@ export function makeMetrics(world: Pick<World, "now" | "steady">): Metrics {
     return seen;
   }
 
-  function told({ operation, status, ms, tenant }: Told): void {
+  function observe({ operation, status, ms, tenant }: CompletedRequest): void {
     const { requests, latency } = seenOf(tenant ?? "");
     const labels = { operation: operation ?? "none", status: `${Math.floor(status / 100)}xx` };
     const name = `${labels.operation} ${labels.status}`;
@@ -97,7 +97,7 @@ export function makeMetrics(world: Pick<World, "now" | "steady">): Metrics {
   }
 
   return {
-    told,
+    observe,
     streaming: (change, tenant) => void (seenOf(tenant).streams += change),
     follow(engine, trouble) {
       const { store, tenant } = internalsOf(engine);

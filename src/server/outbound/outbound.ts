@@ -26,7 +26,9 @@ export interface OutwardOptions {
 }
 
 export interface Outward {
-  readonly serve: Required<Pick<ServeOptions, "besides" | "tell" | "streaming" | "isReady" | "privateHooks">>;
+  readonly serve: Required<
+    Pick<ServeOptions, "besides" | "onRequest" | "streaming" | "isReady" | "privateHooks">
+  >;
   /** Sends what is left, and ends. */
   stop(): Promise<void>;
 }
@@ -52,10 +54,10 @@ export async function openOutward(engine: Engine, options: OutwardOptions): Prom
     serve: {
       privateHooks: options.allowPrivate,
       besides: [metrics.beside, makeWebhooksIn({ world, tenants, tenant })],
-      tell(told) {
-        metrics.told(told);
-        log(told);
-        telemetry?.told(told);
+      onRequest(completed) {
+        metrics.observe(completed);
+        log(completed);
+        telemetry?.observe(completed);
       },
       streaming: metrics.streaming,
       isReady: async () => {

@@ -2,7 +2,7 @@
  * The request log for the operator: one line each. Never a token, a body or a query, for those hold what
  * people said.
  */
-import type { Told } from "../http/server.ts";
+import type { CompletedRequest } from "../http/server.ts";
 
 export const logForms = ["none", "text", "json"] as const;
 export type LogForm = (typeof logForms)[number];
@@ -28,21 +28,28 @@ export const troubleLine = (
       })
     : null;
 
-export function makeRequestLog({ form, now, write }: RequestLogOptions): (told: Told) => void {
+export function makeRequestLog({
+  form,
+  now,
+  write,
+}: RequestLogOptions): (completed: CompletedRequest) => void {
   if (form === "none") return () => undefined;
   const line = form === "json" ? jsonLine : textLine;
-  return (told) => write(line(told, new Date(now()).toISOString()));
+  return (completed) => write(line(completed, new Date(now()).toISOString()));
 }
 
 /** Keys in a fixed order; unknown values are null. */
-function jsonLine({ method, path, operation, status, ms, tenant, actor }: Told, at: string): string {
+function jsonLine(
+  { method, path, operation, status, ms, tenant, actor }: CompletedRequest,
+  at: string,
+): string {
   const level = status >= 500 ? "error" : "info";
   const rounded = Math.round(ms * 1_000) / 1_000;
   const request = { method, path, operation, status, ms: rounded, tenant, actor };
   return JSON.stringify({ at, level, message: "request", ...request });
 }
 
-function textLine({ method, path, status, ms, actor }: Told, at: string): string {
+function textLine({ method, path, status, ms, actor }: CompletedRequest, at: string): string {
   // A path must not move the cursor of a terminal.
   const shown = path.replaceAll(/[^\x21-\x7e…]/gu, "?").slice(0, pathCharsMax);
   const who = actor === null ? "" : ` ${actor}`;

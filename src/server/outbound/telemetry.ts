@@ -15,7 +15,7 @@ import { operationOf } from "../../call/operations.ts";
 import type { Engine } from "../../runtime/engine/engine.ts";
 import { followFeed, type Following } from "./feed-follow.ts";
 import { makeHistogram } from "./histogram.ts";
-import type { Told } from "../http/server.ts";
+import type { CompletedRequest } from "../http/server.ts";
 import type { Attributes, Otlp, Span } from "./otlp.ts";
 import { costFigures, costMetrics, type Figure } from "./cost-metrics.ts";
 import { makeCostMeter, type CostMeter, type SettledCall } from "./cost-meter.ts";
@@ -32,7 +32,7 @@ import { internalsOf } from "../../runtime/engine/internals.ts";
 
 export interface Telemetry {
   /** Called with each completed request. */
-  told(told: Told): void;
+  observe(completed: CompletedRequest): void;
   /** Exports the events of a store from now on. */
   follow(engine: Engine, trouble: (error: unknown) => void): Promise<Following>;
 }
@@ -67,7 +67,7 @@ export function makeTelemetry(otlp: Pick<Otlp, "span" | "measure">): Telemetry {
   }
 
   return {
-    told({ method, operation, status, ms }) {
+    observe({ method, operation, status, ms }) {
       const labels = { [names.httpMethod]: method, [names.httpStatus]: status };
       requests.record(
         { ...labels, ...(operation === null ? {} : { [names.httpRoute]: operationOf(operation).path }) },

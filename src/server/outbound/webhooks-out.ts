@@ -7,7 +7,7 @@ import type { StoredRecord } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
 import { isSessionId, quote } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
-import { takeDuty, type Duty } from "../../runtime/workspace/leader-lease.ts";
+import { takeLeaderLease, type LeaderLease } from "../../runtime/workspace/leader-lease.ts";
 import type { Engine } from "../../runtime/engine/engine.ts";
 import { forgetTrouble, noteTrouble, noteWell } from "../../runtime/workspace/webhook-failures.ts";
 import { listHooks, noteAbandoned, noteDelivered, type HookEntry } from "../../runtime/workspace/webhooks.ts";
@@ -43,7 +43,7 @@ const passedMax = 10_000;
 const pageRecords = 200;
 
 /** Records name the one that took the lease: none is written once another server has it. */
-type OnDuty = WebhooksOutOptions & Pick<Duty, "taken">;
+type AsLeader = WebhooksOutOptions & Pick<LeaderLease, "taken">;
 
 /**
  * Begins at once; webhooks that are set later are included. One server of a store sends them, and when it is
@@ -76,32 +76,32 @@ export async function openWebhooksOut(engine: Engine, options: WebhooksOutOption
     while (!over.signal.aborted) {
       news = new AbortController();
       const isWanted = await listHooks(deps).then((hooks) => hooks.some(({ url }) => url !== null), trouble);
-      if (isWanted === true) await tellOnDuty().catch(trouble);
+      if (isWanted === true) await sendAsLeader().catch(trouble);
       await rest(isWanted === false ? idleMs : lookMs);
     }
   }
 
   /** Sends all webhooks while it holds the leader lease; does nothing while another server does. */
-  async function tellOnDuty(): Promise<void> {
+  async function sendAsLeader(): Promise<void> {
     const leaseMs = options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs };
-    const duty = await takeDuty(deps, { name: "hooks", ...leaseMs });
-    if (duty === null) return;
+    const lease = await takeLeaderLease(deps, { name: "hooks", ...leaseMs });
+    if (lease === null) return;
     const running = new Map<string, Following>();
     try {
-      while (!over.signal.aborted && !duty.lost.aborted) {
+      while (!over.signal.aborted && !lease.lost.aborted) {
         news = new AbortController();
-        const isNone = await attend(running, duty).then(() => running.size === 0, trouble);
+        const isNone = await attend(running, lease).then(() => running.size === 0, trouble);
         if (isNone === true) return;
-        await rest(isNone === undefined ? lookMs : idleMs, duty.lost);
+        await rest(isNone === undefined ? lookMs : idleMs, lease.lost);
       }
     } finally {
       await Promise.all([...running.values()].map((following) => following.stop()));
-      await duty.release();
+      await lease.release();
     }
   }
 
   /** Starts new webhooks, and ends removed ones. */
-  async function attend(running: Map<string, Following>, duty: Duty): Promise<void> {
+  async function attend(running: Map<string, Following>, lease: LeaderLease): Promise<void> {
     const hooks = await listHooks(deps);
     const known = new Set(hooks.map(identityOf));
     for (const [identity, following] of running) {
@@ -112,7 +112,7 @@ export async function openWebhooksOut(engine: Engine, options: WebhooksOutOption
     for (const hook of hooks) {
       const identity = identityOf(hook);
       if (over.signal.aborted || running.has(identity) || hook.url === null) continue;
-      running.set(identity, await tellOn(engine, hook, { ...options, taken: duty.taken }));
+      running.set(identity, await sendOn(engine, hook, { ...options, taken: lease.taken }));
     }
   }
 
@@ -135,21 +135,21 @@ const isNews = ({ type, session }: StoredRecord): boolean =>
   type === "hook.set" || type === "hook.removed" || (type === "lease.released" && !isSessionId(session));
 
 /** Sends one webhook, until it is stopped. */
-async function tellOn(engine: Engine, hook: HookEntry, options: OnDuty): Promise<Following> {
+async function sendOn(engine: Engine, hook: HookEntry, options: AsLeader): Promise<Following> {
   const { trouble, taken, noteMs = noteMsUsual } = options;
   const deps = internalsOf(engine);
   const clock = (): number => deps.world.steady?.() ?? deps.world.now();
-  let [told, passed, notedMs] = [0, 0, -Infinity];
+  let [delivered, passed, notedMs] = [0, 0, -Infinity];
   let place = parsePlace(hook.position);
   noteWell(deps.store, hook.setSeq);
 
   async function note(): Promise<void> {
-    const count = told;
-    [told, passed, notedMs] = [0, 0, clock()];
+    const count = delivered;
+    [delivered, passed, notedMs] = [0, 0, clock()];
     await noteDelivered(deps, hook, { to: placeText(place), count, taken });
   }
 
-  const isDue = (): boolean => told > 0 && clock() - notedMs >= noteMs;
+  const isDue = (): boolean => delivered > 0 && clock() - notedMs >= noteMs;
 
   const following = await followFeed(engine, {
     after: place.after,
@@ -160,7 +160,7 @@ async function tellOn(engine: Engine, hook: HookEntry, options: OnDuty): Promise
         if (await isWanted(deps, hook, record)) {
           const became = await tellUntil(deps, { hook, record, options, signal });
           if (became === "broken off") return;
-          if (became === "told") told += 1;
+          if (became === "delivered") delivered += 1;
         }
         place = { after: place.after, last: lastOf(record) };
       }
@@ -181,7 +181,7 @@ async function tellOn(engine: Engine, hook: HookEntry, options: OnDuty): Promise
       await following.stop();
       forgetTrouble(deps.store, hook.setSeq);
       // If this fails, the events are sent again after the next start.
-      if (told > 0) await note().catch(trouble);
+      if (delivered > 0) await note().catch(trouble);
     },
   };
 }
@@ -254,14 +254,14 @@ export async function waitingFor(deps: EngineInternals, hook: HookEntry): Promis
 interface Telling {
   readonly hook: HookEntry;
   readonly record: StoredRecord;
-  readonly options: OnDuty;
+  readonly options: AsLeader;
   readonly signal: AbortSignal;
 }
 
 async function tellUntil(
   deps: EngineInternals,
   telling: Telling,
-): Promise<"told" | "given up" | "broken off"> {
+): Promise<"delivered" | "given up" | "broken off"> {
   const { hook, record, options, signal } = telling;
   const { world, store } = deps;
   const cut = new AbortController();
@@ -270,10 +270,10 @@ async function tellUntil(
   try {
     for (let attempts = 1, againMs = options.againMs ?? againMsMin; ; attempts++) {
       const given = { hook, options, event: eventOf(record), signal: cut.signal };
-      const wrong = await tellHook(deps, given).then(whyNot, asError);
+      const wrong = await callHook(deps, given).then(whyNot, asError);
       if (wrong === null) {
         if (attempts > 1) noteWell(store, hook.setSeq);
-        return "told";
+        return "delivered";
       }
       if (signal.aborted) return "broken off";
       const nextTryAt = store.now() + againMs;
@@ -305,7 +305,7 @@ function eventOf({ session, seq, at, type, v, actor, turn, cause, hash, body }: 
 }
 
 /** One call, whatever its result. Without an event it is a test. */
-export async function tellHook(
+export async function callHook(
   { world, store }: EngineInternals,
   given: {
     readonly hook: HookEntry;

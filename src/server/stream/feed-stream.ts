@@ -52,16 +52,16 @@ export async function streamFeed(
   /** How many are read at once: as many as the reader has taken, and more as long as it takes them all. */
   let atOnce = 1;
   /** Delivered events after `place`, and the number of records up to the last of them. */
-  const told = new Set<string>();
+  const delivered = new Set<string>();
   let passed = 0;
 
   /** Delivers the new events of a page; false when the reader has no room for the rest of it. */
   function give(entries: FeedStep["entries"]): boolean {
     let given = 0;
     for (const [index, entry] of entries.entries()) {
-      if (told.has(entry.place) || (family !== null && !family.has(entry.event))) continue;
+      if (delivered.has(entry.place) || (family !== null && !family.has(entry.event))) continue;
       sink.share(entry.frame);
-      told.add(entry.place);
+      delivered.add(entry.place);
       deltas.after(entry.event);
       given += 1;
       if (!sink.isFull) continue;
@@ -83,7 +83,7 @@ export async function streamFeed(
       if (step.rolledBackTo !== undefined) {
         place = { after: step.rolledBackTo, last: null };
         [isLevel, passed] = [false, 0];
-        told.clear();
+        delivered.clear();
         deltas.forget();
         sink.write(rollbackFrame(place));
         continue;
@@ -91,10 +91,10 @@ export async function streamFeed(
       // The rest of a page would wait in memory: it is read again when there is room.
       if (!give(step.entries)) continue;
       // Readers also store a cursor without an event, so that they need not read so much again.
-      if (step.more && told.size === 0) sink.write(`id: ${placeText(step.next)}\n\n`);
+      if (step.more && delivered.size === 0) sink.write(`id: ${placeText(step.next)}\n\n`);
       ({ next: place, more } = step);
       isLevel ||= !more && follow;
-      told.clear();
+      delivered.clear();
       passed = 0;
     }
   }
@@ -107,7 +107,7 @@ export async function streamFeed(
     hub.beat(() => {
       if (!sink.isFull) sink.write(beatFrame);
     }),
-    ...(follow ? [live.listenAll(hear)] : []),
+    ...(follow ? [live.subscribeAll(hear)] : []),
   ];
   sink.signal.addEventListener("abort", wake, { once: true });
   try {

@@ -48,7 +48,7 @@ export function makeFetching(engine: Engine, hub: Hub): Fetching {
   const { live } = deps;
   const parts = makeParts(deps);
   const following = new Map<SessionId | null, { stop(): void }>();
-  const attended = live.attend((session, isHeard) => {
+  const attended = live.onInterestChanged((session, isHeard) => {
     if (!isHeard) {
       following.get(session)?.stop();
       following.delete(session);
@@ -181,7 +181,7 @@ export function makeParts({ live }: Pick<EngineInternals, "live">): (part: LiveP
       if (skip >= count) continue;
       size = at;
       const rest = delta.type === "tool-call" ? delta : { ...delta, text: delta.text.slice(skip) };
-      live.pass(session, { type: "delta", requestSeq, delta: rest });
+      live.forward(session, { type: "delta", requestSeq, delta: rest });
     }
     sizes.delete(session);
     sizes.set(session, { requestSeq, size });

@@ -74,7 +74,7 @@ export function makeGiving(engine: Engine, hub: Hub, { address, gone, random }: 
       const heard = (part: LivePart): void => {
         if (!sink.isFull) sink.write(`data: ${JSON.stringify(part)}\n\n`);
       };
-      const stops = [live.overhear(session, heard), hub.beat(() => sink.write(beatFrame))];
+      const stops = [live.subscribeWithBacklog(session, heard), hub.beat(() => sink.write(beatFrame))];
       const end = (): void => {
         for (const stop of stops) stop();
         sink.end();

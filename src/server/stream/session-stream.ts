@@ -126,7 +126,7 @@ export async function streamSession(
       if (!sink.isFull) sink.write(beatFrame);
     }),
     ...(follow ? [hub.listen(session.id, { heard, behind: look })] : []),
-    ...(follow && deltas ? [heardHere.listen(session.id, hear)] : []),
+    ...(follow && deltas ? [heardHere.subscribe(session.id, hear)] : []),
   ];
   sink.signal.addEventListener("abort", wake, { once: true });
   const finishing = options.endsAt?.then((seq) => (endSeq = Math.min(endSeq, seq)));

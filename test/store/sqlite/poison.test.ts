@@ -167,7 +167,7 @@ for (const [what, take] of [
     const { path, remove } = newPath();
     const { store, engine, session } = await filled(path);
     const told = Promise.withResolvers<string>();
-    const worker = await engine.work({ tell: (one) => one.told === "trouble" && told.resolve(one.text) });
+    const worker = await engine.work({ onEvent: (one) => one.type === "trouble" && told.resolve(one.text) });
     assert.equal((await session.append("e")).seq, 6);
     take(path);
     assert.match(await told.promise, gone.message);

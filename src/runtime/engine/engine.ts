@@ -448,7 +448,7 @@ export class Engine implements AsyncDisposable {
    * Starts a worker: it runs sessions that have something to do, in parallel, and does what is due by time.
    */
   async work(options: WorkOptions = {}): Promise<SessionWorker> {
-    checkOptions("work", options, ["concurrency", "limits", "name", "leaseMs", "only", "tell"]);
+    checkOptions("work", options, ["concurrency", "limits", "name", "leaseMs", "only", "onEvent"]);
     const { startWork } = await import("../worker/start-work.ts");
     const worker = startWork(this.#deps, options);
     this.#workers.add(worker);

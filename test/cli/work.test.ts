@@ -49,9 +49,9 @@ suite("up, workers, ps and top", { concurrency: 3 }, () => {
     assert.deepEqual([before!["runnable"], before!["waitingFor"]], [true, "a worker"]);
     const child = skein.start(["up", "--concurrency", "2", "--name", "w1", "--json"]);
     const ended = endOf(child);
-    const began = await tells(child, ({ told }) => told === "began");
+    const began = await tells(child, ({ type }) => type === "began");
     assert.deepEqual([began["session"], began["by"]], [id, "input"]);
-    const done = await tells(child, ({ told }) => told === "ended");
+    const done = await tells(child, ({ type }) => type === "ended");
     assert.deepEqual(
       [done["session"], done["outcome"], (done["ran"] as Answer)["status"], done["nanoUsd"]],
       [id, "completed", "open", 0],

@@ -69,16 +69,16 @@ export const up = verb({
     const stopped = untilStopped();
     // Where that cannot be had, readers get finished messages.
     await using _ = await listenRelay(opened).catch(() => null);
-    let telling = Promise.resolve();
+    let printing = Promise.resolve();
     const onEvent = (event: WorkerEvent): void => {
-      telling = telling.then(() => printEvent(out, event));
+      printing = printing.then(() => printEvent(out, event));
     };
     const worker = await opened.work({ concurrency, limits, onEvent, ...present({ name: options.name }) });
     out.note(out.dim(`${worker.name} runs up to ${plural(concurrency, "session")} at once; Ctrl-C stops it`));
     if (!stopped.aborted) await once(stopped, "abort");
     out.note(out.dim("finishing the steps in progress; once more to end at once"));
     await worker.stop();
-    await telling;
+    await printing;
   },
 });
 

@@ -1,4 +1,4 @@
-/** What comes back: loose, so that a client of today reads what a server of tomorrow adds. */
+/** Results: loose, so that an older client reads what a newer server adds. */
 import { Count, Json, Millis, Seq, Sha256 } from "../core/schema.ts";
 import * as z from "zod";
 import { statuses } from "../core/session/lifecycle.ts";
@@ -13,13 +13,13 @@ const LogId = z.string().regex(/^(ses|wsp)_[0-9a-z]{26}$/);
 const Status = z.enum(statuses);
 const Place = z.looseObject({ session: SessionId, seq: Count });
 
-/** Where a change ended up. */
+/** The position of a change. */
 export const Written = z.looseObject({ seq: Seq, headSeq: Seq, duplicate: Flag });
-/** A session that was made. */
+/** A new session. */
 export const Made = z.looseObject({ session: SessionId });
 
 const CarriedPart = z.looseObject({ what: Text, names: z.array(Text), why: Text.optional() });
-/** Of a session that carries on the work of another: what came along and what did not. */
+/** For a successor: what carried over and what did not. */
 export const MadeFrom = Made.extend({
   carriedOver: z
     .looseObject({ from: SessionId, moved: z.array(CarriedPart), left: z.array(CarriedPart) })
@@ -44,7 +44,7 @@ export const Event = z.looseObject({
   content: Json.optional(),
 });
 
-/** What is heard of an answer while it is made. Live only. */
+/** A part of a streaming answer. Live only. */
 const LiveDelta = z.looseObject({
   type: z.literal("delta"),
   requestSeq: Seq,

@@ -9,7 +9,7 @@ type Values = Readonly<Record<string, unknown>>;
 
 interface Known {
   readonly names: readonly string[];
-  /** Options that may not be left out. */
+  /** Required options. */
   readonly required: readonly string[];
 }
 
@@ -31,11 +31,11 @@ function knownOf(id: OperationId): Known {
   return found;
 }
 
-/** Refuses options that the call does not have, with the nearest right spelling. */
+/** Refuses unknown options, with the nearest spelling. */
 export const checkOptionNames = (id: OperationId, options: object): void =>
   checkOptions(operationOf(id).call, options, knownOf(id).names);
 
-/** Refuses unknown options, and values that the description does not allow. `args` are positional. */
+/** Refuses unknown options, and invalid values. `args` are positional. */
 export function checkCall(id: OperationId, options: object, args: Values = {}): void {
   checkOptionNames(id, options);
   const given = options as Values;

@@ -19,13 +19,13 @@ import { missedRules, triggerSchemas } from "../core/trigger/trigger.ts";
 
 export { AgentName, ItemKind, Key, ModelName, Reason, Seq };
 
-/** A session's id, or any ending that only one session has. */
+/** A session's id, or a unique suffix. */
 export const SessionName = z.string().regex(namePattern, "that is no session id, and no ending of one");
 /** A moment, in milliseconds since 1970. */
 export const Moment = Millis.meta({ format: "unix-ms" });
 /** A length of time in milliseconds. */
 export const Span = Millis.meta({ format: "duration-ms" });
-/** A position; the command line also takes the name of a checkpoint for it. */
+/** A position; the command line also accepts the name of a checkpoint. */
 export const Position = Seq.meta({ format: "position" });
 export const Path = z.string().min(1).max(4_096);
 export const Name = z.string().max(limit.nameCharsMax);
@@ -137,7 +137,7 @@ const After = z.union([
   }),
 ]);
 
-/** What a session starts with. `objective` may be left out where `from` is given. */
+/** What a session starts with. `objective` may be left out with `from`. */
 export const openFields = {
   objective: Objective.describe(
     "the task of the session; with from, by default its predecessor's",
@@ -179,7 +179,7 @@ export const openFields = {
   after: After.describe("sessions that must end before it starts").exactOptional(),
 };
 
-/** A text, or blocks of text, images and files; bytes are kept first, and named by their hash. */
+/** A text, or blocks of text, images and files; bytes are uploaded first, and named by their hash. */
 export const Input = z.union([z.string(), z.array(ContentBlock).min(1).max(1_000)]);
 export const Mode = z.enum(["queue", "steer"]);
 
@@ -216,7 +216,7 @@ const Ticket = z.strictObject({
   line: z.int().nonnegative(),
 });
 
-/** A plan as `parsePlan` gives it. */
+/** A plan from `parsePlan`. */
 export const Plan = z.strictObject({
   name: z.string().min(1).max(limit.ticketIdCharsMax),
   tickets: z.array(Ticket).min(1).max(limit.ticketsMax),

@@ -1,4 +1,4 @@
-/** What cannot be done over HTTP, each with its reason. */
+/** What is not available over HTTP, each with its reason. */
 
 /** Calls of the library. */
 export const localCalls: Readonly<Record<string, string>> = {
@@ -12,7 +12,7 @@ export const localCalls: Readonly<Record<string, string>> = {
   "session.lease": "a lease is kept by a process that is there; see drive",
 };
 
-/** Verbs of the command line that go by another name here. */
+/** Verbs of the command line with another name here. */
 export const otherNames: Readonly<Record<string, readonly string[]>> = {
   ps: ["engine.sessions"],
   top: ["engine.sessions", "engine.feed"],
@@ -29,7 +29,7 @@ export const otherNames: Readonly<Record<string, readonly string[]>> = {
   memory: ["engine.memory", "engine.remember", "engine.forget", "session.promote"],
 };
 
-/** Verbs of the command line that no operation stands for. */
+/** Verbs of the command line without an operation. */
 export const localVerbs: Readonly<Record<string, string>> = {
   up: "starts a worker in this process",
   serve: "starts the server itself",

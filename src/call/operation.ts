@@ -24,13 +24,13 @@ export interface Operation<P extends Fields = Fields, A extends z.ZodType = z.Zo
   readonly summary: string;
   /** A menu item: a verb and its object. */
   readonly title: string;
-  /** Words of the field that find it besides. */
+  /** Further search words. */
   readonly words?: string;
   /** The loss that it causes: menus ask for a confirmation. */
   readonly warning?: string;
   /** Menus ask for options first, though all may be left out. */
   readonly asks?: true;
-  /** The plain verb of the command line; without it the call has a screen of its own, or no verb. */
+  /** The plain verb of the command line; without it the call has a custom screen, or no verb. */
   readonly verb?: VerbDescription | ActionDescription;
   /** The positional arguments of the library's call, in its order; all other parameters are its options. */
   readonly args: readonly string[];
@@ -39,12 +39,14 @@ export interface Operation<P extends Fields = Fields, A extends z.ZodType = z.Zo
   /** Options of the library that are not sent: they act in the caller's process, or need the engine in it. */
   readonly local: Readonly<Record<string, "client" | "engine">>;
   readonly takes: "query" | "json" | "bytes";
-  /** Whether the library's call takes an idempotency key: then the header is that key, whatever the body. */
+  /**
+   * True when the library's call takes an idempotency key: then the header is that key, whatever the body.
+   */
   readonly keyed: boolean;
   readonly gives: Gives;
-  /** The result as JSON; of a stream, one event. */
+  /** The result as JSON; for a stream, one event. */
   readonly answer: A;
-  /** Whether the route also gives a stream, to callers that accept `text/event-stream`. */
+  /** True when the route also returns a stream, to callers that accept `text/event-stream`. */
   readonly streams: boolean;
 }
 
@@ -52,7 +54,7 @@ interface ExtraScope<P extends Fields> {
   readonly scope: TokenScope;
   /** The use that needs it, as the subject of a sentence. */
   readonly what: string;
-  /** The parameters that need it; by default all. */
+  /** The parameters that need it; defaults to all. */
   when?(params: z.infer<z.ZodObject<P, z.core.$strict>>): boolean;
 }
 
@@ -70,13 +72,13 @@ interface Spelling {
 
 export interface Flag {
   readonly name?: string;
-  /** The form of its value, where the schema does not tell: `words` are all words that are left. */
+  /** The form of its value, where the schema does not tell: `words` are all remaining words. */
   readonly type?: "words" | "text" | "time" | "span" | "list" | "file";
   /** The placeholder of its value in the help. */
   readonly value?: string;
   readonly short?: string;
   readonly what?: string;
-  /** The value that a flag stands for; by default true. */
+  /** The value that a flag stands for; defaults to true. */
   readonly is?: unknown;
 }
 
@@ -152,7 +154,7 @@ function make<P extends Fields, A extends z.ZodType>(
   };
 }
 
-/** The arguments of the library's call, from its parameters by name and options that are no parameters. */
+/** The arguments of the library's call, from its parameters by name and local options. */
 export function argumentsOf(
   { args, params }: Operation,
   given: Readonly<Record<string, unknown>>,

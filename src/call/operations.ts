@@ -28,9 +28,9 @@ export const operations = {
   ...sessionStanding,
 };
 
-/** `engine.open`, `session.fork`: whose call it is, and the library's word for it. */
+/** `engine.open`, `session.fork`: the handle, and the library's name. */
 export type OperationId = keyof typeof operations;
-/** What is given to an operation, as it was checked. */
+/** The validated parameters of an operation. */
 export type ParamsOf<K extends OperationId> = z.infer<(typeof operations)[K]["params"]>;
 
 export const operationIds = Object.keys(operations) as OperationId[];

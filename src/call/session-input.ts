@@ -87,7 +87,7 @@ export const sessionInput = {
   "session.answer": change("session", "answer", {
     title: "Answer calls that wait",
     asks: true,
-    // A token that may only write directs a session; to approve a call that a rule holds back takes more.
+    // A token with `write` alone directs a session; approving a call that a rule asks about needs more.
     also: [{ scope: "operate", what: "allowing a call", when: ({ allow }) => allow }],
     summary:
       "Allows calls that wait, which takes the scope operate, denies them, or says how one ended. With " +

@@ -1,8 +1,7 @@
 #!/usr/bin/env node
 /**
- * The command line's first file. It must be readable for any Node since 18, so that one that is too old
- * gets a clear line and no stack trace; and it must be over soon, so everything else is loaded only when it
- * is needed.
+ * The command line's first file. Any Node since 18 must be able to read it, so that one that is too old gets
+ * a clear line and no stack trace; and it must be quick, so everything else is loaded only when it is needed.
  */
 import { version } from "../core/version.ts";
 
@@ -23,8 +22,8 @@ if (major < 24) {
 }
 
 /**
- * Keeps compiled code for the next start, which then takes half the time. In a folder of the user's own:
- * what lies there is run, so nobody else may write to it. Where that fails, Node goes on without.
+ * Caches compiled code for the next start, which then takes half the time. In the user's own folder: Node
+ * runs what lies there, so only the user may write to it. Where that fails, Node continues without.
  */
 function cacheCode(): void {
   const { env } = process;

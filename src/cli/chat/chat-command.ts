@@ -1,6 +1,6 @@
 /**
- * Commands of a talk: a slash, a verb of the command line, and its words without the session, which is the
- * one that is talked to. There is one way to do a thing: they are run as the command line runs them.
+ * Chat commands: a slash, a verb of the command line, and its words without the session, which is the one of
+ * the chat. They run as the command line runs them.
  */
 import { nearest, SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
@@ -12,7 +12,7 @@ export type TalkCommand =
   /** Words of a command line. */
   | { readonly do: "perform"; readonly words: readonly string[] };
 
-/** What is done here, and not by a verb of the same name. */
+/** Handled here, and not by a verb of the same name. */
 const own: Readonly<Record<string, string>> = {
   help: "show this",
   items: "what it must not forget",
@@ -22,7 +22,7 @@ const own: Readonly<Record<string, string>> = {
   quit: "leave; the session stays as it is",
 };
 
-/** The verbs that are of most use here, with their words; any other works as well. */
+/** The most useful verbs here, with their words; any other works as well. */
 const useful: readonly (readonly [string, string])[] = [
   ["state", "how it stands and what it knows"],
   ["log", "its last events"],
@@ -43,17 +43,17 @@ export const helpRows: readonly (readonly [string, string])[] = [
   ...useful.map(([words, what]) => [`/${words.replaceAll(", ", ", /")}`, what] as const),
 ];
 
-/** Those that talk themselves, or never end. */
+/** Those that chat themselves, or never end. */
 const elsewhere: Readonly<Record<string, string>> = {
   ask: "type the text itself",
   input: "type the text itself; while a turn runs it is queued, and with ! in front it steers",
   chat: "/switch ID talks to another session",
-  // It reads the store's file by itself, and closing that would take the locks from the store that is open.
+  // It reads the store's file directly, and closing that would take the locks from the open store.
   doctor: "run it outside",
   tour: "run it outside",
 };
 
-/** Throws `invalid` for what is no command. */
+/** Throws `invalid` for an unknown command. */
 export async function parseCommand(
   text: string,
   here: { readonly id: string; readonly headSeq: number },
@@ -82,7 +82,7 @@ export async function parseCommand(
   return { do: "perform", words: [name, ...placed(name, args[0] ?? "", words, here)] };
 }
 
-/** What the next session is for, in plain words; or options, as `clear` takes them. */
+/** The objective of the next session, in plain words; or options, as `clear` takes them. */
 const onward = (words: readonly string[]): readonly string[] =>
   words.length === 0 || words.some((word) => word.startsWith("--"))
     ? words

@@ -1,7 +1,7 @@
 /**
- * A talk with a session: lines that are typed become its inputs, what comes of them is shown as it happens,
- * questions are answered in place, and commands begin with a slash. A turn belongs to the session and not to
- * the talk: leaving cancels nothing.
+ * A chat with a session: typed lines become its inputs, results stream as they happen, questions are answered
+ * inline, and commands begin with a slash. A turn belongs to the session and not to the chat: leaving cancels
+ * nothing.
  */
 import { shortId } from "../../core/text/short-id.ts";
 import { SkeinError } from "../../core/error.ts";
@@ -37,7 +37,7 @@ export class Talk {
   #session: Session | null;
   #going: Promise<void> | null = null;
   #question: Question | null = null;
-  /** The call of which all was shown, after only a part of it was. */
+  /** The call that was shown whole, after only a part of it was. */
   #shownCall: string | null = null;
   #presses = 0;
   #code = 0;
@@ -48,12 +48,12 @@ export class Talk {
     this.#hearing = makeHearing(place.out, { note: (text) => place.out.line(text) });
   }
 
-  /** Until the lines end or somebody leaves. Gives the exit code. */
+  /** Until the lines end or the user leaves. Returns the exit code. */
   async run(): Promise<number> {
     const { lines } = this.#place;
     if (this.#session !== null) await this.#goOn();
     for (;;) {
-      // A program writes its lines without looking: each waits for what came of the one before.
+      // A program writes its lines without reading: each waits for the result of the one before.
       if (!lines.interactive) await this.#going;
       await this.#prompt();
       const line = await lines.next();
@@ -75,7 +75,7 @@ export class Talk {
       out.note(out.dim("Ctrl-C again leaves, and so does /quit"));
       void this.#prompt();
     } else {
-      // The turn may be over by now; then there is nothing left to interrupt.
+      // The turn may have ended by now; then there is nothing left to interrupt.
       this.#session?.interrupt().catch(() => undefined);
       out.note(out.dim("interrupting; Ctrl-C again leaves"));
     }
@@ -105,8 +105,8 @@ export class Talk {
   }
 
   /**
-   * What happens from now on is shown; meanwhile lines are taken. Resolves once something has happened: an
-   * input is in the log then, and that of the next line comes after it.
+   * Shows what happens from now on; meanwhile lines are read. Resolves once something has happened: then an
+   * input is in the log, and that of the next line comes after it.
    */
   #go(run: AsyncGenerator<SessionUpdate, RunResult>): Promise<void> {
     this.#code = 0;
@@ -133,7 +133,7 @@ export class Talk {
     return begun.promise;
   }
 
-  /** Goes on with what is unfinished or waits, if anything does. */
+  /** Resumes unfinished work and queued input, if any. */
   async #goOn(): Promise<void> {
     if (this.#session === null || this.#going !== null) return;
     const state = await this.#session.fold();
@@ -142,7 +142,7 @@ export class Talk {
     else void this.#go(this.#session.watch());
   }
 
-  /** Shows what the session waits for, if it stands still. `asksNow`: a turn of this chat came to it. */
+  /** Shows what a suspended session waits for. `asksNow`: a turn of this chat reached it. */
   async #look({ asksNow = false } = {}): Promise<void> {
     const { out } = this.#place;
     const question = this.#session === null ? null : await questionOf(this.#session);
@@ -152,7 +152,7 @@ export class Talk {
     this.#code = standsStill;
     if (out.json) return out.emit({ type: "question", ...question });
     const { interactive } = this.#place.lines;
-    // A line that was written before the question was asked is no answer to it.
+    // A line from before the question does not answer it.
     const isLeft = asksNow && question.by === "approval" && !interactive;
     await out.line(out.yellow(askedText(question, { menu: !isLeft })));
     if (!isLeft) return;
@@ -191,7 +191,9 @@ export class Talk {
     await this.#goOn();
   }
 
-  /** Nobody allows what was not shown whole. True: it is shown now, and the answer is asked for again. */
+  /**
+   * A call must be shown whole before it is allowed. True: it is shown now, and the question is asked again.
+   */
   async #showWhole(call: AskedCall): Promise<boolean> {
     const { out } = this.#place;
     if (!isCut(call) || this.#shownCall === call.call || out.json) return false;
@@ -209,7 +211,7 @@ export class Talk {
     if (command.do === "quit") {
       if (this.#going !== null && session !== null)
         out.note(out.dim(`the turn is not over; skein run ${shortId(session.id)} goes on with it`));
-      // Whoever takes leave has seen what there was.
+      // A user who leaves has seen the result.
       this.#code = 0;
       return lines.close();
     }
@@ -239,7 +241,7 @@ export class Talk {
     return done;
   }
 
-  /** The talk goes on with the next session. */
+  /** The chat continues with the next session. */
   async #clear(words: readonly string[]): Promise<void> {
     const { code, stdout } = await this.#perform(words);
     const id = stdout.match(/ses_[0-9a-z]{26}/g)?.find((one) => one !== this.#session?.id);
@@ -261,7 +263,7 @@ export class Talk {
     for (const line of typing) await out.line(`  ${line}`);
   }
 
-  /** An error ends what was asked for, not the talk. */
+  /** An error ends the request, not the chat. */
   async #tell(error: unknown): Promise<void> {
     if (!(error instanceof SkeinError)) throw error;
     const { out } = this.#place;
@@ -310,7 +312,7 @@ function askedText(
   }
 }
 
-/** The last things that were said, for whoever comes back. */
+/** The last transcript entries, for a returning user. */
 export async function lastWords(session: Session, out: Screen): Promise<void> {
   const said: string[] = [];
   const types = ["input.received", "model.responded"];

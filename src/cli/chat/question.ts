@@ -1,4 +1,4 @@
-/** What a session that stands still waits for, and what one can do about it. */
+/** What a suspended session waits for, and what you can do about it. */
 import { shortId } from "../../core/text/short-id.ts";
 import type { Resource } from "../../core/budget/budget.ts";
 import type { Amounts } from "../../core/state.ts";
@@ -22,11 +22,11 @@ export interface Question {
   readonly session: string;
   readonly by: string;
   readonly reason: string | null;
-  /** Tool calls that wait for approval, in the order they were asked for. */
+  /** Tool calls that wait for approval, in the order of their requests. */
   readonly calls: readonly AskedCall[];
-  /** How the model failed, where that is why. */
+  /** The model's error, if that is the cause. */
   readonly modelError?: string;
-  /** Options of `skein budget` that raise the limit that is reached and keep the others. */
+  /** Options of `skein budget` that raise the reached limit and keep the others. */
   readonly budget?: string;
 }
 
@@ -47,7 +47,7 @@ export async function questionOf(session: Session): Promise<Question | null> {
   return { session: session.id, by: why.by, reason, calls, ...present({ modelError, budget }) };
 }
 
-/** Undefined when the last thing that was heard of a model is an answer. */
+/** Undefined when the last model call succeeded. */
 async function modelErrorOf(session: Session): Promise<string | undefined> {
   const types = ["model.failed", "model.responded"];
   for await (const { type, body } of session.events({ types, reverse: true, limit: 1 }))
@@ -55,11 +55,11 @@ async function modelErrorOf(session: Session): Promise<string | undefined> {
   return undefined;
 }
 
-/** New limits take the place of all that are set, so all of them are named. */
+/** New limits replace all existing ones, so all of them are named. */
 async function moreBudget(session: Session, limits: Amounts): Promise<string | undefined> {
   for await (const { body } of session.events({ types: ["budget.reached"], reverse: true, limit: 1 })) {
     const { resource, limit, used } = body as { resource: Resource; limit: number; used: number };
-    // It may be of another time, and raised since.
+    // It may be an old one, and raised since.
     if (limits[resource] === undefined || limits[resource] > Math.max(limit, used)) return undefined;
     const { [resource]: _, ...others } = limits;
     const raised = { [resource]: 2 * Math.max(1, limit, used) };
@@ -79,7 +79,7 @@ function errorWays(id: string, modelError: string | undefined, command: Command)
   const goOn = `${command(`activate ${id}`)}; then: ${command(`run ${id}`)}`;
   const another = `with another model: ${command(`migrate ${id} --model PROVIDER/MODEL`)}; then: ${goOn}`;
   if (modelError === undefined) return [`mend it, then: ${goOn}`];
-  // Asking the same model the same again would be refused again.
+  // The same request to the same model would be refused again.
   if (modelError === "invalid") return [another, `or mend it, then: ${goOn}`];
   return [`to try again: ${goOn}`, `or ${another}`];
 }
@@ -87,7 +87,7 @@ function errorWays(id: string, modelError: string | undefined, command: Command)
 /** How much of one argument is shown where a command shows all of it. */
 const shownCharsMax = 2_000;
 
-/** Whether a part of the call is left out of what `callLines` shows by default. */
+/** True when `callLines` leaves out a part of the call by default. */
 export const isCut = ({ input }: AskedCall): boolean =>
   argumentsIn(input).some(([, value]) => value.length > shownCharsMax);
 
@@ -124,7 +124,7 @@ function argumentLines(name: string, value: string, charsMax: number): string[] 
   return isPlain ? [`    ${name}: ${value}`] : [`    ${name}:`, ...block(value)];
 }
 
-/** The calls that wait, each as it would run. */
+/** The waiting calls, each as it would run. */
 export function questionLines(question: Question, command: Command, charsMax = shownCharsMax): string[] {
   const { calls, session } = question;
   const isShort = calls.some(isCut) && charsMax < Infinity;
@@ -134,7 +134,7 @@ export function questionLines(question: Question, command: Command, charsMax = s
   ];
 }
 
-/** What to type next. */
+/** The commands to type next. */
 export function wayOn(question: Omit<Question, "reason" | "calls">, command: Command): string[] {
   const { session, by, modelError, budget } = question;
   const id = shortId(session);

@@ -1,8 +1,7 @@
 /**
- * A turn as it happens, for whoever watches: the answer as it is made, tool calls and what came of them, and
- * why the session stands still. Where nobody watches, only whole messages of an answer are written, since one
- * that breaks off and is asked for again could not be taken back. For programs, every event and delta is a
- * line of JSON.
+ * Prints a turn as it happens: the streaming answer, tool calls and their results, and why the session is
+ * suspended. Without a terminal, only whole messages of an answer are written, since one that breaks off and
+ * is retried could not be taken back. For programs, every event and delta is a line of JSON.
  */
 import { shortId } from "../../core/text/short-id.ts";
 import { limit } from "../../core/limit.ts";
@@ -16,26 +15,26 @@ import type { SessionEvent } from "../../core/event.ts";
 
 export interface Hearing {
   hear(one: SessionUpdate): Promise<void>;
-  /** Ends the line that an answer has left open. */
+  /** Ends an open line of an answer. */
   rest(): Promise<void>;
-  /** How the last turn ended that was heard to end. */
+  /** The outcome of the last ended turn. */
   outcome(): string | null;
-  /** Whether a turn has taken up the input that is asked about. */
+  /** True when a turn has taken the caller's input. */
   isTaken(): boolean;
 }
 
 export interface HearingOptions {
-  /** Takes what is not the answer itself; by default it goes to standard error. */
+  /** Receives everything except the answer itself; defaults to standard error. */
   readonly note?: (text: string) => void | Promise<void>;
-  /** The first input that is heard is asked about: of turns that do not take it up, nothing is shown. */
+  /** The first input is the caller's: turns that do not take it are not shown. */
   readonly ownOnly?: boolean;
-  /** Called when that input has not been taken up, and somebody may run the session. */
+  /** Called when that input is still queued, and another process may run the session. */
   readonly waiting?: () => Promise<void>;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Columns that a line about a tool call may take where nobody cuts it. */
+/** Columns of a line about a tool call without a terminal. */
 const lineColumnsMax = 200;
 
 export function makeHearing(out: Screen, options: HearingOptions = {}): Hearing {
@@ -43,7 +42,7 @@ export function makeHearing(out: Screen, options: HearingOptions = {}): Hearing 
   const answer = makeAnswer(out);
   const own = options.ownOnly === true ? makeOwn() : null;
   let outcome: string | null = null;
-  /** The tool of each call that was heard of, by the call's id. */
+  /** The tool of each call, by the call's id. */
   const tools = new Map<unknown, string>();
 
   const note = async (text: string): Promise<void> => {
@@ -81,7 +80,7 @@ export function makeHearing(out: Screen, options: HearingOptions = {}): Hearing 
   };
 }
 
-/** Tells what belongs to the turn that took up the first input that was heard. */
+/** Selects what belongs to the turn that took the first input. */
 function makeOwn() {
   let inputSeq: number | null = null;
   const turns = new Set<number | null>();
@@ -96,26 +95,23 @@ function makeOwn() {
       if (inputs.some(([taken]) => taken === inputSeq)) turns.add(turn);
       const isOwn = turns.has(turn);
       if (type === "model.requested" && isOwn) requests.add(seq);
-      // What becomes of the session concerns everybody.
+      // Changes of the session concern every caller.
       return isOwn || turn === null || type.startsWith("session.");
     },
   };
 }
 
-/**
- * The text of answers. What was not heard while it was made, in another process or because nobody watches, is
- * shown whole.
- */
+/** The text of answers. What was not streamed, in another process or without a terminal, is shown whole. */
 function makeAnswer(out: Screen) {
   const isLive = out.columns !== null;
   let pieces = safePieces();
   let heardSeq = 0;
   let shownSeq = 0;
   let spoke = false;
-  /** The request of which text was shown, whatever was printed after it. */
+  /** The request whose text was shown, whatever was printed after it. */
   let spokenSeq = 0;
   let open = false;
-  /** The text of an interrupted answer that may be asked for again: it could not be taken back. */
+  /** The text of an interrupted answer that may be retried: it could not be taken back. */
   let held: string | null = null;
   const write = async (text: string): Promise<void> => {
     // White space before the first word would only be an empty line.
@@ -140,7 +136,7 @@ function makeAnswer(out: Screen) {
       await write(pieces(delta.text));
       if (spoke) spokenSeq = requestSeq;
     },
-    /** The text of an answer that was interrupted is shown, if it was not heard live, and marked. */
+    /** Shows the text of an interrupted answer, if it was not streamed, and marks it. */
     async broken({ cause, content }: SessionEvent): Promise<void> {
       const { partial } = (content ?? {}) as Fields;
       held = isLive || typeof partial !== "string" ? null : partial;
@@ -226,7 +222,7 @@ const notes: Readonly<Record<string, Note>> = {
   },
 };
 
-/** What people are told of a turn that did not come to its end by itself. */
+/** What people see of a turn that did not complete. */
 const endings: Readonly<Record<string, string>> = {
   refused: "the model refused to answer",
   length: "the answer was cut off: it was too long, or the turn took too many steps",

@@ -1,6 +1,6 @@
 /**
- * Runs of a session on the command line: what happens is shown, Ctrl-C interrupts the turn, and the exit code
- * says how the session stands afterwards.
+ * Runs of a session on the command line: prints what happens, Ctrl-C interrupts the turn, and the exit code
+ * is the session's status afterwards.
  */
 import { shortId } from "../../core/text/short-id.ts";
 import { SkeinError } from "../../core/error.ts";
@@ -14,9 +14,7 @@ import { questionLines, questionOf, wayOn } from "./question.ts";
 import type { Screen } from "../command/screen.ts";
 import type { Call } from "../command/verb.ts";
 
-/**
- * `begin` gets a signal that is aborted when the run is to be left as it is. Gives the exit code.
- */
+/** `begin` gets a signal that is aborted when the run should be left as it is. Returns the exit code. */
 export async function showRun(
   { out, untilStopped }: Pick<Call, "out" | "untilStopped">,
   session: Session,
@@ -34,7 +32,7 @@ export async function showRun(
     return await tellEnd(out, session, { ...ran, outcome: hearing.outcome() });
   } catch (error) {
     await hearing.rest();
-    // Whoever broke off the wait need not be told that it was broken off.
+    // The user who ended the wait needs no message about it.
     if (stopped.aborted && error instanceof SkeinError) return 0;
     throw options.ownOnly === true ? waitingError(error, session) : error;
   } finally {
@@ -44,7 +42,7 @@ export async function showRun(
 
 const inputWaits = ({ id }: Session): string => `your input waits; skein run ${shortId(id)} takes it up`;
 
-/** The library says that an input is kept; here it is said how to go on with it. */
+/** The library says that an input is kept; this adds how to continue with it. */
 function waitingError(error: unknown, session: Session): unknown {
   if (!(error instanceof SkeinError) || error.hint?.includes("the input is kept") !== true) return error;
   const hint = `${error.hint.slice(0, error.hint.indexOf("the input is kept"))}${inputWaits(session)}`;
@@ -67,7 +65,7 @@ export async function hearAll(
 
 /**
  * Ctrl-C ends the turn, if it runs here; any other signal leaves it for the next runner. Rejects when the run
- * is only to be left.
+ * should only be left.
  */
 async function stopRun(session: Session, reason: unknown): Promise<void> {
   const { lease, turn } = (await session.fold()).standing;
@@ -90,6 +88,6 @@ async function tellEnd(
     return standsStill;
   }
   if (status === "open") return 0;
-  // A session that went to sleep has done what was asked; one that is over has not.
+  // A sleeping session has done what was asked; a closed one has not.
   return status === "sleeping" ? 0 : 1;
 }

@@ -3,17 +3,17 @@ import { createInterface } from "node:readline";
 import { readLines } from "../command/input.ts";
 
 export interface TypedLines {
-  /** Whether a person types them, who sees what happens in between and may type at any time. */
+  /** True when a person types them, who sees what happens in between and may type at any time. */
   readonly interactive: boolean;
   /** The next line; null at the end. */
   next(): Promise<string | null>;
-  /** Shows that a line is waited for. */
+  /** Shows the prompt for a line. */
   prompt(text: string): Promise<void>;
-  /** Ends the waiting for a line: `next` gives null from now on. */
+  /** Stops waiting for a line: `next` returns null from now on. */
   close(): void;
 }
 
-/** `interrupted` is called for each Ctrl-C, `ended` when the process is asked to end. */
+/** `interrupted` is called for each Ctrl-C, `ended` when the process should end. */
 export function typedLines(heard: { interrupted(): void; ended(): void }): TypedLines & Disposable {
   const { stdin, stdout } = process;
   const interactive = stdin.isTTY && stdout.isTTY;
@@ -53,7 +53,7 @@ function keyboard(heard: { interrupted(): void }): Lines {
     give();
   });
   input.on("SIGINT", () => {
-    // What is said about it does not stand behind what was typed.
+    // The next message must not stand behind the typed text.
     process.stdout.write("\n");
     heard.interrupted();
   });
@@ -64,7 +64,7 @@ function keyboard(heard: { interrupted(): void }): Lines {
         give();
       }),
     async prompt(text) {
-      // What was printed before stands before; it is written when the program waits.
+      // Earlier output comes first; it is written when the program waits.
       await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
       if (isClosed) return;
       input.setPrompt(text);
@@ -89,7 +89,7 @@ function piped(): Lines {
       if (isClosed) return;
       isClosed = true;
       closed.resolve(null);
-      // A pipe that somebody holds open would keep the process from ending.
+      // A pipe that another process holds open would keep the process from ending.
       process.stdin.destroy();
     },
   };

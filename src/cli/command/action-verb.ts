@@ -1,4 +1,4 @@
-/** A verb with actions, such as `tokens add` and `tokens revoke`: each action is a verb of its own. */
+/** A verb with actions, such as `tokens add` and `tokens revoke`: each action is a separate verb. */
 import { checkAction, oneOf, parseArgs, shownArg } from "./args.ts";
 import type { Call, Option, Options, Verb } from "./verb.ts";
 
@@ -32,7 +32,7 @@ export function joinActions(name: string, verbs: readonly Verb[]): Verb {
   };
 }
 
-/** The options of all actions; of those that not all take, the help names the actions. */
+/** The options of all actions; the help names the actions of those that not all take. */
 function joinOptions(byAction: ReadonlyMap<string, Verb>): Options {
   const all = new Map<string, Option>();
   for (const { options } of byAction.values())

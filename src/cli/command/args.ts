@@ -1,9 +1,8 @@
 /**
- * From words on a command line to the values that a verb's definition asks for.
+ * Parses the words of a command line into the values of a verb's definition.
  *
- * Options are `--name value`, `--name=value` or `-x value`, before or after the arguments; `--` ends them.
- * A word that begins like a negative number is an argument. An option that nobody knows is refused with the
- * nearest right one.
+ * Options are `--name value`, `--name=value` or `-x value`, before or after the arguments; `--` ends them. A
+ * word that begins like a negative number is an argument. An unknown option is refused with the nearest one.
  */
 import { nearest, SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
@@ -29,7 +28,7 @@ export interface Parsed {
   readonly options: Readonly<Record<string, Value>>;
 }
 
-/** The verb, and all the words but it. Only options of every verb may stand before it. */
+/** The verb, and all other words. Only options of every verb may stand before it. */
 export function findVerb(words: readonly string[]): {
   readonly name: string | null;
   readonly rest: string[];
@@ -70,7 +69,7 @@ export function parseWords(verb: Verb, words: readonly string[], nowMs: number):
   const options = Object.fromEntries(
     Object.entries(known).map(([name, option]) => [name, valueOf(name, option, given.get(name), nowMs)]),
   );
-  // Somebody who asks for help need not know the arguments yet.
+  // A request for help needs no arguments.
   const args = options["help"] === true ? {} : parseArgs(verb, positional);
   return { args, options };
 }
@@ -138,7 +137,7 @@ function valueOf(name: string, option: Option, texts: readonly string[] | undefi
   }
 }
 
-/** One of some words, or the nearest is proposed. */
+/** One of some words, or an error with the nearest. */
 export function oneOf<const T extends string>(what: string, text: string, choices: readonly T[]): T {
   const found = choices.find((choice) => choice === text);
   if (found !== undefined) return found;
@@ -163,7 +162,7 @@ export const typedOf = <N extends string>(
     })
     .map((name) => `--${name}`);
 
-/** Options that mean nothing to an action of a verb are more likely a mistake than not. */
+/** Options of another action are probably a mistake. */
 export function checkAction<A extends string, N extends string>(
   verb: string,
   action: A,

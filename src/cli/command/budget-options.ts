@@ -27,7 +27,7 @@ export function limitWords(limits: Amounts): string[] {
   return words.flatMap(([name, most]) => (most === undefined ? [] : [`--${name} ${most}`]));
 }
 
-/** The budget that was asked for; undefined when none was. */
+/** The given budget; undefined without one. */
 export function budgetOf(options: OptionValues<typeof budgetOptions>): Budget | undefined {
   const { usd, tokens, steps, turns, wall: wallMs } = options;
   const budget: Budget = present({ usd, tokens, steps, turns, toolCalls: options["tool-calls"], wallMs });

@@ -144,7 +144,7 @@ function argOf(name: string, form: Form, isOptional: boolean): string {
   return `${name.toUpperCase()}${isOptional || form === "any" ? "?" : ""}`;
 }
 
-/** The word or words that were given for a parameter. */
+/** The word or words of a parameter. */
 export function givenFor(
   { arg, name }: Parameter,
   args: Readonly<Record<string, Word>>,
@@ -155,7 +155,7 @@ export function givenFor(
   return isNone && arg === null ? undefined : word;
 }
 
-/** The value that the library takes. */
+/** The value for the library. */
 export async function readParameter(parameter: Parameter, given: Word, isText: boolean): Promise<unknown> {
   const { name, form, arg, option, is, choices } = parameter;
   if (option.type === "flag") return is;

@@ -1,7 +1,7 @@
 /**
  * The plain verbs, derived from the descriptions of their calls: arguments and options from the schema, help
- * from the texts. ../plain prints results that need more than a line; a verb with a screen of its own has a
- * file in ../verb.
+ * from the texts. ../plain prints results that need more than a line; a verb with a custom screen has a file
+ * in ../verb.
  */
 import { argumentsOf, type Operation, type VerbDescription } from "../../call/operation.ts";
 import { operationIds, operationOf, type OperationId } from "../../call/operations.ts";
@@ -86,7 +86,7 @@ async function run(plain: Plain, call: Call): Promise<number | void> {
   return write(call.out, { lines: linesOf(result, text) }, result);
 }
 
-/** The parameters that are given. Positions are read later, by the session. */
+/** The given parameters. Positions are resolved later, by the session. */
 async function readParameters(
   { parameters, presentation }: Plain,
   args: Readonly<Record<string, Word>>,
@@ -107,7 +107,7 @@ async function readParameters(
   return params;
 }
 
-/** The contents of files, which are read once the other parameters are known to be right. */
+/** The contents of files, which are read after the other parameters were validated. */
 async function readFiles({ parameters }: Plain, params: Params): Promise<void> {
   for (const parameter of parameters) {
     const [field = ""] = parameter.path;

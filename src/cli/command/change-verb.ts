@@ -1,4 +1,4 @@
-/** The answer of verbs that change a session. */
+/** The output of verbs that change a session. */
 import type { Session } from "../../runtime/engine/session.ts";
 import type { Screen } from "./screen.ts";
 import type { AppendResult } from "../../runtime/log/append-result.ts";

@@ -1,6 +1,4 @@
-/**
- * Exit codes: what a script can tell from how the command ended. The same table is printed by `skein help`.
- */
+/** Exit codes for scripts. `skein help` prints the same table. */
 import type { ErrorCode } from "../../core/error.ts";
 
 export const exitCodes = [
@@ -15,7 +13,7 @@ export const exitCodes = [
   { code: 70, meaning: "a fault in Skein itself; SKEIN_DEBUG=1 shows where" },
 ] as const;
 
-/** What `ask`, `run` and `chat` end with when the session is suspended. */
+/** The exit code of `ask`, `run` and `chat` when the session is suspended. */
 export const standsStill = 7;
 
 const byError = {

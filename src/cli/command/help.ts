@@ -91,7 +91,7 @@ function optionRows(options: Options): string[][] {
 
 const textColumns = 96;
 
-/** A title and rows of two columns. A long first column gets a line of its own. */
+/** A title and rows of two columns. A long first column gets a separate line. */
 function section(out: Screen, title: string, rows: readonly (readonly string[])[]): string[] {
   if (rows.length === 0) return [];
   const width = Math.min(26, Math.max(...rows.map(([left = ""]) => left.length)));

@@ -1,4 +1,4 @@
-/** Texts and values that a user gives: on the command line or on standard input. */
+/** Texts and values from a user: on the command line or on standard input. */
 import { readFileSync } from "node:fs";
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
@@ -11,7 +11,7 @@ export async function readText(given: string | undefined): Promise<string> {
   return given === undefined || given === "-" ? readStandardInput() : given;
 }
 
-/** All of standard input, exactly as it is. Stops reading once it is more than any content may hold. */
+/** All of standard input, unchanged. Stops reading once it exceeds any content. */
 async function readStandardInput(): Promise<string> {
   if (process.stdin.isTTY) {
     process.stderr.write("skein reads the text from the keyboard; Ctrl-D on a line of its own ends it\n");
@@ -38,7 +38,7 @@ async function* standardInput(): AsyncGenerator<Buffer> {
   }
 }
 
-/** The lines of standard input, each without its line end, as they come. Empty ones are passed over. */
+/** The lines of standard input, each without its line end, as they come. Skips empty ones. */
 export async function* readLines(): AsyncGenerator<string> {
   let rest: Buffer = Buffer.alloc(0);
   for await (const chunk of standardInput()) {
@@ -47,8 +47,7 @@ export async function* readLines(): AsyncGenerator<string> {
       yield* lineOf(rest.subarray(0, end));
       rest = rest.subarray(end + 1);
     }
-    // Any limit on a line is found by whoever takes it; this one keeps a line without an end from filling the
-    // memory.
+    // The consumer checks the length of a line; this limit keeps an endless line from filling the memory.
     if (rest.length > limit.contentBytesMax) yield* lineOf(rest);
   }
   yield* lineOf(rest);
@@ -74,8 +73,8 @@ function decode(what: string, bytes: Uint8Array): string {
 }
 
 /**
- * Refuses arguments that are not valid UTF-8. Node has put U+FFFD in the place of what it could not read,
- * so the bytes are looked up where the system tells them.
+ * Refuses arguments that are not valid UTF-8. Node has replaced unreadable bytes by U+FFFD, so the original
+ * bytes are read from the system.
  */
 export function checkWords(words: readonly string[]): void {
   if (!words.some((word) => word.includes("\ufffd"))) return;
@@ -88,7 +87,7 @@ export function checkWords(words: readonly string[]): void {
   decode("the command line", bytes);
 }
 
-/** A value: JSON when it is that, or else the text itself. */
+/** A value: JSON if it parses, or else the text itself. */
 export function valueOf(text: string, options: { readonly asText: boolean }): unknown {
   if (options.asText) return text;
   try {
@@ -99,7 +98,7 @@ export function valueOf(text: string, options: { readonly asText: boolean }): un
   }
 }
 
-/** JSON that was asked for: anything else is refused. */
+/** Explicit JSON: anything else is refused. */
 export function jsonOf(
   what: string,
   text: string,
@@ -113,7 +112,7 @@ export function jsonOf(
   }
 }
 
-/** Refuses numbers that would come back as other numbers. */
+/** Refuses numbers that would change when they are parsed. */
 function parseKept(text: string): unknown {
   return JSON.parse(text, (_key, value: unknown, context?: { readonly source?: string }) => {
     const source = context?.source ?? "";

@@ -1,5 +1,5 @@
 /**
- * The kinds of items, without the event catalogue that owns them and takes long to load. The compiler keeps
+ * The kinds of items, without the event catalog that owns them and takes long to load. The compiler keeps
  * them equal.
  */
 import type { ItemKind } from "../../core/item/events.ts";

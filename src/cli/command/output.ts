@@ -1,4 +1,4 @@
-/** Where a verb writes what is long or no text: a file, which is there whole or not at all, or the screen. */
+/** Where a verb writes long or binary output: a file, which is written atomically, or the screen. */
 import { randomBytes } from "node:crypto";
 import { constants, type Stats } from "node:fs";
 import { lstat, open, readlink, realpath, rename, rm, stat, type FileHandle } from "node:fs/promises";
@@ -9,20 +9,20 @@ import { isLiveDatabase } from "../../tool/live-database.ts";
 import type { Screen } from "./screen.ts";
 
 export interface Output {
-  /** Writes all of it, once; gives how many bytes. */
+  /** Writes all of it, once; returns the number of bytes. */
   write(chunks: AsyncIterable<Uint8Array>): Promise<number>;
 }
 
 interface Guard {
-  /** The store that is open, which nothing may be written over. */
+  /** The open store, which must not be overwritten. */
   readonly store: string;
-  /** Whether a file that is there may be replaced. Stores may not. */
+  /** True when an existing file may be replaced. Stores may not. */
   readonly replace: boolean;
-  /** For a file: when the user has had enough, it is taken away again. */
+  /** For a file: it is removed again when the user stops. */
   readonly untilStopped?: () => AbortSignal;
 }
 
-/** Once this is done the file is open for writing; nothing needs to have been made before. */
+/** Afterwards the file is open for writing; it need not exist before. */
 export async function openOutput(path: string | undefined, out: Screen, guard: Guard): Promise<Output> {
   if (path === undefined) return { write: (chunks) => toScreen(out, chunks) };
   const { target, straight } = await targetOf(path, guard);
@@ -44,7 +44,7 @@ async function toScreen(out: Screen, chunks: AsyncIterable<Uint8Array>): Promise
 
 interface Opened {
   readonly file: FileHandle;
-  /** What it is called until it is whole and on the disk; null for what is no file, such as a pipe. */
+  /** Its temporary name until it is complete and on disk; null for a pipe or device. */
   readonly part: string | null;
 }
 
@@ -75,7 +75,7 @@ async function toFile(
 const stopped = (path: string): SkeinError =>
   new SkeinError("unavailable", `stopped before ${path} was whole`, { hint: "run the same command again" });
 
-/** Under a name that nobody else has or can guess. */
+/** Under a unique, unguessable name. */
 async function beginPart(path: string, target: string): Promise<Opened> {
   const name = `.${basename(target).slice(0, 40)}.${randomBytes(8).toString("hex")}.part`;
   const part = join(dirname(target), name);
@@ -101,7 +101,7 @@ const broken =
     });
   };
 
-/** The file that is meant, behind any links; or what is written straight into. */
+/** The target file, behind any links; or the device to write into. */
 async function targetOf(
   path: string,
   guard: Guard,
@@ -137,7 +137,7 @@ async function targetOf(
 
 const statOf = (path: string): Promise<Stats | null> => stat(path).catch(() => null);
 
-/** Where a link points that leads nowhere yet. */
+/** The target of a dangling link. */
 async function linkEnd(path: string): Promise<string> {
   let end = path;
   for (let links = 0; links < 40; links++) {
@@ -153,7 +153,7 @@ const isStore = (path: string): SkeinError =>
     hint: "give another file: it would be lost with all its sessions",
   });
 
-/** The open store is told by what it is, before anything of it is opened as a plain file. */
+/** Recognizes the open store by its identity, before any file is opened. */
 async function checkNoStore(path: string, target: string, there: Stats, store: string): Promise<void> {
   for (const name of [store, `${store}-wal`, `${store}-shm`]) {
     const own = await statOf(name);

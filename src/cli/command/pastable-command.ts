@@ -1,7 +1,7 @@
-/** Command lines to paste: they name the program as it was started, and the store where it was given. */
+/** Command lines to paste: they name the program as it was started, and the store if it was given. */
 import { basename, delimiter, dirname } from "node:path";
 
-/** `store` is what --store said; SKEIN_STORE and the default need no word. */
+/** `store` is the value of --store; SKEIN_STORE and the default need no option. */
 export function pastableCommand(
   store: unknown,
   env: Readonly<Record<string, string | undefined>> = process.env,
@@ -12,13 +12,13 @@ export function pastableCommand(
   return (words) => `${program} ${words}${more}`;
 }
 
-/** A terminal is no place for a password. */
+/** Passwords must not appear in a terminal. */
 const withoutPassword = (store: string): string => store.replace(/^(\w+:\/\/[^:@/]*):[^@/]*@/, "$1@");
 
 const shellWord = (word: string): string =>
   /^[\w.,:=/@-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
 
-/** bin/skein says how it was called; an installed program is a file named skein. */
+/** bin/skein passes how it was called; an installed program is a file named skein. */
 function programOf(env: Readonly<Record<string, string | undefined>>, script: string): string {
   const given = env["SKEIN_PROGRAM"] || script;
   const isNamed = basename(given) === "skein";

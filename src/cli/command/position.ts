@@ -3,7 +3,7 @@ import { SkeinError } from "../../core/error.ts";
 import type { Session } from "../../runtime/engine/session.ts";
 import { parsePlace } from "./args.ts";
 
-/** The session, and the position that is meant; null for where it is now. */
+/** The session, and the position; null for the current one. */
 export async function placeOf(
   where: string,
   word: string,

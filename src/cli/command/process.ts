@@ -16,8 +16,8 @@ export async function runProcess(words: readonly string[]): Promise<number> {
 }
 
 /**
- * A reader may close its end at any time (`skein log … | head`). That is no error: a verb that only reads
- * ends, and any other one finishes its work without printing, and says by its exit code how that went.
+ * A reader may close its end at any time (`skein log … | head`). That is not an error: a verb that only reads
+ * ends, and any other one finishes its work without printing, and its exit code says how that went.
  */
 function quietly(stream: NodeJS.WriteStream, failed: ReturnType<typeof processSurface>["failed"]): void {
   stream.on("error", (error: NodeJS.ErrnoException) => {
@@ -31,8 +31,8 @@ function quietly(stream: NodeJS.WriteStream, failed: ReturnType<typeof processSu
 }
 
 /**
- * Signals end most verbs at once, which the store survives. A verb that goes on until it is stopped asks
- * for the signal, and then ends by itself; a second signal ends it at once.
+ * Signals end most verbs at once, which the store survives. A long-running verb asks for the signal, and then
+ * ends cleanly; a second signal ends it at once.
  */
 function makeStop(): { signal(): AbortSignal; code(): number | null } {
   let controller: AbortController | null = null;

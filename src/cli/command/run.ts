@@ -16,13 +16,13 @@ import { loadVerb, otherWords, verbNames } from "./verbs.ts";
 
 export interface Circumstances {
   readonly surface: Surface;
-  /** Aborted when the user wants to end what goes on and on. */
+  /** Aborted when the user stops a long-running verb. */
   untilStopped(): AbortSignal;
-  /** Throws when the words did not come through as they were typed. */
+  /** Throws when the words did not arrive as they were typed. */
   check?(): void;
 }
 
-/** Never rejects; gives the exit code. */
+/** Never rejects; returns the exit code. */
 export async function runWords(words: readonly string[], circumstances: Circumstances): Promise<number> {
   let verb: string | null = null;
   try {
@@ -91,7 +91,7 @@ async function perform(
   return { code, ...surface.collected };
 }
 
-/** Says what went wrong on standard error, and gives the exit code for it. */
+/** Prints the error on standard error, and returns its exit code. */
 function tell(given: unknown, verb: string | null, out: Screen, surface: Surface): number {
   const error = firstError(given);
   const known = error instanceof SkeinError;

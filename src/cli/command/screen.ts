@@ -5,17 +5,17 @@
 import { SkeinError } from "../../core/error.ts";
 import { jsonText } from "../format/text.ts";
 
-/** What a screen is made on: standard output and standard error, or texts that are collected. */
+/** The target of a screen: standard output and standard error, or collected texts. */
 export interface Surface {
   /** Resolves once more may be written. */
   out(text: string): Promise<void> | void;
-  /** The same for what is no text, and of use only when it is whole: rejects if it cannot be written. */
+  /** The same for binary output, which is useless unless complete: rejects if it cannot be written. */
   bytes(chunk: Uint8Array): Promise<void>;
   error(text: string): void;
   /** Columns of the terminal; null when there is none. */
   readonly columns: number | null;
   readonly color: boolean;
-  /** Whether somebody watches standard error. */
+  /** True when standard error is a terminal. */
   readonly watched: boolean;
   /** From now on a closed output ends the process. */
   endUnread?(): void;
@@ -26,21 +26,21 @@ type Paint = (text: string) => string;
 export interface Screen {
   readonly json: boolean;
   readonly columns: number | null;
-  /** The whole answer of a verb that gives one. */
+  /** The whole answer of a verb. */
   answer(value: object, lines: () => readonly string[]): Promise<void>;
   /** One line of an answer for programs. */
   emit(value: object): Promise<void>;
-  /** One line for people. What it holds must be safe already. */
+  /** One line for people. The text must be safe already. */
   line(text: string): Promise<void>;
-  /** A piece of a line for people, such as an answer that is still being made. Must be safe already. */
+  /** A piece of a line for people, such as a streaming answer. Must be safe already. */
   text(text: string): Promise<void>;
-  /** What is no text: a bundle. */
+  /** Binary output: a bundle. */
   bytes(chunk: Uint8Array): Promise<void>;
   /** A command line that can be pasted: with the program and the store that this one was started with. */
   command(words: string): string;
   /** A remark for people that is not part of the answer. */
   note(text: string): void;
-  /** Shows how far a long task has come, on a terminal only; the function it gives takes the line away. */
+  /** Shows the progress of a long task, on a terminal only; the returned function removes the line. */
   progress(): { show(text: string): void; end(): void };
   readonly bold: Paint;
   readonly dim: Paint;
@@ -49,7 +49,7 @@ export interface Screen {
   readonly yellow: Paint;
 }
 
-/** Nobody needs to be told about a task that is over sooner. */
+/** A shorter task needs no progress line. */
 const progressAfterMs = 1_000;
 const progressEveryMs = 100;
 
@@ -101,13 +101,13 @@ export function makeScreen(
 
 type ProcessSurface = Required<Surface> & {
   flush(): Promise<void>;
-  /** A stream failed: what becomes of the process. */
+  /** A stream failed: decides about the process. */
   failed(stream: NodeJS.WriteStream, error: NodeJS.ErrnoException): "end" | "go on" | "fail";
 };
 
 /**
  * Standard output and standard error. Lines are gathered and written together when the program waits for
- * something. What is printed after the reader closed its end is dropped.
+ * something. Output after the reader closed its end is dropped.
  */
 export function processSurface(color: boolean): ProcessSurface {
   const { stdout, stderr } = process;
@@ -144,7 +144,7 @@ export function processSurface(color: boolean): ProcessSurface {
       });
     },
     error(text) {
-      // On a terminal both are one; what was said before stands before.
+      // A terminal shows both: earlier output must come first.
       void flush();
       if (!closed.has(stderr)) stderr.write(text);
     },
@@ -180,7 +180,7 @@ const unwritten = (cause: Error): SkeinError =>
     cause,
   });
 
-/** A surface that keeps what is printed, as it would look in so many columns. */
+/** A surface that collects the output, as it would look in so many columns. */
 export function collectingSurface(
   columns: number | null,
 ): Surface & { readonly collected: { stdout: string; stderr: string } } {

@@ -1,6 +1,6 @@
 /**
- * What a verb of the command line is. One definition gives the parser its options, the help its texts and
- * `run` the types of what it gets, so that they cannot disagree.
+ * A verb of the command line. One definition gives the parser its options, the help its texts and `run` the
+ * types of its input, so that they cannot disagree.
  */
 import type { Session } from "../../runtime/engine/session.ts";
 import type { Store } from "../../store/port.ts";
@@ -14,13 +14,13 @@ export interface Option {
    */
   readonly type: "flag" | "text" | "list" | "seq" | "place" | "count" | "number" | "time" | "span";
   readonly what: string;
-  /** What stands for the value in the usage. */
+  /** The placeholder of the value in the usage. */
   readonly value?: string;
   readonly short?: string;
   readonly choices?: readonly string[];
-  /** The least that a count may be; by default 0. */
+  /** The minimum of a count; defaults to 0. */
   readonly least?: number;
-  /** Of two the last counts, unless that would hide a mistake: then two are refused, with this hint. */
+  /** The last of two counts, unless that would hide a mistake: then two are refused, with this hint. */
   readonly once?: string;
 }
 
@@ -54,7 +54,7 @@ type ArgValue<A extends string> = A extends `${string}...?` | `${string}...`
 
 export type ArgValues<A extends ArgNames> = { readonly [K in A[number] as ArgName<K>]: ArgValue<K> };
 
-/** One use of a verb. What is opened through it is closed by whoever runs it. */
+/** One use of a verb. The runner closes what is opened through it. */
 export interface Call<O extends Options = Options, A extends ArgNames = ArgNames> {
   readonly args: ArgValues<A>;
   readonly options: OptionValues<O>;
@@ -63,18 +63,16 @@ export interface Call<O extends Options = Options, A extends ArgNames = ArgNames
   readonly place: string;
   readonly nowMs: number;
   /**
-   * For a verb that goes on and on: aborted when the user has had enough, with the name of the signal as its
-   * reason. Until it is asked for, signals end the process.
+   * For a long-running verb: aborted when the user stops it, with the name of the signal as its reason. Until
+   * it is requested, signals end the process.
    */
   readonly untilStopped: () => AbortSignal;
-  /** Opens the store; makes it only when told to. */
+  /** Opens the store; creates it only with `create`. */
   readonly store: (options?: { readonly create?: boolean }) => Promise<Store>;
   readonly engine: Opening["engine"];
-  /** The session with this id or ending. */
+  /** The session with this id or unique suffix. */
   readonly session: (idOrEnding: string) => Promise<Session>;
-  /**
-   * Runs another command line here and gives back what it printed, as in so many columns, and how it ended.
-   */
+  /** Runs another command line here and returns its output, as in so many columns, and its result. */
   readonly perform: (
     words: readonly string[],
     options?: { readonly columns?: number | null },
@@ -89,18 +87,18 @@ export interface Performed {
 
 export interface Verb<O extends Options = Options, A extends ArgNames = ArgNames> {
   readonly name: string;
-  /** What it does, in one line. */
+  /** Its job, in one line. */
   readonly line: string;
   readonly args: A;
   readonly options: O;
-  /** Of a verb with actions: the arguments of each. */
+  /** For a verb with actions: the arguments of each. */
   readonly usages?: readonly string[];
-  /** What else one must know, a paragraph each. */
+  /** Further information, a paragraph each. */
   readonly about?: readonly string[];
   readonly examples: readonly { readonly command: string; readonly what: string }[];
   /** It only reads: it ends when its output is closed (`skein log … | head`). Others finish their work. */
   readonly endsUnread?: true;
-  /** Gives the exit code, when it is not 0. */
+  /** Returns the exit code, when it is not 0. */
   run(call: Call<O, A>): Promise<number | void>;
 }
 
@@ -109,7 +107,7 @@ type Definition<O extends Options, A extends ArgNames> = Omit<Verb<O, A>, "examp
   readonly examples: readonly string[];
 };
 
-/** Makes a verb of its definition: `run` has the types of its own options and arguments, the verb has not. */
+/** Makes a verb from its definition: `run` has the types of its options and arguments, the verb has not. */
 export const verb = <const O extends Options, const A extends ArgNames>(
   definition: Definition<O, A>,
 ): Verb => {

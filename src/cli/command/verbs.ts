@@ -1,4 +1,4 @@
-/** Verbs with a file of their own, in the order of the overview, each loaded on use; then the plain ones. */
+/** Verbs with a separate file, in the order of the overview, each loaded on use; then the plain ones. */
 import type { Verb } from "./verb.ts";
 
 type Loaders = Readonly<Record<string, () => Promise<Verb>>>;
@@ -111,7 +111,7 @@ export async function loadGroups(): Promise<{ readonly title: string; readonly v
   );
 }
 
-/** Words that other tools have for ours, by our words. They are not accepted, only recognized. */
+/** Words of other tools for our verbs. They are not accepted, only recognized. */
 const wordsFor: Readonly<Record<string, string>> = {
   open: "new create start",
   ps: "list ls",

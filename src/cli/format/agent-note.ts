@@ -1,4 +1,4 @@
-/** What is told of an agent that is only a name. */
+/** The note about an agent that is only a name. */
 import { oneLine } from "./text.ts";
 
 export const undefinedAgent = (name: string): string =>

@@ -15,7 +15,7 @@ const bindingKinds = [
   "tool",
 ] as const satisfies readonly Binding["kind"][];
 
-/** Whether it may be written is said only of what can be. */
+/** The mode is shown only for what can be written. */
 export function bindingText(bound: {
   readonly name: string;
   readonly kind: string;
@@ -27,7 +27,7 @@ export function bindingText(bound: {
   return ["file", "directory", "database"].includes(kind) ? `${called} (${mode})` : called;
 }
 
-/** An MCP server is started by a command or found at an address, and not both. */
+/** An MCP server is started by a command or reached at a URL, not both. */
 export function checkServer({ kind, command, url }: Binding): void {
   if (kind !== "mcp") return;
   const hint = "one of: --command WORD --command WORD …, or --url https://…";
@@ -42,7 +42,9 @@ export function checkServer({ kind, command, url }: Binding): void {
   throw new SkeinError("invalid", `bind: --url is ${quote(url)}, which is no address of a server`, { hint });
 }
 
-/** `sandbox`, `sandbox,network`, each perhaps with `:PATH` after it. A folder of that name is `./sandbox`. */
+/**
+ * `sandbox`, `sandbox,network`, each optionally with `:PATH` after it. A folder of that name is `./sandbox`.
+ */
 const sandboxWord = /^sandbox(,network)?(?::(.*))?$/s;
 
 /** `directory:src:write`, `database:postgres://db/hr`, `mcp:https://…`, `shell`, `tool:NAME`. */

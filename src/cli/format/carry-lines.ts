@@ -1,4 +1,4 @@
-/** What came along with a session that carries on the work of another, and what did not, for people. */
+/** What carried over from an earlier session, and what did not, for people. */
 import type { CarriedPart, CarryOver } from "../../runtime/branch/carry-over.ts";
 import type { Screen } from "../command/screen.ts";
 import { oneLine } from "./text.ts";

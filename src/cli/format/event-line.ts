@@ -15,7 +15,7 @@ export function eventLine(event: SessionEvent, out: Screen): string {
   return shown.join("  ").trimEnd();
 }
 
-/** Everything that was said, line by line, under the event's line. */
+/** The whole content, line by line, under the event's line. */
 export function eventInFull(event: SessionEvent, out: Screen): string[] {
   const indent = " ".repeat(8);
   const header = `actor ${event.actor}${event.turn === null ? "" : `, turn ${event.turn}`}`;

@@ -14,7 +14,7 @@ interface Fence {
 
 export function escapeHtml(text: string): string[] {
   let fence: Fence | null = null;
-  /** Fences can no longer be told apart from text. */
+  /** Fences can no longer be distinguished from text. */
   let unsure = false;
   /** A span of code may reach over from a line above. */
   let openSpan = false;
@@ -57,7 +57,7 @@ interface FenceRun extends Fence {
   readonly info: string;
 }
 
-/** What looks like a fence, wherever it stands. */
+/** A possible fence, wherever it stands. */
 function fenceIn(line: string): FenceRun | null {
   const [, space = "", prefix = "", run, info = ""] =
     /^([ \t]*)((?:(?:[-*+]|\d{1,9}[.)]|>)[ \t]*)*)(`{3,}|~{3,})(.*)$/s.exec(line) ?? [];
@@ -71,7 +71,7 @@ const opens = ({ mark, info }: FenceRun): boolean => mark === "~" || !info.inclu
 const closes = (fence: Fence, { mark, length, indent, prefix, info }: FenceRun): boolean =>
   prefix === "" && mark === fence.mark && length >= fence.length && indent <= 3 && info.trim() === "";
 
-/** A line of text: what stands in spans of code that end on it is left alone. */
+/** A line of text: leaves spans of code that end on it alone. */
 function escapeLine(line: string): { readonly escaped: string; readonly isOpen: boolean } {
   if (/\\`/.test(line)) return { escaped: escapeAll(line), isOpen: true };
   let escaped = "";
@@ -88,7 +88,7 @@ function escapeLine(line: string): { readonly escaped: string; readonly isOpen: 
   return { escaped: escaped + escapeAll(line.slice(from)), isOpen: false };
 }
 
-/** Where the next run of exactly so many backticks stands; -1 when there is none on the line. */
+/** The next run of exactly so many backticks; -1 when there is none on the line. */
 function endOfSpan(line: string, from: number, length: number): number {
   for (const { 0: ticks, index } of line.slice(from).matchAll(/`+/g))
     if (ticks.length === length) return from + index;

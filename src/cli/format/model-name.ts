@@ -1,9 +1,9 @@
-/** The name of a model as people give it. */
+/** The name of a model from a person. */
 import { realWorld } from "../../runtime/world.ts";
 
 /**
- * Refuses what can be the name of no model, with the nearest name. A provider that is not configured here is
- * not refused: the session may be run where it is.
+ * Refuses an impossible model name, with the nearest one. An unconfigured provider is accepted: the session
+ * may run where it is configured.
  */
 export async function checkModelName(name: string | undefined): Promise<void> {
   if (name === undefined || (/^[^/\s]+\/\S+$/.test(name) && !/^offline\/(?!offline$)/.test(name))) return;

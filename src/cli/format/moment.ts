@@ -21,9 +21,9 @@ export function parseSpan(what: string, text: string): number {
 }
 
 interface MomentReading {
-  /** Where a date or a time that names no zone is meant; by default UTC. */
+  /** The zone of a date or time that names none; defaults to UTC. */
   readonly zone?: string;
-  /** What a length of time is an example of. */
+  /** An example of a length of time. */
   readonly spanHint?: string;
 }
 
@@ -52,7 +52,7 @@ export function parseMoment(what: string, text: string, nowMs: number, reading: 
 
 const isMoment = (text: string): boolean => /^\d{11,15}$/.test(text) || spanPattern.test(text);
 
-/** When clocks in a zone show what clocks in UTC show at `wallMs`; by the rules of cron lines. */
+/** When clocks in a zone show what clocks in UTC show at `wallMs`; by the rules of cron expressions. */
 function localMs(wallMs: number, zone: string): number {
   const at = new Date(wallMs);
   const time = [at.getUTCSeconds(), at.getUTCMinutes(), at.getUTCHours()];

@@ -1,4 +1,4 @@
-/** Money as people read it: the words of src/core/budget/money.ts. */
+/** Money as people read it: the texts of src/core/budget/money.ts. */
 import { moneyText } from "../../core/budget/money.ts";
 
 /** `$12.34`; small amounts keep up to three significant digits. Null is an unknown price. */

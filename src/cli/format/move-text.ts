@@ -1,9 +1,9 @@
-/** What is shown of a whole move: how far it is, and what came of it. */
+/** The output of a whole move: its progress and its result. */
 import type { MigrateAllReport, MigrateProgress } from "../../runtime/transfer/move-all.ts";
 import type { Screen } from "../command/screen.ts";
 import { count, oneLine, plural } from "./text.ts";
 
-/** Before so long nobody can say how long it will take. */
+/** Before this an estimate of the remaining time is useless. */
 const guessAfterMs = 2_000;
 
 export function movingText({ sessions, sessionsAll, records, recordsAll, ms }: MigrateProgress): string {
@@ -22,7 +22,7 @@ function lasting(ms: number): string {
   return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 }
 
-/** Of those that were left so many are shown; --json shows all. */
+/** The number of left sessions to show; --json shows all. */
 const shownMax = 20;
 
 export function allMoved(report: MigrateAllReport, place: string, out: Screen): string[] {

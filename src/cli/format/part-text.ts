@@ -3,7 +3,7 @@ import { plain } from "./text.ts";
 import type { ContextPart } from "../../core/context/part.ts";
 import { argumentsOf } from "../chat/turn-printer.ts";
 
-/** What a part is, in a word or two. */
+/** The kind of a part, in a word or two. */
 export function partName(part: ContextPart): string {
   switch (part.part) {
     case "message":
@@ -16,7 +16,7 @@ export function partName(part: ContextPart): string {
   }
 }
 
-/** What a part says. */
+/** The text of a part. */
 export function partText(part: ContextPart): string {
   switch (part.part) {
     case "settings":

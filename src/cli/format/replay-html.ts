@@ -1,6 +1,6 @@
 /**
- * A replay as one HTML file that needs nothing else: both runs side by side, turn by turn. Everything that
- * comes from a log is escaped, and the page's own policy forbids the rest.
+ * A replay as one self-contained HTML file: both runs side by side, turn by turn. Everything that comes from
+ * a log is escaped, and the page's own policy forbids the rest.
  */
 import type { ReplayCall, ReplayPair, ReplayReport, ReplayTurn } from "../../core/turn/run-comparison.ts";
 import { money } from "./money.ts";

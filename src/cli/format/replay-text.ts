@@ -1,4 +1,4 @@
-/** A replay in words: what it came to, and both runs turn by turn. */
+/** A replay in words: its result, and both runs turn by turn. */
 import type {
   ReplayCallPair,
   ReplayPair,
@@ -23,7 +23,7 @@ export function replayVerdict({ same, stopped, turns, unrecorded, items }: Repla
   return `${found}${more}${stopped === null ? "" : `; it stopped early (${why})`}`;
 }
 
-/** What both took. */
+/** The totals of both. */
 export function totalRows({ totals: { original, replay } }: ReplayReport): string[][] {
   const row = (name: string, of: (total: ReplayTotals) => string): string[] => [
     name,

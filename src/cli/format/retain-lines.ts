@@ -3,7 +3,7 @@ import type { RetainAction, RetainReport, RetainSkip } from "../../runtime/gover
 import type { Screen } from "../command/screen.ts";
 import { bytes, count, oneLine, plural } from "./text.ts";
 
-/** Of each kind so many are shown; --json shows all. */
+/** The number of rows of each kind to show; --json shows all. */
 const shownMax = 20;
 
 const words = {

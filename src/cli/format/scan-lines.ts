@@ -9,8 +9,8 @@ import { count, oneLine, plural } from "./text.ts";
 const shownMax = 200;
 
 /**
- * Null where it cannot be erased: bodies never are, what lives elsewhere is erased there, and the workspace
- * has its own ways to forget.
+ * Null where it cannot be erased: bodies never are, a moved session is erased elsewhere, and the workspace
+ * forgets separately.
  */
 export function eraseCommand({ owner, seq, where, elsewhere }: ScanFinding): string | null {
   return where === "body" || elsewhere || isWorkspaceId(owner) ? null : `skein erase ${owner} --seq ${seq}`;
@@ -39,7 +39,7 @@ export function scanLines({ sessions, records, findings, more }: ScanReport, out
   ];
 }
 
-/** What to do about what cannot be erased, for each reason that there is. */
+/** What to do about what cannot be erased, for each reason. */
 function waysOut(kept: readonly ScanFinding[]): string[] {
   const moved = new Set(kept.flatMap(({ owner, elsewhere }) => (elsewhere ? [owner] : [])));
   const here = kept.filter(({ elsewhere }) => !elsewhere);

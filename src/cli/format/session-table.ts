@@ -1,4 +1,4 @@
-/** The table of sessions and how they stand. On a terminal ids and times are short; elsewhere whole. */
+/** The table of sessions and their status. On a terminal ids and times are short; elsewhere whole. */
 import { shortId } from "../../core/text/short-id.ts";
 import { spendText } from "../../core/budget/money.ts";
 import type { SessionSummary } from "../../runtime/read/session-list.ts";
@@ -10,7 +10,7 @@ import { titleOf } from "./title.ts";
 
 interface Shown extends Column {
   readonly cell: (row: SessionSummary) => string;
-  /** Whether a row has something to say there; a column without any is left out on a terminal. */
+  /** True when a row has a value there; an empty column is left out on a terminal. */
   readonly says?: (row: SessionSummary) => boolean;
   readonly wide?: true;
 }
@@ -31,7 +31,7 @@ export function standingTable(
   return table(shown, cells, { width: out.columns, heading: out.bold });
 }
 
-/** How it stands; and what is held up: messages to it, or messages of its own. */
+/** The status; and blocked messages: to it, or from it. */
 function statusWord({ status, copy, full, outbox = 0 }: SessionSummary): string {
   if (copy === true) return "copy";
   const held = [...(full === true ? ["inbox full"] : []), ...(outbox > 0 ? [`outbox ${count(outbox)}`] : [])];

@@ -9,10 +9,10 @@ import type { Screen } from "../command/screen.ts";
 import { plain, count, cut, oneLine, plural } from "./text.ts";
 import { titleOf } from "./title.ts";
 
-/** Rows of one list that are shown; the rest is counted. */
+/** Rows of one list to show; the rest is counted. */
 const rowsMax = 12;
 
-/** What the state itself does not say. */
+/** Facts outside the state. */
 interface Besides {
   /** It is a copy here. */
   readonly copy: boolean;
@@ -83,11 +83,11 @@ export function stateLines(
   ];
 }
 
-/** The zone as people call it, and what put the context there. */
+/** The zone for people, and its reason. */
 const contextText = (zone: string, reasons: readonly string[]): string =>
   zone === "smart" ? "OK" : [zone, reasons.join(", ")].filter((part) => part !== "").join(": ");
 
-/** One that was erased may have its path as its name, and is of no use any more: only its kind is said. */
+/** An erased one may have its path as its name, and is unusable: only its kind is shown. */
 function bindingRows({ bindings }: StateView): (readonly [string, string])[] {
   const usable = bindings.filter(({ erased }) => erased !== true);
   const lost = bindings.filter(({ erased }) => erased === true);
@@ -101,7 +101,7 @@ function bindingRows({ bindings }: StateView): (readonly [string, string])[] {
   ];
 }
 
-/** What came in and is not done with, and what went out. */
+/** Incoming messages that are not done, and outgoing ones. */
 function messageRows(state: StateView, nowMs: number): (readonly [string, string])[] {
   const { inbox, outbox, requests, asked, contracts } = state;
   const full = inbox.full ? "; inbox full: it takes no more messages from sessions" : "";
@@ -149,7 +149,7 @@ const pairs = (record: Readonly<Record<string, unknown>>): string =>
     .map(([key, value]) => `${oneLine(key)}=${oneLine(plain(value))}`)
     .join("  ");
 
-/** What was used of each limit; without limits, what was used at all. */
+/** The use of each limit; without limits, the use. */
 function budgetText({ limits, used }: StateView["budget"]): string {
   const resources = [
     { name: "money", used: used.nanoUsd, limit: limits.nanoUsd, show: moneyText },

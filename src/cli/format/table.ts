@@ -9,7 +9,7 @@ export interface Column {
   readonly paint?: (text: string) => string;
 }
 
-/** The least that is left of a column that is cut. */
+/** The minimum width of a cut column. */
 const columnsMin = 12;
 const gap = "  ";
 
@@ -28,7 +28,7 @@ export function table(
   return [options.heading(head), ...rows.map((row) => laid(columns, row, widths, options.width !== null))];
 }
 
-/** Takes what is too much from the flexible columns, the widest first. */
+/** Shortens the flexible columns, the widest first. */
 function fitted(columns: readonly Column[], natural: readonly number[], width: number): number[] {
   const widths = [...natural];
   const flexible = columns.flatMap(({ flexible }, place) =>

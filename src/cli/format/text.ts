@@ -1,7 +1,6 @@
 /**
- * Text on its way to a terminal or a pipe. What comes from a log was written by anybody: control
- * characters, which could move the cursor, color the screen or turn the direction of text, are shown by
- * name and never sent.
+ * Text for a terminal or a pipe. A log may contain anything: control characters, which could move the cursor,
+ * color the screen or turn the direction of text, are shown by name and never sent.
  */
 
 const controls = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
@@ -12,9 +11,7 @@ export const oneLine = (text: string): string => safe(text.replaceAll(/\s+/g, " 
 /** Safe, with its lines kept. */
 export const manyLines = (text: string): string[] => text.split(/\r\n|\n/).map(safe);
 
-/**
- * Safe, for a text that comes in pieces: what only the next piece can tell the meaning of is kept until then.
- */
+/** Safe, for a text in pieces: an incomplete sequence waits for the next piece. */
 export function safePieces(): (piece: string) => string {
   let kept = "";
   return (piece) => {

@@ -1,4 +1,4 @@
-/** Tickets on a screen: a table that is drawn anew in place while a plan is run, or a line a change. */
+/** Tickets on a screen: a table that is redrawn in place during a run, or a line a change. */
 import { shortId } from "../../core/text/short-id.ts";
 import type { TicketRow, TicketStatus } from "../../tickets/tickets.ts";
 import { addShown, noSpend, spendText } from "../../core/text/money.ts";
@@ -64,9 +64,9 @@ export function summed(rows: readonly TicketRow[]): string {
 
 export interface TicketView {
   show(rows: readonly TicketRow[]): void;
-  /** Something to say besides. */
+  /** A further message. */
   note(text: string): void;
-  /** Takes the live table away. */
+  /** Removes the live table. */
   end(): Promise<void>;
 }
 
@@ -95,7 +95,7 @@ function plainView(out: Screen): TicketView {
   };
 }
 
-/** One line a ticket, drawn over what was drawn before; of more than fit, those that matter most. */
+/** One line a ticket, redrawn in place; of more than fit, the most important ones. */
 function liveView(out: Screen): TicketView {
   const began = new Map<string, number>();
   let latest: readonly TicketRow[] = [];

@@ -1,8 +1,8 @@
-/** How a session is called in lists: short, and without loading what reading its log takes. */
+/** The title of a session in lists: short, and without loading what reading its log needs. */
 import { shortId } from "../../core/text/short-id.ts";
 import { oneLine } from "./text.ts";
 
-/** Its name, or else its objective. A fork that was given neither goes by where it comes from. */
+/** Its name, or else its objective. A fork without either is named after its parent. */
 export function titleOf(session: {
   readonly name: string | null;
   readonly objective: string | null;

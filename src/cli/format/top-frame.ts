@@ -1,4 +1,4 @@
-/** One frame of `top`: a line that sums up, the table with what is chosen, and what the keys do. */
+/** One frame of `top`: a summary line, the table with the selected row, and the keys. */
 import { oneOf } from "../command/args.ts";
 import { addShown, noSpend, spendText } from "../../core/text/money.ts";
 import type { Screen } from "../command/screen.ts";
@@ -13,10 +13,10 @@ export interface Top {
   /** In order. */
   readonly rows: readonly SessionSummary[];
   readonly sort: Sort;
-  /** The other way round. */
+  /** Reversed. */
   readonly turned: boolean;
   readonly chosen: string | null;
-  /** What came of the last key. */
+  /** The result of the last key. */
   readonly says: string;
 }
 
@@ -44,7 +44,7 @@ export function sorted(rows: readonly SessionSummary[], sort: Sort, turned: bool
 
 type Paints = Pick<Screen, "columns" | "bold" | "dim" | "green" | "yellow">;
 
-/** The lines of a frame; with a height, those around what is chosen. */
+/** The lines of a frame; with a height, those around the selected row. */
 export function frameOf(
   { rows, sort, turned, chosen, says }: Top,
   out: Paints,

@@ -1,14 +1,14 @@
 /**
- * A session as one HTML file that needs nothing else: no script, no address, images within. Everything that
- * comes from the log is escaped, and the page's own policy forbids the rest.
+ * A session as one self-contained HTML file: no script, no URL, images inlined. Everything that comes from
+ * the log is escaped, and the page's own policy forbids the rest.
  */
 import { exact } from "./moment.ts";
 import { verdictOf, type Said, type Scene, type Story } from "./transcript.ts";
 
-/** Gives the bytes of an image; null when it is not there. */
+/** Returns the bytes of an image; null when it is missing. */
 export type ReadImage = (hash: string) => Promise<Uint8Array | null>;
 
-/** What a browser shows as a picture and never runs. */
+/** Types that a browser shows as a picture and never runs. */
 const pictures = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 const imageBytesMax = 4_194_304;
 

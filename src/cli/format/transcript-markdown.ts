@@ -1,4 +1,4 @@
-/** A session as Markdown. What others wrote is fenced or quoted: it cannot pass for the page itself. */
+/** A session as Markdown. Foreign text is fenced or quoted: it cannot pass for the page itself. */
 import { escapeHtml } from "./markdown-escape.ts";
 import { exact } from "./moment.ts";
 import { verdictOf, type Said, type Scene, type Story } from "./transcript.ts";

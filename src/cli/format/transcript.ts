@@ -16,7 +16,7 @@ import type { SessionItem } from "../../runtime/read/projection.ts";
 import type { Session } from "../../runtime/engine/session.ts";
 import type { VerifyReport } from "../../runtime/govern/verify.ts";
 
-/** What a page begins and ends with. */
+/** The header and footer of a page. */
 export interface Story {
   readonly id: string;
   readonly title: string;
@@ -30,7 +30,7 @@ export interface Story {
   scenes(): AsyncGenerator<Scene>;
 }
 
-/** One thing that happened. */
+/** One entry. */
 export interface Scene {
   readonly seq: number;
   readonly at: number;
@@ -155,7 +155,7 @@ function saidIn(blocks: Blocks): Said[] {
 const asText = (value: unknown): Said[] =>
   typeof value === "string" && value !== "" ? [{ kind: "text", text: value }] : [];
 
-/** In place of a content that was erased. */
+/** Replaces an erased content. */
 const gone = asText("(erased)");
 
 function asCode(value: unknown): Said[] {
@@ -163,7 +163,7 @@ function asCode(value: unknown): Said[] {
   return [{ kind: "code", text: typeof value === "string" ? value : JSON.stringify(value, null, 2) }];
 }
 
-/** What the verification found, in one line. */
+/** The result of the verification, in one line. */
 export function verdictOf({ verified, head }: Story): string {
   const { ok, records, contents, erased, firstBad } = verified;
   const gone = erased === 0 ? "" : `, ${erased} erased`;

@@ -4,7 +4,7 @@ import { quote } from "../../core/ids.ts";
 import type { WakeTrigger } from "../../core/trigger/trigger.ts";
 import { parseMoment, parseSpan } from "./moment.ts";
 
-/** A moment to come: as any moment, or a length of time from now. Clocks are those of the zone, or UTC. */
+/** A future moment: as any moment, or a length of time from now. Clocks are those of the zone, or UTC. */
 export function parseComing(what: string, text: string, nowMs: number, zone?: string): number {
   const reading = { spanHint: "2h for two hours from now", ...(zone === undefined ? {} : { zone }) };
   if (zone !== undefined || !/^\d+(\.\d+)?(ms|s|m|h|d)$/.test(text))
@@ -15,7 +15,7 @@ export function parseComing(what: string, text: string, nowMs: number, zone?: st
 const shapes =
   "at:TIME, every:SPAN, cron[@ZONE]:LINE, file:PATH, git:PATH, message[:TOPIC], resource:BINDING";
 
-/** `KIND:VALUE`: what wakes a session, in one word. */
+/** `KIND:VALUE`: a wake-up trigger, in one word. */
 export function parseWake(word: string, nowMs: number): WakeTrigger {
   const [, kind = "", zone, value] = /^([a-z]+)(?:@([^:]*))?(?::([\s\S]*))?$/.exec(word) ?? [];
   const what = `--wake ${kind}`;

@@ -32,7 +32,7 @@ function parseAnchor(text: string, where: string): Anchor {
   try {
     value = JSON.parse(text) as Partial<Anchor> | null;
   } catch {
-    // It is told below, with everything else that is no anchor.
+    // Reported below, like every other invalid anchor.
   }
   const { format, version, workspace, seq, hash, root, publicKey, signature } = value ?? {};
   const isHash = (one: unknown): boolean => typeof one === "string" && /^[0-9a-f]{64}$/.test(one);
@@ -54,7 +54,7 @@ function parseAnchor(text: string, where: string): Anchor {
   });
 }
 
-/** An anchor says nothing of another store. */
+/** An anchor proves nothing about another store. */
 export function checkAnchor({ workspace }: { readonly workspace: string }, anchor: Anchor): void {
   if (anchor.workspace === workspace) return;
   throw new SkeinError("invalid", `the anchor is of another store, whose workspace is ${anchor.workspace}`, {

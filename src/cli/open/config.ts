@@ -1,6 +1,6 @@
 /**
- * The configuration file, and the models it gives. Providers' keys may stand in it, or in the environment,
- * which goes before. Nothing of this is loaded before a model is needed.
+ * The configuration file, and its models. Provider keys may stand in it, or in the environment, which takes
+ * precedence. Nothing of this is loaded before a model is needed.
  */
 import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
@@ -12,7 +12,7 @@ import type { World } from "../../runtime/world.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** Where the file is looked for, whether or not it is there. */
+/** The path of the file, whether or not it exists. */
 export function configPath(env: Env): string {
   if (env["SKEIN_CONFIG"]) return env["SKEIN_CONFIG"];
   return join(env["XDG_CONFIG_HOME"] || join(homedir(), ".config"), "skein", "config.json");
@@ -35,7 +35,7 @@ async function readConfig(env: Env): Promise<ModelConfig | null> {
   const path = configPath(env);
   const { parseModelConfig } = await import("../../model/model-config.ts");
   const { whole, secrets } = parts(text);
-  // What is no configuration at all is complained about as it stands.
+  // An invalid configuration is reported unchanged.
   return parseModelConfig(secrets === undefined ? text : JSON.stringify(whole), path, env);
 }
 
@@ -43,11 +43,11 @@ export interface SecretsConfig {
   /** Names of environment variables whose values are secret. */
   readonly names: readonly string[];
   readonly looksLike: boolean;
-  /** Keys of providers, which stand in the file itself. */
+  /** Provider keys in the file itself. */
   readonly providers: Readonly<Record<string, { readonly key?: unknown } | undefined>>;
 }
 
-/** What the file says of secrets: `{ "secrets": { "names": ["HR_PASSWORD"], "looksLike": false } }`. */
+/** The secrets settings of the file: `{ "secrets": { "names": ["HR_PASSWORD"], "looksLike": false } }`. */
 export function readSecrets(env: Env): SecretsConfig {
   const { whole, secrets = {} } = parts(readable(env) ?? "{}");
   const { names = [], looksLike = true, ...others } = secrets as Record<string, unknown>;
@@ -68,7 +68,7 @@ export function readSecrets(env: Env): SecretsConfig {
   };
 }
 
-/** A file that cannot be read is told of where a model is needed; no other verb is kept from its work. */
+/** An unreadable file is reported where a model is needed; other verbs still work. */
 function readable(env: Env): string | null {
   try {
     return readText(env);
@@ -77,7 +77,7 @@ function readable(env: Env): string | null {
   }
 }
 
-/** What is no JSON holds no settings; whoever needs a model is told. */
+/** Invalid JSON has no settings; a verb that needs a model reports it. */
 function parts(text: string): { readonly whole: object; readonly secrets?: object } {
   let value: unknown;
   try {
@@ -92,7 +92,7 @@ function parts(text: string): { readonly whole: object; readonly secrets?: objec
   return { whole, secrets: typeof secrets === "object" && secrets !== null ? secrets : { secrets } };
 }
 
-/** Null when there is none. A file that was asked for by name must be there. */
+/** Null when there is none. A file that is named explicitly must exist. */
 function readText(env: Env): string | null {
   const path = configPath(env);
   try {
@@ -107,7 +107,7 @@ function readText(env: Env): string | null {
   }
 }
 
-/** How long the offline model takes between two pieces of an answer, for whoever wants to see it stream. */
+/** The delay of the offline model between two pieces of an answer, to watch it stream. */
 function offlinePaceMs(env: Env): number {
   const text = env["SKEIN_OFFLINE_PACE_MS"] ?? "";
   if (text === "") return 0;

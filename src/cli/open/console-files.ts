@@ -29,13 +29,13 @@ export async function readPageFiles(folder: string): Promise<PageFiles | null> {
   const files = new Map<string, PageFile>();
   for (const entry of names) {
     const type = types[extname(entry.name)];
-    // Maps of the source are for those who build it.
+    // Source maps are for builders.
     if (!entry.isFile() || type === undefined) continue;
     const file = join(entry.parentPath, entry.name);
     const bytes = await readFile(file);
     const path = `/${file.slice(folder.length + 1).replaceAll(sep, "/")}`;
     const etag = createHash("sha256").update(bytes).digest("base64url").slice(0, 22);
-    // The builder puts a digest of what they hold into the names of these.
+    // The builder puts a digest of the content into these names.
     files.set(path, { type, bytes, etag, immutable: path.startsWith("/assets/") });
   }
   return files.has("/index.html") ? files : null;

@@ -1,4 +1,4 @@
-/** Removes a store that a command created and then had no use for. */
+/** Removes a store that a command created and did not need. */
 import { rm } from "node:fs/promises";
 import { isLiveDatabase } from "../../tool/live-database.ts";
 import { locateStore } from "../../store/registry.ts";
@@ -14,7 +14,7 @@ export async function takeAway(place: string): Promise<void> {
     const { rows } = await (await opening.store()).logs(null, 1);
     if (rows.length > 0) return;
   } catch {
-    // What cannot be read may hold something.
+    // An unreadable file may hold something.
     return;
   } finally {
     await opening.close();

@@ -1,4 +1,4 @@
-/** Keys that sign bundles, and keys of others that are trusted: files of the user's own. */
+/** Keys that sign bundles, and trusted keys of others: files of the user. */
 import { createPrivateKey, createPublicKey, generateKeyPairSync, sign, type KeyObject } from "node:crypto";
 import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -14,7 +14,7 @@ export const publicKeyForm = /^[A-Za-z0-9_-]{43}$/;
 const keyPath = (env: Env): string => join(dirname(configPath(env)), "key.pem");
 const trustedPath = (env: Env): string => join(dirname(configPath(env)), "trusted-keys.json");
 
-/** Makes the one key of this user; never in the place of one that is there. */
+/** Makes the one key of this user; never replaces an existing one. */
 export function makeKey(env: Env): { readonly path: string; readonly publicKey: string } {
   const path = keyPath(env);
   const privateKey = newPrivateKey();
@@ -28,7 +28,7 @@ export function makeKey(env: Env): { readonly path: string; readonly publicKey: 
       hint: '"skein keys show" shows it; move the file away to make another',
     });
   }
-  // The mode above is less what the process masks, and never more; a file system may have ideas of its own.
+  // The process's umask narrows the mode above; a file system may still differ.
   chmodSync(path, 0o600);
   return { path, publicKey: readSigner(env).publicKey };
 }

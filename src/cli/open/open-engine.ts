@@ -1,6 +1,6 @@
 /**
- * Opening a store and the engine on it: the place where the command line chooses the drivers. Models and
- * tools are loaded by the first run that needs them.
+ * Opens a store and the engine on it: here the command line chooses the drivers. The first run that needs
+ * models and tools loads them.
  */
 import { SkeinError } from "../../core/error.ts";
 import { makeWorkspaceId, quote } from "../../core/ids.ts";
@@ -18,13 +18,13 @@ export interface Opening {
 
 export interface EngineOpening {
   readonly create?: boolean;
-  /** Other tenants of the same database are not opened, whoever names them. */
+  /** True refuses other tenants of the same database. */
   readonly walled?: boolean;
 }
 
 /**
  * Opens on first use. The engine is loaded only for verbs that need it: most of its start is the event
- * catalogue.
+ * catalog.
  */
 export function makeOpening(place: string): Opening {
   let world: World = realWorld();
@@ -45,7 +45,7 @@ export function makeOpening(place: string): Opening {
         const { signerIn } = await import("./keys.ts");
         secrets.catch(() => undefined);
         opened ??= store(create);
-        // The store is opened while the engine loads; if both fail, the store's failure is the one to tell.
+        // The store is opened while the engine loads; if both fail, the store's error is reported.
         const [ready, { Engine }] = await Promise.all([opened, loading]);
         world = { ...world, redactor: (await secrets).redactorFor(process.env) };
         const at = await locateStore(place);
@@ -70,7 +70,7 @@ export function makeOpening(place: string): Opening {
         });
       })()),
     close: async () => {
-      // What failed to open was told already, and there is nothing to close.
+      // The failure was reported already, and there is nothing to close.
       const ready = await opened?.catch(() => null);
       const running = await engine?.catch(() => null);
       await (running ?? ready)?.close();
@@ -78,10 +78,10 @@ export function makeOpening(place: string): Opening {
   };
 }
 
-/** Whether there is a store; true where only a connection can tell. */
+/** True when the store exists, or when only a connection can tell. */
 export const storeExists = async (place: string): Promise<boolean> => (await locateStore(place)).exists();
 
-/** Loads on first use, and gives the same from then on. What failed is tried again. */
+/** Loads on first use, and returns the same from then on. Retries after a failure. */
 function once<T>(load: () => Promise<T>): () => Promise<T> {
   let loaded: Promise<T> | null = null;
   return () =>
@@ -97,7 +97,7 @@ interface Wall {
   readonly world: World;
 }
 
-/** A server does not open other tenants of its own database. */
+/** A server does not open other tenants of its database. */
 async function checkWall({ at, workspace, world }: Wall, other: LocatedStore): Promise<void> {
   if (at.tenancy === undefined || other.tenancy === undefined) return;
   if (other.tenancy.tenant === at.tenancy.tenant) return;

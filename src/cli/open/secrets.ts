@@ -1,4 +1,4 @@
-/** What the command line knows to be secret: variables called so, and what the configuration names. */
+/** The secrets of the command line: variables with secret-like names, and those of the configuration. */
 import { mayRegister, type Redactor } from "../../core/secret/redactor.ts";
 import { learnEnvironment, learnKeys, learnSecret, openRedactor } from "../../runtime/log/redact.ts";
 import { readSecrets } from "./config.ts";
@@ -9,14 +9,14 @@ export function redactorFor(env: Env): Redactor {
   const { names, looksLike, providers } = readSecrets(env);
   const redactor = openRedactor({ looksLike });
   const world = { redactor };
-  // Named ones first, so that a value has the name that was chosen for it.
+  // Named ones first, so that a value has its chosen name.
   for (const name of names) learnSecret(world, name, env[name]);
   learnKeys(world, env, providers);
   learnEnvironment(world, env);
   return redactor;
 }
 
-/** What the configuration names as secret and this process cannot look for; each with the reason. */
+/** Secrets of the configuration that this process cannot search for; each with the reason. */
 export function notLookedFor(env: Env): readonly { readonly name: string; readonly why: string }[] {
   return readSecrets(env).names.flatMap((name) => {
     const value = env[name];

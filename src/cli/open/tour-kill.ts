@@ -1,6 +1,6 @@
 /**
- * The part of the tour that needs other processes: one that is killed while it appends, one that reads what
- * is left.
+ * The part of the tour with other processes: one that is killed while it appends, one that reads what is
+ * left.
  */
 import { spawn, type ChildProcessByStdio } from "node:child_process";
 import { once } from "node:events";
@@ -9,17 +9,17 @@ import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { SkeinError } from "../../core/error.ts";
 
-/** How long the writer may write, from its first acknowledgement on. */
+/** How long the writer may write, after its first acknowledgement. */
 const writeMs = 500;
 
 export interface Killed {
-  /** The positions that were acknowledged, in the order of the lines that were sent. */
+  /** The acknowledged positions, in the order of the sent lines. */
   readonly acknowledged: readonly number[];
   readonly acknowledgedMs: number;
 }
 
 export interface Survived {
-  /** Acknowledged lines that stand at the position that was acknowledged. */
+  /** Acknowledged lines found at their position. */
   readonly found: number;
   readonly missing: number;
   /** Lines that were written, but not acknowledged before the end. */
@@ -30,7 +30,7 @@ type Child = ChildProcessByStdio<Writable, Readable, null>;
 
 const lineNumber = (number: number): string => `Line ${number} of many`;
 
-/** Feeds a `skein append --lines` of its own process, and kills it in the middle. */
+/** Feeds a `skein append --lines` process, and kills it in the middle. */
 export async function killWriter(store: string, session: string, stopped: AbortSignal): Promise<Killed> {
   const child = startSkein(["append", session, "--lines", "--json", "--store", store]);
   const kill = () => void child.kill("SIGKILL");
@@ -45,7 +45,7 @@ export async function killWriter(store: string, session: string, stopped: AbortS
         startedMs = performance.now();
         timer = setTimeout(kill, writeMs);
       }
-      // The last line may be cut off, and is no acknowledgement then.
+      // The last line may be cut off, and then does not count.
       if (line.endsWith("}")) acknowledged.push((JSON.parse(line) as { seq: number }).seq);
     }
     const endedMs = performance.now();
@@ -63,10 +63,10 @@ export async function killWriter(store: string, session: string, stopped: AbortS
   }
 }
 
-/** Sends lines for as long as anybody takes them. */
+/** Sends lines until the reader closes. */
 async function feed(child: Child): Promise<void> {
   const { stdin } = child;
-  // The pipe breaks when the reader is killed, which is what is meant to happen.
+  // The pipe breaks when the reader is killed, as intended.
   stdin.on("error", () => undefined);
   const closed = once(child, "close");
   for (let number = 1; stdin.writable; number++) {
@@ -75,7 +75,7 @@ async function feed(child: Child): Promise<void> {
   }
 }
 
-/** Reads the log in a new process, and holds it against what was acknowledged. */
+/** Reads the log in a new process, and compares it with the acknowledgements. */
 export async function readBack(store: string, session: string, { acknowledged }: Killed): Promise<Survived> {
   const child = startSkein(["log", session, "--json", "--type", "input.received", "--store", store]);
   child.stdin.end();

@@ -151,7 +151,7 @@ export const accessActions = [
   }),
 ];
 
-/** Failures are known to the server that delivers; here they show by what waits. */
+/** Only the server that sends knows failures; here the backlog shows them. */
 export function deliveryText(
   { delivered, abandoned, waiting, waitingSince }: Pick<HookEntry, "delivered" | "abandoned"> & HookWaiting,
   nowMs: number,

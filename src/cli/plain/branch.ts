@@ -1,4 +1,4 @@
-/** Verbs that make sessions from sessions, and that show where they come from. */
+/** Verbs that make sessions from sessions, and that show their origin. */
 import { writeFile } from "node:fs/promises";
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
@@ -96,7 +96,7 @@ export const branchPlain = [
   plain("session.lineage", { print: (found, { out }) => ({ lines: lineageLines(found, out) }) }),
 ];
 
-/** Of many paths the first are named. */
+/** The number of paths to name. */
 const shownMax = 20;
 
 function filesText({ restored, unkept }: NonNullable<RewindResult["files"]>): readonly string[] {
@@ -118,7 +118,7 @@ async function writeHandoff(file: string, text: string): Promise<void> {
   });
 }
 
-/** On a terminal with lines; elsewhere with what every place can show. */
+/** With lines on a terminal; ASCII elsewhere. */
 const strokes = {
   terminal: { fork: "├─ ", last: "└─ ", along: "│  " },
   elsewhere: { fork: "|- ", last: "`- ", along: "|  " },
@@ -146,7 +146,7 @@ function lineageLines({ session, nodes, left }: Lineage, out: Screen): string[] 
 function nodeText(node: LineageNode, isAsked: boolean, before: string, out: Screen): string {
   const { session, parent, relation, status, headSeq, merged, copy } = node;
   const at = parent === null || parent.seq === 0 ? "" : ` at ${count(parent.seq)}`;
-  // The first one shown may come from a session that is too far up to be shown.
+  // The origin of the first one may be too far up to be shown.
   const other = parent !== null && node.depth === 0 ? ` of ${shortId(parent.session)}` : "";
   const from = relation === null ? "" : `${relation}${other}${at}, `;
   const now = status === "absent" ? "absent" : `${copy === true ? "copy" : status} at ${count(headSeq)}`;

@@ -1,4 +1,4 @@
-/** Verbs that show what a session knows and what its model is sent. */
+/** Verbs that show what a session knows and the context of its model. */
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import type { CompressStrategy } from "../../runtime/turn/compress.ts";

@@ -179,7 +179,7 @@ interface EntryName {
   readonly key: string;
 }
 
-/** The one entry that is meant. A forgotten entry can still be erased, by its full name alone. */
+/** The one entry. A forgotten entry can still be erased, by its full name alone. */
 async function nameOf(engine: OpenEngine, wanted: Wanted, erase: boolean): Promise<EntryName> {
   const { words, given } = wanted;
   let found: readonly (Omit<EntryName, "owner"> & { readonly owner: string | null })[];
@@ -189,7 +189,7 @@ async function nameOf(engine: OpenEngine, wanted: Wanted, erase: boolean): Promi
     const { scope: of, owner = null } = ownerOf(given);
     const [kind = "", key] = words;
     if (!erase || !(error instanceof SkeinError) || error.code !== "not-found") throw error;
-    // No other entry is offered: one that is erased by mistake is gone.
+    // No other entry is suggested: an entry erased by mistake is lost.
     if (of === undefined || key === undefined)
       throw new SkeinError("not-found", `nothing is remembered under ${quote(words.at(-1))} now`, {
         hint:
@@ -226,7 +226,7 @@ function entryLines(one: MemoryEntry, { bold, dim }: Screen): string[] {
   ];
 }
 
-/** As for a store that cannot be used now. */
+/** As for an unavailable store. */
 const notScrubbed = 4;
 
 function forgottenText(gone: ForgetResult): Shown & { readonly code: number } {

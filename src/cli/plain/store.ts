@@ -130,7 +130,7 @@ export const storePlain = [
       const nowMs = opened.now();
       const { isGone } = realWorld();
       return (await opened.workers()).map(({ name, sinceMs, untilMs, concurrency, limits }) => {
-        // With a name of its own, a worker adds which process it is.
+        // A worker with a chosen name adds its process.
         const isOf = (holder: string): boolean => holder === name || holder.startsWith(`${name}@`);
         const running = leased.filter(({ lease }) => lease && isOf(lease.holder) && lease.untilMs > nowMs);
         const gone = untilMs <= nowMs || isGone?.(name) === true;
@@ -204,7 +204,9 @@ export const storePlain = [
   }),
 ];
 
-/** Refuses what the call would refuse anyway. A hold on a session that lives elsewhere is none here. */
+/**
+ * Refuses what the call would refuse anyway. A hold on a session that lives elsewhere does not count here.
+ */
 async function refuseIfHeld(session: Session, isCopy: boolean): Promise<void> {
   const { standing } = await session.fold();
   const [held] = isCopy || standing.status === "moved" ? [] : standing.holds.keys();
@@ -231,7 +233,7 @@ function distinct(names: readonly string[]): string[] {
   });
 }
 
-/** With the number of sessions that would be concerned now. */
+/** With the number of sessions affected now. */
 async function confirmRetain(engine: Engine): Promise<void> {
   const wide = (await engine.policies()).filter(({ everything }) => everything);
   if (wide.length === 0) return;

@@ -87,7 +87,7 @@ export const anchor = verb({
   },
 });
 
-/** An anchor that the store no longer reaches is evidence, and is not written over. */
+/** An anchor that the store no longer reaches is evidence, and is not overwritten. */
 async function checkReplaced(engine: Engine, to: string): Promise<void> {
   if (to === git || !existsSync(to)) return;
   const before = await readAnchor(to);

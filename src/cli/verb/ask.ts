@@ -1,4 +1,4 @@
-/** Asks a session something and shows what comes of it. */
+/** Sends an input to a session and shows the result. */
 import { SkeinError } from "../../core/error.ts";
 import { unsafeDefault } from "../../core/tool/permission.ts";
 import type { Session } from "../../runtime/engine/session.ts";
@@ -49,7 +49,7 @@ export const ask = verb({
   },
 });
 
-/** Says once for whom the input waits, if somebody else runs the session. */
+/** Says once which process the input waits for. */
 function makeWaiting({ store, out }: Pick<Call, "store" | "out">, session: Session): () => Promise<void> {
   const world = realWorld();
   let told = "";

@@ -1,4 +1,4 @@
-/** Talks with a session. */
+/** Chats with a session. */
 import { existsSync } from "node:fs";
 import { SkeinError, type ErrorCode } from "../../core/error.ts";
 import type { Session } from "../../runtime/engine/session.ts";
@@ -82,7 +82,7 @@ export const talk = verb({
   },
 });
 
-/** The options of `open` that were given, as words. */
+/** The given options of `open`, as words. */
 function openWords(options: Call<typeof openOptions>["options"]): string[] {
   const { agent, model, bind, file } = options;
   return [

@@ -47,7 +47,7 @@ function programChecks(): StoreCheck[] {
   ];
 }
 
-/** What the configuration says is secret, if it says anything. */
+/** The secrets of the configuration, if any. */
 async function secretChecks(): Promise<StoreCheck[]> {
   const { notLookedFor } = await import("../open/secrets.ts");
   try {
@@ -63,7 +63,7 @@ async function secretChecks(): Promise<StoreCheck[]> {
   }
 }
 
-/** For a driver without checks of its own. */
+/** For a driver without checks. */
 async function openedOrNot(opened: () => Promise<readonly StoreCheck[]>): Promise<readonly StoreCheck[]> {
   try {
     return await opened();
@@ -74,7 +74,7 @@ async function openedOrNot(opened: () => Promise<readonly StoreCheck[]>): Promis
   }
 }
 
-/** What durability rests on, by driver. */
+/** The basis of durability, by driver. */
 const how: Readonly<Record<string, string>> = {
   sqlite: "synchronous=FULL, read back",
   postgres: "flushed before COMMIT answers",

@@ -1,4 +1,4 @@
-/** Takes contents away for good. */
+/** Erases contents for good. */
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import type { EraseOptions, EraseReport } from "../../runtime/govern/erase.ts";
@@ -9,7 +9,7 @@ import { bytes, count, cut, oneLine, plural } from "../format/text.ts";
 import { typedLines } from "../chat/typed-lines.ts";
 import { verb } from "../command/verb.ts";
 
-/** Rows of one list that are shown; the rest is counted. */
+/** Rows of one list to show; the rest is counted. */
 const rowsMax = 20;
 
 export const erase = verb({
@@ -60,7 +60,7 @@ export const erase = verb({
   },
 });
 
-/** As for a store that cannot be used now. */
+/** As for an unavailable store. */
 const notScrubbed = 4;
 
 function rangeOf(text: string): readonly [number, number] {
@@ -91,7 +91,7 @@ async function withProgress(
   }
 }
 
-/** Asks on a terminal. Anywhere else nobody is there to answer. */
+/** Asks on a terminal only. */
 async function agreed(): Promise<boolean> {
   if (!process.stdin.isTTY || !process.stdout.isTTY) return false;
   const end = (): void => lines.close();
@@ -147,7 +147,7 @@ function planLines(plan: EraseReport, out: Screen): string[] {
   ];
 }
 
-/** Said before and, since that is what remains, not passed over in silence when nothing else is left. */
+/** Shown before and also when nothing else is left, because it remains. */
 function keptLines({ kept }: EraseReport, out: Screen): string[] {
   if (kept.length === 0) return [];
   const holds = kept.length === 1 ? "holds" : "hold";

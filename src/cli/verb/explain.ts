@@ -1,4 +1,4 @@
-/** Explains a context: why each part is there, and what it takes of the window. */
+/** Explains a context: why each part is there, and its share of the context window. */
 import type { RenderedContext } from "../../runtime/context/context-view.ts";
 import { partName, partText } from "../format/part-text.ts";
 import { placeOf } from "../command/position.ts";
@@ -34,7 +34,7 @@ export const explain = verb({
     await out.answer({ session: found.id, ...rest, windowTokens, parts: explained }, () =>
       lines(rendered, found.id, out),
     );
-    // A context that cannot be rebuilt as it was sent is a finding, as one of verify's.
+    // A context that cannot be rebuilt as it was sent is a finding, like one of verify.
     return rendered.matches === false ? 1 : 0;
   },
 });
@@ -80,7 +80,7 @@ function lines(rendered: RenderedContext, id: string, out: Screen): string[] {
   ];
 }
 
-/** What the provider counted, and how far the estimate before the request was off. */
+/** The provider's count, and the error of the estimate before the request. */
 function countedRow({ countedTokens, estimateError }: RenderedContext): string[] {
   if (countedTokens === null) return [];
   const off = estimateError === null ? "" : `; the estimate was off by ${(estimateError * 100).toFixed(1)} %`;

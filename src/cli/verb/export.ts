@@ -1,4 +1,4 @@
-/** Writes a session out: as a bundle that can be imported, as its records, or as a page for people. */
+/** Exports a session: as an importable bundle, as its records, or as a page for people. */
 import { SkeinError } from "../../core/error.ts";
 import { errorText } from "../../core/first-error.ts";
 import type { Session } from "../../runtime/engine/session.ts";
@@ -69,7 +69,7 @@ export const exportVerb = verb({
     }
     const opened = await engine();
     const signed = options.sign ? { sign: (await import("../open/keys.ts")).readSigner(process.env) } : {};
-    // A session that moves stands still from the first byte on; what cannot be written must show before.
+    // A moving session stops at the first byte; an unwritable file must fail before.
     const file = await openOutput(output, out, {
       store: (await locateStore(place)).files[0] ?? "",
       replace: options.force,
@@ -94,7 +94,7 @@ export const exportVerb = verb({
   },
 });
 
-/** The answer must not stand behind the bundle. */
+/** The answer must not follow the bundle. */
 const standardOutput = new Set([undefined, "-", "/dev/stdout"]);
 
 /** In the words of the command line, and before anything is opened. */
@@ -113,7 +113,7 @@ function checkWords(options: {
   }
 }
 
-/** A move that has begun is not taken back: it is finished by doing the same again. */
+/** A begun move is not taken back: the same command again finishes it. */
 async function movedAlready(session: Session, error: unknown): Promise<unknown> {
   const status = await session.fold().then(
     ({ standing }) => standing.status,

@@ -1,4 +1,4 @@
-/** Takes in a bundle. */
+/** Imports a bundle. */
 import { createReadStream } from "node:fs";
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";

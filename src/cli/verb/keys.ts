@@ -1,4 +1,4 @@
-/** Keys by which bundles are signed and known. */
+/** Keys that sign bundles, and trusted keys. */
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import { makeKey, ownPublicKey, trustedKeys, trustKey } from "../open/keys.ts";

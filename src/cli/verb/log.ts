@@ -1,4 +1,4 @@
-/** Shows events of a session, to the end or on and on. */
+/** Shows events of a session, to the end or following. */
 import { SkeinError } from "../../core/error.ts";
 import type { Session } from "../../runtime/engine/session.ts";
 import { eventInFull, eventLine } from "../format/event-line.ts";
@@ -62,7 +62,7 @@ export const log = verb({
   },
 });
 
-/** One position, if one is named with the session. */
+/** One position, if the session word names one. */
 function rangeOf(
   { from, to }: { readonly from: number | undefined; readonly to: number | undefined },
   seq: number | null,

@@ -1,4 +1,4 @@
-/** Brings in what another session learned. */
+/** Merges what another session learned. */
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import type { MergeAnswer } from "../../runtime/branch/merge-answer.ts";
@@ -65,7 +65,7 @@ function answersOf(
   const answers: [string, MergeAnswer][] = [];
   const reason = present({ because });
   for (const word of resolve) {
-    // A key may hold an equals sign; what is taken never does.
+    // A key may contain an equals sign; the choice never does.
     const mark = word.lastIndexOf("=");
     const take = takes.find((one) => one === word.slice(mark + 1));
     if (mark < 1 || take === undefined)
@@ -124,7 +124,7 @@ function lines(
   ];
 }
 
-/** Of a task. */
+/** For a task. */
 const statusOf = ({ status }: { readonly status?: string | null }): string =>
   status === undefined || status === null ? "" : ` (${status})`;
 

@@ -1,4 +1,4 @@
-/** Takes a session to another store or another model, or all sessions to another store. */
+/** Moves a session to another store or another model, or all sessions to another store. */
 import { SkeinError } from "../../core/error.ts";
 import type { State } from "../../core/state.ts";
 import type { MigrateReport } from "../../runtime/transfer/migrate.ts";
@@ -110,7 +110,7 @@ async function all({ args, options, out, engine, untilStopped }: MigrateCall): P
   return report.left.length === 0 && !report.stopped ? 0 : 1;
 }
 
-/** A session that has just been moved can go on only in that very store, so then the store stays. */
+/** A session that has just been moved can continue only in that very store, so then the store stays. */
 async function toStore(session: Session, to: string): Promise<MigrateReport> {
   if (await storeExists(to)) return session.migrate({ to });
   const elsewhere = isMoved(await session.fold());

@@ -1,4 +1,4 @@
-/** Lists the models that can be had. */
+/** Lists the available models. */
 import { realWorld } from "../../runtime/world.ts";
 import type { ModelListing } from "../../model/port.ts";
 import { configPath, loadModels } from "../open/config.ts";

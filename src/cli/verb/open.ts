@@ -1,4 +1,4 @@
-/** Opens a session: one objective, and what it starts with. Makes the store if it is not there. */
+/** Opens a session: one objective, and its options. Creates the store if it is missing. */
 import type { OpenOptions, SessionDependency } from "../../core/session/commands.ts";
 import { SkeinError } from "../../core/error.ts";
 import { makeWorkspaceId } from "../../core/ids.ts";
@@ -130,8 +130,8 @@ export const open = verb({
 });
 
 /**
- * Unsafe tools ask, unless --yes says otherwise. A session that carries on another's work keeps the default
- * of that one, if it has one.
+ * Unsafe tools ask, unless --yes says otherwise. A successor keeps the default of its predecessor, if it has
+ * one.
  */
 async function defaultRule(
   { yes, from }: { readonly yes: boolean; readonly from: string | undefined },
@@ -168,7 +168,7 @@ async function openFrom(
   asked: OpenOptions,
   { engine, place }: Pick<Call, "engine" | "place">,
 ): Promise<Session> {
-  // A new store has no session to carry on.
+  // A new store has no session to continue.
   if (ending !== undefined) return (await engine()).open({ ...asked, from: ending });
   const { objective = "", ...rest } = asked;
   // A new store has no session to wait for either.
@@ -176,7 +176,7 @@ async function openFrom(
   return (await engine({ create: true })).open({ ...rest, objective });
 }
 
-/** Opens the session in memory first, so that what is refused does not leave an empty store behind. */
+/** Opens the session in memory first, so that a refusal does not leave an empty store behind. */
 async function rehearse(asked: OpenOptions & { readonly objective: string }): Promise<void> {
   const world = realWorld();
   const workspace = makeWorkspaceId({ nowMs: world.now(), random: world.random(10) });

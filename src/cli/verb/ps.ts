@@ -1,6 +1,6 @@
 /**
  * Lists sessions. It reads little but the index of the store, so it does without the engine, whose event
- * catalogue takes longer to load than all the rest of this verb.
+ * catalog takes longer to load than all the rest of this verb.
  */
 import { limit } from "../../core/limit.ts";
 import { statuses } from "../../core/session/lifecycle.ts";
@@ -69,7 +69,7 @@ export const ps = verb({
 });
 
 /**
- * Reads page by page. For programs each page is written at once; for people the rows are kept for the
+ * Reads page by page. For programs each page is written at once; for people the rows are collected for the
  * table.
  */
 async function listed(

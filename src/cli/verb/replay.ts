@@ -97,7 +97,7 @@ function kindOf(file: string): "html" | "json" {
   });
 }
 
-/** The file is begun before anything is run, so that a path that cannot be written costs nothing. */
+/** The file is opened before anything runs, so that an unwritable path costs nothing. */
 async function saved(
   out: Screen,
   where: {

@@ -1,4 +1,4 @@
-/** Runs a session until it is idle or stands still. */
+/** Runs a session until it is idle or suspended. */
 import { shortId } from "../../core/text/short-id.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { Session } from "../../runtime/engine/session.ts";
@@ -36,7 +36,7 @@ export const run = verb({
         const code = await showRun(call, found, (signal) => found.watch({ signal }));
         if (!call.options.wait || call.untilStopped().aborted || !(await isToWake(found))) return code;
       } catch (error) {
-        // Somebody may have been quicker.
+        // Another process may have been quicker.
         const taken = error instanceof SkeinError && error.code === "conflict";
         if (taken && !call.options.wait) throw saysWait(error, found);
         if (!taken) throw error;
@@ -49,13 +49,13 @@ export const run = verb({
 const saysWait = ({ code, message, cause }: SkeinError, { id }: Session): SkeinError =>
   new SkeinError(code, message, { hint: `to wait for them: skein run ${shortId(id)} --wait`, cause });
 
-/** Whether it sleeps and a time is set at which it goes on. */
+/** True when it sleeps until a set time. */
 async function isToWake(session: Session): Promise<boolean> {
   const { status, sleep } = (await session.fold()).standing;
   return status === "sleeping" && sleep?.untilMs !== null && sleep?.untilMs !== undefined;
 }
 
-/** Resolves when nobody runs the session and it does not sleep, or the time it sleeps until has come. */
+/** Resolves when no process runs the session and it is not asleep, or its wake-up time has come. */
 async function untilFree({ store, out, untilStopped }: Call, session: Session): Promise<void> {
   const stopped = untilStopped();
   let told = "";
@@ -75,16 +75,16 @@ async function untilFree({ store, out, untilStopped }: Call, session: Session): 
     if (heldMs > 0) tell(`${oneLine(lease?.holder ?? "somebody")} runs it; waiting`);
     else if (asleepMs === Infinity) tell("it sleeps until somebody wakes it; waiting");
     else tell(`it sleeps until ${exact(nowMs + asleepMs)}; waiting`);
-    // What was appended after this look at the lease is news, however soon it came.
+    // Records appended after this check of the lease are new, however soon they came.
     const sinceSeq = head?.seq ?? 0;
     await changeOrTime(session, sinceSeq, Math.min(heldMs > 0 ? heldMs : asleepMs, dayMs), stopped);
   }
 }
 
-/** Timers do not count further than some weeks; a look once a day is cheap. */
+/** Timers do not reach further than some weeks; a check once a day is cheap. */
 const dayMs = 86_400_000;
 
-/** Resolves when something was appended to the session after a position, or the time is over. */
+/** Resolves when something was appended to the session after a position, or the time has passed. */
 async function changeOrTime(
   session: Session,
   sinceSeq: number,

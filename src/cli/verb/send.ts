@@ -65,7 +65,7 @@ function lines(from: string, sent: SendResult, isRequest: boolean): string[] {
   return [`sent to ${where}, and not delivered yet: ${oneLine(reason ?? "")}`];
 }
 
-/** What a person says is an input. */
+/** A person's message is an input. */
 async function fromPerson({
   args: given,
   options: told,

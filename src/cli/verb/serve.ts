@@ -1,4 +1,4 @@
-/** Serves the engine over HTTP until it is stopped, with a worker inside. */
+/** Serves the engine over HTTP until it is stopped, with a built-in worker. */
 import { once } from "node:events";
 import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
@@ -128,7 +128,7 @@ export const serve = verb({
       allowPrivate: options["allow-private"],
       otlp: otlpFrom(process.env, options.otlp),
     });
-    // Also when the port is taken: what follows the log would keep the process alive.
+    // Also when the port is taken: the feed readers would keep the process alive.
     await using _ = { [Symbol.asyncDispose]: outward.stop };
     const page = await readConsole();
     await using server = await listen({
@@ -177,7 +177,7 @@ async function openTenant(place: string): Promise<Engine | null> {
     const isMissing = error instanceof SkeinError && ["not-found", "invalid"].includes(error.code);
     if (isMissing) return null;
     if (!(error instanceof SkeinError) || error.code !== "refused") throw error;
-    // The server is up: what its database refuses now is no fault of whoever asks.
+    // The server is up: a refusal of its database is not the caller's fault.
     const { message, hint, where } = error;
     throw new SkeinError("unavailable", message, { hint, where, cause: error });
   }

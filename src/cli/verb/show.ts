@@ -1,4 +1,4 @@
-/** Shows a session on one screen: how it stands, what it knows, where it came from, what happened last. */
+/** Shows a session on one screen: its status, what it knows, its origin, and the last events. */
 import { zoneReasons } from "../../core/context/zone.ts";
 import type { Session } from "../../runtime/engine/session.ts";
 import { eventLine } from "../format/event-line.ts";
@@ -53,7 +53,7 @@ export const show = verb({
   },
 });
 
-/** Why the context is in its zone, by the record that says when it got there. */
+/** Why the context is in its zone, from the record of the change. */
 async function zoneReasonsOf(session: Session): Promise<readonly string[]> {
   for await (const { body } of session.events({ types: ["zone.crossed"], reverse: true, limit: 1 }))
     return zoneReasons((body ?? {}) as Readonly<Record<string, unknown>>);

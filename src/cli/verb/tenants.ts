@@ -1,4 +1,4 @@
-/** Tenants of a database in PostgreSQL: lists them with what they use, and sets what they may use. */
+/** Tenants of a PostgreSQL database: lists them with their use, and sets their quotas. */
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import type { Tenant, TenantChange, Tenants } from "../../store/driver.ts";

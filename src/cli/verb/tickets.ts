@@ -1,4 +1,4 @@
-/** Runs a plan: one session for each ticket. Done again after whatever happened, it goes on. */
+/** Runs a plan: one session for each ticket. A repeated run continues. */
 import { readFile } from "node:fs/promises";
 import { SkeinError } from "../../core/error.ts";
 import { makeWorkspaceId, quote } from "../../core/ids.ts";
@@ -123,7 +123,7 @@ async function runAll(here: Here, plan: Plan): Promise<number> {
     commit: !given["no-commit"],
     retry,
   };
-  // What is refused does not leave an empty store behind.
+  // A refusal does not leave an empty store behind.
   if (given["dry-run"] || !(await storeExists(here.place))) {
     const engine = await rehearsal(here);
     const rows = await runPlan(engine, plan, { ...asked, dryRun: true });
@@ -150,7 +150,7 @@ async function runAll(here: Here, plan: Plan): Promise<number> {
   return rows.some(({ status }) => status === "blocked") ? standsStill : 0;
 }
 
-/** Says so of agents that are only names, with the place where the plan has them. */
+/** Notes agents that are only names, with their line in the plan. */
 async function noteAgents({ out, options, args }: Here, engine: Engine, plan: Plan): Promise<void> {
   const defined = new Set((await engine.agents()).map(({ name }) => name));
   const file = args.PLAN === "-" ? "plan" : args.PLAN;
@@ -165,7 +165,7 @@ async function noteAgents({ out, options, args }: Here, engine: Engine, plan: Pl
   }
 }
 
-/** An engine to ask what would be done; where there is no store, none is made for it. */
+/** An engine for a dry run; it does not create a missing store. */
 async function rehearsal({ engine, place }: Here): Promise<Engine> {
   if (await storeExists(place)) return engine();
   const world = realWorld();
@@ -187,7 +187,7 @@ async function summary({ out }: Pick<Here, "out">, rows: readonly TicketRow[]): 
     if (changed) out.note(`${ticket} was begun with what the plan said then, and keeps it`);
 }
 
-/** What to do about those that are blocked or failed. */
+/** What to do about blocked or failed tickets. */
 async function tellMore({ out, args }: Here, engine: Engine, rows: readonly TicketRow[]): Promise<void> {
   for (const { ticket, status, session, why } of rows) {
     if (status !== "blocked") continue;
@@ -201,7 +201,7 @@ async function tellMore({ out, args }: Here, engine: Engine, rows: readonly Tick
   if (rows.some(({ status }) => status === "blocked")) out.note(`then run the plan again: ${again} …`);
   if (rows.some(({ status }) => status === "running" || status === "ready")) out.note(`to go on: ${again} …`);
   const failed = rows.filter(({ status }) => status === "failed");
-  // One that has no session has nothing to begin anew: what was in its way is to be put right.
+  // A ticket without a session has nothing to retry: its obstacle must be fixed.
   for (const { ticket } of failed.filter(({ session }) => session === null))
     out.note(`${out.yellow(ticket)} could not be begun: put right what it says, then run again: ${again} …`);
   if (failed.some(({ session }) => session !== null))

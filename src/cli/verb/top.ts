@@ -1,4 +1,4 @@
-/** Sessions and how they stand, live: a screen that is drawn again and again, and takes keys. */
+/** Sessions and their status, live: a screen that is redrawn, and takes keys. */
 import { limit } from "../../core/limit.ts";
 import { errorText } from "../../core/first-error.ts";
 import { standingRows, type SessionSummary } from "../../runtime/read/session-list.ts";
@@ -143,7 +143,7 @@ class Live {
     return frameOf(state, this.#call.out, { nowMs, height });
   }
 
-  /** Another verb's output, as often as the screen is drawn: a log is followed by it. */
+  /** Another verb's output, at every redraw: this follows a log. */
   async #viewed({ verb: name, session }: View, height: number): Promise<string[]> {
     const more = name === "log" ? ["--reverse", "--limit", String(height - 2)] : [];
     const words = ["--store", this.#call.place, name, session, ...more];
@@ -201,7 +201,7 @@ async function watch(call: Call, store: Store, filter: SessionFilter, sort: Sort
   const live = new Live(call, () => read(store, filter, Date.now()), sort);
   const over = AbortSignal.any([untilStopped(), live.ended.signal]);
   const { stdin } = process;
-  // One thing after the other: a key that comes while the screen is drawn waits.
+  // One thing after the other: a key during a redraw waits.
   let doing: Promise<void> = Promise.resolve();
   const then = (work: () => Promise<void>): void => {
     doing = doing.then(() => (over.aborted ? undefined : work())).catch(() => undefined);

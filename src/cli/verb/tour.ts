@@ -1,6 +1,6 @@
 /**
- * The tour: what Skein does, step by step, on a store of its own that is deleted afterwards. Every line of
- * output is real, and so are the process that is killed and the one that finds out what it left.
+ * The tour: what Skein does, step by step, on a temporary store. Every line of output is real, and so are the
+ * killed process and the one that finds what it left.
  */
 import { shortId } from "../../core/text/short-id.ts";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -37,9 +37,9 @@ export const tour = verb({
 const pauseMs = 40;
 
 interface Guide {
-  /** Begins a step: a heading, and what it is about. */
+  /** Begins a step: a heading, and its subject. */
   step(title: string): Promise<void>;
-  /** Runs a command and shows it with its output. Gives the answer as programs get it. */
+  /** Runs a command and shows it with its output. Returns the answer as programs get it. */
   run(words: readonly string[]): Promise<string>;
   say(text: string): Promise<void>;
 }
@@ -102,7 +102,7 @@ async function walk(call: Call, store: string, stopped: AbortSignal) {
   };
 }
 
-/** A turn by the model that needs neither key nor network; its tool calls are real. */
+/** A turn by the offline model; its tool calls are real. */
 async function turnByModel(guide: Guide, store: string): Promise<void> {
   const folder = join(dirname(store), "files");
   mkdirSync(folder);
@@ -134,7 +134,7 @@ function makeGuide(call: Call, store: string, stopped: AbortSignal): Guide {
       await line(`   ${out.green("$")} skein ${words.map(shellWord).join(" ")}`);
       const columns = Math.min(out.columns ?? 110, 110) - 3;
       const { code, stdout, stderr } = await perform(["--store", store, ...words], { columns });
-      // What the tools did comes first, as it did when it happened.
+      // The tools' effects come first, as they happened.
       const notes = words[0] === "ask" ? stderr : "";
       for (const text of `${notes}${stdout}`.trimEnd().split("\n")) await line(`   ${out.dim(text)}`);
       if (code !== 0) throw new Error(`the tour came to "skein ${words.join(" ")}", which failed: ${stderr}`);

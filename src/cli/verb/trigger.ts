@@ -145,7 +145,7 @@ const kinds = [
   "every",
 ] as const;
 
-/** What may stand beside the option that says what it is. */
+/** The options that may accompany each kind. */
 const beside: Readonly<Record<(typeof kinds)[number], readonly Name[]>> = {
   at: ["zone"],
   cron: ["zone"],
@@ -161,7 +161,7 @@ const beside: Readonly<Record<(typeof kinds)[number], readonly Name[]>> = {
   every: [],
 };
 
-/** What is said of the sessions that a template opens. */
+/** Options for the sessions that a template opens. */
 const ofOpen: readonly Name[] = [
   "agent",
   "model",
@@ -171,7 +171,7 @@ const ofOpen: readonly Name[] = [
   ...(Object.keys(budgetOptions) as (keyof typeof budgetOptions)[]),
 ];
 
-/** The one option that says what it is. A check has its interval beside it, a query its database. */
+/** The one option that names the kind. A check also has its interval, a query its database. */
 function kindOf(given: Given): (typeof kinds)[number] {
   const found = kinds.filter((name) => typedOf(given, [name]).length > 0);
   const [first, ...more] = found.filter(
@@ -188,7 +188,7 @@ function kindOf(given: Given): (typeof kinds)[number] {
   return first;
 }
 
-/** Options that belong to another kind are more likely a mistake than not. */
+/** Options of another kind are probably a mistake. */
 function checkBeside(given: Given, kind: (typeof kinds)[number]): void {
   const all = [...new Set(Object.values(beside).flat())];
   const [lost] = typedOf(
@@ -288,13 +288,13 @@ async function add(here: Here, words: readonly string[]): Promise<void> {
   await out.answer(told, () => lines(done, told));
 }
 
-/** The secret may be set where the calls come in; but here it is not. */
+/** The secret may be set where the calls arrive; but here it is not. */
 function warnUnset({ out, options: { secret } }: Here): void {
   if (secret === undefined || process.env[secret]) return;
   out.note(`${secret} is not set here: where calls are taken it must be, or they are turned away`);
 }
 
-/** The token stands alone on its line, so that it can be taken from there. */
+/** The token stands alone on its line, for copying. */
 const lines = (done: string, { token }: { readonly token?: string }): string[] =>
   token === undefined ? [done] : [done, "its token, which is not shown again:", token];
 

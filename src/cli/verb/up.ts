@@ -1,4 +1,4 @@
-/** Runs a worker until it is stopped: sessions that have something to do are run, side by side. */
+/** Runs a worker until it is stopped: runs sessions that have something to do, in parallel. */
 import { shortId } from "../../core/text/short-id.ts";
 import { once } from "node:events";
 import { SkeinError } from "../../core/error.ts";
@@ -67,7 +67,7 @@ export const up = verb({
     const opened = await engine({ create: true });
     if (fresh) out.note(out.dim(`made a new store: ${place}`));
     const stopped = untilStopped();
-    // Where that cannot be had, readers get finished messages.
+    // Without it, readers get finished messages.
     await using _ = await listenRelay(opened).catch(() => null);
     let printing = Promise.resolve();
     const onEvent = (event: WorkerEvent): void => {

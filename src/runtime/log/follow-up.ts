@@ -1,5 +1,5 @@
 /**
- * Follow-refunds: further commands in the same append, each decided on the state after the previous one. All of
+ * Follow-ups: further commands in the same append, each decided on the state after the previous one. All of
  * them are written or none, so that a crash finds no state in between.
  */
 import type { Command } from "../../core/command.ts";
@@ -27,7 +27,7 @@ export interface Decided {
   readonly refunds: readonly Part[];
 }
 
-/** A change with its follow-refunds. A refused follow-up is left out: it is retried on its own. */
+/** A change with its follow-ups. A refused follow-up is left out: it is retried on its own. */
 export async function withFollowUps(
   session: LogId,
   state: State,

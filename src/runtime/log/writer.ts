@@ -195,7 +195,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     });
   }
 
-  /** A command and its follow-refunds, if any. */
+  /** A command and its follow-ups, if any. */
   async function decidedWhole(
     session: SessionId,
     state: State,

@@ -1,5 +1,12 @@
 /** The subpath `skein/transcripts`: reads and writes the sessions of other tools, without a store. */
 export { formatNamed, transcriptFormats } from "./formats.ts";
+export { importTranscripts } from "./import.ts";
+export type {
+  ImportedTranscript,
+  ImportProgress,
+  ImportTranscriptsOptions,
+  TranscriptTarget,
+} from "./import.ts";
 export { findTranscripts, loadTranscript, readTranscript } from "./read-transcript.ts";
 export type { OpenTranscript, ReadTranscriptOptions } from "./read-transcript.ts";
 export { SourceFolder } from "./read/source-folder.ts";

@@ -175,6 +175,7 @@ export const table: Readonly<Record<string, Group | string>> = {
   "cli/handoff.test.ts": ofVerbs,
   "cli/help.test.ts": ofWords,
   "cli/hooks.test.ts": "is about the server, whatever the store",
+  "cli/import-transcripts.test.ts": ofVerbs,
   "cli/interrupted-text.test.ts": ofVerbs,
   "cli/interrupted.test.ts": ofVerbs,
   "cli/markdown-escape.test.ts": ofWords,

@@ -2,6 +2,7 @@
 import type { SessionItem } from "../../runtime/read/projection.ts";
 import type { StateView } from "../../runtime/read/state-view.ts";
 import { moneyText, spendText } from "../../core/budget/money.ts";
+import type { ImportedUsage } from "../../core/state.ts";
 import { bindingText } from "./binding-word.ts";
 import { roughly } from "../../core/text/utc.ts";
 import { ago, exact } from "./moment.ts";
@@ -59,6 +60,7 @@ export function stateLines(
     ...row("turn", turn === null ? "" : `${turn.number}, ${plural(turn.steps, "step")}`),
     ...row("run by", lease === null ? "" : `${oneLine(lease.holder)} (epoch ${lease.epoch})`),
     ...row("cost", state.cost.calls === 0 ? "" : spendText(state.cost)),
+    ...row("imported", importedText(state.imported)),
     ...row("budget", budgetText(state.budget)),
     ...row(
       "checkpoints",
@@ -174,3 +176,11 @@ export const ruleText = (one: {
   readonly tool: string;
   readonly effect?: string | undefined;
 }) => `${one.rule} ${one.tool}${one.effect === undefined ? "" : ` (${one.effect})`}`;
+
+/** `12 model calls, 48,000 tokens, cost $1.20, in another tool`. They count in no budget here. */
+function importedText({ calls, inputTokens, outputTokens, nanoUsd, unpriced }: ImportedUsage): string {
+  if (calls === 0) return "";
+  const cost = spendText({ nanoUsd, unpriced, unconfirmedNanoUsd: 0 });
+  const tokens = count(inputTokens + outputTokens);
+  return `${plural(calls, "model call")}, ${tokens} tokens, cost ${cost}, in another tool`;
+}

@@ -1,5 +1,6 @@
-/** Imports a bundle. */
-import { createReadStream } from "node:fs";
+/** Imports a bundle, or the sessions of another tool. */
+import { createReadStream, existsSync } from "node:fs";
+import { present } from "../../core/decision.ts";
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import type { ImportReport } from "../../runtime/transfer/import.ts";
@@ -14,10 +15,23 @@ import { verb } from "../command/verb.ts";
 
 export const importVerb = verb({
   name: "import",
-  line: "Take in a bundle that export wrote; nothing of it is seen before all of it is verified.",
-  args: ["FILE?"],
-  options: { signed: { type: "flag", what: 'only if a key that you trust has signed it ("skein keys")' } },
+  line: "Import a bundle, or the sessions of Claude Code, Codex and other tools.",
+  args: ["SOURCE?", "PATH?"],
+  usages: ["[FILE]", "TOOL [PATH]"],
+  options: {
+    signed: { type: "flag", what: 'only if a key that you trust has signed it ("skein keys")' },
+    "dry-run": { type: "flag", what: "list the tool's sessions without importing" },
+    project: { type: "text", what: "only sessions whose working directory contains this" },
+    since: { type: "time", what: "only sessions that changed since" },
+    text: { type: "text", what: "only sessions that contain this" },
+    again: { type: "flag", what: "import rewritten or continued sessions as new ones" },
+    "without-original": { type: "flag", what: "do not keep the tool's own file beside the session" },
+  },
   about: [
+    "TOOL is the name of a tool, or auto for all: " +
+      "claude-code, codex, opencode, pi, gemini, chatgpt, claude-ai. Without a path its own folders are read. " +
+      "Each session arrives suspended, without bindings, triggers or rules, and nothing of it runs. Importing " +
+      "again adds only what is new. Secrets are redacted on the way in.",
     "A copy can be read and forked, and not written. A session that was exported with --move lives here " +
       "from now on. Importing the same bundle again changes nothing. Without a file, or with -, standard " +
       "input is read.",
@@ -26,11 +40,26 @@ export const importVerb = verb({
       '"skein activate ID" lets it run.',
   ],
   examples: [
+    "skein import claude-code --dry-run  # what Claude Code has on this machine",
+    "skein import codex ~/.codex/sessions --since 2026-11-01  # one tool's newer sessions",
     "skein import x.skein  # from a file",
     "ssh box skein export 4x8kz1 | skein import  # from another machine",
     "skein import x.skein --signed  # only from somebody you know",
   ],
-  async run({ args: { FILE: file }, options, out, engine, place }) {
+  async run({ args: { SOURCE: file, PATH: path }, options, out, engine, place, nowMs }) {
+    const { toolNames, importFrom } = await import("./import-transcripts.ts");
+    if (file !== undefined && toolNames().includes(file) && !existsSync(file)) {
+      const opened = await engine({ create: !options["dry-run"] });
+      const { project, since: sinceMs, text, again } = options;
+      const filters = present({ path, project, sinceMs, text });
+      const how = { dryRun: options["dry-run"], again, withoutOriginal: options["without-original"] };
+      return importFrom(opened, out, { tool: file, ...filters, ...how, nowMs });
+    }
+    if (path !== undefined) {
+      throw new SkeinError("invalid", `import: TOOL: expected one of ${toolNames().join(", ")}`, {
+        hint: "a bundle takes one argument: skein import FILE",
+      });
+    }
     const trusted = trustedKeys(process.env);
     const source = file === undefined || file === "-" ? process.stdin : createReadStream(file);
     const fresh = !(await storeExists(place));
@@ -53,6 +82,7 @@ export const importVerb = verb({
           : (trusted.get(report.signedBy) ?? null);
     await out.answer({ ...report, signer }, () => lines(report, signer));
     if (report.warning !== null) out.note(report.warning);
+    return undefined;
   },
 });
 

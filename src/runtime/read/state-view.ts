@@ -10,6 +10,7 @@ import {
   mindHash,
   transcriptRanges,
   type Amounts,
+  type ImportedUsage,
   type Ref,
   type State,
   type TurnState,
@@ -81,6 +82,8 @@ export interface StateView {
   readonly budget: { readonly limits: Amounts; readonly used: UsedAmounts; readonly unpriced: number };
   /** Money and tokens of its own model calls, the open one included. */
   readonly cost: Spend;
+  /** What imported history used in another tool; it counts in no budget and no cost. */
+  readonly imported: ImportedUsage;
   readonly checkpoints: Readonly<Record<string, number>>;
   /** The last of each name, and its position. */
   readonly scores: Readonly<Record<string, { readonly value: number; readonly seq: number }>>;
@@ -155,6 +158,7 @@ export async function viewState(deps: Deps, session: SessionId, state: State): P
     ),
     budget: { limits, used, unpriced },
     cost: spendOf(state),
+    imported: state.standing.imported,
     checkpoints: Object.fromEntries(standing.checkpoints.entries()),
     scores: Object.fromEntries(standing.scores.entries()),
     zone,

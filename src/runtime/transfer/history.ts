@@ -236,14 +236,12 @@ async function wholeSource(
   const original =
     withoutOriginal === true
       ? undefined
-      : [
-          {
-            type: "file",
-            blob: await keepStream(deps, source.original()),
-            mediaType: "application/octet-stream",
-            name: source.file.slice(0, 1_000).toWellFormed().replaceAll("\0", ""),
-          } as const,
-        ];
+      : await Array.fromAsync(piecesOf(source.original()), async (piece) => ({
+          type: "file" as const,
+          blob: await keepStream(deps, piece),
+          mediaType: "application/octet-stream",
+          name: source.file.slice(0, 1_000).toWellFormed().replaceAll("\0", ""),
+        }));
   const content = present({
     file: fact(source.file),
     toolVersion: fact(header.toolVersion),
@@ -255,6 +253,22 @@ async function wholeSource(
     report: { ...report, damaged: report.damaged.slice(0, 20) },
   });
   return { body, content };
+}
+
+/** A blob has at most a gigabyte: a larger source is kept in several. */
+const pieceBytesMax = 268_435_456;
+
+/** Each piece must be read to its end before the next is asked for. */
+async function* piecesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<AsyncIterable<Uint8Array>> {
+  const source = chunks[Symbol.asyncIterator]();
+  let next = await source.next();
+  async function* piece(): AsyncGenerator<Uint8Array> {
+    for (let size = 0; next.done !== true && size < pieceBytesMax; next = await source.next()) {
+      size += next.value.length;
+      yield next.value;
+    }
+  }
+  while (next.done !== true) yield piece();
 }
 
 /** Another leaf of the source is a fork where it leaves: same prefix, nothing copied. */

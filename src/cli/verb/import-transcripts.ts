@@ -1,0 +1,118 @@
+/** `skein import TOOL [PATH]`: sessions of other tools, found, filtered, previewed and imported. */
+import { shortId } from "../../core/text/short-id.ts";
+import { bytes } from "../../core/text/number-format.ts";
+import type { TokenPrice } from "../../core/budget/price.ts";
+import type { Engine } from "../../runtime/engine/engine.ts";
+import {
+  importTranscripts,
+  transcriptFormats,
+  type ImportedTranscript,
+  type ImportTranscriptsOptions,
+} from "../../transcripts/transcripts.ts";
+import models from "../../model/models.json" with { type: "json" };
+import type { Screen } from "../command/screen.ts";
+import { table } from "../format/table.ts";
+import { count, oneLine, plural } from "../format/text.ts";
+
+/** The names of the tools whose sessions can be imported, and `auto`. */
+export const toolNames = (): string[] => [...transcriptFormats.map(({ name }) => name), "auto"];
+
+export async function importFrom(
+  engine: Engine,
+  out: Screen,
+  options: Omit<ImportTranscriptsOptions, "price" | "progress">,
+): Promise<number | undefined> {
+  const results: ImportedTranscript[] = [];
+  for await (const one of importTranscripts(engine, { ...options, price: priceOf })) {
+    results.push(one);
+    if (one.status !== "excluded") out.note(progressLine(one, results.length));
+  }
+  const shown = results.filter(({ status }) => status !== "excluded");
+  await out.answer({ sessions: shown.map(plain), excluded: results.length - shown.length }, () => [
+    ...table(columns, shown.map(row), { width: out.columns, heading: out.bold }),
+    ...totals(results),
+  ]);
+  return shown.some(({ status }) => status === "failed") ? 1 : undefined;
+}
+
+const columns = [
+  { title: "SESSION" },
+  { title: "STATUS" },
+  { title: "TOOL" },
+  { title: "ENTRIES", align: "right" },
+  { title: "SIZE", align: "right" },
+  { title: "CHANGED" },
+  { title: "TITLE" },
+] as const;
+
+const row = ({ found, status, session, plan, reason }: ImportedTranscript): string[] => [
+  session === null ? "" : shortId(session),
+  status,
+  found.tool,
+  plan === null ? "" : count(plan.entries.length),
+  bytes(found.bytes),
+  new Date(found.modifiedAtMs).toISOString().slice(0, 10),
+  oneLine(reason ?? plan?.header.title ?? plan?.header.cwd ?? found.sourceId),
+];
+
+const progressLine = ({ found, status, reason }: ImportedTranscript, number: number): string =>
+  `${number}: ${found.tool} ${found.sourceId}: ${status}${reason === null ? "" : `: ${oneLine(reason)}`}`;
+
+const plain = ({ found, status, session, branches, added, plan, reason }: ImportedTranscript) => ({
+  session,
+  status,
+  reason,
+  tool: found.tool,
+  sourceId: found.sourceId,
+  file: found.files[0] ?? null,
+  bytes: found.bytes,
+  modifiedAt: found.modifiedAtMs,
+  entries: plan?.entries.length ?? 0,
+  added,
+  branches,
+  title: plan?.header.title ?? null,
+  cwd: plan?.header.cwd ?? null,
+  report: plan?.report ?? null,
+});
+
+/** Nothing is hidden: what a filter left out and what could not be read is counted. */
+function totals(results: readonly ImportedTranscript[]): string[] {
+  const many = (status: ImportedTranscript["status"]): number =>
+    results.filter((one) => one.status === status).length;
+  const words = (["new", "grown", "same", "found", "rewritten", "continued", "failed", "excluded"] as const)
+    .flatMap((status) => (many(status) === 0 ? [] : [`${count(many(status))} ${status}`]))
+    .join(", ");
+  const sum = (pick: (one: ImportedTranscript) => number): number =>
+    results.reduce((all, one) => all + pick(one), 0);
+  const unknown = sum(({ plan }) => total(plan?.report.unknownTypes));
+  const damaged = sum(({ plan }) => plan?.report.damagedCount ?? 0);
+  const unread = [
+    ...(unknown === 0 ? [] : [`${plural(unknown, "record")} of unknown kinds`]),
+    ...(damaged === 0 ? [] : [plural(damaged, "damaged record")]),
+  ];
+  return [
+    `${plural(results.length, "session")}: ${words || "none found"}`,
+    ...(unread.length === 0 ? [] : [`kept with the original, and not shown: ${unread.join(", ")}`]),
+    ...(many("new") === 0
+      ? []
+      : ["imported sessions are suspended; to go on with one: skein activate ID, then skein chat ID"]),
+    ...(many("rewritten") + many("continued") === 0
+      ? []
+      : ["rewritten or continued sessions were left as they are; --again imports them as new ones"]),
+  ];
+}
+
+const total = (counts: Readonly<Record<string, number>> = {}): number =>
+  Object.values(counts).reduce((all, one) => all + one, 0);
+
+const prices = new Map(
+  Object.entries(models.models as Readonly<Record<string, { readonly price?: TokenPrice | null }>>).map(
+    ([name, { price = null }]) => [name.slice(name.indexOf("/") + 1), price],
+  ),
+);
+
+/** By the model's name, with or without its provider and date: `claude-sonnet-5-5-20260929`. */
+export function priceOf(model: string): TokenPrice | null {
+  const name = model.slice(model.lastIndexOf("/") + 1);
+  return prices.get(name) ?? prices.get(name.replace(/-\d{8}$/, "")) ?? null;
+}

@@ -1,0 +1,260 @@
+/**
+ * Imports sessions of other tools into an engine: finds them, filters them, reads each and hands it over.
+ * One that cannot be read is reported and the others go on.
+ */
+import { createHash } from "node:crypto";
+import { homedir } from "node:os";
+import { SkeinError } from "../core/error.ts";
+import type { SessionId } from "../core/ids.ts";
+import type {
+  ImportTranscriptOptions,
+  ImportTranscriptReport,
+  TranscriptSource,
+} from "../runtime/transfer/history.ts";
+import type { TranscriptFormat } from "./format/format.ts";
+import { formatNamed, transcriptFormats } from "./formats.ts";
+import type { FoundTranscript, PlannedEntry, SourceRange, TranscriptPlan } from "./model.ts";
+import { readTranscript, type OpenTranscript } from "./read-transcript.ts";
+import { SourceFolder } from "./read/source-folder.ts";
+
+/** The part of an engine that takes a transcript. */
+export interface TranscriptTarget {
+  importTranscript(
+    source: TranscriptSource,
+    options?: ImportTranscriptOptions,
+  ): Promise<ImportTranscriptReport>;
+}
+
+/** Options of `importTranscripts`. */
+export interface ImportTranscriptsOptions extends Pick<
+  ImportTranscriptOptions,
+  "again" | "withoutOriginal" | "price"
+> {
+  /** The name of a format, or `auto` for all of them. */
+  readonly tool: string;
+  /** A folder or a file; by default where the tool keeps its sessions. */
+  readonly path?: string;
+  /** Where those folders are looked for; by default this user's. */
+  readonly home?: string;
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  /** Only sessions whose working directory contains this text. */
+  readonly project?: string;
+  /** Only sessions whose files changed at or after this moment. */
+  readonly sinceMs?: number;
+  /** Only sessions with this text in their title or in what was said. Case does not count. */
+  readonly text?: string;
+  /** Reads and reports, and writes nothing. */
+  readonly dryRun?: boolean;
+  /** The time now, to tell a session in progress. */
+  readonly nowMs?: number;
+  /** Called while one session is read or written. */
+  readonly progress?: (progress: ImportProgress) => void;
+}
+
+/** How far the import of one session is. */
+export interface ImportProgress {
+  readonly found: FoundTranscript;
+  /** Its place among the sessions that were found, from 1. */
+  readonly number: number;
+  readonly of: number;
+  readonly entries: number;
+}
+
+/** What became of one session that was found. */
+export interface ImportedTranscript {
+  readonly found: FoundTranscript;
+  /** `found`: a dry run. `excluded`: a filter left it out. `failed`: see `reason`. */
+  readonly status: ImportTranscriptReport["status"] | "found" | "excluded" | "failed";
+  readonly reason: string | null;
+  readonly session: SessionId | null;
+  readonly branches: readonly SessionId[];
+  /** Entries that were written now. */
+  readonly added: number;
+  readonly plan: TranscriptPlan | null;
+}
+
+/** A session whose last answer still waits for a result is in progress for so long after its last change. */
+const inProgressMs = 600_000;
+
+/**
+ * Imports the sessions of a tool, parents before the sessions that they started. Nothing is run, and what was
+ * imported before is not imported twice.
+ *
+ * @example
+ *   for await (const one of importTranscripts(engine, { tool: "claude-code" }))
+ *     console.log(one.status, one.session, one.plan?.header.title);
+ */
+export async function* importTranscripts(
+  engine: TranscriptTarget,
+  options: ImportTranscriptsOptions,
+): AsyncGenerator<ImportedTranscript> {
+  const roots = rootsOf(options);
+  const sessions = new Map<string, SessionId>();
+  for (const { format, path } of roots) {
+    const folder = new SourceFolder(path);
+    try {
+      const all = (await format.find(folder)).toSorted(
+        (a, b) => Number(a.parentId !== null) - Number(b.parentId !== null),
+      );
+      for (const [place, found] of all.entries()) {
+        const parent = found.parentId === null ? undefined : sessions.get(found.parentId);
+        const result = await importOne(engine, folder, found, {
+          ...options,
+          parent,
+          tell: (entries) => options.progress?.({ found, number: place + 1, of: all.length, entries }),
+        });
+        if (result.session !== null) sessions.set(found.sourceId, result.session);
+        yield result;
+      }
+    } finally {
+      await folder.close();
+    }
+  }
+}
+
+interface Root {
+  readonly format: TranscriptFormat;
+  readonly path: string;
+}
+
+function rootsOf({ tool, path, home = homedir(), env = process.env }: ImportTranscriptsOptions): Root[] {
+  const formats = tool === "auto" ? transcriptFormats : [formatNamed(tool)];
+  if (path !== undefined) return formats.map((format) => ({ format, path }));
+  const roots = formats.flatMap((format) =>
+    format.folders({ home, env }).flatMap((one) => (isThere(one) ? [{ format, path: one }] : [])),
+  );
+  if (roots.length > 0) return roots;
+  const looked = formats.flatMap((format) => format.folders({ home, env }));
+  throw new SkeinError("not-found", `import: no sessions of ${tool === "auto" ? "any tool" : tool} found`, {
+    hint: `looked in ${looked.join(", ") || "no folder"}; give the folder or file: skein import ${tool} PATH`,
+  });
+}
+
+function isThere(path: string): boolean {
+  try {
+    return new SourceFolder(path).root !== "";
+  } catch {
+    return false;
+  }
+}
+
+interface OneOptions extends ImportTranscriptsOptions {
+  readonly parent: SessionId | undefined;
+  readonly tell: (entries: number) => void;
+}
+
+async function importOne(
+  engine: TranscriptTarget,
+  folder: SourceFolder,
+  found: FoundTranscript,
+  options: OneOptions,
+): Promise<ImportedTranscript> {
+  const nothing = { found, reason: null, session: null, branches: [], added: 0, plan: null };
+  if (options.sinceMs !== undefined && found.modifiedAtMs < options.sinceMs)
+    return { ...nothing, status: "excluded" };
+  try {
+    const open = await readTranscript(folder, found);
+    const plan = await titledPlan(open, await settledPlan(open, found, options.nowMs ?? Date.now()));
+    if (!(await isWanted(open, plan, options))) return { ...nothing, plan, status: "excluded" };
+    if (options.dryRun === true) return { ...nothing, plan, status: "found" };
+    const { again, withoutOriginal, price, parent } = options;
+    const { status, session, added, branches } = await engine.importTranscript(
+      await sourceOf(open, found, plan),
+      {
+        progress: options.tell,
+        ...(again === undefined ? {} : { again }),
+        ...(withoutOriginal === undefined ? {} : { withoutOriginal }),
+        ...(price === undefined ? {} : { price }),
+        ...(parent === undefined ? {} : { parent }),
+      },
+    );
+    return { found, status, reason: null, session, branches, added, plan };
+  } catch (error) {
+    if (!(error instanceof SkeinError)) throw error;
+    return { ...nothing, status: "failed", reason: error.message };
+  }
+}
+
+/** Without a last answer that is still being written: its results would come later and never be read. */
+async function settledPlan(
+  open: OpenTranscript,
+  { modifiedAtMs }: FoundTranscript,
+  nowMs: number,
+): Promise<TranscriptPlan> {
+  const last = open.plan.entries.at(-1);
+  if (last?.kind !== "answer" || nowMs - modifiedAtMs > inProgressMs) return open.plan;
+  const entry = await open.entry(last);
+  const isOpen = entry.kind === "answer" && entry.calls.some(({ status }) => status === "unknown");
+  return isOpen ? { ...open.plan, entries: open.plan.entries.slice(0, -1) } : open.plan;
+}
+
+/** Few tools name a session; the first thing that a person said tells them apart. */
+async function titledPlan(open: OpenTranscript, plan: TranscriptPlan): Promise<TranscriptPlan> {
+  if (plan.header.title !== null) return plan;
+  for (const planned of plan.entries.slice(0, 20)) {
+    if (planned.kind !== "input") continue;
+    const entry = await open.entry(planned);
+    if (entry.kind !== "input" || entry.from !== "user") continue;
+    const text = entry.blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join(" ");
+    const title = text.slice(0, 400).replaceAll(/\s+/g, " ").trim().slice(0, 80);
+    if (title !== "") return { ...plan, header: { ...plan.header, title } };
+  }
+  return plan;
+}
+
+async function isWanted(
+  open: OpenTranscript,
+  { header }: TranscriptPlan,
+  { project, text }: ImportTranscriptsOptions,
+): Promise<boolean> {
+  if (project !== undefined && !(header.cwd ?? "").includes(project)) return false;
+  if (text === undefined) return true;
+  const wanted = text.toLowerCase();
+  if ((header.title ?? "").toLowerCase().includes(wanted)) return true;
+  for await (const entry of open.entries()) {
+    const blocks = entry.kind === "compaction" ? [] : entry.blocks;
+    if (blocks.some((block) => block.type === "text" && block.text.toLowerCase().includes(wanted)))
+      return true;
+  }
+  return false;
+}
+
+const chunkBytes = 1_048_576;
+
+async function sourceOf(
+  open: OpenTranscript,
+  found: FoundTranscript,
+  plan: TranscriptPlan,
+): Promise<TranscriptSource> {
+  const hash = createHash("sha256");
+  for await (const chunk of originalOf(open, found, plan)) hash.update(chunk);
+  const file = found.files[0] ?? found.sourceId;
+  return {
+    plan,
+    file,
+    bytes: found.bytes,
+    digest: hash.digest("hex"),
+    async *entries(planned: readonly PlannedEntry[]) {
+      for (const one of planned) yield await open.entry(one);
+    },
+    original: () => originalOf(open, found, plan),
+  };
+}
+
+/** The session's own file, or its piece of one. The rows of a database stand as lines of JSON. */
+async function* originalOf(
+  open: OpenTranscript,
+  found: FoundTranscript,
+  { entries }: TranscriptPlan,
+): AsyncGenerator<Uint8Array> {
+  const file = found.files[0] ?? "";
+  const inFile = entries.some(({ records }) => records.some((range) => range.file === file));
+  if (!inFile) {
+    for (const { records } of entries)
+      for (const range of records) yield Buffer.concat([await open.bytes(range), Buffer.from("\n")]);
+    return;
+  }
+  const whole: SourceRange = found.piece ?? { file, from: 0, to: found.bytes };
+  for (let from = whole.from; from < whole.to; from += chunkBytes)
+    yield await open.bytes({ file: whole.file, from, to: Math.min(whole.to, from + chunkBytes) });
+}

@@ -1,0 +1,123 @@
+/** `skein import TOOL`: what another tool has on this machine becomes sessions here. */
+import assert from "node:assert/strict";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { makeFolder, skeinIn } from "./skein.ts";
+
+const id = "0b6f9f5e-3a0c-4e0a-9d5e-111111111111";
+
+/** A conversation of Claude Code with one call; more turns make it grow. */
+function transcript(turns: number): string {
+  const lines: object[] = [];
+  let parentUuid: string | null = null;
+  const add = (type: string, message: object): void => {
+    const uuid = `u${lines.length}`;
+    const timestamp = new Date(1_760_000_000_000 + lines.length * 1_000).toISOString();
+    const place = { cwd: "/home/ann/payroll", version: "2.1.39", gitBranch: "main", isSidechain: false };
+    lines.push({ type, uuid, parentUuid, timestamp, sessionId: id, ...place, userType: "external", message });
+    parentUuid = uuid;
+  };
+  const usage = { input_tokens: 100, output_tokens: 20 };
+  const answer = (name: string, block: object) => ({
+    id: name,
+    type: "message",
+    role: "assistant",
+    model: "claude-sonnet-4-5-20250929",
+    content: [block],
+    usage,
+  });
+  for (let turn = 0; turn < turns; turn++) {
+    add("user", {
+      role: "user",
+      content: `Which rate in month ${turn}? key sk-ant-api03-${"a1B2".repeat(22)}AA`,
+    });
+    const call = {
+      type: "tool_use",
+      id: `toolu_${turn}`,
+      name: "Bash",
+      input: { command: "cat rates.json" },
+    };
+    add("assistant", answer(`msg_${turn}a`, call));
+    add("user", {
+      role: "user",
+      content: [{ type: "tool_result", tool_use_id: `toolu_${turn}`, content: `base: 4.${turn}` }],
+    });
+    add("assistant", answer(`msg_${turn}b`, { type: "text", text: `It is 4.${turn}.` }));
+  }
+  return lines.map((line) => `${JSON.stringify(line)}\n`).join("");
+}
+
+function homeWith(turns: number): {
+  readonly folder: string;
+  readonly file: string;
+  readonly env: Record<string, string>;
+} {
+  const folder = makeFolder();
+  const projects = join(folder, "claude", "projects", "-home-ann-payroll");
+  mkdirSync(projects, { recursive: true });
+  const file = join(projects, `${id}.jsonl`);
+  writeFileSync(file, transcript(turns));
+  return { folder, file, env: { CLAUDE_CONFIG_DIR: join(folder, "claude"), HOME: folder } };
+}
+
+interface Answer {
+  readonly sessions: readonly {
+    readonly session: string | null;
+    readonly status: string;
+    readonly added: number;
+  }[];
+}
+
+test("a session is listed, imported, continued when it grows, and goes on with a model here", async () => {
+  const { folder, file, env } = homeWith(1);
+  const skein = skeinIn(folder);
+  const run = async (...words: string[]): Promise<Answer> => {
+    const ended = await skein.run([...words, "--json"], { env });
+    assert.equal(ended.code, 0, ended.stderr);
+    return JSON.parse(ended.stdout) as Answer;
+  };
+  await skein.open();
+  const listed = await run("import", "claude-code", "--dry-run");
+  assert.deepEqual(
+    listed.sessions.map(({ session, status }) => [session, status]),
+    [[null, "found"]],
+  );
+  const first = (await run("import", "claude-code")).sessions[0]!;
+  assert.deepEqual([first.status, first.added], ["new", 3]);
+  assert.deepEqual((await run("import", "auto")).sessions[0]?.status, "same");
+  writeFileSync(file, transcript(2));
+  const grown = (await run("import", "claude-code")).sessions[0]!;
+  assert.deepEqual([grown.session, grown.status, grown.added], [first.session, "grown", 3]);
+  assert.deepEqual((await run("import", "claude-code", "--project", "elsewhere")).sessions, []);
+  const session = String(first.session);
+  const shown = await skein.here("show", session);
+  assert.match(shown.stdout, /^status +suspended/m);
+  assert.match(shown.stdout, /^imported +4 model calls, 480 tokens, cost unknown, in another tool$/m);
+  const secret = await skein.here("search", "a1B2a1B2");
+  assert.doesNotMatch(secret.stdout, /a1B2a1B2/);
+  const waiting = await skein.run(["ask", session, "remember rate is 4.1"], { env });
+  assert.equal(waiting.code, 7, waiting.stderr);
+  await skein.here("activate", session);
+  const asked = await skein.run(["ask", session, "remember rate is 4.1"], { env });
+  assert.equal(asked.code, 0, asked.stderr);
+  const exported = await skein.here("export", session, "--format", "markdown");
+  assert.match(exported.stdout, /base: 4\.1/);
+  assert.equal((await skein.here("verify")).code, 0);
+});
+
+test("a tool without sessions, a wrong name and a damaged file are errors that say what to do", async () => {
+  const { folder, file, env } = homeWith(1);
+  const skein = skeinIn(folder);
+  await skein.open();
+  const none = await skein.run(["import", "codex"], {
+    env: { HOME: folder, CODEX_HOME: join(folder, "none") },
+  });
+  assert.match(none.stderr, /no sessions of codex found[^]*looked in .*none[^]*skein import codex PATH/);
+  const wrong = await skein.here("import", "claud-code", folder);
+  assert.match(wrong.stderr, /expected one of claude-code, codex/);
+  writeFileSync(file, `${transcript(1)}{"type":"user","uuid":"torn`);
+  const torn = await skein.run(["import", "claude-code"], { env });
+  assert.equal(torn.code, 0, torn.stderr);
+  assert.match(torn.stdout, /1 damaged record/);
+});

@@ -3,7 +3,6 @@
  * One that cannot be read is reported and the others go on.
  */
 import { createHash } from "node:crypto";
-import { homedir } from "node:os";
 import { SkeinError } from "../core/error.ts";
 import type { SessionId } from "../core/ids.ts";
 import type {
@@ -11,7 +10,7 @@ import type {
   ImportTranscriptReport,
   TranscriptSource,
 } from "../runtime/transfer/history.ts";
-import type { TranscriptFormat } from "./format/format.ts";
+import type { HomeFolders, TranscriptFormat } from "./format/format.ts";
 import { formatNamed, transcriptFormats } from "./formats.ts";
 import type { FoundTranscript, PlannedEntry, SourceRange, TranscriptPlan } from "./model.ts";
 import { readTranscript, type OpenTranscript } from "./read-transcript.ts";
@@ -34,9 +33,8 @@ export interface ImportTranscriptsOptions extends Pick<
   readonly tool: string;
   /** A folder or a file; by default where the tool keeps its sessions. */
   readonly path?: string;
-  /** Where those folders are looked for; by default this user's. */
-  readonly home?: string;
-  readonly env?: Readonly<Record<string, string | undefined>>;
+  /** This machine: where the tools' folders are, and the time now, to tell a session in progress. */
+  readonly machine: HomeFolders & { readonly nowMs: number };
   /** Only sessions whose working directory contains this text. */
   readonly project?: string;
   /** Only sessions whose files changed at or after this moment. */
@@ -45,8 +43,6 @@ export interface ImportTranscriptsOptions extends Pick<
   readonly text?: string;
   /** Reads and reports, and writes nothing. */
   readonly dryRun?: boolean;
-  /** The time now, to tell a session in progress. */
-  readonly nowMs?: number;
   /** Called while one session is read or written. */
   readonly progress?: (progress: ImportProgress) => void;
 }
@@ -81,7 +77,8 @@ const inProgressMs = 600_000;
  * imported before is not imported twice.
  *
  * @example
- *   for await (const one of importTranscripts(engine, { tool: "claude-code" }))
+ *   const machine = { home: homedir(), env: process.env, nowMs: Date.now() };
+ *   for await (const one of importTranscripts(engine, { tool: "claude-code", machine }))
  *     console.log(one.status, one.session, one.plan?.header.title);
  */
 export async function* importTranscripts(
@@ -117,14 +114,14 @@ interface Root {
   readonly path: string;
 }
 
-function rootsOf({ tool, path, home = homedir(), env = process.env }: ImportTranscriptsOptions): Root[] {
+function rootsOf({ tool, path, machine }: ImportTranscriptsOptions): Root[] {
   const formats = tool === "auto" ? transcriptFormats : [formatNamed(tool)];
   if (path !== undefined) return formats.map((format) => ({ format, path }));
   const roots = formats.flatMap((format) =>
-    format.folders({ home, env }).flatMap((one) => (isThere(one) ? [{ format, path: one }] : [])),
+    format.folders(machine).flatMap((one) => (isThere(one) ? [{ format, path: one }] : [])),
   );
   if (roots.length > 0) return roots;
-  const looked = formats.flatMap((format) => format.folders({ home, env }));
+  const looked = formats.flatMap((format) => format.folders(machine));
   throw new SkeinError("not-found", `import: no sessions of ${tool === "auto" ? "any tool" : tool} found`, {
     hint: `looked in ${looked.join(", ") || "no folder"}; give the folder or file: skein import ${tool} PATH`,
   });
@@ -154,7 +151,7 @@ async function importOne(
     return { ...nothing, status: "excluded" };
   try {
     const open = await readTranscript(folder, found);
-    const plan = await titledPlan(open, await settledPlan(open, found, options.nowMs ?? Date.now()));
+    const plan = await titledPlan(open, await settledPlan(open, found, options.machine.nowMs));
     if (!(await isWanted(open, plan, options))) return { ...nothing, plan, status: "excluded" };
     if (options.dryRun === true) return { ...nothing, plan, status: "found" };
     const { again, withoutOriginal, price, parent } = options;

@@ -15,7 +15,7 @@ const forbidden = [
   /^node_modules\/(?!zod\/|@cfworker\/json-schema\/)/,
 ];
 /** Modules of ours: 228, since the descriptions of calls check options. What needs more raises it here. */
-const ownMax = 235;
+const ownMax = 240;
 
 interface Loaded {
   readonly ms: number;

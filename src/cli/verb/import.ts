@@ -1,6 +1,7 @@
 /** Imports a bundle, or the sessions of another tool. */
 import { createReadStream, existsSync } from "node:fs";
-import { present } from "../../core/decision.ts";
+import { homedir } from "node:os";
+import { present } from "../../core/present.ts";
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import type { ImportReport } from "../../runtime/transfer/import.ts";
@@ -28,9 +29,8 @@ export const importVerb = verb({
     "without-original": { type: "flag", what: "do not keep the tool's own file beside the session" },
   },
   about: [
-    "TOOL is the name of a tool, or auto for all: " +
-      "claude-code, codex, opencode, pi, gemini, chatgpt, claude-ai. Without a path its own folders are read. " +
-      "Each session arrives suspended, without bindings, triggers or rules, and nothing of it runs. Importing " +
+    "TOOL is the name of a tool, or auto for all of them. Without a path its own folders are read. Each " +
+      "session arrives suspended, without bindings, triggers or rules, and nothing of it runs. Importing " +
       "again adds only what is new. Secrets are redacted on the way in.",
     "A copy can be read and forked, and not written. A session that was exported with --move lives here " +
       "from now on. Importing the same bundle again changes nothing. Without a file, or with -, standard " +
@@ -52,8 +52,9 @@ export const importVerb = verb({
       const opened = await engine({ create: !options["dry-run"] });
       const { project, since: sinceMs, text, again } = options;
       const filters = present({ path, project, sinceMs, text });
+      const machine = { home: homedir(), env: process.env, nowMs };
       const how = { dryRun: options["dry-run"], again, withoutOriginal: options["without-original"] };
-      return importFrom(opened, out, { tool: file, ...filters, ...how, nowMs });
+      return importFrom(opened, out, { tool: file, ...filters, ...how, machine });
     }
     if (path !== undefined) {
       throw new SkeinError("invalid", `import: TOOL: expected one of ${toolNames().join(", ")}`, {

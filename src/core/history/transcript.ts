@@ -47,5 +47,5 @@ export function importedCall(event: EventOf<"call.imported">): {
       body: { call, status: body.status },
       content: content === undefined ? undefined : { output: content.output, blocks: content.blocks },
     },
-  } as ReturnType<typeof importedCall>;
+  };
 }

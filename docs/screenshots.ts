@@ -58,11 +58,11 @@ async function shots(): Promise<readonly Shot[]> {
     { name: "sessions-dark", at: "/", word: "Payment provider", dark: true },
     { name: "session", at: `/s/${center}`, word: "What is next", before: stream },
     { name: "approval", at: `/s/${refund}`, word: "Allow" },
-    { name: "timeline", at: `/s/${center}?at=${past}`, word: "This is how it was at" },
+    { name: "timeline", at: `/s/${center}?at=${past}`, word: "Viewing position" },
     { name: "context", at: `/s/${notice}/context`, word: "tokens" },
     { name: "family", at: `/s/${center}/family`, word: "Fees of a year" },
-    { name: "merge", at: merge, word: "Left to resolve" },
-    { name: "search", at: "/search?q=provider", word: "the latest first" },
+    { name: "merge", at: merge, word: "unresolved" },
+    { name: "search", at: "/search?q=provider", word: "latest first" },
     { name: "cost", at: "/cost", word: "Cost" },
     { name: "session-dark", at: `/s/${center}`, word: "Northpay", dark: true },
     { name: "phone", at: `/s/${center}`, word: "Northpay", phone: true },
@@ -105,7 +105,7 @@ async function take(chromium: Browser, at: Stand, shot: Shot): Promise<void> {
   const text = page.locator("main").getByText(shot.word).first();
   await text.waitFor({ state: "attached" });
   await page.waitForLoadState("load");
-  await page.getByText("Reading…").first().waitFor({ state: "detached" });
+  await page.getByText("Loading…").first().waitFor({ state: "detached" });
   // A frame more, so that what was read is drawn.
   await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");
   const path = join(folder, `${shot.name}.png`);

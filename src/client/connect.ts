@@ -19,7 +19,7 @@ export interface ConnectOptions {
   readonly fetch?: Fetch;
 }
 
-/** Rejects if there is no server at the URL, or it rejects the token. */
+/** Rejects if no server answers at the URL, or it rejects the token. */
 export async function connect(url: string, options: ConnectOptions = {}): Promise<RemoteEngine> {
   const engine = engineAt(url, options);
   try {

@@ -37,10 +37,10 @@ export function App(): ReactNode {
     tell(refusal);
   };
   const own = [
-    { key: "ctrl+k", what: "All commands and sessions", act: () => setOver("palette") },
+    { key: "ctrl+k", what: "Open the command palette", act: () => setOver("palette") },
     { key: "n", what: "New session", act: open },
-    { key: "/", what: "Search over everything", act: () => go("/search") },
-    { key: "?", what: "These keys", act: () => setOver("keys") },
+    { key: "/", what: "Search", act: () => go("/search") },
+    { key: "?", what: "Show keyboard shortcuts", act: () => setOver("keys") },
     ...nav.map(({ key, name, to }) => ({ key: `g ${key}`, what: name, act: () => go(to) })),
   ];
   useShortcuts(own, { outer: true });
@@ -98,7 +98,7 @@ function View({ route, open }: { readonly route: Route; readonly open: () => voi
       return <Memory params={route.params} />;
     case "nowhere":
       return (
-        <Empty title="There is nothing at this address">
+        <Empty title="Page not found">
           <Link to="/">All sessions</Link>
         </Empty>
       );
@@ -126,7 +126,7 @@ const nav: readonly Stop[] = [
 function Nav({ route, palette }: { readonly route: Route; readonly palette: () => void }): ReactNode {
   const chosen = useCell(theme);
   return (
-    <nav className="nav" aria-label="Places">
+    <nav className="nav" aria-label="Navigation">
       <Link to="/" className="nav-name">
         <img src="/icon.svg" alt="" />
         Skein
@@ -153,7 +153,7 @@ function Nav({ route, palette }: { readonly route: Route; readonly palette: () =
           className="nav-place"
           data-theme
           onClick={() => turnTheme()}
-          title="Light, dark, or as the system"
+          title="Theme: light, dark or system"
         >
           <Icon name="theme" />
           {{ system: "System", light: "Light", dark: "Dark" }[chosen]}
@@ -169,9 +169,9 @@ function Banner(): ReactNode {
   return (
     <div className="banner" role="status">
       <span className="dot" data-beats />
-      The server cannot be reached. What is shown may be old; it goes on by itself.
+      The server is unreachable. Showing the last known state. Reconnecting…
       <button type="button" className="button" data-size="small" onClick={lookAgain}>
-        Try now
+        Retry now
       </button>
     </div>
   );

@@ -67,7 +67,7 @@ function lose(): void {
   tryAgain(firstWaitMs);
 }
 
-const ended = "Your login does not hold any more: it was revoked, or has expired.";
+const ended = "Your login has expired or was revoked.";
 
 function leave(because: string | null): void {
   calledOff?.();
@@ -109,7 +109,7 @@ export async function login(token: string): Promise<string | null> {
   try {
     answer = await fetch("/v1/login", { method: "POST", headers });
   } catch {
-    return "The server cannot be reached.";
+    return "The server is unreachable.";
   }
   if (answer.ok) {
     logins++;
@@ -117,7 +117,7 @@ export async function login(token: string): Promise<string | null> {
     settle();
     return null;
   }
-  return "This login does not hold: it was revoked, has expired, or belongs to another server.";
+  return "Login failed: the token has expired, was revoked, or belongs to another server.";
 }
 
 export async function logout(): Promise<void> {

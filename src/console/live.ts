@@ -16,7 +16,7 @@ const againMs = 2_000;
 const settleMs = 250;
 
 /** Follows until the returned function is called. Any session names its family. */
-function follow(family: string | null, hear: (told: Heard) => void, missed: () => void): () => void {
+function follow(family: string | null, hear: (update: Heard) => void, missed: () => void): () => void {
   let position: string | null = null;
   let stream: AbortController | null = null;
   let isOver = false;
@@ -31,12 +31,12 @@ function follow(family: string | null, hear: (told: Heard) => void, missed: () =
     // Covers updates between the first read and the start of the stream.
     const settled = position === null ? after(settleMs, missed) : null;
     try {
-      for await (const told of engine.follow(options)) {
+      for await (const update of engine.follow(options)) {
         if (signal.aborted) return;
-        if ("position" in told) ({ position } = told);
+        if ("position" in update) ({ position } = update);
         // The page may show a lost history: it is read again.
-        if ("rollback" in told) missed();
-        else hear(told);
+        if ("rollback" in update) missed();
+        else hear(update);
       }
     } catch {
       // The position may belong to a lost store: the page is read again, and followed from now on.
@@ -77,7 +77,7 @@ function follow(family: string | null, hear: (told: Heard) => void, missed: () =
 /** Follows while the component is mounted. */
 export function useFollow(
   family: string | null | undefined,
-  hear: (told: Heard) => void,
+  hear: (update: Heard) => void,
   missed: () => void,
 ): void {
   const latest = useRef({ hear, missed });
@@ -86,7 +86,7 @@ export function useFollow(
     if (family === undefined) return;
     return follow(
       family,
-      (told) => latest.current.hear(told),
+      (update) => latest.current.hear(update),
       () => latest.current.missed(),
     );
   }, [family]);

@@ -8,9 +8,7 @@ export function Login(): ReactNode {
   const [given, setGiven] = useState("");
   const enter = async (): Promise<void> => {
     const token = /(skn_[\w-]+)/.exec(given)?.[1];
-    setWhy(
-      token === undefined ? "That is neither a login link nor a token: both hold skn_…" : await login(token),
-    );
+    setWhy(token === undefined ? "Enter a login link or a token: both contain skn_…" : await login(token));
   };
   return (
     <main className="login stack">
@@ -18,7 +16,7 @@ export function Login(): ReactNode {
       <h1>Log in to Skein</h1>
       <p className="soft">
         Open the login link that <code>npm start</code> or <code>skein serve</code> printed, or paste it here.
-        A token of <code>skein tokens add</code> does as well.
+        A token from <code>skein tokens add</code> works too.
       </p>
       <form
         className="stack"

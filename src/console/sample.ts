@@ -21,21 +21,21 @@ export const useSamples = (): Reading<SampleStanding> =>
 
 /** Creates what is missing, and returns the id of the session to show first. */
 export const makeSamples = async (): Promise<string> =>
-  (await alone(() => makeSampleFamily(engine, (progress) => told(progress)))).id;
+  (await alone(() => makeSampleFamily(engine, (progress) => report(progress)))).id;
 
 /** Removes all of it, and returns the number of sessions. The agent stays: versions of agents do. */
 export const removeSamples = (): Promise<number | undefined> =>
   alone(() => removeSampleFamily(engine, (progress) => underWay.set(progress)));
 
-function told(progress: SampleProgress): void {
+function report(progress: SampleProgress): void {
   underWay.set(progress);
   refresh("sessions");
 }
 
 /** One at a time, also across tabs: the second one gets an error. */
 async function alone<T>(work: () => Promise<T>): Promise<T> {
-  if (underWay.get() !== null) throw new Error("The samples are being made or removed already.");
-  underWay.set({ done: 0, of: 1, says: "Beginning" });
+  if (underWay.get() !== null) throw new Error("The samples are already being created or removed.");
+  underWay.set({ done: 0, of: 1, says: "Starting" });
   try {
     return await locked(work);
   } finally {
@@ -49,7 +49,8 @@ async function locked<T>(work: () => Promise<T>): Promise<T> {
   const { locks } = navigator as { readonly locks?: LockManager };
   if (locks === undefined) return work();
   return locks.request("skein-samples", { ifAvailable: true }, (lock) => {
-    if (lock === null) throw new Error("Another tab is making or removing the samples. Wait for it.");
+    if (lock === null)
+      throw new Error("Another tab is creating or removing the samples. Wait for it to finish.");
     return work();
   });
 }

@@ -11,7 +11,7 @@ type Scopes = Pick<Me, "scopes"> | undefined;
 export function refusalOf(me: Scopes, needed: readonly Scope[]): string | undefined {
   if (me === undefined || me.scopes.includes("admin")) return undefined;
   const missing = needed.find((scope) => !me.scopes.includes(scope));
-  return missing === undefined ? undefined : `This login may not do that: it needs the scope ${missing}.`;
+  return missing === undefined ? undefined : `This needs the scope ${missing}, which your login lacks.`;
 }
 
 /** All of the operations must be allowed. */

@@ -44,7 +44,7 @@ export interface StoredRecord {
   readonly contentHash: string | null;
   readonly contentBytes: number | null;
   readonly hash: string;
-  /** Null if there is no content, if it is erased, or if the reader did not request contents. */
+  /** Null without a content, if it is erased, or if the reader did not request contents. */
   readonly salt: string | null;
   readonly content: string | null;
 }

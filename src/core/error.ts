@@ -5,7 +5,7 @@ export const errorCodes = [
   "not-found", // the session, position, name or file does not exist
   "refused", // valid, but the session's state or a policy forbids it
   "conflict", // another writer was first; read again and decide again
-  "fenced", // the lease of this write is no longer held
+  "fenced", // the writer has lost its lease
   "corrupt", // the stored data contradicts itself
   "unavailable", // the store is not usable now; nothing was written
   "unknown", // the store never answered; the write may or may not have happened

@@ -131,7 +131,7 @@ export async function repositoryOf(
 
 /** Git refuses a repository of another user, and says what to do about it. */
 function foreignRepository(directory: string, stderr: string): SkeinError {
-  const said = /^fatal: (.*)$/m.exec(stderr)?.[1] ?? "the repository belongs to somebody else";
+  const said = /^fatal: (.*)$/m.exec(stderr)?.[1] ?? "another user owns the repository";
   const line = stderr
     .split("\n")
     .find((one) => one.includes("git config ") && one.includes("safe.directory"));

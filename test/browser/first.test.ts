@@ -36,7 +36,7 @@ suite("the first minutes", { skip }, () => {
   test("two keystrokes and a line open a session; its answer is seen while it is made", async () => {
     await using shown = await stand.page(browser);
     const { page } = shown;
-    await page.getByRole("heading", { name: "There are no sessions yet" }).waitFor();
+    await page.getByRole("heading", { name: "No sessions yet" }).waitFor();
     await page.keyboard.press("n");
     await page.keyboard.type("Count the words");
     await page.keyboard.press("Enter");
@@ -60,17 +60,17 @@ suite("the first minutes", { skip }, () => {
     await using empty = await makeStand();
     await using shown = await empty.page(browser);
     const { page } = shown;
-    await page.getByRole("button", { name: "Make the sample family" }).click();
-    await page.getByText("The sample family is made.").waitFor({ timeout: 60_000 });
+    await page.getByRole("button", { name: "Create the samples" }).click();
+    await page.getByText("Samples created.").waitFor({ timeout: 60_000 });
     const { rows } = await empty.engine.sessions({ labels: { sample: "yes" } });
     assert.ok(rows.length >= 6, `${rows.length} sessions`);
-    await page.getByRole("button", { name: "Remove the samples" }).click();
+    await page.getByRole("button", { name: "Remove samples" }).click();
     assert.ok(
       (await empty.engine.sessions({})).rows.length >= 6,
       "nothing is removed before it is confirmed",
     );
     await page.getByRole("button", { name: /^Remove \d+ sessions$/ }).click();
-    await page.getByRole("heading", { name: "There are no sessions yet" }).waitFor({ timeout: 60_000 });
+    await page.getByRole("heading", { name: "No sessions yet" }).waitFor({ timeout: 60_000 });
     assert.equal((await empty.engine.sessions({})).rows.length, 0);
     shown.calm();
   });

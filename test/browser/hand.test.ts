@@ -103,8 +103,8 @@ suite("quick hands", { skip }, () => {
     await using shown = await stand.page(browser, { at: "/?q=Of+many" });
     const { page } = shown;
     await page.getByRole("link", { name: "Of many 119" }).waitFor();
-    await page.getByRole("checkbox", { name: "Select all that are listed" }).click();
-    await page.getByText("100 of more than 100 sessions selected").waitFor();
+    await page.getByRole("checkbox", { name: "Select all loaded" }).click();
+    await page.getByText("100 sessions selected (more not loaded)").waitFor();
     await page.keyboard.press("p");
     await page.getByRole("dialog").getByText("Priority of 100 sessions").waitFor();
     await page.keyboard.press("Escape");

@@ -42,12 +42,12 @@ suite("how it looks and is reached", { skip }, () => {
   const views = (): readonly (readonly [path: string, word: string])[] => [
     ["/", "Payment provider"],
     [`/s/${center}`, "Northpay"],
-    [`/s/${center}?at=12`, "This is how it was at"],
+    [`/s/${center}?at=12`, "Viewing position"],
     [`/s/${center}/context`, "tokens"],
     [`/s/${center}/log`, "lease.released"],
     [`/s/${center}/family`, "Fees of a year"],
     [`/s/${center}/compare?with=${other}`, "provider"],
-    [`/s/${center}/merge?from=${other}`, "Left to resolve"],
+    [`/s/${center}/merge?from=${other}`, "unresolved"],
     ["/search?q=provider", "hit"],
     ["/agents", "sample"],
     ["/triggers", "sample-yearly-report"],
@@ -60,7 +60,7 @@ suite("how it looks and is reached", { skip }, () => {
     await page.goto(`${stand.url}${path}`);
     const text = page.locator("main").getByText(word).first();
     await text.waitFor({ state: "attached" }).catch(() => assert.fail(`${path} shows no ${word}`));
-    await page.getByText("Reading…").first().waitFor({ state: "detached" });
+    await page.getByText("Loading…").first().waitFor({ state: "detached" });
   };
 
   test("a page of a session that fits its window does not scroll", { timeout: 200_000 }, async () => {
@@ -152,7 +152,7 @@ suite("how it looks and is reached", { skip }, () => {
       const how = { viewport: { width, height }, deviceScaleFactor };
       await using shown = await stand.page(browser, { ...how, at: `/s/${center}/merge?from=${other}` });
       const { page } = shown;
-      await page.getByText("Left to resolve").waitFor();
+      await page.getByText("conflict unresolved").waitFor();
       const [bar, places] = await Promise.all(
         [".merge-bar", ".nav"].map((found) => page.locator(found).boundingBox()),
       );
@@ -169,7 +169,7 @@ suite("how it looks and is reached", { skip }, () => {
     const { page } = shown;
     await page.getByRole("link", { name: "Payment provider" }).tap();
     await page.getByRole("textbox", { name: "Message" }).waitFor();
-    await page.getByRole("navigation", { name: "Places" }).getByRole("link", { name: "Search" }).tap();
+    await page.getByRole("navigation", { name: "Navigation" }).getByRole("link", { name: "Search" }).tap();
     await page.getByRole("heading", { name: "Search" }).waitFor();
     shown.calm();
   });
@@ -215,13 +215,13 @@ suite("how it looks and is reached", { skip }, () => {
     await page.getByRole("heading", { name: "What if Southpay?", level: 1 }).waitFor();
     await page.getByRole("textbox", { name: "Message" }).press("Escape");
     await keyboard.press("[");
-    await page.getByText("This is how it was at").waitFor();
+    await page.getByText("Viewing position").waitFor();
     await page.getByRole("button", { name: /Back to now/ }).waitFor();
     await keyboard.press("Escape");
-    await page.getByText("This is how it was at").waitFor({ state: "detached" });
+    await page.getByText("Viewing position").waitFor({ state: "detached" });
     // The address follows once the slider has rested: by then it must not lead back.
     await page.waitForTimeout(500);
-    assert.equal(await page.getByText("This is how it was at").count(), 0);
+    assert.equal(await page.getByText("Viewing position").count(), 0);
     // Tab gets to everything: it comes round, and what has the focus is seen.
     for (let left = 12; left > 0; left--) {
       await keyboard.press("Tab");

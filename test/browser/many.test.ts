@@ -32,7 +32,7 @@ suite("much of it", { skip }, () => {
   test("ten thousand sessions scroll, are found by a word, and few of them are in the page", async () => {
     await using shown = await stand.page(browser);
     const { page } = shown;
-    await page.getByText(`${(manySessions + 1).toLocaleString("en-US")} in all`).waitFor();
+    await page.getByText(`${(manySessions + 1).toLocaleString("en-US")} total`).waitFor();
     await page.getByRole("link", { name: "A long log" }).waitFor();
     assert.ok((await elementsIn(page)) < 3_000);
     const first = page.getByRole("row").nth(1);
@@ -62,7 +62,7 @@ suite("much of it", { skip }, () => {
     await events.getByText("x.trace.noted").first().waitFor();
     assert.ok((await elementsIn(page)) < 3_000);
     await page.goto(`${stand.url}/s/${session.id}?at=50000`);
-    await page.getByText("This is how it was at").waitFor();
+    await page.getByText("Viewing position").waitFor();
     const slider = page.getByRole("slider", { name: "Position in the log" });
     const box = await slider.boundingBox();
     assert.ok(box !== null);

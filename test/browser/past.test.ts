@@ -48,12 +48,12 @@ suite("what was", { skip }, () => {
     await page.getByText("Note that rate is 2.", { exact: true }).waitFor();
     await sliderOf(page).focus();
     for (let step = (await session.head()).seq; step > seq; step--) await page.keyboard.press("ArrowLeft");
-    await page.getByText("This is how it was at").waitFor();
+    await page.getByText("Viewing position").waitFor();
     await page.waitForURL(new RegExp(`at=${seq}$`));
     await page.getByText("Note that rate is 2.", { exact: true }).waitFor({ state: "hidden" });
     assert.equal(await nowIn(page), seq);
     await page.reload();
-    await page.getByText("This is how it was at").waitFor();
+    await page.getByText("Viewing position").waitFor();
     assert.equal(await nowIn(page), seq);
     await page.getByRole("button", { name: "Fork from here" }).click();
     await page.waitForURL((url) => !url.pathname.includes(session.id));
@@ -62,7 +62,7 @@ suite("what was", { skip }, () => {
     const { nodes } = await stand.engine.lineage(fork.id);
     assert.deepEqual(nodes.find((node) => node.session === fork.id)?.parent, { session: session.id, seq });
     await page.goBack();
-    await page.getByText("This is how it was at").waitFor();
+    await page.getByText("Viewing position").waitFor();
     await page.keyboard.press("Escape");
     await page.getByText("Note that rate is 2.", { exact: true }).waitFor();
     shown.calm();
@@ -75,9 +75,9 @@ suite("what was", { skip }, () => {
     await page.getByRole("button", { name: "Rewind to here" }).click();
     await page.getByText(`Rewound to ${seq}.`, { exact: true }).waitFor();
     assert.deepEqual(await keysOf(session), { color: "red" });
-    await page.getByText("rewound away").first().waitFor();
+    await page.getByText("rewound").first().waitFor();
     await page.getByRole("button", { name: "Undo" }).click();
-    await page.getByText("It is again as it was at").waitFor();
+    await page.getByText("Rewind undone").waitFor();
     assert.deepEqual(await keysOf(session), { color: "blue" });
     shown.calm();
   });
@@ -88,11 +88,11 @@ suite("what was", { skip }, () => {
     const { page } = shown;
     await page.getByRole("button", { name: "Rewind…" }).click();
     const dialog = page.getByRole("dialog");
-    await dialog.getByText("fact color as it was").waitFor();
+    await dialog.getByText("Changes fact color").waitFor();
     await dialog.getByRole("button", { name: `Rewind to ${seq}` }).click();
     await page.getByText(`Rewound to ${seq}.`, { exact: true }).waitFor();
     assert.deepEqual(await keysOf(session), { color: "red" });
-    await page.getByText("rewound away").first().waitFor();
+    await page.getByText("rewound").first().waitFor();
     shown.calm();
   });
 
@@ -108,10 +108,10 @@ suite("what was", { skip }, () => {
     }
     await using shown = await stand.page(browser, { at: `/s/${ours.id}/merge?from=${theirs.id}` });
     const { page } = shown;
-    await page.getByText("Left to resolve: 1 conflict of 1.").waitFor();
+    await page.getByText("1 of 1 conflict unresolved.").waitFor();
     assert.ok(await page.getByRole("button", { name: "Merge", exact: true }).isDisabled());
     await page.keyboard.press("2");
-    await page.getByText("All conflicts are resolved.").waitFor();
+    await page.getByText("All conflicts resolved.").waitFor();
     await page.keyboard.press("Control+Enter");
     await page.waitForURL((url) => url.pathname === `/s/${ours.id}`);
     assert.deepEqual(await keysOf(ours), { fees: "known", provider: "Southpay" });
@@ -136,7 +136,7 @@ suite("what was", { skip }, () => {
     await page.getByText("Note that marmalade is orange.").first().waitFor();
     await page.goBack();
     await page.locator("mark").first().waitFor();
-    assert.equal(await page.getByLabel("Words to search for").inputValue(), "marmal");
+    assert.equal(await page.getByLabel("Search text").inputValue(), "marmal");
     shown.calm();
   });
 
@@ -173,9 +173,9 @@ suite("what was", { skip }, () => {
     await page.goForward();
     await isAt(places[1]!);
     await page.goto(`${stand.url}/s/ses_nothing`);
-    await page.getByRole("heading", { name: "There is no such session" }).waitFor();
+    await page.getByRole("heading", { name: "Session not found" }).waitFor();
     await page.goto(`${stand.url}/s/x/y/z/%ff`);
-    await page.getByRole("heading", { name: "There is nothing at this address" }).waitFor();
+    await page.getByRole("heading", { name: "Page not found" }).waitFor();
     shown.calm(/40[04]/);
   });
 });

@@ -27,7 +27,7 @@ suite("what is said", { skip }, () => {
     assert.ok(await button.isDisabled(), name);
     assert.equal(
       await button.getAttribute("title"),
-      `This login may not do that: it needs the scope ${scope}.`,
+      `This needs the scope ${scope}, which your login lacks.`,
       name,
     );
   };
@@ -36,7 +36,7 @@ suite("what is said", { skip }, () => {
     const { token } = await stand.engine.addToken({ scopes: ["read"] });
     await using first = await stand.page(browser, { token });
     await isOff(first.page, "New session", "write");
-    await isOff(first.page, "Make the sample family", "write");
+    await isOff(first.page, "Create the samples", "write");
     await stand.engine.open({ objective: "Only read", labels: { sample: "yes" } });
     await stand.engine.addAgent({ name: "clerk", instructions: "Be exact." });
     const daily = { kind: "every", everyMs: 86_400_000 } as const;
@@ -44,14 +44,14 @@ suite("what is said", { skip }, () => {
     await stand.engine.remember({ scope: "workspace", kind: "fact", key: "rate", value: "12" });
     const { page } = first;
     await page.goto(`${stand.url}/`);
-    await isOff(page, "Remove the samples", "admin");
+    await isOff(page, "Remove samples", "admin");
     await page.keyboard.press("n");
-    await page.getByText("it needs the scope write").waitFor();
+    await page.getByText("needs the scope write").waitFor();
     assert.equal(await page.getByRole("dialog").count(), 0);
     await page.goto(`${stand.url}/agents`);
     await isOff(page, "New agent", "operate");
     await page.keyboard.press("a");
-    await page.locator(".toast").getByText("it needs the scope operate").waitFor();
+    await page.locator(".toast").getByText("needs the scope operate").waitFor();
     assert.equal(await page.getByRole("dialog").count(), 0);
     await page.goto(`${stand.url}/agents/clerk`);
     await isOff(page, "Edit", "operate");
@@ -67,8 +67,8 @@ suite("what is said", { skip }, () => {
     await page.goto(`${path}/family`);
     await isOff(page, "Fork…", "write");
     await page.keyboard.press("f");
-    await page.locator(".toast").getByText("it needs the scope write").waitFor();
-    await page.getByRole("button", { name: "More that can be done" }).click();
+    await page.locator(".toast").getByText("needs the scope write").waitFor();
+    await page.getByRole("button", { name: "More actions" }).click();
     for (const [name, scope] of [
       ["Hold…", "write"],
       ["Delete…", "admin"],
@@ -78,7 +78,7 @@ suite("what is said", { skip }, () => {
       assert.match((await choice.getAttribute("title")) ?? "", new RegExp(`needs the scope ${scope}`));
     }
     await page.goto(`${stand.url}/memory`);
-    await isOff(page, "Remember", "write");
+    await isOff(page, "Add", "write");
     await page.getByRole("button", { name: "Forget rate" }).waitFor();
     await isOff(page, "Forget rate", "write");
     first.calm();
@@ -96,16 +96,22 @@ suite("what is said", { skip }, () => {
     const { token } = await stand.engine.addToken({ scopes: ["read", "write"] });
     await using shown = await stand.page(browser, { at: `/s/${session.id}`, token });
     const { page } = shown;
-    await page.getByRole("button", { name: "Triggers" }).click();
-    await page.getByRole("button", { name: "Take away often" }).waitFor();
-    for (const name of ["Bind a resource", "Take away the rule record", "Add a trigger", "Take away often"])
-      await isOff(page, name, "operate");
+    await page.getByRole("button", { name: "Remove often" }).waitFor();
+    for (const name of ["Remove the rule record", "Remove often"]) await isOff(page, name, "operate");
+    await page.getByRole("button", { name: "Add", exact: true }).click();
+    for (const name of ["Binding…", "Trigger…"]) {
+      const item = page.getByRole("menuitem", { name });
+      assert.ok(await item.isDisabled(), name);
+      assert.match((await item.getAttribute("title")) ?? "", /scope operate/);
+    }
+    await page.keyboard.press("Escape");
     for (const name of ["Allow once", "Allow record for this session"]) await isOff(page, name, "operate");
     for (const name of ["Fire often", "Unbind", "Deny"])
       assert.ok(await page.getByRole("button", { name }).isEnabled(), name);
-    await page.getByRole("button", { name: "Add a permission" }).click();
+    await page.getByRole("button", { name: "Add", exact: true }).click();
+    await page.getByRole("menuitem", { name: "Permission…" }).click();
     const dialog = page.getByRole("dialog");
-    await dialog.getByText("This login may not allow: that needs the scope operate.").waitFor();
+    await dialog.getByText("Allow rules need the scope operate.").waitFor();
     assert.deepEqual(await dialog.getByRole("option").allTextContents(), ["Ask a person first", "Deny"]);
     await dialog.getByLabel("Tool").fill("shell");
     await dialog.getByRole("button", { name: "Add" }).click();
@@ -123,11 +129,11 @@ suite("what is said", { skip }, () => {
     });
     await using shown = await stand.page(browser, { at: `/s/${session.id}` });
     const { page } = shown;
-    for (const name of ["Triggers", "Scores"]) await page.getByRole("button", { name }).click();
     const dialog = page.getByRole("dialog");
     /** Fills in a form that is refused with these words. */
     const refused = async (name: string, given: Record<string, string>, words: string): Promise<void> => {
-      await page.getByRole("button", { name, exact: true }).click();
+      await page.getByRole("button", { name: "Add", exact: true }).click();
+      await page.getByRole("menuitem", { name }).click();
       for (const [field, value] of Object.entries(given)) {
         const element = dialog.locator(`[name=${field}]`);
         await (field === "kind" ? element.selectOption(value) : element.fill(value));
@@ -137,10 +143,10 @@ suite("what is said", { skip }, () => {
       await page.keyboard.press("Escape");
       await dialog.waitFor({ state: "detached" });
     };
-    await refused("Add a score", { name: "useful", value: "very" }, "A score is a number");
-    await refused("Add a score", { name: "useful", value: " " }, "Number: this is missing.");
-    await refused("Add a trigger", { name: "once", kind: "at" }, "Time, for once: this is missing.");
-    await refused("Bind a resource", { kind: "shell", path: " " }, "Path: this is missing.");
+    await refused("Score…", { name: "useful", value: "very" }, "Number: expected a number");
+    await refused("Score…", { name: "useful", value: " " }, "Number: required.");
+    await refused("Trigger…", { name: "once", kind: "at" }, "Time: required.");
+    await refused("Binding…", { kind: "shell", path: " " }, "Path: required.");
     await page.getByRole("button", { name: "Change the budget" }).click();
     await dialog.getByLabel("Tokens").fill("1.5");
     assert.ok(await dialog.getByLabel("Tokens").evaluate((field) => field.matches(":invalid")));
@@ -160,7 +166,7 @@ suite("what is said", { skip }, () => {
     for (const typed of ["9999", "abc", "0"]) {
       await page.getByLabel("Position of The first branch").fill(typed);
       await page.keyboard.press("Enter");
-      await page.getByText(`There is no position ${typed} of “The first branch”: they are 1 to 1.`).waitFor();
+      await page.getByText(`Position ${typed} does not exist in “The first branch” (1 to 1).`).waitFor();
     }
     await page.getByLabel("Position of The second branch").fill("1");
     await page.keyboard.press("Enter");
@@ -172,17 +178,17 @@ suite("what is said", { skip }, () => {
     await stand.engine.open({ objective: "Of a team", labels: { team: "blue" } });
     await using shown = await stand.page(browser, { at: "/?status=foo" });
     const { page } = shown;
-    await page.getByText("There is no status “foo”").waitFor();
+    await page.getByText("status: expected one of").waitFor();
     const field = page.getByRole("textbox", { name: "Labels" });
     await field.fill("team");
     await field.press("Enter");
-    await page.getByText("Labels are written label=value, as team=blue: not “team”.").waitFor();
+    await page.getByText("labels: expected label=value, got “team”.").waitFor();
     assert.equal(await field.getAttribute("aria-invalid"), "true");
     await field.fill("team=blue");
-    await page.getByText("Labels are written").waitFor({ state: "detached" });
+    await page.getByText("labels: expected").waitFor({ state: "detached" });
     await page.waitForURL(/label=team/);
     await page.getByRole("button", { name: "open", exact: true }).click();
-    await page.getByText("There is no status").waitFor({ state: "detached" });
+    await page.getByText("status: expected").waitFor({ state: "detached" });
     shown.calm();
   });
 
@@ -192,10 +198,10 @@ suite("what is said", { skip }, () => {
     await session.fork({ name: "A child" });
     await using shown = await stand.page(browser, { at: "/?q=A+child" });
     const { page } = shown;
-    await page.getByTitle(`Of ${session.id} at position`).waitFor();
+    await page.getByTitle(`Fork of ${session.id} at position`).waitFor();
     await page.goto(`${stand.url}/s/${session.id}`);
-    await page.getByText("shell: any command, which may change anything").waitFor();
-    assert.equal(await page.getByText("to read").count(), 0);
+    await page.getByText("shell: any command, may change anything").waitFor();
+    assert.equal(await page.getByText("directory, read").count(), 0);
     shown.calm();
   });
 });

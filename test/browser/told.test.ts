@@ -30,8 +30,8 @@ suite("what the page tells", { skip }, () => {
     await using shown = await stand.page(browser, { at: "/search?q=quince" });
     const { page } = shown;
     const hit = (word: string) => page.locator(".search-hit").filter({ hasText: word });
-    await hit("jam").getByText("no longer remembered").waitFor();
-    assert.equal(await hit("jelly").getByText("no longer remembered").count(), 0);
+    await hit("jam").getByText("no longer in memory").waitFor();
+    assert.equal(await hit("jelly").getByText("no longer in memory").count(), 0);
     shown.calm();
   });
 
@@ -51,7 +51,7 @@ suite("what the page tells", { skip }, () => {
     await page.keyboard.press("j");
     await page.locator(".sessions-row[data-chosen]").waitFor();
     await page.keyboard.press("s");
-    await page.getByText("A call of it waits for an answer: allow or deny it first.").waitFor();
+    await page.getByText("A call is waiting for approval: allow or deny it first.").waitFor();
     await page.goto(`${stand.url}/s/${session.id}`);
     await page.getByRole("button", { name: "Allow once" }).waitFor();
     await session.answer({ allow: true });
@@ -60,7 +60,7 @@ suite("what the page tells", { skip }, () => {
     shown.calm();
   });
 
-  test("a message on its way is shown, also to who leaves and comes back without a network", async () => {
+  test("a message sending is shown, also to who leaves and comes back without a network", async () => {
     const session = await stand.told("Through a tunnel", "Note that light is far.");
     await using shown = await stand.page(browser, { at: `/s/${session.id}` });
     const { page, context } = shown;
@@ -69,14 +69,14 @@ suite("what the page tells", { skip }, () => {
     await context.setOffline(true);
     await messageOf(page).fill("Note that light is near.");
     await messageOf(page).press("Enter");
-    await entriesOf(page).getByText("on its way").waitFor();
+    await entriesOf(page).getByText("sending").waitFor();
     await page.getByRole("link", { name: "Memory" }).first().click();
     await page.getByRole("heading", { name: "Memory", level: 1 }).waitFor();
     await page.goBack();
     await entriesOf(page).getByText("Note that light is near.").waitFor();
-    await entriesOf(page).getByText("on its way").waitFor();
+    await entriesOf(page).getByText("sending").waitFor();
     await context.setOffline(false);
-    await entriesOf(page).getByText("on its way").waitFor({ state: "detached" });
+    await entriesOf(page).getByText("sending").waitFor({ state: "detached" });
     await entriesOf(page).getByText("Note that light is near.", { exact: true }).waitFor();
     const inputs: string[] = [];
     for await (const { type } of session.events({ types: ["input.received"] })) inputs.push(type);
@@ -126,14 +126,14 @@ suite("what the page tells", { skip }, () => {
     const { seq } = await session.head();
     await using shown = await stand.page(browser, { at: `/s/${session.id}?at=9999` });
     const { page } = shown;
-    await page.getByRole("heading", { name: "There is no position 9999 in this log" }).waitFor();
-    await page.getByRole("link", { name: "Show the session as it is now" }).click();
+    await page.getByRole("heading", { name: "Position 9999 does not exist" }).waitFor();
+    await page.getByRole("link", { name: "Back to now" }).click();
     await page.waitForURL(`${stand.url}/s/${session.id}`);
     await entriesOf(page).getByText("Note that a is 1.", { exact: true }).waitFor();
     await page.getByRole("link", { name: "Log", exact: true }).click();
     await page.getByLabel("Go to a position or time").fill("99999");
     await page.keyboard.press("Enter");
-    await page.getByText(`There is no position 99,999: the last one here is ${seq}.`).waitFor();
+    await page.getByText(`Position 99,999 does not exist: the last one is ${seq}.`).waitFor();
     assert.doesNotMatch(page.url(), /99999/);
     shown.calm();
   });
@@ -157,19 +157,19 @@ suite("what the page tells", { skip }, () => {
     await theirs.record("fact", "rate", "five");
     await using shown = await stand.page(browser, { at: `/s/${ours.id}/merge?from=${theirs.id}` });
     const { page } = shown;
-    await page.getByText("There is no conflict.").waitFor();
+    await page.getByText("No conflicts.").waitFor();
     await page.route(/\/merge$/, async (route) => {
       const { dryRun } = route.request().postDataJSON() as { readonly dryRun?: boolean };
       if (dryRun !== true) await theirs.record("fact", "rate", "six");
       await route.continue();
     });
     await page.getByRole("button", { name: "Merge", exact: true }).click();
-    await page.getByText("“The other one” has gone on since: what is new there was not merged.").waitFor();
+    await page.getByText("“The other one” has new changes since, which were not merged.").waitFor();
     assert.deepEqual(
       (await ours.items()).map(({ value }) => value),
       ["five"],
     );
-    await page.getByRole("button", { name: "Look at it" }).click();
+    await page.getByRole("button", { name: "View" }).click();
     await page.locator(".merge-taken").getByText("six").waitFor();
     shown.calm();
   });
@@ -206,7 +206,7 @@ suite("what the page tells", { skip }, () => {
     await dialog.waitFor({ state: "detached" });
     await page.goto(`${stand.url}/triggers`);
     await page.getByRole("button", { name: "Remove" }).dblclick();
-    const remove = page.getByRole("button", { name: "Remove the trigger" });
+    const remove = page.getByRole("button", { name: "Remove trigger" });
     await remove.waitFor();
     await page.waitForTimeout(300);
     await remove.dblclick();

@@ -142,11 +142,11 @@ suite("a session in a browser", { skip }, () => {
     pen.write("Before the end ");
     await entriesOf(page).getByText("Before the end").waitFor();
     await stand.stop();
-    await page.getByText("The server cannot be reached.").waitFor();
+    await page.getByText("The server is unreachable.").waitFor();
     pen.write(`and after it.\n\n${"A line.\n\n".repeat(80)}`);
     pen.end();
     await stand.start();
-    await page.getByText("The server cannot be reached.").waitFor({ state: "hidden" });
+    await page.getByText("The server is unreachable.").waitFor({ state: "hidden" });
     await entriesOf(page).getByText("Before the end and after it.").waitFor();
     await headOf(page).getByText("open", { exact: true }).waitFor();
     assert.equal(await entriesOf(page).getByText("Before the end").count(), 1);
@@ -164,10 +164,10 @@ suite("a session in a browser", { skip }, () => {
     const { page, context } = shown;
     await shown.follows();
     await context.setOffline(true);
-    await page.getByText("The server cannot be reached.").waitFor();
+    await page.getByText("The server is unreachable.").waitFor();
     await session.input("Note that light is at the end.");
     await context.setOffline(false);
-    await page.getByText("The server cannot be reached.").waitFor({ state: "hidden" });
+    await page.getByText("The server is unreachable.").waitFor({ state: "hidden" });
     await entriesOf(page).getByText("Note that light is at the end.").waitFor();
     shown.calm(/ERR_INTERNET_DISCONNECTED|ERR_NETWORK_CHANGED/);
   });
@@ -181,7 +181,7 @@ suite("a session in a browser", { skip }, () => {
     await shown.follows();
     await stand.engine.revokeToken(id);
     await page.getByRole("heading", { name: "Log in to Skein" }).waitFor();
-    await page.getByText("Your login does not hold any more").waitFor();
+    await page.getByText("Your login has expired or was revoked").waitFor();
     await page.getByLabel("Login link or token").fill(stand.token);
     await page.getByRole("button", { name: "Log in" }).click();
     await page.getByRole("heading", { name: "Be locked out" }).waitFor();
@@ -204,7 +204,7 @@ suite("a session in a browser", { skip }, () => {
     const { page } = shown;
     await shown.follows();
     await stand.engine.delete(session.id);
-    await page.getByRole("heading", { name: "This session is not there any more" }).waitFor();
+    await page.getByRole("heading", { name: "This session was deleted" }).waitFor();
     await page.getByRole("link", { name: "All sessions" }).click();
     await page.getByRole("heading", { name: "Sessions", exact: true }).waitFor();
     shown.calm(/404/, /410/);
@@ -224,9 +224,9 @@ suite("a session in a browser", { skip }, () => {
         new ClipboardEvent("paste", { clipboardData: files, bubbles: true, cancelable: true }),
       );
     }, dot);
-    await page.getByRole("button", { name: "Leave out dot.png" }).waitFor();
+    await page.getByRole("button", { name: "Remove dot.png" }).waitFor();
     await page.getByText("sending…").waitFor({ state: "detached" });
-    const warning = page.getByText("Too long for a message: it goes as a file, pasted.txt");
+    const warning = page.getByText("Too long for a message: sent as the file pasted.txt");
     await messageOf(page).focus();
     await messageOf(page).fill("short");
     assert.equal(await warning.count(), 0);

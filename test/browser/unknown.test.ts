@@ -66,13 +66,13 @@ suite("a call whose outcome is unknown", { skip }, () => {
     const { page } = shown;
     await page.getByRole("link", { name: "1 waiting for a person" }).click();
     await page.getByRole("link", { name: "Pay the bill" }).click();
-    await page.getByText("What became of it?").waitFor();
-    await page.getByText("Say above what became of it").waitFor();
-    await page.getByText("The outcome of 1 more call is unknown too").waitFor();
-    await page.getByLabel("What else the model is to know").fill("So did the one to Bob.");
-    await page.getByRole("button", { name: "It happened" }).click();
+    await page.getByText("Did it take effect?").waitFor();
+    await page.getByText("Answer above whether the call took effect").waitFor();
+    await page.getByText("1 more call with an unknown outcome").waitFor();
+    await page.getByLabel("Note for the model (optional)").fill("So did the one to Bob.");
+    await page.getByRole("button", { name: "Mark as done" }).click();
     await statusOf(page, "open").waitFor();
-    assert.equal(await page.getByText("What became of it?").count(), 0);
+    assert.equal(await page.getByText("Did it take effect?").count(), 0);
     assert.equal(await goneOn(session), "The call of pay (to: Ann) did happen. So did the one to Bob.");
     assert.deepEqual(payments(), paid);
     shown.calm();
@@ -84,7 +84,7 @@ suite("a call whose outcome is unknown", { skip }, () => {
     const { token } = await stand.engine.addToken({ scopes: ["read", "write"] });
     await using shown = await stand.page(browser, { at: `/s/${session.id}`, token });
     const { page } = shown;
-    await page.getByText("What became of it?").waitFor();
+    await page.getByText("Did it take effect?").waitFor();
     await page.getByRole("textbox", { name: "Message" }).press("Escape");
     await page.keyboard.press("a");
     await page.keyboard.press("Tab");
@@ -101,7 +101,7 @@ suite("a call whose outcome is unknown", { skip }, () => {
     await lease.release();
     await using shown = await stand.page(browser, { at: `/s/${session.id}` });
     const { page } = shown;
-    await page.locator(".call").getByText("cut off", { exact: true }).waitFor();
+    await page.locator(".call").getByText("interrupted", { exact: true }).waitFor();
     await page.goto(`${stand.url}/s/${session.id}?at=${(await session.head()).seq - 2}`);
     await page.locator(".call").getByText("running", { exact: true }).waitFor();
     shown.calm();

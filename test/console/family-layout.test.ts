@@ -76,7 +76,7 @@ test("every session has a lane of its own, below its parent's, and every edge go
   );
 });
 
-test("a fork crosses no lane on its way down", () => {
+test("a fork crosses no lane sending down", () => {
   fc.assert(
     fc.property(families, (family) => {
       const drawing = drawFamily(family);

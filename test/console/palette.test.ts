@@ -140,9 +140,9 @@ test("what cannot be read is said with the name of its field", () => {
     orNull: false,
     hint: "{ … }",
   });
-  assert.throws(() => paramsOf([field("json")], { limits: "{" }), /^Error: limits is no JSON/);
-  assert.throws(() => paramsOf([field("number")], { limits: "x" }), /^Error: limits is no number/);
-  assert.throws(() => paramsOf([field("pairs")], { limits: "x" }), /^Error: limits: write key=value/);
+  assert.throws(() => paramsOf([field("json")], { limits: "{" }), /^Error: limits: expected JSON/);
+  assert.throws(() => paramsOf([field("number")], { limits: "x" }), /^Error: limits: expected a number/);
+  assert.throws(() => paramsOf([field("pairs")], { limits: "x" }), /^Error: limits: expected key=value/);
 });
 
 test("names of parameters are read as words", () => {

@@ -154,17 +154,17 @@ test("how a session stands is said in words, the most urgent thing first", () =>
       words({}),
     ],
     [
-      "Run by vm:1",
-      "Waits for an approval",
-      "Waits for a place (2 of 2)",
-      "Waits for toString",
-      "Is next",
-      "Inbox is full",
+      "Running on vm:1",
+      "Waiting for approval",
+      "Waiting for a place (2 of 2)",
+      "Waiting for toString",
+      "Queued",
+      "Inbox full",
       null,
     ],
   );
   assert.deepEqual(standingOf(rowOf({ waitingFor: "time until 2026-01-02T03:04:05.000Z" })), {
-    text: "Sleeps until",
+    text: "Sleeping until",
     tone: "plain",
     at: 1_767_323_045_000,
   });

@@ -9,19 +9,19 @@ const said = (query: string): readonly string[] => leftOut(new URLSearchParams(q
 test("of an address, what is no filter is named, with what there is", () => {
   assert.deepEqual(said(""), []);
   assert.deepEqual(said("q=a&status=open,closed&label=a%3Db,+c%3Dd&sort=cost&waits=person&agent=x"), []);
-  assert.match(said("status=open,foo").join(), /^There is no status “foo”: only open, running, /);
-  assert.match(said("label=team").join(), /label=value, as team=blue: not “team”/);
-  assert.match(said("sort=size").join(), /^There is no order “size”: only active, /);
+  assert.match(said("status=open,foo").join(), /^status: expected one of open, running, /);
+  assert.match(said("label=team").join(), /expected label=value, got “team”/);
+  assert.match(said("sort=size").join(), /^sort: expected one of active, .*got “size”/);
   assert.match(said("waits=rain").join(), /“rain”/);
 });
 
 test("of labels, what is not whole is named", () => {
   assert.deepEqual(["", " , ", "a=b", "a=b, c=d,"].map(labelTrouble), [null, null, null, null]);
   for (const text of ["team", "team=", "=blue", "a=b, team"])
-    assert.match(labelTrouble(text) ?? "", /^Labels are written label=value/);
+    assert.match(labelTrouble(text) ?? "", /^labels: expected label=value/);
 });
 
 test("labels of a new session that are none are not left out in silence", () => {
   const fields = { ...fieldsOf(lastUsed(null)), objective: "x" };
-  assert.throws(() => openingOf({ ...fields, labels: "a=b, team" }), /label=value, as team=blue: not “team”/);
+  assert.throws(() => openingOf({ ...fields, labels: "a=b, team" }), /expected label=value, got “team”/);
 });

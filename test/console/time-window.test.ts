@@ -62,8 +62,8 @@ test("a part is shown by a title, a line and its pieces; what was erased is name
   } as const;
   assert.deepEqual(shownPart(part), {
     title: "Tool results",
-    line: "shell gave back: ok [erased: what this call gave back]",
-    pieces: [{ title: "shell gave back: ok", text: "[erased: what this call gave back]", isCode: true }],
+    line: "Result of shell: ok [erased: what this call gave back]",
+    pieces: [{ title: "Result of shell: ok", text: "[erased: what this call gave back]", isCode: true }],
     gaps: ["what this call gave back"],
   });
 });

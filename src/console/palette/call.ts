@@ -32,7 +32,7 @@ export async function call(id: OperationId, { session, params, file }: Given): P
   const { of, path, takes } = operation;
   const target = of === "engine" ? engine : await sessionOf(session ?? "");
   const method = (target as unknown as Readonly<Record<string, Method>>)[operation.call];
-  if (method === undefined) throw new Error(`There is no call ${id}.`);
+  if (method === undefined) throw new Error(`Unknown call ${id}.`);
   const given = [
     ...(of === "engine" && path.includes("{id}") ? [session ?? ""] : []),
     ...(takes === "bytes" ? [await source(id, file)] : []),

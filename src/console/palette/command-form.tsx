@@ -104,7 +104,7 @@ function SessionField({
   const rows = useReading("sessions/palette/", () => engine.sessions({ limit: 50 })).value?.rows ?? [];
   return (
     <label className="labeled">
-      <span>Session: its id, or an ending that only one has</span>
+      <span>Session id, or a unique suffix</span>
       <input
         className="field"
         required
@@ -163,7 +163,7 @@ function FieldInput({ field, isFirst, value, set }: FieldInputProps): ReactNode 
     <label className="labeled">
       <span>
         {titleOf(name)}
-        {isRequired ? "" : ", if wanted"}
+        {isRequired ? "" : " (optional)"}
       </span>
       <Typing field={field} isFirst={isFirst} value={value} set={set} />
     </label>
@@ -181,7 +181,7 @@ function Typing({ field, isFirst, value, set }: FieldInputProps): ReactNode {
   if (kind === "choice")
     return (
       <select {...given} onChange={({ target }) => set(target.value)}>
-        <option value="">{isRequired ? "Choose" : "Not given"}</option>
+        <option value="">{isRequired ? "Choose" : "Not set"}</option>
         {choices.map((choice) => (
           <option key={choice} value={choice}>
             {{ true: "Yes", false: "No" }[choice] ?? choice}
@@ -233,10 +233,10 @@ export function Answer({ id, outcome, back }: AnswerProps): ReactNode {
       <h1>{commandOf(id).title}</h1>
       {outcome.what === "file" ? (
         <p>
-          {outcome.name}: {bytes(outcome.bytes)} were handed to the browser.
+          {outcome.name}: {bytes(outcome.bytes)} downloaded.
         </p>
       ) : (
-        <div className="palette-answer" tabIndex={0} role="region" aria-label="What came back">
+        <div className="palette-answer" tabIndex={0} role="region" aria-label="Result">
           <WhatCame value={outcome.value} />
         </div>
       )}

@@ -52,7 +52,7 @@ const views: Readonly<Partial<Record<OperationId, How>>> = {
   "session.ask": aspect("transcript"),
   "session.watch": {
     how: "elsewhere",
-    why: "the page of a session shows its events anyway; Run starts it",
+    why: "the session page shows live events; use Run to start it",
   },
   "session.merge": aspect("merge", "from"),
 };

@@ -141,7 +141,7 @@ export function valueOf(field: Field, text: string): unknown {
 
 function numberOf({ name }: Field, text: string): number {
   const value = Number(text);
-  if (Number.isNaN(value)) throw new Error(`${name} is no number`);
+  if (Number.isNaN(value)) throw new Error(`${name}: expected a number`);
   return value;
 }
 
@@ -149,7 +149,7 @@ function pairsOf({ name }: Field, text: string): Record<string, string> {
   const pairs = text.split(/[,\n]/).flatMap((piece) => {
     if (piece.trim() === "") return [];
     const pair = pairOf(piece);
-    if (pair === null) throw new Error(`${name}: write key=value, key=value`);
+    if (pair === null) throw new Error(`${name}: expected key=value, key=value`);
     return [pair];
   });
   return Object.fromEntries(pairs);
@@ -169,7 +169,7 @@ function jsonOf({ name, hint }: Field, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new Error(`${name} is no JSON such as ${hint}: ${(error as Error).message}`, { cause: error });
+    throw new Error(`${name}: expected JSON such as ${hint}: ${(error as Error).message}`, { cause: error });
   }
 }
 

@@ -134,7 +134,7 @@ function lastFor(query: string, found: readonly Item[]): Item[] {
           {
             kind: "goto",
             id: "goto",
-            title: `Go to the session that ends in ${text}`,
+            title: `Go to session …${text}`,
             text,
             places: [],
           } as const,
@@ -143,7 +143,7 @@ function lastFor(query: string, found: readonly Item[]): Item[] {
     {
       kind: "search",
       id: "search-for",
-      title: `Search over everything for “${brief(text, 60)}”`,
+      title: `Search for “${brief(text, 60)}”`,
       text,
       places: [],
     },

@@ -148,16 +148,16 @@ const stops: readonly (readonly [title: string, path: string, key: string])[] = 
   ["Go to Workers", "/workers", "g w"],
   ["Go to Cost", "/cost", "g c"],
   ["Go to Memory", "/memory", "g m"],
-  ["Sessions that wait for a person", "/?waits=person", ""],
-  ["Sessions that are running", "/?status=running", ""],
+  ["Sessions waiting for a person", "/?waits=person", ""],
+  ["Running sessions", "/?status=running", ""],
 ];
 
 function useOwn(close: () => void, keys: (() => void) | undefined): readonly Own[] {
   return useMemo(
     () => [
       ...stops.map(([title, path, key]) => ({ id: `go ${path}`, title, key, act: () => go(path) })),
-      { id: "theme", title: "Turn the theme: light, dark, system", act: () => void turnTheme() },
-      ...(keys === undefined ? [] : [{ id: "keys", title: "Show the keys", key: "?", act: keys }]),
+      { id: "theme", title: "Change theme: light, dark, system", act: () => void turnTheme() },
+      ...(keys === undefined ? [] : [{ id: "keys", title: "Show keyboard shortcuts", key: "?", act: keys }]),
       { id: "log out", title: "Log out", act: () => void logout() },
     ],
     [close, keys],
@@ -222,11 +222,11 @@ function List({ session, query, setQuery, own, choose, isBusy }: ListProps): Rea
         autoFocus
         autoComplete="off"
         spellCheck={false}
-        aria-label="A command, or a session"
+        aria-label="Command or session"
         aria-expanded="true"
         aria-controls={id}
         aria-activedescendant={items.length === 0 ? undefined : `${id}-${at}`}
-        placeholder={session === null ? "A command, or a session" : "A command for this session, or another"}
+        placeholder={session === null ? "Command or session" : "Command for this session, or a session"}
         value={query}
         onChange={({ target }) => {
           setQuery(target.value);
@@ -250,8 +250,8 @@ function List({ session, query, setQuery, own, choose, isBusy }: ListProps): Rea
         ))}
       </ul>
       <p className="palette-foot small faint" role="status">
-        {isBusy ? "Working…" : "Enter does it. Tab asks what else can be given. Escape leaves."}
-        {isBusy || query.trim() !== "" ? "" : " Type to find any session."}
+        {isBusy ? "Working…" : "↵ run · ⇥ options · esc close"}
+        {isBusy || query.trim() !== "" ? "" : " · type to find a session"}
       </p>
     </div>
   );

@@ -104,7 +104,7 @@ async function begin(
 
 function partOf(made: ReadonlyMap<string, RemoteSession>, part: string): RemoteSession {
   const session = made.get(part);
-  if (session === undefined) throw new Error(`the plan of the samples names ${part} before it is made`);
+  if (session === undefined) throw new Error(`sample plan: ${part} is used before it is created`);
   return session;
 }
 
@@ -187,7 +187,7 @@ async function takeAway(engine: RemoteEngine, { session, status }: Row): Promise
   for (let tries = 0; ; tries++) {
     try {
       if (status === "running" || tries > 0) await handle.interrupt().catch(() => undefined);
-      await engine.delete(session, { reason: "It was a sample." });
+      await engine.delete(session, { reason: "Sample removed" });
       return;
     } catch (error) {
       const { code } = error as Partial<SkeinError>;

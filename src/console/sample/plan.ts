@@ -177,7 +177,9 @@ export const samplePlan: readonly SamplePart[] = [
         name: "Refund 1042",
         agent: sampleAgent.name,
         priority: 1,
-        grant: [{ tool: "record", rule: "ask", reason: "Somebody looks at refunds before they are noted." }],
+        grant: [
+          { tool: "record", rule: "ask", reason: "A person reviews refunds before they are recorded." },
+        ],
       },
     },
     steps: [ask("Decide refund 1042: give back 40 EUR, because the parcel came damaged.")],

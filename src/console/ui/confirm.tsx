@@ -21,7 +21,7 @@ export function AskFirst({ title, does, act, close, children }: AskFirstProps): 
     <Dialog title={title} close={close}>
       <div className="stack soft">{children}</div>
       <div className="dialog-actions">
-        <Button act={close}>Leave it</Button>
+        <Button act={close}>Cancel</Button>
         <Button kind="bad" act={run}>
           {does}
         </Button>

@@ -51,7 +51,7 @@ export function FormDialog({ form, close }: FormDialogProps): ReactNode {
     const missing = form.fields.find(
       ({ name, required }) => required === true && (given[name] ?? "").trim() === "",
     );
-    if (missing !== undefined) return setError(new Error(`${missing.label.split(";")[0]}: this is missing.`));
+    if (missing !== undefined) return setError(new Error(`${missing.label.split(";")[0]}: required.`));
     setBusy(true);
     setError(null);
     try {
@@ -71,13 +71,13 @@ export function FormDialog({ form, close }: FormDialogProps): ReactNode {
         ))}
         {error === null ? null : <Trouble error={error} />}
         <div className="dialog-actions">
-          <Button act={close}>Leave it</Button>
+          <Button act={close}>Cancel</Button>
           <Button
             kind={form.isBad === true ? "bad" : "main"}
             disabled={isBusy}
             data-first={(form.fields.length === 0 && form.isBad !== true) || undefined}
           >
-            {isBusy ? "At work…" : form.confirm}
+            {isBusy ? "Working…" : form.confirm}
           </Button>
         </div>
       </form>

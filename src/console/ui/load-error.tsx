@@ -40,7 +40,7 @@ export function WhenRead<T>({ of: { value, error }, children }: WhenReadProps<T>
   if (error !== undefined) return <Trouble error={error} />;
   return (
     <p className="waiting" role="status">
-      Reading…
+      Loading…
     </p>
   );
 }

@@ -34,7 +34,7 @@ interface SessionNameProps {
 
 export function SessionName({ id, to }: SessionNameProps): ReactNode {
   const title = useSessionTitle(id);
-  if (title === null) return <span className="faint">{shortId(id)}, which was deleted</span>;
+  if (title === null) return <span className="faint">{shortId(id)} (deleted)</span>;
   return (
     <Link to={sessionPath(id, "transcript", { to })} dir="auto">
       {brief(title?.name ?? shortId(id), 80)}

@@ -17,7 +17,7 @@ export function Portion<T>({ of, children }: PortionProps<T>): ReactNode {
       {of.length <= most ? null : (
         <div className="row">
           <button type="button" className="button" onClick={() => setMost(most + portionRows)}>
-            Show more: {count(of.length - most)} are left
+            Show {count(of.length - most)} more
           </button>
         </div>
       )}

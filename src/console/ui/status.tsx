@@ -19,13 +19,13 @@ export function Status({ status }: { readonly status: string }): ReactNode {
   );
 }
 
-const zones = { smart: ["room", 1], strained: ["strained", 2], full: ["full", 3] } as const;
+const zones = { smart: ["OK", 1], strained: ["strained", 2], full: ["full", 3] } as const;
 
 /** Three steps: OK, strained, full. */
 export function Zone({ zone }: { readonly zone: string }): ReactNode {
   const [word, steps] = zones[zone as keyof typeof zones] ?? zones.smart;
   return (
-    <span className="zone" data-zone={zone} title={`The window: ${word}`}>
+    <span className="zone" data-zone={zone} title={`Context: ${word}`}>
       <span className="aside">{word}</span>
       {[1, 2, 3].map((step) => (
         <span key={step} data-on={step <= steps || undefined} />

@@ -79,7 +79,7 @@ export function Toasts(): ReactNode {
             data-kind="quiet"
             data-size="small"
             type="button"
-            aria-label="Put this note away"
+            aria-label="Dismiss"
             onClick={() => drop(id)}
           >
             ×

@@ -42,7 +42,7 @@ export function ShowMore({ left, act }: ShowMoreProps): ReactNode {
   if (left <= 0) return null;
   return (
     <button className="button" data-size="small" type="button" onClick={act}>
-      Show more: {count(left)} characters are left
+      Show {count(left)} more characters
     </button>
   );
 }

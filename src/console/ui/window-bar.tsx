@@ -27,7 +27,7 @@ export function WindowBar({ context, compact = false }: WindowBarProps): ReactNo
           />
         ))}
         {marks.map(({ zone, percent }) => (
-          <i key={zone} data-zone={zone} title={`From here on ${zone}`} style={{ left: `${percent}%` }} />
+          <i key={zone} data-zone={zone} title={`${zone} from here`} style={{ left: `${percent}%` }} />
         ))}
       </div>
       {compact ? null : (

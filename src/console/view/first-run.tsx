@@ -20,24 +20,24 @@ export function FirstRun({ open }: FirstRunProps): ReactNode {
   const progress = useSampleProgress();
   return (
     <section className="first" aria-label="First steps">
-      <h1>There are no sessions yet</h1>
+      <h1>No sessions yet</h1>
       <ul className="first-lines">
         <li>
-          A <b>session</b> is one piece of work with one objective. An agent works on it in turns, and every
-          step can be seen.
+          A <b>session</b> is one piece of work with one objective. An agent works on it in turns, and you see
+          every step.
         </li>
         <li>
-          Whatever happens is kept in its <b>log</b>. Nothing is lost when a program stops, and you can look
-          at any moment again.
+          Everything is recorded in its <b>log</b>. Nothing is lost in a crash, and you can view any earlier
+          position.
         </li>
         <li>
-          From any moment you can <b>fork</b> it to try something else, <b>rewind</b> it, or <b>merge</b> what
-          was learned.
+          From any position you can <b>fork</b> it to try something else, <b>rewind</b> it, or <b>merge</b>{" "}
+          the results back.
         </li>
       </ul>
       {progress === null ? <FirstSteps open={open} /> : <Making progress={progress} />}
       <details className="first-more">
-        <summary>The same from a terminal</summary>
+        <summary>From a terminal</summary>
         <dl className="facts">
           {commands.map(([command, what]) => (
             <div key={command} className="keys-row">
@@ -54,11 +54,11 @@ export function FirstRun({ open }: FirstRunProps): ReactNode {
 }
 
 const commands = [
-  ["skein tour", "shows what Skein does, in a store of its own"],
+  ["skein tour", "shows what Skein does, in a separate store"],
   ["skein open", "opens a session"],
   ["skein chat", "talks with one"],
   ["skein ps", "lists them"],
-  ["skein help", "says all the rest"],
+  ["skein help", "lists all commands"],
 ] as const;
 
 const makingNeeds = ["engine.open", "engine.addAgent", "engine.trigger"] as const;
@@ -70,7 +70,7 @@ function FirstSteps({ open }: FirstRunProps): ReactNode {
     <div className="first-steps">
       <div className="stack">
         <h2>Begin</h2>
-        <p className="soft">Say what it is for. It needs no key: a model that works offline is built in.</p>
+        <p className="soft">Enter an objective. No key needed: an offline model is built in.</p>
         <div className="row">
           <Button kind="main" act={open} refusal={opening}>
             New session <kbd className="key">n</kbd>
@@ -78,14 +78,14 @@ function FirstSteps({ open }: FirstRunProps): ReactNode {
         </div>
       </div>
       <div className="stack">
-        <h2>Look around</h2>
+        <h2>Explore</h2>
         <p className="soft">
-          A sample family of eight sessions, really run by the offline model. It takes a few seconds, is
-          marked as a sample, and goes with one click.
+          Eight related sample sessions, run by the offline model. Takes a few seconds; remove them with one
+          click.
         </p>
         <div className="row">
           <Button act={make} refusal={making}>
-            Make the sample family
+            Create the samples
           </Button>
         </div>
       </div>
@@ -95,12 +95,12 @@ function FirstSteps({ open }: FirstRunProps): ReactNode {
 
 async function make(): Promise<void> {
   const first = await makeSamples();
-  tell("The sample family is made.", { name: "Look at it", act: () => go(sessionPath(first)) });
+  tell("Samples created.", { name: "View", act: () => go(sessionPath(first)) });
 }
 
 async function remove(): Promise<void> {
   const removed = await removeSamples();
-  tell(`${plural(removed ?? 0, "sample session")} removed. The agent sample-clerk stays, as agents do.`);
+  tell(`${plural(removed ?? 0, "sample session")} removed. The agent sample-clerk stays.`);
 }
 
 function Making({ progress }: { readonly progress: SampleProgress }): ReactNode {
@@ -131,9 +131,9 @@ export function SampleNote(): ReactNode {
       </span>
       {value.isUnfinished ? (
         <>
-          <p className="spread">The making of the sample family was broken off.</p>
+          <p className="spread">Creating the samples was interrupted.</p>
           <Button size="small" act={make} refusal={making}>
-            Go on
+            Resume
           </Button>
         </>
       ) : (
@@ -142,18 +142,18 @@ export function SampleNote(): ReactNode {
         </p>
       )}
       <Button size="small" act={() => setAsking(true)} refusal={removing}>
-        Remove the samples
+        Remove samples
       </Button>
       {isAsking ? (
         <AskFirst
-          title="Remove the samples"
+          title="Remove samples"
           does={`Remove ${plural(value.sessions, "session")}`}
           act={remove}
           close={() => setAsking(false)}
         >
           <p>
             {plural(value.sessions, "sample session")}, their memory and their trigger are deleted for good,
-            with everything that was written in them since.
+            with everything added to them since.
           </p>
         </AskFirst>
       ) : null}

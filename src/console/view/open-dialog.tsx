@@ -54,7 +54,7 @@ export function OpenDialog({ close }: { readonly close: () => void }): ReactNode
         }}
       >
         <label className="labeled">
-          <span>Objective: what is it for?</span>
+          <span>Objective</span>
           <textarea
             className="field"
             autoFocus
@@ -98,7 +98,7 @@ async function openWith(fields: Fields): Promise<void> {
     await session.input(first, { key: freshKey() });
     await runWithoutWorker(session);
   } catch (error) {
-    tell("The session is open, but its first message did not get through.");
+    tell("The session is open, but sending its first message failed.");
     tellError(error);
   }
 }
@@ -111,17 +111,17 @@ function Who({ fields }: { readonly fields: Fields }): ReactNode {
     model !== ""
       ? `model ${brief(model, 80)}`
       : agent === ""
-        ? "the model that the server is set up with"
-        : "its own model";
+        ? "the server's default model"
+        : "the agent's model";
   return (
     <p className="small soft">
       {whose}, {which}.{model === "offline/offline" ? ` It ${offline}` : ""}
-      {model === "" && agent === "" ? ` Without a provider's key that is offline/offline: it ${offline}` : ""}
+      {model === "" && agent === "" ? ` Without a provider key that is offline/offline: it ${offline}` : ""}
     </p>
   );
 }
 
-const offline = "needs neither key nor network, understands simple sentences, and costs nothing.";
+const offline = "needs no key or network, understands a few fixed commands, and is free.";
 
 interface MoreProps {
   readonly fields: Fields;
@@ -171,7 +171,7 @@ function More({ fields, set }: MoreProps): ReactNode {
         <input
           className="field"
           list={list}
-          placeholder={fields.agent === "" ? "As the server is set up" : "As the agent says"}
+          placeholder={fields.agent === "" ? "Server default" : "Agent's model"}
           value={fields.model}
           onChange={({ target }) => set({ model: target.value })}
         />
@@ -187,9 +187,9 @@ function More({ fields, set }: MoreProps): ReactNode {
 }
 
 const details = [
-  ["name", "Name", "By default the objective", "text"],
+  ["name", "Name", "Default: the objective", "text"],
   ["labels", "Labels", "team=blue, stage=2", "text"],
-  ["priority", "Priority: 0 is first", "5", "number"],
+  ["priority", "Priority (0 is highest)", "5", "number"],
   ["usd", "Budget in dollars", "No limit", "number"],
   ["steps", "Budget in steps", "No limit", "number"],
 ] as const;
@@ -214,7 +214,7 @@ function Details({ fields, set }: MoreProps): ReactNode {
         </label>
       ))}
       <label className="labeled open-first">
-        <span>First message: it begins to work at once</span>
+        <span>First message (starts the work)</span>
         <textarea
           className="field"
           rows={2}

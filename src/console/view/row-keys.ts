@@ -11,8 +11,8 @@ export function useRowKeys(rows: string): void {
   };
   useShortcuts([
     { key: "j", what: "Next row", act: () => move(1) },
-    { key: "k", what: "Row before", act: () => move(-1) },
+    { key: "k", what: "Previous row", act: () => move(-1) },
     { key: "ArrowDown", what: "Next row", act: () => move(1) },
-    { key: "ArrowUp", what: "Row before", act: () => move(-1) },
+    { key: "ArrowUp", what: "Previous row", act: () => move(-1) },
   ]);
 }

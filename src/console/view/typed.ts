@@ -12,17 +12,17 @@ interface Typed {
 
 export function useTyped(text: string, restMs: number): Typed {
   const [typed, setTyped] = useState(text);
-  const told = useRef(text);
+  const sent = useRef(text);
   const waiting = useRef<(() => void) | null>(null);
   useEffect(() => {
-    if (told.current === text) return;
-    told.current = text;
+    if (sent.current === text) return;
+    sent.current = text;
     setTyped(text);
   }, [text]);
   useEffect(() => () => waiting.current?.(), []);
   const ask = (value: string): void => {
     waiting.current?.();
-    told.current = value;
+    sent.current = value;
     goWith({ q: value }, { replace: true });
   };
   const type = (value: string): void => {

@@ -18,8 +18,8 @@ export function useHeard(of: RegExp, again: readonly string[]): void {
   };
   useFollow(
     null,
-    (told) => {
-      if ("event" in told && of.test(told.event.type)) reread();
+    (update) => {
+      if ("event" in update && of.test(update.event.type)) reread();
     },
     reread,
   );

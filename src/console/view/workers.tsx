@@ -62,17 +62,16 @@ function Shown({ workers, running, due }: ShownProps): ReactNode {
   return (
     <>
       {present.length === 0 ? (
-        <Empty title="Nobody is at work">
+        <Empty title="No workers">
           <p>
-            Sessions run only while somebody asks them. <code>skein up</code> starts a worker; so does{" "}
-            <code>skein serve</code> unless it was told <code>--concurrency 0</code>.
+            Without a worker, sessions run only on request. <code>skein up</code> starts a worker; so does{" "}
+            <code>skein serve</code> unless started with <code>--concurrency 0</code>.
           </p>
         </Empty>
       ) : null}
       {due === 0 ? null : (
         <p className="places-note">
-          {due === 1 ? "One session has" : `${count(due)} sessions have`} something to do, and nobody does it
-          yet.
+          {due === 1 ? "One session has" : `${count(due)} sessions have`} queued work.
         </p>
       )}
       <ul>
@@ -86,17 +85,17 @@ function Shown({ workers, running, due }: ShownProps): ReactNode {
       </ul>
       {others.length === 0 ? null : (
         <section>
-          <h2>Run by others</h2>
-          <p className="soft">By a program that asked for it, and not by a worker.</p>
+          <h2>Running outside of workers</h2>
+          <p className="soft">Programs run these sessions directly.</p>
           <Rows rows={others} />
         </section>
       )}
       {gone.length === 0 ? null : (
         <section>
-          <h2>Gone within the last hour</h2>
+          <h2>Ended in the last hour</h2>
           {gone.map(({ name, untilMs }) => (
             <p key={name} className="soft">
-              <span className="mono said">{brief(name, 100)}</span>, heard of until <Due at={untilMs} />
+              <span className="mono said">{brief(name, 100)}</span>, expired <Due at={untilMs} />
             </p>
           ))}
         </section>
@@ -112,15 +111,15 @@ function WorkerRow({ worker, rows }: { readonly worker: Worker; readonly rows: r
       <p className="row wrap">
         <span className="mark" data-tone={rows.length > 0 ? "busy" : "good"}>
           <span className="dot" data-beats={rows.length > 0 || undefined} />
-          {rows.length > 0 ? "at work" : "ready"}
+          {rows.length > 0 ? "running" : "ready"}
         </span>
         <b className="mono said">{brief(name, 100)}</b>
       </p>
       <p className="soft">
-        {rows.length} of {plural(concurrency, "place")} taken. Began <Ago at={sinceMs} />
-        {limits.length === 0 ? "." : `. It keeps to ${plural(limits.length, "limit")}.`}{" "}
+        {rows.length} of {plural(concurrency, "slot")} used. Started <Ago at={sinceMs} />
+        {limits.length === 0 ? "." : `. ${plural(limits.length, "limit")}.`}{" "}
         <span className="faint">
-          Taken to be gone unless it is heard of again <Due at={untilMs} />.
+          Next heartbeat due <Due at={untilMs} />.
         </span>
       </p>
       <Places taken={rows.length} of={concurrency} />
@@ -151,7 +150,7 @@ function Rows({ rows }: { readonly rows: readonly Row[] }): ReactNode {
             {brief(name ?? objective ?? session, 100)}
           </Link>
           <span className="soft said">{brief(agent ?? "", 60)}</span>
-          {runBy === null ? <span className="faint small">its lease has run out</span> : null}
+          {runBy === null ? <span className="faint small">lease expired</span> : null}
         </li>
       ))}
     </ul>
@@ -162,19 +161,19 @@ function Store(): ReactNode {
   const reading = useReading("workers/store", () => engine.stats());
   return (
     <section>
-      <h2>The store</h2>
+      <h2>Store</h2>
       <WhenRead of={reading}>
         {({ driver, version, durability, sessions, records, bytes: size, blobs }) => (
           <dl className="facts">
-            <dt>kept in</dt>
+            <dt>driver</dt>
             <dd>
-              {driver} {version}, acknowledged once on {durability}
+              {driver} {version}, durable on {durability}
             </dd>
-            <dt>holds</dt>
+            <dt>content</dt>
             <dd className="number">
               {plural(sessions, "session")}, {plural(records, "record")}, {plural(blobs, "blob")}
             </dd>
-            <dt>takes</dt>
+            <dt>size</dt>
             <dd className="number">{size === null ? "unknown" : bytes(size)}</dd>
           </dl>
         )}

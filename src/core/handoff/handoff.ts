@@ -36,7 +36,7 @@ export interface Written {
   readonly tokens: number;
 }
 
-/** With fewer tokens there is no room for the fixed parts. */
+/** The fixed parts need at least this many tokens. */
 export const handoffTokensMin = 1_000;
 
 /** From the widest on: all texts get shorter, values before reasons; the reasons of decisions shrink last. */
@@ -151,7 +151,7 @@ function fixedParts(source: HandoffSource, width: Width, { prose }: HandoffOptio
   const scanned =
     fromSeq === 1
       ? ""
-      : `\n\nFiles and failures are told from position ${fromSeq} on; what is older stands in the log.`;
+      : `\n\nFiles and failures are listed from position ${fromSeq} on; what is older stands in the log.`;
   const more =
     next.left === 0 ? "" : `\n\n(${plural(next.left, "more thing")} waits: \`skein state ${short}\`.)`;
   return {

@@ -27,7 +27,7 @@ export function leftOpen({ mind }: State): ItemRef[] {
   );
 }
 
-/** A key that was recorded again or retracted here is no longer inherited. */
+/** A key that was recorded again or retracted here does not count as inherited. */
 export function unsettled(
   inherited: readonly Inherited[],
   { mind }: State,

@@ -39,7 +39,7 @@ export const claim = ({ state }: HandoffSource, seq: number, text: string): Line
 
 export function objectiveLines(source: HandoffSource, { objective: charsMax }: Width): Line[] {
   const { objective } = source.state.standing;
-  if (objective === null) return [claim(source, 1, "It has no objective of its own.")];
+  if (objective === null) return [claim(source, 1, "It has no objective.")];
   const content = source.contents.get(objective.seq);
   return [claim(source, objective.seq, fieldLine(content, "objective", "the objective", charsMax))];
 }

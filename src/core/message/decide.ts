@@ -109,7 +109,7 @@ function wokenBy({ standing }: State, fitting: readonly string[]): readonly Draf
   return sleep === null || sleep.triggers.length === 0 ? [draft("session.woken", { by: "message" })] : [];
 }
 
-/** A sleeping session that accepts messages also wakes for the outcome of its own messages. */
+/** A sleeping session that accepts messages also wakes for the outcome of messages it sent. */
 const woken = ({ standing }: State): readonly DraftEvent[] =>
   standing.status === "sleeping" && listens(standing) ? [draft("session.woken", { by: "message" })] : [];
 

@@ -10,7 +10,7 @@ export type Next =
   /** Nothing to do: idle, suspended, or closed. */
   | { readonly next: "rest" }
   | { readonly next: "begin" }
-  /** Writes off a model call that is no longer awaited. */
+  /** Writes off an abandoned model call. */
   | { readonly next: "write-off" }
   /** Some calls have no outcome yet. */
   | { readonly next: "calls" }

@@ -96,7 +96,7 @@ export const workspaceEvents = {
   }),
   "policy.set": event({
     meaning: "A policy of the workspace is in force from now on, or is removed.",
-    erased: "There was a policy of this name; it is no longer in force.",
+    erased: "There was a policy of this name; it has no effect.",
     body: z.looseObject({
       name: Key,
       /** The policy is removed. */

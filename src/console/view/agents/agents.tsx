@@ -52,10 +52,10 @@ function List({ agents }: { readonly agents: readonly Summary[] }): ReactNode {
     <div className="agents">
       <PlaceHead title="Agents" does="New agent" act={() => setAdding(true)} needs="engine.addAgent" />
       {agents.length === 0 ? (
-        <Empty title="There are no agents yet">
+        <Empty title="No agents yet">
           <p>
-            An agent is a named role: instructions, a model, tools and rules. Sessions that are opened with it
-            pin the version of that day. Sessions can do without one.
+            An agent is a named role: instructions, a model, tools and rules. A session pins the agent's
+            version when it is opened. Agents are optional.
           </p>
         </Empty>
       ) : (
@@ -134,7 +134,7 @@ function Shown({ shown, last, models }: ShownProps): ReactNode {
   const [isEditing, setEditing] = useState(false);
   const refusal = useRefusal("engine.addAgent");
   const edit = (): void => (refusal === undefined ? setEditing(true) : tell(refusal));
-  useShortcuts([{ key: "e", what: "Edit: a new version", act: edit }]);
+  useShortcuts([{ key: "e", what: "Edit as a new version", act: edit }]);
   const { name, version, definition, at, actor } = shown;
   const isLast = version === last.version;
   return (
@@ -143,7 +143,7 @@ function Shown({ shown, last, models }: ShownProps): ReactNode {
         <h1 className="said spread">{brief(name, 100)}</h1>
         <Versions version={version} last={last.version} />
         <Button kind="main" act={edit} refusal={refusal}>
-          {isLast ? "Edit" : "Make this the newest"}
+          {isLast ? "Edit" : "Restore this version"}
         </Button>
       </div>
       <p className="soft small">
@@ -202,9 +202,9 @@ function Definition({ definition }: { readonly definition: Version["definition"]
         <h2>Settings</h2>
         <dl className="facts">
           <dt>model</dt>
-          <dd className="mono">{definition.model ?? "as the session says"}</dd>
+          <dd className="mono">{definition.model ?? "the session's"}</dd>
           <dt>tools</dt>
-          <dd className="mono">{definition.tools?.join(", ") ?? "all that are bound"}</dd>
+          <dd className="mono">{definition.tools?.join(", ") ?? "all bound tools"}</dd>
           {rest
             .filter(([field]) => field !== "tools")
             .map(([field, value]) => (
@@ -237,11 +237,11 @@ function Sessions({ name }: { readonly name: string }): ReactNode {
   );
   return (
     <section className="agents-part">
-      <h2>Its sessions</h2>
+      <h2>Sessions</h2>
       <WhenRead of={reading}>
         {({ rows, cursor }) => (
           <>
-            {rows.length === 0 ? <p className="soft">None was opened with it yet.</p> : null}
+            {rows.length === 0 ? <p className="soft">No sessions yet.</p> : null}
             <ul>
               {rows.map(({ session, name: title, objective, status, activeAt }) => (
                 <li key={session} className="row agents-session">
@@ -256,9 +256,7 @@ function Sessions({ name }: { readonly name: string }): ReactNode {
               ))}
             </ul>
             {cursor === null ? null : (
-              <Link to={withParams("/", { agent: name })}>
-                All of them, after these {plural(rows.length, "session")}
-              </Link>
+              <Link to={withParams("/", { agent: name })}>All sessions {plural(rows.length, "session")}</Link>
             )}
           </>
         )}

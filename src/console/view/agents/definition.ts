@@ -29,7 +29,7 @@ export function formOf(definition: Definition): AgentForm {
 export function definitionOf({ name, description, model, instructions, rest }: AgentForm): Definition {
   const more = jsonObject(rest.trim() === "" ? "{}" : rest);
   const twice = own.find((field) => field in more);
-  if (twice !== undefined) throw new Error(`The settings say ${twice}, which has a field of its own.`);
+  if (twice !== undefined) throw new Error(`Settings: ${twice} has a separate field.`);
   return {
     ...more,
     name: name.trim(),
@@ -44,9 +44,9 @@ function jsonObject(text: string): Readonly<Record<string, unknown>> {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    throw new Error(`The settings are no JSON: ${(error as Error).message}`, { cause: error });
+    throw new Error(`Settings: expected JSON: ${(error as Error).message}`, { cause: error });
   }
   if (typeof value !== "object" || value === null || Array.isArray(value))
-    throw new Error('The settings are a JSON object, such as { "stepsMax": 20 }.');
+    throw new Error('Settings: expected a JSON object such as { "stepsMax": 20 }.');
   return value as Readonly<Record<string, unknown>>;
 }

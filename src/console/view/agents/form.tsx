@@ -27,16 +27,16 @@ export function AgentDialog({ first, version, models, close }: AgentFormProps): 
     close();
     tell(
       added.version === version
-        ? "Nothing was changed: this is the newest version already."
-        : `${added.name} has version ${added.version}. Sessions that are open keep theirs.`,
+        ? "No changes: this is already the newest version."
+        : `${added.name}@${added.version} added. Open sessions keep their version.`,
     );
     go(`/agents/${encodeURIComponent(added.name)}`);
   };
   return (
     <Form
       wide
-      title={version === null ? "New agent" : `A new version of ${first.name}`}
-      does={version === null ? "Add the agent" : "Add the version"}
+      title={version === null ? "New agent" : `New version of ${first.name}`}
+      does={version === null ? "Add agent" : "Add version"}
       send={send}
       close={close}
     >
@@ -48,7 +48,7 @@ export function AgentDialog({ first, version, models, close }: AgentFormProps): 
       <Labeled name="Description">
         <input className="field" value={form.description} onChange={set("description")} />
       </Labeled>
-      <Labeled name="Model" hint="provider/model; empty: as the session says">
+      <Labeled name="Model" hint="provider/model (default: the session's)">
         <input className="field mono" list={list} value={form.model} onChange={set("model")} />
       </Labeled>
       <datalist id={list}>
@@ -65,7 +65,7 @@ export function AgentDialog({ first, version, models, close }: AgentFormProps): 
           onChange={set("instructions")}
         />
       </Labeled>
-      <Labeled name="Settings" hint="tools, permissions, budget, stepsMax, zones, memory …, as JSON">
+      <Labeled name="Settings" hint="JSON: tools, permissions, budget, stepsMax, zones, memory …">
         <textarea
           className="field mono"
           rows={6}

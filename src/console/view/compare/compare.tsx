@@ -23,10 +23,7 @@ export function Compare({ params }: { readonly params: URLSearchParams }): React
   const other = params.get("with");
   if (other === null || other === "")
     return (
-      <Choose
-        title="Compare it with"
-        toward={(session) => sessionPath(id, "compare", { at, with: session })}
-      />
+      <Choose title="Compare with" toward={(session) => sessionPath(id, "compare", { at, with: session })} />
     );
   const given = params.get("withAt") ?? "";
   return <Both key={other} other={other} otherAt={/^\d{1,15}$/.test(given) ? Number(given) : null} />;
@@ -127,8 +124,8 @@ function SideBySide({ diff, items, left, right }: SideBySideProps): ReactNode {
         <SideHead side={right} param="withAt" />
       </div>
       {isSame ? (
-        <Empty title="There is no difference">
-          <p>Both know, have said and are the same.</p>
+        <Empty title="No differences">
+          <p>Items, transcript and state are the same.</p>
         </Empty>
       ) : (
         <>
@@ -143,12 +140,12 @@ function SideBySide({ diff, items, left, right }: SideBySideProps): ReactNode {
 }
 
 function Common({ common, left }: { readonly common: Diff["common"]; readonly left: Side }): ReactNode {
-  if (common === null) return <p className="soft spread">They have nothing in common.</p>;
+  if (common === null) return <p className="soft spread">No common history.</p>;
   return (
     <p className="soft spread">
-      One log up to{" "}
+      Shared history up to{" "}
       <Link to={sessionPath(left.session, "transcript", { at: common.seq })}>position {common.seq}</Link>.
-      What differs since is below; words that only one side has are marked.
+      Differences since then are below; words on one side only are marked.
     </p>
   );
 }
@@ -163,9 +160,7 @@ function SideHead({ side, param }: { readonly side: Side; readonly param: "at" |
     const text = typed.trim();
     const isThere = /^\d{1,15}$/.test(text) && Number(text) >= 1 && Number(text) <= lastSeq;
     if (isThere || text === "") return goWith({ [param]: text });
-    tell(
-      `There is no position ${brief(text, 20)} of “${brief(title, 60)}”: they are 1 to ${count(lastSeq)}.`,
-    );
+    tell(`Position ${brief(text, 20)} does not exist in “${brief(title, 60)}” (1 to ${count(lastSeq)}).`);
   };
   return (
     <div className="compare-side">

@@ -38,7 +38,7 @@ export function ComparedItems({ items, left, right }: ComparedItemsProps): React
       ))}
       {items.length > shown ? (
         <button type="button" className="button" onClick={() => setShown(shown * 4)}>
-          Show more: {plural(items.length - shown, "item")}
+          Show {plural(items.length - shown, "more item")}
         </button>
       ) : null}
     </section>
@@ -67,7 +67,7 @@ interface CellProps {
 }
 
 function Cell({ item, against, deed, base, side }: CellProps): ReactNode {
-  const told = deed === null ? (base === null ? "not there" : "as it was") : deeds[deed];
+  const change = deed === null ? (base === null ? "absent" : "unchanged") : deeds[deed];
   return (
     <div className="compare-cell" data-quiet={deed === null || undefined}>
       <div className="row wrap">
@@ -75,7 +75,7 @@ function Cell({ item, against, deed, base, side }: CellProps): ReactNode {
           {side.title}
         </span>
         <span className="mark" data-tone={deed === null ? undefined : tones[deed]}>
-          {told}
+          {change}
         </span>
         {item === null || item.status === null ? null : <span className="mark">{item.status}</span>}
       </div>
@@ -85,7 +85,7 @@ function Cell({ item, against, deed, base, side }: CellProps): ReactNode {
 }
 
 function ItemValue({ item, against }: Pick<CellProps, "against"> & { readonly item: DiffItem }): ReactNode {
-  if (item.erased) return <p className="faint">Its content was erased.</p>;
+  if (item.erased) return <p className="faint">Content erased.</p>;
   const isComparable = against !== null && !against.erased;
   return (
     <>

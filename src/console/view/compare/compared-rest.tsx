@@ -31,12 +31,12 @@ export function ComparedTranscript({
         Transcript{" "}
         <span className="soft">
           {isSame ? "the same" : wordsOf(left, removed.length, right, added.length)}
-          {isCut ? "; the first of them are shown" : ""}
+          {isCut ? "; first ones shown" : ""}
         </span>
       </h2>
       {isSame ? null : (
         <>
-          <div className="compare-switch" role="group" aria-label="Whose transcript is shown">
+          <div className="compare-switch" role="group" aria-label="Transcript of">
             {(["left", "right"] as const).map((one) => (
               <button
                 key={one}
@@ -75,9 +75,9 @@ const saidAtFirst = 40;
 
 function Column({ said, side }: { readonly said: readonly Spoken[]; readonly side: Side }): ReactNode {
   const [shown, setShown] = useState(saidAtFirst);
-  if (said.length === 0) return <p className="faint">Nothing was said since.</p>;
+  if (said.length === 0) return <p className="faint">No messages since.</p>;
   return (
-    <ol aria-label={`Said in ${brief(side.title, 60)}`}>
+    <ol aria-label={`Messages in ${brief(side.title, 60)}`}>
       {said.slice(0, shown).map(({ seq, at, type, text }) => (
         <li key={seq} data-type={type}>
           <div className="row small faint">
@@ -93,7 +93,7 @@ function Column({ said, side }: { readonly said: readonly Spoken[]; readonly sid
       {said.length > shown ? (
         <li>
           <button type="button" className="button" data-size="small" onClick={() => setShown(shown * 4)}>
-            Show more: {said.length - shown} are left
+            Show {said.length - shown} more
           </button>
         </li>
       ) : null}
@@ -163,7 +163,7 @@ export function ComparedFiles({ files }: { readonly files: Diff["files"] }): Rea
       ))}
       {files.unkept.length === 0 ? null : (
         <p className="soft small">
-          More may have changed than is known: {plural(files.unkept.length, "change")} could not be kept.
+          Some changes may be missing: {plural(files.unkept.length, "change")} could not be stored.
         </p>
       )}
     </section>
@@ -192,7 +192,7 @@ function FileChange({ file }: { readonly file: FileDiff }): ReactNode {
       )}
       {text.length > shown ? (
         <button type="button" className="button" data-size="small" onClick={() => setShown(shown * 4)}>
-          Show more: {plural(text.length - shown, "line")}
+          Show {plural(text.length - shown, "more line")}
         </button>
       ) : null}
     </article>

@@ -61,10 +61,10 @@ function sorted(value: unknown): unknown {
 }
 
 const fieldNames: Readonly<Record<string, string>> = {
-  why: "reason of its status",
+  why: "status reason",
   compactions: "compactions",
   openCalls: "open calls",
-  inbox: "inputs that wait",
+  inbox: "queued inputs",
   turn: "turn",
   holder: "run by",
   erased: "erased records",
@@ -72,7 +72,7 @@ const fieldNames: Readonly<Record<string, string>> = {
   used: "used",
   nanoUsd: "nano-dollars",
   toolCalls: "tool calls",
-  wallMs: "milliseconds at work",
+  wallMs: "working time (ms)",
 };
 
 /** The path of a field as text: `budget.used.toolCalls` is "budget, used, tool calls". */

@@ -24,7 +24,7 @@ export function Marked({ text, against, chars = 2_000 }: MarkedProps): ReactNode
   return (
     <>
       <p className="said family-value" dir="auto">
-        {text === "" ? <span className="faint">An empty text</span> : null}
+        {text === "" ? <span className="faint">(empty)</span> : null}
         {pieces.map(({ text: said, isOwn }, place) =>
           isOwn ? <mark key={place}>{visible(said)}</mark> : <span key={place}>{visible(said)}</span>,
         )}

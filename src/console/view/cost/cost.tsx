@@ -96,7 +96,7 @@ function Choices({ chosen }: { readonly chosen: Chosen }): ReactNode {
         ))}
       </nav>
       <LabelChoice key={chosen.by} chosen={chosen} />
-      <nav className="cost-choice" aria-label="How far back">
+      <nav className="cost-choice" aria-label="Period">
         {spans.map((days) => (
           <Link key={days} to={path({ ...chosen, days })} aria-current={days === chosen.days || undefined}>
             {days} days
@@ -154,7 +154,7 @@ function Shown({ rows, days, chosen }: ShownProps): ReactNode {
         days={days}
         series={series}
         measure={measure}
-        label={`${of} a day over ${days.length} days, by ${chosen.by}. The table beneath has the numbers.`}
+        label={`${of} a day over ${days.length} days, by ${chosen.by}. The table below has the numbers.`}
       />
       {chosen.by === "day" ? (
         <Days series={series} days={days} />
@@ -167,7 +167,7 @@ function Shown({ rows, days, chosen }: ShownProps): ReactNode {
       {chosen.by === "session" ? null : <MostExpensive since={days[0] ?? ""} />}
       <p className="faint small">
         Days are in UTC. The same amounts as <code>skein cost --by {chosen.by}</code>.
-        {rows.length >= rowsMax ? " There are more rows than are shown: choose fewer days." : ""}
+        {rows.length >= rowsMax ? " More rows exist than are shown: choose fewer days." : ""}
       </p>
     </div>
   );

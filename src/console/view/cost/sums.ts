@@ -113,7 +113,7 @@ export function ticksFor(largest: number): readonly number[] {
   if (!(largest > 0)) return [0, 1];
   const power = 10 ** Math.floor(Math.log10(largest / 4));
   const step = [1, 2, 5, 10].map((times) => times * power).find((one) => one * 4 >= largest);
-  // There is no unit below a nano-dollar, or a token.
+  // A nano-dollar, or a token, is the smallest unit.
   const width = Math.max(1, step ?? power * 10);
   const count = Math.ceil(largest / width - 1e-9);
   return Array.from({ length: count + 1 }, (_, place) => place * width);

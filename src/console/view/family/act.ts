@@ -26,7 +26,7 @@ export function choicesOf(node: Node, acts: Acts): readonly Choice[] {
   if (status === "absent") return [];
   const open: Choice = { name: "Open", act: () => go(sessionPath(session)) };
   const forking: Choice = { name: "Fork…", act: () => fork(node), refusal };
-  const picking: Choice = { name: "Choose, to compare or merge with", act: () => pick(node), apart: true };
+  const picking: Choice = { name: "Compare or merge with…", act: () => pick(node), apart: true };
   if (other === null || other.session === session || other.status === "absent")
     return [open, forking, picking];
   const name = `“${acts.titleOf(other, 24)}”`;
@@ -40,8 +40,8 @@ export function choicesOf(node: Node, acts: Acts): readonly Choice[] {
       act: () => go(sessionPath(other.session, "compare", { with: session })),
       apart: true,
     },
-    { name: `Merge it into ${name}`, act: merge(other, node), refusal },
-    { name: `Merge ${name} into it`, act: merge(node, other), refusal },
+    { name: `Merge into ${name}`, act: merge(other, node), refusal },
+    { name: `Merge ${name} into this`, act: merge(node, other), refusal },
     picking,
   ];
 }

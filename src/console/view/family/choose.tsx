@@ -40,7 +40,7 @@ export function Choose({ title, toward }: ChooseProps): ReactNode {
                   <Status status={node.status} />
                 </li>
               ))}
-            {nodes.length > 1 ? null : <li className="soft">It has no forks, and is none itself.</li>}
+            {nodes.length > 1 ? null : <li className="soft">No related sessions.</li>}
           </ul>
         )}
       </WhenRead>
@@ -51,11 +51,11 @@ export function Choose({ title, toward }: ChooseProps): ReactNode {
         }}
       >
         <label className="labeled spread">
-          <span>Another session: its id, or any ending that only one has</span>
+          <span>Another session: id, or a unique suffix</span>
           <input className="field mono" value={named} onChange={(event) => setNamed(event.target.value)} />
         </label>
         <Button act={open} type="submit" disabled={named.trim() === ""}>
-          Take it
+          Select
         </Button>
       </form>
     </section>

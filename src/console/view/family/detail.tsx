@@ -23,7 +23,7 @@ interface DetailProps {
 export function Detail({ node, nodes, acts, costs }: DetailProps): ReactNode {
   const { session, status, objective, headSeq } = node;
   return (
-    <section className="family-detail" aria-label="The session that is looked at">
+    <section className="family-detail" aria-label="Selected session">
       <div className="row wrap">
         <h2 className="cut" dir="auto">
           {titlesAmong(nodes)(node)}

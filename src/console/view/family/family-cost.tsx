@@ -25,7 +25,7 @@ export function FamilyCost({ costs, nodes }: FamilyCostProps): ReactNode {
   const share = (row: SessionCost): number =>
     isFree ? row.inputTokens / Math.max(1, sum.inputTokens) : row.nanoUsd / sum.nanoUsd;
   return (
-    <section className="family-cost" aria-label="What the family has cost">
+    <section className="family-cost" aria-label="Cost of the family">
       <h2>
         Cost of the family: {spendText(sum)}
         <span className="soft small"> in {plural(sum.calls, "model call")}</span>

@@ -66,8 +66,8 @@ function Drawn({ lineage }: { readonly lineage: Lineage }): ReactNode {
         {shown === undefined ? null : <Detail node={shown} nodes={byId} acts={acts} costs={costs.value} />}
         {nodes.length > 1 ? null : (
           <p className="soft">
-            It stands alone. A fork shares everything up to a position and goes its own way from there; what
-            it learns can be merged back.
+            No related sessions yet. A fork shares the history up to a position and continues independently;
+            you can merge its results back.
           </p>
         )}
         <WhenRead of={costs}>{(read) => <FamilyCost costs={read} nodes={byId} />}</WhenRead>
@@ -111,10 +111,10 @@ function Picked({ title }: { readonly title: string }): ReactNode {
   return (
     <p className="family-picked" role="status">
       <span className="cut">
-        <bdi>{title}</bdi> is chosen. What is compared or merged below is with it.
+        <bdi>{title}</bdi> is marked. Compare and merge below use it.
       </span>
       <Button size="small" act={() => goWith({ pick: null })}>
-        Choose none
+        Clear
       </Button>
     </p>
   );

@@ -38,9 +38,9 @@ export function ForkDialog({ node, close }: ForkDialogProps): ReactNode {
   return (
     <Dialog title={`Fork “${titleOf(node, 40)}”`} close={close}>
       <form className="stack" onSubmit={submit}>
-        <p className="soft">It shares everything up to the position, and goes its own way from there.</p>
+        <p className="soft">Shares the history up to the position and continues independently.</p>
         <label className="labeled">
-          <span>What the fork is for; the same when it is left empty</span>
+          <span>Objective (defaults to the parent's)</span>
           <textarea
             className="field"
             rows={2}
@@ -68,7 +68,7 @@ export function ForkDialog({ node, close }: ForkDialogProps): ReactNode {
           </label>
         </div>
         <div className="dialog-actions">
-          <Button act={close}>Leave it</Button>
+          <Button act={close}>Cancel</Button>
           <Button kind="main" disabled={isBusy} aria-busy={isBusy || undefined}>
             Fork
           </Button>

@@ -147,10 +147,10 @@ function useKeys({ current, nodes, acts, move }: Keys): void {
   useShortcuts([
     { key: "j", what: "Next session of the family", act: () => move("down") },
     { key: "k", what: "Previous session of the family", act: () => move("up") },
-    { key: "c", what: "Compare the session that is looked at", act: choose("Compare") },
-    { key: "m", what: "Merge the session that is looked at", act: choose("Merge it") },
-    { key: "f", what: "Fork the session that is looked at", act: choose("Fork") },
-    { key: "v", what: "Choose it, to compare or merge with", act: choose("Choose") },
+    { key: "c", what: "Compare the selected session", act: choose("Compare") },
+    { key: "m", what: "Merge the selected session", act: choose("Merge") },
+    { key: "f", what: "Fork the selected session", act: choose("Fork") },
+    { key: "v", what: "Mark it to compare or merge with", act: choose("Mark") },
   ]);
 }
 

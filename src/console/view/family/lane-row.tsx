@@ -54,7 +54,7 @@ export function LaneRow(props: LaneRowProps): ReactNode {
           <span className="aside">{storyOf(node, nameOf).join(". ")}</span>
         </div>
         {choices.length === 0 ? null : (
-          <Menu label={`What can be done with ${nameOf(lane.session)}`} choices={choices} kind="quiet">
+          <Menu label={`Actions for ${nameOf(lane.session)}`} choices={choices} kind="quiet">
             <Icon name="more" />
           </Menu>
         )}
@@ -99,7 +99,7 @@ function Under({ node, nodes, isPresent, cost }: LaneRowProps & { readonly node:
     ...(titlesAmong(nodes)(node) === titleOf(node) ? [] : [shortId(session)]),
     ...(isPresent ? ["this session"] : []),
     ...(parent === null ? [] : [`${relation ?? "fork"}${placeOf(parent.seq)}`]),
-    ...(status === "absent" ? ["not here any more"] : [`at ${headSeq}`]),
+    ...(status === "absent" ? ["deleted or moved"] : [`at ${headSeq}`]),
     ...(merged.length === 0 ? [] : [`${merged.length} merged in`]),
     ...(cost === undefined || cost.calls === 0 ? [] : [spendText(cost)]),
   ];

@@ -40,17 +40,17 @@ export function storyOf(node: Node, nameOf: (session: string) => string): readon
   const { parent, merged, headSeq, status, copy } = node;
   return [
     parent === null
-      ? "First of the family"
+      ? "Root of the family"
       : `${relationText(node)} ${nameOf(parent.session)}${placeOf(parent.seq)}`,
     ...(status === "absent" ? ["Deleted, or in another store"] : [`At position ${headSeq}`]),
-    ...(copy === true ? ["A copy: it lives elsewhere"] : []),
+    ...(copy === true ? ["Copy: the session lives in another store"] : []),
     ...merged.map(({ from, toSeq }) => `Merged ${nameOf(from)} up to ${toSeq}`),
   ];
 }
 
 /** Its relation to the parent, before the parent's name. */
 export const relationText = ({ relation }: Pick<Node, "relation">): string =>
-  relation === "child" ? "Opened by" : relation === "successor" ? "Carries on" : "Forked from";
+  relation === "child" ? "Opened by" : relation === "successor" ? "Continues" : "Forked from";
 
 /** The fork point of an absent session may be unknown. */
 export const placeOf = (seq: number): string => (seq === 0 ? "" : ` at ${seq}`);

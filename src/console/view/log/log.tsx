@@ -132,17 +132,17 @@ interface LogKeys {
 function useLogKeys({ step, unfold, pick, copy, end }: LogKeys): void {
   const pageRows = 20;
   useShortcuts([
-    { key: "j", what: "The row below", act: () => step(1) },
-    { key: "k", what: "The row above", act: () => step(-1) },
-    { key: "ArrowDown", what: "The row below", act: () => step(1) },
-    { key: "ArrowUp", what: "The row above", act: () => step(-1) },
-    { key: "PageDown", what: "A page below", act: () => step(pageRows) },
-    { key: "PageUp", what: "A page above", act: () => step(-pageRows) },
-    { key: "Home", what: "The first row", act: () => end("first") },
-    { key: "End", what: "The last row", act: () => end("last") },
-    { key: "Enter", what: "Unfold the event", act: unfold },
+    { key: "j", what: "Next row", act: () => step(1) },
+    { key: "k", what: "Previous row", act: () => step(-1) },
+    { key: "ArrowDown", what: "Next row", act: () => step(1) },
+    { key: "ArrowUp", what: "Previous row", act: () => step(-1) },
+    { key: "PageDown", what: "Next page", act: () => step(pageRows) },
+    { key: "PageUp", what: "Previous page", act: () => step(-pageRows) },
+    { key: "Home", what: "First row", act: () => end("first") },
+    { key: "End", what: "Last row", act: () => end("last") },
+    { key: "Enter", what: "Expand the event", act: unfold },
     { key: " ", what: "Select the event", act: pick },
-    { key: "c", what: "Copy the event, or those selected, as JSON", act: () => void copy() },
+    { key: "c", what: "Copy the selected events as JSON", act: () => void copy() },
   ]);
 }
 
@@ -154,23 +154,23 @@ function Heads(): ReactNode {
       <span className="log-type">Type</span>
       <span className="log-actor">Actor</span>
       <span className="log-turn">Turn</span>
-      <span className="log-words">What it did</span>
+      <span className="log-words">Summary</span>
       <span className="log-fold" />
     </div>
   );
 }
 
 function Nothing({ filter, rows }: { readonly filter: LogFilter; readonly rows: RowsSource }): ReactNode {
-  if (rows.isReading) return <p className="waiting">Reading…</p>;
+  if (rows.isReading) return <p className="waiting">Loading…</p>;
   return (
-    <Empty title="No event fits">
+    <Empty title="No matching events">
       <p>
         {rows.looked === null
-          ? "None of the events of this log is of these types and holds this text."
-          : `None of the newest ${count(rows.looked)} events fits. Older ones were not looked through yet.`}
+          ? "No event of this log has these types and this text."
+          : `No match in the newest ${count(rows.looked)} events. Older ones were not searched yet.`}
       </p>
       <div className="row">
-        {rows.more === null ? null : <Button act={rows.more}>Look through older ones</Button>}
+        {rows.more === null ? null : <Button act={rows.more}>Search older events</Button>}
         {isAll(filter) ? null : <Button act={() => goWith({ types: null, q: null })}>Show all events</Button>}
       </div>
     </Empty>
@@ -185,7 +185,7 @@ function Looked({ rows, filter }: { readonly rows: RowsSource; readonly filter: 
   return (
     <p className="small faint log-looked" role="status">
       {plural(rows.count, "event")} of {count(at ?? headSeq)}
-      {rows.looked === null ? "" : ", older ones are read as you scroll up"}
+      {rows.looked === null ? "" : ", older ones load as you scroll up"}
     </p>
   );
 }

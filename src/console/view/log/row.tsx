@@ -53,7 +53,7 @@ export function Row({ seq, event, isChosen, isPicked, isOpen, isLater, choose }:
         </span>
         {event === undefined ? (
           <span role="gridcell" className="faint">
-            Reading…
+            Loading…
           </span>
         ) : (
           <Cells event={event} isOpen={isOpen} />
@@ -105,7 +105,7 @@ function Unfolded({ event }: { readonly event: SessionEvent }): ReactNode {
             Copy as JSON
           </Button>
           <Link className="button" data-size="small" to={sessionPath(id, "transcript", { at: event.seq })}>
-            Show the session here
+            View the session here
           </Link>
         </div>
         <section>
@@ -129,7 +129,7 @@ function Unfolded({ event }: { readonly event: SessionEvent }): ReactNode {
           <h2>Content</h2>
           {event.content === undefined ? (
             <p className="soft">
-              {event.erased ? "Erased. Its hash and length are in the header." : "It has none."}
+              {event.erased ? "Erased. Its hash and length are in the header." : "None."}
             </p>
           ) : (
             <Json value={event.content} chars={8_000} />

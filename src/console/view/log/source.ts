@@ -81,7 +81,7 @@ function gathering(session: RemoteSession, types: readonly string[], toSeq: numb
   };
 }
 
-const nobody = cell<Gathered>({ events: [], isWhole: true, isReading: false });
+const empty = cell<Gathered>({ events: [], isWhole: true, isReading: false });
 
 export function useRows(filter: LogFilter): Rows {
   const { session, log, at: place } = useScope();
@@ -100,7 +100,7 @@ export function useRows(filter: LogFilter): Rows {
   useEffect(() => {
     if (at === null) some?.hear(log).catch(tellError);
   }, [some, log, headSeq, at]);
-  const gathered = useCell(some?.gathered ?? nobody);
+  const gathered = useCell(some?.gathered ?? empty);
   const text = useSlow(filter.text);
   const found = useMemo(
     () => (text === "" ? gathered.events : gathered.events.filter((event) => holds(event, text))),

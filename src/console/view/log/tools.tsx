@@ -64,7 +64,7 @@ function TextFilter({ text }: { readonly text: string }): ReactNode {
     <input
       className="field log-field"
       type="search"
-      aria-label="Only events that hold this text"
+      aria-label="Filter by text"
       placeholder="Text"
       maxLength={textMax}
       value={typed}
@@ -74,7 +74,7 @@ function TextFilter({ text }: { readonly text: string }): ReactNode {
 }
 
 export const nowhereWords = (seq: number, lastSeq: number): string =>
-  `There is no position ${count(seq)}: the last one here is ${count(lastSeq)}.`;
+  `Position ${count(seq)} does not exist: the last one is ${count(lastSeq)}.`;
 
 function GoTo(): ReactNode {
   const { session, log, at } = useScope();
@@ -82,7 +82,7 @@ function GoTo(): ReactNode {
   const go = async (): Promise<void> => {
     const place = placeOf(typed, now());
     if (place === null) {
-      tell("Give a position such as 57, or a time such as 14:02, 2026-11-03 14:02, or 2 h.");
+      tell("Enter a position such as 57, or a time such as 14:02, 2026-11-03 14:02, or 2 h.");
       return;
     }
     const lastSeq = at ?? log.headSeq.get();
@@ -119,7 +119,7 @@ function GoTo(): ReactNode {
 /** The first event since a time; without one, a toast says so and the last event is shown. */
 async function firstSince(session: RemoteSession, time: number): Promise<number> {
   for await (const event of session.events({ since: time, limit: 1 })) return event.seq;
-  tell(`Nothing has happened since ${exact(time)}. This is the last event.`);
+  tell(`No events since ${exact(time)}. This is the last event.`);
   return (await session.head()).seq;
 }
 

@@ -13,7 +13,7 @@ interface TypesDialogProps {
 
 export function TypesDialog({ types, choose, close }: TypesDialogProps): ReactNode {
   return (
-    <Dialog title="Types of events" wide close={close}>
+    <Dialog title="Event types" wide close={close}>
       <div className="log-families">
         {eventFamilies.map((family) => (
           <fieldset key={family}>
@@ -73,7 +73,7 @@ function Others({ types, choose }: Omit<TypesDialogProps, "close">): ReactNode {
       >
         <input
           className="field mono"
-          aria-label="A type of another program"
+          aria-label="Type of another program"
           placeholder="x.name"
           value={typed}
           onChange={(event) => setTyped(event.target.value)}

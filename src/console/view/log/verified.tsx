@@ -54,8 +54,8 @@ function Outcome({ report, headSeq, isOld }: Verified & { readonly isOld: boolea
   if (firstBad !== null) {
     return (
       <span className="trouble small">
-        Record <Link to={sessionPath(id, "log", { seq: firstBad.seq })}>{count(firstBad.seq)}</Link> is not as
-        it was written: {visible(firstBad.problem)}. Restore the store from a backup, or look with{" "}
+        Record <Link to={sessionPath(id, "log", { seq: firstBad.seq })}>{count(firstBad.seq)}</Link> was
+        altered: {visible(firstBad.problem)}. Restore the store from a backup, or inspect it with{" "}
         <code>skein verify</code>.
       </span>
     );
@@ -63,7 +63,7 @@ function Outcome({ report, headSeq, isOld }: Verified & { readonly isOld: boolea
   const erased = report.erased === 0 ? "" : `, ${plural(report.erased, "content")} erased`;
   return (
     <span className="mark" data-tone="good">
-      verified{isOld ? ` up to ${count(headSeq)}` : ""}: {plural(report.records, "record")}, chain whole
+      verified{isOld ? ` up to ${count(headSeq)}` : ""}: {plural(report.records, "record")}, chain intact
       {erased}
     </span>
   );

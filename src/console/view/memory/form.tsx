@@ -12,7 +12,7 @@ const kinds = ["fact", "decision", "task", "artifact"] as const;
 const scopeNames: Readonly<Record<Scope, string>> = {
   workspace: "All sessions",
   agent: "Sessions of one agent",
-  user: "Sessions of mine",
+  user: "My sessions",
 };
 
 interface Remembered {
@@ -42,11 +42,11 @@ export function RememberDialog({ close }: { readonly close: () => void }): React
       ...(because.trim() === "" ? {} : { because: because.trim() }),
     });
     refresh("memory");
-    tell(`${key.trim()} is remembered.`);
+    tell(`${key.trim()} added to memory.`);
     close();
   };
   return (
-    <Form title="Remember" does="Remember it" send={send} close={close}>
+    <Form title="Add to memory" does="Add" send={send} close={close}>
       <Labeled name="For">
         <select className="field" value={form.scope} onChange={set("scope")}>
           {scopes.map((scope) => (
@@ -67,7 +67,7 @@ export function RememberDialog({ close }: { readonly close: () => void }): React
         </Labeled>
       ) : null}
       <div className="places-pair">
-        <Labeled name="Key" hint="by which it is named">
+        <Labeled name="Key" hint="unique within its scope">
           <input className="field" required autoFocus value={form.key} onChange={set("key")} />
         </Labeled>
         <Labeled name="Kind">
@@ -78,10 +78,10 @@ export function RememberDialog({ close }: { readonly close: () => void }): React
           </select>
         </Labeled>
       </div>
-      <Labeled name="What is to be remembered">
+      <Labeled name="Value">
         <textarea className="field" required rows={3} value={form.value} onChange={set("value")} />
       </Labeled>
-      <Labeled name="Because" hint={form.kind === "decision" ? "a decision has a reason" : "may be left out"}>
+      <Labeled name="Because" hint={form.kind === "decision" ? "required for a decision" : "optional"}>
         <input
           className="field"
           required={form.kind === "decision"}

@@ -44,8 +44,8 @@ export function Memory({ params }: { readonly params: URLSearchParams }): ReactN
     <div className="places">
       <PlaceHead
         title="Memory"
-        does="Remember"
-        what="Remember something"
+        does="Add"
+        what="Add to memory"
         act={() => setAdding(true)}
         needs="engine.remember"
       />
@@ -71,8 +71,8 @@ function Filter({ text, scope, owner }: FilterProps): ReactNode {
       <input
         className="field"
         type="search"
-        aria-label="Words in what is remembered"
-        placeholder="Words in what is remembered"
+        aria-label="Search memory"
+        placeholder="Search memory"
         value={typed}
         onChange={({ target }) => type(target.value)}
       />
@@ -82,16 +82,14 @@ function Filter({ text, scope, owner }: FilterProps): ReactNode {
         value={scope}
         onChange={({ target }) => goWith({ scope: target.value })}
       >
-        <option value="">Every scope</option>
+        <option value="">All scopes</option>
         {scopes.map((one) => (
           <option key={one} value={one}>
             {one}
           </option>
         ))}
       </select>
-      {owner === null ? null : (
-        <Button act={() => goWith({ owner: null })}>Not only of {brief(owner, 40)}</Button>
-      )}
+      {owner === null ? null : <Button act={() => goWith({ owner: null })}>All owners</Button>}
     </div>
   );
 }
@@ -104,23 +102,23 @@ interface EntriesProps {
 function Entries({ entries, isFiltered }: EntriesProps): ReactNode {
   if (entries.length === 0 && isFiltered)
     return (
-      <Empty title="Nothing of that is remembered">
-        <Button act={() => goWith({ q: null, scope: null, owner: null })}>Show everything</Button>
+      <Empty title="No matching entries">
+        <Button act={() => goWith({ q: null, scope: null, owner: null })}>Show all</Button>
       </Empty>
     );
   if (entries.length === 0)
     return (
-      <Empty title="Nothing is remembered yet">
+      <Empty title="Memory is empty">
         <p>
-          What is remembered is carried into sessions that are opened later, where it matters to their
-          objective. Promote an item of a session, let an agent do so, or remember something here.
+          New sessions carry the entries that are relevant to their objective. Promote an item of a session,
+          let an agent do so, or add an entry here.
         </p>
       </Empty>
     );
   return (
     <>
       <p className="soft small" role="status">
-        {plural(entries.length, "entry", "entries")}, the newest first
+        {plural(entries.length, "entry", "entries")}, newest first
       </p>
       <Portion of={entries}>
         {(shown) => (
@@ -145,7 +143,7 @@ function EntryRow({ entry }: { readonly entry: Entry }): ReactNode {
   const forget = async (): Promise<void> => {
     await engine.forget({ scope, kind, key, ...(owner === null ? {} : { owner }) });
     refresh("memory");
-    tell(`${brief(key, 60)} is forgotten.`);
+    tell(`${brief(key, 60)} forgotten.`);
   };
   return (
     <li tabIndex={-1} className="places-row">
@@ -155,12 +153,12 @@ function EntryRow({ entry }: { readonly entry: Entry }): ReactNode {
           <span className="mark">{kind}</span>
           <Scope scope={scope} owner={owner} />
         </p>
-        {erased ? <p className="faint">Its content was erased.</p> : <Value value={value} />}
+        {erased ? <p className="faint">Content erased.</p> : <Value value={value} />}
         {because === null ? null : <p className="soft said">Because {brief(because, 400)}</p>}
         <p className="faint small places-when">
           <Ago at={at} />
           <span>by {actorWords(actor)}</span>
-          {origin === null ? <span>from no session</span> : <Origin origin={origin} />}
+          {origin === null ? <span>added by hand</span> : <Origin origin={origin} />}
         </p>
       </div>
       <Button
@@ -175,11 +173,11 @@ function EntryRow({ entry }: { readonly entry: Entry }): ReactNode {
       {isAsking ? (
         <AskFirst
           title={`Forget ${brief(key, 60)}?`}
-          does="Forget it"
+          does="Forget"
           act={forget}
           close={() => setAsking(false)}
         >
-          <p>Sessions that are opened from now on do not get it. Those that carry it keep it.</p>
+          <p>New sessions no longer carry it. Sessions that already carry it keep it.</p>
         </AskFirst>
       ) : null}
     </li>

@@ -21,9 +21,9 @@ interface ConflictCardProps {
 }
 
 const standings = {
-  open: ["not resolved", undefined],
-  moved: ["changed since you answered", "warn"],
-  wrong: ["no JSON", "bad"],
+  open: ["unresolved", undefined],
+  moved: ["changed since you chose", "warn"],
+  wrong: ["invalid JSON", "bad"],
   answered: ["resolved", "good"],
 } as const;
 
@@ -36,7 +36,7 @@ function Card(props: ConflictCardProps): ReactNode {
   const { conflict, answer, amend, isCurrent, focused, take } = props;
   const { name, kind, key, base, ours, theirs } = conflict;
   const id = useId();
-  const [told, tone] = standings[standingOf(conflict, answer)];
+  const [state, tone] = standings[standingOf(conflict, answer)];
   const chosen = answer?.take ?? null;
   return (
     <article
@@ -50,17 +50,13 @@ function Card(props: ConflictCardProps): ReactNode {
       <h3 id={id}>
         <span className="mark">{kind}</span> <bdi className="compare-key">{brief(key, 120)}</bdi>
         <span className="mark merge-standing" data-tone={tone}>
-          {told}
+          {state}
         </span>
       </h3>
-      <div className="merge-sides" role="group" aria-label="What is to hold">
+      <div className="merge-sides" role="group" aria-label="Resolution">
         <div className="merge-side" data-side="base">
           <p className="small soft merge-whose">Before, in both</p>
-          {base === null ? (
-            <p className="faint">It was not there.</p>
-          ) : (
-            <SideValue side={base} against={null} />
-          )}
+          {base === null ? <p className="faint">Absent.</p> : <SideValue side={base} against={null} />}
         </div>
         <div className="merge-side" data-chosen={chosen === "ours" || undefined}>
           <TakeButton digit={1} isChosen={chosen === "ours"} take={() => take("ours")}>
@@ -77,7 +73,7 @@ function Card(props: ConflictCardProps): ReactNode {
       </div>
       <div className="row wrap">
         <TakeButton digit={3} isChosen={chosen === "value"} take={() => take("value")}>
-          A value of my own
+          Custom value
         </TakeButton>
         {takesOf(conflict).includes("both") ? (
           <TakeButton digit={4} isChosen={chosen === "both"} take={() => take("both")}>
@@ -108,9 +104,9 @@ function TakeButton({ digit, isChosen, take, children }: TakeButtonProps): React
 }
 
 const gone = {
-  erased: "Its content was erased.",
-  retracted: "It was retracted: to take this side is to retract it.",
-  rewound: "It is not there after a rewind: to take this side is to retract it.",
+  erased: "Content erased.",
+  retracted: "Retracted: taking this side retracts it.",
+  rewound: "Removed by a rewind: taking this side retracts it.",
 } as const;
 
 function SideValue({ side, against }: { readonly side: Side; readonly against: Side | null }): ReactNode {

@@ -46,7 +46,7 @@ export function Conflicts({ conflicts, draft, ours, theirs }: ConflictsProps): R
   useShortcuts([
     { key: "1", what: "Take ours", act: press(0) },
     { key: "2", what: "Take theirs", act: press(1) },
-    { key: "3", what: "A value of my own", act: press(2) },
+    { key: "3", what: "Custom value", act: press(2) },
     { key: "4", what: "Keep both", act: press(3) },
     { key: "j", what: "Next conflict", act: () => move(conflicts[at + 1]?.name ?? null) },
     { key: "k", what: "Previous conflict", act: () => move(conflicts[at - 1]?.name ?? null) },
@@ -56,7 +56,7 @@ export function Conflicts({ conflicts, draft, ours, theirs }: ConflictsProps): R
       <h2>
         {plural(conflicts.length, "conflict")}{" "}
         <span className="soft" role="status">
-          {left === 0 ? "all are resolved" : `${left} left`}
+          {left === 0 ? "all resolved" : `${left} left`}
         </span>
       </h2>
       {conflicts.slice(0, shown).map((conflict) => (
@@ -74,7 +74,7 @@ export function Conflicts({ conflicts, draft, ours, theirs }: ConflictsProps): R
       ))}
       {conflicts.length > shown ? (
         <button type="button" className="button" onClick={() => setLeast(shown + stepConflicts)}>
-          Show more: {plural(conflicts.length - shown, "conflict")}
+          Show {plural(conflicts.length - shown, "more conflict")}
         </button>
       ) : null}
     </section>

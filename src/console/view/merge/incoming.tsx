@@ -12,9 +12,10 @@ export function Incoming({ plan }: { readonly plan: MergePlan }): ReactNode {
   const [shown, setShown] = useState(shownAtFirst);
   const { taken, same, left } = plan;
   return (
-    <section className="compare-part" aria-label="What comes in">
+    <section className="compare-part" aria-label="Incoming changes">
       <h2>
-        Comes in <span className="soft">{taken.length === 0 ? "no item" : plural(taken.length, "item")}</span>
+        Incoming changes{" "}
+        <span className="soft">{taken.length === 0 ? "none" : plural(taken.length, "item")}</span>
       </h2>
       {taken.length === 0 ? null : (
         <ul className="merge-taken">
@@ -25,11 +26,11 @@ export function Incoming({ plan }: { readonly plan: MergePlan }): ReactNode {
       )}
       {taken.length > shown ? (
         <button type="button" className="button" onClick={() => setShown(shown * 4)}>
-          Show more: {plural(taken.length - shown, "item")}
+          Show {plural(taken.length - shown, "more item")}
         </button>
       ) : null}
-      {same.length === 0 ? null : <Named title="Both have changed these to the same" names={same} />}
-      {left.length === 0 ? null : <Named title="Erased over there, so that it cannot come in" names={left} />}
+      {same.length === 0 ? null : <Named title="Same change on both sides" names={same} />}
+      {left.length === 0 ? null : <Named title="Erased in the other session, not merged" names={left} />}
     </section>
   );
 }

@@ -35,9 +35,9 @@ const gatherMs = 400;
 const looking: { isMerging: boolean; asked: Promise<void> } = { isMerging: false, asked: Promise.resolve() };
 
 /** The summary with the resolutions so far. */
-function useTold({ plan, draft }: EndProps): string | null {
+function usePreview({ plan, draft }: EndProps): string | null {
   const { session } = useScope();
-  const [told, setTold] = useState<string | null>(null);
+  const [preview, setPreview] = useState<string | null>(null);
   const given: Record<string, MergeAnswer> = {};
   for (const conflict of plan.conflicts) {
     const answer = mergeAnswer(conflict, draft.answers);
@@ -52,7 +52,7 @@ function useTold({ plan, draft }: EndProps): string | null {
         .merge({ ...shownOf(plan), dryRun: true, resolve: given, ...wordsOf(draft) })
         // Concurrent changes come with the next plan.
         .then(
-          ({ summary }) => void (isOver || setTold(summary)),
+          ({ summary }) => void (isOver || setPreview(summary)),
           () => undefined,
         );
     });
@@ -61,19 +61,19 @@ function useTold({ plan, draft }: EndProps): string | null {
       end();
     };
   }, [asked]);
-  return told ?? plan.summary;
+  return preview ?? plan.summary;
 }
 
 export function MergeSummary({ plan, draft, ours }: EndProps & { readonly ours: string }): ReactNode {
-  const told = useTold({ plan, draft });
+  const preview = usePreview({ plan, draft });
   return (
-    <section className="compare-part" aria-label="What it is told">
+    <section className="compare-part" aria-label="Summary">
       <h2>
-        What <bdi>{ours}</bdi> is told
+        Summary for <bdi>{ours}</bdi>
       </h2>
-      <div className="merge-told">
+      <div className="merge-summary">
         <label className="labeled">
-          <span>In your own words, in place of its objective and last answers; may be left empty</span>
+          <span>Your summary (optional; replaces its objective and last answers)</span>
           <textarea
             className="field"
             rows={4}
@@ -82,8 +82,8 @@ export function MergeSummary({ plan, draft, ours }: EndProps & { readonly ours: 
           />
         </label>
         <div className="labeled">
-          <span>It stands in the transcript like this</span>
-          <Said text={told ?? ""} className="merge-text" chars={3_000} />
+          <span>Preview in the transcript</span>
+          <Said text={preview ?? ""} className="merge-text" chars={3_000} />
         </div>
       </div>
     </section>
@@ -110,13 +110,15 @@ export function MergeBar({ plan, draft, isTaking, theirs }: BarProps): ReactNode
     });
     if (!report.ok) {
       refresh(`session/${id}`);
-      tell("Things have changed meanwhile, and nothing was merged. Your answers are kept: look again.");
+      tell(
+        "Nothing was merged: the sessions have changed meanwhile. Your choices are kept; review and merge again.",
+      );
       return;
     }
     draft.drop();
     tell(
       report.written === null
-        ? "Nothing was new any more: nothing was written."
+        ? "Nothing new to merge."
         : `Merged “${theirs}” at position ${report.written}: ${plural(report.taken.length, "item")} taken, ` +
             `${plural(report.resolved.length, "conflict")} resolved.`,
     );
@@ -126,15 +128,15 @@ export function MergeBar({ plan, draft, isTaking, theirs }: BarProps): ReactNode
     const rest = await session.merge({ from: plan.from, dryRun: true });
     if (rest.range === null) return;
     const look = (): void => go(sessionPath(id, "merge", { from: plan.from }));
-    tell(`“${theirs}” has gone on since: what is new there was not merged.`, {
-      name: "Look at it",
+    tell(`“${theirs}” has new changes since, which were not merged.`, {
+      name: "View",
       act: look,
     });
   };
   useShortcuts([
     {
       key: "ctrl+enter",
-      what: "Merge, when all conflicts are resolved",
+      what: "Merge",
       act: () => {
         if (isReady) merge().catch(tellError);
       },
@@ -144,10 +146,10 @@ export function MergeBar({ plan, draft, isTaking, theirs }: BarProps): ReactNode
     <div className="merge-bar">
       <p className="spread soft" role="status">
         {left > 0
-          ? `Left to resolve: ${plural(left, "conflict")} of ${plan.conflicts.length}.`
+          ? `${left} of ${plural(plan.conflicts.length, "conflict")} unresolved.`
           : plan.conflicts.length > 0
-            ? "All conflicts are resolved."
-            : "There is no conflict."}
+            ? "All conflicts resolved."
+            : "No conflicts."}
       </p>
       <Button kind="main" act={merge} disabled={!isReady}>
         Merge

@@ -20,12 +20,7 @@ export function Merge({ params }: { readonly params: URLSearchParams }): ReactNo
   const { id } = useScope();
   const from = params.get("from");
   if (from === null || from === "")
-    return (
-      <Choose
-        title="Merge into it what was learned in"
-        toward={(session) => sessionPath(id, "merge", { from: session })}
-      />
-    );
+    return <Choose title="Merge from" toward={(session) => sessionPath(id, "merge", { from: session })} />;
   return <Planned key={from} from={from} />;
 }
 
@@ -52,33 +47,32 @@ function Shown({ plan, other }: ShownProps): ReactNode {
   const isTaking = mayIn(state.status, "write");
   if (plan.range === null)
     return (
-      <Empty title="Nothing there is new">
+      <Empty title="Nothing to merge">
         <p>
-          “{ours}” knows all that “{theirs}” does, or it has not gone on since both were the same.
+          “{ours}” already has everything of “{theirs}”.
         </p>
-        <Link to={sessionPath(id, "compare", { with: plan.from })}>Compare the two</Link>
+        <Link to={sessionPath(id, "compare", { with: plan.from })}>Compare</Link>
       </Empty>
     );
   return (
     <div className="family merge">
       <header className="merge-top">
         <h2>
-          What{" "}
+          Merge “
           <Link to={sessionPath(plan.from)} dir="auto">
             {theirs}
-          </Link>{" "}
-          learned comes into <bdi>{ours}</bdi>
+          </Link>
+          ” into “<bdi>{ours}</bdi>”
         </h2>
         <p className="soft">
-          Its positions {plan.range.fromSeq} to {plan.range.toSeq}
-          {plan.base === null ? "; they have nothing in common" : `, held against position ${plan.base.seq}`}.
-          Nothing is changed until you merge.{" "}
-          <Link to={sessionPath(id, "compare", { with: plan.from })}>Compare the two</Link>
+          Positions {plan.range.fromSeq} to {plan.range.toSeq}
+          {plan.base === null ? "; no common history" : `, compared with position ${plan.base.seq}`}. Nothing
+          changes until you merge. <Link to={sessionPath(id, "compare", { with: plan.from })}>Compare</Link>
         </p>
       </header>
       {isTaking ? null : (
         <p className="trouble" role="alert">
-          Nothing can be merged into it: {wayOut[state.status]}.
+          Cannot merge into this session: {wayOut[state.status]}.
         </p>
       )}
       {plan.conflicts.length === 0 ? null : (

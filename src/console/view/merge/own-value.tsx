@@ -15,8 +15,8 @@ export function Why({ conflict, answer, amend }: OwnValueProps): ReactNode {
   return (
     <input
       className="field merge-why"
-      aria-label={`Why ${brief(conflict.key, 60)} is resolved so`}
-      placeholder="Why; it is kept in the log, and may be left empty"
+      aria-label={`Reason for ${brief(conflict.key, 60)}`}
+      placeholder="Reason (optional, kept in the log)"
       value={answer.because}
       maxLength={1_000}
       onChange={(event) => amend(conflict.name, { because: event.target.value })}
@@ -39,7 +39,7 @@ export function OwnValue({ conflict, answer, amend }: OwnValueProps): ReactNode 
   return (
     <div className="merge-own">
       <label className="labeled">
-        <span>The value</span>
+        <span>Value</span>
         <textarea
           className="field mono"
           rows={Math.min(12, Math.max(2, answer.text.split("\n", 13).length))}
@@ -52,19 +52,19 @@ export function OwnValue({ conflict, answer, amend }: OwnValueProps): ReactNode 
       </label>
       <div className="row wrap">
         <label className="row small soft">
-          It is
+          Type
           <select
             className="field merge-select"
             value={answer.isJson ? "json" : "text"}
             onChange={(event) => amend(name, { isJson: event.target.value === "json" })}
           >
-            <option value="text">a text</option>
+            <option value="text">Text</option>
             <option value="json">JSON</option>
           </select>
         </label>
         {kind === "task" ? (
           <label className="row small soft">
-            The task is
+            Status
             <select
               className="field merge-select"
               value={answer.status ?? "open"}
@@ -80,7 +80,7 @@ export function OwnValue({ conflict, answer, amend }: OwnValueProps): ReactNode 
         ) : null}
         {isWrong ? (
           <span className="merge-wrong small" id={id} role="alert">
-            This is no JSON. Mend it, or say that it is a text.
+            Invalid JSON. Correct it, or change the type to text.
           </span>
         ) : null}
       </div>

@@ -28,7 +28,7 @@ export function Search({ params }: { readonly params: URLSearchParams }): ReactN
   const only = params.get("in");
   const list = useRef<HTMLDivElement>(null);
   const field = useRef<HTMLInputElement>(null);
-  useShortcuts([{ key: ".", what: "To the search field", act: () => field.current?.select() }]);
+  useShortcuts([{ key: ".", what: "Focus the search field", act: () => field.current?.select() }]);
   useReadAgain("search");
   const move = (event: KeyboardEvent): void => {
     const step = stepOf(event, event.target === field.current);
@@ -86,8 +86,8 @@ function Field({ text, field }: FieldProps): ReactNode {
         ref={field}
         className="field search-field"
         type="search"
-        aria-label="Words to search for"
-        placeholder="Words in messages, results, items, objectives…"
+        aria-label="Search text"
+        placeholder="Search messages, results, items, objectives…"
         autoComplete="off"
         spellCheck={false}
         autoFocus
@@ -115,15 +115,15 @@ function Teach(): ReactNode {
   return (
     <div className="search-teach soft">
       <p>
-        An event is found when it holds <b>every</b> word, in any order. The last word may be unfinished;{" "}
-        <code>rate*</code> finds every word that begins so. Case and accents do not matter.
+        An event matches if it contains <b>every</b> word, in any order. The last word may be unfinished;{" "}
+        <code>rate*</code> finds every word with that prefix. Case and accents are ignored.
       </p>
       <p>
-        It finds what people, models and tools said, items, objectives and memory, also what was rewound away.
-        Names of sessions are found too.
+        Covers messages, answers, tool results, items, objectives and memory, including rewound parts, and
+        session names.
       </p>
       <p>
-        <kbd className="key">↓</kbd> <kbd className="key">↑</kbd> go through what was found,{" "}
+        <kbd className="key">↓</kbd> <kbd className="key">↑</kbd> move between results,{" "}
         <kbd className="key">Enter</kbd> opens it.
       </p>
     </div>
@@ -189,7 +189,7 @@ function useNamed(text: string): readonly Row[] {
 function Named({ rows }: { readonly rows: readonly Row[] }): ReactNode {
   if (rows.length === 0) return null;
   return (
-    <section className="search-named" aria-label="Sessions of this name">
+    <section className="search-named" aria-label="Sessions by name">
       {rows.map(({ session, name, objective, status }) => (
         <Link key={session} data-hit to={sessionPath(session)} className="search-session">
           <span className="cut" dir="auto">
@@ -216,8 +216,8 @@ function Hits({ hits, gone, asked, isOnly, some, children }: HitsProps): ReactNo
   if (hits.length === 0 && some) return null;
   if (hits.length === 0)
     return (
-      <Empty title="Nothing holds all of these words">
-        <p>Try fewer words, or the beginning of one with a star: pay*.</p>
+      <Empty title="No results">
+        <p>Try fewer words, or a prefix with a star: pay*.</p>
       </Empty>
     );
   const where = isOnly ? "" : ` in ${plural(groups.length, "place")}`;
@@ -225,7 +225,7 @@ function Hits({ hits, gone, asked, isOnly, some, children }: HitsProps): ReactNo
     <>
       <p className="soft small search-count" role="status">
         {plural(hits.length, "hit")}
-        {where}, the latest first
+        {where}, latest first
       </p>
       {groups.map((group) => (
         <HitGroup key={group.log} group={group} gone={gone} asked={asked} isOnly={isOnly} />
@@ -258,7 +258,7 @@ function HitGroup({ group: { log, hits }, gone, asked, isOnly }: HitGroupProps):
             <span className="search-about small faint">
               <span>{kindOf(hit.type)}</span>
               {hit.mind === "live" ? null : <span className="mark">{minds[hit.mind]}</span>}
-              {isSession || !gone.has(hit.seq) ? null : <span className="mark">no longer remembered</span>}
+              {isSession || !gone.has(hit.seq) ? null : <span className="mark">no longer in memory</span>}
               <Ago at={hit.at} />
               {isSession ? (
                 <Link to={sessionPath(log, "log", { seq: hit.seq })}>position {hit.seq}</Link>
@@ -271,7 +271,7 @@ function HitGroup({ group: { log, hits }, gone, asked, isOnly }: HitGroupProps):
   );
 }
 
-const minds = { rewound: "rewound away", compacted: "compacted" } as const;
+const minds = { rewound: "rewound", compacted: "compacted" } as const;
 
 function GroupHead({ id, count }: { readonly id: string; readonly count: number }): ReactNode {
   const title = useSessionTitle(id);

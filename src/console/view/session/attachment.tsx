@@ -57,14 +57,14 @@ function Picture({ of }: { readonly of: Attached }): ReactNode {
   const address = useAddress(value, of.mediaType);
   const [isLarge, setLarge] = useState(false);
   if (error !== undefined && value === undefined) return <FileOf of={of} />;
-  if (address === null) return <span className="attachment faint">Reading an image…</span>;
+  if (address === null) return <span className="attachment faint">Loading image…</span>;
   return (
     <button
       type="button"
       className="attachment-picture"
       data-large={isLarge || undefined}
       aria-pressed={isLarge}
-      title={isLarge ? "Show it small" : "Show it large"}
+      title={isLarge ? "Shrink" : "Enlarge"}
       onClick={() => setLarge(!isLarge)}
     >
       <img src={address} alt={`Attached: ${brief(of.name ?? of.mediaType, 80)}`} />
@@ -74,7 +74,7 @@ function Picture({ of }: { readonly of: Attached }): ReactNode {
 
 function FileOf({ of }: { readonly of: Attached }): ReactNode {
   const [length, setLength] = useState<number | null>(null);
-  const name = brief(of.name ?? "A file without a name", 80);
+  const name = brief(of.name ?? "Unnamed file", 80);
   const save = async (): Promise<void> => {
     const bytes = await engine.blob(of.blob);
     setLength(bytes.length);

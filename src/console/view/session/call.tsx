@@ -13,8 +13,8 @@ import { useScope } from "./scope.ts";
 import { isOf, phaseOf, type Call, type Phase } from "../../../core/transcript.ts";
 
 const phases: Readonly<Record<Phase, readonly [word: string, tone: string | undefined]>> = {
-  asked: ["waits for an answer", "warn"],
-  waiting: ["is next", undefined],
+  asked: ["waiting for approval", "warn"],
+  waiting: ["queued", undefined],
   running: ["running", "busy"],
   denied: ["denied", "warn"],
   ok: ["ok", "good"],
@@ -24,10 +24,10 @@ const phases: Readonly<Record<Phase, readonly [word: string, tone: string | unde
 };
 
 const effects: Readonly<Record<string, string>> = {
-  read: "It reads only.",
-  idempotent: "Doing it twice is as good as once.",
-  unsafe: "Doing it twice may do harm.",
-  session: "It changes this session's own log.",
+  read: "Read-only",
+  idempotent: "Safe to retry",
+  unsafe: "Not safe to retry",
+  session: "Changes this session's log",
 };
 
 interface CallProps {
@@ -42,7 +42,7 @@ export function CallEntry({ call, isOpen, toggle }: CallProps): ReactNode {
   const phase = phaseOf(call);
   // Its runner is dead, and no other has resumed it yet.
   const isLeft = phase === "running" && state.lease === null && (started?.seq ?? Infinity) <= state.seq;
-  const [word, tone] = isLeft ? (["cut off", "warn"] as const) : phases[phase];
+  const [word, tone] = isLeft ? (["interrupted", "warn"] as const) : phases[phase];
   const waits = at === null && state.calls.some((one) => one.seq === request.seq && one.phase === "asked");
   const ms = settled?.body.ms ?? (settled && started ? settled.at - started.at : undefined);
   return (
@@ -64,7 +64,7 @@ export function CallEntry({ call, isOpen, toggle }: CallProps): ReactNode {
   );
 }
 
-/** The arguments on one line, for any size. */
+/** Arguments on one line, for any size. */
 function inputWords(input: unknown): string {
   if (typeof input === "string") return brief(input, 160);
   if (typeof input !== "object" || input === null) return "";
@@ -92,7 +92,7 @@ function CallDetail({ call, phase, isWhole }: CallDetailProps): ReactNode {
   return (
     <div className="call-detail">
       {request.erased ? (
-        <Gap what="The arguments" />
+        <Gap what="Arguments" />
       ) : (
         <Json value={request.content?.input} chars={isWhole ? Infinity : 4_000} />
       )}
@@ -105,13 +105,13 @@ function CallDetail({ call, phase, isWhole }: CallDetailProps): ReactNode {
       {settled === undefined ? null : <Outcome settled={settled} phase={phase} />}
       {late === undefined ? null : (
         <>
-          <p className="call-title">Came later, and was not used</p>
+          <p className="call-title">Late result, not used</p>
           <Json value={late.content?.output} chars={4_000} />
         </>
       )}
       <p className="faint small">
-        {effects[request.body.effect]} Position {request.seq}
-        {settled === undefined ? "" : ` to ${settled.seq}`}.
+        {effects[request.body.effect]} · {settled === undefined ? "event" : "events"} {request.seq}
+        {settled === undefined ? "" : `–${settled.seq}`}
       </p>
     </div>
   );
@@ -122,12 +122,12 @@ type Settled = NonNullable<Call["settled"]>;
 function Outcome({ settled, phase }: { readonly settled: Settled; readonly phase: Phase }): ReactNode {
   const titles: Partial<Record<Phase, string>> = {
     error: "Error",
-    unknown: "Nobody knows what became of it",
+    unknown: "Outcome unknown",
   };
   return (
     <>
       <p className="call-title">{titles[phase] ?? "Result"}</p>
-      {settled.erased ? <Gap what="The result" /> : null}
+      {settled.erased ? <Gap what="Result" /> : null}
       {settled.content === undefined ? null : <Output value={settled.content.output} />}
       <Attachments of={attachedIn(settled.content?.blocks)} />
     </>
@@ -135,7 +135,7 @@ function Outcome({ settled, phase }: { readonly settled: Settled; readonly phase
 }
 
 function Output({ value }: { readonly value: unknown }): ReactNode {
-  if (value === "" || value === undefined) return <p className="faint small">Nothing was given back.</p>;
+  if (value === "" || value === undefined) return <p className="faint small">No output.</p>;
   return typeof value === "string" ? (
     <Said as="pre" text={value} chars={4_000} />
   ) : (
@@ -144,7 +144,7 @@ function Output({ value }: { readonly value: unknown }): ReactNode {
 }
 
 export const Gap = ({ what }: { readonly what: string }): ReactNode => (
-  <p className="gap">{what} was erased. That it was there, and how long it was, the log still says.</p>
+  <p className="gap">{what} erased. The log keeps its hash and length.</p>
 );
 
 function Answering({ call }: { readonly call: Call }): ReactNode {
@@ -228,24 +228,24 @@ function Settling({ call }: { readonly call: Call }): ReactNode {
   };
   return (
     <div className="call-answer">
-      <span>What became of it?</span>
+      <span>Did it take effect?</span>
       <Button kind="main" data-answer="" refusal={refusal} act={() => tell("did happen")}>
-        It happened
+        Mark as done
       </Button>
       <Button refusal={refusal} act={() => tell("did not happen")}>
-        It did not
+        Mark as not done
       </Button>
       <input
         className="field"
-        aria-label="What else the model is to know"
-        placeholder="What else the model is to know"
+        aria-label="Note for the model (optional)"
+        placeholder="Note for the model (optional)"
         value={text}
         onChange={({ target }) => setText(target.value)}
       />
       {others === 0 ? null : (
         <p className="small soft">
-          The outcome of {plural(others, "more call")} is unknown too: say what became of{" "}
-          {others === 1 ? "it" : "them"} in this field.
+          {plural(others, "more call")} with an unknown outcome: describe {others === 1 ? "it" : "them"} in
+          this field.
         </p>
       )}
     </div>

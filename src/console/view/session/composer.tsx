@@ -156,7 +156,7 @@ function Writing(): ReactNode {
   }, [field]);
   const stop = async (): Promise<void> => {
     await session.interrupt();
-    tell("Asked it to stop.");
+    tell("Interrupt requested.");
     reread();
   };
   const key = (event: KeyboardEvent): void => {
@@ -204,23 +204,25 @@ function Writing(): ReactNode {
         rows={1}
         dir="auto"
         aria-label="Message"
-        placeholder={isRunning ? "Next, once it is done; Ctrl+Enter steers it now" : "Say what is next"}
+        placeholder={
+          isRunning ? "Queue a message; Ctrl+Enter adds it to the current turn" : "Write a message"
+        }
         defaultValue={readDraft(id)}
         onChange={changed}
         onKeyDown={key}
       />
       <p className="small soft" role="status" hidden={!isFile}>
-        {isFile ? `Too long for a message: it goes as a file, ${longName}, which the model reads.` : ""}
+        {isFile ? `Too long for a message: sent as the file ${longName}.` : ""}
       </p>
       <div className="writing-actions">
         <Attach add={files.add} />
         <span className="spread faint small writing-hint">
-          Enter sends, Shift+Enter breaks the line{isRunning ? ", Esc stops it" : ""}
+          ↵ send · ⇧↵ new line{isRunning ? " · esc interrupt" : ""}
         </span>
         {isRunning ? (
           <>
-            <Button act={stop}>Stop</Button>
-            <Button disabled={!mayGo} act={() => go("steer")} title="For the step after this one">
+            <Button act={stop}>Interrupt</Button>
+            <Button disabled={!mayGo} act={() => go("steer")} title="Add to the current turn">
               Steer
             </Button>
           </>
@@ -273,7 +275,7 @@ function GivenFiles({ given, drop }: GivenFilesProps): ReactNode {
               sending…
             </span>
           ) : null}
-          <Button kind="quiet" size="small" aria-label={`Leave out ${brief(name, 40)}`} act={() => drop(id)}>
+          <Button kind="quiet" size="small" aria-label={`Remove ${brief(name, 40)}`} act={() => drop(id)}>
             ×
           </Button>
         </li>

@@ -7,6 +7,7 @@ import { actorWords, toneOfEvent } from "../../ui/event-summary.ts";
 import { Ago, span } from "../../ui/moment.tsx";
 import { Json, Said } from "../../ui/untrusted-text.tsx";
 import { SessionName } from "../../ui/session-name.tsx";
+import { speakerName } from "../../ui/speaker.ts";
 import { brief } from "../../ui/visible.ts";
 import { useReading } from "../../query-cache.ts";
 import { engine } from "../../server.ts";
@@ -47,7 +48,7 @@ export const EntryOf = memo(function EntryOf({ entry, isFirst, isOpen, toggle }:
       return (
         <button type="button" className="lost" aria-expanded={entry.isOpen} onClick={() => toggle(entry)}>
           <span className="call-turn" aria-hidden="true" />
-          {plural(events, "event")} {events === 1 ? "was" : "were"} rewound away
+          {plural(events, "event")} {events === 1 ? "was" : "were"} rewound
         </button>
       );
     }
@@ -94,7 +95,7 @@ export function InputEntry({
           <Ago at={input.at} />
         </span>
       </p>
-      {input.erased ? <Gap what="What was said here" /> : null}
+      {input.erased ? <Gap what="Message" /> : null}
       {text === "" ? null : <Said text={text} chars={3_000} />}
       <Attachments of={attachedIn(blocks)} />
     </div>
@@ -109,10 +110,10 @@ interface AnswerProps {
 }
 
 const finishes: Readonly<Record<string, string>> = {
-  length: "It ended at its longest.",
-  refusal: "The model refused.",
-  "content-filter": "The provider held back what was said.",
-  other: "It ended for a reason that the provider did not name.",
+  length: "Output limit reached.",
+  refusal: "Refused by the model.",
+  "content-filter": "Blocked by the provider's content filter.",
+  other: "Stopped for an unspecified reason.",
 };
 
 function AnswerEntry({ answer, isFirst, isOpen, toggle }: AnswerProps): ReactNode {
@@ -124,13 +125,13 @@ function AnswerEntry({ answer, isFirst, isOpen, toggle }: AnswerProps): ReactNod
     <div className="answer">
       {isFirst ? (
         <p className="spoken-who">
-          <span>{agentName(actor)}</span>
+          <span>{agentName(actor, body.model)}</span>
           <span className="faint small">
             <Ago at={at} />
           </span>
         </p>
       ) : null}
-      {erased ? <Gap what="What the model said here" /> : null}
+      {erased ? <Gap what="Answer" /> : null}
       {reasoning === "" ? null : <Reasoning text={reasoning} ms={body.ms} isOpen={isOpen} toggle={toggle} />}
       {text === "" ? null : <Prose text={text} />}
       <Attachments of={attachedIn(content?.blocks)} />
@@ -140,9 +141,8 @@ function AnswerEntry({ answer, isFirst, isOpen, toggle }: AnswerProps): ReactNod
   );
 }
 
-/** Version 0 is a bare name. */
-const agentName = (actor: string): string =>
-  actor.startsWith("agent:") ? brief(actor.slice("agent:".length).replace(/@0$/, ""), 60) : "Model";
+const agentName = (actor: string, model: string): string =>
+  speakerName(actor.startsWith("agent:") ? actor.slice("agent:".length) : null, model);
 
 function costWords({ model, usage, costNanoUsd, ms }: EventOf<"model.responded">["body"]): string {
   const said = [model, `${tokens(usage.inputTokens)} in, ${tokens(usage.outputTokens)} out`];

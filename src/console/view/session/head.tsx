@@ -62,7 +62,7 @@ function Title({ title }: { readonly title: string }): ReactNode {
         <input
           ref={field}
           className="field"
-          aria-label="Name of the session"
+          aria-label="Session name"
           maxLength={200}
           autoFocus
           defaultValue={state.name ?? ""}
@@ -72,7 +72,7 @@ function Title({ title }: { readonly title: string }): ReactNode {
         />
         <Button kind="main">Rename</Button>
         <Button kind="quiet" act={() => setWriting(false)}>
-          Leave it
+          Cancel
         </Button>
       </form>
     );
@@ -90,10 +90,19 @@ function Title({ title }: { readonly title: string }): ReactNode {
   );
 }
 
+const causes: Readonly<Record<string, string>> = {
+  approval: "waiting for approval",
+  unknown: "call outcome unknown",
+  budget: "budget exhausted",
+  imported: "waiting for review",
+  "set-back": "log rolled back",
+};
+
 /** The reason of the status, in a few words; empty if the status says it. */
 function whyWords({ status, why }: State): string {
   if (why === null || !["suspended", "closed"].includes(status)) return "";
-  return why.by === "approval" || why.reason === null ? why.by : `${why.by}: ${brief(why.reason, 80)}`;
+  const cause = causes[why.by] ?? why.by;
+  return why.by === "approval" || why.reason === null ? cause : `${cause}: ${brief(why.reason, 80)}`;
 }
 
 function Facts(): ReactNode {
@@ -114,14 +123,19 @@ function Facts(): ReactNode {
       <span className="number" title={unpricedWords(cost.unpriced)}>
         {spendText(cost)}
       </span>
-      {lease === null ? null : <span title="Who runs it">run by {brief(lease.holder, 40)}</span>}
+      {lease === null ? null : (
+        <span title={brief(lease.holder, 120)}>running on {brief(hostOf(lease.holder), 40)}</span>
+      )}
       {holds.length === 0 ? null : <span className="mark">on hold</span>}
     </p>
   );
 }
 
+/** `host:pid` of a lease holder. */
+const hostOf = (holder: string): string => holder.replace(/\/.*$/s, "");
+
 const unpricedWords = (calls: number): string =>
-  calls === 0 ? "What models have cost" : `The price of ${calls} model calls is not known`;
+  calls === 0 ? "Model cost" : `${calls} model calls of unknown price`;
 
 function Deeds(): ReactNode {
   const scope = useScope();
@@ -140,7 +154,7 @@ function Deeds(): ReactNode {
   return (
     <div className="row session-deeds">
       {status === "running" && may("interrupt") ? (
-        <Button act={doing(() => session.interrupt(), "Asked it to stop.")}>Interrupt</Button>
+        <Button act={doing(() => session.interrupt(), "Interrupt requested.")}>Interrupt</Button>
       ) : null}
       {may("suspend") ? <Button act={doing(() => session.suspend(), "Suspended.")}>Suspend</Button> : null}
       {may("activate") && !isAsked ? (
@@ -154,7 +168,7 @@ function Deeds(): ReactNode {
           Reopen
         </Button>
       ) : null}
-      <Menu label="More that can be done" choices={choicesOf(scope, me, setForm)}>
+      <Menu label="More actions" choices={choicesOf(scope, me, setForm)}>
         <Icon name="more" />
       </Menu>
       {form === null ? null : <FormDialog form={form} close={() => setForm(null)} />}

@@ -1,8 +1,11 @@
 /** Live entries: a streaming answer, and inputs being sent. */
-import { useDeferredValue, type ReactNode } from "react";
+import { useDeferredValue, useEffect, useState, type ReactNode } from "react";
 import { useCell } from "../../signal.ts";
+import { span } from "../../ui/moment.tsx";
+import { speakerName } from "../../ui/speaker.ts";
 import { Said } from "../../ui/untrusted-text.tsx";
 import { brief } from "../../ui/visible.ts";
+import { every, now } from "../../world.ts";
 import { Attachments } from "./attachment.tsx";
 import type { Pending } from "./pending.ts";
 import { Prose } from "./prose.tsx";
@@ -11,18 +14,19 @@ import { useScope } from "./scope.ts";
 export function LiveEntry(): ReactNode {
   const { draft: live, state } = useScope();
   const draft = useDeferredValue(useCell(live));
-  const { name = "default", version = 0 } = state.agent ?? {};
-  const agent = version === 0 ? name : `${name}@${version}`;
+  const { agent, model } = state;
+  const name = speakerName(agent === null ? null : `${agent.name}@${agent.version}`, model);
   if (draft === null)
     return (
       <p className="live-waiting" role="status">
-        <span className="dot" data-beats /> {brief(agent, 60)} is at work
+        <span className="dot" data-beats /> {name} is working
+        <Elapsed />
       </p>
     );
   return (
     <div className="answer">
       <p className="spoken-who">
-        <span>{brief(agent, 60)}</span>
+        <span>{name}</span>
         <span className="mark" data-tone="busy">
           <span className="dot" data-beats /> writing
         </span>
@@ -35,11 +39,22 @@ export function LiveEntry(): ReactNode {
       {draft.text === "" ? null : <Prose text={draft.text} isLive />}
       {draft.tools.map((tool, place) => (
         <p key={place} className="live-waiting">
-          <span className="dot" data-beats /> calls {brief(tool, 60)}
+          <span className="dot" data-beats /> calling {brief(tool, 60)}
         </p>
       ))}
     </div>
   );
+}
+
+/** The time since the turn began, from a second on. */
+function Elapsed(): ReactNode {
+  const { log, state } = useScope();
+  const [nowMs, setNow] = useState(now);
+  useEffect(() => every(1_000, () => setNow(now())), []);
+  useCell(log.version);
+  const begun = state.turn === null ? undefined : log.peek(state.turn.startedSeq);
+  const ms = begun === undefined ? 0 : nowMs - begun.at;
+  return ms < 1_000 ? null : <span aria-hidden="true"> · {span(ms)}</span>;
 }
 
 export function PendingEntry({ pending }: { readonly pending: Pending }): ReactNode {
@@ -47,7 +62,7 @@ export function PendingEntry({ pending }: { readonly pending: Pending }): ReactN
     <div className="spoken" data-waits>
       <p className="spoken-who">
         <span>You</span>
-        <span className="mark">{pending.seq === null ? "on its way" : "waits"}</span>
+        <span className="mark">{pending.seq === null ? "sending" : "queued"}</span>
       </p>
       {pending.text === "" ? null : <Said text={pending.text} chars={3_000} />}
       <Attachments of={pending.attached} />

@@ -85,12 +85,12 @@ function Opened({ session, headSeq, aspect, params }: OpenedProps): ReactNode {
   const reread = useRereading(id);
   // A handle that is read again knows the current length of the log.
   useEffect(() => log.reach(headSeq), [log, headSeq]);
-  const hear = (told: Heard): void => {
-    if ("delta" in told) {
-      if (told.session === id) draft.set(withDelta(draft.get(), told.delta));
+  const hear = (update: Heard): void => {
+    if ("delta" in update) {
+      if (update.session === id) draft.set(withDelta(draft.get(), update.delta));
       return;
     }
-    const { event } = told;
+    const { event } = update;
     if (event.session !== id)
       return void ((isOfTwo(aspect) || event.type.startsWith("session.")) && reread());
     if (["model.responded", "model.failed"].includes(event.type)) draft.set(null);
@@ -172,11 +172,11 @@ const isOfTwo = (aspect: Aspect): boolean => aspect === "compare" || aspect === 
 /** Unless `never`, it existed when the page was opened. */
 function Gone({ never = false }: { readonly never?: boolean }): ReactNode {
   return (
-    <Empty title={never ? "There is no such session" : "This session is not there any more"}>
+    <Empty title={never ? "Session not found" : "This session was deleted"}>
       <p>
         {never
-          ? "The address is of one that was deleted, is in another store, or never was."
-          : "It was deleted. Its forks have kept what they shared with it."}
+          ? "It was deleted, lives in another store, or never existed."
+          : "Its forks keep the history they shared with it."}
       </p>
       <Link to="/">All sessions</Link>
     </Empty>
@@ -192,9 +192,9 @@ interface NowhereProps {
 /** The URL names a position that the log does not have. */
 function Nowhere({ id, named, headSeq }: NowhereProps): ReactNode {
   return (
-    <Empty title={`There is no position ${brief(named, 20)} in this log`}>
-      <p>Its positions are 1 to {count(headSeq)}.</p>
-      <Link to={sessionPath(id)}>Show the session as it is now</Link>
+    <Empty title={`Position ${brief(named, 20)} does not exist`}>
+      <p>This log has positions 1 to {count(headSeq)}.</p>
+      <Link to={sessionPath(id)}>Back to now</Link>
     </Empty>
   );
 }
@@ -232,7 +232,7 @@ function Tabs({ aspect }: { readonly aspect: Aspect }): ReactNode {
   const { id, at } = useScope();
   const shown = isOfTwo(aspect) ? "family" : aspect;
   return (
-    <nav className="tabs" aria-label="Aspects of the session">
+    <nav className="tabs" aria-label="Session views">
       {tabs.map(([name, title]) => (
         <Link
           key={name}

@@ -10,46 +10,37 @@ import { brief } from "../../ui/visible.ts";
 import { sessionPath } from "../../route.ts";
 import { filled } from "./session-menu.ts";
 import { useScope, type Scope, type State } from "./scope.ts";
-import { AskButton, Section, type Ask } from "./section.tsx";
+import { Section, type Ask } from "./section.tsx";
 
 type Item = State["items"][number];
 type Kind = Item["kind"];
 
-const groups: readonly (readonly [Kind, string, string])[] = [
-  ["fact", "Facts", "What it knows for sure, and keeps through every compaction."],
-  ["decision", "Decisions", "What was decided, and why."],
-  ["task", "Tasks", "What is to be done. A tick says that it is."],
-  ["artifact", "Artifacts", "What came out of the work, and where it is."],
+const groups: readonly (readonly [Kind, string])[] = [
+  ["fact", "Facts"],
+  ["decision", "Decisions"],
+  ["task", "Tasks"],
+  ["artifact", "Artifacts"],
 ];
 
 /** Natural order: k2 before k10. */
 const { compare } = new Intl.Collator(undefined, { numeric: true });
 
 export function Items({ ask }: { readonly ask: Ask }): ReactNode {
-  const scope = useScope();
-  const { items } = scope.state;
-  return groups.map(([kind, title, teaching]) => {
+  const { items } = useScope().state;
+  return groups.map(([kind, title]) => {
     const own = items
       .filter((item) => item.kind === kind)
       .toSorted((one, other) => compare(one.key, other.key));
-    const deeds = (
-      <AskButton ask={ask} form={() => itemForm(scope, kind, null)} label={`Add a ${kind}`}>
-        Add
-      </AskButton>
-    );
+    if (own.length === 0) return null;
     return (
-      <Section key={kind} title={title} count={own.length} isOpen={own.length > 0} deeds={deeds}>
-        {() =>
-          own.length === 0 ? (
-            <p className="faint small">{teaching}</p>
-          ) : (
-            <ul className="items">
-              {own.map((item) => (
-                <ItemRow key={item.key} item={item} ask={ask} />
-              ))}
-            </ul>
-          )
-        }
+      <Section key={kind} title={title} count={own.length}>
+        {() => (
+          <ul className="items">
+            {own.map((item) => (
+              <ItemRow key={item.key} item={item} ask={ask} />
+            ))}
+          </ul>
+        )}
       </Section>
     );
   });
@@ -67,7 +58,7 @@ function ItemRow({ item, ask }: { readonly item: Item; readonly ask: Ask }): Rea
             {brief(key, 80)}
           </Link>
         )}
-        {erased ? <p className="gap">Its value was erased.</p> : <Value value={value} />}
+        {erased ? <p className="gap">Value erased.</p> : <Value value={value} />}
         {because === null ? null : (
           <p className="small soft" dir="auto">
             because {brief(because, 400)}
@@ -76,11 +67,7 @@ function ItemRow({ item, ask }: { readonly item: Item; readonly ask: Ask }): Rea
         {status === "dropped" ? <span className="mark">dropped</span> : null}
       </div>
       {ask === null ? null : (
-        <Menu
-          kind="quiet"
-          label={`What can be done with ${brief(key, 60)}`}
-          choices={deedsOf(scope, item, ask)}
-        >
+        <Menu kind="quiet" label={`Actions for ${brief(key, 60)}`} choices={deedsOf(scope, item, ask)}>
           <Icon name="more" />
         </Menu>
       )}
@@ -157,7 +144,7 @@ function valueFrom(text: string, before: unknown): unknown {
   }
 }
 
-function itemForm({ session, reread }: Scope, kind: Kind, item: Item | null): Form {
+export function itemForm({ session, reread }: Scope, kind: Kind, item: Item | null): Form {
   const before = item?.value;
   const text = typeof before === "string" ? before : before === undefined ? "" : JSON.stringify(before);
   const key = { name: "key", label: "Key", required: true, placeholder: "database" };
@@ -170,12 +157,12 @@ function itemForm({ session, reread }: Scope, kind: Kind, item: Item | null): Fo
       ...(kind === "task" ? [{ ...status, value: item?.status ?? "open" }] : []),
       {
         name: "because",
-        label: kind === "decision" ? "Why" : "Why, if that matters",
+        label: kind === "decision" ? "Reason" : "Reason (optional)",
         required: kind === "decision",
         value: item?.because ?? "",
       },
     ],
-    confirm: item === null ? "Add" : "Change",
+    confirm: item === null ? "Add" : "Save",
     act: async (given) => {
       const name = item?.key ?? given["key"]?.trim() ?? "";
       const options = filled(given, "because", "status") as NonNullable<Parameters<typeof session.record>[3]>;
@@ -187,8 +174,8 @@ function itemForm({ session, reread }: Scope, kind: Kind, item: Item | null): Fo
 
 const retractForm = ({ session, reread }: Scope, { kind, key }: Item): Form => ({
   title: `Retract the ${kind} “${brief(key, 60)}”`,
-  lead: "It no longer holds. The log still says that it did.",
-  fields: [{ name: "because", label: "Why" }],
+  lead: "Removes it from the session's knowledge. The log keeps it.",
+  fields: [{ name: "because", label: "Reason" }],
   confirm: "Retract",
   isBad: true,
   act: async (given) => {
@@ -199,24 +186,24 @@ const retractForm = ({ session, reread }: Scope, { kind, key }: Item): Form => (
 
 const promoteForm = ({ session }: Scope, { kind, key }: Item): Form => ({
   title: `Promote “${brief(key, 60)}” to memory`,
-  lead: "Sessions that are opened later begin with it where it is relevant to their objective.",
+  lead: "New sessions carry it if it is relevant to their objective.",
   fields: [
     {
       name: "scope",
-      label: "For whom",
+      label: "Scope",
       kind: "choice",
       choices: [
         ["agent", "Sessions of this agent"],
-        ["user", "Sessions of yours"],
+        ["user", "Your sessions"],
         ["workspace", "All sessions"],
       ],
     },
-    { name: "because", label: "Why it is worth remembering" },
+    { name: "because", label: "Reason" },
   ],
   confirm: "Promote",
   act: async (given) => {
     const scope = (given["scope"] ?? "agent") as "agent" | "user" | "workspace";
     await session.promote(kind, key, { scope, ...filled(given, "because") });
-    tell("Remembered.");
+    tell("Promoted to memory.");
   },
 });

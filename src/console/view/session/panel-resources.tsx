@@ -36,7 +36,7 @@ export function Budget({ ask }: { readonly ask: Ask }): ReactNode {
           {resources.map(([name, title, say]) => (
             <Amount key={name} title={title} used={used[name]} limit={limits[name]} say={say} />
           ))}
-          <dd className="faint budget-note">Calls of session tools are not counted.</dd>
+          <dd className="faint budget-note">Session tools are not counted.</dd>
         </dl>
       )}
     </Section>
@@ -93,14 +93,14 @@ function budgetForm({ session, state, reread }: Scope): Form {
     value === undefined ? undefined : value / unit;
   return {
     title: "Budget",
-    lead: "The most it may use in all. Empty is without limit. At a limit it is suspended, and can go on.",
+    lead: "Total limits; empty means unlimited. At a limit the session is suspended until you raise it.",
     fields: [
-      field("usd", "Money, in dollars", per(limits.nanoUsd, 1e9), "number"),
+      field("usd", "Dollars", per(limits.nanoUsd, 1e9), "number"),
       field("tokens", "Tokens", limits.tokens),
       field("turns", "Turns", limits.turns),
       field("steps", "Steps", limits.steps),
       field("toolCalls", "Tool calls", limits.toolCalls),
-      field("minutes", "Time, in minutes", per(limits.wallMs, 60_000), "number"),
+      field("minutes", "Minutes", per(limits.wallMs, 60_000), "number"),
     ],
     confirm: "Set",
     act: async (given) => {
@@ -114,56 +114,44 @@ function budgetForm({ session, state, reread }: Scope): Form {
 }
 
 export function Bindings({ ask }: { readonly ask: Ask }): ReactNode {
-  const scope = useScope();
-  const { session, reread, state } = scope;
-  const refusal = useScopeRefusal("operate");
-  const deeds = (
-    <AskButton ask={ask} form={() => bindForm(scope)} label="Bind a resource" refusal={refusal}>
-      Bind
-    </AskButton>
-  );
+  const { session, reread, state } = useScope();
+  if (state.bindings.length === 0) return null;
   return (
-    <Section title="Bindings" count={state.bindings.length} isOpen={state.bindings.length > 0} deeds={deeds}>
-      {() =>
-        state.bindings.length === 0 ? (
-          <p className="faint small">Files, directories and databases that it may use.</p>
-        ) : (
-          <ul className="items">
-            {state.bindings.map(({ name, kind, mode, erased }) => (
-              <li key={name} className="item">
-                <div className="spread">
-                  <span className="item-key" dir="auto">
-                    {brief(name, 120)}
-                  </span>
-                  <p className="small soft">
-                    {kind === "shell"
-                      ? "shell: any command, which may change anything"
-                      : `${kind}, to ${mode}`}
-                    {erased === true ? ", erased: bind it again" : ""}
-                  </p>
-                </div>
-                {ask === null ? null : (
-                  <Button
-                    kind="quiet"
-                    size="small"
-                    aria-label={`Unbind ${brief(name, 60)}`}
-                    act={() => session.unbind(name).then(reread)}
-                  >
-                    Unbind
-                  </Button>
-                )}
-              </li>
-            ))}
-          </ul>
-        )
-      }
+    <Section title="Bindings" count={state.bindings.length}>
+      {() => (
+        <ul className="items">
+          {state.bindings.map(({ name, kind, mode, erased }) => (
+            <li key={name} className="item">
+              <div className="spread">
+                <span className="item-key" dir="auto">
+                  {brief(name, 120)}
+                </span>
+                <p className="small soft">
+                  {kind === "shell" ? "shell: any command, may change anything" : `${kind}, ${mode}`}
+                  {erased === true ? ", erased: bind again" : ""}
+                </p>
+              </div>
+              {ask === null ? null : (
+                <Button
+                  kind="quiet"
+                  size="small"
+                  aria-label={`Unbind ${brief(name, 60)}`}
+                  act={() => session.unbind(name).then(reread)}
+                >
+                  Unbind
+                </Button>
+              )}
+            </li>
+          ))}
+        </ul>
+      )}
     </Section>
   );
 }
 
-const bindForm = ({ session, reread }: Scope): Form => ({
+export const bindForm = ({ session, reread }: Scope): Form => ({
   title: "Bind a resource",
-  lead: "A path on the machine where the session runs. A shell can run any command there.",
+  lead: "A path on the machine that runs the session. A shell can run any command there.",
   fields: [
     {
       name: "kind",
@@ -179,14 +167,14 @@ const bindForm = ({ session, reread }: Scope): Form => ({
     { name: "path", label: "Path", required: true, placeholder: "/home/me/project" },
     {
       name: "mode",
-      label: "It may",
+      label: "Access",
       kind: "choice",
       choices: [
         ["read", "Read"],
         ["write", "Read and write"],
       ],
     },
-    { name: "name", label: "Name; by default the path" },
+    { name: "name", label: "Name (defaults to the path)" },
   ],
   confirm: "Bind",
   act: async (given) => {
@@ -204,65 +192,56 @@ const rules = [
 const narrowing = rules.filter(([rule]) => rule !== "allow");
 
 export function Permissions({ ask }: { readonly ask: Ask }): ReactNode {
-  const scope = useScope();
-  const { session, reread, state } = scope;
+  const { session, reread, state } = useScope();
   const { permissions } = state;
   // A rule that allows, or removes another, grants what its tool can do.
   const refusal = useScopeRefusal("operate");
-  const deeds = (
-    <AskButton ask={ask} form={() => grantForm(scope, refusal)} label="Add a permission">
-      Add
-    </AskButton>
-  );
+  if (permissions.length === 0) return null;
   return (
-    <Section title="Permissions" count={permissions.length} isOpen={permissions.length > 0} deeds={deeds}>
-      {() =>
-        permissions.length === 0 ? (
-          <p className="faint small">No rules of its own: what its agent and its tools say holds.</p>
-        ) : (
-          <ul className="items">
-            {permissions.map(({ name, tool, rule }) => (
-              <li key={name} className="item">
-                <div className="spread">
-                  <span className="item-key">{brief(tool, 80)}</span>
-                  {name === tool ? null : <span className="small faint"> {brief(name, 60)}</span>}
-                </div>
-                <span className="mark" data-tone={{ allow: "good", deny: "bad", ask: "warn" }[rule]}>
-                  {rule}
-                </span>
-                {ask === null ? null : (
-                  <Button
-                    kind="quiet"
-                    size="small"
-                    aria-label={`Take away the rule ${brief(name, 60)}`}
-                    refusal={refusal}
-                    act={() => session.grant({ tool, name, rule: "none" }).then(reread)}
-                  >
-                    ×
-                  </Button>
-                )}
-              </li>
-            ))}
-          </ul>
-        )
-      }
+    <Section title="Permissions" count={permissions.length}>
+      {() => (
+        <ul className="items">
+          {permissions.map(({ name, tool, rule }) => (
+            <li key={name} className="item">
+              <div className="spread">
+                <span className="item-key">{brief(tool, 80)}</span>
+                {name === tool ? null : <span className="small faint"> {brief(name, 60)}</span>}
+              </div>
+              <span className="mark" data-tone={{ allow: "good", deny: "bad", ask: "warn" }[rule]}>
+                {rule}
+              </span>
+              {ask === null ? null : (
+                <Button
+                  kind="quiet"
+                  size="small"
+                  aria-label={`Remove the rule ${brief(name, 60)}`}
+                  refusal={refusal}
+                  act={() => session.grant({ tool, name, rule: "none" }).then(reread)}
+                >
+                  ×
+                </Button>
+              )}
+            </li>
+          ))}
+        </ul>
+      )}
     </Section>
   );
 }
 
 /** A rule that asks or denies needs only the write scope. */
-const grantForm = ({ session, reread }: Scope, refusal: string | undefined): Form => ({
+export const grantForm = ({ session, reread }: Scope, refusal: string | undefined): Form => ({
   title: "Add a permission",
-  ...(refusal === undefined ? {} : { lead: "This login may not allow: that needs the scope operate." }),
+  ...(refusal === undefined ? {} : { lead: "Allow rules need the scope operate." }),
   fields: [
-    { name: "tool", label: "Tool; a * stands for anything", required: true, placeholder: "shell" },
+    { name: "tool", label: "Tool (* matches anything)", required: true, placeholder: "shell" },
     {
       name: "rule",
-      label: "Calls of it",
+      label: "Rule",
       kind: "choice",
       choices: refusal === undefined ? rules : narrowing,
     },
-    { name: "reason", label: "Why" },
+    { name: "reason", label: "Reason" },
   ],
   confirm: "Add",
   act: async (given) => {

@@ -10,6 +10,7 @@ import { useReading } from "../../query-cache.ts";
 import { sessionPath } from "../../route.ts";
 import { contextKey, readContext } from "../time/context-reading.ts";
 import { useMe } from "./entry.tsx";
+import { PanelAdd } from "./panel-add.tsx";
 import { Items } from "./panel-items.tsx";
 import { Bindings, Budget, Permissions } from "./panel-resources.tsx";
 import { Checkpoints, Forks, Labels, Scores, Triggers } from "./panel-more.tsx";
@@ -20,7 +21,7 @@ import { mayWrite } from "./standing.tsx";
 export function Panel(): ReactNode {
   const [isOpen, setOpen] = useState(false);
   return (
-    <aside className="panel" data-open={isOpen || undefined} aria-label="What it knows and has">
+    <aside className="panel" data-open={isOpen || undefined} aria-label="Session details">
       <button
         type="button"
         className="button panel-turn"
@@ -44,29 +45,29 @@ function Sections(): ReactNode {
     at === null && state.newer === null && mayWrite(me) && mayIn(state.status, command) ? setForm : null;
   return (
     <>
-      <Objective />
+      <Objective add={<PanelAdd write={may("write")} describe={may("describe")} />} />
       <Window />
       <Items ask={may("write")} />
       <Budget ask={may("write")} />
       <Triggers ask={may("write")} />
       <Bindings ask={may("write")} />
       <Permissions ask={may("write")} />
-      <Checkpoints ask={may("describe")} />
+      <Checkpoints />
       <Labels ask={may("describe")} />
-      <Scores ask={may("describe")} />
+      <Scores />
       <Forks />
       {form === null ? null : <FormDialog form={form} close={() => setForm(null)} />}
     </>
   );
 }
 
-function Objective(): ReactNode {
+function Objective({ add }: { readonly add: ReactNode }): ReactNode {
   const { objective } = useScope().state;
   return (
-    <Section title="Objective">
+    <Section title="Objective" deeds={add}>
       {() =>
         objective === null || objective === "" ? (
-          <p className="faint">It was opened without one, or it was erased.</p>
+          <p className="faint">None, or erased.</p>
         ) : (
           <Said text={objective} chars={1_200} />
         )
@@ -80,7 +81,7 @@ function Window(): ReactNode {
   const { id, at } = useScope();
   return (
     <Section
-      title="Window"
+      title="Context window"
       deeds={
         <Link className="small" to={sessionPath(id, "context", { at })}>
           Context
@@ -109,9 +110,7 @@ function WindowNow(): ReactNode {
   if (reading.value !== undefined) last.current = reading.value;
   const context = last.current;
   if (context === undefined)
-    return (
-      <p className="faint small">{reading.error === undefined ? "Reading…" : "It cannot be rebuilt here."}</p>
-    );
+    return <p className="faint small">{reading.error === undefined ? "Loading…" : "Not available."}</p>;
   const { tokens, windowTokens } = context;
   return (
     <>

@@ -39,6 +39,6 @@ export const ScopeProvider = scopes.Provider;
 
 export function useScope(): Scope {
   const scope = useContext(scopes);
-  if (scope === null) throw new Error("there is no session here");
+  if (scope === null) throw new Error("no session scope");
   return scope;
 }

@@ -46,7 +46,7 @@ export function Section({ title, count, isOpen = true, deeds, children }: Sectio
             {count === undefined || count === 0 ? null : <span className="faint number">{count}</span>}
           </button>
         </h2>
-        {shown ? deeds : null}
+        {deeds}
       </div>
       {shown ? <div className="section-body">{children()}</div> : null}
     </section>

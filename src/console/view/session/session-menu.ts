@@ -31,7 +31,7 @@ export function choicesOf(scope: Scope, me: Me | undefined, ask: Ask): readonly 
   const when = (allowed: boolean, form: () => Form): (() => void) | undefined =>
     allowed ? () => ask(form()) : undefined;
   const lifts = state.holds.map((name) => ({
-    name: `Lift the hold “${name.slice(0, 40)}”`,
+    name: `Lift hold “${name.slice(0, 40)}”`,
     act: async () => done(scope, session.lift(name), "Lifted."),
   }));
   const writes: readonly Choice[] = [
@@ -39,7 +39,7 @@ export function choicesOf(scope: Scope, me: Me | undefined, ask: Ask): readonly 
     { name: "Save a checkpoint…", act: when(may("describe"), () => saveForm(scope)) },
     { name: "Compress…", act: when(may("compact") && state.status !== "running", () => compressForm(scope)) },
     { name: "Clear…", act: when(may("close"), () => clearForm(scope)) },
-    { name: "Go on with another model…", act: when(may("migrate"), () => migrateForm(scope)) },
+    { name: "Change model…", act: when(may("migrate"), () => migrateForm(scope)) },
     { name: "Sleep…", act: when(may("sleep"), () => sleepForm(scope)) },
     {
       name: "Archive",
@@ -58,9 +58,9 @@ export function choicesOf(scope: Scope, me: Me | undefined, ask: Ask): readonly 
       refusal: refusalOf(me, ["admin"]),
     },
     { name: "Export", apart: true, act: async () => exportBundle(id) },
-    { name: "Copy its id", act: async () => copyText(id, "the id") },
+    { name: "Copy id", act: async () => copyText(id, "the id") },
     {
-      name: "Copy a link to it",
+      name: "Copy link",
       act: async () => copyText(new URL(sessionPath(id), location.origin).href, "the link"),
     },
   ];
@@ -74,9 +74,9 @@ async function done({ reread }: Scope, work: Promise<unknown>, said: string): Pr
 
 const forkForm = ({ session, at }: Scope): Form => ({
   title: "Fork",
-  lead: "A new session that knows all this one knows, and goes its own way from here.",
+  lead: "A new session with everything this one knows, which continues independently.",
   fields: [
-    { name: "objective", kind: "text", label: "What the fork is for; the same when it is left empty" },
+    { name: "objective", kind: "text", label: "Objective (defaults to the parent's)" },
     { name: "name", label: "Name" },
   ],
   confirm: "Fork",
@@ -90,7 +90,7 @@ const forkForm = ({ session, at }: Scope): Form => ({
   },
 });
 
-const saveForm = (scope: Scope): Form => ({
+export const saveForm = (scope: Scope): Form => ({
   title: "Save a checkpoint",
   lead: "A name for this position, to go back to or to fork from.",
   fields: [
@@ -103,84 +103,80 @@ const saveForm = (scope: Scope): Form => ({
 
 const compressForm = (scope: Scope): Form => ({
   title: "Compress",
-  lead: "The context becomes smaller. The transcript stays in the log, and items are kept.",
+  lead: "Makes the context smaller. The log keeps the transcript, and items stay.",
   fields: [
     {
       name: "strategy",
-      label: "How",
+      label: "Strategy",
       kind: "choice",
       choices: [
-        ["", "As the agent says"],
-        ["prune", "Prune: old outputs out"],
+        ["", "Agent's default"],
+        ["prune", "Prune old outputs"],
         ["summarize", "Summarize"],
-        ["extract", "Extract: items first, then a summary"],
+        ["extract", "Extract items, then summarize"],
       ],
     },
-    { name: "instructions", label: "What to keep above all", kind: "text" },
+    { name: "instructions", label: "Focus (optional)", kind: "text" },
   ],
   confirm: "Compress",
   act: async (given) => {
     const options = filled(given, "strategy", "instructions") as Parameters<typeof scope.session.compress>[0];
     const { compacted } = await scope.session.compress(options);
-    tell(compacted ? "Compressed." : "There was nothing to make smaller.");
+    tell(compacted ? "Compressed." : "Nothing to compress.");
     scope.reread();
   },
 });
 
 const clearForm = ({ session, state, reread }: Scope): Form => ({
   title: "Clear",
-  lead: "This session is closed, and the next one begins with its agent and bindings, and an empty window.",
+  lead: "Closes this session and opens a successor with its agent and bindings, and an empty context.",
   fields: [
     { name: "objective", label: "Objective", kind: "text", value: state.objective ?? "" },
-    { name: "handoff", label: "The next one begins with a handoff of this one", kind: "tick", value: "on" },
+    { name: "handoff", label: "Start the successor with a handoff", kind: "tick", value: "on" },
   ],
   confirm: "Clear",
   act: async (given) => {
     const made = await session.clear({ ...filled(given, "objective"), handoff: given["handoff"] === "on" });
-    tell("Cleared. This is the next session.");
+    tell("Cleared. This is the successor.");
     reread();
     go(sessionPath(made.id));
   },
 });
 
 const migrateForm = (scope: Scope): Form => ({
-  title: "Go on with another model",
-  lead: `Now it is ${scope.state.model ?? "what the agent says"}. What cannot travel is named in the log.`,
+  title: "Change model",
+  lead: `Current model: ${scope.state.model ?? "the agent's"}. The log lists what the new model cannot be shown.`,
   fields: [
     { name: "model", label: "provider/model", required: true, placeholder: "anthropic/claude-sonnet-4-5" },
   ],
-  confirm: "Migrate",
+  confirm: "Change",
   act: async (given) =>
-    done(
-      scope,
-      scope.session.migrate({ model: given["model"]?.trim() ?? "" }),
-      "It goes on with that model.",
-    ),
+    done(scope, scope.session.migrate({ model: given["model"]?.trim() ?? "" }), "Model changed."),
 });
 
 const sleepForm = (scope: Scope): Form => ({
   title: "Sleep",
-  lead: "It waits until then, or until something comes in.",
+  lead: "Sleeps until then, or until an input arrives.",
   fields: [
-    { name: "until", label: "Until; empty: until something wakes it", kind: "moment" },
-    { name: "reason", label: "Why" },
+    { name: "until", label: "Until (optional)", kind: "moment" },
+    { name: "reason", label: "Reason" },
   ],
   confirm: "Sleep",
   act: async (given) => {
     const { until } = filled(given, "until");
     const time = until === undefined ? {} : { untilMs: new Date(until).getTime() };
-    await done(scope, scope.session.sleep({ ...time, ...filled(given, "reason") }), "It sleeps.");
+    await done(scope, scope.session.sleep({ ...time, ...filled(given, "reason") }), "Sleeping.");
   },
 });
 
 const cancelForm = (scope: Scope): Form => ({
-  title: "Cancel",
-  lead: "It ends now, also in the middle of a turn, and is closed as cancelled. It can be reopened.",
+  title: "Cancel session",
+  lead: "Ends the current turn and closes the session as cancelled. You can reopen it.",
   fields: [
-    { name: "reason", label: "Why" },
-    { name: "tree", label: "Also the sessions that it opened itself", kind: "tick" },
+    { name: "reason", label: "Reason" },
+    { name: "tree", label: "Also cancel the sessions it opened", kind: "tick" },
   ],
-  confirm: "Cancel the session",
+  confirm: "Cancel session",
   isBad: true,
   act: async (given) =>
     done(
@@ -192,22 +188,22 @@ const cancelForm = (scope: Scope): Form => ({
 
 const holdForm = (scope: Scope): Form => ({
   title: "Hold",
-  lead: "Nothing of it can be erased or deleted until the hold is lifted.",
+  lead: "Prevents erasing and deleting until the hold is lifted.",
   fields: [
-    { name: "name", label: "Name of the hold", required: true, placeholder: "audit-2026" },
-    { name: "reason", label: "Why" },
+    { name: "name", label: "Name", required: true, placeholder: "audit-2026" },
+    { name: "reason", label: "Reason" },
   ],
   confirm: "Hold",
   act: async (given) =>
-    done(scope, scope.session.hold(given["name"] ?? "", filled(given, "reason")), "It is on hold."),
+    done(scope, scope.session.hold(given["name"] ?? "", filled(given, "reason")), "On hold."),
 });
 
 const deleteForm = ({ id, state }: Scope): Form => ({
-  title: "Delete this session",
+  title: "Delete session",
   lead:
-    `All ${plural(state.seq, "event")} and ${tokens(state.budget.used.tokens)} tokens of work are gone` +
+    `Deletes ${plural(state.seq, "event")} and ${tokens(state.budget.used.tokens)} tokens of work` +
     " for good. Forks keep what they share.",
-  fields: [{ name: "reason", label: "Why" }],
+  fields: [{ name: "reason", label: "Reason" }],
   confirm: "Delete",
   isBad: true,
   act: async (given) => {

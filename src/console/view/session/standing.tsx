@@ -30,14 +30,13 @@ export function Standing(): ReactNode {
   const activate = doing(() => session.activate().then(() => runWithoutWorker(session)));
   const { status, newer, why } = state;
   const mayOperate = useScopeRefusal("operate");
-  if (newer !== null)
-    return <Band>It holds what only a newer Skein understands, so it can only be read here.</Band>;
-  if (!mayWrite(me)) return <Band>This login may only read.</Band>;
-  if (status === "moved") return <Band>It lives elsewhere now. Fork it to go on from here.</Band>;
+  if (newer !== null) return <Band>Read-only: a newer version of Skein wrote to this session.</Band>;
+  if (!mayWrite(me)) return <Band>Read-only login.</Band>;
+  if (status === "moved") return <Band>Moved to another store. Fork it to continue here.</Band>;
   if (status === "closed" || status === "archived")
     return (
       <Band>
-        It is {status}.<Button act={doing(() => session.reopen())}>Reopen</Button>
+        Session {status}.<Button act={doing(() => session.reopen())}>Reopen</Button>
       </Band>
     );
   if (status === "sleeping")
@@ -52,7 +51,7 @@ export function Standing(): ReactNode {
   return (
     <Band tone="warn">
       <span className="spread">
-        Suspended by {why?.by ?? "somebody"}
+        Suspended ({why?.by ?? "person"})
         {why?.reason === null || why === null ? "" : `: ${brief(why.reason, 200)}`}. {wayOnOf(why?.by)}
       </span>
       <Button {...(why?.by === "imported" ? { refusal: mayOperate } : {})} act={activate}>
@@ -63,21 +62,22 @@ export function Standing(): ReactNode {
 }
 
 function wayOnOf(by: string | undefined): string {
-  if (by === "budget") return "Raise its budget, then let it go on.";
+  if (by === "budget") return "Raise the budget, then activate the session.";
   if (by === "unknown")
-    return "Say above what became of it; activated without that, the model has to find out.";
+    return "Answer above whether the call took effect; otherwise the model has to find out.";
   if (by === "imported") return "Review its bindings, rules and queued messages before you activate it.";
-  return "What is written waits.";
+  return "Messages are queued until you activate it.";
 }
 
 function Sleeping(): ReactNode {
   const { log, state } = useScope();
   const slept = state.why === null ? undefined : log.at(state.why.seq);
   const until = (slept?.body as { readonly untilMs?: number } | undefined)?.untilMs;
-  if (until === undefined) return <span className="spread">It sleeps until something wakes it.</span>;
+  if (until === undefined)
+    return <span className="spread">Sleeping until a trigger or a message wakes it.</span>;
   return (
     <span className="spread">
-      It sleeps, and wakes <Due at={until} />.
+      Sleeping, wakes <Due at={until} />.
     </span>
   );
 }
@@ -95,7 +95,7 @@ function Asked(): ReactNode {
   };
   return (
     <Band tone="warn">
-      <span className="spread">{plural(asked.length, "call")} wait for an answer.</span>
+      <span className="spread">{plural(asked.length, "call")} waiting for approval.</span>
       <Button refusal={refusal} act={() => answer(true)}>
         Allow all
       </Button>

@@ -108,7 +108,7 @@ function useRows(unfolded: ReadonlySet<number>) {
   const waitingCount = state.inbox.count;
   const isLive = at === null && (isDrafting || state.status === "running");
   const rows = useMemo((): readonly Row[] => {
-    const told: Row[] = story.entries.map((entry, place) => ({
+    const shown: Row[] = story.entries.map((entry, place) => ({
       kind: "entry",
       key: entry.key,
       entry,
@@ -117,11 +117,11 @@ function useRows(unfolded: ReadonlySet<number>) {
     // Inputs being sent are shown even if nothing can be read, as without a network.
     const sent = at === null ? pending.filter(({ seq }) => seq === null || seq > headSeq) : [];
     const going = sent.map((one) => ({ kind: "pending", key: one.key, pending: one }) as const);
-    if (!isEnd) return [...told, ...going];
+    if (!isEnd) return [...shown, ...going];
     const waiting = waitingCount === 0 ? [] : story.untaken.slice(-waitingCount);
     const left = waitingCount - waiting.length;
     return [
-      ...told,
+      ...shown,
       ...(isLive ? [{ kind: "live", key: "live" } as const] : []),
       ...waiting.map((input) => ({ kind: "waiting", key: `waiting${input.seq}`, input }) as const),
       ...(left > 0 ? [{ kind: "more", key: "more", count: left } as const] : []),
@@ -136,8 +136,8 @@ const nearPx = 800;
 function Entries(): ReactNode {
   const { at } = useScope();
   const unfolded = useUnfolded();
-  const told = useRows(unfolded.lost);
-  const { rows, teller, isReading, isEnd, endSeq, isBegun, entries } = told;
+  const list = useRows(unfolded.lost);
+  const { rows, teller, isReading, isEnd, endSeq, isBegun, entries } = list;
   const element = useRef<HTMLDivElement>(null);
   const virtual = useVirtualizer({
     count: rows.length,
@@ -155,14 +155,14 @@ function Entries(): ReactNode {
   const marked = useMarked(virtual, { entries, teller, endSeq });
   const toggle = useToggle(unfolded.toggle, entries, teller);
   const chosen = useChosen(virtual, rows, toggle);
-  const look = useLooking(element, told);
+  const look = useLooking(element, list);
   const isAtEnd = isEnd && virtual.isAtEnd(120);
   useKeptAtEnd(virtual, element);
   const toEnd = (): void => {
     teller.toEnd(endSeq);
     virtual.scrollToEnd();
   };
-  useShortcuts([{ key: "G", what: "To the newest", act: toEnd }]);
+  useShortcuts([{ key: "G", what: "Jump to the newest", act: toEnd }]);
   return (
     <div className="entries-frame">
       <div ref={element} className="entries" tabIndex={0} role="region" aria-label="Entries" onScroll={look}>
@@ -187,7 +187,7 @@ function Entries(): ReactNode {
       <Unread teller={teller} />
       {isAtEnd || !isBegun || rows.length === 0 ? null : (
         <Button size="small" className="button entries-newer" act={toEnd}>
-          Newer below
+          New messages
         </Button>
       )}
     </div>
@@ -244,7 +244,7 @@ function Unread({ teller }: { readonly teller: Teller }): ReactNode {
   if (isBegun) return null;
   return (
     <p className="entries-reading faint small" role="status">
-      Reading…
+      Loading…
     </p>
   );
 }
@@ -329,11 +329,11 @@ function useChosen(virtual: Rows, rows: readonly Row[], toggle: (row: Row) => vo
   };
   useShortcuts([
     { key: "j", what: "Next entry", act: () => move(1) },
-    { key: "k", what: "Entry before", act: () => move(-1) },
-    { key: "o", what: "Unfold the entry", act: unfold },
+    { key: "k", what: "Previous entry", act: () => move(-1) },
+    { key: "o", what: "Expand the entry", act: unfold },
     {
       key: "a",
-      what: "To the call that waits for an answer",
+      what: "Go to the call waiting for approval",
       act: () => document.querySelector<HTMLButtonElement>("[data-answer]")?.focus(),
     },
   ]);
@@ -355,7 +355,7 @@ function RowOf({ row, isOpen, toggle }: RowProps): ReactNode {
     case "waiting":
       return <InputEntry input={row.input} waits={waitWords(row.input)} />;
     case "more":
-      return <p className="note-line faint">{plural(row.count, "more input")} wait, further up.</p>;
+      return <p className="note-line faint">{plural(row.count, "more input")} queued, further up.</p>;
     case "pending":
       return <PendingEntry pending={row.pending} />;
   }
@@ -365,14 +365,16 @@ function RowOf({ row, isOpen, toggle }: RowProps): ReactNode {
 const isQuiet = (row: Row): boolean => row.kind === "entry" && row.entry.kind === "note";
 
 const waitWords = (input: Input): string =>
-  "mode" in input.body && input.body.mode === "steer" ? "waits for the next step" : "waits for the next turn";
+  "mode" in input.body && input.body.mode === "steer"
+    ? "queued for the next step"
+    : "queued for the next turn";
 
 function Nothing(): ReactNode {
   const { at } = useScope();
-  if (at !== null) return <Empty title="Nothing was said up to here" />;
+  if (at !== null) return <Empty title="No messages up to here" />;
   return (
-    <Empty title="Nothing was said yet">
-      <p>What you write below is its first input. What it says and does then stands here, as it happens.</p>
+    <Empty title="No messages yet">
+      <p>Your first message starts the session. Its answers and tool calls appear here, live.</p>
     </Empty>
   );
 }

@@ -78,7 +78,7 @@ export const actions: readonly Action[] = [
   },
   {
     name: "prioritize",
-    title: "Set the priority…",
+    title: "Set priority…",
     doing: "Prioritizing",
     done: "Prioritized",
     scope: "write",
@@ -99,7 +99,7 @@ export const actions: readonly Action[] = [
 
 export function actionOf(name: ActionName): Action {
   const found = actions.find((one) => one.name === name);
-  if (found === undefined) throw new Error(`there is no action ${name}`);
+  if (found === undefined) throw new Error(`unknown action ${name}`);
   return found;
 }
 

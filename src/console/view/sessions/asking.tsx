@@ -42,7 +42,7 @@ function AskPriority({ rows, close }: AskProps): ReactNode {
       title={rows.length === 1 ? "Priority" : `Priority of ${plural(rows.length, "session")}`}
       close={close}
     >
-      <p className="soft">0 is the most urgent, 9 the least. A key does as well.</p>
+      <p className="soft">0 is the most urgent, 9 the least. Or press a digit.</p>
       <div
         className="sessions-priorities"
         role="group"
@@ -76,7 +76,7 @@ function AskDelete({ rows, close }: AskProps): ReactNode {
   const many = able.length > 1;
   const word = String(able.length);
   return (
-    <Dialog title={many ? `Delete ${plural(able.length, "session")}` : "Delete this session"} close={close}>
+    <Dialog title={many ? `Delete ${plural(able.length, "session")}` : "Delete session"} close={close}>
       <ul>
         {able.slice(0, namedMax).map((row) => (
           <li key={row.session} className="cut">
@@ -86,12 +86,12 @@ function AskDelete({ rows, close }: AskProps): ReactNode {
         {able.length > namedMax ? <li className="soft">and {able.length - namedMax} more</li> : null}
       </ul>
       <p className="soft">
-        Everything that was said in {many ? "them" : "it"} is gone for good. Forks keep what they share.
-        {rows.length > able.length ? " Those that are running are left out: interrupt them first." : ""}
+        All data of {many ? "them" : "it"} is deleted for good. Forks keep what they share.
+        {rows.length > able.length ? " Running sessions are skipped: interrupt them first." : ""}
       </p>
       {many ? (
         <label className="labeled">
-          <span>Type {word} to say that all of them are meant</span>
+          <span>Type {word} to confirm</span>
           <input
             className="field"
             inputMode="numeric"

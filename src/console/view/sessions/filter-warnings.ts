@@ -10,7 +10,7 @@ const named = (pieces: readonly string[]): string =>
 /** The invalid part of a label filter; null if there is none. */
 export function labelTrouble(text: string): string | null {
   const strays = piecesOf(text).filter((piece) => Object.keys(labelsOf(piece)).length === 0);
-  return strays.length === 0 ? null : `Labels are written label=value, as team=blue: not ${named(strays)}.`;
+  return strays.length === 0 ? null : `labels: expected label=value, got ${named(strays)}.`;
 }
 
 /** The invalid parts of a URL. */
@@ -20,9 +20,9 @@ export function leftOut(params: URLSearchParams): readonly string[] {
   const sort = params.get("sort") ?? "";
   const waits = params.get("waits") ?? "";
   return [
-    strays.length === 0 ? null : `There is no status ${named(strays)}: only ${statuses.join(", ")}.`,
+    strays.length === 0 ? null : `status: expected one of ${statuses.join(", ")}, got ${named(strays)}.`,
     labelTrouble(params.get("label") ?? ""),
-    ["", ...sorts].includes(sort) ? null : `There is no order ${named([sort])}: only ${sorts.join(", ")}.`,
-    ["", "person"].includes(waits) ? null : `There is no filter for what waits for ${named([waits])}.`,
+    ["", ...sorts].includes(sort) ? null : `sort: expected one of ${sorts.join(", ")}, got ${named([sort])}.`,
+    ["", "person"].includes(waits) ? null : `waits: expected person, got ${named([waits])}.`,
   ].filter((words) => words !== null);
 }

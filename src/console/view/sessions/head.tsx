@@ -43,7 +43,7 @@ function Counts({ filter, totals }: { readonly filter: Filter; readonly totals: 
   return (
     <p className="sessions-counts" role="status">
       <Link to="/" className="number sessions-all" aria-current={isFiltered(filter) ? undefined : "true"}>
-        {count(all)} in all
+        {count(all)} total
       </Link>
       <Link
         className="mark"
@@ -157,7 +157,7 @@ export function LeftOut({ params }: { readonly params: URLSearchParams }): React
   if (words.length === 0) return null;
   return (
     <p className="sessions-cut sessions-wrong" role="status">
-      {words.join(" ")} That is left out.
+      {words.join(" ")} Ignored.
     </p>
   );
 }
@@ -188,7 +188,7 @@ const orders: Readonly<Record<Sort, string>> = {
   name: "Name",
   status: "Status",
   priority: "Most urgent",
-  cost: "Most costly",
+  cost: "Most expensive",
 };
 
 function OrderField({ filter }: { readonly filter: Filter }): ReactNode {

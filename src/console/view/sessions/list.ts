@@ -121,7 +121,7 @@ export function sessionList(filter: Filter, read: Read): SessionList {
       if (place === null) oldestAt = -Infinity;
       if (isFirst || isKnown || place === null) break;
     }
-    // A row that is missing from the result was deleted, or is no longer listed.
+    // A row that is missing from the result was deleted, or left the list.
     for (const [session, { activeAt }] of known)
       if (activeAt > oldestAt && !seen.has(session)) known.delete(session);
     if (isFirst) cursor = place;

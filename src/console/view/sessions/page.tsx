@@ -43,7 +43,7 @@ export function Sessions({ params, open }: SessionsProps): ReactNode {
   const act = useCallback(
     (action: Action, rows: readonly Row[]): void => {
       if (rows.some(isBusy)) return;
-      if (!isEntitled(action, me)) tell(`This login may not do that: it needs the scope ${action.scope}.`);
+      if (!isEntitled(action, me)) tell(`This needs the scope ${action.scope}, which your login lacks.`);
       else if (action.asks === true && doable(action, rows).length > 0) setAsking({ action, rows });
       else void perform(action, rows);
     },
@@ -65,7 +65,7 @@ export function Sessions({ params, open }: SessionsProps): ReactNode {
       <LeftOut params={params} />
       {listing.isCut ? (
         <p className="sessions-cut">
-          These are the {count(rowsMax)} that were active last. A filter finds the others.
+          These are the {count(rowsMax)} most recently active. Use a filter to find the others.
         </p>
       ) : null}
       {listing.error === undefined ? null : <Failed list={list} error={listing.error} />}
@@ -112,9 +112,9 @@ function useLive(list: SessionList): void {
       refreshTotals();
     });
   };
-  const hear = (told: Heard): void => {
-    if ("delta" in told) return;
-    const { event } = told;
+  const hear = (update: Heard): void => {
+    if ("delta" in update) return;
+    const { event } = update;
     recount();
     if (event.type === "session.deleted") {
       removeEverywhere((event.body as { readonly session: string }).session);
@@ -169,7 +169,7 @@ function choicesOf(row: Row, me: Parameters<typeof isEntitled>[1], act: Act): re
       name: "Copy the id",
       act: async () => {
         await navigator.clipboard.writeText(row.session);
-        tell("The id is copied.");
+        tell("Id copied.");
       },
     },
   ];
@@ -206,7 +206,7 @@ function useRowKeys(list: SessionList, act: Act): void {
   };
   const doing = (pick: (of: readonly Row[]) => Action) => (): void => {
     const of = meant();
-    if (of.length === 0) tell("Choose a session first, with j and k or the arrows.");
+    if (of.length === 0) tell("Select a session first, with j and k or the arrows.");
     else act(pick(of), of);
   };
   useEffect(() => () => chosen.set(null), []);
@@ -220,19 +220,19 @@ function useRowKeys(list: SessionList, act: Act): void {
     if (session !== null) toggle(session);
   };
   useShortcuts([
-    { key: "j", what: "The next session", act: () => move(1) },
-    { key: "k", what: "The one before", act: () => move(-1) },
-    { key: "ArrowDown", what: "The next session", act: () => move(1) },
-    { key: "ArrowUp", what: "The one before", act: () => move(-1) },
-    { key: "Enter", what: "Open it", act: open },
-    { key: " ", what: "Select it, or not", act: pick },
-    { key: "s", what: "Suspend, or activate", act: doing((of) => eitherOf("suspend", "activate", of)) },
+    { key: "j", what: "Next session", act: () => move(1) },
+    { key: "k", what: "Previous session", act: () => move(-1) },
+    { key: "ArrowDown", what: "Next session", act: () => move(1) },
+    { key: "ArrowUp", what: "Previous session", act: () => move(-1) },
+    { key: "Enter", what: "Open", act: open },
+    { key: " ", what: "Toggle selection", act: pick },
+    { key: "s", what: "Suspend or activate", act: doing((of) => eitherOf("suspend", "activate", of)) },
     { key: "i", what: "Interrupt", act: doing(() => actionOf("interrupt")) },
-    { key: "x", what: "Close, or reopen", act: doing((of) => eitherOf("close", "reopen", of)) },
+    { key: "x", what: "Close or reopen", act: doing((of) => eitherOf("close", "reopen", of)) },
     { key: "p", what: "Set the priority", act: doing(() => actionOf("prioritize")) },
     { key: "f", what: "Fork", act: doing(() => actionOf("fork")) },
     { key: "d", what: "Delete", act: doing(() => actionOf("delete")) },
-    { key: "Escape", what: "Let go of what is selected or chosen", act: put },
+    { key: "Escape", what: "Clear selection", act: put },
   ]);
 }
 
@@ -276,7 +276,7 @@ function Failed({ list, error }: { readonly list: SessionList; readonly error: E
     <div className="stack">
       <Trouble error={error} />
       <p>
-        <Button act={() => list.readHead()}>Read again</Button>
+        <Button act={() => list.readHead()}>Reload</Button>
       </p>
     </div>
   );
@@ -284,10 +284,10 @@ function Failed({ list, error }: { readonly list: SessionList; readonly error: E
 
 function NoneFits(): ReactNode {
   return (
-    <Empty title="No session fits">
+    <Empty title="No matching sessions">
       <p>
-        The filter looks at names and objectives. What was said in a session is found by the search over
-        everything, with <kbd className="key">/</kbd>.
+        The filter covers names and objectives. To find messages, use the search, with{" "}
+        <kbd className="key">/</kbd>.
       </p>
       <Button act={() => go("/")}>Show all sessions</Button>
     </Empty>

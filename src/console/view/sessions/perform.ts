@@ -33,10 +33,10 @@ const turning: readonly ActionName[] = ["suspend", "activate", "interrupt", "clo
 
 function release(action: Action, row: Row, isDone: boolean): void {
   if (!isDone || !turning.includes(action.name)) return void busy.delete(row.session);
-  const told = { seenSeq: row.headSeq };
-  busy.set(row.session, told);
+  const state = { seenSeq: row.headSeq };
+  busy.set(row.session, state);
   after(tellingMs, () => {
-    if (busy.get(row.session) === told) busy.delete(row.session);
+    if (busy.get(row.session) === state) busy.delete(row.session);
   });
 }
 
@@ -71,7 +71,7 @@ async function plain(work: Promise<unknown>): Promise<null> {
 export async function perform(action: Action, chosen: readonly Row[], given: Given = {}): Promise<void> {
   const rows = doable(action, chosen);
   if (rows.length === 0) {
-    tell(chosen.length === 1 ? cannot(action, chosen[0]) : `${action.title}: none of these can.`);
+    tell(chosen.length === 1 ? cannot(action, chosen[0]) : `${action.title}: not possible for any of these.`);
     return;
   }
   const made: string[] = [];
@@ -129,10 +129,10 @@ const backOf: Partial<
 
 function cannot({ title, name }: Action, row: Row | undefined): string {
   const verb = title.replace("…", "");
-  if (row?.copy === true) return `${verb}: this is a copy. It is read and forked only.`;
+  if (row?.copy === true) return `${verb}: this is a copy, which can only be read and forked.`;
   if (row?.status === "running" && (name === "close" || name === "delete"))
     return `${verb}: it is running. Interrupt it first.`;
   if (row?.waitingFor === "approval" && (name === "suspend" || name === "activate"))
-    return "A call of it waits for an answer: allow or deny it first.";
+    return "A call is waiting for approval: allow or deny it first.";
   return `${verb}: it is ${row?.status ?? "gone"}.`;
 }

@@ -64,7 +64,7 @@ export const SessionRow = memo(function SessionRow(props: RowProps): ReactNode {
       <Name row={row} title={title} />
       <Facts row={row} />
       <span role="gridcell" className="sessions-menu">
-        <Menu label={`What to do with ${title || row.session}`} kind="quiet" choices={choices(row)}>
+        <Menu label={`Actions for ${title || row.session}`} kind="quiet" choices={choices(row)}>
           <Icon name="more" />
         </Menu>
       </span>
@@ -83,7 +83,10 @@ function Name({ row, title }: { readonly row: Row; readonly title: string }): Re
         {row.labels["sample"] === "yes" ? <span className="mark">sample</span> : null}
         {row.copy === true ? <span className="mark">copy</span> : null}
         {row.parent === null ? null : (
-          <span className="sessions-fork" title={`Of ${row.parent.session} at position ${row.parent.seq}`}>
+          <span
+            className="sessions-fork"
+            title={`Fork of ${row.parent.session} at position ${row.parent.seq}`}
+          >
             fork
           </span>
         )}

@@ -1,7 +1,7 @@
 /** The selected sessions, their actions, and the progress. */
 import type { ReactNode } from "react";
 import { useCell } from "../../signal.ts";
-import { count, plural } from "../../ui/amount.ts";
+import { plural } from "../../ui/amount.ts";
 import { Button } from "../../ui/button.tsx";
 import { actions, doable, isEntitled, keyOfAction, type Action } from "./action.ts";
 import { clearSelected } from "./chosen.ts";
@@ -21,7 +21,7 @@ interface SelectionProps {
 const selectedWords = (picked: number, { rows, isWhole }: Pick<Listing, "rows" | "isWhole">): string =>
   picked < rows.length || isWhole
     ? `${plural(picked, "session")} selected`
-    : `${count(picked)} of more than ${plural(picked, "session")} selected`;
+    : `${plural(picked, "session")} selected (more not loaded)`;
 
 export function Selection({ rows, listing, me, act }: SelectionProps): ReactNode {
   const doing = useCell(underway);
@@ -36,7 +36,7 @@ export function Selection({ rows, listing, me, act }: SelectionProps): ReactNode
     );
   if (rows.length === 0) return null;
   return (
-    <div className="sessions-selection" role="toolbar" aria-label="With what is selected">
+    <div className="sessions-selection" role="toolbar" aria-label="Actions for the selection">
       <span className="number">{selectedWords(rows.length, listing)}</span>
       {actions
         .filter((action) => isEntitled(action, me) && doable(action, rows).length > 0)

@@ -9,27 +9,27 @@ export interface Words {
 }
 
 const waits: Readonly<Record<string, Omit<Words, "at">>> = {
-  approval: { text: "Waits for an approval", tone: "warn" },
-  answer: { text: "Waits for an answer", tone: "warn" },
-  budget: { text: "Budget reached", tone: "warn" },
+  approval: { text: "Waiting for approval", tone: "warn" },
+  answer: { text: "Waiting for an answer", tone: "warn" },
+  budget: { text: "Budget exhausted", tone: "warn" },
   error: { text: "Stopped by an error", tone: "bad" },
   "deadline passed": { text: "Deadline passed", tone: "bad" },
-  "set back": { text: "Log was set back", tone: "bad" },
+  "set back": { text: "Log rolled back", tone: "bad" },
   person: { text: "Suspended by a person", tone: "plain" },
-  input: { text: "Waits for input", tone: "faint" },
-  reply: { text: "Waits for a reply", tone: "plain" },
-  trigger: { text: "Waits for a trigger", tone: "plain" },
+  input: { text: "Waiting for input", tone: "faint" },
+  reply: { text: "Waiting for a reply", tone: "plain" },
+  trigger: { text: "Waiting for a trigger", tone: "plain" },
 };
 
 type Standing = Pick<Row, "status" | "runBy" | "waitingFor" | "runnable" | "full" | "deadlineMs">;
 
 export function standingOf(row: Standing): Words | null {
   const { runBy, waitingFor, runnable, deadlineMs } = row;
-  if (runBy !== null) return { text: `Run by ${runBy.replace(/\/.*$/s, "")}`, tone: "busy" };
+  if (runBy !== null) return { text: `Running on ${runBy.replace(/\/.*$/s, "")}`, tone: "busy" };
   const words = waitingFor === null ? null : waitingWords(waitingFor);
   if (words !== null && !(waitingFor === "input" && row.full === true)) return words;
-  if (row.full === true) return { text: "Inbox is full", tone: "warn" };
-  if (runnable) return { text: "Is next", tone: "plain" };
+  if (row.full === true) return { text: "Inbox full", tone: "warn" };
+  if (runnable) return { text: "Queued", tone: "plain" };
   return deadlineMs === null ? null : { text: "Due", tone: "plain", at: deadlineMs };
 }
 
@@ -37,10 +37,10 @@ function waitingWords(waitingFor: string): Words {
   const [, until, or = ""] = /^time until (\S+)( or .*)?$/.exec(waitingFor) ?? [];
   const at = until === undefined ? Number.NaN : Date.parse(until);
   if (!Number.isNaN(at))
-    return { text: or === "" ? "Sleeps until" : `Until a trigger, or`, tone: "plain", at };
+    return { text: or === "" ? "Sleeping until" : `Until a trigger, or`, tone: "plain", at };
   return (
     (Object.hasOwn(waits, waitingFor) ? waits[waitingFor] : undefined) ?? {
-      text: `Waits for ${waitingFor}`,
+      text: `Waiting for ${waitingFor}`,
       tone: "plain",
     }
   );

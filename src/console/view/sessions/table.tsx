@@ -22,10 +22,10 @@ const columns: readonly (readonly [name: string, title: string, sort: Sort | nul
   ["name", "Session", "name"],
   ["agent", "Agent", null],
   ["model", "Model", null],
-  ["zone", "Window", null],
+  ["zone", "Context", null],
   ["cost", "Cost", "cost"],
   ["priority", "Prio", "priority"],
-  ["standing", "Waits for", null],
+  ["standing", "Waiting for", null],
   ["active", "Active", "active"],
 ];
 
@@ -155,7 +155,7 @@ function Columns({ filter, rows }: { readonly filter: Filter; readonly rows: rea
           <input
             type="checkbox"
             checked={all}
-            aria-label="Select all that are listed"
+            aria-label="Select all loaded"
             onChange={({ currentTarget }) => {
               toggleAll(rows.map(({ session }) => session));
               focusGrid(currentTarget);

@@ -37,11 +37,11 @@ function messagePieces({ content }: Message): readonly Piece[] {
       case "tool-call":
         return code(block.input, `Call of ${block.tool}`);
       case "tool-result":
-        return { title: `${block.tool} gave back: ${block.status}`, text: block.text, isCode: true };
+        return { title: `Result of ${block.tool}: ${block.status}`, text: block.text, isCode: true };
       case "image":
         return prose(`${block.mediaType}, ${block.blob}`, "Image");
       case "file":
-        return prose(`${block.name ?? "without a name"}, ${block.mediaType}, ${block.blob}`, "File");
+        return prose(`${block.name ?? "unnamed"}, ${block.mediaType}, ${block.blob}`, "File");
     }
   });
 }

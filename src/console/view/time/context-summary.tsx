@@ -27,9 +27,7 @@ export function ContextSummary({ seq, isDrawn }: ContextSummaryProps): ReactNode
       className="time-context"
       to={sessionPath(id, "context", { at: seq })}
       data-behind={isBehind || isDrawn || undefined}
-      title={
-        requestSeq === null ? "What the model would be sent" : `What the model saw at ${count(requestSeq)}`
-      }
+      title={requestSeq === null ? "Next context" : `Context sent at ${count(requestSeq)}`}
     >
       <span className="small cut">
         {brief(model, 60)} · {tokens(value.tokens)} tokens

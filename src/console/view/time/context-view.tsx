@@ -34,8 +34,8 @@ export function ContextView(): ReactNode {
             <Facts context={shown} isBehind={isBehind} />
             <WindowBar context={shown} />
             {shown.parts.length === 0 ? (
-              <Empty title="Nothing would be sent">
-                <p>A context is made of instructions and of what was said. There is neither yet.</p>
+              <Empty title="Empty context">
+                <p>There are no instructions and no messages yet.</p>
               </Empty>
             ) : (
               <ContextParts context={shown} />
@@ -56,8 +56,8 @@ interface ChoiceProps {
 function Choice({ which, seq, context }: ChoiceProps): ReactNode {
   const { id, at } = useScope();
   const choices = [
-    ["sent", "What the model saw"],
-    ["next", "What would be sent next"],
+    ["sent", "Sent to the model"],
+    ["next", "Next request"],
   ] as const;
   return (
     <nav className="row wrap context-choice" aria-label={`Context at ${count(seq)}`}>
@@ -117,7 +117,7 @@ function Facts({ context, isBehind }: FactsProps): ReactNode {
       </span>
       {isBehind ? (
         <span className="soft" role="status">
-          Reading…
+          Loading…
         </span>
       ) : null}
     </div>
@@ -125,18 +125,14 @@ function Facts({ context, isBehind }: FactsProps): ReactNode {
 }
 
 const differs =
-  "Its digest is not the one of the request: contents of it were erased since, or the log was changed. " +
-  "Verify the log to know which.";
+  "Its digest differs from the request's: contents were erased since, or the log was altered. " +
+  "Verify the log to find out.";
 
 /** Whether the rebuilt context is what was sent, byte for byte. */
 function Matches({ matches }: { readonly matches: boolean | null }): ReactNode {
   if (matches === null) return null;
   return matches ? (
-    <span
-      className="mark"
-      data-tone="good"
-      title="Rebuilt from the log, its digest is the one of the request"
-    >
+    <span className="mark" data-tone="good" title="Rebuilt from the log with the same digest as the request">
       matches the log
     </span>
   ) : (

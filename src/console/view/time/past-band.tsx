@@ -28,7 +28,7 @@ function Band({ at }: { readonly at: number }): ReactNode {
   return (
     <div className="time-band">
       <p className="number">
-        This is how it was at <strong>{count(at)}</strong> of {count(headSeq)}
+        Viewing position <strong>{count(at)}</strong> of {count(headSeq)}
         <time dateTime={new Date(state.at).toISOString()}> · {dayAndTime.format(state.at)}</time>
       </p>
       <Button size="small" act={() => travel(null)}>

@@ -34,7 +34,7 @@ async function readMarks(session: RemoteSession, toSeq: number): Promise<Marked>
   const forks = nodes.flatMap(({ parent, name, objective }): Mark[] => {
     if (parent?.session !== session.id) return [];
     const what = brief(name ?? objective ?? "", 80);
-    return [{ seq: parent.seq, kind: "fork", words: what === "" ? "A fork left here" : `Fork: ${what}` }];
+    return [{ seq: parent.seq, kind: "fork", words: what === "" ? "Fork" : `Fork: ${what}` }];
   });
   return { toSeq, marks: [...shown.flatMap((event) => markOf(event) ?? []), ...forks] };
 }
@@ -91,6 +91,22 @@ export function useEventAt(seq: number, isDrawn: boolean): SessionEvent | undefi
     else log.at(seq);
   }, [log, reader, seq, isDrawn]);
   return known;
+}
+
+/** Bookkeeping: these events do not say what the session did. */
+const bookkeeping = /^(?:lease|turn|tools|zone|model\.requested|content|session\.labeled)\b/;
+const searchedMax = 30;
+
+/** The last event that says what the session did: not a lease, nor the end of a turn. */
+export function useLastNotable(headSeq: number): SessionEvent | undefined {
+  const { log } = useScope();
+  useCell(log.version);
+  const last = log.at(headSeq);
+  for (let seq = headSeq; seq > Math.max(0, headSeq - searchedMax); seq--) {
+    const event = log.peek(seq);
+    if (event !== undefined && !bookkeeping.test(event.type)) return event;
+  }
+  return last;
 }
 
 /** The start of the turn before or after a position; null if there is none. */

@@ -31,10 +31,10 @@ export function useRewind(seq: number): (how?: Parameters<RemoteSession["rewind"
   return async (how) => {
     const { seq: rewoundSeq, files } = await session.rewind(seq, how);
     const beforeSeq = rewoundSeq - 1;
-    const restored = files === undefined ? "" : ` ${plural(files.restored.length, "file")} put back.`;
+    const restored = files === undefined ? "" : ` ${plural(files.restored.length, "file")} restored.`;
     const undo = async (): Promise<void> => {
       await session.rewind(beforeSeq, { reason: `undoes the rewind to ${seq}` });
-      tell(`It is again as it was at ${count(beforeSeq)}.`);
+      tell(`Rewind undone: back at ${count(beforeSeq)}.`);
       show();
     };
     // An undo would not restore requeued inputs and files.
@@ -63,22 +63,22 @@ export function RewindDialog({ seq, close }: RewindDialogProps): ReactNode {
   return (
     <Dialog title={`Rewind to ${count(seq)}`} close={close}>
       <p className="soft">
-        The session goes on with what it knew at {count(seq)}. What came after stays in the log and can be
-        gone back to; money that was spent stays spent, and messages that were sent stay sent.
+        The session continues from position {count(seq)}. Later events stay in the log, and you can return to
+        them. Costs and sent messages remain.
       </p>
       <LeftOut seq={seq} headSeq={headSeq} />
       <label className="row">
         <input type="checkbox" checked={requeue} onChange={(event) => setRequeue(event.target.checked)} />
-        Queue the inputs since then again
+        Requeue the inputs since then
       </label>
       {writes ? (
         <label className="row">
           <input type="checkbox" checked={files} onChange={(event) => setFiles(event.target.checked)} />
-          Put files back as they were
+          Restore files
         </label>
       ) : null}
       <label className="labeled">
-        <span>Reason, if you like</span>
+        <span>Reason (optional)</span>
         <input
           className="field"
           value={reason}
@@ -87,7 +87,7 @@ export function RewindDialog({ seq, close }: RewindDialogProps): ReactNode {
         />
       </label>
       <div className="dialog-actions">
-        <Button act={close}>Leave it</Button>
+        <Button act={close}>Cancel</Button>
         <Button kind="bad" act={rewind} data-first>
           Rewind to {count(seq)}
         </Button>
@@ -113,11 +113,11 @@ function LeftOut({ seq, headSeq }: { readonly seq: number; readonly headSeq: num
     <WhenRead of={reading}>
       {({ turns, inputs, items }) => (
         <div className="sheet sheet-pad stack">
-          <h2>Left out</h2>
+          <h2>Rewound</h2>
           <p className="number">
             {plural(headSeq - seq, "event")}: {upTo(turns, "turn")}, {upTo(inputs, "input")}
           </p>
-          {items.length === 0 ? <p className="soft">The items are the same there as now.</p> : null}
+          {items.length === 0 ? <p className="soft">Items do not change.</p> : null}
           <ul className="stack time-items">
             {items.slice(0, itemsShown).map((item) => (
               <li key={`${item.kind}/${item.key}`} className="said">
@@ -142,7 +142,7 @@ const valueWords = (item: ItemChange["from"]): string =>
 /** The effect of the rewind on an item: the difference from there to now, reversed. */
 function itemWords({ change, kind, key, from, to }: ItemChange): string {
   const name = `${kind} ${brief(key, 80)}`;
-  if (change === "added") return `Without ${name}: ${valueWords(to)}`;
-  if (change === "removed") return `With ${name} again: ${valueWords(from)}`;
-  return `With ${name} as it was: ${valueWords(from)}, now ${valueWords(to)}`;
+  if (change === "added") return `Removes ${name}: ${valueWords(to)}`;
+  if (change === "removed") return `Restores ${name}: ${valueWords(from)}`;
+  return `Changes ${name} from ${valueWords(to)} to ${valueWords(from)}`;
 }

@@ -15,7 +15,7 @@ import { after } from "../../world.ts";
 import type { SessionEvent } from "../../../core/event.ts";
 import { useScope, type Scope, type State } from "../session/scope.ts";
 import { ContextSummary } from "./context-summary.tsx";
-import { marksKey, turnFrom, useEventAt, useMarks } from "./reading.ts";
+import { marksKey, turnFrom, useEventAt, useLastNotable, useMarks } from "./reading.ts";
 import { RewindDialog, useRewind } from "./rewind-dialog.tsx";
 import { Scrubber, type Moves } from "./scrubber.tsx";
 import "./time.css";
@@ -30,6 +30,7 @@ export function Timeline(): ReactNode {
   const seq = Math.min(thumb ?? at ?? headSeq, headSeq);
   const moves = useMoves(scope, { seq, headSeq, setThumb });
   const event = useEventAt(seq, thumb !== null);
+  const last = useLastNotable(headSeq);
   const marks = useMarks();
   // Rewound ranges are those of now, at any viewed position.
   const { value: now } = useReading<State>(`session/${session.id}/state/now`, () => session.state({}));
@@ -38,7 +39,7 @@ export function Timeline(): ReactNode {
     <section className="time" aria-label="Timeline" data-past={isPast || undefined}>
       <div className="time-line">
         <Steps seq={seq} headSeq={headSeq} moves={moves} />
-        <Happened event={event} />
+        <Happened event={isPast ? event : last} />
         {isPast ? <Ways seq={seq} isDrawn={thumb !== null} /> : null}
       </div>
       <Scrubber
@@ -100,20 +101,20 @@ function Steps({ seq, headSeq, moves }: Omit<Place, "setThumb"> & { readonly mov
   const back = (): void => moves.step(Math.max(1, seq - 1));
   const on = (): void => moves.step(Math.min(headSeq, seq + 1));
   useShortcuts([
-    { key: "[", what: "The event before", act: back },
-    { key: "]", what: "The event after", act: on },
-    { key: "{", what: "The turn before", act: () => moves.turn(-1) },
-    { key: "}", what: "The turn after", act: () => moves.turn(1) },
+    { key: "[", what: "Previous event", act: back },
+    { key: "]", what: "Next event", act: on },
+    { key: "{", what: "Previous turn", act: () => moves.turn(-1) },
+    { key: "}", what: "Next turn", act: () => moves.turn(1) },
   ]);
   return (
     <div className="row time-steps">
-      <Button kind="quiet" size="small" aria-label="The event before" disabled={seq <= 1} act={back}>
+      <Button kind="quiet" size="small" aria-label="Previous event" disabled={seq <= 1} act={back}>
         ‹
       </Button>
       <span className="number">
         {count(seq)} <span className="faint">of {count(headSeq)}</span>
       </span>
-      <Button kind="quiet" size="small" aria-label="The event after" disabled={seq >= headSeq} act={on}>
+      <Button kind="quiet" size="small" aria-label="Next event" disabled={seq >= headSeq} act={on}>
         ›
       </Button>
     </div>
@@ -165,7 +166,7 @@ function Ways({ seq, isDrawn }: { readonly seq: number; readonly isDrawn: boolea
         <Button
           size="small"
           kind="quiet"
-          title="See what is left out, and say what becomes of inputs and files"
+          title="Preview the rewind and choose options"
           disabled={isDrawn}
           refusal={refusal}
           act={() => setAsks(true)}

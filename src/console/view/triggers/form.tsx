@@ -34,18 +34,18 @@ export function TemplateDialog({ close }: { readonly close: () => void }): React
     const made = await engine.trigger(name.trim(), specOf(spec), { open });
     refresh("triggers");
     if (made.token === undefined) {
-      tell(`The template ${made.name} is set.`);
+      tell(`Template ${made.name} set.`);
       close();
     } else setToken(made.token);
   };
   if (token !== null) return <Token token={token} close={close} />;
   return (
-    <Form title="New template" does="Set the template" send={send} close={close}>
+    <Form title="New template" does="Set template" send={send} close={close}>
       <p className="soft">
-        Whenever it fires, a new session is opened. Files, commits, messages and checks can fire one too:{" "}
-        <code>skein trigger --help</code> says how.
+        Opens a new session each time it fires. For files, commits, messages and checks:{" "}
+        <code>skein trigger --help</code> explains them.
       </p>
-      <Labeled name="Name" hint="one of the same name is replaced">
+      <Labeled name="Name" hint="replaces a template of the same name">
         <input className="field" required autoFocus value={opens.name} onChange={set("name")} />
       </Labeled>
       <SpecFields spec={spec} set={setSpec} />
@@ -60,7 +60,7 @@ export function TemplateDialog({ close }: { readonly close: () => void }): React
           ))}
         </select>
       </Labeled>
-      <Labeled name="Model" hint="provider/model; empty: that of the agent">
+      <Labeled name="Model" hint="provider/model (default: the agent's)">
         <input className="field mono" value={opens.model} onChange={set("model")} />
       </Labeled>
     </Form>
@@ -108,7 +108,7 @@ function SpecFields({ spec, set }: SpecFieldsProps): ReactNode {
         </Labeled>
       ) : null}
       {spec.kind === "at" ? (
-        <Labeled name="Day and time" hint="where you are">
+        <Labeled name="Day and time" hint="your time zone">
           <input className="field" required type="datetime-local" value={spec.at} onChange={put("at")} />
         </Labeled>
       ) : null}
@@ -120,21 +120,21 @@ function Token({ token, close }: { readonly token: string; readonly close: () =>
   const address = `${location.origin}/v1/hooks/${token}`;
   const copy = async (): Promise<void> => {
     await navigator.clipboard.writeText(address);
-    tell("The address is copied.");
+    tell("URL copied.");
   };
   return (
-    <Dialog title="The address of the webhook" close={close}>
+    <Dialog title="Webhook URL" close={close}>
       <p>
-        It is shown this once: keep it. Whoever has it can fire the template, and nothing else. The body of
-        the call becomes the first input of the session.
+        Shown only once: save it. It can fire this template, and nothing else. The request body becomes the
+        first input of the session.
       </p>
       <pre className="said places-code">{address}</pre>
       <p className="soft">For example:</p>
       <pre className="said places-code">curl -X POST {address} -d &quot;Order 1042 came in&quot;</pre>
       <div className="dialog-actions">
-        <Button act={copy}>Copy the address</Button>
+        <Button act={copy}>Copy URL</Button>
         <Button kind="main" act={close}>
-          I have kept it
+          Done
         </Button>
       </div>
     </Dialog>

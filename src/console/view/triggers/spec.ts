@@ -10,10 +10,10 @@ export const formKinds = ["cron", "every", "at", "webhook"] as const;
 export type FormKind = (typeof formKinds)[number];
 
 export const kindNames: Readonly<Record<FormKind, string>> = {
-  cron: "At times, by a cron line",
-  every: "Again and again",
+  cron: "By a cron expression",
+  every: "At an interval",
   at: "Once, at a time",
-  webhook: "When its address is called",
+  webhook: "Webhook",
 };
 
 export interface SpecForm {
@@ -42,12 +42,12 @@ export function specOf({ kind, cron, zone, everyMinutes, at }: SpecForm): Spec {
       return { kind, cron: cron.trim(), ...(zone.trim() === "" ? {} : { zone: zone.trim() }) };
     case "every": {
       const everyMs = Math.round(Number(everyMinutes) * minuteMs);
-      if (!(everyMs >= 1_000)) throw new Error("Say every how many minutes: at least one second.");
+      if (!(everyMs >= 1_000)) throw new Error("Interval: expected at least one second.");
       return { kind, everyMs };
     }
     case "at": {
       const atMs = Date.parse(at);
-      if (Number.isNaN(atMs)) throw new Error("Say at which day and time.");
+      if (Number.isNaN(atMs)) throw new Error("Time: required.");
       return { kind, at: atMs };
     }
     case "webhook":
@@ -70,7 +70,7 @@ export function everyWords(ms: number): string {
 
 /** What fires it, in a few words. */
 export function specWords(spec: Spec | null, exact: (at: number) => string): string {
-  if (spec === null) return "cannot be read: it was erased, or a newer program wrote it";
+  if (spec === null) return "unreadable: erased, or written by a newer program";
   switch (spec.kind) {
     case "at":
       return `once, ${exact(spec.at)}`;
@@ -83,7 +83,7 @@ export function specWords(spec: Spec | null, exact: (at: number) => string): str
     case "git":
       return `commits in ${brief(spec.path, 80)}`;
     case "webhook":
-      return "when its address is called";
+      return "webhook";
     case "message":
       return spec.topic === undefined ? "any message" : `messages on ${brief(spec.topic, 60)}`;
     case "session":

@@ -36,17 +36,17 @@ export function Triggers(): ReactNode {
       <PlaceHead title="Triggers" does="New template" act={() => setAdding(true)} needs="engine.trigger" />
       <section>
         <h2>Templates</h2>
-        <p className="soft">Each opens a new session whenever it fires.</p>
+        <p className="soft">Each opens a new session when it fires.</p>
         <WhenRead of={templates}>{(list) => <Templates list={list} />}</WhenRead>
       </section>
       <section>
-        <h2>Sessions that something wakes</h2>
+        <h2>Sessions with triggers</h2>
         <WhenRead of={waiting}>
           {({ rows, left }) => (
             <>
               <WaitingSessions rows={rows} />
               {left === null ? null : (
-                <p className="faint">Among the {count(left)} that were active last. There are more.</p>
+                <p className="faint">Searched the {count(left)} most recently active; there are more.</p>
               )}
             </>
           )}
@@ -60,11 +60,8 @@ export function Triggers(): ReactNode {
 function Templates({ list }: { readonly list: readonly Template[] }): ReactNode {
   if (list.length === 0)
     return (
-      <Empty title="There are no templates yet">
-        <p>
-          A template opens a session by itself: every morning, once an hour, or when another program calls its
-          address.
-        </p>
+      <Empty title="No templates yet">
+        <p>A template opens sessions automatically: every morning, once an hour, or on a webhook call.</p>
       </Empty>
     );
   return (
@@ -79,12 +76,12 @@ function TemplateRow({ template }: { readonly template: Template }): ReactNode {
   const fire = async (): Promise<void> => {
     const session = await engine.fire(name);
     refresh("triggers");
-    tell("A session was opened.", { name: "Go there", act: () => go(sessionPath(session.id)) });
+    tell("Session opened.", { name: "View", act: () => go(sessionPath(session.id)) });
   };
   const remove = async (): Promise<void> => {
     await engine.untrigger(name);
     refresh("triggers");
-    tell(`The template ${brief(name, 60)} is removed.`);
+    tell(`Template ${brief(name, 60)} removed.`);
   };
   return (
     <li tabIndex={-1} className="places-row">
@@ -101,11 +98,11 @@ function TemplateRow({ template }: { readonly template: Template }): ReactNode {
               Next <Due at={nextMs} />
             </span>
           )}
-          {fired === null ? <span>Has not fired yet</span> : <Fired fired={fired} />}
+          {fired === null ? <span>Not fired yet</span> : <Fired fired={fired} />}
         </p>
       </div>
       <FireOrRemove what="template" name={name} fire={fire} remove={remove}>
-        It does not fire any more. The sessions that it opened go on.
+        It no longer fires. Sessions it opened continue.
       </FireOrRemove>
     </li>
   );
@@ -126,11 +123,7 @@ function Fired({ fired }: { readonly fired: NonNullable<Template["fired"]> }): R
 
 function WaitingSessions({ rows }: { readonly rows: readonly Row[] }): ReactNode {
   if (rows.length === 0)
-    return (
-      <p className="soft">
-        None. A session gets a trigger on its own page, or when it is opened; it sleeps until that fires.
-      </p>
-    );
+    return <p className="soft">None. Add a trigger on a session's page, or when you open it.</p>;
   return <PortionList of={rows}>{(row) => <WaitingRow key={row.session} row={row} />}</PortionList>;
 }
 
@@ -176,12 +169,12 @@ function OwnTrigger({ session, trigger }: OwnTriggerProps): ReactNode {
   const fire = async (): Promise<void> => {
     await (await sessionOf(session)).fire(name);
     refresh("triggers");
-    tell(`${brief(name, 60)} was fired: the session is told, and woken.`);
+    tell(`${brief(name, 60)} fired: the session got its input and woke up.`);
   };
   const remove = async (): Promise<void> => {
     await (await sessionOf(session)).untrigger(name);
     refresh("triggers");
-    tell(`The trigger ${brief(name, 60)} is removed.`);
+    tell(`Trigger ${brief(name, 60)} removed.`);
   };
   return (
     <li className="row wrap">
@@ -195,7 +188,7 @@ function OwnTrigger({ session, trigger }: OwnTriggerProps): ReactNode {
         )}
       </span>
       <FireOrRemove what="trigger" name={name} fire={fire} remove={remove}>
-        It does not wake the session any more. What it brought about stays.
+        It no longer wakes the session. Past effects remain.
       </FireOrRemove>
     </li>
   );
@@ -225,7 +218,7 @@ function FireOrRemove({ what, name, fire, remove, children }: FireOrRemoveProps)
       {isAsking ? (
         <AskFirst
           title={`Remove ${brief(name, 60)}?`}
-          does={`Remove the ${what}`}
+          does={`Remove ${what}`}
           act={remove}
           close={() => setAsking(false)}
         >

@@ -1,7 +1,7 @@
 /** The logic for workers that drivers share. */
 import type { IndexEntry, ScheduledRow, Store } from "./port.ts";
 
-/** A worker without a heartbeat for so long is no longer listed. */
+/** A worker without a heartbeat for so long disappears from the list. */
 export const goneMs = 3_600_000;
 
 export type Scheduling = Pick<

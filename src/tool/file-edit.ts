@@ -37,7 +37,7 @@ export function applyEdit(
 
 /**
  * Whether the edit of an interrupted call has happened, by the current file. Done: the old text is gone and
- * the new one is there, whoever wrote it. Not done: the old text is there, as often as required, and the new
+ * the new one is there, from any writer. Not done: the old text is there, as often as required, and the new
  * one is not, so the edit can still be made. Anything else, such as a new text that contains the old one, is
  * inconclusive.
  */

@@ -101,7 +101,7 @@ async function obstacle(
   { path, expect, to }: FilePut,
   plan: Plan,
 ): Promise<string | { readonly isDue: boolean; readonly now: FileVersion["kind"] | null }> {
-  if (!isPlainPath(path)) return "it is no path below what is bound";
+  if (!isPlainPath(path)) return "the path is outside of the binding";
   if (plan.isReserved(join(tree.root, path))) return "it is a name of the store";
   if (await isLiveDatabase(join(tree.root, path))) return "it belongs to a database that is open";
   const now = await versionAt(world, tree, path);
@@ -142,15 +142,15 @@ function isBetween(now: FileVersion | null, expect: FileVersion | null, to: File
 const openedMode = (mode: number): number => mode | 0o700;
 
 function changedSince(now: FileVersion | null, expect: FileVersion | null): string {
-  if (now === null) return "somebody else removed it";
-  if (expect === null) return "somebody else made it";
+  if (now === null) return "another program removed it";
+  if (expect === null) return "another program created it";
   if (expect.held !== undefined)
     return `what the session left there held a secret (${expect.held}) and was not kept to compare with`;
   if (expect.kind !== "directory" && expect.blob === undefined)
-    return "what the session left there could not be read, so nobody can tell whether it is still that";
+    return "the session's version could not be read, so it cannot be compared";
   return now.kind === "directory" || (now.blob !== undefined && now.blob === expect.blob)
-    ? "somebody else changed its mode or kind"
-    : "somebody else changed it";
+    ? "another program changed its mode or kind"
+    : "another program changed it";
 }
 
 /** A parent that is not a directory, and does not become one. */
@@ -166,7 +166,7 @@ async function blockedParent(
       return "the directory it lay in is not kept";
     }
     const stat = await lstat(join(root, parent)).catch(() => undefined);
-    if (stat !== undefined && !stat.isDirectory()) return "somebody else replaced the directory it lay in";
+    if (stat !== undefined && !stat.isDirectory()) return "another program replaced its directory";
   }
   return undefined;
 }

@@ -68,7 +68,7 @@ class Watch implements FileWatch, AsyncDisposable {
     const scope = await scopeOf(this.#trees, calls);
     if (scope.size === 0) return undefined;
     const problem = await this.#prepare(scope).catch((error: unknown) => String(error));
-    // A call runs even if there is no room for copies.
+    // A call runs even without room for copies.
     if (problem !== undefined) for (const tree of scope.keys()) this.#given.set(tree, problem);
     const reported = new Set<FileTree>();
     return {

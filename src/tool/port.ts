@@ -239,7 +239,7 @@ export interface BoundFiles {
    */
   restore(puts: readonly FilePut[], blobs: FileBlobs): Promise<readonly FileConflict[]>;
   /**
-   * Copies a tree to a new place, with these paths at their earlier version. With conflicts there is no copy.
+   * Copies a tree to a new place, with these paths at their earlier version. With conflicts it copies nothing.
    */
   copy(
     tree: FileTree,

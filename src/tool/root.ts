@@ -45,7 +45,7 @@ export interface Spot {
 
 /** An open directory. */
 export interface Directory extends AsyncDisposable {
-  /** The path to its children, independent of its own name. */
+  /** The path to its children, which stays valid if the directory is renamed. */
   readonly path: string;
   readonly handle: FileHandle;
   /** Its path with links resolved, when it was opened. */

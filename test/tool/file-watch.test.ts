@@ -201,16 +201,16 @@ suite("what is left alone", () => {
     for (const path of ["../a", "d/../../a", "/etc/a", "a//b", "."])
       assert.deepEqual(
         (await put(path)).map(({ why }) => why),
-        ["it is no path below what is bound"],
+        ["the path is outside of the binding"],
         path,
       );
     assert.deepEqual(
       (await put("d/a")).map(({ why }) => why),
-      ["somebody else removed it"],
+      ["another program removed it"],
     );
     const made = { tree, path: "d/a", expect: null, to };
     assert.deepEqual(await restoreFiles(world, [made], blobs), [
-      { path: join(folder.path, "d/a"), why: "somebody else replaced the directory it lay in" },
+      { path: join(folder.path, "d/a"), why: "another program replaced its directory" },
     ]);
     assert.equal(await readFile(join(outside.path, "a"), "utf8"), "after");
   });
@@ -225,7 +225,7 @@ suite("what is left alone", () => {
     for (const { path } of puts) await writeFile(join(folder.path, path), "after");
     await writeFile(join(folder.path, "b"), "foreign");
     assert.deepEqual(await restoreFiles(world, puts, blobs), [
-      { path: join(folder.path, "b"), why: "somebody else changed it" },
+      { path: join(folder.path, "b"), why: "another program changed it" },
     ]);
     assert.equal(await readFile(join(folder.path, "a"), "utf8"), "after");
     // As a crash leaves it: one is back, and what was to come lies beside.

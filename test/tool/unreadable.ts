@@ -48,7 +48,7 @@ export async function checkUnreadable(): Promise<void> {
       { path: join(root, "closed"), why: "it cannot be read: EACCES" },
     ]);
     await chmod(join(root, "closed"), 0o600);
-    const why = "what the session left there could not be read, so nobody can tell whether it is still that";
+    const why = "the session's version could not be read, so it cannot be compared";
     assert.deepEqual(await restoreFiles(world, puts, blobs), [{ path: join(root, "closed"), why }]);
     await checkReadOnly(tree.root, blobs);
   } finally {

@@ -3,7 +3,7 @@
  * reference for other drivers: simple before fast.
  *
  * Every method works synchronously, so no two calls see each other halfway. It stores no items of the durable
- * tier: they are read only through `query`, and there is no SQL here.
+ * tier: they are read only through `query`, and this driver has no SQL.
  */
 import { SkeinError } from "../../core/error.ts";
 import type { LogId, WorkspaceId } from "../../core/ids.ts";
@@ -80,7 +80,7 @@ export function memoryStore(options: { readonly world: StoreWorld; readonly work
     pack: open((session, toSeq, signal) => pack(log(session), signal?.aborted === true ? 0 : toSeq)),
     packedTo: open((session) => log(session)?.packedTo ?? 0),
     scrub: open(() => undefined), // nothing to do: erased memory is gone
-    check: open(() => []), // there is no level below the records
+    check: open(() => []), // nothing lies below the records
     stats: open(() => stats(state)),
     bytes: open(() => null),
     close: async () => {

@@ -34,7 +34,7 @@ export type Durability = "disk" | "process";
 
 /**
  * The head of a log as the writer knows it: its position, and optionally the hash of the record there, so
- * that no writer continues another history. There is no default.
+ * that no writer continues another history. Required.
  */
 export type Expect = { readonly seq: number; readonly hash?: string } | "absent" | "exists" | "unchecked";
 

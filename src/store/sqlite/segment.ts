@@ -58,7 +58,7 @@ export interface Heads {
   readonly cause: Float64Array;
   readonly keyBytes: Float64Array;
   readonly hashBytes: Float64Array;
-  /** Of the salt: 0 if there is no content, or it was erased. */
+  /** Of the salt: 0 without a content, or if it was erased. */
   readonly saltBytes: Float64Array;
   /** 0: none; otherwise one more than the length. */
   readonly contentBytes: Float64Array;

@@ -6,7 +6,7 @@ import type { StoreWorld } from "../../port.ts";
 import { Lost } from "./errors.ts";
 
 export interface Patience {
-  /** Rejects with `Lost` if there is no answer for about so long, or the connection was lost. */
+  /** Rejects with `Lost` without an answer for about so long, or if the connection was lost. */
   wait<T>(answer: Promise<T>, asked: Asked): Promise<T>;
   /** Fails everything that waits on this connection. */
   lose(connection: object, why: unknown): void;

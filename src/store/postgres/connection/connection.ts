@@ -74,7 +74,7 @@ export interface Database {
 
 /**
  * How long an outage lasts before callers get an error, from the first failed attempt: later callers do not
- * wait as long again. While any caller gets answers, there is no outage.
+ * wait as long again. An answer to any caller ends the outage.
  */
 const outageMs = 30_000;
 /** The most attempts of one call while others succeed. */

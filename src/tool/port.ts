@@ -239,7 +239,7 @@ export interface BoundFiles {
    */
   restore(puts: readonly FilePut[], blobs: FileBlobs): Promise<readonly FileConflict[]>;
   /**
-   * Copies a tree to a new place, with these paths at their earlier version. With conflicts it copies nothing.
+   * Copies a tree to a new place, with these paths at their earlier version. A conflict prevents it.
    */
   copy(
     tree: FileTree,

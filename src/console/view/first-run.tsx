@@ -31,8 +31,7 @@ export function FirstRun({ open }: FirstRunProps): ReactNode {
           position.
         </li>
         <li>
-          From any position you can <b>fork</b> it to try something else, <b>rewind</b> it, or <b>merge</b>{" "}
-          the results back.
+          From any position you can <b>fork</b> it, <b>rewind</b> it, or <b>merge</b> the results back.
         </li>
       </ul>
       {progress === null ? <FirstSteps open={open} /> : <Making progress={progress} />}

@@ -64,7 +64,7 @@ function Shown({ workers, running, due }: ShownProps): ReactNode {
       {present.length === 0 ? (
         <Empty title="No workers">
           <p>
-            Without a worker, sessions run only on request. <code>skein up</code> starts a worker; so does{" "}
+            Sessions run only on request. <code>skein up</code> starts a worker; so does{" "}
             <code>skein serve</code> unless started with <code>--concurrency 0</code>.
           </p>
         </Empty>

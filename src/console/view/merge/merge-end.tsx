@@ -110,9 +110,7 @@ export function MergeBar({ plan, draft, isTaking, theirs }: BarProps): ReactNode
     });
     if (!report.ok) {
       refresh(`session/${id}`);
-      tell(
-        "Nothing was merged: the sessions have changed meanwhile. Your choices are kept; review and merge again.",
-      );
+      tell("Nothing merged: the sessions changed meanwhile. Your choices are kept; review and merge again.");
       return;
     }
     draft.drop();

@@ -145,7 +145,7 @@ const clearForm = ({ session, state, reread }: Scope): Form => ({
 
 const migrateForm = (scope: Scope): Form => ({
   title: "Change model",
-  lead: `Current model: ${scope.state.model ?? "the agent's"}. The log lists what the new model cannot be shown.`,
+  lead: `Current model: ${scope.state.model ?? "the agent's"}. The log lists what the new model cannot see.`,
   fields: [
     { name: "model", label: "provider/model", required: true, placeholder: "anthropic/claude-sonnet-4-5" },
   ],

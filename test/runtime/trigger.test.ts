@@ -24,12 +24,10 @@ function made(): { world: MadeWorld; engine: Engine } {
   return { world, engine: engineWith(scripted(["Done."]), { store, world }) };
 }
 
-async function until(holds: () => Promise<boolean>, ms = 5_000): Promise<void> {
-  const world = realWorld();
-  for (const end = world.now() + ms; !(await holds());) {
-    if (world.now() > end) throw new Error("it did not come about in time");
-    await world.sleep(3);
-  }
+/** Without a deadline of its own: on a busy machine a worker may be slow, and the runner ends a hung test. */
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  const { sleep } = realWorld();
+  while (!(await holds())) await sleep(3);
 }
 
 async function told(session: Session): Promise<string[]> {
@@ -176,6 +174,7 @@ test("times that passed while nobody was there are made up for as the trigger sa
   const worker = await engine.work();
   await until(async () => (await texts("all")).length === 4);
   await until(async () => (await texts("once")).length === 1);
+  await until(async () => (await typesOf(sessions.get("skip")!)).includes("trigger.skipped"));
   await worker.stop();
   const all = await texts("all");
   assert.match(
@@ -185,7 +184,6 @@ test("times that passed while nobody was there are made up for as the trigger sa
   assert.match(all[2] ?? "", /for 2024-03-31T07:00:00.000Z/);
   assert.match((await texts("once"))[0] ?? "", /for 2024-04-01T07:00:00.000Z.* It stands for 4 times/);
   assert.deepEqual(await texts("skip"), []);
-  assert.ok((await typesOf(sessions.get("skip")!)).includes("trigger.skipped"));
   await engine.close();
 });
 

@@ -68,13 +68,14 @@ suite("how it looks and is reached", { skip }, () => {
     const { page } = shown;
     const found: string[] = [];
     for (const view of views().filter(([path]) => path.startsWith("/s/"))) {
+      await page.setViewportSize({ width: 1280, height: 3000 });
+      await show(page, view);
       for (const [width, height] of [
         [1280, 3000],
         [1600, 4000],
         [390, 6000],
       ] as const) {
         await page.setViewportSize({ width, height });
-        await show(page, view);
         const over = (): Promise<number> =>
           page.evaluate(() => document.documentElement.scrollHeight - innerHeight);
         // What is read later moves things for a moment.

@@ -17,6 +17,25 @@ const hasFunction = "gives a function or a signal that needs the engine in its p
 const otherUse = "uses a key for something else, which a server refuses";
 const often = "makes thousands of calls";
 
+/**
+ * Run over HTTP by `npm run test:long` only. Every route, with each status and error code, that they call is
+ * called by the other files too (seen by recording the requests of the whole table).
+ */
+export const longFiles: ReadonlySet<string> = new Set([
+  "bootstrap.test.ts",
+  "bundle.test.ts",
+  "file-keeping.test.ts",
+  "memory.test.ts",
+  "message-away.test.ts",
+  "permission.test.ts",
+  "replay.test.ts",
+  "secret-doors.test.ts",
+  "signed-bundle.test.ts",
+  "turn/large-result.test.ts",
+  "turn/odd-usage.test.ts",
+  "verify.test.ts",
+]);
+
 /** Of test/runtime. */
 export const table: Readonly<Record<string, Row>> = {
   "turn/tools-changed.test.ts": all,

@@ -13,11 +13,12 @@ import { audit } from "./audit.ts";
 import { eachOf, isSaying, isSync, makeRig, syncCalls, withoutStrace, type Traced } from "./strace.ts";
 import type { VerbName } from "./verb.ts";
 import { freshSeed } from "./random.ts";
-import { sliced } from "../slice.ts";
+import { slicedEvery } from "../slice.ts";
 
 const run = promisify(execFile);
 const skip = await withoutStrace();
 const rig = await makeRig();
+const seed = freshSeed();
 after(() => rig[Symbol.asyncDispose]());
 
 const mixed: readonly VerbName[] = ["input", "records", "fact", "fork", "rewind", "clear", "keyed", "label"];
@@ -56,10 +57,23 @@ function assertTold(traced: Traced, codes: readonly string[], context: string): 
   }
 }
 
-/**
- * Counts the calls of a run without faults: until the store is open, until the last acknowledgement, in all.
- */
-async function plainRun(names: string) {
+interface CallCounts {
+  /** Until the store is open, until the last acknowledgement, in all. */
+  readonly opening: number;
+  readonly working: number;
+  readonly all: number;
+}
+
+const plainRuns = new Map<string, Promise<CallCounts>>();
+
+/** Counts the calls of a run without faults. */
+function plainRun(names: string): Promise<CallCounts> {
+  const counted = plainRuns.get(names) ?? countCalls(names);
+  plainRuns.set(names, counted);
+  return counted;
+}
+
+async function countCalls(names: string): Promise<CallCounts> {
   const { calls } = await rig.trace(orderOf(rig.path()), { calls: `${names},write` });
   const count = (until: number) =>
     calls.slice(0, until).filter(({ name }) => names.split(",").includes(name)).length;
@@ -76,9 +90,7 @@ const range = (from: number, to: number, step = 1): number[] =>
 test("when fsync fails nothing more is acknowledged, and the next open verifies", { skip }, async () => {
   const { opening, working, all } = await plainRun(syncCalls);
   assert.ok(opening > 2 && working >= opening + 10 && all > working, `${opening}, ${working}, ${all}`);
-  // A slice begins elsewhere in each run.
-  const step = sliced(6, 1);
-  await eachOf(range(1 + (freshSeed() % step), all, step), async (n) => {
+  await eachOf(slicedEvery(range(1, all), 8, seed), async (n) => {
     const path = rig.path();
     const inject = `${syncCalls}:error=EIO:when=${n}`;
     const traced = await rig.trace(orderOf(path), { calls: syncCalls, inject });
@@ -144,7 +156,7 @@ test("when the disk is full nothing is acknowledged that is not there", { skip }
   assert.ok(working > opening + 30, `${opening}, ${working}`);
   // How many writes there are varies a little with the clock, so the last ones are left out.
   const last = Math.floor(working * 0.85);
-  await eachOf(range(1, last, Math.ceil(last / 13)), async (n) => {
+  await eachOf(slicedEvery(range(1, last, Math.ceil(last / 13)), 3, seed), async (n) => {
     const path = rig.path();
     const inject = `pwrite64:error=ENOSPC:when=${n}+`;
     const traced = await rig.trace(orderOf(path), { calls: "pwrite64", inject });
@@ -159,7 +171,8 @@ test("when the disk is full nothing is acknowledged that is not there", { skip }
 test("a write that found no space leaves the store usable", { skip }, async () => {
   const { opening, working } = await plainRun("pwrite64");
   const last = Math.floor(working * 0.85);
-  await eachOf(range(opening + 3, last, Math.ceil((last - opening) / 8)), async (n) => {
+  const wanted = range(opening + 3, last, Math.ceil((last - opening) / 8));
+  await eachOf(slicedEvery(wanted, 3, seed), async (n) => {
     const path = rig.path();
     const inject = `pwrite64:error=ENOSPC:when=${n}`;
     const traced = await rig.trace(orderOf(path), { calls: "pwrite64", inject });
@@ -174,7 +187,7 @@ test("a write that found no space leaves the store usable", { skip }, async () =
 for (const names of [syncCalls, "pwrite64"]) {
   test(`killed at any ${names} the process leaves a whole store`, { skip }, async () => {
     const { all } = await plainRun(names);
-    await eachOf(range(1, all, Math.ceil(all / 14)), async (n) => {
+    await eachOf(slicedEvery(range(1, all, Math.ceil(all / 14)), 3, seed), async (n) => {
       const path = rig.path();
       const traced = await rig.trace(orderOf(path), {
         calls: names,

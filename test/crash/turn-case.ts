@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Engine } from "../../src/runtime/engine/engine.ts";
 import { startChild, type Child, type Ended } from "./child.ts";
 import { auditTurns, type TurnAudit } from "./turn-audit.ts";
-import { clear, engineAt, finish, type Place } from "./turn-place.ts";
+import { clear, engineAt, finish, lastingLeaseMs, type Place } from "./turn-place.ts";
 import type { TurnOrder } from "./turn-runner.ts";
 
 const command: readonly string[] = [process.execPath, join(import.meta.dirname, "turn-runner.ts")];
@@ -76,14 +76,14 @@ function survival(point: string, { signal, stderr }: Ended, { lines }: Child): s
 export async function finished(place: Place): Promise<CaseReport> {
   const passed: string[] = [];
   const reached = (name: string): void => void passed.push(name);
-  await using engine = await engineAt(place, { holder: "the test", reached });
+  await using engine = await engineAt(place, { holder: "the test", reached, leaseMs: lastingLeaseMs });
   const unknowns = await goOn(engine, place);
   return { ...(await auditTurns(engine, place)), name: place.name, unknowns, passed };
 }
 
 /** Goes on with one of them, and gives its last position. */
 export async function finishedAt(place: Place): Promise<number> {
-  await using engine = await engineAt(place, { holder: "the test" });
+  await using engine = await engineAt(place, { holder: "the test", leaseMs: lastingLeaseMs });
   await goOn(engine, place);
   return (await (await engine.session(place.session)).head()).seq;
 }

@@ -9,7 +9,9 @@ import { join } from "node:path";
 import { after, before, describe, test, type TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Session } from "../../src/runtime/engine/session.ts";
+import { sliced, slicedEvery } from "../slice.ts";
 import type { Child } from "./child.ts";
+import { freshSeed } from "./random.ts";
 import { endRunners, finishAll, finished, finishedAt, makePool } from "./turn-case.ts";
 import { saidOfAll, startRunner, warmRunner } from "./turn-case.ts";
 import { clear, engineAt, prepare, witnessOf, type Cast, type Place } from "./turn-place.ts";
@@ -240,14 +242,15 @@ describe("a runner that was stopped for longer than its lease", { concurrency: t
     const places = await prepare("calm", casts);
     const calm = await finishAll(places);
     const points = [...new Set(calm.flatMap(({ passed }) => passed))];
-    const woken = await Promise.all(points.map((point) => inPool(() => stopAt(point, calm))));
+    const tried = slicedEvery(points, 3, freshSeed());
+    const woken = await Promise.all(tried.map((point) => inPool(() => stopAt(point, calm))));
     assert.deepEqual(
       woken.flatMap(({ problems }) => problems),
       [],
     );
     const fenced = woken.flatMap(({ lines }) => lines.filter((line) => / failed fenced /.test(line)));
-    t.diagnostic(`${points.length} points, ${fenced.length} runners fenced`);
-    assert.ok(fenced.length > 5 * casts.length, "hardly anybody was fenced");
+    t.diagnostic(`${tried.length} of ${points.length} points, ${fenced.length} runners fenced`);
+    assert.ok(fenced.length > sliced(1, 5) * casts.length, "hardly anybody was fenced");
   });
 
   test("goes on as if nothing had happened when nobody has followed it", async () => {

@@ -5,7 +5,7 @@ import { freshSeed } from "./random.ts";
 import { killWorkers } from "./work-kill.ts";
 import { sliced } from "../slice.ts";
 
-const sessions = sliced(20, 40);
+const sessions = sliced(12, 40);
 
 test(`4 workers, ${sessions} sessions, workers killed all the time: all end, none twice`, async (t) => {
   const seed = freshSeed();
@@ -14,12 +14,12 @@ test(`4 workers, ${sessions} sessions, workers killed all the time: all end, non
     workers: 4,
     sessions,
     seed,
-    forMs: sliced(5_000, 8_000),
-    everyMs: 700,
+    forMs: sliced(3_500, 8_000),
+    everyMs: sliced(500, 700),
   });
   t.diagnostic(JSON.stringify(counts));
   assert.deepEqual(problems.slice(0, 20), [], `seed ${seed}`);
   assert.equal(counts.ended, sessions);
   // Kills that hit nobody at work would pass without having tried anything.
-  assert.ok(counts.atWork >= 2, "hardly anybody was killed at work");
+  assert.ok(counts.atWork >= sliced(1, 2), "hardly anybody was killed at work");
 });

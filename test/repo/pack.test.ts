@@ -11,6 +11,7 @@ import { after, before, suite, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { build } from "vite";
 import type * as Client from "../../src/client/connect.ts";
+import { buildPage } from "../browser/chromium.ts";
 import { runCommand } from "./command.ts";
 import { blocksOf } from "./markdown.ts";
 import { root } from "./source.ts";
@@ -183,13 +184,9 @@ async function pack(): Promise<string[]> {
     join(stage, "dist"),
   ];
   await run(process.execPath, tsc, root);
-  const vite = [
-    join(root, "node_modules/vite/bin/vite.js"),
-    "build",
-    "--config",
-    "src/console/vite.config.ts",
-  ];
-  await run(process.execPath, [...vite, "--outDir", join(stage, "dist/console"), "--emptyOutDir"], root);
+  // The console of the checkout, built anew where its sources have changed since.
+  buildPage();
+  cpSync(join(root, "dist/console"), join(stage, "dist/console"), { recursive: true });
   const json = await run("npm", ["pack", "--json", "--ignore-scripts", "--pack-destination", scratch], stage);
   const [report] = JSON.parse(json) as { files: { path: string }[] }[];
   return (report?.files ?? []).map(({ path }) => path);

@@ -24,15 +24,22 @@ async function rewoundOften(engine: Engine, count: number) {
   return session;
 }
 
+/** By processor time: a busy machine takes longer for the same work. */
+function assertQuick(started: NodeJS.CpuUsage): void {
+  const { user, system } = process.cpuUsage(started);
+  const ms = (user + system) / 1000;
+  assert.ok(ms < 2_000, `${ms} ms`);
+}
+
 test("without snapshots the state takes as long as the log is, however often it was rewound", async () => {
   await using place = await inFile();
   const session = await rewoundOften(place.engine, 120);
   const before = snapshotText(await session.fold());
   await place.store.clearDerived();
   const other = await place.again();
-  const started = performance.now();
+  const started = process.cpuUsage();
   const state = await (await other.engine.session(session.id)).fold();
-  assert.ok(performance.now() - started < 2_000, `${performance.now() - started} ms`);
+  assertQuick(started);
   assert.equal(snapshotText(state), before);
   await other.engine.close();
 });
@@ -46,9 +53,9 @@ test("also when no snapshot can be written", async () => {
     plan: ({ op }) => (op === "putSnapshot" ? "unavailable" : "pass"),
   });
   const engine = new Engine({ store, world: place.world });
-  const started = performance.now();
+  const started = process.cpuUsage();
   assert.equal(snapshotText(await (await engine.session(session.id)).fold()), before);
-  assert.ok(performance.now() - started < 2_000);
+  assertQuick(started);
 });
 
 test("a snapshot that is damaged, of another form or of another position is passed over", async () => {

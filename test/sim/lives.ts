@@ -8,7 +8,7 @@ import { sliced } from "../slice.ts";
 
 const livesWhole = 500;
 /** In a test; there are two of them. */
-export const lives = sliced(120, livesWhole);
+export const lives = sliced(50, livesWhole);
 
 /**
  * No session is harmed, and whatever can happen has happened: a life without trouble proves nothing. In a

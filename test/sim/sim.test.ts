@@ -5,6 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { sliced } from "../slice.ts";
 import { assertUnharmed, replayed, skip } from "./lives.ts";
 import { simulate } from "./simulation.ts";
 import { tellProblems } from "./tell.ts";
@@ -13,13 +14,14 @@ test("whatever goes wrong, no session is harmed", { skip }, (context) => assertU
 
 test("one seed twice is one trace, and another seed is another", { skip }, async () => {
   const hashes = new Set<string>();
-  for (let seed = 1; seed <= 12; seed++) {
+  const seeds = sliced(4, 12);
+  for (let seed = 1; seed <= seeds; seed++) {
     const [first, second] = [await simulate(seed), await simulate(seed)];
     assert.equal(first.traceHash, second.traceHash, `seed ${seed}`);
     assert.deepEqual(first.trace, second.trace);
     hashes.add(first.traceHash);
   }
-  assert.equal(hashes.size, 12);
+  assert.equal(hashes.size, seeds);
 });
 
 if (replayed !== null) {

@@ -9,9 +9,14 @@ export const plural = (
   many = `${noun}${noun.endsWith("s") ? "es" : "s"}`,
 ): string => `${count(number)} ${number === 1 ? noun : many}`;
 
-const short = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
+/** Pure cache. Made on first use: it takes longer than to load any other module of core. */
+let short: Intl.NumberFormat | null = null;
+
 /** `12.3K`, for tokens. */
-export const compact = (number: number): string => short.format(number);
+export function compact(number: number): string {
+  short ??= new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
+  return short.format(number);
+}
 
 export function bytes(number: number): string {
   const units = ["bytes", "KiB", "MiB", "GiB", "TiB"];

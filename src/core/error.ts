@@ -37,9 +37,10 @@ export class SkeinError extends Error {
   readonly field: string | undefined;
   /**
    * Distinguishes errors of one code where a program must: an idempotency key was reused for another change;
-   * this engine never opens other stores; a log no longer holds a record that was read from it.
+   * this engine never opens other stores; a log no longer holds a record that was read from it; the damage is
+   * in received data (a bundle, a session that moves), not in this store.
    */
-  readonly detail: "reused-key" | "opens-no-stores" | "rolled-back" | undefined;
+  readonly detail: "reused-key" | "opens-no-stores" | "rolled-back" | "received" | undefined;
 
   constructor(
     code: ErrorCode,

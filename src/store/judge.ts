@@ -183,7 +183,9 @@ export function checkNext(digest: Digest, session: LogId, last: LastRecord, reco
   }
   const linked = link(digest, last.hash, record, bodyHashOf(digest, body)) === hash;
   if (linked && record.session === session) return;
-  throw new SkeinError("corrupt", `record ${seq} of ${session} does not match the chain`);
+  throw new SkeinError("corrupt", `record ${seq} of ${session} does not match the chain`, {
+    detail: "received",
+  });
 }
 
 /** A received record has the position of a different existing record. */
@@ -196,9 +198,7 @@ export const usedKey = (session: LogId | null, cause?: unknown): SkeinError =>
   new SkeinError(
     "corrupt",
     `a record${session === null ? "" : ` of ${session}`} has a key that is already used`,
-    {
-      cause,
-    },
+    { cause, detail: "received" },
   );
 
 /** Whether a received log can be finished: `end` is its last record here, undefined without records. */

@@ -96,14 +96,9 @@ export async function importBundle(
   }
 }
 
-/** The damage is in the given bundle, not in the store, unless the error says so itself. */
-function ofBundle(error: unknown): unknown {
-  if (!(error instanceof SkeinError) || error.code !== "corrupt") return error;
-  const { message, hint = "" } = error;
-  // Blobs must come with their records: this one was left out.
-  if (message.startsWith("blob ")) return bundleFlaw(message.replace(" from the store", ""), error);
-  return hint.includes("skein verify") || /\bstore\b/.test(message) ? error : bundleFlaw(message, error);
-}
+/** Damage of what was received is damage of the bundle; the store's own damage is reported as it is. */
+const ofBundle = (error: unknown): unknown =>
+  error instanceof SkeinError && error.detail === "received" ? bundleFlaw(error.message, error) : error;
 
 async function readAll(
   deps: Deps,

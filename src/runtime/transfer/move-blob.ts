@@ -28,7 +28,9 @@ export async function blobsOf(
   if (reference === null) return isForeign(type) ? none : { whole: null, named: named(value) };
   const whole = reference.sha256;
   if (typeof whole !== "string" || !hashForm.test(whole)) {
-    throw new SkeinError("corrupt", "a content refers to no blob that there could be");
+    throw new SkeinError("corrupt", "a content refers to no blob that there could be", {
+      detail: "received",
+    });
   }
   const text = await read(whole, reference.bytes);
   if (isForeign(type)) return { whole, named: [] };
@@ -62,7 +64,7 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new SkeinError("corrupt", "a content is not JSON", { cause });
+    throw new SkeinError("corrupt", "a content is not JSON", { cause, detail: "received" });
   }
 }
 
@@ -84,7 +86,7 @@ export async function blobText(store: Store, hash: string): Promise<string> {
   for await (const chunk of await blobIn(store, hash)) {
     bytes += chunk.length;
     if (bytes > limit.contentBytesMax) {
-      throw new SkeinError("corrupt", `blob ${hash} is larger than a content may be`);
+      throw new SkeinError("corrupt", `blob ${hash} is larger than a content may be`, { detail: "received" });
     }
     parts.push(chunk);
   }
@@ -95,14 +97,15 @@ export async function blobText(store: Store, hash: string): Promise<string> {
 export async function blobTextOf(store: Store, hash: string, bytes: number): Promise<string> {
   const text = await blobText(store, hash);
   if (Buffer.byteLength(text) === bytes) return text;
-  throw new SkeinError("corrupt", `blob ${hash} is not as long as a record says`);
+  throw new SkeinError("corrupt", `blob ${hash} is not as long as a record says`, { detail: "received" });
 }
 
 export async function blobIn(store: Store, hash: string): Promise<AsyncIterable<Uint8Array>> {
   const chunks = await store.blob(hash);
   if (chunks !== undefined) return chunks;
-  throw new SkeinError("corrupt", `blob ${hash} is missing from the store`, {
+  throw new SkeinError("corrupt", `blob ${hash} is missing`, {
     hint: 'run "skein verify --all" to see what is damaged',
+    detail: "received",
   });
 }
 
@@ -119,6 +122,7 @@ export async function* checkedChunks(
   if (sum.digest("hex") === hash) return;
   throw new SkeinError("corrupt", `blob ${hash} does not match its hash`, {
     hint: 'run "skein verify --all" where it comes from',
+    detail: "received",
   });
 }
 

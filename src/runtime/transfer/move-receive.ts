@@ -117,7 +117,7 @@ export function makeReceiver(store: Store, world: World, deleted?: ReadonlySet<s
     const from = seq < log.fromSeq ? (log.base ?? log.session) : log.session;
     const [record] = await view.read(from, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
     if (record !== undefined) return record;
-    throw new SkeinError("corrupt", `record ${seq} of ${from} is missing`);
+    throw new SkeinError("corrupt", `record ${seq} of ${from} is missing`, { detail: "received" });
   }
 
   async function hashHere(session: SessionId, seq: number): Promise<string | null> {
@@ -132,6 +132,7 @@ export function makeReceiver(store: Store, world: World, deleted?: ReadonlySet<s
     if (wrong !== null) {
       throw new SkeinError("corrupt", `record ${record.seq} of ${log.session} is damaged: ${wrong}`, {
         hint: "get it again from where it comes from; nothing was changed",
+        detail: "received",
       });
     }
     if (record.seq === now.meetsAt?.seq && record.hash !== now.meetsAt.hash) {
@@ -169,10 +170,8 @@ export function makeReceiver(store: Store, world: World, deleted?: ReadonlySet<s
     const { log, last } = now;
     await flush(now);
     if (last.seq !== log.toSeq || last.hash !== log.hash) {
-      throw new SkeinError(
-        "corrupt",
-        `${log.session} does not end at ${log.toSeq} with the record it should`,
-      );
+      const what = `${log.session} does not end at ${log.toSeq} with the record it should`;
+      throw new SkeinError("corrupt", what, { detail: "received" });
     }
     current = null;
   }

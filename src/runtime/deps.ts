@@ -9,6 +9,7 @@ import type { Store } from "../store/port.ts";
 import type { ToolSource } from "../tool/port.ts";
 import type { Signer } from "./transfer/bundle.ts";
 import type { Live } from "./turn/live.ts";
+import type { DefinedAgents } from "./workspace/agents.ts";
 import type { MemoryReader } from "./workspace/memory.ts";
 import type { Runs } from "./turn/active-runs.ts";
 import type { StateReader } from "./read/state-reader.ts";
@@ -21,6 +22,7 @@ import type { KeyedMutex } from "./log/keyed-mutex.ts";
 import type { QueryLine } from "./read/query-queue.ts";
 import type { Spread } from "./trigger/staggered-timer.ts";
 import type { Follower } from "./trigger/session-news.ts";
+import type { FoldedTemplates } from "./trigger/templates.ts";
 import type { Levels } from "./trigger/watch-hub.ts";
 import type { SharedTree } from "./trigger/source-file.ts";
 import type { Kept } from "../core/cache.ts";
@@ -60,6 +62,9 @@ export interface EngineState {
   follower: Follower | null;
   levels: Levels | null;
   readonly trees: Map<string, SharedTree>;
+  /** Agents and templates at a head of the workspace's log. */
+  agents: DefinedAgents | null;
+  templates: FoldedTemplates | null;
 }
 
 export interface Deps {

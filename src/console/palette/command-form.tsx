@@ -1,4 +1,5 @@
 /** The parameters of a command, and its result. */
+import { Options } from "../ui/form.tsx";
 import { useId, useState, type ReactNode } from "react";
 import { operationOf, type OperationId } from "../../call/operations.ts";
 import { Button } from "../ui/button.tsx";
@@ -181,12 +182,11 @@ function Typing({ field, isFirst, value, set }: FieldInputProps): ReactNode {
   if (kind === "choice")
     return (
       <select {...given} onChange={({ target }) => set(target.value)}>
-        <option value="">{isRequired ? "Choose" : "Not set"}</option>
-        {choices.map((choice) => (
-          <option key={choice} value={choice}>
-            {{ true: "Yes", false: "No" }[choice] ?? choice}
-          </option>
-        ))}
+        <Options
+          of={choices}
+          none={isRequired ? "Choose" : "Not set"}
+          title={(choice) => ({ true: "Yes", false: "No" })[choice] ?? choice}
+        />
       </select>
     );
   if (kind === "long" || kind === "json" || kind === "loose")

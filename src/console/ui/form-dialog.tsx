@@ -1,8 +1,6 @@
 /** A dialog with a few fields, and its action. */
-import { useRef, useState, type SubmitEvent, type ReactNode } from "react";
-import { Button } from "./button.tsx";
-import { Dialog } from "./dialog.tsx";
-import { Trouble } from "./load-error.tsx";
+import type { ReactNode } from "react";
+import { Form as FormShell } from "./form.tsx";
 
 export interface Field {
   readonly name: string;
@@ -35,53 +33,29 @@ interface FormDialogProps {
 }
 
 export function FormDialog({ form, close }: FormDialogProps): ReactNode {
-  const [isBusy, setBusy] = useState(false);
-  const [error, setError] = useState<unknown>(null);
-  const element = useRef<HTMLFormElement>(null);
-  const submit = async (event: SubmitEvent): Promise<void> => {
-    event.preventDefault();
-    if (element.current === null || isBusy) return;
-    const given = Object.fromEntries(
-      [...new FormData(element.current)].map(([name, value]) => [
-        name,
-        typeof value === "string" ? value : "",
-      ]),
-    );
+  const { title, lead, fields, confirm, isBad = false } = form;
+  const send = async (element: HTMLFormElement): Promise<void> => {
+    const values = [...new FormData(element)].map(([name, value]) => [
+      name,
+      typeof value === "string" ? value : "",
+    ]);
+    const given = Object.fromEntries(values) as Given;
     // A browser accepts a space as a value.
-    const missing = form.fields.find(
+    const missing = fields.find(
       ({ name, required }) => required === true && (given[name] ?? "").trim() === "",
     );
-    if (missing !== undefined) return setError(new Error(`${missing.label.split(";")[0]}: required.`));
-    setBusy(true);
-    setError(null);
-    try {
-      await form.act(given);
-      close();
-    } catch (caught) {
-      setError(caught);
-      setBusy(false);
-    }
+    if (missing !== undefined) throw new Error(`${missing.label.split(";")[0]}: required.`);
+    await form.act(given);
+    close();
   };
+  const isPlain = fields.length === 0 && !isBad;
   return (
-    <Dialog title={form.title} close={close}>
-      <form ref={element} className="stack" onSubmit={(event) => void submit(event)}>
-        {form.lead === undefined ? null : <p className="soft">{form.lead}</p>}
-        {form.fields.map((field, place) => (
-          <FieldOf key={field.name} field={field} isFirst={place === 0} />
-        ))}
-        {error === null ? null : <Trouble error={error} />}
-        <div className="dialog-actions">
-          <Button act={close}>Cancel</Button>
-          <Button
-            kind={form.isBad === true ? "bad" : "main"}
-            disabled={isBusy}
-            data-first={(form.fields.length === 0 && form.isBad !== true) || undefined}
-          >
-            {isBusy ? "Working…" : form.confirm}
-          </Button>
-        </div>
-      </form>
-    </Dialog>
+    <FormShell title={title} does={confirm} isBad={isBad} isPlain={isPlain} send={send} close={close}>
+      {lead === undefined ? null : <p className="soft">{lead}</p>}
+      {fields.map((field, place) => (
+        <FieldOf key={field.name} field={field} isFirst={place === 0} />
+      ))}
+    </FormShell>
   );
 }
 

@@ -9,24 +9,26 @@ interface FormProps {
   /** The label of the submit button. */
   readonly does: string;
   readonly wide?: boolean;
+  /** The submit button removes something for good. */
+  readonly isBad?: boolean;
+  /** The submit button has the focus first: there are no fields. */
+  readonly isPlain?: boolean;
   /** Throws if something is invalid. */
-  readonly send: () => Promise<void>;
+  readonly send: (element: HTMLFormElement) => Promise<void>;
   readonly close: () => void;
   readonly children: ReactNode;
 }
 
-export function Form({ title, does, wide = false, send, close, children }: FormProps): ReactNode {
+export function Form({ title, does, wide = false, isBad, isPlain, ...rest }: FormProps): ReactNode {
+  const { send, close, children } = rest;
   const [error, setError] = useState<unknown>(null);
   const [isBusy, setBusy] = useState(false);
-  const run = async (): Promise<void> => {
+  const run = async (element: HTMLFormElement): Promise<void> => {
+    if (isBusy) return;
     setBusy(true);
-    try {
-      await send();
-    } catch (thrown) {
-      setError(thrown);
-    } finally {
-      setBusy(false);
-    }
+    setError(null);
+    await send(element).catch(setError);
+    setBusy(false);
   };
   return (
     <Dialog title={title} wide={wide} close={close}>
@@ -34,19 +36,40 @@ export function Form({ title, does, wide = false, send, close, children }: FormP
         className="stack"
         onSubmit={(event) => {
           event.preventDefault();
-          void run();
+          void run(event.currentTarget);
         }}
       >
         {children}
         {error === null ? null : <Trouble error={error} />}
         <div className="dialog-actions">
           <Button act={close}>Cancel</Button>
-          <Button kind="main" disabled={isBusy}>
-            {does}
+          <Button kind={isBad === true ? "bad" : "main"} disabled={isBusy} data-first={isPlain || undefined}>
+            {isBusy ? "Working…" : does}
           </Button>
         </div>
       </form>
     </Dialog>
+  );
+}
+
+interface OptionsProps<T extends string | number> {
+  readonly of: readonly T[];
+  /** The title of an empty choice, which comes first. */
+  readonly none?: string;
+  readonly title?: (one: T) => string;
+}
+
+/** The choices of a `select`. */
+export function Options<T extends string | number>({ of, none, title = String }: OptionsProps<T>): ReactNode {
+  return (
+    <>
+      {none === undefined ? null : <option value="">{none}</option>}
+      {of.map((one) => (
+        <option key={one} value={one}>
+          {title(one)}
+        </option>
+      ))}
+    </>
   );
 }
 

@@ -1,4 +1,5 @@
 /** A new session in two keystrokes: n, and Enter after the objective. */
+import { Options } from "../ui/form.tsx";
 import { useId, useState, type KeyboardEvent, type ReactNode } from "react";
 import { limit } from "../../protocol/library.ts";
 import { Button } from "../ui/button.tsx";
@@ -158,12 +159,7 @@ function More({ fields, set }: MoreProps): ReactNode {
           value={fields.agent}
           onChange={({ target }) => set({ agent: target.value })}
         >
-          <option value="">None</option>
-          {names.map((name) => (
-            <option key={name} value={name}>
-              {brief(name, 60)}
-            </option>
-          ))}
+          <Options of={names} none="None" title={(name) => brief(name, 60)} />
         </select>
       </label>
       <label className="labeled">

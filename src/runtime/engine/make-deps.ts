@@ -58,6 +58,8 @@ const newEngineState = (): EngineState => ({
   follower: null,
   levels: null,
   trees: new Map(),
+  agents: null,
+  templates: null,
 });
 
 export function makeDeps({ store, tenant = "default", actor, ...options }: EngineOptions): Deps {

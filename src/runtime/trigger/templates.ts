@@ -28,11 +28,11 @@ import {
   storedTrigger,
   type TriggerSpec,
 } from "../../core/trigger/trigger.ts";
-import type { Part, Store } from "../../store/port.ts";
+import type { Part } from "../../store/port.ts";
 import { madeBefore, newSessionId } from "../log/request-scope.ts";
 import { absolute, prepareOpening } from "../branch/bootstrap.ts";
 import { readContent } from "../read/content.ts";
-import type { Deps } from "../deps.ts";
+import type { Deps, EngineState } from "../deps.ts";
 import { workspaceHead } from "../read/known-heads.ts";
 import { checkOpen } from "../options.ts";
 import { decideSealed, recordKey, seal } from "../log/seal.ts";
@@ -59,20 +59,17 @@ export interface TriggerTemplate extends Omit<TemplateRef, "fired"> {
 }
 
 type Refs = ReadonlyMap<string, TemplateRef>;
-interface Folded {
+export interface FoldedTemplates {
   readonly refs: Refs;
   readonly headSeq: number;
   readonly headHash: string;
   readonly times: number;
 }
 
-/** Kept with the store: it belongs to its log, whichever engine reads it. */
-const kept = new WeakMap<Store, Folded>();
-
-/** The templates at the head of the workspace's log. Reads only new records. */
-export async function foldedTemplates({ store }: Pick<Deps, "store">): Promise<Folded> {
+/** The templates at the head of the workspace's log. An engine keeps them, and reads only new records. */
+export async function foldedTemplates({ store, shared }: TemplateDeps): Promise<FoldedTemplates> {
   const { seq: headSeq, hash: headHash, times } = await workspaceHead(store);
-  const last = kept.get(store);
+  const last = shared?.templates;
   const before = last?.times === times ? last : undefined;
   if (before?.headSeq === headSeq) return before;
   const refs = new Map(before?.refs);
@@ -81,10 +78,13 @@ export async function foldedTemplates({ store }: Pick<Deps, "store">): Promise<F
     foldTemplate(refs, { ...record, body: JSON.parse(record.body) as unknown });
   const folded = { refs, headSeq, headHash, times };
   // Two may read at once; the later state stays.
-  const other = kept.get(store);
-  if (other?.times !== times || other.headSeq <= headSeq) kept.set(store, folded);
+  const other = shared?.templates;
+  if (shared && (other?.times !== times || other.headSeq <= headSeq)) shared.templates = folded;
   return folded;
 }
+
+/** Another store, such as the destination of a move, has no state of the engine. */
+type TemplateDeps = Pick<Deps, "store"> & { readonly shared?: Pick<EngineState, "templates"> };
 
 /** The template, and the token of a webhook, which is shown only once. */
 export interface SetTemplate {

@@ -9,6 +9,7 @@ import { nearest, SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import type { RunLimit } from "../../core/trigger/schedule.ts";
 import type { Store } from "../../store/port.ts";
+import type { Deps, EngineState } from "../deps.ts";
 import { contentOf } from "../read/content.ts";
 import { workspaceHead } from "../read/known-heads.ts";
 import { checkMeant, safeJson } from "../log/redact.ts";
@@ -38,7 +39,10 @@ export interface AgentSummary {
 }
 
 /** Adds a version. Adding the newest definition again changes nothing. */
-export async function addAgent(deps: WorkspaceDeps, definition: AgentDefinition): Promise<AgentVersion> {
+export async function addAgent(
+  deps: WorkspaceDeps & AgentDeps,
+  definition: AgentDefinition,
+): Promise<AgentVersion> {
   const { store, world } = deps;
   const given = checkAgent(definition);
   // Text for the model may lose a secret; settings for the program may not.
@@ -48,7 +52,7 @@ export async function addAgent(deps: WorkspaceDeps, definition: AgentDefinition)
   const digest = agentDigest(world.digest, checked);
   let version = 0;
   const before = await writeOnce(deps, async () => {
-    const newest = await newestOf(store, checked.name);
+    const newest = await newestOf(deps, checked.name);
     version = newest?.version ?? 0;
     // After a lost answer this also finds the version that was written after all.
     if (newest?.digest === digest && !(await isErased(store, newest))) return [];
@@ -57,15 +61,15 @@ export async function addAgent(deps: WorkspaceDeps, definition: AgentDefinition)
     return [{ type: "agent.defined", body, content: { definition: checked } }];
   });
   const { seq: _seq, ...added } =
-    before === null ? await versionOf(store, checked.name, version) : definedBy(before);
+    before === null ? await versionOf(deps, checked.name, version) : definedBy(before);
   return { ...added, definition: checked };
 }
 
 /** The newest version of each agent, by name. */
-export async function listAgents(deps: { readonly store: Store }): Promise<AgentSummary[]> {
+export async function listAgents(deps: AgentDeps): Promise<AgentSummary[]> {
   const { store } = deps;
   const newest = new Map<string, Defined>();
-  for await (const defined of definitions(store, { reverse: false })) newest.set(defined.name, defined);
+  for await (const defined of definitions(deps, { reverse: false })) newest.set(defined.name, defined);
   const summaries: AgentSummary[] = [];
   for (const { name, version, digest, at, seq } of newest.values()) {
     const definition = await definitionAt(store, seq);
@@ -76,27 +80,23 @@ export async function listAgents(deps: { readonly store: Store }): Promise<Agent
 }
 
 /** The newest versions' limits of concurrent sessions. */
-export async function agentLimits({ store }: { readonly store: Store }): Promise<RunLimit[]> {
+export async function agentLimits(deps: AgentDeps): Promise<RunLimit[]> {
   const newest = new Map<string, number>();
-  for await (const { name, seq } of definitions(store, { reverse: false })) newest.set(name, seq);
+  for await (const { name, seq } of definitions(deps, { reverse: false })) newest.set(name, seq);
   const limits: RunLimit[] = [];
   for (const [agent, seq] of newest) {
-    const { concurrency } = ((await definitionAt(store, seq)) ?? {}) as Partial<AgentDefinition>;
+    const { concurrency } = ((await definitionAt(deps.store, seq)) ?? {}) as Partial<AgentDefinition>;
     if (typeof concurrency === "number") limits.push({ agent, running: concurrency });
   }
   return limits;
 }
 
 /** One version, by default the newest. Rejects with `not-found`, or `refused` when its text was erased. */
-export async function showAgent(
-  deps: { readonly store: Store },
-  name: string,
-  version?: number,
-): Promise<AgentVersion> {
+export async function showAgent(deps: AgentDeps, name: string, version?: number): Promise<AgentVersion> {
   const { store } = deps;
   const known = new Set<string>();
   let newest = 0;
-  for await (const defined of definitions(store, { reverse: true })) {
+  for await (const defined of definitions(deps, { reverse: true })) {
     known.add(defined.name);
     if (defined.name !== name) continue;
     newest = Math.max(newest, defined.version);
@@ -122,39 +122,43 @@ interface Defined {
   readonly seq: number;
 }
 
-async function versionOf(store: Store, name: string, version: number): Promise<Defined> {
-  for await (const defined of definitions(store, { reverse: true })) {
+async function versionOf(deps: AgentDeps, name: string, version: number): Promise<Defined> {
+  for await (const defined of definitions(deps, { reverse: true })) {
     if (defined.name === name && defined.version === version) return defined;
   }
   throw new Error("invariant: a version that was added is there");
 }
 
-async function newestOf(store: Store, name: string): Promise<Defined | undefined> {
-  for await (const defined of definitions(store, { reverse: true })) {
+async function newestOf(deps: AgentDeps, name: string): Promise<Defined | undefined> {
+  for await (const defined of definitions(deps, { reverse: true })) {
     if (defined.name === name) return defined;
   }
   return undefined;
 }
 
-/**
- * The definitions in each store up to a position, without the texts: so that a long log is read once. Kept
- * with the store.
- */
-const known = new WeakMap<Store, { seq: number; times: number; list: Defined[] }>();
+/** The definitions up to a position of the workspace's log, without the texts. */
+export interface DefinedAgents {
+  readonly seq: number;
+  readonly times: number;
+  readonly list: readonly Defined[];
+}
+
+/** With the state of an engine a long log is read once. */
+type AgentDeps = Pick<Deps, "store"> & { readonly shared?: Pick<EngineState, "agents"> };
 
 /** The definitions, without the texts. */
 async function* definitions(
-  store: Store,
+  { store, shared }: AgentDeps,
   { reverse }: { readonly reverse: boolean },
 ): AsyncGenerator<Defined> {
   const { seq: toSeq, times } = await workspaceHead(store);
-  const kept = known.get(store);
+  const kept = shared?.agents;
   const before = kept?.times === times ? kept : { seq: 0, list: [] };
   const list = [...before.list];
   const types = ["agent.defined"];
   for await (const record of readRecords(store, store.workspace, [before.seq + 1, toSeq], { types }))
     list.push(definedBy(record));
-  if (toSeq > before.seq) known.set(store, { seq: toSeq, times, list });
+  if (shared && toSeq > before.seq) shared.agents = { seq: toSeq, times, list };
   yield* reverse ? list.toReversed() : list;
 }
 

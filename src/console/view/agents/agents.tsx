@@ -1,4 +1,5 @@
 /** Agents: their versions, and their sessions. */
+import { Options } from "../../ui/form.tsx";
 import { useState, type ReactNode } from "react";
 import { useRefusal } from "../../scopes.ts";
 import { Link } from "../../link.tsx";
@@ -181,11 +182,7 @@ function Versions({ version, last }: VersionsProps): ReactNode {
       value={version}
       onChange={({ target }) => goWith({ version: Number(target.value) === last ? null : target.value })}
     >
-      {all.map((one) => (
-        <option key={one} value={one}>
-          Version {one}
-        </option>
-      ))}
+      <Options of={all} title={(one) => `Version ${one}`} />
     </select>
   );
 }

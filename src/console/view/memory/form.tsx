@@ -1,6 +1,6 @@
 /** A memory entry that comes from no session. */
 import { useState, type ReactNode } from "react";
-import { Form, Labeled } from "../../ui/form.tsx";
+import { Form, Labeled, Options } from "../../ui/form.tsx";
 import { tell } from "../../ui/toast.tsx";
 import { refresh, useReading } from "../../query-cache.ts";
 import { engine } from "../../server.ts";
@@ -49,20 +49,13 @@ export function RememberDialog({ close }: { readonly close: () => void }): React
     <Form title="Add to memory" does="Add" send={send} close={close}>
       <Labeled name="For">
         <select className="field" value={form.scope} onChange={set("scope")}>
-          {scopes.map((scope) => (
-            <option key={scope} value={scope}>
-              {scopeNames[scope]}
-            </option>
-          ))}
+          <Options of={scopes} title={(scope) => scopeNames[scope]} />
         </select>
       </Labeled>
       {form.scope === "agent" ? (
         <Labeled name="Agent">
           <select className="field" required value={form.owner} onChange={set("owner")}>
-            <option value="">Choose one</option>
-            {(agents.value ?? []).map(({ name }) => (
-              <option key={name}>{name}</option>
-            ))}
+            <Options of={(agents.value ?? []).map(({ name }) => name)} none="Choose one" />
           </select>
         </Labeled>
       ) : null}
@@ -72,9 +65,7 @@ export function RememberDialog({ close }: { readonly close: () => void }): React
         </Labeled>
         <Labeled name="Kind">
           <select className="field" value={form.kind} onChange={set("kind")}>
-            {kinds.map((kind) => (
-              <option key={kind}>{kind}</option>
-            ))}
+            <Options of={kinds} />
           </select>
         </Labeled>
       </div>

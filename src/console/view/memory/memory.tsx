@@ -1,4 +1,5 @@
 /** Memory: what later sessions carry, its origin, and forgetting it. */
+import { Options } from "../../ui/form.tsx";
 import { shortId } from "../../../core/text/short-id.ts";
 import { useState, type ReactNode } from "react";
 import { useRefusal } from "../../scopes.ts";
@@ -82,12 +83,7 @@ function Filter({ text, scope, owner }: FilterProps): ReactNode {
         value={scope}
         onChange={({ target }) => goWith({ scope: target.value })}
       >
-        <option value="">All scopes</option>
-        {scopes.map((one) => (
-          <option key={one} value={one}>
-            {one}
-          </option>
-        ))}
+        <Options of={scopes} none="All scopes" />
       </select>
       {owner === null ? null : <Button act={() => goWith({ owner: null })}>All owners</Button>}
     </div>

@@ -1,4 +1,5 @@
 /** Above the table: the totals, and the filter. */
+import { Options } from "../../ui/form.tsx";
 import { useEffect, useId, useRef, useState, type ReactNode } from "react";
 import { statuses } from "../../../protocol/library.ts";
 import { useRefusal } from "../../scopes.ts";
@@ -172,12 +173,7 @@ function AgentField({ filter }: { readonly filter: Filter }): ReactNode {
       value={filter.agent ?? ""}
       onChange={({ target }) => goWith({ agent: target.value })}
     >
-      <option value="">Any agent</option>
-      {names.map((name) => (
-        <option key={name} value={name}>
-          {brief(name, 60)}
-        </option>
-      ))}
+      <Options of={names} none="Any agent" title={(name) => brief(name, 60)} />
     </select>
   );
 }
@@ -202,11 +198,7 @@ function OrderField({ filter }: { readonly filter: Filter }): ReactNode {
         goWith({ ...sortParams(sort, filter.falls), dir: null });
       }}
     >
-      {sorts.map((sort) => (
-        <option key={sort} value={sort}>
-          {orders[sort]}
-        </option>
-      ))}
+      <Options of={sorts} title={(sort) => orders[sort]} />
     </select>
   );
 }

@@ -2,7 +2,7 @@
 import { useState, type ReactNode } from "react";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
-import { Form, Labeled } from "../../ui/form.tsx";
+import { Form, Labeled, Options } from "../../ui/form.tsx";
 import { tell } from "../../ui/toast.tsx";
 import { refresh, useReading } from "../../query-cache.ts";
 import { engine } from "../../server.ts";
@@ -54,10 +54,7 @@ export function TemplateDialog({ close }: { readonly close: () => void }): React
       </Labeled>
       <Labeled name="Agent">
         <select className="field" value={opens.agent} onChange={set("agent")}>
-          <option value="">None</option>
-          {(agents.value ?? []).map(({ name }) => (
-            <option key={name}>{name}</option>
-          ))}
+          <Options of={(agents.value ?? []).map(({ name }) => name)} none="None" />
         </select>
       </Labeled>
       <Labeled name="Model" hint="provider/model (default: the agent's)">
@@ -79,11 +76,7 @@ function SpecFields({ spec, set }: SpecFieldsProps): ReactNode {
     <>
       <Labeled name="It fires">
         <select className="field" value={spec.kind} onChange={put("kind")}>
-          {formKinds.map((kind) => (
-            <option key={kind} value={kind}>
-              {kindNames[kind]}
-            </option>
-          ))}
+          <Options of={formKinds} title={(kind) => kindNames[kind]} />
         </select>
       </Labeled>
       {spec.kind === "cron" ? (

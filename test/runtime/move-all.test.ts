@@ -204,7 +204,7 @@ test("a session that is run is named and left, or waited for; its forks go", asy
     report.left.map(({ session }) => session),
     [root.id],
   );
-  assert.match(report.left[0]!.why, /run by somebody/);
+  assert.match(report.left[0]!.why, /running on somebody/);
   assert.deepEqual([await statusIn(a, root.id), await statusIn(b, root.id)], ["open", null]);
   assert.deepEqual([await statusIn(a, fork.id), await statusIn(b, fork.id)], ["moved", "open"]);
   setTimeout(() => void lease.release(), 20);

@@ -16,12 +16,20 @@ import { seedVariable } from "./runner/inside.ts";
 import { killRunning } from "./runner/test-file.ts";
 
 process.chdir(join(import.meta.dirname, ".."));
-/** Those that take minutes begin first: at the end one of them alone would be waited for. */
+/** The longest begin first: at the end one of them alone would be waited for. */
 const longest = [
-  "test/sim/sim.test.ts",
-  "test/sim/fresh.test.ts",
+  "test/repo/pack.test.ts",
+  "test/client/again.test.ts",
+  "test/postgres/crash.test.ts",
   "test/crash/turn.test.ts",
+  "test/crash/turn-live.test.ts",
+  "test/store/postgres.test.ts",
+  "test/crash/fault.test.ts",
+  "test/repo/docs.test.ts",
+  "test/browser/look.test.ts",
+  "test/server/load.test.ts",
   "test/crash/kill.test.ts",
+  "test/sim/sim.test.ts",
 ];
 const isLong = process.argv.includes("--long");
 if (isLong) process.env["SKEIN_TEST_LONG"] = "1";

@@ -16,7 +16,7 @@ interface Refusal {
 }
 
 /** One line of JSON on standard error, nothing on standard output, and the exit code for its code. */
-function assertRefused({ code, stdout, stderr }: Ended, refusal: Refusal): void {
+function assertRefused({ code, stdout, stderr }: Omit<Ended, "signal">, refusal: Refusal): void {
   assert.equal(stdout, "");
   assert.match(stderr, /^\{.*\}\n$/, stderr);
   const { error } = JSON.parse(stderr) as { error: { code: string; message: string; hint: string } };
@@ -290,8 +290,12 @@ suite("bad input changes nothing", { concurrency: 4 }, () => {
   ];
   for (const { name, words, input, ...refusal } of cases) {
     test(name, async () => {
-      const ended = await skein.run([...words(), "--json"], input === undefined ? {} : { input });
-      assertRefused(ended, refusal);
+      const given = [...words(), "--json"];
+      // A process of its own only for what comes from standard input.
+      assertRefused(
+        input === undefined ? await skein.here(...given) : await skein.run(given, { input }),
+        refusal,
+      );
     });
   }
 

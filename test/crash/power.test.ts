@@ -7,6 +7,7 @@ import { audit } from "./audit.ts";
 import { Disk, diskCalls, type Unsynced } from "./disk.ts";
 import { Ledger } from "./ledger.ts";
 import { freshSeed, makeRandom } from "./random.ts";
+import { sliced } from "../slice.ts";
 import { eachOf, isSaying, makeRig, withoutStrace, type Traced } from "./strace.ts";
 import type { VerbName } from "./verb.ts";
 
@@ -20,7 +21,7 @@ const verbs: readonly VerbName[] = [
 ];
 
 /** How often the power fails in one run, after the store was made. */
-const moments = { disk: 24, process: 8 } as const;
+const moments = { disk: sliced(8, 24), process: 8 } as const;
 
 interface Cut {
   readonly after: number;

@@ -40,8 +40,8 @@ const approvals = {
   }),
   "engine.revokeApproval": change("engine", "revokeApproval", {
     title: "Revoke a saved approval",
-    warning: "The command is asked about again.",
-    summary: "Ends a saved approval: the command is asked about again.",
+    warning: "The command asks again.",
+    summary: "Ends a saved approval: the command asks again.",
     scope: "operate",
     args: ["name"],
     params: { name: field.Key.describe("the approval's name") },
@@ -53,7 +53,7 @@ const approvals = {
 const tokens = {
   "engine.addToken": change("engine", "addToken", {
     title: "Issue a token",
-    summary: "Issues a token. The token itself is shown this once.",
+    summary: "Issues a token. The token itself is shown only once.",
     scope: "admin",
     params: {
       scopes: z.array(z.enum(scopes)).min(1).max(scopes.length).describe("what it permits"),
@@ -70,7 +70,7 @@ const tokens = {
   }),
   "engine.tokens": read("engine", "tokens", {
     title: "List the tokens",
-    summary: "Lists the tokens that hold, the newest first; with all, also those that hold no more.",
+    summary: "Lists the valid tokens, the newest first; with all, also expired and revoked ones.",
     scope: "admin",
     params: { all: z.boolean().describe("also those that are expired or revoked").exactOptional() },
     answer: z.array(answer.TokenEntry),

@@ -22,7 +22,7 @@ export const engineSessions = {
   "engine.sessions": read("engine", "sessions", {
     title: "List the sessions",
     words: "ps top processes",
-    summary: "Lists sessions and how they stand, the most recently active first, in pages.",
+    summary: "Lists sessions with their status, the most recently active first, in pages.",
     params: {
       agent: field.AgentName.describe("only sessions of this agent").exactOptional(),
       status: z.array(z.enum(statuses)).min(1).describe("only sessions of these statuses").exactOptional(),
@@ -44,7 +44,7 @@ export const engineSessions = {
   }),
   "engine.session": read("engine", "session", {
     title: "Show the session",
-    summary: "Shows a session: how it stands, what it knows, where it came from, what happened last.",
+    summary: "Shows a session: its status, what it knows, its origin, and the last events.",
     path: "/v1/sessions/{id}",
     answer: answer.StateView.extend({
       id: SessionId,
@@ -57,7 +57,7 @@ export const engineSessions = {
   }),
   "engine.delete": change("engine", "delete", {
     title: "Delete the session",
-    warning: "All that was said in it is gone for good.",
+    warning: "Its contents are deleted for good.",
     summary: "Deletes a session for good. Forks keep what they share with it.",
     method: "DELETE",
     path: "/v1/sessions/{id}",
@@ -84,13 +84,13 @@ export const engineSessions = {
     title: "Export the session to a bundle",
     also: [{ scope: "admin", what: "moving a session away", when: ({ move }) => move === true }],
     local: { sign: "engine" },
-    summary: "Writes a session to a bundle. With move, which takes the scope admin, it leaves this store.",
+    summary: "Writes a session to a bundle. With move, which needs the scope admin, it leaves this store.",
     path: "/v1/sessions/{id}/export",
     scope: "read",
     params: {
       withForks: z.boolean().describe("also its forks, and theirs").exactOptional(),
-      move: z.boolean().describe("move it: it is written no more in this store").exactOptional(),
-      to: z.string().max(64).describe("with move: the id of the workspace that it goes to").exactOptional(),
+      move: z.boolean().describe("move it: it becomes read-only in this store").exactOptional(),
+      to: z.string().max(64).describe("with move: the id of the destination workspace").exactOptional(),
     },
     gives: "bytes",
   }),
@@ -142,21 +142,20 @@ export const engineSessions = {
     warning: "They leave this store.",
     local: { progress: "client", signal: "client" },
     summary:
-      "Moves every session to another store, with what the workspace knows. It takes a server that opens " +
+      "Moves every session to another store, with the workspace's data. It needs a server that opens " +
       "other stores.",
     scope: "admin",
     params: {
       to: field.Path.describe("the other store: a path or a URL"),
       dryRun,
-      waitMs: field.Span.describe("how long to wait for sessions that are running").exactOptional(),
+      waitMs: field.Span.describe("how long to wait for running sessions").exactOptional(),
     },
     answer: z.looseObject({ dryRun: Flag, moved: Count, copied: Count, records: Count }),
   }),
   "engine.send": change("engine", "send", {
     title: "Send a message to a session",
     keyed: true,
-    summary:
-      "Puts what a person sends into a session's inbox, held to the contract that it has for the topic.",
+    summary: "Puts a person's message into a session's inbox, validated against its contract for the topic.",
     args: ["to", "message"],
     params: {
       to: field.SessionName.describe("the receiver"),
@@ -168,7 +167,7 @@ export const engineSessions = {
   "engine.deliver": change("engine", "deliver", {
     title: "Deliver messages to other stores",
     local: { progress: "client" },
-    summary: "Goes on with messages to other stores, and gives up requests whose time is over.",
+    summary: "Delivers waiting messages to other stores, and ends requests past their deadline.",
     scope: "operate",
     answer: z.looseObject({ sessions: Count, delivered: Count, refused: Count, overdue: Count }),
     verb: {
@@ -190,13 +189,13 @@ export const engineSessions = {
   "engine.putBlob": change("engine", "putBlob", {
     title: "Keep the bytes of a file",
     summary:
-      "Keeps the bytes of an image or file, and gives the hash by which a block of an input names them.",
+      "Stores the bytes of an image or file, and returns the hash by which a block of an input names them.",
     takes: "bytes",
     answer: z.looseObject({ hash: answer.Sha256 }),
   }),
   "engine.blob": read("engine", "blob", {
     title: "Get the bytes of a hash",
-    summary: "The bytes that were kept under a hash: an image, a file, or a content that was too large.",
+    summary: "The bytes stored under a hash: an image, a file, or a large content.",
     args: ["hash"],
     params: { hash: answer.Sha256.describe("the hash of the bytes") },
     gives: "bytes",

@@ -15,8 +15,7 @@ export const engineStore = {
   "engine.feed": read("engine", "feed", {
     title: "Read the feed of all logs",
     asks: true,
-    summary:
-      "Events of all logs, at least once, in order within each; as a stream on and on, also of a family.",
+    summary: "Events of all logs, at least once, in order within each; as a stream also of a family.",
     params: {
       after: z.string().max(1_000).describe("the position of the feed after which it begins").exactOptional(),
       limit: limitTo(limit.pageRecordsMax),
@@ -62,7 +61,7 @@ export const engineStore = {
   }),
   "engine.cost": read("engine", "cost", {
     title: "Show what models cost",
-    summary: "What model calls have cost, by session, agent, model, day, user or label:KEY.",
+    summary: "The cost of model calls, by session, agent, model, day, user or label:KEY.",
     params: {
       by: Text.describe("session, agent, model, day, user or label:KEY; by default session").exactOptional(),
       session: field.SessionName.describe("only of this session").exactOptional(),
@@ -76,7 +75,7 @@ export const engineStore = {
     },
     answer: z.array(answer.CostRow),
     verb: {
-      group: "What it may use",
+      group: "Resources and limits",
       line: "Show what models have cost: by session, agent, model, day, user, label or tenant.",
       args: ["session?"],
       flags: {
@@ -135,7 +134,7 @@ export const engineStore = {
     params: {
       anchor: z
         .looseObject({ seq: field.Seq, hash: answer.Sha256 })
-        .describe("an anchor kept outside the store: finds a store set back")
+        .describe("an anchor kept outside the store: finds a store rolled back")
         .exactOptional(),
     },
     answer: answer.VerifyReport,
@@ -145,7 +144,7 @@ export const engineStore = {
     asks: true,
     local: { allowPrivate: "engine" },
     summary:
-      "Lists the heads of all logs and gives the root, to be kept outside the store; with url, posts it.",
+      "Lists the heads of all logs and returns the root, to keep outside the store; with url, posts it.",
     scope: "operate",
     params: {
       url: z.string().max(limit.hookUrlCharsMax).describe("a URL that it is posted to").exactOptional(),
@@ -154,8 +153,8 @@ export const engineStore = {
   }),
   "engine.acceptAnchor": change("engine", "acceptAnchor", {
     title: "Accept the logs as they are",
-    warning: "Records that are missing are reported no more.",
-    summary: "Accepts the logs as they are, after a restore that was meant: verify reports them no more.",
+    warning: "Missing records are no longer reported.",
+    summary: "Accepts the logs as they are, after an intended restore: verify no longer reports them.",
     scope: "admin",
     params: {
       reason: field.Reason.min(1).describe("why records are missing; it is kept in the log"),
@@ -169,7 +168,7 @@ export const engineStore = {
   "engine.scan": read("engine", "scan", {
     title: "Scan for secrets",
     local: { progress: "client" },
-    summary: "Finds secrets that got in earlier, in one session or all logs. Never gives a value.",
+    summary: "Finds secrets that are already stored, in one session or all logs. Never returns a value.",
     params: { session: field.SessionName.describe("only this session; by default all logs").exactOptional() },
     answer: z.looseObject({
       sessions: Count,
@@ -196,9 +195,9 @@ export const engineStore = {
   }),
   "engine.rebuild": change("engine", "rebuild", {
     title: "Rebuild everything derived",
-    warning: "Lists and search are incomplete while it is at work.",
+    warning: "Lists and search are incomplete while it runs.",
     local: { progress: "client" },
-    summary: "Forgets everything derived and makes it again from the logs.",
+    summary: "Deletes everything derived and makes it again from the logs.",
     scope: "operate",
     answer: z.looseObject({ sessions: Count, records: Count, snapshots: Count }),
     verb: {
@@ -231,7 +230,7 @@ export const engineStore = {
   "engine.stats": read("engine", "stats", {
     title: "Count what there is",
     words: "statistics size",
-    summary: "Counts what there is.",
+    summary: "Counts sessions, records and bytes.",
     answer: z.looseObject({ driver: Text, version: Text, sessions: Count, records: Count }),
     verb: {
       group,

@@ -18,7 +18,7 @@ const group = "The whole store";
 export const engineWorkspace = {
   "engine.addAgent": change("engine", "addAgent", {
     title: "Add an agent, or a version of one",
-    summary: "Adds a version of an agent. The definition that is its newest version already is no new one.",
+    summary: "Adds a version of an agent. Adding the newest definition again changes nothing.",
     scope: "operate",
     params: AgentDefinition.shape,
     answer: answer.AgentVersion,
@@ -29,7 +29,7 @@ export const engineWorkspace = {
     answer: z.array(answer.AgentSummary),
     verb: {
       name: "agents list",
-      group: "What it may use",
+      group: "Resources and limits",
       line: "Add a version of an agent from a file, list agents, or show one.",
       about: [
         "FILE is Markdown with YAML front matter, whose body is the instructions, or JSON; examples are in " +
@@ -55,7 +55,7 @@ export const engineWorkspace = {
   }),
   "engine.memory": read("engine", "memory", {
     title: "Show the memory",
-    summary: "What is remembered, the newest first.",
+    summary: "Memory entries, the newest first.",
     params: {
       scope: scope.exactOptional(),
       owner,
@@ -64,7 +64,7 @@ export const engineWorkspace = {
     answer: z.array(answer.MemoryEntry),
     verb: {
       name: "memory list",
-      group: "What it is told and what it knows",
+      group: "Input and knowledge",
       line: "List, show, promote, remember or forget what later sessions start with.",
       flags: { owner: null, text: { name: "match", value: "TEXT" } },
       about: [
@@ -86,7 +86,7 @@ export const engineWorkspace = {
   }),
   "engine.remember": change("engine", "remember", {
     title: "Remember something",
-    summary: "Puts into memory what comes from no session: a preference, a rule of the house.",
+    summary: "Adds a memory entry that comes from no session: a preference, a house rule.",
     params: {
       scope,
       owner,
@@ -100,7 +100,7 @@ export const engineWorkspace = {
   }),
   "engine.forget": change("engine", "forget", {
     title: "Forget something",
-    warning: "Later sessions do not begin with it any more.",
+    warning: "Later sessions no longer start with it.",
     also: [
       { scope: "read", what: "forgetting, which gives the entry," },
       { scope: "admin", what: "erasing", when: ({ erase }) => erase === true },
@@ -127,15 +127,15 @@ export const engineWorkspace = {
     args: ["name", "policy"],
     params: {
       name: field.Key.describe("the policy's name"),
-      policy: Policy.describe("what is done, when, and to which sessions"),
+      policy: Policy.describe("the action, its age and the sessions it matches"),
       everything: z.boolean().describe("accept a policy that matches every session").exactOptional(),
     },
     answer: answer.PolicyEntry,
   }),
   "engine.removePolicy": change("engine", "removePolicy", {
     title: "Remove a policy",
-    warning: "What it did stays done.",
-    summary: "Takes a policy away; one that deletes takes the scope admin. What it did stays done.",
+    warning: "Its past effects stay.",
+    summary: "Removes a policy; one that deletes needs the scope admin. Its past effects stay.",
     scope: "operate",
     args: ["name"],
     params: { name: field.Key.describe("the policy's name") },
@@ -173,7 +173,7 @@ export const engineWorkspace = {
     title: "Retain: do what policies say is due",
     warning: "This may delete sessions: try dry run first.",
     local: { progress: "client", signal: "client" },
-    summary: "Does what policies say is due; with dryRun, says what that would be.",
+    summary: "Applies due policies; with dryRun, reports what it would do.",
     scope: "operate",
     params: {
       dryRun,
@@ -207,7 +207,8 @@ export const engineWorkspace = {
   }),
   "engine.trigger": change("engine", "trigger", {
     title: "Set a template",
-    summary: "Sets a template: whenever it fires, a new session is opened. Of a webhook it gives the token.",
+    summary:
+      "Sets a template: whenever it fires, it opens a new session. For a webhook it returns the token.",
     scope: "operate",
     args: ["name", "spec"],
     params: {
@@ -224,8 +225,8 @@ export const engineWorkspace = {
   }),
   "engine.untrigger": change("engine", "untrigger", {
     title: "Remove a template",
-    warning: "The sessions that it opened go on.",
-    summary: "Takes a template away. The sessions that it opened go on.",
+    warning: "Its sessions continue.",
+    summary: "Removes a template. Its sessions continue.",
     scope: "operate",
     args: ["name"],
     params: { name: field.Key.describe("the template's name") },
@@ -237,7 +238,7 @@ export const engineWorkspace = {
   }),
   "engine.fire": change("engine", "fire", {
     title: "Fire a template",
-    summary: "Fires a template by hand, and gives the session that it opened.",
+    summary: "Fires a template by hand, and returns the session that it opened.",
     scope: "operate",
     args: ["name"],
     params: {
@@ -249,11 +250,11 @@ export const engineWorkspace = {
   "engine.runTickets": change("engine", "runTickets", {
     title: "Run the tickets of a plan",
     local: { signal: "client", tell: "client", note: "client" },
-    summary: "Runs a plan: one session for each ticket, each begun when those before it are done.",
+    summary: "Runs a plan: one session for each ticket, each started when its dependencies are done.",
     scope: "operate",
     args: ["plan"],
     params: {
-      plan: field.Plan.describe("the plan, as parsePlan gives it"),
+      plan: field.Plan.describe("the plan, from parsePlan"),
       agent: field.AgentName.describe("the agent of tickets that name none").exactOptional(),
       model: field.ModelName.describe("the model of all sessions").exactOptional(),
       parallel: z
@@ -279,10 +280,10 @@ export const engineWorkspace = {
   }),
   "engine.tickets": change("engine", "tickets", {
     title: "Show how tickets stand",
-    summary: "How the tickets of a plan stand. Changes nothing.",
+    summary: "The status of a plan's tickets. Changes nothing.",
     scope: "read",
     args: ["plan"],
-    params: { plan: field.Plan.describe("the plan, as parsePlan gives it") },
+    params: { plan: field.Plan.describe("the plan, from parsePlan") },
     answer: z.array(answer.TicketRow),
   }),
 };

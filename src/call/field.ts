@@ -164,7 +164,7 @@ export const openFields = {
     .max(limit.permissionsMax)
     .describe("rules for the calls of its tools")
     .exactOptional(),
-  budget: Budget.describe("what it may use at most").exactOptional(),
+  budget: Budget.describe("its limits").exactOptional(),
   from: SessionName.describe("the session whose work it continues, with its handoff").exactOptional(),
   handoffs: z
     .array(SessionName)

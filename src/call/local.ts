@@ -7,7 +7,7 @@ export const localCalls: Readonly<Record<string, string>> = {
   "engine.checkToken": "the server checks the token of every request",
   "engine.model": "depends on the configuration and keys of the process",
   "engine.work": "a server works by itself: skein serve, skein up",
-  "engine.webhook": "has an address of its own, which needs no token but the webhook's",
+  "engine.webhook": "has a separate route, which needs only the webhook's token",
   "session.drive": "a loop of your own needs the engine in its process: every step holds the lease",
   "session.lease": "a lease is kept by a process that is there; see drive",
 };
@@ -36,7 +36,7 @@ export const localVerbs: Readonly<Record<string, string>> = {
   models: "says what the configuration and the keys of this machine allow",
   keys: "makes and reads keys in files of this machine",
   doctor: "looks at this machine",
-  tour: "shows what Skein does, in a store of its own",
+  tour: "shows what Skein does, in a temporary store",
   help: "says how a verb is used",
   tenants: "looks after the database of all tenants; who asks over HTTP belongs to one",
 };

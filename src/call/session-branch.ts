@@ -7,7 +7,7 @@ import { change } from "./operation.ts";
 
 const { Count, Flag, SessionId, Text, Written } = answer;
 const { reason, dryRun } = field;
-const group = "Where it goes on from";
+const group = "Branches";
 
 export const sessionBranches = {
   "session.save": change("session", "save", {
@@ -44,7 +44,7 @@ export const sessionBranches = {
     ],
     summary:
       "Makes a session that shares this one's records up to a position, by default the last one. With " +
-      "files, which takes the scope operate, it gets a copy of them.",
+      "files, which needs the scope operate, it gets a copy of them.",
     params: {
       atSeq: field.Position.describe(
         "the position or checkpoint; by default the last position",
@@ -58,7 +58,7 @@ export const sessionBranches = {
       files: field.Path.describe("a new directory, for its files as they were then").exactOptional(),
       memory: z
         .boolean()
-        .describe("false: with an objective of its own it gets no further memory; by default true")
+        .describe("false: with a new objective it gets no further memory; by default true")
         .exactOptional(),
     },
     answer: answer.Made,
@@ -67,7 +67,7 @@ export const sessionBranches = {
       line: "Make a new session that shares everything up to a position; nothing is copied.",
       flags: { atSeq: "at", files: { value: "DIR" }, memory: null },
       about: [
-        "Without a budget of its own the fork gets what was left of its parent's at that position.",
+        "Without a budget the fork gets what was left of its parent's at that position.",
         "Without --files it works on the same files as its parent. With it, what is bound for writing is " +
           "copied to DIR, with files that tools changed since as they were, and the fork is bound to DIR.",
       ],
@@ -81,21 +81,18 @@ export const sessionBranches = {
   }),
   "session.rewind": change("session", "rewind", {
     title: "Rewind",
-    warning: "What came after that position is no longer in its mind; the log keeps it.",
+    warning: "It forgets what came after that position; the log keeps it.",
     words: "undo back",
     also: [
       { scope: "read", what: "putting files back, which names them,", when: ({ files }) => files === true },
     ],
     summary:
-      "Goes on with the mind of an earlier position. What was appended since stays in the log. With files, " +
-      "which takes the scope read besides, they are put back as they were.",
+      "Continues with the mind of an earlier position. Later records stay in the log. With files, " +
+      "which also needs the scope read, it restores them.",
     args: ["place"],
     params: {
       place: field.Place.describe("the position, or the name of a checkpoint"),
-      requeue: z
-        .boolean()
-        .describe("put inputs that were processed since into the inbox again")
-        .exactOptional(),
+      requeue: z.boolean().describe("queue inputs again that were processed since").exactOptional(),
       reason,
       files: z
         .boolean()
@@ -105,7 +102,7 @@ export const sessionBranches = {
     answer: Written,
     verb: {
       group,
-      line: "Go on with the mind of an earlier position; what came since stays in the log.",
+      line: "Continue with the mind of an earlier position; later records stay in the log.",
       args: [],
       flags: { place: "to" },
       done: "rewound to {place}",
@@ -127,7 +124,7 @@ export const sessionBranches = {
     asks: true,
     summary:
       "Closes the session and opens the next, with the same agent, objective, bindings, triggers and " +
-      "files, and with what is left of the budget. The result lists what came along and what did not.",
+      "files, and with the rest of the budget. The result lists what carried over and what did not.",
     params: {
       objective: field.Objective.describe("the next one's objective; by default the same").exactOptional(),
       name: field.Name.describe("a short name for the next one").exactOptional(),
@@ -153,7 +150,7 @@ export const sessionBranches = {
     title: "Merge another session into it",
     also: [{ scope: "read", what: "a merge, which tells what comes in," }],
     summary:
-      "Brings in what another session learned, and tells what, so it takes the scope read besides. Until " +
+      "Merges what another session learned, and returns it, so it also needs the scope read. Until " +
       "all conflicts are resolved nothing changes.",
     params: {
       from: field.SessionName.describe("the session to merge"),
@@ -180,7 +177,7 @@ export const sessionBranches = {
     asks: true,
     also: [{ scope: "admin", what: "moving a session to another store", when: ({ to }) => to !== undefined }],
     summary:
-      "Goes on with another model; or in another store, which takes the scope admin " +
+      "Continues with another model; or in another store, which needs the scope admin " +
       "and a server that opens other stores.",
     params: {
       model: field.ModelName.describe("the other model, as provider/model").exactOptional(),
@@ -194,7 +191,7 @@ export const sessionBranches = {
     also: [{ scope: "write", what: "running turns again", when: ({ from }) => from !== undefined }],
     local: { progress: "client", signal: "client", score: "engine" },
     summary:
-      "Recomputes every hash that the log states of itself; or runs turns again in a fork, which takes " +
+      "Recomputes every hash that the log states of itself; or runs turns again in a fork, which needs " +
       "the scope write, and compares.",
     scope: "read",
     params: {
@@ -206,7 +203,7 @@ export const sessionBranches = {
         .describe("results of tools: recorded ones, or by calling the tools; by default recorded")
         .exactOptional(),
       name: field.Name.describe("a name for the fork").exactOptional(),
-      budget: field.Budget.describe("what the run may use at most").exactOptional(),
+      budget: field.Budget.describe("the limits of the run").exactOptional(),
     },
     answer: z.looseObject({ session: SessionId }),
   }),

@@ -61,8 +61,8 @@ export const sessionInput = {
     local: { signal: "client" },
     keyed: true,
     summary:
-      "Gives it an input and runs it: events and deltas as they come, and at the end why the run ended. " +
-      "Breaking off cancels nothing.",
+      "Sends it an input and runs it: events and deltas as they come, and at the end why the run ended. " +
+      "Disconnecting cancels nothing.",
     args: ["input"],
     params: { input: text, mode },
     gives: "stream",
@@ -71,7 +71,7 @@ export const sessionInput = {
   "session.run": change("session", "run", {
     title: "Run it until it is idle",
     local: { signal: "client", holder: "engine", leaseMs: "engine" },
-    summary: "Runs it until it is idle or stands still.",
+    summary: "Runs it until it is idle or suspended.",
     answer: answer.Ran,
   }),
   "session.watch": change("session", "watch", {
@@ -79,8 +79,7 @@ export const sessionInput = {
     local: { signal: "client", holder: "engine", leaseMs: "engine" },
     also: [{ scope: "read", what: "watching" }],
     summary:
-      "Runs it, and tells what happens from now on, which takes the scope read besides, and at the end why " +
-      "the run ended.",
+      "Runs it, and streams updates, which also needs the scope read, and at the end why " + "the run ended.",
     gives: "stream",
     answer: answer.Heard,
   }),
@@ -90,7 +89,7 @@ export const sessionInput = {
     // A token with `write` alone directs a session; approving a call that a rule asks about needs more.
     also: [{ scope: "operate", what: "allowing a call", when: ({ allow }) => allow }],
     summary:
-      "Allows calls that wait, which takes the scope operate, denies them, or says how one ended. With " +
+      "Allows waiting calls, which needs the scope operate, denies them, or says how one ended. With " +
       "remember, every call of their tools is allowed in this session, or the same commands always.",
     params: {
       allow: z.boolean().describe("true allows the calls, false denies them"),
@@ -113,8 +112,8 @@ export const sessionInput = {
     also: [{ scope: "operate", what: "a message to another store", when: ({ at }) => at !== undefined }],
     keyed: true,
     summary:
-      "Sends a message to another session's inbox, once in effect. A reply goes to whoever asked. One to " +
-      "another store, by at, takes the scope operate and a server that opens other stores.",
+      "Sends a message to another session's inbox, once in effect. A reply goes to the requester. One to " +
+      "another store, by at, needs the scope operate and a server that opens other stores.",
     args: ["to", "message"],
     params: {
       to: field.SessionName.nullable().describe(
@@ -133,7 +132,7 @@ export const sessionInput = {
   }),
   "session.contract": change("session", "contract", {
     title: "Declare a contract",
-    summary: "Declares what messages on a topic must look like, by a JSON Schema. True takes anything again.",
+    summary: "Declares a JSON Schema for messages on a topic. True accepts anything again.",
     args: ["topic", "schema"],
     params: {
       topic: field.Key.describe("the topic"),

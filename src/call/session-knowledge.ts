@@ -9,13 +9,13 @@ const { Count, Flag, MaybeText, Text, Written } = answer;
 const { because } = field;
 const kind = field.ItemKind.describe("the kind of item");
 const key = field.Key.describe("the item's key");
-const group = "What it is told and what it knows";
+const group = "Input and knowledge";
 
 export const sessionKnowledge = {
   "session.record": change("session", "record", {
     title: "Record an item",
     keyed: true,
-    summary: "Sets an item: a fact, decision, task or artifact that is to outlive every compaction.",
+    summary: "Sets an item: a fact, decision, task or artifact that outlives every compaction.",
     args: ["kind", "key", "value"],
     params: {
       kind,
@@ -27,7 +27,7 @@ export const sessionKnowledge = {
     answer: Written,
     verb: {
       group,
-      line: "Record a fact, decision, task or artifact that is to outlive every compaction.",
+      line: "Record a fact, decision, task or artifact that outlives every compaction.",
       done: "recorded",
       about: [
         `KIND is ${field.ItemKind.options.join(", ")}. VALUE is taken as JSON if it is valid JSON, or else ` +
@@ -45,14 +45,14 @@ export const sessionKnowledge = {
   }),
   "session.retract": change("session", "retract", {
     title: "Retract an item",
-    warning: "It is no longer among what the session knows.",
-    summary: "Takes an item away.",
+    warning: "The session no longer has it.",
+    summary: "Retracts an item.",
     args: ["kind", "key"],
     params: { kind, key, because },
     answer: Written,
     verb: {
       group,
-      line: "Say that an item no longer holds.",
+      line: "Retract an item.",
       done: "retracted",
       examples: [
         `skein retract 4x8kz1 fact base-rate --because "it was last year's"  # the log still has it`,
@@ -63,8 +63,8 @@ export const sessionKnowledge = {
     title: "Promote an item to memory",
     also: [{ scope: "read", what: "promoting, which gives the item," }],
     summary:
-      "Puts an item into memory, for later sessions of the agent, the user or the workspace, and gives it: " +
-      "it takes the scope read besides.",
+      "Promotes an item to memory, for later sessions of the agent, the user or the workspace. Returns it: " +
+      "it also needs the scope read.",
     args: ["kind", "key"],
     params: {
       kind,
@@ -110,7 +110,7 @@ export const sessionKnowledge = {
     },
     answer: z.looseObject({ compacted: Flag, seq: Count }),
     verb: {
-      group: "What the model sees",
+      group: "Context",
       line: "Make a session's context smaller; the transcript stays in the log.",
       about: [
         "prune leaves out old output of tools. summarize has a model replace the older transcript by a " +
@@ -128,8 +128,8 @@ export const sessionKnowledge = {
     title: "Write a handoff",
     also: [{ scope: "read", what: "a handoff, which tells what the session did," }],
     summary:
-      "The document for the next session, which takes the scope read besides. One since which nothing was " +
-      "said is given again as it is.",
+      "The document for the next session, which also needs the scope read. The same one is returned " +
+      "until something is said.",
     params: {
       model: z
         .union([z.literal(true), field.ModelName])
@@ -151,7 +151,7 @@ export const sessionKnowledge = {
       model: MaybeText,
     }),
     verb: {
-      group: "Where it goes on from",
+      group: "Branches",
       line: "Write what a session leaves for the next: decisions, open tasks, files, what failed.",
       flags: {
         model: null,
@@ -176,7 +176,7 @@ export const sessionKnowledge = {
   }),
   "session.score": change("session", "score", {
     title: "Score it",
-    summary: "Judges the session, or a position of it, by a number. Of each name the last score counts.",
+    summary: "Scores the session, or a position of it. The last score of each name counts.",
     args: ["name", "value"],
     params: {
       name: field.Key.describe("the score's name"),
@@ -189,12 +189,12 @@ export const sessionKnowledge = {
     answer: Written,
     verb: {
       group,
-      line: "Judge a session, or a position of it, by a number with a name.",
+      line: "Score a session, or a position of it.",
       flags: { seq: "at" },
       done: "scored",
       about: [
         'Of each NAME the last score counts; earlier ones stay in the log. "skein state ID" shows them, ' +
-          "and a closed session can still be judged.",
+          "and a closed session can still be scored.",
       ],
       examples: [
         'skein score 4x8kz1 accuracy 0.8 --because "8 of 10 right"  # the whole session',

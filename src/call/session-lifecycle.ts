@@ -34,15 +34,15 @@ export const sessionLifecycle = {
     title: "Activate",
     words: "resume continue unpause",
     summary:
-      "Lets a suspended or sleeping session go on; one that was imported and not reviewed takes the scope " +
+      "Resumes a suspended or sleeping session; an imported one without a review needs the scope " +
       "operate.",
-    verb: { line: "Let a suspended or sleeping session go on.", done: "activated" },
+    verb: { line: "Resume a suspended or sleeping session.", done: "activated" },
     why: "the rates are in",
   }),
   "session.suspend": plain("suspend", {
     title: "Suspend",
     words: "pause stop",
-    summary: "Makes it stand still, with a reason.",
+    summary: "Suspends it, with a reason.",
     verb: { line: "Make a session stand still until it is activated.", done: "suspended" },
     why: "waiting for the rates",
   }),
@@ -56,7 +56,7 @@ export const sessionLifecycle = {
       about: [
         "The process that runs the session hears it at once, also in the middle of an answer or a tool " +
           "call: the tool is stopped with all it has started. Calls that had begun and are not known to be " +
-          "harmless are settled as unknown, the others as skipped, and both are told to the model in the " +
+          "harmless are settled as unknown, the others as skipped, and the model sees both in the " +
           "next turn.",
       ],
       done: "interrupted",
@@ -135,7 +135,7 @@ export const sessionLifecycle = {
   "session.sleep": change("session", "sleep", {
     title: "Sleep",
     asks: true,
-    summary: "Lets it wait, until a time, until one of its triggers fires, or until somebody wakes it.",
+    summary: "Puts it to sleep until a time, until one of its triggers fires, or until it is woken.",
     params: {
       reason,
       untilMs: field.Moment.describe("wake it at this moment").exactOptional(),

@@ -17,7 +17,7 @@ export const sessionReads = {
     params: { atSeq },
     answer: answer.StateView,
     verb: {
-      group: "What it is told and what it knows",
+      group: "Input and knowledge",
       line: "Show the state of a session, now or as it was.",
       flags: { atSeq: "at" },
       examples: [
@@ -35,7 +35,7 @@ export const sessionReads = {
   }),
   "session.items": read("session", "items", {
     title: "Read the items",
-    summary: "The durable tier, with values.",
+    summary: "The items, with values.",
     params: { atSeq },
     answer: z.array(answer.Item),
   }),
@@ -46,8 +46,8 @@ export const sessionReads = {
     params: { place: field.Place.describe("the position, or the name of a checkpoint") },
     answer: z.looseObject({ session: SessionId, seq: Count }),
     verb: {
-      group: "Where it goes on from",
-      line: "Show a session at a checkpoint or position, and how to go on from there.",
+      group: "Branches",
+      line: "Show a session at a checkpoint or position, and how to continue from there.",
       flags: { place: "NAME|SEQ" },
       about: [
         "It changes nothing. Fork to try something else from there and keep what came later; rewind to go " +
@@ -58,14 +58,14 @@ export const sessionReads = {
   }),
   "session.head": read("session", "head", {
     title: "Read the head",
-    summary: "Position and hash of the last record. To be noted elsewhere, and given to verify later.",
+    summary: "Position and hash of the last record. Note it elsewhere, and pass it to verify later.",
     answer: z.looseObject({ seq: Count, hash: answer.Sha256, at: Count }),
   }),
   "session.events": read("session", "events", {
     title: "Show the log",
     local: { signal: "client" },
     summary:
-      "Events by position or time. A page; or a stream, which goes on with what is appended later. Of a " +
+      "Events by position or time. A page; or a stream, which continues with later events. In a " +
       "page, next is where the next one starts: its fromSeq, or in reverse its toSeq.",
     params: {
       fromSeq: field.Seq.describe("the first position").exactOptional(),
@@ -92,12 +92,12 @@ export const sessionReads = {
   }),
   "session.records": read("session", "records", {
     title: "Get the records as they are stored",
-    summary: "The records exactly as they are stored, one a line, from the first to the last there is now.",
+    summary: "The records exactly as they are stored, one a line, from the first to the current last.",
     gives: "bytes",
   }),
   "session.verify": read("session", "verify", {
     title: "Verify the session",
-    summary: "Hashes everything again and holds it against the chain, and against a head noted earlier.",
+    summary: "Hashes everything again and compares it with the chain, and with a head noted earlier.",
     params: {
       head: z
         .strictObject({ seq: field.Seq, hash: answer.Sha256, at: Count.exactOptional() })
@@ -112,7 +112,7 @@ export const sessionReads = {
     summary: "The family of this session: forks, children, successors, and what was merged.",
     answer: answer.Lineage,
     verb: {
-      group: "Where it goes on from",
+      group: "Branches",
       line: "Show the family of a session: forks, children, successors, and what was merged.",
       about: [
         "The tree begins with the session that all others come from. Each line says how a session comes " +
@@ -130,7 +130,7 @@ export const sessionReads = {
   "session.diff": read("session", "diff", {
     title: "Diff two positions",
     summary:
-      "What differs between two positions of it, or from another session; by default to how it is now.",
+      "What differs between two positions of it, or from another session; by default to its current state.",
     args: ["from", "to"],
     params: {
       from: field.DiffPlace.describe("a position, a checkpoint, or a place in another session"),
@@ -163,7 +163,7 @@ export const sessionReads = {
       zones: z.looseObject({ strainedTokens: Count.nullable(), fullTokens: Count.nullable() }),
     }),
     verb: {
-      group: "What the model sees",
+      group: "Context",
       line: "Show what the model was sent at a position, or would be sent next.",
       flags: { atSeq: "at" },
       about: [
@@ -180,10 +180,10 @@ export const sessionReads = {
   }),
   "session.tools": read("session", "tools", {
     title: "Read which tools the model is offered",
-    summary: "What the model is offered, and what becomes of calls by the rules that name no arguments.",
+    summary: "The tools that the model is offered, and the decision of the rules without arguments.",
     answer: z.array(z.looseObject({ name: Text, description: Text, effect: Text, rule: Text })),
     verb: {
-      group: "What it may use",
+      group: "Resources and limits",
       line: "List the tools that a session's model is offered, with effect and permission.",
       about: [
         "The effect says what a crash in the middle means: a read or idempotent call runs again; an " +
@@ -199,12 +199,12 @@ export const sessionReads = {
   }),
   "session.contracts": read("session", "contracts", {
     title: "Read the contracts",
-    summary: "What it has declared of messages, by topic.",
+    summary: "Its message contracts, by topic.",
     answer: z.array(z.looseObject({ topic: Text, schema: z.unknown().optional(), seq: Count })),
   }),
   "session.triggers": read("session", "triggers", {
     title: "Read the triggers",
-    summary: "What wakes it, by name.",
+    summary: "Its triggers, by name.",
     answer: z.array(z.looseObject({ name: Text, kind: Text, spec: z.looseObject({}).nullable() })),
   }),
 };

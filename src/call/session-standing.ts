@@ -61,11 +61,11 @@ const resources = {
   }),
   "session.bind": change("session", "bind", {
     title: "Bind a resource",
-    summary: "Allows the session to use a resource; any but a tool takes the scope operate.",
+    summary: "Allows the session to use a resource; any but a tool needs the scope operate.",
     params: field.bindingFields,
     answer: Written,
     verb: {
-      group: "What it may use",
+      group: "Resources and limits",
       line: "Let a session use a resource: a file, directory, database, MCP server, shell or tool.",
       args: ["kind"],
       flags: { command: { value: "WORD" }, secrets: { value: "NAME" } },
@@ -76,7 +76,7 @@ const resources = {
           "session runs. An MCP server is started by --command or found at --url. A tool is one that the " +
           "program which runs the session provides, by --name.",
         "With --sandbox a shell sees the files and directories that are bound to the session, with the " +
-          "access of their binding, a /tmp of its own and no network. --path is then bound by --mode.",
+          "access of their binding, a private /tmp and no network. --path is then bound by --mode.",
         "The tools of a binding are available from the next run on; files and databases can be written " +
           'only with --mode write. "skein tools ID" lists the tools.',
       ],
@@ -92,14 +92,14 @@ const resources = {
   }),
   "session.unbind": change("session", "unbind", {
     title: "Unbind a resource",
-    warning: "It may not be used any more.",
+    warning: "The session can no longer use it.",
     summary: "Removes a binding.",
     args: ["name"],
     params: { name: field.Key.describe("the binding's name") },
     answer: Written,
     verb: {
-      group: "What it may use",
-      line: "Take a resource away from a session.",
+      group: "Resources and limits",
+      line: "Remove a resource from a session.",
       done: "unbound",
       examples: ['skein unbind 4x8kz1 rates.json  # by the name that "skein state" shows'],
     },
@@ -107,11 +107,11 @@ const resources = {
   "session.grant": change("session", "grant", {
     title: "Grant: set a rule for the calls of a tool",
     words: "permission allow deny",
-    summary: "Sets a rule for the calls of a tool; a rule but ask and deny takes the scope operate.",
+    summary: "Sets a rule for the calls of a tool; an allow needs the scope operate.",
     params: field.permissionFields,
     answer: Written,
     verb: {
-      group: "What it may use",
+      group: "Resources and limits",
       line: "Allow, ask about or deny the calls of a tool.",
       args: ["tool", "rule"],
       about: [
@@ -132,12 +132,12 @@ const resources = {
   }),
   "session.budget": change("session", "budget", {
     title: "Set the budget",
-    summary: "Sets what it may use at most. A resource without a limit is unlimited.",
+    summary: "Sets its limits. A resource without a limit is unlimited.",
     args: ["limits"],
     params: { limits: field.Budget.describe("the limits; they replace those before"), reason },
     answer: Written,
     verb: {
-      group: "What it may use",
+      group: "Resources and limits",
       line: "Limit the use of a session, or show it; at a limit the session is suspended.",
       about: [
         "Without options it shows limits, use and what is left. New limits replace those before; a " +
@@ -157,7 +157,8 @@ const resources = {
 const rules = {
   "session.trigger": change("session", "trigger", {
     title: "Set a trigger",
-    summary: "Sets a trigger, which wakes it. Of a webhook the result has the token, which is shown once.",
+    summary:
+      "Sets a trigger, which wakes it. For a webhook the result has the token, which is shown only once.",
     scope: "operate",
     args: ["name", "spec"],
     params: {
@@ -171,7 +172,7 @@ const rules = {
   }),
   "session.untrigger": change("session", "untrigger", {
     title: "Remove a trigger",
-    warning: "It does not wake the session any more.",
+    warning: "It no longer wakes the session.",
     summary: "Removes a trigger.",
     scope: "operate",
     args: ["name"],
@@ -190,13 +191,13 @@ const rules = {
   }),
   "session.hold": change("session", "hold", {
     title: "Hold: keep it from being erased",
-    summary: "Keeps all of it from being erased or deleted, until the hold of this name is lifted.",
+    summary: "Protects it from erasure and deletion, until the hold of this name is lifted.",
     args: ["name"],
     params: { name: field.Key.describe("the hold's name"), reason },
     answer: Written,
     verb: {
       group: "Lifecycle",
-      line: "Keep all of a session: nothing of it is erased or deleted until the hold is lifted.",
+      line: "Protect a session from erasure and deletion until the hold is lifted.",
       args: ["name?"],
       about: [
         'A hold has a name, by default "hold", and a session may be under several. It stops erase, delete ' +
@@ -218,7 +219,7 @@ const rules = {
   }),
   "session.erase": change("session", "erase", {
     title: "Erase contents",
-    warning: "They are gone for good, from every session that shares them.",
+    warning: "They are deleted for good, from every session that shares them.",
     local: { progress: "client" },
     summary: "Deletes contents for good, from every session that shares them.",
     scope: "admin",

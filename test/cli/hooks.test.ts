@@ -20,7 +20,7 @@ test("a hook is added, listed, tried and removed", async () => {
   const skein = skeinIn(makeFolder());
   const filter = ["--events", "turn.*,session.closed", "--label", "team=web", "--agent", "coder"];
   const added = await skein.here("hooks", "add", "ops", url, "--secret", "TEST_TOLD_SECRET", ...filter);
-  assert.equal(added.stdout, "added ops, told of turn.*, session.closed from now on\n");
+  assert.equal(added.stdout, "added ops, receives turn.*, session.closed from now on\n");
   const [listed] = await skein.look("hooks");
   const { name, events, labels, agent, secret, delivered } = listed ?? {};
   assert.deepEqual(

@@ -48,8 +48,8 @@ suite("messages on the command line", { concurrency: true }, () => {
       message,
     );
     const shown = (await say("show", b)).stdout;
-    assert.match(shown, new RegExp(`is asked +by ${a}, ${String(message)}, until 20`));
-    assert.match((await say("show", a)).stdout, new RegExp(`asks +${b}, ${String(message)}, until 20`));
+    assert.match(shown, new RegExp(`asked by +${a}, ${String(message)}, until 20`));
+    assert.match((await say("show", a)).stdout, new RegExp(`request to +${b}, ${String(message)}, until 20`));
     const replied = await json("send", b, "-", "4.1", "--reply-to", String(message));
     assert.deepEqual([replied["to"], replied["delivered"]], [a, true]);
     const again = await say("send", b, "-", "4.1", "--reply-to", String(message));
@@ -128,7 +128,7 @@ suite("messages on the command line", { concurrency: true }, () => {
     await busy.append(inputs);
     await engine.close();
     assert.match((await say("ps")).stdout, /open, inbox full/);
-    assert.match((await say("show", busy.id)).stdout, /1,000 inputs not taken up yet; inbox full/);
+    assert.match((await say("show", busy.id)).stdout, /1,000 inputs queued; inbox full/);
     assert.match((await say("ps")).stdout, /open, outbox 1/);
     const asked = await open();
     await json("send", a, asked, "Which rate?", "--reply-within", "5m");

@@ -58,7 +58,7 @@ test("skein serve serves, runs what is due, says that its port is taken, and end
   child.kill("SIGINT");
   const { code, signal, stderr } = await ended;
   assert.deepEqual([code, signal], [130, null]);
-  assert.match(stderr, /^made a new store: \.\/skein\.db\n/);
+  assert.match(stderr, /^created a new store: \.\/skein\.db\n/);
   await assert.rejects(fetch(`${url}/healthz`));
   const [known] = await skein.look("state", session);
   assert.match(JSON.stringify(known), /"colour"/);

@@ -78,7 +78,7 @@ describe("tickets", () => {
     assert.match(stderr, /\(merge it by hand into skein\/release\/c, in .*, then run the plan again\)\n/);
     assert.match(
       stderr,
-      /2 done, 1 failed; \$0\.00\nc could not be begun: put right what it says, then run again: skein /,
+      /2 done, 1 failed; \$0\.00\nc could not start: fix the cause, then run again: skein /,
     );
     assert.ok(!stderr.includes("--retry"), "which would not help");
     assert.deepEqual(repository.subjects("skein/release/a"), ["ticket a: Make A"]);

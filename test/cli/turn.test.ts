@@ -153,7 +153,7 @@ suite("input and run", { concurrency: 4 }, () => {
     assert.equal(asked.code, 0, asked.stderr);
     // The answer was made elsewhere, so that no delta of it was heard here.
     assert.match(asked.stdout, /Recorded the fact a: 1\./);
-    assert.match(asked.stderr, /:\d+.* runs it; your input waits for that/);
+    assert.match(asked.stderr, /:\d+.* runs it; your input is queued/);
     assert.doesNotMatch(asked.stdout, /sleep/);
     // Each has the answer to its own input.
     const { stdout } = await first;

@@ -37,7 +37,7 @@ suite("up, workers, ps and top", { concurrency: 3 }, () => {
       assert.equal(await runWords(words, { surface, untilStopped: () => AbortSignal.abort() }), 0);
       return surface.collected.stderr;
     };
-    assert.match(await said(), /made a new store: .*typo\.db\n/);
+    assert.match(await said(), /created a new store: .*typo\.db\n/);
     assert.doesNotMatch(await said(), /new store/);
   });
 
@@ -94,7 +94,7 @@ suite("up, workers, ps and top", { concurrency: 3 }, () => {
       ]),
     );
     const shown = await skein.here("ps");
-    assert.match(shown.stdout, /runnable, waiting for: agent limit \(0 of 0\)/);
+    assert.match(shown.stdout, /queued, waiting for agent limit \(0 of 0\)/);
     assert.match((await skein.here("top")).stdout, /^3 sessions: 0 run, 1 could be run/);
     assert.equal((await skein.look("top", "--sort", "status")).length, 3);
     child.kill("SIGTERM");

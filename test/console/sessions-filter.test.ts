@@ -147,7 +147,7 @@ test("how a session stands is said in words, the most urgent thing first", () =>
     [
       words({ runBy: "vm:1/4026", waitingFor: "approval" }),
       words({ status: "suspended", waitingFor: "approval" }),
-      words({ waitingFor: "a place (2 of 2)" }),
+      words({ waitingFor: "a slot (2 of 2)" }),
       words({ waitingFor: "toString" }),
       words({ runnable: true }),
       words({ waitingFor: "input", full: true }),
@@ -156,7 +156,7 @@ test("how a session stands is said in words, the most urgent thing first", () =>
     [
       "Running on vm:1",
       "Waiting for approval",
-      "Waiting for a place (2 of 2)",
+      "Waiting for a slot (2 of 2)",
       "Waiting for toString",
       "Queued",
       "Inbox full",

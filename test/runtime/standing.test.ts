@@ -81,11 +81,11 @@ test("one that was given back with something left to do waits for another try, a
   assert.deepEqual(await stands(), [true, null]);
   const tryIt = async (): Promise<void> => (await session.lease({ holder: "w" })).release();
   await tryIt();
-  assert.deepEqual(await stands(), [true, "another try"]);
+  assert.deepEqual(await stands(), [true, "a retry"]);
   // Whatever is said meanwhile, the worker leaves it alone.
   await session.input("why not?");
   await session.label({ team: "hr" });
-  assert.deepEqual(await stands(), [true, "another try"]);
+  assert.deepEqual(await stands(), [true, "a retry"]);
   await session.run();
   assert.deepEqual(await stands(), [false, "input"]);
   await session.input("and now this");

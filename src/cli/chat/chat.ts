@@ -101,7 +101,9 @@ export class Talk {
     const { out } = this.#place;
     const steers = /^!\s*\S/.test(text);
     await session.input(steers ? text.slice(1).trim() : text, { mode: steers ? "steer" : "queue" });
-    out.note(out.dim(steers ? "it is told at its next step" : "queued for the next turn; ! in front steers"));
+    out.note(
+      out.dim(steers ? "added to the turn at its next step" : "queued for the next turn; ! in front steers"),
+    );
   }
 
   /**
@@ -278,7 +280,7 @@ export class Talk {
 
 const typing: readonly string[] = [
   "",
-  "What you type while a turn runs is queued for the next one; with ! in front it is told at the next step.",
+  "What you type while a turn runs is queued for the next one; with ! in front it steers the turn.",
   "Ctrl-C interrupts the turn, a second one leaves. A text that begins with a slash is typed with two.",
 ];
 

@@ -71,8 +71,8 @@ export function makeHearing(out: Screen, options: HearingOptions = {}): Hearing 
       const body = event.body as Fields;
       if (event.type === "tool.requested") tools.set(body["call"], plain(body["tool"]));
       const tool = tools.get(body["call"]) ?? event.actor.replace(/^(?!tool:).*$|^tool:/, "");
-      const told = notes[event.type]?.({ ...body, tool }, (event.content ?? {}) as Fields, event, out);
-      if (told !== undefined) await note(told);
+      const line = notes[event.type]?.({ ...body, tool }, (event.content ?? {}) as Fields, event, out);
+      if (line !== undefined) await note(line);
     },
     rest: () => answer.rest(),
     outcome: () => outcome,
@@ -215,10 +215,10 @@ const notes: Readonly<Record<string, Note>> = {
     ),
   "session.interrupted": (_body, { reason }, _event, out) => out.yellow(withReason("interrupted", reason)),
   "session.closed": ({ outcome }, { reason }, _, out) =>
-    out.yellow(withReason(`it is closed: ${plain(outcome)}`, reason)),
+    out.yellow(withReason(`closed: ${plain(outcome)}`, reason)),
   "turn.ended": ({ outcome }, _content, _event, out) => {
-    const told = endings[plain(outcome)];
-    return told === undefined ? "" : out.yellow(told);
+    const text = endings[plain(outcome)];
+    return text === undefined ? "" : out.yellow(text);
   },
 };
 

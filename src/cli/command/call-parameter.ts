@@ -52,11 +52,11 @@ export function parametersOf({ params, args, verb }: Operation): readonly Parame
   }) as Schema;
   const places = verb?.args ?? args;
   const found = Object.entries(properties).flatMap(([field, schema]) => {
-    const told = verb?.flags?.[field];
-    if (told === null) return [];
-    const flag = typeof told === "string" ? { name: told } : (told ?? {});
+    const spelled = verb?.flags?.[field];
+    if (spelled === null) return [];
+    const flag = typeof spelled === "string" ? { name: spelled } : (spelled ?? {});
     const fields = Object.entries(schema.properties ?? {});
-    if (told === undefined && fields.length > 0)
+    if (spelled === undefined && fields.length > 0)
       return fields.map(([inner, one]) => parameter([field, inner], one, flagOf(verb?.flags, inner), null));
     const place = places.find((one) => one.replace("?", "") === field);
     const isOptional = place?.endsWith("?") === true || !required.includes(field);
@@ -68,8 +68,8 @@ export function parametersOf({ params, args, verb }: Operation): readonly Parame
 }
 
 function flagOf(flags: Readonly<Record<string, string | Flag | null>> | undefined, field: string): Flag {
-  const told = flags?.[field];
-  return typeof told === "string" ? { name: told } : (told ?? {});
+  const spelled = flags?.[field];
+  return typeof spelled === "string" ? { name: spelled } : (spelled ?? {});
 }
 
 /** `isOptional` is null for an option. */

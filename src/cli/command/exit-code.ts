@@ -6,11 +6,11 @@ export const exitCodes = [
   { code: 1, meaning: "refused or failed: the state forbids it, or verify or scan found something" },
   { code: 2, meaning: "wrong usage, or input that cannot be right" },
   { code: 3, meaning: "not found: no such store, session, position or name" },
-  { code: 4, meaning: "what is needed cannot be used now: the store, a model; an input that ask kept waits" },
+  { code: 4, meaning: "unavailable now: the store, or a model; ask keeps its input queued" },
   { code: 5, meaning: "the store is damaged" },
-  { code: 6, meaning: "no answer: it may or may not have been written" },
-  { code: 7, meaning: "the session stands still: it is suspended and says why" },
-  { code: 70, meaning: "a fault in Skein itself; SKEIN_DEBUG=1 shows where" },
+  { code: 6, meaning: "no response: it may or may not have been written" },
+  { code: 7, meaning: "the session is suspended, and says why" },
+  { code: 70, meaning: "a bug in Skein; SKEIN_DEBUG=1 prints the stack" },
 ] as const;
 
 /** The exit code of `ask`, `run` and `chat` when the session is suspended. */

@@ -27,20 +27,20 @@ const groups: readonly { readonly title: string; readonly verbs: Loaders }[] = [
     },
   },
   {
-    title: "What it is told and what it knows",
+    title: "Input and knowledge",
     verbs: {
       append: async () => (await import("../verb/append.ts")).append,
       log: async () => (await import("../verb/log.ts")).log,
     },
   },
   {
-    title: "What the model sees",
+    title: "Context",
     verbs: {
       explain: async () => (await import("../verb/explain.ts")).explain,
     },
   },
   {
-    title: "Where it goes on from",
+    title: "Branches",
     verbs: {
       diff: async () => (await import("../verb/diff.ts")).diff,
       replay: async () => (await import("../verb/replay.ts")).replay,
@@ -56,7 +56,7 @@ const groups: readonly { readonly title: string; readonly verbs: Loaders }[] = [
     },
   },
   {
-    title: "What it may use",
+    title: "Resources and limits",
     verbs: {
       models: async () => (await import("../verb/models.ts")).models,
     },

@@ -30,7 +30,7 @@ export function retainLines(report: RetainReport, out: Screen): string[] {
     lines.push(`the store took ${bytes(bytesBefore)} and takes ${bytes(bytesAfter)}`);
   if (stopped) lines.push("stopped before the end; run it again to go on");
   else if (!dryRun && !swept)
-    lines.push("somebody reads from the store all the time; run it again to finish");
+    lines.push("another program keeps reading from the store; run it again to finish");
   return lines;
 }
 

@@ -101,9 +101,9 @@ function columnsFor(
   ];
 }
 
-/** In words, for a table: `runnable, waiting for: agent limit (2 of 2)`. */
+/** In words, for a table: `queued, waiting for agent limit (2 of 2)`. */
 function standingText({ runnable, waitingFor: what, runBy }: SessionSummary): string {
-  if (runBy !== null) return `run by ${runBy}`;
-  const waits = what === null ? "" : `waiting for: ${what}`;
-  return runnable ? ["runnable", waits].filter((text) => text !== "").join(", ") : waits;
+  if (runBy !== null) return `running on ${runBy}`;
+  const waits = what === null ? "" : `waiting for ${what}`;
+  return runnable ? ["queued", waits].filter((text) => text !== "").join(", ") : waits;
 }

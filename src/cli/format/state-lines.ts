@@ -58,7 +58,7 @@ export function stateLines(
     ...row("priority", state.priority === 5 ? "" : String(state.priority)),
     ...messageRows(state, nowMs).flatMap(([name, text]) => row(name, text)),
     ...row("turn", turn === null ? "" : `${turn.number}, ${plural(turn.steps, "step")}`),
-    ...row("run by", lease === null ? "" : `${oneLine(lease.holder)} (epoch ${lease.epoch})`),
+    ...row("running on", lease === null ? "" : `${oneLine(lease.holder)} (epoch ${lease.epoch})`),
     ...row("cost", state.cost.calls === 0 ? "" : spendText(state.cost)),
     ...row("imported", importedText(state.imported)),
     ...row("budget", budgetText(state.budget)),
@@ -108,22 +108,24 @@ function messageRows(state: StateView, nowMs: number): (readonly [string, string
   const { inbox, outbox, requests, asked, contracts } = state;
   const full = inbox.full ? "; inbox full: it takes no more messages from sessions" : "";
   const until = (deadlineMs: number) =>
-    deadlineMs < nowMs ? `given up ${ago(deadlineMs, nowMs)}` : `until ${exact(deadlineMs)}`;
+    deadlineMs < nowMs ? `timed out ${ago(deadlineMs, nowMs)}` : `until ${exact(deadlineMs)}`;
   const receivers = [...new Set(outbox.map(({ to }) => to))].map((to) => {
     const count = outbox.filter((one) => one.to === to).length;
     return `${plural(count, "message")} to ${to}`;
   });
   return [
-    ["inbox", inbox.count === 0 ? "" : `${plural(inbox.count, "input")} not taken up yet${full}`],
+    ["inbox", inbox.count === 0 ? "" : `${plural(inbox.count, "input")} queued${full}`],
     ["outbox", receivers.length === 0 ? "" : `not delivered yet: ${receivers.join(", ")}`],
     ...requests
       .slice(0, rowsMax)
-      .map(({ message, to, deadlineMs }) => ["asks", `${to}, ${message}, ${until(deadlineMs)}`] as const),
+      .map(
+        ({ message, to, deadlineMs }) => ["request to", `${to}, ${message}, ${until(deadlineMs)}`] as const,
+      ),
     ...asked
       .slice(0, rowsMax)
       .map(
         ({ message, from, deadlineMs }) =>
-          ["is asked", `by ${from}, ${message}, ${until(deadlineMs)}`] as const,
+          ["asked by", `${from}, ${message}, ${until(deadlineMs)}`] as const,
       ),
     ["contracts", contracts.map((topic) => oneLine(topic)).join("  ")],
   ];

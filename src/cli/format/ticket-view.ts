@@ -79,14 +79,14 @@ export function makeTicketView(out: Screen): TicketView {
 
 /** A line for each ticket whose status has changed. */
 function plainView(out: Screen): TicketView {
-  const told = new Map<string, string>();
+  const printed = new Map<string, string>();
   return {
     show(rows) {
       for (const { ticket, status, why, session } of rows) {
         const said = `${status}${why === null ? "" : `: ${oneLine(why)}`}`;
         const isNews =
-          told.get(ticket) !== said && (told.has(ticket) || !["waiting", "ready"].includes(status));
-        told.set(ticket, said);
+          printed.get(ticket) !== said && (printed.has(ticket) || !["waiting", "ready"].includes(status));
+        printed.set(ticket, said);
         if (isNews) out.note(`${ticket} ${said}${session === null ? "" : out.dim(` (${shortId(session)})`)}`);
       }
     },

@@ -90,7 +90,7 @@ const hooks = [
           ? []
           : grid(
               out,
-              ["HOOK", "ADDRESS", "EVENTS", "TOLD", "~LAST"],
+              ["HOOK", "ADDRESS", "EVENTS", "DELIVERED", "~LAST"],
               all.map((hook) => [
                 oneLine(hook.name),
                 oneLine(hook.url ?? "erased"),
@@ -119,7 +119,7 @@ const hooks = [
         );
     },
     print: (set, { out }) => ({
-      lines: [`added ${oneLine(set.name)}, told of ${set.events.join(", ")} from now on`],
+      lines: [`added ${oneLine(set.name)}, receives ${set.events.join(", ")} from now on`],
       notes: out.json ? [] : ['a server tells it ("skein serve"); "skein hooks test" tries it'],
     }),
   }),

@@ -31,11 +31,11 @@ export const anchor = verb({
     },
   },
   about: [
-    "The list is kept in the workspace's log, signed with your key if you have one (skein keys new). " +
-      "Workers make one every 10 minutes by themselves. skein verify checks every log against the lists, " +
-      "and with --anchor also that the store as a whole was not set back.",
-    "After a restore from a backup, skein verify reports what is missing. skein anchor accept --reason " +
-      "TEXT accepts the logs as they are; who did so, and why, is in the workspace's log.",
+    "The list is kept in the workspace's log, signed with your key if you have one (skein keys " +
+      "new). Workers make one every 10 minutes. skein verify checks every log against the lists, and " +
+      "with --anchor also that the store as a whole was not rolled back.",
+    "After a restore from a backup, skein verify reports what is missing. skein anchor accept " +
+      "--reason TEXT accepts the logs as they are; the workspace's log records who did so, and why.",
   ],
   examples: [
     "skein anchor --to /mnt/elsewhere/heads.json  # to a file on another machine",

@@ -16,19 +16,19 @@ export const answer = verb({
   line: "See what a suspended session waits for, and answer it: allow or deny tool calls.",
   args: ["ID", "VERDICT?"],
   options: {
-    call: { type: "list", value: "CALL", what: "only this call; by default all that wait" },
-    reason: { type: "text", what: "why; it is kept in the log, and a denial's is told to the model" },
-    text: { type: "text", what: "something to tell the model with it" },
+    call: { type: "list", value: "CALL", what: "only this call; by default all waiting ones" },
+    reason: { type: "text", what: "the reason; the log keeps it, and the model gets that of a denial" },
+    text: { type: "text", what: "a message to the model with it" },
     remember: {
       type: "text",
       value: "session|always",
-      what: "allow besides: every call of the tool in this session, or exactly this command in every session",
+      what: "also allow every call of the tool in this session, or exactly this command in every session",
     },
   },
   about: [
-    "VERDICT is allow or deny; without it, and without --text, what waits is shown. After an outcome that " +
-      "is unknown, or an error, --text says what you found, and the session may go on. Nothing is run: " +
-      '"skein run ID" goes on.',
+    "VERDICT is allow or deny; without it, and without --text, it shows what the session waits for. " +
+      "After an unknown outcome, or an error, --text says what you found, and the session may " +
+      'continue. It runs nothing: "skein run ID" continues.',
   ],
   examples: [
     "skein answer 4x8kz1  # what it waits for",
@@ -66,7 +66,7 @@ export const answer = verb({
     });
     const done = args.VERDICT === undefined ? "answered" : verdict === "allow" ? "allowed" : "denied";
     await answerChange(out, found, written, done);
-    out.note(out.dim(`${out.command(`run ${shortId(found.id)}`)} goes on with it`));
+    out.note(out.dim(`${out.command(`run ${shortId(found.id)}`)} continues`));
     return undefined;
   },
 });

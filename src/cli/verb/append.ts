@@ -13,22 +13,22 @@ export const append = verb({
     from: {
       type: "text",
       choices: ["user", "trigger", "system"],
-      what: "who the input is from; by default user",
+      what: "the source of the input; by default user",
     },
     key: {
       type: "text",
-      what: "a second append with the same key is not written; it gives the result of the first",
+      what: "a second append with the same key is not written; it returns the first result",
     },
     lines: {
       type: "flag",
-      what: "each line of standard input is an input of its own, and is answered by a line",
+      what: "each line of standard input is a separate input, with a line of output each",
     },
     expect: { type: "seq", what: "only if this is the last position" },
     type: { type: "text", value: "x.NAME", what: "a foreign record of this type instead of an input" },
     body: { type: "text", value: "JSON", what: "its body: small, structural, never erased" },
     content: { type: "text", value: "JSON", what: "its content; - reads standard input" },
   },
-  about: ["Without TEXT, or with -, the input is read from standard input and kept exactly as it is."],
+  about: ["Without TEXT, or with -, the input is read from standard input and stored unchanged."],
   examples: [
     'skein append 4x8kz1 "The base rate is 4.1."  # an input',
     'skein append 4x8kz1 --json < report.md  # a file; the answer has "seq"',

@@ -11,22 +11,22 @@ import { verb, type Call } from "../command/verb.ts";
 
 export const ask = verb({
   name: "ask",
-  line: "Give a session an input and run it: the answer streams, tool calls show as they happen.",
+  line: "Send a session an input and run it: the answer streams, tool calls show as they happen.",
   args: ["ID", "TEXT...?"],
   options: {
     key: { type: "text", what: "a second input with the same key is not written" },
     yes: { type: "flag", short: "y", what: "allow unsafe tools in this session without asking, from now on" },
   },
   about: [
-    "Several words are one text; without TEXT, or with a dash, it is standard input. The answer goes to " +
-      "standard output, all else to standard error. With --json each event and each delta is a line, and " +
-      'the last line has the type "ran" and says how the session stands.',
-    "The exit code is 0 when the session is idle again, and 7 when it is suspended: for an approval, an " +
-      "unknown outcome, a budget or an error. Ctrl-C interrupts the turn. If another process runs the " +
-      "session, the input waits for it, and Ctrl-C leaves it waiting. If the run fails, the input is kept: " +
-      '"skein run ID" takes it up.',
-    "Only the turn that takes up this input is shown. On a terminal the answer streams; elsewhere each " +
-      "message is written when it is whole.",
+    "Several words are one text; without TEXT, or with a dash, it is standard input. The answer " +
+      "goes to standard output, everything else to standard error. With --json each event and each " +
+      'delta is a line, and the last line has the type "ran" and the status of the session.',
+    "The exit code is 0 when the session is idle again, and 7 when it is suspended: for an " +
+      "approval, an unknown outcome, a budget or an error. Ctrl-C interrupts the turn. If another " +
+      "process runs the session, the input is queued, and Ctrl-C leaves it queued. If the run fails, " +
+      'the input is kept: "skein run ID" processes it.',
+    "Only the turn that takes this input is shown. On a terminal the answer streams; elsewhere each " +
+      "message is written when it is complete.",
   ],
   examples: [
     'skein ask 4x8kz1 "What is the base rate?"  # one turn',
@@ -52,13 +52,13 @@ export const ask = verb({
 /** Says once which process the input waits for. */
 function makeWaiting({ store, out }: Pick<Call, "store" | "out">, session: Session): () => Promise<void> {
   const world = realWorld();
-  let told = "";
+  let shown = "";
   return async () => {
     const opened = await store();
     const { holder = "", untilMs = 0 } = (await opened.head(session.id))?.lease ?? {};
     const isElse = holder !== "" && holder !== world.self && world.isGone?.(holder) !== true;
-    if (!isElse || untilMs <= opened.now() || holder === told) return;
-    told = holder;
-    out.note(out.dim(`${oneLine(holder)} runs it; your input waits for that`));
+    if (!isElse || untilMs <= opened.now() || holder === shown) return;
+    shown = holder;
+    out.note(out.dim(`${oneLine(holder)} runs it; your input is queued`));
   };
 }

@@ -9,38 +9,40 @@ import { verb, type Call } from "../command/verb.ts";
 import { noteAgent } from "./open.ts";
 
 const openOptions = {
-  objective: { type: "text", what: "what the session is for; by default the first line that is typed" },
-  agent: { type: "text", value: "NAME[@VERSION]", what: "the agent that is to work on it" },
-  model: { type: "text", value: "PROVIDER/MODEL", what: "the model it is to use" },
+  objective: { type: "text", what: "the objective; by default the first typed line" },
+  agent: { type: "text", value: "NAME[@VERSION]", what: "the agent" },
+  model: { type: "text", value: "PROVIDER/MODEL", what: "the model" },
   bind: {
     type: "list",
     value: "KIND:PATH[:write]",
     what: "a resource it may use, such as directory:.:write, shell or shell:sandbox",
   },
-  file: { type: "list", value: "PATH", what: "a text file that it is told from the beginning" },
+  file: { type: "list", value: "PATH", what: "a text file that it starts with" },
   yes: { type: "flag", short: "y", what: "allow unsafe tools, such as shell, without asking" },
 } as const;
 
 export const talk = verb({
   name: "chat",
-  line: "Talk with a session: a new one, or one that is there.",
+  line: "Chat with a session, new or existing.",
   args: ["ID?"],
   options: openOptions,
   about: [
-    "Without ID the first line opens a session, in a new store if there is none. Answers stream and tool " +
-      "calls show as they happen. Commands begin with a slash and are verbs without the ID, such as " +
-      "/state, /fork or /budget --usd 2; /help lists them.",
-    "Unsafe tools, such as shell, ask before they run in a session that is opened here: y allows the " +
-      "call once, s every call of the tool in this session, a always exactly this command (in this " +
-      'directory, by this binding, in every session; "skein approvals" lists and revokes), n or a reason ' +
-      "denies it. --yes allows unsafe tools without asking. A session that is there already keeps its rules.",
-    "Without a terminal, a call that asks ends the chat with exit code 7 and prints the command that " +
-      "answers; with --json the next line is taken as the answer.",
-    "What is typed while a turn runs is queued; with ! in front it steers the turn at its next step. " +
-      "Ctrl-C interrupts the turn, and a second one leaves. Leaving cancels nothing: the session goes on " +
-      "from where it is, here or with any other verb.",
-    "When standard input is no terminal, each line is taken once the one before is done with, and the end " +
-      "of the input ends it; the exit code is then that of the last line, as with ask, and 0 after /quit.",
+    "Without ID the first line opens a session, in a new store if there is none. Answers stream and " +
+      "tool calls show as they happen. Commands begin with a slash and are verbs without the ID, such " +
+      "as /state, /fork or /budget --usd 2; /help lists them.",
+    "Unsafe tools, such as shell, ask before they run in a session that is opened here: y allows " +
+      "the call once, s every call of the tool in this session, a always exactly this command (in " +
+      'this directory, by this binding, in every session; "skein approvals" lists and revokes), n or ' +
+      "a reason denies it. --yes allows unsafe tools without asking. An existing session keeps its " +
+      "rules.",
+    "Without a terminal, a call that asks ends the chat with exit code 7 and prints the command " +
+      "that answers; with --json the next line is the answer.",
+    "What you type while a turn runs is queued; with ! in front it steers the turn at its next " +
+      "step. Ctrl-C interrupts the turn, and a second one leaves. Leaving cancels nothing: the " +
+      "session continues from where it is, here or with any other verb.",
+    "When standard input is not a terminal, each line waits until the one before is done, and the " +
+      "end of the input ends the chat; the exit code is then that of the last line, as with ask, and " +
+      "0 after /quit.",
   ],
   examples: [
     "skein chat  # a new session in ./skein.db",

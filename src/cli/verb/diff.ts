@@ -13,16 +13,16 @@ export const diff = verb({
   line: "Show what differs between two positions of a session, or between two sessions.",
   args: ["FROM", "TO?"],
   options: {
-    state: { type: "flag", what: "only how they stand: status, budget, bindings …" },
+    state: { type: "flag", what: "only the standing: status, budget, bindings …" },
     items: { type: "flag", what: "only facts, decisions, tasks and artifacts" },
-    transcript: { type: "flag", what: "only what was said since they were the same" },
-    context: { type: "flag", what: "only what the model was, or would be, sent; part by part" },
+    transcript: { type: "flag", what: "only what was said since they diverged" },
+    context: { type: "flag", what: "only the context of the model, part by part" },
     files: { type: "flag", what: "only the files that tools changed, with the lines of short texts" },
   },
   about: [
-    "FROM and TO are an ID, ID@SEQ or ID@NAME; without TO it is the session of FROM as it is now. " +
-      "+ is there in TO only, - in FROM only, ~ in both but not the same. Options can be given together; " +
-      "without any, all is shown but context and files.",
+    "FROM and TO are an ID, ID@SEQ or ID@NAME; without TO it is the current session of FROM. + " +
+      "exists in TO only, - in FROM only, ~ in both but differs. Options can be combined; without " +
+      "any, everything is shown but context and files.",
   ],
   examples: [
     "skein diff 4x8kz1@12 4x8kz1@40  # what happened between 12 and 40",
@@ -76,15 +76,15 @@ const valueText = (value: unknown): string =>
   value === undefined || value === null ? "(none)" : oneLine(plain(value)) || '""';
 
 function itemText({ change, kind, key, from, to }: NonNullable<SessionDiff["items"]>[number]): string {
-  const told = (item: typeof from): string => {
+  const text = (item: typeof from): string => {
     if (item === null) return "";
     const status = item.status === null ? "" : ` (${item.status})`;
     const reason = item.because === null ? "" : `, because ${oneLine(item.because)}`;
     return `${item.erased ? "(erased)" : oneLine(plain(item.value))}${status}${reason}`;
   };
   const name = `${kind} ${oneLine(key)}`;
-  if (change === "changed") return `~ ${name} = ${told(from)} → ${told(to)}`;
-  return `${change === "added" ? "+" : "-"} ${name} = ${told(to ?? from)}`;
+  if (change === "changed") return `~ ${name} = ${text(from)} → ${text(to)}`;
+  return `${change === "added" ? "+" : "-"} ${name} = ${text(to ?? from)}`;
 }
 
 function transcriptRows({ removed, added, isCut }: NonNullable<SessionDiff["transcript"]>): string[] {
@@ -110,11 +110,11 @@ function contextRows({ removed, added }: NonNullable<SessionDiff["context"]>): s
 const changeSigns = { added: "+", removed: "-", changed: "~" } as const;
 
 function fileRows({ files, unkept }: NonNullable<SessionDiff["files"]>): string[] {
-  const told = (version: (typeof files)[number]["from"]): string[] =>
+  const kindsOf = (version: (typeof files)[number]["from"]): string[] =>
     version === null ? [] : [`${version.kind} ${version.mode.toString(8)}`];
   return [
     ...files.flatMap(({ change, name, path, from, to, text }) => {
-      const kinds = [...new Set([...told(from), ...told(to)])].join(" → ");
+      const kinds = [...new Set([...kindsOf(from), ...kindsOf(to)])].join(" → ");
       return [
         `${changeSigns[change]} ${oneLine(name)}: ${oneLine(path)} (${kinds})`,
         ...(text ?? ["(no text, or a long one)"]).map((row) => `    ${manyLines(row).join(" ")}`),

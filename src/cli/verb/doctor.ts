@@ -9,10 +9,10 @@ import { version } from "../../core/version.ts";
 
 export const doctor = verb({
   name: "doctor",
-  line: "Check the machine and the store, and say what to do about what is not well.",
+  line: "Check the machine and the store, and say how to fix what fails.",
   args: [],
   options: {},
-  about: ["It also works where there is no store yet. It exits with 1 when something is not well."],
+  about: ["It also works without a store. It exits with 1 when a check fails."],
   examples: [
     "skein doctor  # of ./skein.db",
     "skein doctor --store /srv/skein.db --json  # of another store, for programs",

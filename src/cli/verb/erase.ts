@@ -14,22 +14,23 @@ const rowsMax = 20;
 
 export const erase = verb({
   name: "erase",
-  line: "Take contents away for good; hashes, money and lineage stay, and the chain still verifies.",
+  line: "Erase contents for good; hashes, money and lineage stay, and the chain still verifies.",
   args: ["ID"],
   options: {
     seq: { type: "list", value: "A..B", what: "only these positions; may be given several times" },
-    match: { type: "text", value: "TEXT", what: "only contents that hold this text, to the letter" },
-    copies: { type: "flag", what: "also what was copied from there: summaries, merges, messages, memory" },
-    reason: { type: "text", what: "why; it is kept in the log" },
-    "dry-run": { type: "flag", what: "show what would go, and change nothing" },
-    yes: { type: "flag", short: "y", what: "really, without being asked" },
+    match: { type: "text", value: "TEXT", what: "only contents that contain exactly this text" },
+    copies: { type: "flag", what: "also its copies: summaries, merges, messages, memory" },
+    reason: { type: "text", what: "the reason; the log keeps it" },
+    "dry-run": { type: "flag", what: "show what would be erased, and change nothing" },
+    yes: { type: "flag", short: "y", what: "without a confirmation" },
   },
   about: [
-    "Without --seq and --match, every content of the session's own records goes. Every fork that shares a " +
-      "position loses it too, and its log says so. What was copied elsewhere is listed, and goes with " +
-      "--copies; with --match that is everything in the store that holds the text.",
-    "Names, keys, labels, names of tools and numbers are no contents and stay. What left the store, such " +
-      "as exports, backups and what providers were sent, is out of reach. A hold forbids all of it.",
+    "Without --seq and --match, every content of the session's own records goes. Every fork that " +
+      "shares a position loses it too, and its log says so. Copies elsewhere are listed, and go with " +
+      "--copies; with --match that is everything in the store that contains the text.",
+    "Names, keys, labels, names of tools and numbers are not contents and stay. What left the " +
+      "store, such as exports, backups and requests to providers, is out of reach. A hold forbids all " +
+      "of it.",
   ],
   examples: [
     "skein erase 4x8kz1 --seq 12..15 --dry-run  # what would go, and from whom",

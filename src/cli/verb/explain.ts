@@ -9,13 +9,13 @@ import { verb } from "../command/verb.ts";
 
 export const explain = verb({
   name: "explain",
-  line: "Explain a context: every part with its reason, its tokens and its share of the window.",
+  line: "Explain a context: every part with its reason, its tokens and its share of the context window.",
   args: ["ID"],
   options: { at: { type: "place", value: "SEQ|NAME", what: "at this position; the same as ID@SEQ" } },
   about: [
-    "At the position of a request it also says whether the context, rebuilt from the log, is the one that " +
-      'was sent, byte for byte; "skein log ID --type model.requested" lists those positions. Tokens are ' +
-      "counted here; the provider's own count can differ a little.",
+    "At the position of a request it also says whether the context, rebuilt from the log, equals " +
+      'the one that was sent, byte for byte; "skein log ID --type model.requested" lists those ' +
+      "positions. Tokens are counted here; the provider's own count can differ a little.",
   ],
   examples: [
     "skein explain 4x8kz1@12  # what was sent at 12, and why",

@@ -26,18 +26,18 @@ export const exportVerb = verb({
       value: "FILE",
       what: "the file; by default, and with -, standard output",
     },
-    force: { type: "flag", what: "replace FILE if it is there; a store is never replaced" },
+    force: { type: "flag", what: "replace an existing FILE; a store is never replaced" },
     "with-forks": { type: "flag", what: "its forks, and theirs, in the same bundle" },
-    move: { type: "flag", what: "the session leaves with the bundle: nothing more is written to it here" },
+    move: { type: "flag", what: "the session moves with the bundle: it becomes read-only here" },
     to: { type: "text", value: "WORKSPACE", what: "with --move: the only workspace that may take it over" },
     sign: { type: "flag", what: 'sign it with your key ("skein keys")' },
   },
   about: [
-    "A bundle holds everything: records, ancestors as far as they are shared, blobs. Without --move it " +
-      "is imported as a copy, which can be read and forked. docs/bundle-format.md describes it; " +
-      '"skein import" reads it.',
-    "jsonl is the records exactly as they are stored, one a line; docs/log-format.md says how to verify " +
-      "them without Skein. markdown and html are for people; html is one file that needs nothing else.",
+    "A bundle holds everything: records, shared parts of ancestors, blobs. Without --move it is " +
+      'imported as a copy, which can be read and forked. docs/bundle-format.md describes it; "skein ' +
+      'import" reads it.',
+    "jsonl is the records exactly as they are stored, one a line; docs/log-format.md says how to " +
+      "verify them without Skein. markdown and html are for people; html is one self-contained file.",
   ],
   examples: [
     "skein export 4x8kz1 > x.skein  # a copy of the session",

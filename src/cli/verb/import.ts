@@ -32,11 +32,11 @@ export const importVerb = verb({
     "TOOL is the name of a tool, or auto for all of them. Without a path its own folders are read. Each " +
       "session arrives suspended, without bindings, triggers or rules, and nothing of it runs. Importing " +
       "again adds only what is new. Secrets are redacted on the way in.",
-    "A copy can be read and forked, and not written. A session that was exported with --move lives here " +
+    "A copy can be read and forked, not written. A session that was exported with --move lives here " +
       "from now on. Importing the same bundle again changes nothing. Without a file, or with -, standard " +
       "input is read.",
     "A session that moves here runs at once only if your own key or one that you trust signed the bundle. " +
-      "Any other arrives suspended: its bindings, rules and waiting input are listed for review, and " +
+      "Any other arrives suspended: its bindings, rules and queued input are listed for review, and " +
       '"skein activate ID" lets it run.',
   ],
   examples: [
@@ -44,7 +44,7 @@ export const importVerb = verb({
     "skein import codex ~/.codex/sessions --since 2026-11-01  # one tool's newer sessions",
     "skein import x.skein  # from a file",
     "ssh box skein export 4x8kz1 | skein import  # from another machine",
-    "skein import x.skein --signed  # only from somebody you know",
+    "skein import x.skein --signed  # only from a trusted signer",
   ],
   async run({ args: { SOURCE: file, PATH: path }, options, out, engine, place, nowMs }) {
     const { toolNames, importFrom } = await import("./import-transcripts.ts");

@@ -6,12 +6,12 @@ import { verb } from "../command/verb.ts";
 
 export const keys = verb({
   name: "keys",
-  line: "Make the key that signs bundles, show it, or trust somebody else's.",
+  line: "Make the key that signs bundles, show it, or trust another person's key.",
   args: ["WHAT?", "NAME?", "KEY?"],
   options: {},
   about: [
-    "The private key is a file that only you can read, key.pem in ~/.config/skein. The public key is what " +
-      "others are given. A bundle says which key signed it; whose that is, you say with trust.",
+    "The private key is a file that only you can read, key.pem in ~/.config/skein. Give others the " +
+      "public key. A bundle names the key that signed it; trust says whose key that is.",
   ],
   examples: [
     "skein keys new  # makes your key",

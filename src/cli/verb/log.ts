@@ -22,9 +22,9 @@ export const log = verb({
     follow: {
       type: "flag",
       short: "f",
-      what: "go on with what is appended later, here or in another process",
+      what: "continue with later events, of any process",
     },
-    full: { type: "flag", what: "show all that was said, not one line an event" },
+    full: { type: "flag", what: "show whole contents, not one line an event" },
   },
   about: [
     "A TIME is a date, with a time or without (2026-11-01, 2026-11-01T09:30:00Z; without a zone it is " +

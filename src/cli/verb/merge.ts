@@ -14,26 +14,26 @@ const takes = ["ours", "theirs", "both"] as const;
 
 export const merge = verb({
   name: "merge",
-  line: "Bring in what another session learned; conflicts are shown and resolved by name.",
+  line: "Merge what another session learned; conflicts are shown and resolved by name.",
   args: ["ID", "FROM"],
   options: {
-    "dry-run": { type: "flag", what: "show what would happen, and change nothing" },
-    resolve: { type: "list", value: "KIND/KEY=ours|theirs|both", what: "what is made of a conflict" },
-    value: { type: "list", value: "KIND/KEY=VALUE", what: "a conflict gets a value of its own" },
-    because: { type: "text", what: "why the conflicts are resolved so; it is kept in the log" },
-    summary: { type: "text", what: "what ID is told of the work of FROM, in place of its last answers" },
+    "dry-run": { type: "flag", what: "show the result, and change nothing" },
+    resolve: { type: "list", value: "KIND/KEY=ours|theirs|both", what: "the resolution of a conflict" },
+    value: { type: "list", value: "KIND/KEY=VALUE", what: "a new value for a conflict" },
+    because: { type: "text", what: "the reason; the log keeps it" },
+    summary: { type: "text", what: "the summary of FROM for ID; by default its last answers" },
   },
   about: [
-    "ID gets the facts, decisions, tasks and artifacts that FROM has changed since the two were last the " +
-      "same: where one left the other, or where they were merged last. What both changed to different " +
-      "things is a conflict; until each is resolved nothing is changed, and the exit code is 1.",
-    "ours keeps what ID has, theirs takes what FROM has, both keeps theirs beside it as KEY (from …). " +
-      "Values are copied with their origin, and ID is told in one summary what came in. Merging again " +
-      "brings only what is new. FROM@SEQ brings what it had at that position, as of a report that was read.",
+    "ID gets the facts, decisions, tasks and artifacts that FROM has changed since their common " +
+      "base: the fork point, or their last merge. What both changed to different values is a " +
+      "conflict; until each is resolved nothing changes, and the exit code is 1.",
+    "ours keeps what ID has, theirs takes what FROM has, both keeps theirs beside it as KEY (from " +
+      "…). Values are copied with their origin, and ID gets one summary of them. Merging again brings " +
+      "only what is new. FROM@SEQ merges up to that position, as in a report you reviewed.",
   ],
   examples: [
     "skein merge 4x8kz1 9m2c7q --dry-run  # what would come in",
-    "skein merge 4x8kz1 9m2c7q  # if there is no conflict, it comes in",
+    "skein merge 4x8kz1 9m2c7q  # merges, unless there is a conflict",
     "skein merge 4x8kz1 9m2c7q@40  # and not what it learned after 40",
     'skein merge 4x8kz1 9m2c7q --resolve fact/base-rate=theirs --because "it is newer"  ' +
       "# with a conflict resolved, and why",

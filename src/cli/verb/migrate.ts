@@ -14,31 +14,31 @@ const options = {
   to: {
     type: "text",
     value: "STORE",
-    what: "the other store: a path or a URL; it is made if it is not there",
+    what: "the other store: a path or a URL; created if missing",
   },
   model: { type: "text", value: "PROVIDER/MODEL", what: "the other model" },
-  all: { type: "flag", what: "every session of the store, with what the workspace knows" },
-  "dry-run": { type: "flag", short: "n", what: "with --all: only show what would go" },
-  wait: { type: "span", value: "SPAN", what: "with --all: how long to wait for sessions that are run" },
+  all: { type: "flag", what: "every session of the store, with the workspace's data" },
+  "dry-run": { type: "flag", short: "n", what: "with --all: only show what would move" },
+  wait: { type: "span", value: "SPAN", what: "with --all: how long to wait for running sessions" },
 } as const satisfies Options;
 
 type MigrateCall = Call<typeof options, readonly ["ID?"]>;
 
 export const migrate = verb({
   name: "migrate",
-  line: "Go on in another store, or with another model.",
+  line: "Continue in another store, or with another model.",
   args: ["ID?"],
   options,
   about: [
-    "In another store the session goes on as it is, with its ancestors and blobs; here it stays to be " +
-      "read, and is written no more. If anything breaks on the way, the same command again finishes it. To " +
-      'another machine it goes by a bundle: "skein export ID --move".',
-    "With --all every session goes, and agents, memory, policies and templates with them. Each lives in " +
-      "one place at any moment, and every hash is read back there before it does. Broken off, even by " +
-      "kill -9, the same command goes on with it; what is there is not sent again. Sessions that are run " +
-      "are named and left, and the exit code is 1: run it again, or give --wait.",
-    "For another model the context is made anew. What that model cannot be shown is named, and a " +
-      "transcript that is too long for it is compressed first.",
+    "In another store the session continues unchanged, with its ancestors and blobs; here it " +
+      "becomes read-only. If anything breaks on the way, the same command again finishes it. To " +
+      'another machine it moves by a bundle: "skein export ID --move".',
+    "With --all every session moves, with agents, memory, policies and templates. Each lives in one " +
+      "store at any moment, and every hash is read back there first. After an interruption, even by " +
+      "kill -9, the same command continues; it sends nothing twice. Running sessions are listed and " +
+      "left, and the exit code is 1: run it again, or give --wait.",
+    "For another model the context is rendered again. What that model cannot be shown is named, and " +
+      "a transcript that is too long for it is compressed first.",
   ],
   examples: [
     "skein migrate 4x8kz1 --to ~/archive.db  # to another store",

@@ -8,17 +8,17 @@ import { verb } from "../command/verb.ts";
 
 export const models = verb({
   name: "models",
-  line: "List the models: which are ready, their windows and prices, and what is missing for the others.",
+  line: "List the models: which are ready, their context windows and prices, and what the others lack.",
   args: [],
-  options: { ready: { type: "flag", what: "only those that can be used now" } },
+  options: { ready: { type: "flag", what: "only those that are ready" } },
   about: [
     "Keys come from the environment (ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY) or the " +
-      "configuration: SKEIN_CONFIG, or else skein/config.json in XDG_CONFIG_HOME or ~/.config. There one " +
-      "can also set the default model, name servers that speak Chat Completions (Ollama, vLLM, LM Studio), " +
-      "and correct windows and prices. The default is that of the first provider with a key, or else " +
-      "offline/offline, which needs neither key nor network. Any model of a provider can be named, also " +
-      "one that is not listed; its price is unknown then. A server that speaks Chat Completions is listed " +
-      "as a whole, as NAME/*.",
+      "configuration: SKEIN_CONFIG, or else skein/config.json in XDG_CONFIG_HOME or ~/.config. There " +
+      "you can also set the default model, name servers that speak Chat Completions (Ollama, vLLM, LM " +
+      "Studio), and correct context windows and prices. The default is that of the first provider " +
+      "with a key, or else offline/offline, which needs neither key nor network. You can name any " +
+      "model of a provider; the price of an unlisted one is unknown. A server that speaks Chat " +
+      "Completions is listed as a whole, as NAME/*.",
     "Prices are dollars for a million tokens, as of the date that --json shows.",
   ],
   examples: [

@@ -21,29 +21,29 @@ export const open = verb({
   line: "Open a session for one objective.",
   args: ["OBJECTIVE?"],
   options: {
-    objective: { type: "text", what: "what the session is for, in a sentence; the same as OBJECTIVE" },
+    objective: { type: "text", what: "the objective, in a sentence; the same as OBJECTIVE" },
     name: { type: "text", what: "a short name for lists" },
     agent: {
       type: "text",
       value: "NAME[@VERSION]",
-      what: "the agent that is to work on it; by default its newest version",
+      what: "the agent; by default its newest version",
     },
-    model: { type: "text", value: "PROVIDER/MODEL", what: "the model it is to use" },
-    instructions: { type: "text", what: "how it is to work" },
+    model: { type: "text", value: "PROVIDER/MODEL", what: "the model" },
+    instructions: { type: "text", what: "instructions for the model" },
     bind: {
       type: "list",
       value: "KIND:PATH[:write]",
       what: "a resource it may use, such as directory:src:write, shell:sandbox or file:rates.json",
     },
-    file: { type: "list", value: "PATH", what: "a text file that it is told from the beginning" },
-    constraint: { type: "list", value: "TEXT", what: "what it must keep to" },
+    file: { type: "list", value: "PATH", what: "a text file that it starts with" },
+    constraint: { type: "list", value: "TEXT", what: "a constraint for the model" },
     label: { type: "list", value: "KEY=VALUE", what: "a label" },
     priority: { type: "count", value: "0-9", what: "0 is the most urgent; by default 5" },
-    "expires-after": { type: "span", value: "SPAN", what: "it expires after so long without activity" },
+    "expires-after": { type: "span", value: "SPAN", what: "expires after this time without activity" },
     from: {
       type: "text",
       value: "ID",
-      what: "the session whose work it carries on: it begins with its handoff, for the same objective",
+      what: "the session it continues: it begins with its handoff, for the same objective",
       once: "a session carries on the work of one; skein merge takes over what another knows",
     },
     wake: {
@@ -54,27 +54,29 @@ export const open = verb({
     after: {
       type: "list",
       value: "ID",
-      what: "a session that must have ended: it sleeps until then, and is told what that one leaves",
+      what: "a session to wait for: it sleeps until that one has ended, and gets its result",
     },
     give: {
       type: "text",
       value: "WHAT",
-      what: "what it is told of those: handoff, facts or nothing; by default handoff",
+      what: "the result it gets of those: handoff, facts or nothing; by default handoff",
     },
     yes: { type: "flag", short: "y", what: "allow unsafe tools, such as shell, without asking" },
-    "no-memory": { type: "flag", what: "carry nothing of what is remembered" },
+    "no-memory": { type: "flag", what: "carry no memory" },
     ...budgetOptions,
   },
   about: [
-    "The store is made if it is not there. AGENTS.md of a bound directory, and of those above it in the " +
-      "same repository, is part of what the session is told.",
-    "With --from the session begins with what the other leaves it: decisions, facts, open tasks, files, " +
-      "what failed, each with its position. It works as the same agent, with the same model, bindings, " +
-      "permissions, labels, priority, initial files and what is left of the budget, where they are not " +
-      "given. The earlier session stays as it is and keeps its triggers; what does not come along is listed.",
-    "Tools that are not safe to repeat, such as shell, ask before they run: the session is suspended " +
-      'until "skein answer". --yes allows them without asking, and rules of the agent or "skein grant" ' +
-      "decide for single tools. Either way the rule is in the log. Sandboxed tools do not ask.",
+    "The store is created if it is missing. The session starts with AGENTS.md of a bound directory, " +
+      "and of those above it in the same repository.",
+    "With --from the session begins with the handoff of the other: decisions, facts, open tasks, " +
+      "files, failures, each with its position. It works as the same agent, with the same model, " +
+      "bindings, permissions, labels, priority, initial files and the rest of the budget, unless you " +
+      "give others. The earlier session stays as it is and keeps its triggers; what does not carry " +
+      "over is listed.",
+    "Tools that are not safe to repeat, such as shell, ask before they run: the session is " +
+      'suspended until "skein answer". --yes allows them without asking, and rules of the agent or ' +
+      '"skein grant" decide for single tools. Either way the rule is in the log. Sandboxed tools do ' +
+      "not ask.",
   ],
   examples: [
     'skein open "Fix login"  # a session in ./skein.db; prints its id',
@@ -118,13 +120,13 @@ export const open = verb({
     const session = await openFrom(options.from, asked, { engine, place });
     const { seq: headSeq } = await session.head();
     // The id alone, so that ID=$(skein open …) is one.
-    const told = objective ?? (await session.state()).objective;
+    const text = objective ?? (await session.state()).objective;
     const { moved, left } = session.carriedOver ?? {};
-    const answer = { id: session.id, headSeq, objective: told, ...present({ moved, left }) };
+    const answer = { id: session.id, headSeq, objective: text, ...present({ moved, left }) };
     await out.answer(answer, () => [session.id]);
     for (const line of carryLines(session.carriedOver, out)) out.note(line);
     const where = fresh ? ` in a new store: ${place}` : "";
-    if (fresh || out.columns !== null) out.note(out.dim(`opened${where}; any ending of the id will do`));
+    if (fresh || out.columns !== null) out.note(out.dim(`opened${where}; a unique id suffix is accepted`));
     await noteAgent(out, session);
   },
 });

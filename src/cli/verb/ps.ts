@@ -19,7 +19,7 @@ export const ps = verb({
   line: "List sessions, the most recently active first.",
   args: [],
   options: {
-    status: { type: "list", value: statuses.join("|"), what: "only of this status" },
+    status: { type: "list", value: statuses.join("|"), what: "only with this status" },
     agent: { type: "text", value: "NAME", what: "only of this agent" },
     label: { type: "list", value: "KEY=VALUE", what: "only with this label" },
     text: { type: "text", what: "only where this occurs in name or objective" },
@@ -32,14 +32,14 @@ export const ps = verb({
       value: "N",
       what: `at most so many; by default ${shownByDefault}`,
     },
-    all: { type: "flag", short: "a", what: "all there are" },
-    wide: { type: "flag", short: "w", what: "every column, also those that say nothing" },
+    all: { type: "flag", short: "a", what: "all sessions" },
+    wide: { type: "flag", short: "w", what: "every column, also empty ones" },
   },
   about: [
-    "NOW says what a session waits for: approval, budget, an answer, input, a reply, a time, a trigger; of " +
-      "one that has something to do, the limit, the place, the worker or another try; or who runs it. " +
-      "Costs are as skein cost has them, with what no provider confirmed beside them; an unknown price is " +
-      "shown as unknown. Columns that say nothing are left out on a terminal.",
+    "NOW is what a session waits for: approval, budget, an answer, input, a reply, a time, a " +
+      "trigger; for a queued one, the limit, slot, worker or retry; for a running one, its process. " +
+      "Costs are as in skein cost, with the unconfirmed part beside them; an unknown price is shown " +
+      "as unknown. Empty columns are left out on a terminal.",
   ],
   examples: [
     `skein ps  # the last ${shownByDefault}`,
@@ -59,10 +59,10 @@ export const ps = verb({
     const { rows, more } = await listed(await store(), filter, most, { out, nowMs });
     if (out.json) return;
     if (rows.length === 0)
-      return out.note(Object.keys(filter).length === 0 ? "there are no sessions yet" : "no session fits");
+      return out.note(Object.keys(filter).length === 0 ? "no sessions yet" : "no session matches");
     for (const line of standingTable(rows, out, { nowMs, wide: options.wide })) await out.line(line);
     if (rows.some(({ status }) => status === null)) {
-      out.note("some of the index is missing; skein rebuild makes it again");
+      out.note("parts of the index are missing; skein rebuild restores them");
     }
     if (more) out.note(out.dim(`the last ${count(rows.length)}; --all shows all`));
   },

@@ -27,20 +27,20 @@ export const replay = verb({
     tools: {
       type: "text",
       choices: ["recorded", "live"],
-      what: "live: calls that were not recorded run if they only read; by default recorded",
+      what: "live: unrecorded calls run if they only read; by default recorded",
     },
     name: { type: "text", what: "a short name of the fork, for lists" },
     save: { type: "text", value: "FILE", what: "write the report to a file: .html or .json" },
     ...budgetOptions,
   },
   about: [
-    "Without a position the log is folded again from its first record; the hash of what the session knew " +
-      "at the end of each turn, and the digest of each context that a model was sent, must come out as " +
-      "they were recorded. It only reads, and exits with 1 when something does not match.",
-    "With a position the turns that had not ended there are run again, in a fork that leaves right before " +
-      "the first of them. The fork gets the same inputs in the same order. Calls of tools that the " +
-      "original made too get the results they got there; others are an error, and nothing outside is " +
-      "touched. It exits with 7 when it stopped before all was asked again.",
+    "Without a position the log is folded again from its first record; the hash of what the session " +
+      "knew at the end of each turn, and the digest of each context, must equal the recorded ones. It " +
+      "only reads, and exits with 1 on a mismatch.",
+    "With a position the turns that had not ended there run again, in a fork that leaves right " +
+      "before the first of them. The fork gets the same inputs in the same order. Tool calls that the " +
+      "original also made get its recorded results; others are an error, and nothing outside is " +
+      "touched. It exits with 7 when it stopped before the end.",
   ],
   examples: [
     "skein replay 4x8kz1  # check every turn and every request",

@@ -9,20 +9,20 @@ import { verb, type Call } from "../command/verb.ts";
 
 export const run = verb({
   name: "run",
-  line: "Run a session until it is idle: unfinished work is gone on with, waiting input taken up.",
+  line: "Run a session until it is idle: resumes unfinished work and processes queued input.",
   args: ["ID"],
   options: {
     wait: {
       type: "flag",
-      what: "wait until somebody else who runs it is done, and until a sleeping session is to wake",
+      what: "wait for another process's run, and for the wake-up time of a sleeping session",
     },
   },
   about: [
-    "What a process left unfinished is settled first: calls that only read, or may be repeated, run again; " +
-      "what became of any other is unknown, and the session asks. Only one process runs a session; without " +
-      "--wait the second says who does, and ends with 1.",
-    "The exit code is 0 when the session is idle or asleep, and 7 when it is suspended. Ctrl-C interrupts " +
-      "the turn; SIGTERM stops before the next step, and another process can go on.",
+    "It first settles what a process left unfinished: calls that only read, or may be repeated, run " +
+      "again; the outcome of any other is unknown, and the session asks. Only one process runs a " +
+      "session; without --wait the second names the first, and ends with 1.",
+    "The exit code is 0 when the session is idle or asleep, and 7 when it is suspended. Ctrl-C " +
+      "interrupts the turn; SIGTERM stops before the next step, and another process can continue.",
   ],
   examples: [
     "skein run 4x8kz1  # to idle",
@@ -58,10 +58,10 @@ async function isToWake(session: Session): Promise<boolean> {
 /** Resolves when no process runs the session and it is not asleep, or its wake-up time has come. */
 async function untilFree({ store, out, untilStopped }: Call, session: Session): Promise<void> {
   const stopped = untilStopped();
-  let told = "";
+  let shown = "";
   const tell = (text: string): void => {
-    if (text !== told) out.note(out.dim(text));
-    told = text;
+    if (text !== shown) out.note(out.dim(text));
+    shown = text;
   };
   while (!stopped.aborted) {
     const opened = await store();
@@ -72,9 +72,9 @@ async function untilFree({ store, out, untilStopped }: Call, session: Session): 
     const heldMs = lease === null ? 0 : lease.untilMs - opened.now();
     const asleepMs = status === "sleeping" ? (sleep?.untilMs ?? Infinity) - nowMs : 0;
     if (heldMs <= 0 && asleepMs <= 0) return;
-    if (heldMs > 0) tell(`${oneLine(lease?.holder ?? "somebody")} runs it; waiting`);
-    else if (asleepMs === Infinity) tell("it sleeps until somebody wakes it; waiting");
-    else tell(`it sleeps until ${exact(nowMs + asleepMs)}; waiting`);
+    if (heldMs > 0) tell(`${oneLine(lease?.holder ?? "another process")} runs it; waiting`);
+    else if (asleepMs === Infinity) tell("asleep until it is woken; waiting");
+    else tell(`asleep until ${exact(nowMs + asleepMs)}; waiting`);
     // Records appended after this check of the lease are new, however soon they came.
     const sinceSeq = head?.seq ?? 0;
     await changeOrTime(session, sinceSeq, Math.min(heldMs > 0 ? heldMs : asleepMs, dayMs), stopped);

@@ -7,32 +7,32 @@ import { verb, type Call } from "../command/verb.ts";
 import { textOf } from "../command/call-parameter.ts";
 
 const options = {
-  topic: { type: "text", what: "what it is about; the receiver may have a contract for it" },
+  topic: { type: "text", what: "its topic; the receiver may have a contract for it" },
   "reply-within": {
     type: "span",
     value: "SPAN",
     what: "make it a request: wait so long for a reply, as 10m",
   },
   "reply-to": { type: "text", value: "MESSAGE", what: "the request that this replies to" },
-  at: { type: "text", value: "STORE", what: "the store that the receiver lives in, if it is another one" },
+  at: { type: "text", value: "STORE", what: "the receiver's store, if it is another one" },
   key: { type: "text", what: "a second message with the same key is not sent" },
 } as const;
 const args = ["FROM", "TO", "TEXT...?"] as const;
 
 export const send = verb({
   name: "send",
-  line: "Send a message to a session's inbox, from another one or from you.",
+  line: "Send a message to a session's inbox, from another session or from you.",
   args,
   options,
   about: [
-    "FROM is a session, or a dash: then it is you who speaks. TO is a session, or a dash with --reply-to: " +
-      "then it goes to whoever asked. TEXT is a text or JSON; without it, or with a dash, it is standard " +
-      "input.",
-    "Within a store one append writes it to both logs. To another store it waits in the sender's outbox " +
-      'until it is known to be there; if it cannot be delivered now, "skein deliver" goes on with it. It ' +
-      "is received once, and in order. It wakes a receiver that sleeps, which takes it up when it is run.",
-    "What the receiver would not take is refused here, and nothing is written: it is over or lives " +
-      "elsewhere, its inbox is full, or the message violates the contract for the topic.",
+    "FROM is a session, or a dash for yourself. TO is a session, or a dash with --reply-to for the " +
+      "requester. TEXT is a text or JSON; without it, or with a dash, it is standard input.",
+    "Within a store one append writes it to both logs. To another store it waits in the sender's " +
+      'outbox until it is known to have arrived; if it cannot be delivered now, "skein deliver" ' +
+      "retries. It is received once, and in order. It wakes a sleeping receiver, which takes it with " +
+      "its next run.",
+    "A message that the receiver would refuse is refused here, and nothing is written: it is closed " +
+      "or lives elsewhere, its inbox is full, or the message violates the contract for the topic.",
   ],
   examples: [
     'skein send 4x8kz1 9q2mf7 "The rates are in."  # from the first to the second',
@@ -42,17 +42,17 @@ export const send = verb({
     'skein send 4x8kz1 7h3kd2 "Done." --at ~/other.db  # to another store',
   ],
   async run(call) {
-    const { args: given, options: told, out, session } = call;
+    const { args: given, options: values, out, session } = call;
     if (given.FROM === "-") return fromPerson(call);
-    if (given.TO === "-" && told["reply-to"] === undefined) {
+    if (given.TO === "-" && values["reply-to"] === undefined) {
       throw new SkeinError("invalid", "send: a dash for TO is whoever asked, so --reply-to is missing", {
         hint: "name the receiver, or give --reply-to MESSAGE",
       });
     }
     const text = await textOf(given.TEXT);
     const from = await session(given.FROM);
-    const { topic, at, key } = told;
-    const more = present({ topic, at, key, replyTo: told["reply-to"], withinMs: told["reply-within"] });
+    const { topic, at, key } = values;
+    const more = present({ topic, at, key, replyTo: values["reply-to"], withinMs: values["reply-within"] });
     const sent = await from.send(given.TO === "-" ? null : given.TO, text, more);
     await out.answer({ session: from.id, ...sent }, () => lines(from.id, sent, more.withinMs !== undefined));
   },
@@ -68,18 +68,18 @@ function lines(from: string, sent: SendResult, isRequest: boolean): string[] {
 /** A person's message is an input. */
 async function fromPerson({
   args: given,
-  options: told,
+  options: values,
   out,
   engine,
 }: Call<typeof options, typeof args>): Promise<void> {
-  const wrong = (["reply-within", "reply-to", "at"] as const).find((name) => told[name] !== undefined);
+  const wrong = (["reply-within", "reply-to", "at"] as const).find((name) => values[name] !== undefined);
   if (wrong !== undefined) {
     throw new SkeinError("invalid", `send: --${wrong} is for messages between sessions`, {
       hint: wrong === "at" ? "use --store STORE to speak to a session of another store" : "name FROM",
     });
   }
   const text = await textOf(given.TEXT);
-  const { topic, key } = told;
+  const { topic, key } = values;
   const { seq, headSeq, duplicate } = await (await engine()).send(given.TO, text, present({ topic, key }));
   await out.answer({ to: given.TO, seq, headSeq, duplicate }, () => [
     duplicate ? `sent before, at ${seq}; nothing was written now` : `sent to ${given.TO} at ${seq}`,

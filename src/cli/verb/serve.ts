@@ -28,21 +28,21 @@ const concurrencyUsual = 4;
 
 export const serve = verb({
   name: "serve",
-  line: "Serve the engine over HTTP, with a worker inside, until it is stopped.",
+  line: "Serve the engine over HTTP, with a built-in worker, until it is stopped.",
   args: [],
   options: {
     host: { type: "text", value: "ADDRESS", what: `the address to listen at; by default ${hostUsual}` },
-    port: { type: "count", short: "p", value: "N", what: `by default ${portUsual}; 0 is any that is free` },
+    port: { type: "count", short: "p", value: "N", what: `by default ${portUsual}; 0 is any free one` },
     origin: {
       type: "list",
       value: "URL",
-      what: "another origin whose pages may ask, or under which this server is known behind a proxy",
+      what: "another allowed origin, also as the name of this server behind a proxy",
     },
     concurrency: {
       type: "count",
       short: "c",
       value: "N",
-      what: `run so many sessions at once; by default ${concurrencyUsual}, 0 is no worker`,
+      what: `run so many sessions at once; by default ${concurrencyUsual}, 0 turns the worker off`,
     },
     log: {
       type: "text",
@@ -52,36 +52,39 @@ export const serve = verb({
     "relay-address": {
       type: "text",
       value: "URL",
-      what: "where other servers of the store reach this one; by default where it listens",
+      what: "the address of this server for others of the store; by default where it listens",
     },
     "other-stores": {
       type: "flag",
-      what: "let those who may operate name other stores, which are opened as the user this runs as",
+      what: "let tokens with operate name other stores, which the server opens as its own user",
     },
-    "allow-private": { type: "flag", what: "let hooks be at addresses of this machine and private networks" },
+    "allow-private": {
+      type: "flag",
+      what: "allow webhooks at addresses of this machine and private networks",
+    },
     otlp: {
       type: "text",
       value: "URL",
-      what: "send traces and figures to this collector; by default as OTEL_EXPORTER_OTLP_ENDPOINT says",
+      what: "send traces and metrics to this collector; by default OTEL_EXPORTER_OTLP_ENDPOINT",
     },
   },
   about: [
     "/ is the console. Below /v1 is every call of the library, under the same name; /openapi.json " +
-      "describes them, /api is a page for them, /docs the documentation. Whoever asks needs a token. Yours " +
-      "is kept in a file beside the store that only you can read, and is in the link that is printed; " +
-      '"skein tokens add" makes others.',
-    "The address can be reached from this machine only, unless --host names another one. The way there is " +
-      "not encrypted: put a proxy before it that is, and name it with --origin.",
-    "/healthz and /readyz are for whoever watches over it, /metrics for Prometheus, with a token that may " +
+      "describes them, /api is a page for them, /docs the documentation. Every request needs a token. " +
+      'Yours is in a file beside the store that only you can read, and in the printed link; "skein ' +
+      'tokens add" makes others.',
+    "Only this machine can reach the server, unless --host names another address. The connection is " +
+      "not encrypted: put a proxy with TLS in front, and name it with --origin.",
+    "/healthz and /readyz are for monitoring, /metrics for Prometheus, with a token that has " +
       "operate. Webhooks of triggers are called at /v1/hooks/TOKEN.",
-    "Several servers may share a store: what a model says just now is heard at each of them, also where " +
-      "another one runs the session. They reach one another where they listen, or at --relay-address.",
-    "Ctrl-C ends streams, finishes the steps in progress and gives everything back; a second one ends it " +
-      "at once. Nothing that was acknowledged is lost either way.",
+    "Several servers may share a store: each of them streams the deltas of all. They reach one " +
+      "another where they listen, or at --relay-address.",
+    "Ctrl-C ends streams, finishes the steps in progress and releases everything; a second one ends " +
+      "it at once. Nothing acknowledged is lost either way.",
   ],
   examples: [
     `skein serve  # at ${hostUsual}:${portUsual}, until Ctrl-C`,
-    "skein serve --port 0 --concurrency 0 --json  # any port, no worker, told to a program",
+    "skein serve --port 0 --concurrency 0 --json  # any port, no worker, output for a program",
     "skein serve --host 0.0.0.0 --origin https://skein.example.com  # behind a proxy, from everywhere",
   ],
   async run({ options, out, engine, place, untilStopped }) {
@@ -97,7 +100,7 @@ export const serve = verb({
     const at = await locateStore(place);
     const fresh = !at.exists();
     const opened = await engine({ create: true, walled: true });
-    if (fresh) out.note(out.dim(`made a new store: ${place}`));
+    if (fresh) out.note(out.dim(`created a new store: ${place}`));
     const world = realWorld();
     const tokenFile = localTokenPath(at.files[0] ?? place, process.env, world.digest);
     const { token } = await openLocalToken(opened, { world, path: tokenFile });
@@ -160,7 +163,7 @@ export const serve = verb({
       out.dim(worker === null ? "no worker; Ctrl-C stops it" : workerLine(worker.name, concurrency)),
     ]);
     if (!stopped.aborted) await once(stopped, "abort");
-    out.note(out.dim("finishing what is under way; once more to end at once"));
+    out.note(out.dim("finishing requests in progress; Ctrl-C again ends at once"));
     await server.stop();
     await worker?.stop();
   },

@@ -9,23 +9,28 @@ import { bytes, count, oneLine, plural } from "../format/text.ts";
 import { verb, type Call, type OptionValues } from "../command/verb.ts";
 
 const options = {
-  sessions: { type: "text", value: "N|none", what: "with set: so many sessions at most" },
-  bytes: { type: "text", value: "N|none", what: "with set: so many bytes of contents and blobs; 10G, 500M" },
-  role: { type: "text", value: "ROLE|none", what: "with set: whoever logs in as this role sees it alone" },
+  sessions: { type: "text", value: "N|none", what: "with set: the maximum number of sessions" },
+  bytes: {
+    type: "text",
+    value: "N|none",
+    what: "with set: the maximum bytes of contents and blobs; 10G, 500M",
+  },
+  role: { type: "text", value: "ROLE|none", what: "with set: the database role of this tenant" },
 } as const;
 
 export const tenants = verb({
   name: "tenants",
-  line: "List the tenants of a database with what they use, or set what one may use.",
+  line: "List the tenants of a database with their use, or set a quota.",
   args: ["ACTION?", "NAME?"],
   options,
   about: [
-    "ACTION is list (the default) or set NAME, which makes the tenant if it is not there. Tenants are for " +
-      "stores in PostgreSQL; a file is one tenant's. Name yours in the address: postgres://…?tenant=NAME.",
-    "Past its quota a tenant opens no session, and past that of bytes takes no input either; what is under " +
-      "way goes on to its end. Use is counted every few seconds, so that a quota may be passed by a little.",
-    "A role is a second wall: the database itself keeps it to the rows of its tenant, whatever it asks. " +
-      "Make it first, with a login; see docs/postgres.md.",
+    "ACTION is list (the default) or set NAME, which creates a missing tenant. Tenants are for " +
+      "stores in PostgreSQL; a file has one. Name yours in the URL: postgres://…?tenant=NAME.",
+    "Past its quota a tenant opens no session, and past its bytes quota accepts no input either; " +
+      "work in progress continues to its end. Use is counted every few seconds, so that a quota may " +
+      "be exceeded by a little.",
+    "A role is a second wall: the database itself restricts it to the rows of its tenant. Make it " +
+      "first, with a login; see docs/postgres.md.",
   ],
   examples: [
     "skein tenants --store postgres://skein@db/skein  # who there is, with use and quota",
@@ -87,7 +92,7 @@ async function list({ out }: Pick<Call, "out">, opened: Tenants): Promise<void> 
     for (const tenant of found) await out.emit(tenant);
     return;
   }
-  if (found.length === 0) return out.note('there are no tenants; "skein open" makes one');
+  if (found.length === 0) return out.note('no tenants; "skein open" makes one');
   const columns = [
     { title: "TENANT" },
     { title: "SESSIONS", align: "right" },

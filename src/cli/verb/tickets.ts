@@ -27,44 +27,45 @@ import { verb, type Call, type OptionValues } from "../command/verb.ts";
 
 const actions = ["run", "status"] as const;
 const options = {
-  agent: { type: "text", value: "NAME[@VERSION]", what: "who works on the tickets that name nobody else" },
-  model: { type: "text", value: "PROVIDER/MODEL", what: "the model they are to use" },
+  agent: { type: "text", value: "NAME[@VERSION]", what: "the agent of tickets that name none" },
+  model: { type: "text", value: "PROVIDER/MODEL", what: "the model" },
   parallel: {
     type: "count",
     least: 1,
     short: "p",
     value: "N",
-    what: "so many tickets at once; by default 3 with --worktrees, and else 1",
+    what: "the number of tickets at once; by default 3 with --worktrees, else 1",
   },
-  worktrees: { type: "flag", short: "w", what: "each ticket gets a Git worktree and a branch of its own" },
-  base: { type: "text", value: "REF", what: "what branches begin at; by default what is checked out" },
-  "no-commit": { type: "flag", what: "leave uncommitted what a ticket has not committed itself" },
+  worktrees: { type: "flag", short: "w", what: "each ticket gets a Git worktree and a branch" },
+  base: { type: "text", value: "REF", what: "the start of branches; by default what is checked out" },
+  "no-commit": { type: "flag", what: "leave uncommitted changes uncommitted" },
   directory: { type: "text", value: "PATH", what: "where they work; by default here" },
-  bind: { type: "list", value: "KIND:PATH[:write]", what: "what they may use besides, such as shell" },
-  name: { type: "text", what: "what the plan goes by; by default what it says, or the file's name" },
-  retry: { type: "flag", what: "begin failed tickets anew, and let go on what an error suspended" },
+  bind: { type: "list", value: "KIND:PATH[:write]", what: "a further resource, such as shell" },
+  name: { type: "text", what: "the name of the plan; by default its own, or the file's" },
+  retry: { type: "flag", what: "retry failed tickets, and resume those that an error suspended" },
   "dry-run": { type: "flag", what: "only show what would be done" },
   ...budgetOptions,
 } as const;
 
 export const tickets = verb({
   name: "tickets",
-  line: "Run a plan: one session for each ticket, in the order of what each waits for.",
+  line: "Run a plan: one session for each ticket, in the order of their dependencies.",
   args: ["ACTION", "PLAN"],
   options,
   about: [
-    'ACTION is run or status. PLAN is a file in Markdown, with a ticket for each heading ("## api: Build ' +
-      'the API") or item ("- [ ] api: Build the API"), and what it waits for on a line of its own ("after: ' +
-      'schema, login"); or JSON: [{"id", "title", "text", "after"}]. A dash reads it from standard input.',
-    "Each session has the title as its objective, the text as its instructions, and the handoffs of the " +
-      "tickets that it comes after; of the others it knows nothing. When its turn has ended, a handoff is " +
-      "written and it is closed. A budget is that of each ticket.",
-    "A ticket that fails does not stop those that do not come after it. One that stands still, for an " +
-      "approval or a budget, is blocked: answer it, and run the plan again. Whatever interrupted a run, " +
-      "the same command goes on: what is done is not done again. Ctrl-C stops before the next steps.",
-    "With --worktrees the branches are skein/PLAN/TICKET, in .skein/worktrees; a ticket that comes after " +
-      "others begins with their work, merged. The exit code is 0 when all is done, 1 when a ticket failed, " +
-      "and 7 when one is blocked.",
+    'ACTION is run or status. PLAN is a file in Markdown, with a ticket for each heading ("## api: ' +
+      'Build the API") or item ("- [ ] api: Build the API"), and its dependencies on a separate line ' +
+      '("after: schema, login"); or JSON: [{"id", "title", "text", "after"}]. A dash reads it from ' +
+      "standard input.",
+    "Each session has the title as its objective, the text as its instructions, and the handoffs of " +
+      "its dependencies; it knows nothing of the others. When its turn has ended, it writes a handoff " +
+      "and is closed. A budget is that of each ticket.",
+    "A failed ticket stops only those that depend on it. A suspended one, for an approval or a " +
+      "budget, is blocked: answer it, and run the plan again. After an interruption the same command " +
+      "continues: finished tickets do not run again. Ctrl-C stops before the next steps.",
+    "With --worktrees the branches are skein/PLAN/TICKET, in .skein/worktrees; a ticket with " +
+      "dependencies begins with their work, merged. The exit code is 0 when all is done, 1 when a " +
+      "ticket failed, and 7 when one is blocked.",
   ],
   examples: [
     "skein tickets run plan.md --agent coder --worktrees  # three at once",
@@ -184,7 +185,7 @@ async function summary({ out }: Pick<Here, "out">, rows: readonly TicketRow[]): 
   for (const line of ticketTable(rows, out)) await out.line(line);
   out.note(summed(rows));
   for (const { ticket, changed } of rows)
-    if (changed) out.note(`${ticket} was begun with what the plan said then, and keeps it`);
+    if (changed) out.note(`${ticket} has started with the earlier text of the plan, and keeps it`);
 }
 
 /** What to do about blocked or failed tickets. */
@@ -199,11 +200,11 @@ async function tellMore({ out, args }: Here, engine: Engine, rows: readonly Tick
   }
   const again = `skein tickets run ${args.PLAN}`;
   if (rows.some(({ status }) => status === "blocked")) out.note(`then run the plan again: ${again} …`);
-  if (rows.some(({ status }) => status === "running" || status === "ready")) out.note(`to go on: ${again} …`);
+  if (rows.some(({ status }) => status === "running" || status === "ready"))
+    out.note(`to continue: ${again} …`);
   const failed = rows.filter(({ status }) => status === "failed");
   // A ticket without a session has nothing to retry: its obstacle must be fixed.
   for (const { ticket } of failed.filter(({ session }) => session === null))
-    out.note(`${out.yellow(ticket)} could not be begun: put right what it says, then run again: ${again} …`);
-  if (failed.some(({ session }) => session !== null))
-    out.note(`to begin failed tickets anew: ${again} --retry …`);
+    out.note(`${out.yellow(ticket)} could not start: fix the cause, then run again: ${again} …`);
+  if (failed.some(({ session }) => session !== null)) out.note(`to retry failed tickets: ${again} --retry …`);
 }

@@ -14,18 +14,19 @@ const shownMax = 200;
 
 export const top = verb({
   name: "top",
-  line: "Show sessions and how they stand, live; keys sort, open, suspend, interrupt and follow.",
+  line: "Show sessions and their status, live; keys sort, open, suspend, interrupt and follow.",
   args: [],
   options: {
     agent: { type: "text", value: "NAME", what: "only of this agent" },
-    all: { type: "flag", short: "a", what: "also those that are over" },
-    sort: { type: "text", value: sorts.join("|"), what: "by what; by default active" },
-    once: { type: "flag", what: "draw it once, and end" },
+    all: { type: "flag", short: "a", what: "also closed ones" },
+    sort: { type: "text", value: sorts.join("|"), what: "the order; by default active" },
+    once: { type: "flag", what: "draw once, and end" },
   },
   about: [
-    "Keys: up and down (or k and j) choose a session; Enter opens it, f follows its log, s suspends it or " +
-      "lets it go on, i interrupts its turn; a, p, c, n and t sort by activity, priority, cost, agent and " +
-      "status, once more turns the order round; q ends it, or goes back. Without a terminal: drawn once.",
+    "Keys: up and down (or k and j) select a session; Enter opens it, f follows its log, s suspends " +
+      "or activates it, i interrupts its turn; a, p, c, n and t sort by activity, priority, cost, " +
+      "agent and status, again reverses the order; q ends it, or goes back. Without a terminal: drawn " +
+      "once.",
   ],
   examples: [
     "skein top  # what goes on",
@@ -150,7 +151,7 @@ class Live {
     const { stdout, stderr } = await this.#call.perform(words, { columns: this.#call.out.columns });
     const said = `${stdout}${stderr}`.trimEnd().split("\n");
     const lines = name === "log" ? said.toReversed() : said;
-    const hint = this.#call.out.dim(name === "log" ? "q: back; goes on by itself" : "q: back");
+    const hint = this.#call.out.dim(name === "log" ? "q: back; updates live" : "q: back");
     return [...lines.slice(0, height - 2), "", hint];
   }
 

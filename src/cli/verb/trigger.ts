@@ -23,64 +23,72 @@ import { verb, type Call, type OptionValues } from "../command/verb.ts";
 const actions = ["list", "add", "remove", "fire"] as const;
 const options = {
   at: { type: "text", value: "TIME", what: "once: at a moment, or 2h from now" },
-  every: { type: "span", value: "SPAN", what: "again and again; or how often --check, --url or --sql look" },
-  cron: { type: "text", value: "LINE", what: 'by a cron line, such as "0 9 1 * *"' },
+  every: { type: "span", value: "SPAN", what: "repeatedly; or the interval of --check, --url or --sql" },
+  cron: { type: "text", value: "LINE", what: 'by a cron expression, such as "0 9 1 * *"' },
   zone: {
     type: "text",
     value: "ZONE",
     what: "with --cron, or --at a local time: the time zone; by default UTC",
   },
-  file: { type: "text", value: "PATH", what: "a file, or files below a directory, have other contents" },
+  file: {
+    type: "text",
+    value: "PATH",
+    what: "the contents of a file, or of files below a directory, change",
+  },
   glob: { type: "text", value: "PATTERN", what: "with --file: which files" },
-  debounce: { type: "span", value: "SPAN", what: "with --file: how long nothing must have changed" },
-  git: { type: "text", value: "PATH", what: "a commit came in this repository" },
+  debounce: {
+    type: "span",
+    value: "SPAN",
+    what: "with --file: how long nothing must change before it fires",
+  },
+  git: { type: "text", value: "PATH", what: "a ref of this repository moves" },
   ref: { type: "text", value: "REF", what: "with --git: of this ref; by default what is checked out" },
   path: { type: "list", value: "PATH", what: "with --git: only commits that touch it" },
-  webhook: { type: "flag", what: "somebody calls it; prints the token, this once" },
-  secret: { type: "text", value: "NAME", what: "with --webhook: the variable with the secret of signatures" },
-  message: { type: "flag", what: "a message came" },
+  webhook: { type: "flag", what: "its URL is called; prints the token, only once" },
+  secret: { type: "text", value: "NAME", what: "with --webhook: the variable with the signing secret" },
+  message: { type: "flag", what: "a message arrives" },
   topic: { type: "text", what: "with --message: only on this topic" },
   from: { type: "text", value: "ID", what: "with --message: only from this session" },
-  session: { type: "list", value: "ID", what: "another session ended, or recorded something" },
+  session: { type: "list", value: "ID", what: "another session ends, or records an item" },
   on: { type: "text", choices: ["end", "item"], what: "with --session: which of the two; by default end" },
   item: { type: "text", value: "KIND/KEY", what: "with --session --on item: which item; * for any" },
   all: { type: "flag", what: "with --session: only once all of them have ended" },
   give: {
     type: "text",
     choices: ["handoff", "facts", "nothing"],
-    what: "with --session: what it is told of those that ended",
+    what: "with --session: the result it gets of those that ended",
   },
-  check: { type: "text", value: "COMMAND", what: "the command gives another result; with --every" },
-  url: { type: "text", value: "URL", what: "what is found there is not what it was; with --every" },
-  sql: { type: "text", value: "QUERY", what: "of the database --resource: another result; with --every" },
-  resource: { type: "text", value: "BINDING", what: "a bound resource is not what it was" },
+  check: { type: "text", value: "COMMAND", what: "the result of the command changes; with --every" },
+  url: { type: "text", value: "URL", what: "the response changes; with --every" },
+  sql: { type: "text", value: "QUERY", what: "the result on the database --resource changes; with --every" },
+  resource: { type: "text", value: "BINDING", what: "a bound resource changes" },
   missed: {
     type: "text",
     choices: ["once", "all", "skip"],
-    what: "times that pass while nobody is there: one firing for all, the default; one each; none",
+    what: "missed times: one firing for all, the default; one each; none",
   },
-  open: { type: "text", value: "OBJECTIVE", what: "a template: each time a session is opened for this" },
+  open: { type: "text", value: "OBJECTIVE", what: "a template: opens a session for this each time" },
   agent: { type: "text", value: "NAME", what: "with --open: its agent" },
   model: { type: "text", value: "PROVIDER/MODEL", what: "with --open: its model" },
   bind: { type: "list", value: "KIND:PATH[:write]", what: "with --open: a resource it may use" },
   label: { type: "list", value: "KEY=VALUE", what: "with --open: a label" },
   priority: { type: "count", value: "0-9", what: "with --open: its priority" },
-  text: { type: "text", what: "with fire: what the session is told" },
+  text: { type: "text", what: "with fire: the input for the session" },
   ...budgetOptions,
 } as const;
 
 export const trigger = verb({
   name: "trigger",
-  line: "Set, list, remove or fire what wakes a session, or opens a new one.",
+  line: "Set, list, remove or fire triggers: they wake a session, or open a new one.",
   args: ["ACTION?", "WORDS...?"],
   options,
   about: [
-    "ACTION is list [ID] (the default), add ID NAME, remove ID NAME or fire ID NAME. Without ID it is " +
-      "about templates: each opens a new session whenever it fires.",
-    'A worker attends to triggers: "skein up". Each cause fires once, however many workers there are; what ' +
-      "changed or came while none was there is found when one comes.",
-    "Exactly one of --at, --every, --cron, --file, --git, --webhook, --message, --session, --check, --url, " +
-      "--sql or --resource says what it is. Budget options go with --open.",
+    "ACTION is list [ID] (the default), add ID NAME, remove ID NAME or fire ID NAME. Without ID it " +
+      "is about templates: each opens a new session whenever it fires.",
+    'A worker watches triggers: "skein up". Each cause fires once, however many workers there are; ' +
+      "changes without a worker are found when one starts.",
+    "Exactly one of --at, --every, --cron, --file, --git, --webhook, --message, --session, --check, " +
+      "--url, --sql or --resource names the kind. Budget options go with --open.",
   ],
   examples: [
     'skein trigger add 4x8kz1 monthly --cron "0 9 1 * *" --zone Europe/Berlin  ' +
@@ -282,16 +290,16 @@ async function add(here: Here, words: readonly string[]): Promise<void> {
   const found = await session(first);
   const spec = await specOf(given, await engine(), nowMs);
   const { token, ...written } = await found.trigger(name, spec, missed);
-  const told = { session: found.id, name, ...written, ...present({ token }) };
+  const answer = { session: found.id, name, ...written, ...present({ token }) };
   const done = `set ${oneLine(name)} at ${written.seq} of ${found.id}`;
   warnUnset(here);
-  await out.answer(told, () => lines(done, told));
+  await out.answer(answer, () => lines(done, answer));
 }
 
 /** The secret may be set where the calls arrive; but here it is not. */
 function warnUnset({ out, options: { secret } }: Here): void {
   if (secret === undefined || process.env[secret]) return;
-  out.note(`${secret} is not set here: where calls are taken it must be, or they are turned away`);
+  out.note(`${secret} is not set here: set it where the calls arrive, or they are refused`);
 }
 
 /** The token stands alone on its line, for copying. */
@@ -322,7 +330,7 @@ async function list(here: Here, [id]: readonly string[]): Promise<void> {
     for (const one of all) await out.emit(one);
     return;
   }
-  if (all.length === 0) return out.note(id === undefined ? "there are no templates" : "nothing wakes it");
+  if (all.length === 0) return out.note(id === undefined ? "no templates" : "no triggers");
   const columns = ["NAME", "KIND", "WHAT", "NEXT", "LAST FIRED", ...(id === undefined ? ["OPENS"] : [])];
   const rows = all.map((one) => [
     oneLine(one.name),

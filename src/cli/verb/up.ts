@@ -21,7 +21,7 @@ const concurrencyUsual = 4;
 
 export const up = verb({
   name: "up",
-  line: "Run a worker: sessions that have something to do are run, side by side, until it is stopped.",
+  line: "Run a worker: it runs sessions that have something to do, in parallel, until it is stopped.",
   args: [],
   options: {
     concurrency: {
@@ -37,18 +37,18 @@ export const up = verb({
       value: "OF=N",
       what: "run at most N of these at once, over all workers: agent:NAME, model:NAME or label:KEY=VALUE",
     },
-    name: { type: "text", what: "what others know this worker by; by default the process" },
+    name: { type: "text", what: "the worker's name for others; by default the process" },
   },
   about: [
-    "Several may work on one store, on this machine and others: each session runs in one place. The urgent " +
-      "go first, then agents take turns, then who has waited longest. What a worker that died has left is " +
-      "taken over. A worker also wakes what sleeps, fires triggers, delivers messages to other stores, and " +
-      "closes sessions that were opened to expire.",
-    "Each happening is event in a line. Ctrl-C finishes the steps in progress and gives everything back; a " +
-      "second Ctrl-C ends it at once, and others take over. A session that cannot be run is tried again " +
-      "later, and suspended when that does not help.",
-    "What a model says just now is heard at servers of the store on this machine (skein serve); at those " +
-      "on others where the worker is a server itself: skein serve --relay-address.",
+    "Several workers may share one store, on this machine and others: each session runs in one " +
+      "place. The most urgent go first, then agents take turns, then the longest wait. A worker takes " +
+      "over what a dead one has left. It also wakes sleeping sessions, fires triggers, delivers " +
+      "messages to other stores, and closes expired sessions.",
+    "It prints a line for each event. Ctrl-C finishes the steps in progress and releases " +
+      "everything; a second Ctrl-C ends it at once, and others take over. A session that cannot run " +
+      "is retried, and suspended when that does not help.",
+    "Deltas reach servers of the store on this machine (skein serve); those on others where the " +
+      "worker is a server itself: skein serve --relay-address.",
   ],
   examples: [
     "skein up  # until Ctrl-C",
@@ -65,7 +65,7 @@ export const up = verb({
     }
     const fresh = !(await storeExists(place));
     const opened = await engine({ create: true });
-    if (fresh) out.note(out.dim(`made a new store: ${place}`));
+    if (fresh) out.note(out.dim(`created a new store: ${place}`));
     const stopped = untilStopped();
     // Without it, readers get finished messages.
     await using _ = await listenRelay(opened).catch(() => null);
@@ -76,7 +76,7 @@ export const up = verb({
     const worker = await opened.work({ concurrency, limits, onEvent, ...present({ name: options.name }) });
     out.note(out.dim(`${worker.name} runs up to ${plural(concurrency, "session")} at once; Ctrl-C stops it`));
     if (!stopped.aborted) await once(stopped, "abort");
-    out.note(out.dim("finishing the steps in progress; once more to end at once"));
+    out.note(out.dim("finishing the steps in progress; Ctrl-C again ends at once"));
     await worker.stop();
     await printing;
   },
@@ -114,14 +114,14 @@ function textOf(event: WorkerEvent): string {
       const stands = status === "open" ? "" : `, ${status}${by === null ? "" : ` (${by})`}`;
       const isFree = event.nanoUsd + event.unconfirmedNanoUsd + event.unpriced === 0;
       const cost = isFree ? "" : `, ${spendText(event)}`;
-      if (status === "running") return `left before its next step${cost}`;
+      if (status === "running") return `stopped before its next step${cost}`;
       return `ended: ${event.outcome ?? "nothing to do"}${stands}${cost}`;
     }
     case "yielded":
-      return `gives way to ${shortId(event.to)}`;
+      return `preempted by ${shortId(event.to)}`;
     case "failed": {
       const { message, hint } = errorOf(event.error);
-      const next = event.againMs === null ? "suspended" : `again in ${roughly(event.againMs)}`;
+      const next = event.againMs === null ? "suspended" : `retrying in ${roughly(event.againMs)}`;
       return `failed: ${message}${hint === undefined ? "" : ` (${hint})`}; ${next}`;
     }
     case "trouble":

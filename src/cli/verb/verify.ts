@@ -27,13 +27,14 @@ export const verify = verb({
     anchor: {
       type: "text",
       value: "FILE",
-      what: 'an anchor kept outside the store ("skein anchor --to FILE"), or git: finds a store set back',
+      what: 'an anchor kept outside the store ("skein anchor --to FILE"), or git: finds a store rolled back',
     },
   },
   about: [
-    "Every record is hashed again and held against the chain, and every log against the heads that workers " +
-      "listed: a tail that was cut is found. It only reads, and exits with 1 when something is wrong.",
-    "Whether the whole store was set back, to an older copy of itself, only an anchor tells.",
+    "It hashes every record again and compares it with the chain, and every log with the heads that " +
+      "workers listed: that reveals a cut tail. It only reads, and exits with 1 when something is " +
+      "wrong.",
+    "Only an anchor reveals a store that was rolled back as a whole, to an older copy of itself.",
   ],
   examples: [
     "skein verify --all  # everything",

@@ -77,7 +77,7 @@ async function withTrial(store: Store, row: SessionSummary): Promise<SessionSumm
   const read = store.read(session, { ...range, types: trialTypes, contents: false }).catch(() => []);
   const [last, before] = (await read).map(({ type }) => type);
   const failed = last === "lease.released" && before === "lease.taken";
-  return failed ? { ...row, waitingFor: "another try" } : row;
+  return failed ? { ...row, waitingFor: "a retry" } : row;
 }
 
 /** Enough for the records under a lease, and after it. */
@@ -134,7 +134,7 @@ function waitingFor(row: ScheduledRow, { workers, running, nowMs }: Around): str
     if (held !== null) return heldText(held);
     if (workers.length === 0) return "a worker";
     const places = workers.reduce((sum, { concurrency }) => sum + concurrency, 0);
-    return running.length >= places ? `a place (${running.length} of ${places})` : null;
+    return running.length >= places ? `a slot (${running.length} of ${places})` : null;
   }
   if (waits === null || !waits.startsWith("time") || due === null || status !== "sleeping") return waits;
   return waits.replace("time", due <= nowMs ? "a worker" : `time until ${exact(due)}`);

@@ -124,8 +124,7 @@ function messageRows(state: StateView, nowMs: number): (readonly [string, string
     ...asked
       .slice(0, rowsMax)
       .map(
-        ({ message, from, deadlineMs }) =>
-          ["asked by", `${from}, ${message}, ${until(deadlineMs)}`] as const,
+        ({ message, from, deadlineMs }) => ["asked by", `${from}, ${message}, ${until(deadlineMs)}`] as const,
       ),
     ["contracts", contracts.map((topic) => oneLine(topic)).join("  ")],
   ];

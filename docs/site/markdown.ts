@@ -202,7 +202,8 @@ rules.code_inline = (tokens, at, _options, given) => {
   if (anchor !== undefined)
     return `<a class="ref" href="${hrefTo(env.page.slug, "cli", anchor)}">${html}</a>`;
   const [, name = ""] = /^((?:engine\.|session\.)?\w+)(?:\(.*\))?$/.exec(text) ?? [];
-  const href = /^[a-z]+$/.test(name) ? undefined : nameHref(name, env);
+  // A single word may mean something else: `Store` of another system, `limit` of a call.
+  const href = /^[A-Z]?[a-z]+$/.test(name) ? undefined : nameHref(name, env);
   return href === undefined || href.startsWith("#") ? html : `<a class="ref" href="${href}">${html}</a>`;
 };
 

@@ -58,6 +58,8 @@ suite("the packed package, installed in an empty folder", () => {
       "dist/tickets/tickets.js",
       "dist/cli/main.js",
       "dist/console/index.html",
+      "dist/docs/index.html",
+      "dist/docs/tutorial.html",
     ]) {
       assert.ok(packed.includes(path), `${path} is missing`);
     }
@@ -95,7 +97,7 @@ suite("the packed package, installed in an empty folder", () => {
     );
   });
 
-  test("serves the console, with what the page asks for", async () => {
+  test("serves the console, with what the page asks for, and the docs", async () => {
     await whileServed(async ({ url }) => {
       const page = await (await fetch(`${url}/s/any`)).text();
       const [, script = ""] = /<script type="module"[^>]* src="(\/assets\/[^"]+\.js)"/.exec(page) ?? [];
@@ -105,6 +107,9 @@ suite("the packed package, installed in an empty folder", () => {
         [200, "text/javascript; charset=utf-8", "gzip"],
       );
       assert.ok((await answer.text()).length > 10_000);
+      const docs = await fetch(`${url}/docs/tutorial`);
+      assert.deepEqual([docs.status, docs.headers.get("content-type")], [200, "text/html; charset=utf-8"]);
+      assert.match(await docs.text(), /Five-minute tutorial/);
     });
   });
 
@@ -187,6 +192,7 @@ async function pack(): Promise<string[]> {
   // The console of the checkout, built anew where its sources have changed since.
   buildPage();
   cpSync(join(root, "dist/console"), join(stage, "dist/console"), { recursive: true });
+  await run(process.execPath, ["docs/generate.ts", "--site", join(stage, "dist/docs")], root);
   const json = await run("npm", ["pack", "--json", "--ignore-scripts", "--pack-destination", scratch], stage);
   const [report] = JSON.parse(json) as { files: { path: string }[] }[];
   return (report?.files ?? []).map(({ path }) => path);

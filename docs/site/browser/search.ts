@@ -68,7 +68,8 @@ function make<K extends keyof HTMLElementTagNameMap>(
 
 function makeDialog(): HTMLDialogElement {
   const input = make("input", {
-    type: "search",
+    // Not "search": there Escape clears the field first, and the dialog stays.
+    type: "text",
     placeholder: "Search the docs",
     "aria-label": "Search the docs",
     role: "combobox",
@@ -79,7 +80,7 @@ function makeDialog(): HTMLDialogElement {
     spellcheck: "false",
     enterkeyhint: "go",
   });
-  const list = make("ul", { id: "results", role: "listbox", "aria-label": "Results" });
+  const list = make("div", { id: "results", class: "results", role: "listbox", "aria-label": "Results" });
   const status = make("p", { class: "status", role: "status" });
   const close = make("button", { type: "button", class: "close" }, "Close");
   const help = make("p", { class: "keys", "aria-hidden": "true" }, "↑ ↓ select · ↵ open · esc close");
@@ -113,19 +114,18 @@ async function showResults(input: HTMLInputElement, list: HTMLElement, status: H
   select(input, list, 0);
 }
 
-function resultRow(section: SearchSection, terms: readonly string[], at: number): HTMLLIElement {
+function resultRow(section: SearchSection, terms: readonly string[], at: number): HTMLAnchorElement {
   const { page, anchor, title, heading, group, text } = section;
   const base = new URL(root.dataset["root"] ?? "./", location.href);
   const url = new URL(`${page}.html${anchor === "" ? "" : `#${anchor}`}`, base);
   const place = [group, ...(heading === "" ? [] : [title])].join(" / ");
-  const link = make(
+  const row = make(
     "a",
-    { href: url.href, tabindex: "-1" },
+    { href: url.href, role: "option", id: `result-${at}`, tabindex: "-1", "aria-selected": "false" },
     make("small", {}, place),
     make("b", {}, ...marked(heading === "" ? title : heading, terms)),
     make("span", {}, ...marked(excerptOf(text, terms), terms)),
   );
-  const row = make("li", { role: "option", id: `result-${at}`, "aria-selected": "false" }, link);
   row.addEventListener("click", () => dialog?.close());
   return row;
 }
@@ -162,10 +162,10 @@ function moveSelection(event: KeyboardEvent, input: HTMLInputElement, list: HTML
   const at = rows.findIndex((row) => row.getAttribute("aria-selected") === "true");
   if (event.key === "Enter") {
     event.preventDefault();
-    const link = rows[at]?.querySelector("a");
-    if (link === undefined || link === null) return;
+    const row = rows[at];
+    if (!(row instanceof HTMLAnchorElement)) return;
     dialog?.close();
-    location.assign(link.href);
+    location.assign(row.href);
   }
   const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
   if (step === 0 || rows.length === 0) return;

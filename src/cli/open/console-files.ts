@@ -4,7 +4,8 @@ import { readFile, readdir } from "node:fs/promises";
 import { extname, join, sep } from "node:path";
 import type { PageFile, PageFiles } from "../../server/http/console-files.ts";
 
-const types: Readonly<Record<string, string>> = {
+/** The content type of each file name suffix. */
+export const pageTypes: Readonly<Record<string, string>> = {
   ".html": "text/html; charset=utf-8",
   ".js": "text/javascript; charset=utf-8",
   ".css": "text/css; charset=utf-8",
@@ -28,7 +29,7 @@ export async function readPageFiles(folder: string): Promise<PageFiles | null> {
   const names = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
   const files = new Map<string, PageFile>();
   for (const entry of names) {
-    const type = types[extname(entry.name)];
+    const type = pageTypes[extname(entry.name)];
     // Source maps are for builders.
     if (!entry.isFile() || type === undefined) continue;
     const file = join(entry.parentPath, entry.name);

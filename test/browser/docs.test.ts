@@ -1,4 +1,4 @@
-/** The docs site in a browser: no error under the content security policy, search by keys, a phone, and axe. */
+/** The docs site in a browser: no error under the content security policy, search, a phone, and axe. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";

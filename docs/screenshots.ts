@@ -25,7 +25,7 @@ interface Shot {
 buildPage();
 mkdirSync(folder, { recursive: true });
 const browser = await startChromium();
-/** Once somebody is to see an answer being made, the offline model is written by hand. */
+/** For a picture of a streaming answer, the offline model is written by hand. */
 let isByHand = false;
 const pen = makePen("offline/offline");
 const [offline, byHand] = [await pen.models.model(""), await pen.models.model(penName)];

@@ -217,9 +217,7 @@ export const engineWorkspace = {
       open: z
         .strictObject({ ...field.openFields, objective: field.Objective.describe("the session's objective") })
         .describe("the session that it opens"),
-      missed: field.Missed.describe(
-        "firings for times that nobody attended to; by default once",
-      ).exactOptional(),
+      missed: field.Missed.describe("how to make up for missed times; by default once").exactOptional(),
     },
     answer: answer.Template.extend({ token: Text.optional() }),
   }),

@@ -1,4 +1,4 @@
-/** What is not available over HTTP, each with its reason. */
+/** Calls that are unavailable over HTTP, each with its reason. */
 
 /** Calls of the library. */
 export const localCalls: Readonly<Record<string, string>> = {

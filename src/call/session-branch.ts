@@ -75,7 +75,7 @@ export const sessionBranches = {
         "skein fork 4x8kz1 --at 12  # from position 12; prints the fork's id",
         "B=$(skein fork 4x8kz1)  # for scripts",
         'skein fork 4x8kz1 --at before-run --objective "What if the rate rises?"  # another question',
-        "skein fork 4x8kz1 --at 12 --files ../try-two  # with files of its own",
+        "skein fork 4x8kz1 --at 12 --files ../try-two  # with a copy of its files",
       ],
     },
   }),

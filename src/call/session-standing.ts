@@ -164,9 +164,7 @@ const rules = {
     params: {
       name: field.Key.describe("the trigger's name; one of the same name is replaced"),
       spec: field.Trigger.describe("the event that fires it"),
-      missed: field.Missed.describe(
-        "firings for times that nobody attended to; by default once",
-      ).exactOptional(),
+      missed: field.Missed.describe("how to make up for missed times; by default once").exactOptional(),
     },
     answer: Written.extend({ token: Text.optional() }),
   }),

@@ -88,7 +88,7 @@ const onward = (words: readonly string[]): readonly string[] =>
     ? words
     : [`--objective=${words.join(" ")}`];
 
-const follow = "what goes on and on needs a terminal of its own";
+const follow = "it never ends: use another terminal";
 
 /** The words with the session in front, where the verb takes one. */
 function placed(

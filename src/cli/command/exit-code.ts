@@ -31,7 +31,7 @@ const byError = {
 export const hintFor = {
   refused: '"skein show ID" tells how the session stands',
   conflict: "read what is new and try again",
-  fenced: "somebody else runs the session now",
+  fenced: "another process runs the session now",
   invalid: '"skein help VERB" shows what is expected',
   "not-found": '"skein show ID" tells what the session has',
   unavailable: "try again",

@@ -14,7 +14,7 @@ export async function readText(given: string | undefined): Promise<string> {
 /** All of standard input, unchanged. Stops reading once it exceeds any content. */
 async function readStandardInput(): Promise<string> {
   if (process.stdin.isTTY) {
-    process.stderr.write("skein reads the text from the keyboard; Ctrl-D on a line of its own ends it\n");
+    process.stderr.write("skein reads the text from the keyboard; Ctrl-D on an empty line ends it\n");
   }
   const chunks: Buffer[] = [];
   let size = 0;

@@ -49,7 +49,7 @@ async function walk(call: Call, store: string, stopped: AbortSignal) {
   await guide.say(
     "Skein keeps the work of an AI agent in a log on disk. In the next seconds a session is opened,",
   );
-  await guide.say("forked, rewound, killed and resumed, in a store of its own that is deleted at the end.");
+  await guide.say("forked, rewound, killed and resumed, in a temporary store that is deleted at the end.");
 
   await guide.step("Open a session: one piece of work, one log");
   const id = idIn(await guide.run(["open", "--objective", "November payroll", "--agent", "payroll"]));

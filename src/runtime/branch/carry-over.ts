@@ -135,7 +135,7 @@ function leftBehind({ state, handoff, ...taken }: Taken): CarriedPart[] {
   const erased = "the content was erased";
   return [
     ...[...taken.triggers.left].map(([name, why]) => ({ what: "triggers", names: [name], why })),
-    { what: "budget", names: limits, why: "it was given a budget of its own" },
+    { what: "budget", names: limits, why: "it was given a budget" },
     { what: "files", names: some(taken.erasedFiles), why: erased },
     { what: "bindings", names: missing(standing.bindings.keys(), taken.bindings), why: erased },
     { what: "permissions", names: missing(standing.permissions.keys(), taken.permissions), why: erased },

@@ -47,7 +47,7 @@ export interface ImportTranscriptOptions {
   readonly price?: (model: string) => TokenPrice | null;
   /** The session whose call started this one, where the tool keeps subagents apart. */
   readonly parent?: SessionId;
-  /** Imports a rewritten source, or one that has gone on here, as a session of its own. */
+  /** Imports a rewritten source, or one that has continued here, as a separate session. */
   readonly again?: boolean;
   /** The original is not kept beside. */
   readonly withoutOriginal?: boolean;

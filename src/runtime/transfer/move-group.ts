@@ -229,7 +229,7 @@ async function sendOne(moving: Moving, leaving: Leaving): Promise<Parcel> {
   const { store, world } = deps;
   const { session, stands, head } = leaving;
   const log = leaving.lineage.at(-1);
-  if (log === undefined) throw new Error("invariant: a session has a log of its own");
+  if (log === undefined) throw new Error("invariant: a session has its own log");
   const page = await store.read(session, { ...log, limit: limit.pageRecordsMax, contents: true });
   if (page.length === 0) throw missing(session, log.fromSeq);
   const isWhole = page.at(-1)?.seq === log.toSeq;

@@ -1,6 +1,6 @@
 /**
- * Prepares a run: reads the state of a session once, with its agent and model, and passes them on. Whoever
- * finds a later change (another agent, another model) resolves it again.
+ * Prepares a run: reads the state of a session once, with its agent and model, and passes them on. A later
+ * change (another agent, another model) is resolved again where it is found.
  */
 import type { SessionId } from "../../core/ids.ts";
 import type { State } from "../../core/state.ts";

@@ -135,17 +135,17 @@ function ownLines(seen: Seen, startedMs: number): readonly string[] {
   const events = [...seen.events].map(([type, count]) => ({ labels: { type }, count }));
   const requests = [...seen.requests.values()];
   return [
-    ...metric("skein_requests_total", "counter", "Requests that were answered.", requests),
-    ...histogramLines("skein_request_seconds", "How long requests took.", seen.latency),
-    ...metric("skein_streams_open", "gauge", "Streams that are open now.", one(seen.streams)),
-    ...metric("skein_events_total", "counter", "Events that were appended since the start.", events),
+    ...metric("skein_requests_total", "counter", "Completed requests.", requests),
+    ...histogramLines("skein_request_seconds", "Duration of requests.", seen.latency),
+    ...metric("skein_streams_open", "gauge", "Open streams.", one(seen.streams)),
+    ...metric("skein_events_total", "counter", "Events appended since the start.", events),
     ...metric(
       "skein_feed_lag_seconds",
       "gauge",
-      "From writing to reading an event.",
+      "Time from writing to reading an event.",
       one(seen.lagMs / 1_000),
     ),
-    ...metric("skein_start_time_seconds", "gauge", "When the server started.", one(startedMs / 1_000)),
+    ...metric("skein_start_time_seconds", "gauge", "Start time of the server.", one(startedMs / 1_000)),
     ...costLines(seen.cost),
   ];
 }
@@ -178,17 +178,17 @@ async function countStore(engine: Engine): Promise<readonly string[]> {
       one(stats.sessions),
     ),
     ...metric("skein_sessions_due", "gauge", "Sessions that wait for a worker.", one(due.length)),
-    ...metric("skein_sessions_leased", "gauge", "Sessions that somebody runs now.", one(leased.length)),
-    ...metric("skein_workers", "gauge", "Workers that were heard of lately.", one(workers.length)),
-    ...metric("skein_worker_slots", "gauge", "Sessions that they run at most at once.", one(slots)),
+    ...metric("skein_sessions_leased", "gauge", "Running sessions.", one(leased.length)),
+    ...metric("skein_workers", "gauge", "Workers with a recent heartbeat.", one(workers.length)),
+    ...metric("skein_worker_slots", "gauge", "Slots of all workers.", one(slots)),
     ...metric("skein_store_records", "gauge", "Records of the store.", one(stats.records)),
     ...metric(
       "skein_store_bytes",
       "gauge",
-      "What the store takes.",
+      "Size of the store.",
       stats.bytes === null ? [] : one(stats.bytes),
     ),
-    ...metric("skein_store_blob_bytes", "gauge", "What blobs take of it.", one(stats.blobBytes)),
+    ...metric("skein_store_blob_bytes", "gauge", "Size of its blobs.", one(stats.blobBytes)),
   ];
 }
 

@@ -2,13 +2,13 @@
  * A two-generation cache: it holds at least `least` recently used entries, and at most twice as many. It
  * avoids the garbage of reordering one Map on every hit.
  */
-export interface Kept<K, V> {
+export interface Cache<K, V> {
   get(key: K): V | undefined;
   set(key: K, value: V): void;
   delete(key: K): void;
 }
 
-export function makeKept<K, V>(least: number): Kept<K, V> {
+export function makeCache<K, V>(least: number): Cache<K, V> {
   let young = new Map<K, V>();
   let old = new Map<K, V>();
 

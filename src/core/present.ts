@@ -7,7 +7,7 @@ type Present<T> = { [K in keyof T as MayBeAbsent<T[K]> extends true ? never : K]
   [K in keyof T as MayBeAbsent<T[K]> extends true ? K : never]?: Exclude<T[K], undefined>;
 };
 
-/** The object without its undefined fields, as `exactOptionalPropertyTypes` wants it. */
+/** The object without its undefined fields, as `exactOptionalPropertyTypes` requires. */
 export function present<T extends object>(object: T): Present<T> {
   return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as Present<T>;
 }

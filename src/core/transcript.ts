@@ -1,7 +1,7 @@
 /**
- * The transcript of a session: what was said and done, in order, built from the events of a stretch of its
- * log. An input stands where a turn took it up; everything that became of a call stands with the call; what
- * was rewound away is one entry that can be unfolded. The command line and the console render it.
+ * The transcript of a session: messages, answers and calls, in order, built from a stretch of its log. An
+ * input appears where a turn consumed it; the approval and result of a call belong to its entry; a rewound
+ * range is one entry that expands. The command line and the console render it.
  */
 import type { EventOf, SessionEvent } from "./event.ts";
 import type { SessionEventType } from "./catalog.ts";
@@ -20,14 +20,14 @@ export function isOf<T extends SessionEventType>(
 
 export type Input = EventOf<"input.received"> | EventOf<"message.received">;
 
-/** A call, and everything that became of it. */
+/** A call with its approval, start and result. */
 export interface Call {
   readonly request: EventOf<"tool.requested">;
   readonly approved?: EventOf<"tool.approved">;
   readonly denied?: EventOf<"tool.denied">;
   readonly started?: EventOf<"tool.started">;
   readonly settled?: EventOf<"tool.settled">;
-  /** A result that came after the call was settled. */
+  /** A result that arrived after the call was settled. */
   readonly late?: EventOf<"tool.settled">;
 }
 
@@ -35,7 +35,7 @@ interface Placed {
   readonly key: string;
   /** Position in the log. */
   readonly seq: number;
-  /** The entry was rewound away. */
+  /** The entry was rewound. */
   readonly isLost: boolean;
 }
 
@@ -48,23 +48,23 @@ export type TranscriptEntry = Placed &
     | { readonly kind: "lost"; readonly range: Range; readonly isOpen: boolean }
   );
 
-/** A stretch of a log, and what the transcript needs to know besides. */
+/** A stretch of a log, and the context that the transcript needs. */
 export interface TranscriptSource {
   /** Events of `transcriptTypes`, in order, from one position to another. */
   readonly events: readonly SessionEvent[];
   readonly fromSeq: number;
   readonly toSeq: number;
-  /** Finds an event before the stretch, such as an input that waited for long; undefined: not read yet. */
+  /** Finds an event before the stretch, such as a long-queued input; undefined: not loaded yet. */
   readonly at: (seq: number) => SessionEvent | undefined;
-  /** The positions of the transcript, as the state has them. */
+  /** The positions of the transcript, from the state. */
   readonly ranges: Ranges;
-  /** First positions of rewound stretches that are shown nevertheless. */
+  /** First positions of rewound ranges that are expanded. */
   readonly unfolded: ReadonlySet<number>;
 }
 
 export interface Transcript {
   readonly entries: readonly TranscriptEntry[];
-  /** Inputs that no turn of the stretch took up, in order. */
+  /** Inputs that no turn of the stretch consumed, in order. */
   readonly untaken: readonly Input[];
 }
 
@@ -98,7 +98,7 @@ export function buildTranscript(source: TranscriptSource): Transcript {
   };
   let next = lost.findIndex(([, to]) => to >= source.fromSeq);
   if (next === -1) next = lost.length;
-  /** Adds the stretches that were rewound away up to here; returns the one that holds the position. */
+  /** Adds the rewound ranges up to here; returns the one that holds the position. */
   const passLost = (seq: number): Range | undefined => {
     for (let range = lost[next]; range !== undefined && range[0] <= seq; range = lost[++next]) {
       const [from] = range;
@@ -124,7 +124,7 @@ interface Builder {
   readonly entries: TranscriptEntry[];
   /** Index of the entry of a call, by the position of its request. */
   readonly calls: Map<number, number>;
-  /** Inputs that no turn took up yet, by position. */
+  /** Inputs that no turn has consumed yet, by position. */
   readonly inputs: Map<number, Input>;
 }
 
@@ -183,7 +183,7 @@ function continueCall({ entries, calls }: Builder, event: After): void {
 const isCall = (entry: TranscriptEntry, call: string): boolean =>
   entry.kind === "call" && entry.call.request.body.call === call;
 
-/** The calls of an answer stand for an answer that says nothing else. */
+/** The calls of an answer represent an answer without text. */
 function saysSomething({ erased, body, content }: EventOf<"model.responded">): boolean {
   if (erased || !["stop", "tool-calls"].includes(body.finish)) return true;
   return (content?.blocks ?? []).some(
@@ -192,7 +192,7 @@ function saysSomething({ erased, body, content }: EventOf<"model.responded">): b
 }
 
 function isNoted(event: SessionEvent, bySeq: ReadonlyMap<number, SessionEvent>): boolean {
-  // The call itself shows that it waits for an approval, or has one.
+  // The call itself shows its approval.
   if (isOf(event, "session.suspended")) return event.body.by !== "approval";
   if (isOf(event, "session.activated"))
     return !isOf(bySeq.get(event.seq - 1), "tool.approved", "tool.settled");
@@ -217,7 +217,7 @@ function noteText(event: SessionEvent, bySeq: ReadonlyMap<number, SessionEvent>)
   return event.erased ? `${text} (content erased)` : text;
 }
 
-/** Gaps between the positions of the transcript, and what a rewind after the last one left behind. */
+/** Gaps between the positions of the transcript, and what a rewind after the last one left out. */
 export function lostRanges({
   events,
   toSeq,
@@ -246,7 +246,7 @@ export function lostBy(rewinds: readonly Rewind[], ranges: Ranges): Ranges {
   let before = Infinity;
   for (const { seq, toSeq } of rewinds) {
     if (seq <= last) break;
-    // A rewind that was itself rewound away left nothing behind.
+    // A rewind that was itself rewound left nothing out.
     if (seq >= before) continue;
     const from = Math.max(last, toSeq) + 1;
     if (from < seq) behind.unshift([from, seq - 1]);
@@ -265,7 +265,7 @@ export function gapsIn(ranges: Ranges): Ranges {
   return gaps;
 }
 
-/** Index of the entry that shows a position: it or a part of it stands there; else the next entry. */
+/** Index of the entry that shows a position, or else of the next entry. */
 export function placeOf(entries: readonly TranscriptEntry[], seq: number): number {
   const own = entries.findIndex((entry) => positionsOf(entry).includes(seq));
   if (own !== -1) return own;
@@ -302,7 +302,7 @@ export const blocksTextOf = (blocks: AnyBlocks, type: "text" | "reasoning"): str
     .flatMap((block) => (block.type === type && "text" in block ? [String(block.text)] : []))
     .join("\n\n");
 
-/** What a note unfolds to; null: its line says everything. */
+/** The expanded detail of a note; null: its line says everything. */
 export function noteDetail(event: SessionEvent): string | readonly unknown[] | null {
   if (isOf(event, "transcript.compacted", "session.merged")) return event.content?.summary || null;
   if (isOf(event, "handoff.written", "document.loaded")) return event.content?.text ?? null;

@@ -25,7 +25,7 @@ import type { Follower } from "./trigger/session-news.ts";
 import type { FoldedTemplates } from "./trigger/templates.ts";
 import type { Levels } from "./trigger/watch-hub.ts";
 import type { SharedTree } from "./trigger/source-file.ts";
-import type { Kept } from "../core/cache.ts";
+import type { Cache } from "../core/cache.ts";
 import type { MemoryRule } from "../core/memory/memory.ts";
 import type { EventCache } from "./read/event-cache.ts";
 
@@ -56,7 +56,7 @@ export interface EngineState {
   readonly sendOrder: KeyedMutex;
   readonly queries: QueryLine;
   /** The memory rules of sessions, by session and agent. */
-  readonly memoryRules: Kept<string, readonly MemoryRule[]>;
+  readonly memoryRules: Cache<string, readonly MemoryRule[]>;
   /** Made by the first trigger that needs it. */
   spread: Spread | null;
   follower: Follower | null;

@@ -4,7 +4,7 @@
  */
 import type { Finding, Source } from "./source.ts";
 
-const keeps = /^(?:export )?(?:let \w|const \w+[^=]*= (?:new (?:Weak)?(?:Map|Set)(?:<.*>)?\(\)|makeKept\b))/;
+const keeps = /^(?:export )?(?:let \w|const \w+[^=]*= (?:new (?:Weak)?(?:Map|Set)(?:<.*>)?\(\)|makeCache\b))/;
 const allowed = /Pure cache|One for the process|Kept with the (?:store|state)/;
 
 /**

@@ -29,10 +29,10 @@ export type HistoryEntry =
 
 export type HistoryCommand = {
   readonly do: "import";
-  /** Entries that the log holds already: the import continues there, or not at all. */
+  /** Entries that the log already holds: the import continues there, or not at all. */
   readonly after: number;
   readonly entries: readonly HistoryEntry[];
-  /** How far the source was read with these entries. It stands after them. */
+  /** How far the source was read with these entries. It follows them. */
   readonly source: {
     readonly body: BodyOf<"source.imported">;
     readonly content: ContentOf<"source.imported">;

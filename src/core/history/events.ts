@@ -35,7 +35,7 @@ export const historyEvents = {
       /** Entries imported so far, and a chained digest of their ids: the same source continues here. */
       entries: Count,
       ids: Sha256,
-      /** The rest stands with the last append of an import. SHA-256 of the source as it was read. */
+      /** The last append of an import has the rest. SHA-256 of the source as read. */
       bytes: Count.optional(),
       digest: Sha256.optional(),
       records: Count.optional(),
@@ -45,7 +45,7 @@ export const historyEvents = {
       damaged: Count.optional(),
     }),
     content: z.looseObject({
-      /** The id and the place that the tool gave the session. */
+      /** The id and path that the tool gave the session. */
       sourceId: z.string(),
       file: z.string().optional(),
       toolVersion: z.string().optional(),
@@ -151,7 +151,7 @@ export const historyEvents = {
       input: Json.optional(),
       output: Json.optional(),
       blocks: z.array(ContentBlock).optional(),
-      /** What the tool kept for its screen. */
+      /** What the tool stored for its display. */
       structured: Json.optional(),
     }),
     summary: ({ tool, status }, content) =>

@@ -24,6 +24,6 @@ export const historyFolds: Folds<keyof typeof historyEvents> = {
   "call.imported": (state, { seq }) => heard(state, seq),
 };
 
-/** The transcript reaches to here. Documents that are loaded later are not part of the instructions. */
+/** Extends the transcript to here. Documents loaded later are not part of the instructions. */
 const begun = (state: State, seq: number): State =>
   heard(think(state, { firstTurnSeq: state.mind.firstTurnSeq || seq }), seq);

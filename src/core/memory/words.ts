@@ -3,7 +3,7 @@
  * `kebab-case`, stemmed, without stop words. Scripts without spaces between words are split into pairs of
  * characters.
  */
-import { makeKept } from "../cache.ts";
+import { makeCache } from "../cache.ts";
 
 /** Stop words, and words for work in general: the subject of the work is what counts. */
 const empty = new Set(
@@ -56,7 +56,7 @@ const beyondAscii = /[^\0-\x7f]/;
 const asciiWord = /[a-z0-9]+/g;
 
 /** Pure cache of recently used stems: words repeat. */
-const stems = makeKept<string, string>(25_000);
+const stems = makeCache<string, string>(25_000);
 
 /** Empty for a stop word. */
 function stemOf(piece: string): string {

@@ -29,7 +29,9 @@ export async function withFiles(
   assertReviewed(session, await deps.writer.current(session));
   const to = resolve(directory);
   if ((await lstat(to).catch(() => undefined)) !== undefined)
-    throw new SkeinError("conflict", `${to} is there already`, { hint: "give the path of a new directory" });
+    throw new SkeinError("conflict", `fork: ${to} already exists`, {
+      hint: "give the path of a new directory",
+    });
   const gone = new Set(command.unbind);
   const bound = (await readBindings(deps, session, from)).filter(({ name }) => !gone.has(name));
   const files = await filesOf(deps, bound);

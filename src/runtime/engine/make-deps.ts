@@ -6,7 +6,7 @@ import type { ToolSource } from "../../tool/port.ts";
 import type { Also } from "../log/workspace-effects.ts";
 import type { Signer } from "../transfer/bundle.ts";
 import type { Deps, EngineState, LateCalls, OpenStore } from "../deps.ts";
-import { makeKept } from "../../core/cache.ts";
+import { makeCache } from "../../core/cache.ts";
 import { makeKeyedMutex } from "../log/keyed-mutex.ts";
 import { makeQueryLine } from "../read/query-queue.ts";
 import { makeLive } from "../turn/live.ts";
@@ -53,7 +53,7 @@ const newEngineState = (): EngineState => ({
   workersStarted: 0,
   sendOrder: makeKeyedMutex(),
   queries: makeQueryLine(),
-  memoryRules: makeKept(500),
+  memoryRules: makeCache(500),
   spread: null,
   follower: null,
   levels: null,

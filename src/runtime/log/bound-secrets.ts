@@ -1,5 +1,5 @@
 /** Secrets that the bindings of a session name, registered before the session is written to. */
-import { makeKept } from "../../core/cache.ts";
+import { makeCache } from "../../core/cache.ts";
 import type { LogId } from "../../core/ids.ts";
 import type { State } from "../../core/state.ts";
 import type { Store } from "../../store/port.ts";
@@ -15,7 +15,7 @@ export function makeLearner(place: {
   readonly store: Store;
   readonly world: World;
 }): (session: LogId, state: State) => Promise<void> {
-  const learned = makeKept<LogId, true>(learnedCount);
+  const learned = makeCache<LogId, true>(learnedCount);
   return async (session, state) => {
     if (learned.get(session) === true) return;
     learned.set(session, true);

@@ -2,7 +2,7 @@
  * From a decision to stored drafts: validated against the catalog and the limits, serialized, redacted,
  * salted, hashed. Everything reaches a store through here, so that no secret does.
  */
-import { makeKept } from "../../core/cache.ts";
+import { makeCache } from "../../core/cache.ts";
 import type { Command, Facts } from "../../core/command.ts";
 import type { z } from "zod";
 import { entryOf, isForeign } from "../../core/catalog.ts";
@@ -273,7 +273,7 @@ const actorForms = [
 ];
 
 /** Pure cache of actors whose form was validated: few act, and often. */
-const checkedActors = makeKept<string, true>(500);
+const checkedActors = makeCache<string, true>(500);
 
 export function checkActor(actor: string): string {
   if (checkedActors.get(actor) === true) return actor;

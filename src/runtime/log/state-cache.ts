@@ -5,7 +5,7 @@
 import type { Command } from "../../core/command.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { LogId } from "../../core/ids.ts";
-import { makeKept } from "../../core/cache.ts";
+import { makeCache } from "../../core/cache.ts";
 import type { Store } from "../../store/port.ts";
 import {
   holds,
@@ -50,7 +50,7 @@ export interface NewestOptions {
 }
 
 export function makeNewest({ store, states, suspend, forget }: NewestOptions): Newest {
-  const cache = makeKept<LogId, Known>(cachedSessionsMin);
+  const cache = makeCache<LogId, Known>(cachedSessionsMin);
   const noted = makeNotedHeads();
   const rollbacks = makeRollbacks({ store, states, suspend });
 

@@ -4,7 +4,7 @@
  */
 import { shortId } from "../../core/text/short-id.ts";
 import { Key } from "../../core/schema.ts";
-import { makeKept } from "../../core/cache.ts";
+import { makeCache } from "../../core/cache.ts";
 import { SkeinError } from "../../core/error.ts";
 import { errorText } from "../../core/first-error.ts";
 import { quote, type SessionId } from "../../core/ids.ts";
@@ -91,7 +91,7 @@ interface CompiledContract {
 const costly = /"(?:pattern|patternProperties|format|anyOf|oneOf|\$ref|uniqueItems)":/;
 
 /** Pure cache, by the salted hash of the content: no two contracts have the same. */
-const compiled = makeKept<string, CompiledContract>(100);
+const compiled = makeCache<string, CompiledContract>(100);
 
 async function compiledContract(
   store: Store,

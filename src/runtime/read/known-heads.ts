@@ -4,7 +4,7 @@
  */
 import { SkeinError } from "../../core/error.ts";
 import type { LogId } from "../../core/ids.ts";
-import { makeKept } from "../../core/cache.ts";
+import { makeCache } from "../../core/cache.ts";
 import type { State } from "../../core/state.ts";
 import type { Expect, Head, Store } from "../../store/port.ts";
 
@@ -25,7 +25,7 @@ const logsMin = 10_000;
 const headsMax = 32;
 
 export function makeNotedHeads(): NotedHeads {
-  const heads = makeKept<LogId, Noted[]>(logsMin);
+  const heads = makeCache<LogId, Noted[]>(logsMin);
   return {
     note(log, head) {
       const own = heads.get(log) ?? [];

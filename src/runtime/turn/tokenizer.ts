@@ -5,7 +5,7 @@
  *
  * Counts are cached by text, so that a step pays the tokenizer only for new text.
  */
-import { makeKept } from "../../core/cache.ts";
+import { makeCache } from "../../core/cache.ts";
 import type { Digest } from "../../core/chain.ts";
 import type { ContextPart } from "../../core/context/part.ts";
 import { estimateParts, type CountTokens } from "../../core/context/token-count.ts";
@@ -27,7 +27,7 @@ const keptCounts = 25_000;
 const shortChars = 64;
 
 export function makeTokenizer(world: { readonly digest: Digest }): Tokenizer {
-  const counts = makeKept<string, number>(keptCounts);
+  const counts = makeCache<string, number>(keptCounts);
 
   const counting = (plain: CountTokens): CountTokens => {
     return (text) => {

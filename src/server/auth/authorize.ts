@@ -3,7 +3,7 @@
  * the token in its cookie. Every request without a valid token gets the same refusal, before any lookup, so
  * that no response reveals whether a thing exists.
  */
-import { makeKept } from "../../core/cache.ts";
+import { makeCache } from "../../core/cache.ts";
 import { hash } from "node:crypto";
 import { allows, type TokenScope } from "../../core/workspace/access-token.ts";
 import { limit } from "../../core/limit.ts";
@@ -93,7 +93,7 @@ export function makeAuthorizer(options: AuthorizerOptions): Authorizer {
   const key = options.cookieKey ?? world.random(32);
   const cookies = makeCookies({ port, key, world, holdsMs: limit.loginMs });
   /** Parsed tokens, by the hashes of their texts. Their validity is checked each time. */
-  const read = makeKept<string, HashedToken>(limit.tokensMax);
+  const read = makeCache<string, HashedToken>(limit.tokensMax);
   const actors = new WeakMap<TokenHolder, { readonly of: Engine; readonly engine: Engine }>();
   const known = makeRate({ perSecond, burst, clock, keysMin: limit.tokensMax * 10 });
   const strangers = makeRate({

@@ -2,7 +2,7 @@
  * A rate limit: a token bucket for each key, which holds so many requests and refills at a steady rate. An
  * unused key is forgotten, and starts with a full bucket.
  */
-import { makeKept } from "../../core/cache.ts";
+import { makeCache } from "../../core/cache.ts";
 
 export interface RateOptions {
   readonly perSecond: number;
@@ -20,7 +20,7 @@ export interface Rate {
 }
 
 export function makeRate({ perSecond, burst, keysMin, clock }: RateOptions): Rate {
-  const buckets = makeKept<string, { left: number; atMs: number }>(keysMin);
+  const buckets = makeCache<string, { left: number; atMs: number }>(keysMin);
   return {
     take(key) {
       const nowMs = clock();

@@ -1,5 +1,5 @@
 /** Turns errors of the engine into problems. Only the operator sees unexpected ones. */
-import { makeKept } from "../../core/cache.ts";
+import { makeCache } from "../../core/cache.ts";
 import { SkeinError } from "../../core/error.ts";
 import { makeProblem, type Problem } from "../../protocol/problem.ts";
 
@@ -34,7 +34,7 @@ const reportedCount = 50;
 
 /** In an outage every request meets the same error of the store: it is logged once a minute. */
 export function tellOnce(tell: (error: unknown) => void, clock: () => number): (error: unknown) => void {
-  const reportedAt = makeKept<string, number>(reportedCount);
+  const reportedAt = makeCache<string, number>(reportedCount);
   return (error) => {
     if (!(error instanceof SkeinError) || whereIn(error) === null) return tell(error);
     const nowMs = clock();

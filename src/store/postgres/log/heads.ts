@@ -1,6 +1,6 @@
 /** Cached heads of logs as this process left them. They may be stale: every statement verifies them. */
 import type { LogId } from "../../../core/ids.ts";
-import { makeKept, type Kept } from "../../../core/cache.ts";
+import { makeCache, type Cache } from "../../../core/cache.ts";
 import type { End } from "./records.ts";
 
 export interface KnownHead extends End {
@@ -9,9 +9,9 @@ export interface KnownHead extends End {
   readonly activeAt: number;
 }
 
-export type Heads = Kept<LogId, KnownHead>;
+export type Heads = Cache<LogId, KnownHead>;
 
 /** Cached heads, at least. */
 const headsMin = 20_000;
 
-export const makeHeads = (): Heads => makeKept(headsMin);
+export const makeHeads = (): Heads => makeCache(headsMin);

@@ -1,5 +1,5 @@
 /** Shared prefixes of logs in PostgreSQL. These facts never change while a log exists. */
-import { makeKept } from "../../../core/cache.ts";
+import { makeCache } from "../../../core/cache.ts";
 import { missingLog } from "../../sql/damage.ts";
 import { SkeinError } from "../../../core/error.ts";
 import type { LogId } from "../../../core/ids.ts";
@@ -43,7 +43,7 @@ WITH RECURSIVE up (id, session, base, fork_seq, level) AS (
 SELECT id, session, base, fork_seq FROM up`;
 
 export function makeLineage({ database, tenant }: Driver): Lineage {
-  const lines = makeKept<number, Line>(linesCount);
+  const lines = makeCache<number, Line>(linesCount);
 
   /** With the ancestors that hold positions from `first` on. */
   async function lineOf(log: number, first: number): Promise<Line> {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { makeKept } from "../../src/core/cache.ts";
+import { makeCache } from "../../src/core/cache.ts";
 
 type Step = readonly ["get" | "delete", number] | readonly ["set", number, number];
 
@@ -16,7 +16,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 test("it gives what was set last, or nothing; as many as it is to keep are kept", () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 10 }), fc.array(step, { maxLength: 200 }), (least, steps) => {
-      const kept = makeKept<number, number>(least);
+      const kept = makeCache<number, number>(least);
       const model = new Map<number, number>();
       /** The latest used first. */
       let used: number[] = [];
@@ -48,7 +48,7 @@ test("it gives what was set last, or nothing; as many as it is to keep are kept"
 
 test("it never holds more than twice as many", () => {
   for (const least of [2, 3, 10, 1_000]) {
-    const kept = makeKept<number, number>(least);
+    const kept = makeCache<number, number>(least);
     const names = Array.from({ length: least * 5 }, (_, name) => name);
     for (const name of names) kept.set(name, name);
     // The latest first: what is asked for one by one pushes others out.

@@ -68,9 +68,13 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
   learnKeys(world, env, providersIn(options.models));
   const { store: place, durability, create, actor, lockWaitMs } = options;
   if (durability !== undefined && durability !== "disk" && durability !== "process") {
-    throw new SkeinError("invalid", `there is no durability ${JSON.stringify(durability)}`, {
-      hint: '"disk" or "process"',
-    });
+    throw new SkeinError(
+      "invalid",
+      `openEngine: durability: expected "disk" or "process", got ${JSON.stringify(durability)}`,
+      {
+        hint: '"disk" or "process"',
+      },
+    );
   }
   checkRun(options);
   const how = {
@@ -132,13 +136,13 @@ function checkRun({ leaseMs, tools = [] }: OpenEngineOptions): void {
   const { leaseMsMin, leaseMsMax } = limit;
   const isLease = leaseMs === undefined || (leaseMs >= leaseMsMin && leaseMs <= leaseMsMax);
   if (!isLease || (leaseMs !== undefined && !Number.isInteger(leaseMs))) {
-    throw new SkeinError("invalid", `openEngine: leaseMs is ${JSON.stringify(leaseMs)}`, {
-      hint: `a whole number of milliseconds from ${leaseMsMin} to ${leaseMsMax}`,
+    throw new SkeinError("invalid", `openEngine: leaseMs: out of range, got ${JSON.stringify(leaseMs)}`, {
+      hint: `expected ${leaseMsMin} to ${leaseMsMax} milliseconds`,
     });
   }
   if (!Array.isArray(tools) || tools.some((tool: Partial<OuterTool>) => typeof tool?.run !== "function")) {
-    throw new SkeinError("invalid", "openEngine: tools is no list of tools", {
-      hint: "make each with defineTool",
+    throw new SkeinError("invalid", "openEngine: tools: expected an array of tools", {
+      hint: "create each tool with defineTool",
     });
   }
 }
@@ -149,7 +153,7 @@ async function loadModels(
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<Models> {
   if (typeof given !== "object" || given === null) {
-    throw new SkeinError("invalid", "openEngine: models is no configuration", {
+    throw new SkeinError("invalid", "openEngine: models: expected a configuration object", {
       hint: 'for example { model: "anthropic/claude-sonnet-5" }',
     });
   }
@@ -165,7 +169,7 @@ async function loadModels(
 
 function checkStore(store: unknown): Store | LogStore {
   if (typeof store === "object" && store !== null && "append" in store) return store as LogStore;
-  throw new SkeinError("invalid", "openEngine: store is neither a path nor a store", {
+  throw new SkeinError("invalid", "openEngine: store: expected a path, a URL or a store", {
     hint: 'for example { store: "./skein.db" }',
   });
 }

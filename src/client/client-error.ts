@@ -18,7 +18,7 @@ export class Lost extends Error {
   }
 }
 
-export const brokenOff = (): SkeinError => new SkeinError("unavailable", "the wait was broken off");
+export const brokenOff = (): SkeinError => new SkeinError("unavailable", "aborted by the caller");
 
 /** The delay before a retry; null if a retry would not help. */
 export const isPassing = (error: unknown): number | null => (error instanceof Lost ? error.waitMs : null);
@@ -45,7 +45,7 @@ export async function errorIn(response: Response): Promise<Error> {
     const isRefused = response.status === 429;
     return new Lost(new SkeinError("unavailable", what), { waitMs, isRefused });
   }
-  return new SkeinError("unavailable", what, { hint: "is there a Skein server at this address?" });
+  return new SkeinError("unavailable", what, { hint: "check that the URL is a Skein server" });
 }
 
 function parsed(text: string): unknown {
@@ -66,13 +66,13 @@ export function lostError(
   const cause = error instanceof Lost ? error.cause : error;
   if (cause instanceof SkeinError && !maybeDone) return cause;
   if (!maybeDone) {
-    return new SkeinError("unavailable", `the server at ${url} cannot be reached`, {
-      hint: 'is it running? "skein serve" starts one',
+    return new SkeinError("unavailable", `connection to ${url} failed`, {
+      hint: 'start the server: "skein serve"',
       cause,
     });
   }
-  return new SkeinError("unknown", `${call}: the server at ${url} gave no answer`, {
-    hint: "it may or may not have been done: read how things stand before asking again",
+  return new SkeinError("unknown", `${call}: no response from ${url}`, {
+    hint: "the call may or may not have taken effect; read the current state before you retry",
     cause,
   });
 }

@@ -36,7 +36,9 @@ export function engineAt(url: string, options: ConnectOptions = {}): RemoteEngin
   checkOptions("connect", options, ["token", "fetch"]);
   const { token } = options;
   if (token !== undefined && !/^[!-~]+$/.test(token)) {
-    throw new SkeinError("invalid", "connect: that is no token", { hint: "it begins with skn_" });
+    throw new SkeinError("invalid", "connect: token: expected a Skein token", {
+      hint: "a token begins with skn_",
+    });
   }
   return makeEngine(makeWire({ url: baseOf(url), token, world: clientWorld(options.fetch) }));
 }
@@ -44,7 +46,7 @@ export function engineAt(url: string, options: ConnectOptions = {}): RemoteEngin
 function baseOf(url: string): string {
   const base = URL.canParse(url) ? new URL(url) : null;
   if (base === null || !["http:", "https:"].includes(base.protocol) || base.username !== "") {
-    throw new SkeinError("invalid", "connect: that is no address of a server", {
+    throw new SkeinError("invalid", "connect: url: expected an http:// or https:// URL", {
       hint: 'for example "http://127.0.0.1:7717"',
     });
   }

@@ -83,7 +83,7 @@ export function makeEngine(wire: Wire): RemoteEngine {
       return { ...page, events: page.events.map(wholeEvent) };
     },
     async putBlob(bytes) {
-      if (!(bytes instanceof Uint8Array)) throw new SkeinError("invalid", "putBlob: not bytes");
+      if (!(bytes instanceof Uint8Array)) throw new SkeinError("invalid", "putBlob: expected a Uint8Array");
       const answer = await wire.call("engine.putBlob", {
         body: new Blob([bytes as Uint8Array<ArrayBuffer>]),
       });
@@ -113,7 +113,9 @@ export function makeEngine(wire: Wire): RemoteEngine {
 
 function named(idOrEnding: unknown): string {
   if (typeof idOrEnding === "string" && idOrEnding !== "") return idOrEnding;
-  throw new SkeinError("invalid", "not a session id", { hint: "give an id, or the ending of one" });
+  throw new SkeinError("invalid", "expected a session id", {
+    hint: "pass an id, or a unique id suffix of at least 4 characters",
+  });
 }
 
 /** A whole id must only exist; the server resolves a suffix. */

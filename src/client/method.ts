@@ -26,7 +26,7 @@ export function readGiven(id: OperationId, given: readonly unknown[]): Asked {
     const form = operation.takes === "query" ? queryForms(operation).get(name) : undefined;
     const isWrong =
       (form === "text" && typeof value !== "string") || (form === "list" && !Array.isArray(value));
-    if (isWrong) throw new SkeinError("invalid", `${call}: ${name} is no ${form}`);
+    if (isWrong) throw new SkeinError("invalid", `${call}: ${name}: expected ${form}`);
   }
   const { signal, key, expect } = options as {
     readonly signal?: AbortSignal;
@@ -45,8 +45,8 @@ function checkKnown({ args, call, keyed, local, params }: Operation, options: Op
   const own = Object.keys(params.shape).filter((name) => !args.includes(name));
   for (const [name, where] of Object.entries(local)) {
     if (where === "client" || (options as Options | null)?.[name] === undefined) continue;
-    throw new SkeinError("invalid", `${call}: ${name} cannot be given over HTTP`, {
-      hint: "it needs the engine in the same process",
+    throw new SkeinError("invalid", `${call}: ${name}: not supported over HTTP`, {
+      hint: "use the engine in the same process",
     });
   }
   checkOptions(call, options, [...own, ...(keyed ? ["key"] : []), ...Object.keys(local)]);
@@ -54,7 +54,7 @@ function checkKnown({ args, call, keyed, local, params }: Operation, options: Op
 
 function seqOf(expect: { readonly seq: number } | undefined): number | undefined {
   if (expect === undefined || (Number.isInteger(expect.seq) && expect.seq >= 0)) return expect?.seq;
-  throw new SkeinError("invalid", "append: expect names no position", { hint: "give { seq: 12 }" });
+  throw new SkeinError("invalid", "append: expect: expected a position", { hint: "for example { seq: 12 }" });
 }
 
 /** Requests an operation with the arguments of the library call. */

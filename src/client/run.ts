@@ -39,7 +39,7 @@ export function runOf(updates: AsyncGenerator<SessionUpdate, RunResult>): Sessio
         yield next.value;
       }
     } finally {
-      result.reject(new SkeinError("unavailable", "run: the updates were not read to their end"));
+      result.reject(new SkeinError("unavailable", "run: read all updates before the result"));
       await updates.return(undefined as never);
     }
   }

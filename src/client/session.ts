@@ -168,7 +168,7 @@ async function* heardOf(telling: ReturnType<typeof followStream>): AsyncGenerato
     if (item.what === "event") yield item.event;
     else if (item.what === "delta") yield item.delta;
   }
-  throw new SkeinError("unavailable", "the stream ended before the run");
+  throw new SkeinError("unavailable", "the stream ended before the run did");
 }
 
 const pageEvents = 500;
@@ -214,12 +214,12 @@ function readOptions(options: EventsOptions) {
   for (const name of ["fromSeq", "toSeq", "limit"] as const) {
     const value = options[name];
     if (value === undefined || (Number.isInteger(value) && value >= (name === "limit" ? 0 : 1))) continue;
-    throw new SkeinError("invalid", `events: ${name} is ${value}`, {
-      hint: "positions are whole numbers from 1 on",
+    throw new SkeinError("invalid", `events: ${name}: expected a position from 1, got ${value}`, {
+      hint: "positions are integers",
     });
   }
   if (options.reverse === true && options.follow === true) {
-    throw new SkeinError("invalid", "events: what is followed cannot be read in reverse");
+    throw new SkeinError("invalid", "events: reverse: not allowed with follow");
   }
   const { since, until, limit: most = Infinity, ...rest } = options;
   const from = since === undefined ? {} : { since: momentOf("since", since) };
@@ -231,8 +231,8 @@ function readOptions(options: EventsOptions) {
 function momentOf(name: string, value: number | Date): number {
   const ms = value instanceof Date ? value.getTime() : value;
   if (typeof ms === "number" && Number.isFinite(ms)) return ms;
-  throw new SkeinError("invalid", `events: ${name} is no moment`, {
-    hint: "give a Date, or milliseconds since 1970",
+  throw new SkeinError("invalid", `events: ${name}: expected a time`, {
+    hint: "pass a Date, or milliseconds since 1970",
   });
 }
 
@@ -262,7 +262,7 @@ async function* readPages(
     left -= page.events.length;
     if (page.next === null || left <= 0) return;
     if (page.next === at)
-      throw new SkeinError("corrupt", `events: the page from ${at} is the same page again`);
+      throw new SkeinError("corrupt", `events: the page from ${at} repeats the previous page`);
     at = page.next;
     place = reverse ? { toSeq: page.next } : { fromSeq: page.next };
   }

@@ -58,8 +58,8 @@ function placeOf(id: OperationId, { params }: Asked, lastId: string | null): Ask
 }
 
 const gone = (cause: unknown): SkeinError =>
-  new SkeinError("unavailable", "the stream was cut, and the server is not reached any more", {
-    hint: "nothing was cancelled: go on from the last position when the server is back",
+  new SkeinError("unavailable", "the stream was cut, and reconnecting failed", {
+    hint: "the run continues on the server; resume from the last position",
     cause,
   });
 

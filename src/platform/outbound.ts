@@ -37,8 +37,8 @@ export function checkUrl(text: unknown): URL {
   const url = typeof text === "string" && text.length <= limit.hookUrlCharsMax ? URL.parse(text) : null;
   const isFine = url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "";
   if (isFine && url.hostname !== "") return url;
-  throw new SkeinError("invalid", "that is no web address that can be told", {
-    hint: "https:// (or http://) and where; no name and password in it",
+  throw new SkeinError("invalid", "url: expected an http:// or https:// URL without a user name", {
+    hint: "for example https://example.com/hook",
   });
 }
 
@@ -73,7 +73,7 @@ export async function post(
   } catch (error) {
     if (error instanceof SkeinError) throw error;
     const why = late.signal.aborted ? `nothing came back in ${limit.hookMs} ms` : (error as Error).message;
-    throw new SkeinError("unavailable", `${url.origin} cannot be reached: ${why}`, { cause: error });
+    throw new SkeinError("unavailable", `connection to ${url.origin} failed: ${why}`, { cause: error });
   } finally {
     done.abort();
     signal?.removeEventListener("abort", stop);
@@ -82,7 +82,7 @@ export async function post(
 
 const rejectOn = (signal: AbortSignal): Promise<never> =>
   new Promise((_, reject) => {
-    const stop = (): void => reject(new Error("it took too long"));
+    const stop = (): void => reject(new Error("timed out"));
     if (signal.aborted) stop();
     else signal.addEventListener("abort", stop, { once: true });
   });
@@ -92,10 +92,10 @@ async function addressFor({ allowPrivate, resolve = resolveName }: Outbound, hos
   const bare = host.replace(/^\[|\]$/g, "");
   const found = isIP(bare) === 0 ? await resolve(bare) : [{ address: bare, family: isIP(bare) }];
   const [first] = found;
-  if (first === undefined) throw new Error("its name stands for no address");
+  if (first === undefined) throw new Error("the host name does not resolve");
   if (allowPrivate || !found.some(({ address }) => isPrivate(address))) return first;
-  throw new SkeinError("refused", `${host} is an address of this machine or of a private network`, {
-    hint: '--allow-private allows it, with "skein serve", and for a trial with "skein hooks test"',
+  throw new SkeinError("refused", `${host} is a private address`, {
+    hint: 'to allow it, pass --allow-private to "skein serve" or "skein hooks test"',
   });
 }
 

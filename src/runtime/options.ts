@@ -42,8 +42,8 @@ export function recordsOf(records: string | AppendRecord | readonly AppendRecord
   const list = (Array.isArray(records) ? records : [records]) as readonly AppendRecord[];
   const wrong = list.findIndex((record: unknown) => typeof record !== "object" || record === null);
   if (wrong === -1) return list;
-  throw new SkeinError("invalid", `append: ${quote(list[wrong])} is no record`, {
-    hint: 'give a text, or an object with a type: "input.received" or "x.name"',
+  throw new SkeinError("invalid", `append: expected a record, got ${quote(list[wrong])}`, {
+    hint: 'pass a string, or an object with a type: "input.received" or "x.name"',
   });
 }
 
@@ -62,7 +62,7 @@ export function stillWaiting(error: unknown, waits: boolean): unknown {
   if (!waits || !(error instanceof SkeinError)) return error;
   const hint = error.hint === undefined ? "" : `${error.hint}; `;
   return new SkeinError(error.code, error.message, {
-    hint: `${hint}the input is kept and waits: run the session to take it up`,
+    hint: `${hint}the input stays queued; run the session to process it`,
     cause: error,
   });
 }
@@ -73,7 +73,7 @@ export function inputRecord(
   mode: "queue" | "steer" | undefined,
 ): Extract<AppendRecord, { readonly type: "input.received" }> {
   if (typeof input !== "string" && !Array.isArray(input)) {
-    throw new SkeinError("invalid", `input: ${quote(input)} is neither a text nor a list of blocks`);
+    throw new SkeinError("invalid", `input: expected a string or an array of blocks, got ${quote(input)}`);
   }
   const blocks: readonly ContentBlock[] = typeof input === "string" ? [{ type: "text", text: input }] : input;
   return { type: "input.received", blocks, ...present({ mode }) };
@@ -84,7 +84,7 @@ const bindingNames = "kind name mode path url command secrets options sandbox ne
 /** Lists must be lists: a text would be split into its characters. */
 export function checkBinding(binding: Binding): void {
   if (!isObject(binding)) {
-    throw new SkeinError("invalid", "bind: a resource is an object", {
+    throw new SkeinError("invalid", "bind: expected an object", {
       hint: 'for example { kind: "directory", name: "src", path: "src" }',
     });
   }
@@ -97,13 +97,15 @@ export function checkBinding(binding: Binding): void {
     });
   }
   if (kind === "mcp" && (command === undefined) === (url === undefined)) {
-    throw new SkeinError("invalid", "bind: an MCP server has a command or a URL, and not both", {
+    throw new SkeinError("invalid", "bind: specify either command or url for an MCP server", {
       hint: 'for example { kind: "mcp", name: "docs", command: ["docs-server"] }',
     });
   }
   for (const [name, list] of Object.entries({ command, secrets })) {
     if (list === undefined || Array.isArray(list)) continue;
-    throw new SkeinError("invalid", `bind: ${name} is not a list`, { hint: 'for example ["ls", "-l"]' });
+    throw new SkeinError("invalid", `bind: ${name}: expected an array of strings`, {
+      hint: 'for example ["ls", "-l"]',
+    });
   }
 }
 
@@ -117,20 +119,23 @@ export function checkBudget(budget: Budget): void {
       value <= Number.MAX_SAFE_INTEGER / 1e9 ** Number(name === "usd")
     )
       continue;
-    throw new SkeinError("invalid", `budget: ${name} is ${quote(value)}`, {
-      hint: "limits are whole numbers, not negative; only usd may have a fraction, of at least 0.000000001",
+    throw new SkeinError("invalid", `budget: ${name}: expected a limit, got ${quote(value)}`, {
+      hint: "limits are non-negative integers; usd may have a fraction of at least 0.000000001",
     });
   }
 }
 
 export function checkObjective(call: string, objective: unknown): void {
   if (typeof objective !== "string" || objective.trim() === "") {
-    throw new SkeinError("invalid", `${call}: a session needs an objective`, {
-      hint: "say in a sentence what it is for",
+    throw new SkeinError("invalid", `${call}: objective: missing`, {
+      hint: "state the session's goal in a sentence",
     });
   }
   if (objective.length <= limit.objectiveCharsMax) return;
-  throw new SkeinError("invalid", `${call}: an objective has at most ${limit.objectiveCharsMax} characters`);
+  throw new SkeinError(
+    "invalid",
+    `${call}: objective: expected at most ${limit.objectiveCharsMax} characters`,
+  );
 }
 
 /**

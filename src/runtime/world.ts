@@ -76,7 +76,7 @@ export function realWorld(): World {
         child.once("error", reject);
         child.once("exit", (code, killedBy) => {
           const how = code ?? killedBy;
-          reject(new Error(`${file.pathname} ended with ${how} and no answer`, { cause: killedBy }));
+          reject(new Error(`${file.pathname} ended with ${how} and no result`, { cause: killedBy }));
         });
         child.send(message);
       }),

@@ -58,8 +58,8 @@ async function gitOnce(world: World, cwd: string, args: readonly string[]): Prom
     GIT_EDITOR: "true",
   };
   const child = await world.spawn(["git", ...quiet, ...args], { cwd, env }).catch((cause: unknown) => {
-    throw new SkeinError("unavailable", "Git cannot be started", {
-      hint: "install it, or leave out worktrees",
+    throw new SkeinError("unavailable", "git: cannot start", {
+      hint: "install Git, or omit worktrees",
       cause,
     });
   });
@@ -106,8 +106,8 @@ export async function repositoryOf(
   if (found.code !== 0) {
     const isForeign = /dubious ownership|safe\.directory/.test(found.stderr);
     if (isForeign) throw foreignRepository(directory, found.stderr);
-    throw new SkeinError("invalid", `${quote(directory)} is in no Git repository`, {
-      hint: 'make one with "git init" and a first commit, or leave out worktrees',
+    throw new SkeinError("invalid", `${quote(directory)} is not in a Git repository`, {
+      hint: 'create one with "git init" and a first commit, or omit worktrees',
     });
   }
   const top = await realpath(found.stdout.replace(/\n$/, ""));
@@ -121,10 +121,10 @@ export async function repositoryOf(
   ]);
   if (base.code === 0) return { top, base: base.stdout.trim() };
   if (ref !== undefined)
-    throw new SkeinError("not-found", `${top} has no commit ${quote(ref)} to begin at`, {
-      hint: "a branch, a tag or the id of a commit",
+    throw new SkeinError("not-found", `${top} has no commit ${quote(ref)}`, {
+      hint: "use a branch, a tag or a commit id",
     });
-  throw new SkeinError("invalid", `${top} has no commit yet, and a worktree needs one`, {
+  throw new SkeinError("invalid", `${top} has no commit yet; a worktree requires one`, {
     hint: "git commit --allow-empty -m first",
   });
 }
@@ -136,7 +136,7 @@ function foreignRepository(directory: string, stderr: string): SkeinError {
     .split("\n")
     .find((one) => one.includes("git config ") && one.includes("safe.directory"));
   const way = line?.slice(line.indexOf("git config ")).trim();
-  return new SkeinError("refused", `Git does not work in ${quote(directory)}: ${said}`, {
+  return new SkeinError("refused", `git fails in ${quote(directory)}: ${said}`, {
     hint: way ?? "see safe.directory in git help config",
   });
 }
@@ -186,8 +186,8 @@ export async function makeWorktree(
   const exists = await has(world, top, branch);
   const mark = await git(world, top, ["config", "--local", "--get", markOf(branch)]);
   if (exists && mark.code !== 0) {
-    throw new SkeinError("refused", `there is a branch ${branch} already, and no ticket made it`, {
-      hint: `rename or delete it (git branch -m ${branch} NEW), or give the plan another name`,
+    throw new SkeinError("refused", `branch ${branch} already exists, and belongs to no ticket`, {
+      hint: `rename or delete it (git branch -m ${branch} NEW), or rename the plan`,
     });
   }
   if (!exists) await must(world, top, ["config", "--local", markOf(branch), "ticket"], `marking ${branch}`);
@@ -213,12 +213,12 @@ export async function restoreWorktree(
   const directory = worktreeDirectory(top, plan, id);
   const found = await listed(world, top, directory);
   if (found?.isHalf === true)
-    throw new SkeinError("refused", `the worktree ${directory} is half made`, {
+    throw new SkeinError("refused", `the worktree ${directory} is incomplete`, {
       hint: `git worktree remove --force --force ${directory}, then run the plan again`,
     });
   if (found !== null && (await isTree(directory))) return;
   if (!(await has(world, top, branch)))
-    throw new SkeinError("refused", `its worktree is gone, and its branch ${branch} too`, {
+    throw new SkeinError("refused", `its worktree and its branch ${branch} are missing`, {
       hint: `git branch ${branch} COMMIT, then run the plan again`,
     });
   await addWorktree(world, top, { directory, branch }, [directory, branch]);
@@ -267,7 +267,7 @@ async function isThere(world: World, top: string, { directory, branch }: Worktre
   if (found.branch === branch) return true;
   // During a rebase, or on another branch of the session, it is still the same worktree.
   if (found.branch === null) return true;
-  throw new SkeinError("refused", `the worktree ${directory} is on ${found.branch}, and not on ${branch}`, {
+  throw new SkeinError("refused", `the worktree ${directory} is on ${found.branch}, not on ${branch}`, {
     hint: `git -C ${directory} switch ${branch}`,
   });
 }
@@ -284,8 +284,8 @@ async function makeRoom(world: World, top: string, directory: string): Promise<v
     await must(world, top, ["worktree", "prune"], `clearing ${directory}`);
   const left = await readdir(directory).catch(() => []);
   if (left.length > 0)
-    throw new SkeinError("refused", `${directory} is in the way of a worktree`, {
-      hint: "move it away if you need what is in it, or delete it",
+    throw new SkeinError("refused", `${directory} exists and is not a worktree`, {
+      hint: "move it away, or delete it",
     });
 }
 
@@ -307,7 +307,7 @@ async function bring(
   const names = files.stdout.split("\0").filter((name) => name !== "");
   const where =
     names.length === 0 ? `: ${merged.stderr.trim() || merged.stdout.trim()}` : ` in ${shown(names)}`;
-  throw new SkeinError("refused", `${other} cannot be merged: conflict${where}`, {
+  throw new SkeinError("refused", `merge conflict with ${other}${where}`, {
     hint: `merge it by hand into ${branch}, in ${directory}, then run the plan again`,
   });
 }

@@ -34,7 +34,7 @@ export const mistake = (file: string, line: number, text: string, hint?: string)
 
 /** Part of a branch name, so its characters are limited. */
 const idPattern = /^(?!.*\.\.)(?!.*\.lock$)[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9_-])?$/;
-export const idHint = `letters, digits, ".", "_" and "-", at most ${limit.ticketIdCharsMax} of them`;
+export const idHint = `expected at most ${limit.ticketIdCharsMax} letters, digits, ".", "_" and "-"`;
 
 export const isTicketId = (id: string): boolean => id.length <= limit.ticketIdCharsMax && idPattern.test(id);
 

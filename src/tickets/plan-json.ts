@@ -8,11 +8,11 @@ import { mistake, type Draft, type Ticket } from "./plan-draft.ts";
 const Amount = z.number().min(0, "limits are not negative");
 
 const Written = z.strictObject({
-  id: z.union([z.string(), z.int().transform(String)], { error: "an id is a text" }),
+  id: z.union([z.string(), z.int().transform(String)], { error: "expected a string" }),
   title: z.string(),
   text: z.string().exactOptional(),
   after: z
-    .union([z.string(), z.array(z.string()).readonly()], { error: "is an id, or a list of ids" })
+    .union([z.string(), z.array(z.string()).readonly()], { error: "expected an id, or a list of ids" })
     .exactOptional(),
   agent: z.string().exactOptional(),
   labels: z.record(z.string(), z.string()).readonly().exactOptional(),
@@ -64,7 +64,7 @@ function parse(text: string, file: string): unknown {
     const at = Number(/position (\d+)/.exec(message)?.[1] ?? text.length);
     const line = text.slice(0, at).split("\n").length;
     const near = quote(text.slice(at).trimStart().slice(0, 20));
-    throw mistake(file, line, at >= text.length ? "the JSON is cut off" : `no JSON from here on: ${near}`);
+    throw mistake(file, line, at >= text.length ? "unexpected end of JSON" : `invalid JSON: ${near}`);
   }
 }
 

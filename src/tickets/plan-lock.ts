@@ -43,8 +43,8 @@ async function take(world: World, path: string, mark: string): Promise<void> {
     if (found === undefined) continue;
     if (isLeft(world, found)) await clear(world, path, found);
     else if (world.now() > untilMs)
-      throw new SkeinError("refused", `${path} is held by ${found.split(" ")[0]}`, {
-        hint: "delete it if no such process runs",
+      throw new SkeinError("refused", `the plan is locked by process ${found.split(" ")[0]}: ${path}`, {
+        hint: "delete the lock file if the process does not run",
       });
     else await world.sleep(lookMs);
   }

@@ -208,16 +208,27 @@ function take(found: Read, field: string, value: string, { file, number }: Place
   if (isAfter(field)) {
     const ids = idsIn(value);
     if (ids === null)
-      throw mistake(file, number, `${quote(value)} is no list of ids`, "for example: after: login, schema");
+      throw mistake(
+        file,
+        number,
+        `after: expected a list of ids, got ${quote(value)}`,
+        "for example: after: login, schema",
+      );
     found.after.push(...ids);
   } else if (field === "agent") {
-    if (!isAgentWord(value)) throw mistake(file, number, `${quote(value)} is no name of an agent`, agentHint);
+    if (!isAgentWord(value))
+      throw mistake(file, number, `agent: invalid agent name ${quote(value)}`, agentHint);
     found.agent = value;
   } else {
     const pairs = value.split(",").map((one) => pairOf(one, /[=:]/));
     const entries = pairs.filter((pair) => pair !== null);
     if (pairs.includes(null))
-      throw mistake(file, number, `${quote(value)} is not KEY=VALUE`, "separate several by commas");
+      throw mistake(
+        file,
+        number,
+        `labels: expected KEY=VALUE, got ${quote(value)}`,
+        "separate several by commas",
+      );
     if (field === "budget") found.budget = budgetOf(entries, { file, number });
     else found.labels = { ...found.labels, ...Object.fromEntries(entries) };
   }
@@ -234,7 +245,7 @@ function budgetOf(entries: readonly (readonly [string, string])[], { file, numbe
         throw mistake(
           file,
           number,
-          `${quote(`${key}=${value}`)} is no budget`,
+          `budget: invalid limit ${quote(`${key}=${value}`)}`,
           "for example usd=2, steps=40",
         );
       return [resource, amount];

@@ -31,9 +31,10 @@ export function parsePlan(text: string, source: PlanSource = {}): Plan {
   checkOptions("parsePlan", source, ["file", "name"]);
   checkTexts("parsePlan", { ...source });
   const { file = "the plan", name } = source;
-  if (typeof text !== "string") throw new SkeinError("invalid", "a plan is a text, in Markdown or JSON");
+  if (typeof text !== "string")
+    throw new SkeinError("invalid", "parsePlan: expected a string, in Markdown or JSON");
   if (text.includes("\0") || text.includes("\uFFFD"))
-    throw new SkeinError("invalid", `${file}: this is no text in UTF-8`, { hint: "save it as UTF-8" });
+    throw new SkeinError("invalid", `${file}: invalid UTF-8`, { hint: "save the file as UTF-8" });
   const isJson = /\.json$/i.test(file) || /^\uFEFF?\s*[[{]\s*["{[\]}]/.test(text);
   const draft = isJson ? readJson(text, file) : readMarkdown(text, file);
   const { tickets } = draft;
@@ -41,7 +42,7 @@ export function parsePlan(text: string, source: PlanSource = {}): Plan {
     throw mistake(
       file,
       1,
-      "there is no ticket in it",
+      "the plan has no tickets",
       isJson
         ? 'a list, such as [{ "id": "login", "title": "Fix login" }]'
         : 'a ticket is a heading, such as "## login: Fix login", or an item: "- [ ] login: Fix login"',
@@ -57,8 +58,8 @@ export function checkPlan(given: unknown): Plan {
     ? given
     : {};
   if (typeof name !== "string" || !Array.isArray(tickets) || !tickets.every(isTicket)) {
-    throw new SkeinError("invalid", "tickets: this is no plan", {
-      hint: 'give what parsePlan makes of a text, such as parsePlan("## login: Fix login")',
+    throw new SkeinError("invalid", "tickets: expected a plan", {
+      hint: 'pass the result of parsePlan, such as parsePlan("## login: Fix login")',
     });
   }
   planName(name, "the plan");
@@ -68,7 +69,7 @@ export function checkPlan(given: unknown): Plan {
 
 function checkTickets(tickets: readonly Ticket[], file: string): void {
   if (tickets.length > limit.ticketsMax)
-    throw mistake(file, 1, `it has ${tickets.length} tickets; at most ${limit.ticketsMax}`);
+    throw mistake(file, 1, `at most ${limit.ticketsMax} tickets, got ${tickets.length}`);
   checkEach(tickets, file);
   checkAfter(tickets, file);
 }
@@ -86,35 +87,35 @@ function planName(given: string | null, file: string): string {
   const base = (file.split(/[/\\]/).at(-1) ?? "").replace(/\.[A-Za-z]+$/, "");
   const name = given ?? slug(base);
   if (isTicketId(name)) return name;
-  throw new SkeinError("invalid", `${file}: the plan's name cannot be ${quote(name)}`, { hint: idHint });
+  throw new SkeinError("invalid", `${file}: name: invalid plan name ${quote(name)}`, { hint: idHint });
 }
 
 function checkEach(tickets: readonly Ticket[], file: string): void {
   const lines = new Map<string, number>();
   for (const { id, title, text, agent, labels = {}, line } of tickets) {
-    if (!isTicketId(id)) throw mistake(file, line, `a ticket's id cannot be ${quote(id)}`, idHint);
+    if (!isTicketId(id)) throw mistake(file, line, `id: invalid ticket id ${quote(id)}`, idHint);
     // Branches that differ only in case are the same on some machines.
     const first = lines.get(id.toLowerCase());
     if (first !== undefined)
-      throw mistake(file, line, `there is a ticket ${quote(id)} already, at line ${first}`);
+      throw mistake(file, line, `id: duplicate ticket ${quote(id)}, first at line ${first}`);
     lines.set(id.toLowerCase(), line);
-    if (title.trim() === "") throw mistake(file, line, `ticket ${quote(id)} has no title`);
+    if (title.trim() === "") throw mistake(file, line, `ticket ${quote(id)}: title: missing`);
     if (title.length > limit.ticketTitleCharsMax)
       throw mistake(
         file,
         line,
-        `the title of ${quote(id)} has more than ${limit.ticketTitleCharsMax} characters`,
-        "the title says what it is about; the text below it says the rest",
+        `ticket ${quote(id)}: title: longer than ${limit.ticketTitleCharsMax} characters`,
+        "shorten the title; put details into the text below it",
       );
     if (text.length > limit.instructionsCharsMax)
       throw mistake(
         file,
         line,
-        `the text of ${quote(id)} has more than ${limit.instructionsCharsMax} characters`,
-        "put what is long into a file, and name the file",
+        `ticket ${quote(id)}: text: longer than ${limit.instructionsCharsMax} characters`,
+        "put long text into a file, and name the file",
       );
     if (agent !== undefined && !isAgentWord(agent))
-      throw mistake(file, line, `${quote(agent)} is no name of an agent`, agentHint);
+      throw mistake(file, line, `agent: invalid agent name ${quote(agent)}`, agentHint);
     checkLabels(labels, file, line);
   }
 }
@@ -125,7 +126,7 @@ const ownLabels = ["plan", "ticket", "attempt", "branch", "text"];
 function checkLabels(labels: Readonly<Record<string, string>>, file: string, line: number): void {
   const entries = Object.entries(labels);
   const own = entries.find(([key]) => ownLabels.includes(key));
-  if (own !== undefined) throw mistake(file, line, `the label ${quote(own[0])} is one that tickets have`);
+  if (own !== undefined) throw mistake(file, line, `labels: ${quote(own[0])} is reserved for tickets`);
   const wrong = entries.find(
     ([key, value]) =>
       key === "" || key.length > limit.labelKeyCharsMax || value.length > limit.labelValueCharsMax,
@@ -134,11 +135,11 @@ function checkLabels(labels: Readonly<Record<string, string>>, file: string, lin
     throw mistake(
       file,
       line,
-      `the label ${quote(wrong.join("="))} is too long, or has no key`,
+      `labels: invalid label ${quote(wrong.join("="))}`,
       `keys up to ${limit.labelKeyCharsMax} characters, values up to ${limit.labelValueCharsMax}`,
     );
   const most = limit.labelsMax - ownLabels.length;
-  if (entries.length > most) throw mistake(file, line, `a ticket has at most ${most} labels of its own`);
+  if (entries.length > most) throw mistake(file, line, `labels: a ticket has at most ${most}`);
 }
 
 function checkAfter(tickets: readonly Ticket[], file: string): void {
@@ -150,8 +151,8 @@ function checkAfter(tickets: readonly Ticket[], file: string): void {
     throw mistake(
       file,
       line,
-      `${quote(id)} comes after ${quote(unknown)}, and there is no such ticket`,
-      near === undefined ? "name the id of another ticket" : `did you mean ${quote(near)}?`,
+      `after: ticket ${quote(id)} names an unknown ticket ${quote(unknown)}`,
+      near === undefined ? "use the id of another ticket" : `did you mean ${quote(near)}?`,
     );
   }
   const cycle = cycleIn(tickets);
@@ -160,8 +161,8 @@ function checkAfter(tickets: readonly Ticket[], file: string): void {
   throw mistake(
     file,
     byId.get(first)?.line ?? 1,
-    `tickets wait for one another: ${[...cycle, first].join(" after ")}`,
-    "take one of these dependencies away",
+    `after: circular dependency: ${[...cycle, first].join(" after ")}`,
+    "remove one of these dependencies",
   );
 }
 

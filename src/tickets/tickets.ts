@@ -103,17 +103,25 @@ async function mannerOf(engine: Engine, plan: Plan, options: RunPlanOptions): Pr
   checkTexts("tickets", { agent, model, base, directory: where });
   checkFlags("tickets", { worktrees, commit, retry, dryRun });
   if (agent !== undefined && !isAgentWord(agent))
-    throw new SkeinError("invalid", `tickets: ${quote(agent)} is no name of an agent`, { hint: agentHint });
+    throw new SkeinError("invalid", `tickets: agent: invalid agent name ${quote(agent)}`, {
+      hint: agentHint,
+    });
   checkLists("tickets", { bind });
   if (!Number.isInteger(parallel) || parallel < 1 || parallel > limit.concurrencyMax) {
-    throw new SkeinError("invalid", `tickets: parallel is ${quote(parallel)}`, {
-      hint: `from 1 to ${limit.concurrencyMax}`,
-    });
+    throw new SkeinError(
+      "invalid",
+      `tickets: parallel: expected 1 to ${limit.concurrencyMax}, got ${quote(parallel)}`,
+      {
+        hint: "the number of tickets that run at once",
+      },
+    );
   }
   if (budget !== undefined) checkBudget(budget);
   for (const binding of bind) checkBinding(binding);
   if (base !== undefined && !worktrees) {
-    throw new SkeinError("invalid", "tickets: a base is for worktrees", { hint: "ask for worktrees, too" });
+    throw new SkeinError("invalid", "tickets: base requires worktrees", {
+      hint: "add worktrees, or omit base",
+    });
   }
   const directory = await folderAt(options.directory ?? ".");
   const left = plan.tickets.filter(({ done }) => done !== true);
@@ -128,7 +136,7 @@ async function folderAt(path: string): Promise<string> {
   const whole = resolve(path);
   const found = await stat(whole).catch(() => null);
   if (found?.isDirectory() === true) return realpath(whole);
-  throw new SkeinError("not-found", `tickets: there is no directory ${quote(whole)}`);
+  throw new SkeinError("not-found", `tickets: directory: ${quote(whole)} does not exist`);
 }
 
 class PlanRun {
@@ -251,7 +259,7 @@ class PlanRun {
     this.#again.delete(row.ticket);
     const session = await beginTicket(this.#engine, ticket, this.#manner, { last: row, before });
     if (this.#begun.get(row.ticket) === session) {
-      throw new SkeinError("refused", `${session} is of this ticket, and does not have its labels`, {
+      throw new SkeinError("refused", `${session} belongs to this ticket, but lacks its labels`, {
         hint: `skein label ${session} plan=${this.#plan.name} ticket=${row.ticket}`,
       });
     }

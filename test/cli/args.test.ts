@@ -80,20 +80,20 @@ test("digits are a position and other words a checkpoint", () => {
 test("what cannot be right is refused, with the nearest right one", () => {
   const refusals: readonly (readonly [RegExp, ...string[]])[] = [
     [/ID is missing/],
-    [/too many/, "id", "text", "more"],
+    [/unexpected argument/, "id", "text", "more"],
     [/unknown option "--form"/, "id", "--form", "1"],
     [/unknown option "-x"/, "id", "-x"],
-    [/--from needs a value/, "id", "--from"],
-    [/--from needs a value/, "id", "--from", "--json"],
+    [/--from: value missing/, "id", "--from"],
+    [/--from: value missing/, "id", "--from", "--json"],
     [/--follow takes no value/, "id", "--follow=yes"],
-    [/--from is "0"/, "id", "--from", "0"],
-    [/--from is "1.5"/, "id", "--from", "1.5"],
-    [/--from is "99999999999999999"/, "id", "--from", "99999999999999999"],
-    [/--count is "-1"/, "id", "--count", "-1"],
-    [/--usd is "0x10"/, "id", "--usd", "0x10"],
-    [/--usd is "1e999"/, "id", "--usd", "1e999"],
+    [/--from: expected an integer, got "0"/, "id", "--from", "0"],
+    [/--from: expected an integer, got "1.5"/, "id", "--from", "1.5"],
+    [/--from: expected an integer, got "99999999999999999"/, "id", "--from", "99999999999999999"],
+    [/--count: expected an integer, got "-1"/, "id", "--count", "-1"],
+    [/--usd: expected a number, got "0x10"/, "id", "--usd", "0x10"],
+    [/--usd: expected a number, got "1e999"/, "id", "--usd", "1e999"],
     [/--mode cannot be "wirte"/, "id", "--mode", "wirte"],
-    [/--for is "2 hours"/, "id", "--for", "2 hours"],
+    [/--for: expected a duration, got "2 hours"/, "id", "--for", "2 hours"],
   ];
   for (const [message, ...words] of refusals)
     assert.throws(() => parse(...words), { code: "invalid", message });

@@ -68,10 +68,10 @@ suite("branching and coming back together", { concurrency: true }, () => {
     await json("record", a, "fact", "x", "1");
     await json("record", b, "fact", "x", "2");
     for (const [words, message] of [
-      [[a, a], /with itself/],
-      [[a, b, "--resolve", "fact/x"], /--resolve "fact\/x" resolves nothing/],
-      [[a, b, "--resolve", "fact/x=mine"], /resolves nothing/],
-      [[a, b, "--value", "fact/x"], /--value "fact\/x" resolves nothing/],
+      [[a, a], /the same session/],
+      [[a, b, "--resolve", "fact/x"], /--resolve: expected .* got "fact\/x"/],
+      [[a, b, "--resolve", "fact/x=mine"], /expected KIND\/KEY=VALUE/],
+      [[a, b, "--value", "fact/x"], /--value: expected .* got "fact\/x"/],
       [[a, b, "--value", "fact/x=1", "--resolve", "fact/x=ours"], /resolved twice/],
     ] as const) {
       const { code, stderr } = await say(["merge", ...words]);

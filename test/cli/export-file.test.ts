@@ -54,7 +54,7 @@ test("a file that is there is replaced only when forced", async () => {
   writeFileSync(at("x"), "mine");
   const refused = await skein.here("export", id, "-o", at("x"));
   assert.equal(refused.code, 2);
-  assert.match(refused.stderr, /is there already\n.*--force/);
+  assert.match(refused.stderr, /already exists\n.*--force/);
   assert.equal(readFileSync(at("x"), "utf8"), "mine");
   assert.equal((await skein.here("export", id, "-o", at("x"), "--force")).code, 0);
   assert.equal(isBundle(at("x")), true);
@@ -104,7 +104,7 @@ test("an export that is stopped leaves nothing behind", async () => {
   const untilStopped = () => AbortSignal.abort("SIGINT");
   const words = ["export", id, "-o", at("x"), "--store", at("skein.db")];
   assert.equal(await runWords(words, { surface, untilStopped }), 4);
-  assert.match(surface.collected.stderr, /stopped before .*x was whole/);
+  assert.match(surface.collected.stderr, /.*x: interrupted, the file is incomplete/);
   assert.deepEqual(readdirSync(folder), ["skein.db"]);
 });
 
@@ -132,7 +132,7 @@ test("a session does not move when the bundle cannot be begun", async () => {
 
 test("a bundle that breaks off is an error, and a move is finished by the same again", async () => {
   const { skein, id, at, status } = await folderWithSession();
-  const again = /the session is moved already; run the same command again to write the bundle/;
+  const again = /the session is already moved; run the same command again to write the bundle/;
   const full = await skein.here("export", id, "-o", "/dev/full");
   assert.equal(full.code, 4);
   assert.equal(again.test(full.stderr), false);
@@ -163,18 +163,18 @@ test("what is wrong is told in the options of the command line", async () => {
   };
   assert.deepEqual(await said("export", id, "--to", "wsp_x"), [
     2,
-    "skein: export: --to is for a session that moves",
+    "skein: export: --to requires --move",
     "add --move",
   ]);
   assert.deepEqual(await said("export", id, "--move", "--with-forks"), [
     2,
-    "skein: export: --move and --with-forks are both given",
-    "only one session moves with a bundle; export its forks for themselves",
+    "skein: export: specify --move or --with-forks, not both",
+    "a bundle moves one session; export its forks separately",
   ]);
   assert.deepEqual(await said("migrate", id, "--to", ""), [
     2,
-    "skein: migrate: --to is empty",
-    "give the path of the other store: --to PATH",
+    "skein: migrate: --to: the path is empty",
+    "pass the path of the other store: --to PATH",
   ]);
   for (const [option, value] of [
     ["--model", "offline/offline"],
@@ -184,7 +184,7 @@ test("what is wrong is told in the options of the command line", async () => {
   ] as const) {
     assert.deepEqual(await said("replay", id, option, value), [
       2,
-      `skein: replay: ${option} is for what is run again`,
+      `skein: replay: ${option} requires --from`,
       "give --from SEQ|NAME",
     ]);
   }

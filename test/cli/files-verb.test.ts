@@ -56,7 +56,7 @@ test("rewind, fork and diff take files along, and what is in the way is shown", 
   writeFileSync(join(work, "rates"), "mine\n");
   const refused = await say("rewind", id, "--to", "before", "--files");
   assert.notEqual(refused.code, 0);
-  assert.match(refused.stderr, /a file cannot be put back: .*work\/rates: another program changed it\n/);
+  assert.match(refused.stderr, /cannot restore a file: .*work\/rates: another program changed it\n/);
   assert.deepEqual(readdirSync(work), ["extra", "rates"]);
   writeFileSync(join(work, "rates"), "base 5\ntop 9\n");
   const done = await say("rewind", id, "--to", "before", "--files");

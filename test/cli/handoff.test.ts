@@ -58,12 +58,12 @@ describe("handoff", () => {
     assert.ok(stdout.includes(`Document ${id}@5 (handoff)`) && stdout.includes("tests: Write tests"), stdout);
     const unknown = await skein.here("open", "--from", "nobody");
     assert.deepEqual([unknown.code, unknown.stdout], [3, ""]);
-    assert.match(unknown.stderr, /no session ends in "nobody"/);
+    assert.match(unknown.stderr, /no session id ends in "nobody"/);
     const both = await skein.here("open", "--from", id, "--from", String(same?.["id"]));
     assert.deepEqual([both.code, both.stdout], [2, ""]);
-    assert.match(both.stderr, /--from is given more than once\n +hint: .*skein merge/);
+    assert.match(both.stderr, /--from: given more than once\n +hint: .*skein merge/);
     const neither = await skein.here("open");
-    assert.match(neither.stderr, /a session needs an objective/);
+    assert.match(neither.stderr, /objective: missing/);
   });
 
   test("/handoff closes the session of a talk and goes on in the next", async () => {

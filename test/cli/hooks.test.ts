@@ -77,12 +77,12 @@ test("mistakes are told with a hint", async () => {
     [["add", "ops", url, "--secret", "S"], /--events is required/],
     [["add", "ops", url, "--events", "turn.ended"], /--secret is required/],
     [["add", "ops", url, "--events", "turn.endet", "--secret", "S"], /did you mean "turn\.ended"\?/],
-    [["add", "ops", "ftp://x/", ...full], /no web address/],
+    [["add", "ops", "ftp://x/", ...full], /expected an http/],
     [["add", "ops", ...full], /hooks add: URL is missing\n.*usage: skein hooks add NAME URL/],
     [["remove", "ops", url], /is one argument too many\n.*usage: skein hooks remove NAME/],
-    [["list", "--secret", "S"], /list takes no --secret\n.*--secret is for add/],
-    [["remove", "nobody"], /there is no hook "nobody"/],
-    [["test", "nobody"], /there is no hook "nobody"/],
+    [["list", "--secret", "S"], /hooks list: unexpected --secret\n.*--secret is for add/],
+    [["remove", "nobody"], /webhook "nobody" not found/],
+    [["test", "nobody"], /webhook "nobody" not found/],
   ];
   await skein.here("hooks", "add", "first", url, ...full);
   for (const [words, told] of wrong) {

@@ -118,11 +118,11 @@ suite("memory", { concurrency: true }, () => {
       assert.match(stderr, said);
       assert.deepEqual([ended, stdout], [code, ""]);
     };
-    await refused(3, /nothing is remembered under "rate"\n {2}hint: "skein memory list"/, "show", "rate");
-    await refused(3, /nothing is remembered under "rate"/, "forget", "rate");
+    await refused(3, /memory: no entry "rate"\n {2}hint: "skein memory list"/, "show", "rate");
+    await refused(3, /memory: no entry "rate"/, "forget", "rate");
     await refused(3, /no fact "rats" to promote\n {2}hint: did you mean "rate"/, ...promote(id, "rats"));
     await refused(2, /--scope cannot be "all"/, "promote", id, "fact", "rate", "--scope", "all");
-    await refused(2, /--scope or --agent is required\n {2}hint: give --scope/, "promote", id, "fact", "rate");
+    await refused(2, /--scope or --agent is required\n {2}hint: use --scope/, "promote", id, "fact", "rate");
     await refused(
       2,
       /memory promote: KEY is missing\n {2}hint: usage: skein memory promote ID KIND KEY/,
@@ -132,20 +132,26 @@ suite("memory", { concurrency: true }, () => {
     );
     await refused(2, /ACTION cannot be "frget"\n {2}hint: did you mean forget/, "frget", "rate");
     await refused(2, /KIND cannot be "idea"/, "remember", "idea", "x", "1", "--scope", "user");
-    await refused(2, /--agent does not go with --scope user/, "list", "--agent", "web", "--scope", "user");
+    await refused(2, /--agent is not allowed with --scope user/, "list", "--agent", "web", "--scope", "user");
     await refused(
       2,
-      /is no session of "web"\n {2}hint: it has no agent/,
+      /is not a session of "web"\n {2}hint: the session has no agent/,
       ...promote(id, "rate").slice(0, 4),
       "--agent",
       "web",
     );
     await refused(1, /has no agent whose memory/, ...promote(id, "rate").slice(0, 4), "--scope", "agent");
-    await refused(2, /list takes no --erase, --yes\n.*--erase is for forget/, "list", "--erase", "--yes");
+    await refused(
+      2,
+      /memory list: unexpected --erase, --yes\n.*--erase is for forget/,
+      "list",
+      "--erase",
+      "--yes",
+    );
     await refused(2, /show takes no --match/, "show", "rate", "--match", "x");
     await json("memory", "remember", "fact", "rate", "1", "--scope", "user");
     await json("memory", "remember", "fact", "rate", "2", "--scope", "workspace");
-    await refused(2, /2 things are remembered under "rate"\n {2}hint: say which/, "forget", "rate");
+    await refused(2, /2 entries match "rate"\n {2}hint: specify/, "forget", "rate");
     await json("memory", "forget", "fact", "rate", "--scope", "user");
     assert.equal((await json("memory")).length, 1);
   });

@@ -61,13 +61,13 @@ suite("messages on the command line", { concurrency: true }, () => {
     const { say, open } = place();
     const [a, b] = [await open(), await open()];
     const cases: readonly (readonly [readonly string[], number, RegExp])[] = [
-      [["send", a, "-", "x"], 2, /--reply-to is missing/],
+      [["send", a, "-", "x"], 2, /--reply-to is required/],
       [["send", "-", b, "x", "--reply-within", "10m"], 2, /between sessions/],
       [["send", "-", b, "x", "--at", "b.db"], 2, /--store STORE/],
       [["send", a, b, "x", "--at", "nowhere.db"], 3, /no store at/],
       [["send", a, b, ""], 2, /the message is empty/],
-      [["send", a, "ses_none", "x"], 3, /no session ends in/],
-      [["contract", b, "--schema", "x.json"], 2, /is for a topic/],
+      [["send", a, "ses_none", "x"], 3, /no session id ends in/],
+      [["contract", b, "--schema", "x.json"], 2, /--schema requires TOPIC/],
       [["contract", b, "t", "--schema", "nowhere.json"], 3, /cannot be read/],
       [["contract", b, "t"], 3, /has no contract for "t"/],
     ];

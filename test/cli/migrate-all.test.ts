@@ -80,13 +80,13 @@ test("what cannot be meant is refused, with what to say instead", async () => {
   await skein.here("open", "--objective", "x");
   const said = async (...words: readonly string[]): Promise<string> =>
     (await skein.here("migrate", ...words)).stderr.split("\n")[0] ?? "";
-  const which = "skein: migrate: give the id of a session, or --all and --to";
+  const which = "skein: migrate: specify the ID of a session, or --all and --to";
   assert.equal(await said(), which);
   assert.equal(await said("--all"), which);
   assert.equal(await said("--all", "x", "--to", "y.db"), which);
   assert.equal(
     await said("x", "--to", "y.db", "--dry-run"),
-    "skein: migrate: --dry-run and --wait go with --all",
+    "skein: migrate: --dry-run and --wait require --all",
   );
   const same = await skein.here("migrate", "--all", "--to", "memory:");
   assert.equal(same.code, 2);

@@ -94,12 +94,12 @@ suite("the command line on PostgreSQL", { skip: await noPostgres(), concurrency:
   test("what tenants cannot be is refused, each with its reason", async () => {
     const { store } = await newStore();
     const wrong: readonly (readonly [string, readonly string[], RegExp])[] = [
-      ["./a.db", [], /a file is one tenant's/],
-      [store, ["set"], /which one is to be set/],
-      [store, ["list", "x"], /for setting one/],
-      [store, ["--sessions", "1"], /for setting one/],
-      [store, ["set", "x", "--sessions", "1K"], /--sessions is "1K"/],
-      [store, ["set", "x", "--bytes", "many"], /--bytes is "many"/],
+      ["./a.db", [], /expected a store in PostgreSQL/],
+      [store, ["set"], /NAME is required/],
+      [store, ["list", "x"], /only allowed with set/],
+      [store, ["--sessions", "1"], /only allowed with set/],
+      [store, ["set", "x", "--sessions", "1K"], /--sessions: expected a quota, got "1K"/],
+      [store, ["set", "x", "--bytes", "many"], /--bytes: expected a quota, got "many"/],
       [store, ["set", "a b"], /invalid name/],
     ];
     for (const [where, words, reason] of wrong) {

@@ -129,8 +129,8 @@ suite("chat over a pipe", { concurrency: 3 }, () => {
     const lines = ["/clear", "remember a is 1", "/switch zzzzzz", "/log -f", "//not a command"];
     const { stdout, code } = await talk(lines, "--objective", "Try");
     assert.equal(code, 0);
-    assert.match(stdout, /no session ends in/);
-    assert.match(stdout, /\/log is not for here/);
+    assert.match(stdout, /no session id ends in/);
+    assert.match(stdout, /\/log is not available in chat/);
     assert.match(stdout, /I do not understand "\/not a command"/);
     const rows = await skein.look("ps", "--all");
     assert.deepEqual(

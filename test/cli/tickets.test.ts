@@ -74,7 +74,7 @@ describe("tickets", () => {
     const { code, stdout, stderr } = await skein.here("tickets", "run", plan, ...words);
     assert.equal(code, 1, stderr);
     assert.match(stdout, /\na +done .* skein\/release\/a +\w{8} +Make A\n/);
-    assert.match(stdout, /\nc +failed .*Both: skein\/release\/b cannot be merged: conflict in x\.txt/);
+    assert.match(stdout, /\nc +failed .*Both: merge conflict with skein\/release\/b in x\.txt/);
     assert.match(stderr, /\(merge it by hand into skein\/release\/c, in .*, then run the plan again\)\n/);
     assert.match(
       stderr,
@@ -99,7 +99,7 @@ describe("tickets", () => {
     const env = { PATH: `${folder}:${process.env["PATH"]}` };
     const { code, stderr } = await skeinIn(folder).run(words, { env });
     assert.equal(code, 1, stderr);
-    assert.match(stderr, /Git does not work in ".*": detected dubious ownership in repository at/);
+    assert.match(stderr, /git fails in ".*": detected dubious ownership in repository at/);
     assert.ok(stderr.includes(`hint: ${way}\n`), stderr);
   });
 
@@ -131,11 +131,11 @@ describe("tickets", () => {
       return stderr;
     };
     assert.match(await wrong("## a: A\nafter: b\n## b: B\nafter: a\n"), /plan\.md:1: .*a after b after a/);
-    assert.match(await wrong("nothing\n"), /plan\.md:1: there is no ticket in it/);
-    assert.match(await wrong("## a: A\n\n## a: B\n"), /plan\.md:3: there is a ticket "a" already/);
+    assert.match(await wrong("nothing\n"), /plan\.md:1: the plan has no tickets/);
+    assert.match(await wrong("## a: A\n\n## a: B\n"), /plan\.md:3: id: duplicate ticket "a"/);
     assert.match(
       await wrong("## a: A\n\nagent: NOPE\n"),
-      /plan\.md:3: "NOPE" is no name of an agent\n.*lower-case/,
+      /plan\.md:3: agent: invalid agent name "NOPE"\n.*lower-case/,
     );
     assert.match(
       await wrong('[{"id":"a","title":"A"},\n{"id":"b","title":"B","agent":"N O"}]'),
@@ -143,17 +143,17 @@ describe("tickets", () => {
     );
     writeFileSync(plan, "## a: A\n");
     const nobody = await skein.here("tickets", "run", plan, "--agent", "NO PE");
-    assert.match(nobody.stderr, /tickets: "NO PE" is no name of an agent/);
+    assert.match(nobody.stderr, /tickets: agent: invalid agent name "NO PE"/);
     assert.equal(nobody.code, 2);
     const missing = await skein.here("tickets", "run", join(folder, "no.md"));
     assert.equal(missing.code, 3);
     writeFileSync(plan, "## a: A\n");
     const away = await skein.here("tickets", "run", plan, "--worktrees", "--directory", "/");
-    assert.match(away.stderr, /is in no Git repository\n +hint: make one with "git init"/);
+    assert.match(away.stderr, /is not in a Git repository\n +hint: create one with "git init"/);
     assert.equal((await skein.here("tickets", "stop", plan)).code, 2);
     const lost = await skein.here("tickets", "status", plan, "--retry", "--dry-run");
     assert.deepEqual(
-      [lost.code, /status takes no --retry, --dry-run\n.*--retry is for run/.test(lost.stderr)],
+      [lost.code, /tickets status: unexpected --retry, --dry-run\n.*--retry is for run/.test(lost.stderr)],
       [2, true],
     );
     assert.ok(!existsSync(join(folder, "skein.db")));

@@ -57,7 +57,7 @@ test("mistakes are told with a hint, and never with what may be a token", async 
     [["add"], /--scope is required/],
     [["add", "--scope", "raed"], /did you mean read\?/],
     [["add", "--scope", "read", "--reason", "x"], /add takes no --reason/],
-    [["list", token], /one argument too many/],
+    [["list", token], /unexpected argument/],
     [["revoke"], /tokens revoke: ID is missing/],
     [["revoke", token], /no id of a token/],
     [["revoke", "zzzz"], /there is no token "zzzz"/],

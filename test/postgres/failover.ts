@@ -366,7 +366,7 @@ function followSession(place: Served, session: string): StreamReading {
     for await (const { event, data = "{}" } of frames(answer)) {
       if (event === "problem") {
         const { code, detail } = JSON.parse(data) as { readonly code: string; readonly detail: string };
-        if (code === "corrupt" && detail.includes("was set back")) reading.ended += 1;
+        if (code === "corrupt" && detail.includes("was rolled back")) reading.ended += 1;
         else if (code !== "unavailable") reading.problems.push(`${session}: its stream ended: ${detail}`);
       } else if (event !== "delta" && event !== "end") reading.given.push(JSON.parse(data) as Told);
     }

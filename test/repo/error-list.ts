@@ -1,4 +1,5 @@
 /** Finds every error text that src can show: where it is made, its code, its message and its hint. */
+import { posix } from "node:path";
 import { isNode, lineAt, nameOf, placesIn, type Node, type Source } from "./source.ts";
 
 /** One place that makes an error, or a reason that stands in one. */
@@ -91,16 +92,18 @@ function isMaking(
   const name = nameOf(node["callee"]) ?? "";
   if (node.type === "NewExpression") return makers.has(name);
   const files = helpers.get(name);
-  const isNear = files !== undefined && (files.has(source.path) || isImported(source, name));
-  return knownMakers.includes(name) || isNear;
+  const isLocalMaker = files !== undefined && (files.has(source.path) || files.has(importOf(source, name)));
+  return knownMakers.includes(name) || isLocalMaker;
 }
 
-function isImported(source: Source, name: string): boolean {
-  return (source.program["body"] as readonly Node[]).some(
-    (node) =>
-      node.type === "ImportDeclaration" &&
-      (node["specifiers"] as readonly Node[]).some((one) => nameOf(one["local"]) === name),
-  );
+/** The file that a name is imported from; empty for a name that is not. */
+function importOf(source: Source, name: string): string {
+  for (const node of source.program["body"] as readonly Node[]) {
+    if (node.type !== "ImportDeclaration") continue;
+    const names = (node["specifiers"] as readonly Node[]).map(({ local }) => nameOf(local));
+    if (names.includes(name)) return posix.join(posix.dirname(source.path), nameOf(node["source"]) ?? "");
+  }
+  return "";
 }
 
 function textsIn(

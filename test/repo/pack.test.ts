@@ -146,7 +146,7 @@ suite("the packed package, installed in an empty folder", () => {
       'await import("skein").then(() => console.log("imported"), (e) => console.log(e.message))',
     );
     const { stdout } = await runCommand(oldNode, [file], { cwd: app });
-    assert.match(stdout, /^skein needs Node 24 or newer, and this is Node \d+\.\d+\.\d+\n$/);
+    assert.match(stdout, /^skein requires Node 24 or later; this is Node \d+\.\d+\.\d+\n$/);
     // As it is when nobody catches it.
     writeFileSync(file, 'import "skein";');
     const { code, stderr } = await runCommand(oldNode, [file], { cwd: app });

@@ -60,7 +60,7 @@ test("a file that does not name its agent gives it the name of the file, or the 
 });
 
 test("a mistake is told with its line and the right spelling, never with a stack", () => {
-  const fields = "fields are written as `name: value`, one a line";
+  const fields = "write one field per line, as `name: value`";
   const table: [string, string, string | undefined][] = [
     ["---\nname: a\nmodell: x/y\n---\nGo.", 'a.md, line 3: unknown field "modell"', 'did you mean "model"?'],
     [
@@ -77,16 +77,16 @@ test("a mistake is told with its line and the right spelling, never with a stack
     ["---\nname: a\n---\n \n", "a.md: instructions: missing", undefined],
     [
       "---\nname: a\nGo.",
-      "a.md: the front matter that begins in line 1 does not end",
-      "put a line with --- after its last field",
+      "a.md, line 1: unterminated front matter",
+      "add a line with --- after the last field",
     ],
-    ["---\njust words\n---\nGo.", "a.md, line 2: there are no fields", fields],
-    ["---\n- a\n---\nGo.", "a.md, line 2: there are no fields", fields],
+    ["---\njust words\n---\nGo.", "a.md, line 2: no fields", fields],
+    ["---\n- a\n---\nGo.", "a.md, line 2: no fields", fields],
     ["---\nname: a\nname: b\n---\nGo.", "a.md, line 3: Map keys must be unique", fields],
     [
       "---\ninstructions: Go.\n---\nGo there.",
-      "a.md: instructions are both in the front matter and below it",
-      "keep one of the two",
+      "a.md: instructions: given both in the front matter and below it",
+      "remove one of them",
     ],
     [
       '{\n  "name": "a",\n  "instructons": "Go."\n}',
@@ -101,7 +101,7 @@ test("broken YAML and broken JSON are told as what they are", () => {
   const [yaml] = complaintOf("---\nname: a\ntools: [read\n---\nGo.", "a.md");
   assert.match(yaml, /^a\.md, line \d: /);
   const [json] = complaintOf('{ "name": "a", }', "a.json");
-  assert.match(json, /^a\.json is not JSON: /);
+  assert.match(json, /^a\.json: invalid JSON: /);
   const bomb = `---\na: &a [${"x,".repeat(9)}x]\n${Array.from("bcdefghi")
     .map((name, place) => `${name}: &${name} [${`*${"abcdefghi"[place]},`.repeat(9)}*${"abcdefghi"[place]}]`)
     .join("\n")}\n---\nGo.`;

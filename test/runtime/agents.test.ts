@@ -69,7 +69,7 @@ test("an agent or a version that is not there is told with the nearest that is",
   );
   await assert.rejects(
     engine.agent("reviewer", { version: 2 }),
-    refusal("not-found", 'agent "reviewer" has no version 2', "it has version 1"),
+    refusal("not-found", 'agent "reviewer" has no version 2', "the agent has version 1"),
   );
   await assert.rejects(engine.agent("reviewer", { verison: 1 } as object), { code: "invalid" });
 });

@@ -227,9 +227,7 @@ test("a log that is gone is reported, and a file restored from an older copy by 
   raw.exec(`DELETE FROM records WHERE log = (SELECT id FROM logs WHERE session = '${one!.id}')`);
   raw.exec(`DELETE FROM logs WHERE session = '${one!.id}'`);
   raw.close();
-  assert.deepEqual((await found(place)).told, [
-    `${one!.id} the log is missing: it was listed with 7 records`,
-  ]);
+  assert.deepEqual((await found(place)).told, [`${one!.id} the log is missing; it had 7 records`]);
   {
     await using opened = await place.open();
     await assert.rejects(opened.anchor(), { code: "corrupt", message: new RegExp(`1 log .*: ${one!.id}`) });

@@ -283,7 +283,7 @@ test("an actor is made of what a header may hold", async () => {
     const engine = new Engine({ store: place.store, world: place.world, actor });
     await assert.rejects(
       engine.open({ objective: "o" }),
-      { code: "invalid", message: /not an actor/ },
+      { code: "invalid", message: /expected an actor/ },
       actor,
     );
   }

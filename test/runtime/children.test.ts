@@ -147,7 +147,7 @@ test("a parent reads the log of a child that a pointer leads to, and no other", 
   await until(async () => (await stands(parent)).lastTurn === 2 && (await stands(parent)).status === "open");
   const results = JSON.stringify(script.calls.at(-1)!.parts.at(-1));
   assert.match(results, /session\.opened/);
-  assert.match(results, /does not carry on the work of/);
+  assert.match(results, /is not a predecessor/);
 });
 
 test("an agent that is not there and more than is left are told to the model", async () => {
@@ -164,7 +164,7 @@ test("an agent that is not there and more than is left are told to the model", a
   await parent.run();
   const results = JSON.stringify(script.calls[1]!.parts.at(-1));
   assert.match(results, /nobody/);
-  assert.match(results, /only \d+ steps are left to give, not 99/);
+  assert.match(results, /budget: steps: expected at most \d+, got 99/);
   assert.equal((await engine.sessions()).rows.length, 1);
 });
 

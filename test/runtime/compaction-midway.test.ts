@@ -118,8 +118,8 @@ async function talkative(line: (call: ModelCall) => Line) {
 test("somebody who asks for a summary is told why there is none", async () => {
   const answers: readonly (readonly [Line, RegExp, string])[] = [
     [new ModelError("auth", "the key is refused"), /the key is refused/, "auth"],
-    [[use("report", { number: 1 })], /there is no summary in the answer/, "invalid"],
-    ["and so on ".repeat(1_000), /as long as what it stands for/, "no-gain"],
+    [[use("report", { number: 1 })], /the response has no summary/, "invalid"],
+    ["and so on ".repeat(1_000), /not shorter than the transcript/, "no-gain"],
   ];
   for (const [line, message, error] of answers) {
     const { engine, session } = await talkative(() => line);

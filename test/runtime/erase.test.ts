@@ -167,7 +167,7 @@ test("what a living parent said is erased there, and through a fork when the par
   await fork.append("own");
   await assert.rejects(fork.erase({ ranges: [[3, 6]] }), {
     code: "refused",
-    message: `positions 3 to 4 of ${fork.id} stand in the log of its parent ${session.id}`,
+    message: `positions 3 to 4 of ${fork.id} belong to its parent ${session.id}`,
     hint: new RegExp(`skein erase ${session.id} --seq 3\\.\\.4`),
   });
   assert.equal((await fork.erase()).records, 1);
@@ -380,7 +380,7 @@ test("what cannot be right is refused, and nothing is changed", async () => {
   await using place = inMemory();
   const session = await spoken(place);
   const bad: [object, object][] = [
-    [{ ranges: [[3, 2]] }, { code: "invalid", message: "erase: 3 stands after 2" }],
+    [{ ranges: [[3, 2]] }, { code: "invalid", message: "erase: ranges: 3 is greater than 2" }],
     [{ ranges: [[0, 2]] }, { code: "invalid" }],
     [{ ranges: [[1.5, 2]] }, { code: "invalid" }],
     [{ ranges: [[1]] }, { code: "invalid" }],
@@ -448,12 +448,12 @@ test("a copy is deleted where it is, and a session that was moved is erased wher
   await assert.rejects(copy.erase(), {
     code: "refused",
     message: `${root.id} is a read-only copy of a session in another store`,
-    hint: "delete the copy here, and erase where the session lives",
+    hint: "delete the copy here, and erase in the original store",
   });
   const own = await copy.fork();
   await assert.rejects(own.erase({ ranges: [[1, 1]] }), {
     code: "refused",
-    hint: /is a copy here: delete it here/,
+    hint: /is a copy: delete it here/,
   });
   await b.engine.delete(root.id);
   assert.equal((await own.erase({ ranges: [[1, 1]] })).records, 1);

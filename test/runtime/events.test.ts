@@ -128,12 +128,12 @@ test("what makes no sense is refused before anything is read", async () => {
   await using place = inMemory();
   const session = await place.engine.open({ objective: "o" });
   const wrong: readonly (readonly [object, RegExp])[] = [
-    [{ fromSeq: 0 }, /fromSeq is 0/],
+    [{ fromSeq: 0 }, /fromSeq: expected a position from 1, got 0/],
     [{ toSeq: 1.5 }, /toSeq is 1.5/],
     [{ limit: -1 }, /limit is -1/],
-    [{ since: Number.NaN }, /since is no moment/],
-    [{ until: new Date("nonsense") }, /until is no moment/],
-    [{ reverse: true, follow: true }, /cannot be read in reverse/],
+    [{ since: Number.NaN }, /since: expected a time/],
+    [{ until: new Date("nonsense") }, /until: expected a time/],
+    [{ reverse: true, follow: true }, /reverse: not allowed with follow/],
     [{ fromseq: 1 }, /unknown option "fromseq"/],
   ];
   for (const [options, message] of wrong) {

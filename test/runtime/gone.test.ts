@@ -148,6 +148,6 @@ test("a lock of tickets that a machine of the same name holds is not taken away"
   };
   await assert.rejects(
     locked(world, path, async () => undefined),
-    { code: "refused", message: new RegExp(`is held by ${other}`) },
+    { code: "refused", message: new RegExp(`is locked by process ${other}`) },
   );
 });

@@ -327,7 +327,7 @@ test("without money for a model the handoff is written without one", async () =>
   await using engine = engineWith(script);
   const session = await engine.open({ objective: "Fix login", budget: { tokens: 10 } });
   const made = await session.handoff({ model: true });
-  assert.match(made.failed ?? "", /budget for tokens/);
+  assert.match(made.failed ?? "", /token budget exhausted/);
   assert.deepEqual([made.model, script.calls.length, (await session.state()).status], [null, 0, "open"]);
   await assert.rejects(session.handoff({ model: "" }), { code: "invalid" });
 });
@@ -452,6 +452,6 @@ test("the next session reads what a pointer leads to, and no other session", asy
   assert.equal(outputs[0]?.[0], "ok");
   assert.ok(outputs[0]?.[1]?.includes("x".repeat(3_000)), "whole, where the handoff cut it");
   assert.equal(outputs[1]?.[0], "error");
-  assert.match(outputs[1]?.[1] ?? "", /does not carry on the work of/);
+  assert.match(outputs[1]?.[1] ?? "", /is not a predecessor/);
   assert.deepEqual([outputs[2]?.[0], outputs[2]?.[1]?.includes("a loaf")], ["ok", true]);
 });

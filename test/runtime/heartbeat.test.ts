@@ -128,18 +128,18 @@ test("what is no check, fails at once or asks where it must not is refused when 
     [() => set({ sql: "SELECT 1" }), /the database of the query is not named/],
     [() => set({ binding: "none", sql: "SELECT 1" }), /no database is bound as "none"/],
     [() => set({ command: ["true"], everyMs: 999 }), /at least 1000/],
-    [() => set({ command: ["true"] }, bare), /only in a shell that is bound/],
+    [() => set({ command: ["true"] }, bare), /command: requires a bound shell/],
     [() => set({ command: ["no-such-program"] }), /the check fails: there is no program no-such-program/],
     [
       () => set({ command: ["sh", "-c", "no-such-program --now"] }),
-      /fails: a program of "no-such-program --now" is not there .* \(sh -c ended with 127\)$/,
+      /fails: a program of "no-such-program --now" does not exist .* \(sh -c ended with 127\)$/,
     ],
     [() => set({ url: "ftp://example.com" }), /no http or https address/],
     [() => set({ url: "http://me:secret@example.com" }), /would be kept in the log/],
-    [() => set({ url: "http://127.0.0.1:9/" }), /not a public address/],
-    [() => set({ url: "http://[::1]/" }), /not a public address/],
-    [() => set({ url: "http://0x7f.1/" }), /127\.0\.0\.1, which is not a public address/],
-    [() => set({ url: "http://[::ffff:10.0.0.1]/" }), /not a public address/],
+    [() => set({ url: "http://127.0.0.1:9/" }), /a private address/],
+    [() => set({ url: "http://[::1]/" }), /a private address/],
+    [() => set({ url: "http://0x7f.1/" }), /127\.0\.0\.1, a private address/],
+    [() => set({ url: "http://[::ffff:10.0.0.1]/" }), /a private address/],
   ];
   for (const [setting, message] of cases) await assert.rejects(setting(), { code: "invalid", message });
   assert.equal((await session.fold()).standing.triggers.size, 0);
@@ -158,8 +158,8 @@ test("a redirect is held to the same rules, and too much is refused", async () =
   const get = (path: string) =>
     fetchChecked(`http://${host}${path}`, new Set([host]), new AbortController().signal);
   assert.deepEqual(await get("/on"), { status: 200, body: "here" });
-  await assert.rejects(get("/away"), /localhost:1 is .*, which is not a public address/);
-  await assert.rejects(get("/round"), /leads on more than 3 times/);
+  await assert.rejects(get("/away"), /localhost:1 resolves to .*, a private address/);
+  await assert.rejects(get("/round"), /more than 3 redirects/);
   await assert.rejects(get("/much"), /more than 1048576 bytes/);
 });
 

@@ -143,7 +143,7 @@ test("after an interrupt the next turn gets a new signal; after the lease is los
   const lease = { ...taken.standing.lease, epoch: 11, holder: "two" };
   reads.shift()?.({ ...taken, standing: { ...taken.standing, lease } });
   await turn();
-  assert.throws(() => keeper.assertHeld(), { code: "fenced", message: /is run by two now/ });
+  assert.throws(() => keeper.assertHeld(), { code: "fenced", message: /is now running on two/ });
   assert.equal(await keeper.isHeld(), false);
   for (const next of [{ startedSeq: 12, interrupted: false }, null]) {
     keeper.rearm(stateAt(12, next));

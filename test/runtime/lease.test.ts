@@ -41,7 +41,7 @@ for (const [name, make] of [
     await assert.rejects(other.lease({ holder: "two" }), held);
     place.world.pass(1);
     const lease = await other.lease({ holder: "two" });
-    const fenced = { code: "fenced", hint: /somebody else runs the session now/ };
+    const fenced = { code: "fenced", hint: /another worker runs the session now/ };
     await assert.rejects(zombie.append([{ type: "x.after" }]), fenced);
     await assert.rejects(zombie.renew(), fenced);
     await zombie.release();

@@ -31,10 +31,8 @@ async function eventsOf(session: Session): Promise<unknown[]> {
 
 const setBack = (session: Session, which: string) => ({
   code: "corrupt",
-  message: `${session.id} was set back: the store lost its records ${which}`,
-  hint:
-    "a fail-over or a restored backup lost them. To go on from what is left: " +
-    `skein activate ${session.id}`,
+  message: `${session.id} was rolled back: the store lost its records ${which}`,
+  hint: "a failover or a restored backup lost them. To continue: " + `skein activate ${session.id}`,
 });
 
 test("a handle whose last records are gone writes nothing more of that history", async () => {
@@ -274,7 +272,7 @@ for (const grows of [false, true]) {
     const other = await new Engine({ store: place.store, world }).session(session.id);
     await place.fallBack();
     if (grows) for (const text of ["a", "b"]) await other.append(text).catch(() => undefined);
-    await assert.rejects(following, { code: "corrupt", message: /was set back/ });
+    await assert.rejects(following, { code: "corrupt", message: /was rolled back/ });
     assert.deepEqual(seen, [1, 2]);
     const { standing } = await reader.fold();
     assert.deepEqual([standing.status, standing.why?.by], ["suspended", "set-back"]);
@@ -297,7 +295,10 @@ test("a worker tells of it, and neither runs nor wakes what was set back", async
   end("the result");
   await until(() => told.some((one) => one.type === "failed"));
   const failed = told.find((one) => one.type === "failed");
-  assert.match(String(failed?.type === "failed" && failed.error), /was set back: the store lost its records/);
+  assert.match(
+    String(failed?.type === "failed" && failed.error),
+    /was rolled back: the store lost its records/,
+  );
   await session.append("more to do");
   await world.sleep(1_500);
   assert.equal(script.calls.length, 1);
@@ -344,7 +345,7 @@ test("what the workspace's log lost is forgotten, and who writes to it next is t
   const entries = async (): Promise<string[]> => (await engine.memory()).map(({ key }) => key);
   assert.deepEqual(await entries(), ["kept"]);
   const again = () => engine.remember({ scope: "workspace", kind: "fact", key: "again", value: 1 });
-  await assert.rejects(again(), { code: "corrupt", message: /workspace was set back/ });
+  await assert.rejects(again(), { code: "corrupt", message: /workspace log was rolled back/ });
   await again();
   assert.deepEqual((await entries()).toSorted(), ["again", "kept"]);
 });

@@ -166,13 +166,17 @@ suite("by hand", () => {
     await fails(session.promote("fact", "rate", { scope: "agent" }), "refused", /has no agent/);
     await fails(session.promote("fact", "rate", { scoop: 1 } as never), "invalid", /scoop/);
     await fails(engine.forget(workspace), "not-found", /memory of the workspace has no fact "x"/);
-    await fails(engine.remember({ ...workspace, value: undefined }), "invalid", /has no value/);
-    await fails(engine.remember({ ...workspace, owner: "web", value: 1 }), "invalid", /has no owner/);
-    await fails(engine.remember({ ...workspace, scope: "agent", value: 1 }), "invalid", /whose memory/);
+    await fails(engine.remember({ ...workspace, value: undefined }), "invalid", /value: missing/);
+    await fails(engine.remember({ ...workspace, owner: "web", value: 1 }), "invalid", /owner: not allowed/);
+    await fails(engine.remember({ ...workspace, scope: "agent", value: 1 }), "invalid", /owner: missing/);
     await fails(engine.remember({ ...workspace, key: "a\nb", value: 1 }), "invalid", /one line/);
     await fails(engine.remember({ ...workspace, key: "", value: 1 }), "invalid", /key: .*cannot be empty/);
     const agentOf = (owner: string) => engine.remember({ ...workspace, scope: "agent", owner, value: 1 });
-    await fails(agentOf("No such agent!"), "invalid", /"No such agent!" is not the name of an agent/);
+    await fails(
+      agentOf("No such agent!"),
+      "invalid",
+      /owner: expected the name of an agent, got "No such agent!"/,
+    );
     await fails(agentOf(""), "invalid", /"" is not the name of an agent/);
     await fails(
       engine.remember({ ...workspace, scope: "user", owner: "jane", value: 1 }),

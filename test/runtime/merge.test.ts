@@ -305,7 +305,7 @@ suite("bad input is clear and harmless", { concurrency: true }, () => {
     const b = await a.fork();
     await b.record("fact", "x", 1);
     const options = (given: object) => given as Parameters<Session["merge"]>[0];
-    await assert.rejects(a.merge({ from: a.id }), { code: "invalid", message: /with itself/ });
+    await assert.rejects(a.merge({ from: a.id }), { code: "invalid", message: /the same session/ });
     await assert.rejects(a.merge({ from: "ses_00000000000000000000000000" }), { code: "not-found" });
     await assert.rejects(a.merge(options({})), { code: "invalid" });
     await assert.rejects(a.merge(options({ from: b.id, form: 1 })), { hint: /did you mean "from"/ });
@@ -313,8 +313,8 @@ suite("bad input is clear and harmless", { concurrency: true }, () => {
     await assert.rejects(a.merge(options({ from: b.id, summary: 1 })), { code: "invalid" });
     await assert.rejects(a.merge({ from: b.id, resolve: { "fact/x": "ours" } }), {
       code: "not-found",
-      message: 'merge: there is no conflict "fact/x"',
-      hint: "there are no conflicts at all",
+      message: 'merge: resolve: no such conflict "fact/x"',
+      hint: "the merge has no conflicts",
     });
     await a.close();
     await assert.rejects(a.merge({ from: b.id }), { code: "refused", hint: /reopen/ });
@@ -338,12 +338,12 @@ suite("bad input is clear and harmless", { concurrency: true }, () => {
     await b.record("fact", "gone", 2);
     const before = await a.head();
     const wrong: readonly [unknown, RegExp][] = [
-      ["mine", /there is no "mine" to take/],
-      [1, /resolves nothing/],
-      [null, /resolves nothing/],
-      [{}, /the value is missing/],
-      [{ take: "ours", value: 1 }, /two answers/],
-      [{ value: 1, status: "done" }, /only a task has/],
+      ["mine", /unknown side "mine"/],
+      [1, /expected a resolution/],
+      [null, /expected a resolution/],
+      [{}, /value: missing/],
+      [{ take: "ours", value: 1 }, /not both/],
+      [{ value: 1, status: "done" }, /only a task has a status/],
       [{ value: 1, reason: "r" }, /unknown option "reason"/],
       [{ take: "ours", because: "b".repeat(limit.reasonCharsMax + 1) }, /too long/],
     ];
@@ -352,7 +352,7 @@ suite("bad input is clear and harmless", { concurrency: true }, () => {
       await assert.rejects(a.merge({ from: b.id, resolve }), { code: "invalid", message });
     }
     await assert.rejects(a.merge({ from: b.id, resolve: { "fact/gone": "both", "fact/x": "ours" } }), {
-      message: /it is retracted on one side/,
+      message: /the item is retracted on one side/,
     });
     await assert.rejects(a.merge({ from: b.id, resolve: { "fact/X": "ours" } }), {
       hint: 'did you mean "fact/x"?',

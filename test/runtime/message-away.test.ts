@@ -154,7 +154,7 @@ test("a place without a store, and a receiver that would not take it, are refuse
   const to = await world.b.open({ objective: "B" });
   const at = { at: places.b };
   await assert.rejects(from.send(to.id, "x", { at: "mem://c" }), saying("not-found", /no store at/));
-  await assert.rejects(from.send(to.id, "x", { at: "memory:" }), saying("invalid", /no place/));
+  await assert.rejects(from.send(to.id, "x", { at: "memory:" }), saying("invalid", /expected a path or URL/));
   await assert.rejects(
     from.send("ses_00000000000000000000000000", "x", at),
     saying("not-found", /no session/),
@@ -254,7 +254,7 @@ test("a late reply to another store is refused at the replier", async () => {
     saying("refused", /does not wait for a reply/),
   );
   world.homes.b.world.pass(1_001);
-  await assert.rejects(to.send(null, "x", { replyTo: message }), saying("refused", /was given up at/));
+  await assert.rejects(to.send(null, "x", { replyTo: message }), saying("refused", /passed at/));
   assert.deepEqual(await typesOf(to), ["session.opened", "message.received"]);
 });
 

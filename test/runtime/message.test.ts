@@ -80,7 +80,7 @@ test("sending to one that is missing, over or elsewhere is refused, and nothing 
   await assert.rejects(place.engine.send(b.id, "x"), saying("refused", /archived/));
   await assert.rejects(
     a.send(b.id, "x", { at: "./other.db" }),
-    saying("unavailable", /cannot open other stores/),
+    saying("unavailable", /access to other stores is disabled/),
   );
   assert.deepEqual(await typesOf(a), ["session.opened"]);
 });
@@ -124,7 +124,7 @@ test("a request without a reply in time is given up and told, and a late reply i
   assert.deepEqual((await place.engine.deliver()).overdue, 0);
   await a.sleep();
   place.world.pass(1_001);
-  await assert.rejects(b.send(null, "x", { replyTo: message }), saying("refused", /was given up at 20\d\d-/));
+  await assert.rejects(b.send(null, "x", { replyTo: message }), saying("refused", /passed at 20\d\d-/));
   const report = await place.engine.deliver();
   assert.deepEqual(report, { sessions: 1, delivered: 0, refused: 0, overdue: 1, waiting: [] });
   const [[text = ""] = []] = await told(a);
@@ -150,7 +150,7 @@ test("deadlines that cannot be are refused", async () => {
   await using place = inMemory();
   const { a, b } = await pair(place);
   for (const more of [{ withinMs: 0 }, { withinMs: -1 }, { withinMs: 1.5 }, { deadlineMs: 5 }]) {
-    await assert.rejects(a.send(b.id, "x", more), saying("invalid", /reply/));
+    await assert.rejects(a.send(b.id, "x", more), saying("invalid", /reply|deadline/));
   }
   await assert.rejects(a.send(b.id, "x", { withinMs: 1, deadlineMs: 1 }), saying("invalid", /not both/));
 });
@@ -383,8 +383,8 @@ test("a contract that is no schema, or that would hold nothing, is refused with 
       JSON.stringify(schema)?.slice(0, 80),
     );
   }
-  await assert.rejects(b.contract("", true), saying("invalid", /invalid topic/));
-  await assert.rejects(b.contract("a\nb", true), saying("invalid", /invalid topic/));
+  await assert.rejects(b.contract("", true), saying("invalid", /topic: invalid name/));
+  await assert.rejects(b.contract("a\nb", true), saying("invalid", /topic: invalid name/));
   const patterns = ["^ses_[0-9a-z]{26}$", "^(\\d{4}-\\d{2}-\\d{2})$", "^[^@]+@[^@]+$", "^(ab)+$"];
   for (const pattern of patterns) await b.contract("t", { type: "string", pattern });
 });

@@ -307,7 +307,7 @@ test("a record that is another one there is never seen there", async () => {
     left.map(({ session }) => session),
     [root.id],
   );
-  assert.match(left[0]!.why, /record 6 of .* is another one there/);
+  assert.match(left[0]!.why, /record 6 of .* differs in the destination/);
   assert.equal(moved, 1);
   assert.deepEqual([await statusIn(b, root.id), await statusIn(b, fork.id)], [null, "open"]);
   assert.deepEqual((await a.engine.migrate({ to: b.store })).left, []);
@@ -346,8 +346,8 @@ test("where no session can arrive, few are fenced off, and later all go", async 
   };
   await assert.rejects(a.engine.migrate({ to: full }), {
     code: "refused",
-    message: "no session can arrive in the other store: the tenant has used up its quota",
-    hint: /sessions are fenced off; see to it, and run the same command again/,
+    message: "the destination store accepts no session: the tenant has used up its quota",
+    hint: /sessions are fenced; fix the cause, then run the same command again/,
   });
   const { rows } = await a.engine.sessions({ status: "moved", limit: 500 });
   assert.ok(rows.length > 0 && rows.length <= 128, `${rows.length} are fenced off`);

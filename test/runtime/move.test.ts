@@ -191,7 +191,7 @@ test("a move to the same store, of a copy, or to a store that cannot be written 
   await using homes = twoInMemory();
   const { a, b } = homes;
   const { root, fork } = await livedIn(a);
-  await assert.rejects(root.migrate({ to: a.store }), { code: "refused", message: /in that store already/ });
+  await assert.rejects(root.migrate({ to: a.store }), { code: "refused", message: /already in that store/ });
   await assert.rejects(root.migrate({}), { code: "invalid" });
   await assert.rejects(root.migrate({ to: "./x.db" }), { code: "refused" });
   const full = mortal(b.store, { left: 1, dead: true, steps: 0 }, "before");
@@ -239,7 +239,7 @@ test("a session that was moved, and a copy, say where one can go on", async () =
   const { root, fork } = await livedIn(a);
   const engine = new Engine({ store: a.store, world: a.world, openStore: async () => unclosed(b.store) });
   await (await engine.session(root.id)).migrate({ to: "../other place/b.db" });
-  const hint = 'it lives elsewhere now: it was moved to "../other place/b.db"; work on it there, or fork it';
+  const hint = 'it was moved to "../other place/b.db"; open it there, or fork it here';
   await assert.rejects(root.append("no"), { code: "refused", hint });
   await assert.rejects(root.migrate({ model: "scripted/demo" }), { code: "refused", hint });
   await all(a.engine.export(fork.id, { move: true }));

@@ -293,10 +293,13 @@ test("a scoring function that fails is named, and the fork is there all the same
   await assert.rejects(session.replay({ from: 1, score: broken }), {
     code: "invalid",
     message: "replay: the scoring function failed: no judge (replay)",
-    hint: /^what was run again is in ses_/,
+    hint: /^the replayed turns are in ses_/,
   });
   await assert.rejects(session.replay({ from: 1, score: () => ({ a: "b" }) as never }), /no number for "a"/);
-  await assert.rejects(session.replay({ score: broken }), { code: "invalid", message: /score is given/ });
+  await assert.rejects(session.replay({ score: broken }), {
+    code: "invalid",
+    message: /score: requires from/,
+  });
   assert.equal((await session.lineage()).nodes.length, 3);
   await engine.close();
 });
@@ -321,7 +324,7 @@ test("a replay that is broken off leaves no turn open, and reports what was run"
   };
   const { engine, session } = await lived({ "test/one": once, "test/two": [endless] });
   const report = await session.replay({ from: 1, model: "test/two", signal: stop.signal });
-  assert.deepEqual(report.stopped, { by: "signal", reason: "it was broken off" });
+  assert.deepEqual(report.stopped, { by: "signal", reason: "interrupted" });
   assert.deepEqual(
     report.turns.map(({ match, replay }) => [match, replay?.outcome]),
     [
@@ -337,16 +340,19 @@ test("a replay that is broken off leaves no turn open, and reports what was run"
 test("what makes no sense is refused, and leaves no fork", async () => {
   const { engine, session } = await lived({ "test/one": once });
   const { seq } = await session.head();
-  await assert.rejects(session.replay({ from: seq }), { code: "refused", message: /nothing was asked/ });
+  await assert.rejects(session.replay({ from: seq }), { code: "refused", message: /has no input after/ });
   await assert.rejects(session.replay({ from: seq + 1 }), { code: "not-found" });
   await assert.rejects(session.replay({ from: "nowhere" }), { code: "not-found" });
-  await assert.rejects(session.replay({ model: "test/one" }), { code: "invalid", message: /position/ });
+  await assert.rejects(session.replay({ model: "test/one" }), { code: "invalid", message: /requires from/ });
   await assert.rejects(session.replay({ from: 1, model: "test/none" }), /there is no test\/none/);
   await assert.rejects(session.replay({ from: 1, instructions: " " }), { code: "invalid" });
   await assert.rejects(session.replay({ from: 1, tools: "all" as never }), { code: "invalid" });
   await assert.rejects(session.replay({ from: 1, budget: { usd: -1 } }), { code: "invalid" });
   await session.rewind(seq - 2);
-  await assert.rejects(session.replay({ from: seq - 1 }), { code: "refused", message: /rewound away/ });
+  await assert.rejects(session.replay({ from: seq - 1 }), {
+    code: "refused",
+    message: /lies in a rewound range/,
+  });
   assert.equal((await session.lineage()).nodes.length, 1);
   await engine.close();
 });

@@ -195,7 +195,10 @@ function ifTooShort(error: unknown): void {
 
 /** What messages are held to is refused, not changed. */
 function ifHeldTo(error: unknown): void {
-  if (!(error instanceof Error) || error.message !== "a contract cannot hold a secret, and holds CANARY")
+  if (
+    !(error instanceof Error) ||
+    error.message !== "a contract must not contain a secret: it contains CANARY"
+  )
     throw error;
 }
 
@@ -266,7 +269,7 @@ test("no form of a registered secret reaches the disk, whichever door it takes",
   const { engine, path } = room;
   await assert.rejects(
     engine.putBlob(Buffer.concat([Buffer.from([0, 255, 0]), utf8])),
-    /hold the secret CANARY/,
+    /contains the secret CANARY/,
   );
   assert.deepEqual(tracesIn(path), []);
   assert.equal((await engine.verify()).ok, true);

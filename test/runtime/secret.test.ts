@@ -57,7 +57,7 @@ function folder(): { readonly path: string; readonly [Symbol.dispose]: () => voi
 test("a key, a label or a topic that holds a secret is refused, and nothing is written", async () => {
   await using engine = engineOn().engine;
   const session = await engine.open({ objective: "Keys" });
-  const refused = { code: "invalid", message: /a key cannot hold a secret/ };
+  const refused = { code: "invalid", message: /a key contains the secret/ };
   await assert.rejects(session.record("fact", `k-${secret}`, 1), refused);
   await assert.rejects(session.label({ team: secret }), refused);
   await assert.rejects(session.scratch(secret, 1), refused);
@@ -72,7 +72,7 @@ test("who works or holds a lease is not called by a secret; a process may be cal
   const session = await engine.open({ objective: "Names" });
   const refused = {
     code: "invalid",
-    message: /the name of a worker cannot hold a secret, and this one holds CANARY/,
+    message: /work: name: contains the secret CANARY/,
   };
   await assert.rejects(engine.work({ name: `w-${secret}` }), refused);
   await assert.rejects(session.lease({ holder: secret }), refused);
@@ -98,13 +98,16 @@ test("what can only be a secret is refused in names, too, and found there by a s
   });
   await using strict = new Engine({ store, world });
   const session = await strict.session(before.id);
-  const refused = { code: "invalid", message: /a key cannot hold a secret, and one here holds github-token/ };
+  const refused = { code: "invalid", message: /a key contains the secret github-token/ };
   await assert.rejects(session.record("fact", token, 1), refused);
   await assert.rejects(session.label({ team: token }), refused);
   await assert.rejects(session.scratch(`my ${token}`, 1), refused);
   await assert.rejects(session.save(token), refused);
   await assert.rejects(session.contract(token, true), refused);
-  await assert.rejects(session.bind({ kind: "file", path: "/tmp/x", name: token }), /cannot hold a secret/);
+  await assert.rejects(
+    session.bind({ kind: "file", path: "/tmp/x", name: token }),
+    /must not contain a secret/,
+  );
   assert.equal((await session.head()).seq, 1);
   await session.record("fact", "password", "as a word, it may be a key");
   const { findings } = await strict.scan({ session: session.id });
@@ -222,21 +225,21 @@ test("what others are held to is refused with a secret, since it would mean some
   const session = await engine.open({ objective: "Rules" });
   const refused = (what: RegExp) => ({ code: "invalid", message: what });
   const contract = session.contract("rates", { type: "string", enum: [secret] });
-  await assert.rejects(contract, refused(/^a contract cannot hold a secret, and holds CANARY$/));
+  await assert.rejects(contract, refused(/^a contract must not contain a secret: it contains CANARY$/));
   const pattern = { command: `echo ${secret}` };
   const grant = session.grant({ tool: "shell", rule: "deny", pattern });
-  await assert.rejects(grant, refused(/^the pattern of a permission cannot hold a secret/));
+  await assert.rejects(grant, refused(/^the pattern of a permission must not contain a secret/));
   const opened = engine.open({ objective: "x", grant: [{ tool: "shell", rule: "deny", pattern }] });
   await assert.rejects(opened, refused(/^the pattern of a permission/));
   const permissions = [{ tool: "shell", rule: "deny", pattern }] as const;
   const agent = engine.addAgent({ name: "payroll", instructions: "Pay.", permissions });
-  await assert.rejects(agent, refused(/^the definition of agent "payroll" cannot hold a secret/));
+  await assert.rejects(agent, refused(/^the definition of agent "payroll" must not contain a secret/));
   const policy = engine.setPolicy("old", {
     match: { labels: { team: secret } },
     after: "30d",
     do: "archive",
   });
-  await assert.rejects(policy, refused(/^a policy cannot hold a secret, and holds CANARY$/));
+  await assert.rejects(policy, refused(/^a policy must not contain a secret: it contains CANARY$/));
   assert.equal((await session.head()).seq, 1);
   await session.grant({ tool: "shell", rule: "deny", reason: `not with ${secret}` });
   const reason = "not with [redacted: CANARY]";
@@ -248,7 +251,7 @@ test("a binding that holds a secret is refused; what its secrets name is taken o
   await using _ = engine;
   const session = await engine.open({ objective: "Bind" });
   const url = "postgres://ann:pa55-word@db/hr";
-  await assert.rejects(session.bind({ kind: "database", url }), /a binding cannot hold a secret/);
+  await assert.rejects(session.bind({ kind: "database", url }), /a binding must not contain a secret/);
   await session.bind({ kind: "database", url: "postgres://db/hr", name: "hr", secrets: ["HR_DB"] });
   await session.append("it is behind-a-name-77");
   // Another process knows nothing but the log and its own environment.
@@ -273,7 +276,7 @@ test("an image that holds a secret is not kept, and the model is told", async ()
   await using _ = engine;
   const session = await engine.open({ objective: "Draw", bind: [{ kind: "tool", name: "draw" }] });
   await ask(session, "Draw it.");
-  const output = "an image is not kept: bytes that are no text hold the secret CANARY";
+  const output = "an image is not kept: the binary data contains the secret CANARY";
   assert.deepEqual(await contentsOf(session, "tool.settled"), [{ output }]);
 });
 
@@ -373,6 +376,6 @@ test("openEngine registers what it is given and keys of providers; it need not g
     assert.equal((await session.state()).objective, `${names} password=${password}`);
   }
   await assert.rejects(openEngine({ store: "memory:", secrets: { A: "short" } }), /at least 8/);
-  await assert.rejects(openEngine({ store: "memory:", secrets: { A: true } }), /"A" is no text/);
+  await assert.rejects(openEngine({ store: "memory:", secrets: { A: true } }), /"A": expected a string/);
   await assert.rejects(openEngine({ store: "memory:", secrets: { looksLike: "no" } as never }), /looksLike/);
 });

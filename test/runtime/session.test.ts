@@ -142,7 +142,7 @@ for (const [name, make] of Object.entries(makers)) {
       [1],
     );
     assert.deepEqual(await (await session.load("first")).items(), []);
-    const hint = "there are: first, good";
+    const hint = "checkpoints: first, good";
     await assert.rejects(session.load("bad"), { code: "not-found", message: /no checkpoint "bad"/, hint });
   });
 
@@ -344,7 +344,7 @@ test("an id may be given by any ending that only one session has", async () => {
   const one = ids.find((id) => ids.some((other) => other !== id && other.at(-1) === id.at(-1)))!;
   for (const ending of [one, one.slice(4), one.slice(-8)])
     assert.equal((await engine.session(ending)).id, one);
-  await assert.rejects(engine.session(one.slice(-1)), { code: "invalid", hint: /give more of it: ses_/ });
+  await assert.rejects(engine.session(one.slice(-1)), { code: "invalid", hint: /use a longer suffix: ses_/ });
   await assert.rejects(engine.session("zzzzzzzzzzzz"), { code: "not-found" });
   for (const wrong of ["", "ses_", "not an id!", "%"]) {
     await assert.rejects(engine.session(wrong), (error: { code?: string }) =>

@@ -97,7 +97,7 @@ describe("a ticket that is begun and whose worktree is gone", () => {
     repository.git("branch", "-D", "skein/plan/a");
     const [row] = await run();
     assert.equal(row?.status, "blocked");
-    assert.match(row?.why ?? "", /^its worktree is gone, and its branch skein\/plan\/a too/);
+    assert.match(row?.why ?? "", /^its worktree and its branch skein\/plan\/a are missing/);
     repository.git("worktree", "add", "-q", "-b", "skein/plan/a", tree);
     repository.git("worktree", "lock", "--reason", "initializing", tree);
     const [half] = await run();

@@ -280,7 +280,7 @@ describe("a plan with worktrees", () => {
     const options = { directory: repository.top, worktrees: true };
     const rows = await runPlan(engine, plan, options);
     assert.deepEqual(statuses(rows), ["a done", "b done", "c failed", "d skipped"]);
-    assert.match(rows[2]?.why ?? "", /^skein\/plan\/b cannot be merged: conflict in x\.txt/);
+    assert.match(rows[2]?.why ?? "", /^merge conflict with skein\/plan\/b in x\.txt/);
     const tree = repository.worktree("plan", "c");
     repository.git("-C", tree, "merge", "-q", "-X", "ours", "skein/plan/b");
     assert.deepEqual(statuses(await runPlan(engine, plan, options)).slice(2), ["c done", "d done"]);
@@ -292,7 +292,7 @@ describe("a plan with worktrees", () => {
     const options = { directory: repository.top, worktrees: true };
     repository.git("branch", "skein/plan/a");
     const [row] = await runPlan(engine, planOf("## a: Alpha\n"), options);
-    assert.match(row?.why ?? "", /^there is a branch skein\/plan\/a already, and no ticket made it/);
+    assert.match(row?.why ?? "", /^branch skein\/plan\/a already exists, and belongs to no ticket/);
     assert.equal(row?.status, "failed");
     assert.deepEqual(await opened(engine), []);
     repository.git("branch", "-D", "skein/plan/a");
@@ -313,11 +313,11 @@ test("what cannot be is refused before anything is made", async () => {
   const plan = planOf("## a: Alpha\n");
   const run = (options: object) => refused(runPlan(engine, plan, { directory: repository.top, ...options }));
   assert.equal(await run({ paralel: 2 }), 'invalid: tickets: unknown option "paralel"');
-  assert.equal(await run({ parallel: 0 }), "invalid: tickets: parallel is 0");
+  assert.equal(await run({ parallel: 0 }), "invalid: tickets: parallel: expected 1 to 1000, got 0");
   assert.match(await run({ directory: "/nowhere/at/all" }), /^not-found: .*\/nowhere\/at\/all/);
-  assert.match(await run({ directory: "/", worktrees: true }), /^invalid: "\/" is in no Git repository/);
+  assert.match(await run({ directory: "/", worktrees: true }), /^invalid: "\/" is not in a Git repository/);
   assert.match(await run({ worktrees: true, base: "nothing" }), /^not-found: .* has no commit "nothing"/);
-  assert.match(await run({ base: "main" }), /^invalid: tickets: a base is for worktrees/);
+  assert.match(await run({ base: "main" }), /^invalid: tickets: base requires worktrees/);
   assert.match(await run({ agent: "nobody@3" }), /^not-found: /);
   assert.match(await run({ budget: { usd: -1 } }), /^invalid: budget: usd is -1/);
   assert.deepEqual(await opened(engine), []);

@@ -120,9 +120,9 @@ test("an ending that several tokens have revokes none of them", async () => {
     }),
   );
   const ending = ids[0]?.slice(-4) ?? "";
-  await assert.rejects(engine.revokeToken(ending), isInvalid(/more than one token/));
+  await assert.rejects(engine.revokeToken(ending), isInvalid(/matches more than one token/));
   for (const wrong of [ending.slice(1), ids[0]?.toUpperCase(), 7])
-    await assert.rejects(engine.revokeToken(wrong as never), isInvalid(/no id of a token/));
+    await assert.rejects(engine.revokeToken(wrong as never), isInvalid(/expected a token id/));
   assert.equal((await engine.tokens()).length, 2);
   assert.equal((await engine.revokeToken(ids[0] ?? "")).id, ids[0]);
 });
@@ -158,15 +158,15 @@ test("what cannot be a token is told apart before anything is written", async ()
   await using place = inMemory();
   const { engine, store, world } = place;
   const wrong: [object, RegExp][] = [
-    [{ scopes: [] }, /without scopes/],
-    [{ scopes: ["raed"] }, /no scope "raed"/],
-    [{}, /without scopes/],
+    [{ scopes: [] }, /scopes: missing/],
+    [{ scopes: ["raed"] }, /unknown scope "raed"/],
+    [{}, /scopes: missing/],
     [{ scopes: ["read"], name: "" }, /no name/],
     [{ scopes: ["read"], name: "two\nlines" }, /no name/],
-    [{ scopes: ["read"], expiresAt: world.now() }, /not to come/],
-    [{ scopes: ["read"], expiresAt: "tomorrow" }, /not to come/],
-    [{ scopes: ["read"], principal: "alice" }, /no principal/],
-    [{ scopes: ["read"], token: newToken(world, "acme") }, /none of the tenant "default"/],
+    [{ scopes: ["read"], expiresAt: world.now() }, /expected a future time/],
+    [{ scopes: ["read"], expiresAt: "tomorrow" }, /expected a future time/],
+    [{ scopes: ["read"], principal: "alice" }, /expected a principal id/],
+    [{ scopes: ["read"], token: newToken(world, "acme") }, /expected a token of tenant "default"/],
     [{ scopes: ["read"], scope: "read" }, /unknown option "scope"/],
   ];
   for (const [options, about] of wrong) {

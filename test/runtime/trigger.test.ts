@@ -84,24 +84,24 @@ test("what is wrong with a trigger is told when it is set, and nothing is writte
       { kind: "every", everyMs: 60_000 },
       { kind: "cron", cron: "61 * * * *" },
     ],
-    /^wake\[1\]: not a cron/,
+    /^wake\[1\]: cron: invalid expression/,
   );
   await wrong(
     [{ kind: "cron", cron: "0 9 * * *", zone: "Mars/Base" }],
-    /^wake\[0\]: there is no time zone "Mars/,
+    /^wake\[0\]: unknown time zone "Mars/,
   );
-  await wrong([{ kind: "at", at: 5 }], /^wake\[0\]: 1970-01-01T00:00:00.005Z is past/);
+  await wrong([{ kind: "at", at: 5 }], /^wake\[0\]: 1970-01-01T00:00:00.005Z is in the past/);
   await wrong([{ kind: "every", everyMs: 10 }], /^wake\[0\].*everyMs/);
   await wrong([{ kind: "crom" }], /^wake\[0\]: kind: expected a kind of trigger, got "crom"/);
-  await wrong([{ kind: "webhook" }], /^wake\[0\]: a webhook's token/);
-  await wrong([null], /^wake\[0\] is no trigger/);
+  await wrong([{ kind: "webhook" }], /^wake\[0\]: kind: a webhook cannot be set/);
+  await wrong([null], /^wake\[0\]: expected a trigger object/);
   await wrong("daily", /^open: wake: expected a list, got a text/);
   await wrong(
     [
       { kind: "message", name: "a" },
       { kind: "message", name: "a" },
     ],
-    /^wake\[1\]: "a" is there already/,
+    /^wake\[1\]: name: "a" is used twice/,
   );
   await wrong(
     [{ kind: "message", missed: "never" }],
@@ -110,7 +110,10 @@ test("what is wrong with a trigger is told when it is set, and nothing is writte
   assert.deepEqual((await engine.sessions()).rows, []);
   const session = await engine.open({ objective: "x" });
   await assert.rejects(session.trigger("", { kind: "message" }), { code: "invalid" });
-  await assert.rejects(session.trigger("t", { kind: "at", at: 1 }), /^SkeinError: trigger "t": .* is past/);
+  await assert.rejects(
+    session.trigger("t", { kind: "at", at: 1 }),
+    /^SkeinError: trigger "t": .* is in the past/,
+  );
   await assert.rejects(session.sleep({ triggers: ["t"] }), { code: "not-found" });
   assert.deepEqual(await typesOf(session), ["session.opened"]);
 });
@@ -251,24 +254,24 @@ test("a call that is not what it should be fires nothing", async () => {
     /is wrong/,
   );
   const signed = { "x-hub-signature-256": `sha256=${hmac}` };
-  await wrong({ body: "x".repeat(limit.webhookBytesMax + 1), headers: signed }, "invalid", /65537 bytes/);
+  await wrong({ body: "x".repeat(limit.webhookBytesMax + 1), headers: signed }, "invalid", /got 65537/);
   await wrong(
     { body, headers: signed },
     "not-found",
-    /no webhook/,
+    /webhook not found/,
     `${token.slice(0, -1)}${token.endsWith("A") ? "B" : "A"}`,
   );
-  await wrong({ body, headers: signed }, "not-found", /no webhook/, "nonsense");
+  await wrong({ body, headers: signed }, "not-found", /webhook not found/, "nonsense");
   assert.deepEqual(await told(session), []);
   await engine.webhook(token, { body, headers: signed });
   assert.equal((await told(session)).length, 1);
   delete env["HOOK_SECRET"];
-  await wrong({ body, headers: signed }, "unavailable", /is not set here/);
+  await wrong({ body, headers: signed }, "unavailable", /is not set/);
   await session.trigger("push", { kind: "webhook" });
-  await wrong({ body }, "not-found", /no webhook/);
+  await wrong({ body }, "not-found", /webhook not found/);
   const bytes = new Uint8Array([0xff, 0xfe]);
   const { token: other = "" } = await session.trigger("other", { kind: "webhook" });
-  await wrong({ body: bytes }, "invalid", /not a text/, other);
+  await wrong({ body: bytes }, "invalid", /expected UTF-8 text/, other);
   await session.close();
   await wrong({ body }, "refused", /closed/, other);
 });
@@ -315,9 +318,9 @@ test("what can open nothing is told as it is set; later it is trouble, and is tr
   const { world, engine } = made();
   const wrong = (spec: object, options: object, message: RegExp) =>
     assert.rejects(engine.trigger("t", spec as never, options as never), { message });
-  await wrong({ kind: "message" }, { open: { objective: "x" } }, /a message goes to a session that is there/);
+  await wrong({ kind: "message" }, { open: { objective: "x" } }, /"message" requires an existing session/);
   await wrong({ kind: "every", everyMs: 1_000 }, {}, /open: missing/);
-  await wrong({ kind: "every", everyMs: 1_000 }, { open: { objective: "" } }, /needs an objective/);
+  await wrong({ kind: "every", everyMs: 1_000 }, { open: { objective: "" } }, /objective: missing/);
   await wrong(
     { kind: "every", everyMs: 1_000 },
     { open: { objective: "x", files: ["/no/such/file"] } },
@@ -389,7 +392,7 @@ test("what is wrong with a trigger is told in words of its own, always with a hi
   const every = await told({ kind: "every", everyMs: 5 });
   assert.equal(every?.[0], 'trigger "t": everyMs: expected at least 1000 (one second), got 5');
   assert.deepEqual(await told({ kind: "webhook", secret: "sk-live 123" }), [
-    'trigger "t": its secret is not the name of a variable',
-    "name the variable of the environment that holds it, such as HOOK_SECRET",
+    'trigger "t": secret: expected the name of an environment variable',
+    "for example HOOK_SECRET",
   ]);
 });

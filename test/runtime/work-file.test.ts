@@ -323,12 +323,20 @@ test("what cannot be watched is told when the trigger is set, with the place", a
   await using engine = await open();
   const session = await engine.open({ objective: "Watch", bind: [{ kind: "directory", path: folder.path }] });
   const cases: readonly (readonly [TriggerSpec, string, RegExp])[] = [
-    [{ kind: "file", path: elsewhere.path }, "invalid", /^trigger "t": .* lies outside of what is bound$/],
-    [{ kind: "file", path: folder.at("out") }, "invalid", /^trigger "t": .* lies outside of what is bound$/],
-    [{ kind: "file", path: folder.at("../x") }, "invalid", /^trigger "t": .* lies outside of what is bound$/],
+    [{ kind: "file", path: elsewhere.path }, "invalid", /^trigger "t": .* is outside the bound directories$/],
+    [
+      { kind: "file", path: folder.at("out") },
+      "invalid",
+      /^trigger "t": .* is outside the bound directories$/,
+    ],
+    [
+      { kind: "file", path: folder.at("../x") },
+      "invalid",
+      /^trigger "t": .* is outside the bound directories$/,
+    ],
     [{ kind: "file", path: folder.at("none") }, "not-found", /^trigger "t": .*none does not exist$/],
-    [{ kind: "file", path: folder.path, glob: "../*" }, "invalid", /^trigger "t": glob: .* leads out of/],
-    [{ kind: "file", path: folder.path, glob: "/etc/*" }, "invalid", /^trigger "t": glob: .* leads out of/],
+    [{ kind: "file", path: folder.path, glob: "../*" }, "invalid", /^trigger "t": glob: .* is outside/],
+    [{ kind: "file", path: folder.path, glob: "/etc/*" }, "invalid", /^trigger "t": glob: .* is outside/],
     [{ kind: "file", path: folder.at("a"), glob: "*" }, "invalid", /^trigger "t": glob: .* is a file/],
     [{ kind: "file", path: folder.at("large") }, "invalid", /^trigger "t": x has more than 67108864 bytes/],
     [
@@ -336,7 +344,7 @@ test("what cannot be watched is told when the trigger is set, with the place", a
       "invalid",
       /^trigger "t": .* cannot be watched as a file$/,
     ],
-    [{ kind: "resource", binding: "b" }, "not-found", /^trigger "t": nothing is bound as "b"$/],
+    [{ kind: "resource", binding: "b" }, "not-found", /^trigger "t": no resource is bound as "b"$/],
   ];
   for (const [spec, code, message] of cases) {
     await assert.rejects(session.trigger("t", spec), (error: SkeinError) => {

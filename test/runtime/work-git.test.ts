@@ -188,14 +188,14 @@ test("what is no repository, no ref of it or no path in it is told when the trig
     ],
   });
   const cases: readonly (readonly [Partial<TriggerSpec>, string, RegExp])[] = [
-    [{ path: folder.at("plain") }, "invalid", /^trigger "t": .*plain is no Git repository$/],
-    [{ path: `${path}/a` }, "invalid", /^trigger "t": .*a is no Git repository$/],
-    [{ path: folder.path }, "invalid", /^trigger "t": .* lies outside of what is bound$/],
+    [{ path: folder.at("plain") }, "invalid", /^trigger "t": .*plain is not a Git repository$/],
+    [{ path: `${path}/a` }, "invalid", /^trigger "t": .*a is not a Git repository$/],
+    [{ path: folder.path }, "invalid", /^trigger "t": .* is outside the bound directories$/],
     [{ path: `${path}/none` }, "not-found", /^trigger "t": .*none does not exist$/],
     [{ path, ref: "nowhere" }, "not-found", /^trigger "t": .* has no ref "nowhere"$/],
     [{ path, ref: "../../etc/passwd" }, "not-found", /^trigger "t": .* has no ref/],
     [{ path, ref: "--all" }, "not-found", /^trigger "t": .* has no ref/],
-    [{ path, paths: ["../x"] }, "invalid", /^trigger "t": paths: "\.\.\/x" does not lie in the repository$/],
+    [{ path, paths: ["../x"] }, "invalid", /^trigger "t": paths: "\.\.\/x" is outside the repository$/],
   ];
   for (const [given, code, message] of cases) {
     await assert.rejects(

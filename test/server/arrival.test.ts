@@ -41,7 +41,7 @@ test("a body has its time in all, however much comes", () => {
   for (let part = 1; part < 3; part++) after(requestMs / 3, 10 * pace);
   assert.deepEqual(late, []);
   after(requestMs / 3, 10 * pace);
-  assert.deepEqual(late, ["the body did not come within 30 seconds"]);
+  assert.deepEqual(late, ["the request body did not arrive within 30 seconds"]);
   after(requestMs, 0);
   assert.equal(late.length, 2);
 });
@@ -56,7 +56,7 @@ test("bytes have time for as long as they keep the pace, and while it is we who 
   after(requestMs - 1, pace - 1);
   assert.deepEqual(late, []);
   after(1, 0);
-  assert.deepEqual(late, ["less than 65536 bytes came within 30 seconds"]);
+  assert.deepEqual(late, ["upload too slow: less than 65536 bytes in 30 seconds"]);
 });
 
 test("what is answered before it is in has its time in all again; what is in has none", () => {
@@ -103,9 +103,13 @@ test("whoever is late is told so, in words that fit, and the connection ends", a
   await using place = await hurried();
   const json = "content-type: application/json\r\ncontent-length: 50\r\n\r\n{";
   const cases = [
-    ["/v1/sessions", json, "the body did not come within 30 seconds"],
-    ["/v1/put-blob", "content-length: 50\r\n\r\nx", "less than 65536 bytes came within 30 seconds"],
-    ["/v1/put-blob", "transfer-encoding: chunked\r\n\r\n", "less than 65536 bytes came within 30 seconds"],
+    ["/v1/sessions", json, "the request body did not arrive within 30 seconds"],
+    ["/v1/put-blob", "content-length: 50\r\n\r\nx", "upload too slow: less than 65536 bytes in 30 seconds"],
+    [
+      "/v1/put-blob",
+      "transfer-encoding: chunked\r\n\r\n",
+      "upload too slow: less than 65536 bytes in 30 seconds",
+    ],
   ] as const;
   for (const [path, more, detail] of cases) {
     const [head = "", body = ""] = (await heard(begun(place, path, more))).split("\r\n\r\n");

@@ -33,7 +33,7 @@ async function heard(place: Served, query: string): Promise<Frame[]> {
 
 const told = ({ status, body }: Answered): unknown[] => {
   const { code, detail, hint } = body as Readonly<Record<string, string>>;
-  return [status, code, detail?.startsWith("after: the feed ends at "), hint?.includes("set back")];
+  return [status, code, detail?.includes("the feed ends at "), hint?.includes("rolled back")];
 };
 
 /** All that a store gave out stays a position; one that is further on is refused, however it comes. */

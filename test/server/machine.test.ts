@@ -43,7 +43,7 @@ const plain: readonly Asked[] = [
 ];
 
 const isTold = ({ status, body }: Answered): boolean =>
-  status === 403 && /takes the scope "operate"/.test((body as { readonly detail: string }).detail);
+  status === 403 && /requires the scope "operate"/.test((body as { readonly detail: string }).detail);
 
 test("to write is not to hand out the machine; to operate is", async () => {
   await using place = await served({ otherStores: true });

@@ -146,12 +146,12 @@ test("no line holds a token, a query, a body or what moves a cursor", async () =
 });
 
 test("where the log is JSON, trouble is a line of it too", () => {
-  const line = troubleLine({ form: "json", now: () => 0 }, 'hook "ops": the answer was 302');
+  const line = troubleLine({ form: "json", now: () => 0 }, 'hook "ops": the receiver responded with 302');
   assert.deepEqual(JSON.parse(line ?? ""), {
     at: "1970-01-01T00:00:00.000Z",
     level: "error",
     message: "trouble",
-    trouble: 'hook "ops": the answer was 302',
+    trouble: 'hook "ops": the receiver responded with 302',
   });
   assert.equal(troubleLine({ form: "text", now: () => 0 }, "anything"), null);
 });

@@ -34,7 +34,7 @@ const narrows: readonly Permission[] = [
 ];
 
 const isForbidden = ({ status, body }: Answered): boolean =>
-  status === 403 && /takes the scope "operate"/.test((body as { readonly detail: string }).detail);
+  status === 403 && /requires the scope "operate"/.test((body as { readonly detail: string }).detail);
 
 test("a token that may write replaces or removes no rule of an operator, by no path", async () => {
   await using place = await served();

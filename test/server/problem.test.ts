@@ -8,7 +8,7 @@ import { asSkeinError } from "../../src/store/postgres/connection/errors.ts";
 import { sqliteStore } from "../../src/store/sqlite/store.ts";
 import { workspace } from "../runtime/place.ts";
 
-const hint = "try again later; whoever runs the server finds more in its log";
+const hint = "retry later; the server's log has the details";
 
 function told(error: unknown) {
   const troubles: unknown[] = [];
@@ -26,7 +26,7 @@ test("the address of a database is told to nobody who asks over HTTP, nor what i
   assert.deepEqual(failed("3D000"), { ...away, detail: "there is no such database" });
   assert.deepEqual(failed("42501"), { ...away, detail: "the role may not do this in the database" });
   assert.deepEqual(failed("53100"), { ...away, detail: "the server's disk is full or failing" });
-  assert.deepEqual(failed("XX000"), { ...away, detail: "the store cannot be used now" });
+  assert.deepEqual(failed("XX000"), { ...away, detail: "the store is unavailable" });
 });
 
 test("the path of a file is told to nobody either, also when the error comes in other words", async () => {

@@ -204,7 +204,7 @@ test("what is wrong is told by its field, in our own words, with a hint", async 
   const said = (await (await place.fetch("/v1/sessions?statos=open")).json()) as Problem;
   assert.deepEqual(said, {
     type: "urn:skein:problem:invalid",
-    title: "What was given cannot be right",
+    title: "Invalid input",
     status: 400,
     detail: 'sessions: unknown field "statos"',
     code: "invalid",

@@ -136,7 +136,7 @@ test("the stream of a session that lost events ends with the error that followin
   assert.equal(last?.event, "problem");
   const problem = JSON.parse(last.data ?? "{}") as { readonly code: string; readonly detail: string };
   assert.equal(problem.code, "corrupt");
-  assert.match(problem.detail, new RegExp(`^${lost} was set back: the store lost its records`));
+  assert.match(problem.detail, new RegExp(`^${lost} was rolled back: the store lost its records`));
   // What lost nothing goes on.
   await (await new Engine({ store: place.store, world }).session(whole)).append("new");
   await until(async () => second.heard.length >= 2);
@@ -161,7 +161,7 @@ test("a stream does not splice two histories, however much was written since", a
     await server.fetch(`${path}?after=${id}`),
   ]) {
     assert.equal(answer.status, 500);
-    assert.match(await answer.text(), /was set back: the store lost event 31, or holds another in its place/);
+    assert.match(await answer.text(), /was rolled back: event 31 is lost or different/);
   }
   // An id of 0.4 names no hash: nobody can tell.
   const old = listen(server, `${path}?follow=false`, { "last-event-id": "31" });

@@ -9,7 +9,7 @@ const tokenOf = async ({ engine }: Served, ...scopes: TokenScope[]): Promise<str
   (await engine.addToken({ scopes })).token;
 
 const refusal = ({ status, body }: Answered): string =>
-  `${status} ${/takes the scope "(\w+)"/.exec((body as { readonly detail?: string }).detail ?? "")?.[1]}`;
+  `${status} ${/requires the scope "(\w+)"/.exec((body as { readonly detail?: string }).detail ?? "")?.[1]}`;
 
 /** Stands in what others have said, recorded and had remembered. */
 const canary = "canary-4711";

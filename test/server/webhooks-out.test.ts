@@ -151,8 +151,12 @@ test("hooks say what goes wrong just now and when they are tried again, where th
   await until(async () => (await entry("away")).failures === 0);
   await (await engine.open({ objective: "One" })).close();
   await until(async () => (await entry("away")).failures === 1 && (await entry("unsigned")).failures === 1);
-  assert.deepEqual(await entry("away"), { lastError: "the answer was 302", failures: 1, isAgain: true });
-  const unsigned = { lastError: 'the secret "NOT_SET" is not set here', failures: 1, isAgain: true };
+  assert.deepEqual(await entry("away"), {
+    lastError: "the receiver responded with 302",
+    failures: 1,
+    isAgain: true,
+  });
+  const unsigned = { lastError: 'secret "NOT_SET" is not set', failures: 1, isAgain: true };
   assert.deepEqual(await entry("unsigned"), unsigned);
   await out.stop();
   assert.deepEqual(await entry("away"), unknown);
@@ -333,7 +337,7 @@ test("a hook that cannot be is refused, and what may be a secret is not repeated
     );
   assert.equal(
     await refused(engine.setHook("a", url, { ...closed, events: ["turn.endet"] })),
-    'invalid: setHook: there is no event "turn.endet"',
+    'invalid: setHook: types: unknown event type "turn.endet"',
   );
   const said = [
     await refused(engine.setHook("a", "https://me:sesame@example.com/", closed)),
@@ -343,7 +347,7 @@ test("a hook that cannot be is refused, and what may be a secret is not repeated
     await refused(engine.setHook("a", url, { ...closed, events: [] })),
   ].join("\n");
   assert.equal(said.includes("sesame"), false);
-  assert.equal(await refused(engine.removeHook("a")), 'not-found: there is no hook "a"');
+  assert.equal(await refused(engine.removeHook("a")), 'not-found: webhook "a" not found');
   assert.deepEqual(await engine.hooks(), []);
 });
 

@@ -152,9 +152,9 @@ describe("a plan in JSON", () => {
   test("mistakes are told with the line", () => {
     assert.equal(
       wrong('[\n {"id": "a",\n  "title": "A",,}\n]', "p.json"),
-      'p.json:3: no JSON from here on: ",}\\n]"',
+      'p.json:3: invalid JSON: ",}\\n]"',
     );
-    assert.equal(wrong("[\n", "p.json"), "p.json:2: the JSON is cut off");
+    assert.equal(wrong("[\n", "p.json"), "p.json:2: unexpected end of JSON");
     assert.match(
       wrong('[\n{"id":"a","title":"A"},\n{"id":"b","titel":"B"}]', "p.json"),
       /^p\.json:3: .*titel/,
@@ -163,36 +163,36 @@ describe("a plan in JSON", () => {
       wrong('[\n{"id":"a","title":"A"},\n\n{"id":"a","title":"B"}]', "p.json"),
       /^p\.json:4: .*line 2/,
     );
-    assert.match(wrong("[]", "p.json"), /^p\.json:1: there is no ticket in it/);
+    assert.match(wrong("[]", "p.json"), /^p\.json:1: the plan has no tickets/);
     assert.match(wrong('{"tickets":7}', "p.json"), /^p\.json:1: /);
   });
 });
 
 describe("a plan that cannot be", () => {
   test("is refused with file and line", () => {
-    assert.match(wrong("Just a text.\n"), /^plan\.md:1: there is no ticket in it .*## login: Fix login/);
+    assert.match(wrong("Just a text.\n"), /^plan\.md:1: the plan has no tickets .*## login: Fix login/);
     assert.match(wrong(""), /^plan\.md:1: there is no ticket/);
     assert.match(wrong("# The November release\n\nWhat it is for.\n"), /^plan\.md:1: there is no ticket/);
-    assert.match(wrong("## a: A\n\n## A: again\n"), /^plan\.md:3: there is a ticket "A" already, at line 1/);
+    assert.match(wrong("## a: A\n\n## A: again\n"), /^plan\.md:3: id: duplicate ticket "A", first at line 1/);
     assert.match(
       wrong("## login: A\n## b: B\nafter: logn\n"),
       /^plan\.md:2: .*"logn".*did you mean "login"\?/,
     );
     assert.match(
       wrong("## a: A\nafter: what comes of it\n"),
-      /^plan\.md:2: "what comes of it" is no list of ids/,
+      /^plan\.md:2: after: expected a list of ids, got "what comes of it"/,
     );
-    assert.match(wrong("## a: A\nbudget: much\n"), /^plan\.md:2: "much" is not KEY=VALUE/);
-    assert.match(wrong("## a: A\nbudget: beer=2\n"), /^plan\.md:2: "beer=2" is no budget/);
-    assert.match(wrong("## a: A\nlabels: ticket=9\n"), /^plan\.md:1: the label "ticket"/);
-    assert.match(wrong(`## ${"a".repeat(41)}: A\n`), /^plan\.md:1: a ticket's id cannot be/);
-    assert.match(wrong("## a..b: A\n"), /a ticket's id cannot be "a\.\.b"/);
+    assert.match(wrong("## a: A\nbudget: much\n"), /^plan\.md:2: labels: expected KEY=VALUE, got "much"/);
+    assert.match(wrong("## a: A\nbudget: beer=2\n"), /^plan\.md:2: budget: invalid limit "beer=2"/);
+    assert.match(wrong("## a: A\nlabels: ticket=9\n"), /^plan\.md:1: labels: "ticket" is reserved/);
+    assert.match(wrong(`## ${"a".repeat(41)}: A\n`), /^plan\.md:1: id: invalid ticket id/);
+    assert.match(wrong("## a..b: A\n"), /id: invalid ticket id "a\.\.b"/);
     assert.match(wrong("## a: A\0\n"), /no text in UTF-8/);
   });
 
   test("a cycle is named, also a ticket that waits for itself", () => {
     const text = "## a: A\nafter: c\n## b: B\nafter: a\n## c: C\nafter: b\n## d: D\nafter: a\n";
-    assert.match(wrong(text), /^plan\.md:1: tickets wait for one another: a after c after b after a /);
+    assert.match(wrong(text), /^plan\.md:1: after: circular dependency: a after c after b after a /);
     assert.match(wrong("## a: A\nafter: a\n"), /: a after a /);
   });
 });
@@ -207,11 +207,11 @@ test("a plan that was not read from a text is held to the same", () => {
     [plan({ ...one, line: undefined }), /this is no plan/],
     [plan({ ...one, agent: 1 }), /this is no plan/],
     [plan({ ...one, labels: [1] }), /this is no plan/],
-    [{ ...plan(one), name: "a/b" }, /^the plan: the plan's name cannot be "a\/b"$/],
-    [plan(one, one), /^the plan:3: there is a ticket "a" already/],
-    [plan({ ...one, id: "../a" }), /a ticket's id cannot be/],
-    [plan({ ...one, after: ["b"] }), /"a" comes after "b", and there is no such ticket/],
-    [plan({ ...one, after: ["a"] }), /^the plan:3: tickets wait for one another: a after a$/],
+    [{ ...plan(one), name: "a/b" }, /^the plan: name: invalid plan name "a\/b"$/],
+    [plan(one, one), /^the plan:3: id: duplicate ticket "a"/],
+    [plan({ ...one, id: "../a" }), /id: invalid ticket id/],
+    [plan({ ...one, after: ["b"] }), /after: ticket "a" names an unknown ticket "b"/],
+    [plan({ ...one, after: ["a"] }), /^the plan:3: after: circular dependency: a after a$/],
     [plan({ ...one, after: ["b"] }, { ...one, id: "b", after: ["a"] }), /: a after b after a$/],
   ];
   for (const [given, message] of wrongOnes)

@@ -67,14 +67,15 @@ export async function parseCommand(
   if (name === "handoff") return { do: "clear", words: ["clear", here.id, "--handoff", ...onward(words)] };
   if (name === "switch") return { do: "switch", id: words[0] ?? "" };
   const reason = elsewhere[name] ?? (words.some((word) => /^(-f|--follow)$/.test(word)) ? follow : undefined);
-  if (reason !== undefined) throw new SkeinError("invalid", `/${name} is not for here`, { hint: reason });
+  if (reason !== undefined)
+    throw new SkeinError("invalid", `/${name} is not available in chat`, { hint: reason });
   const verb = await loadVerb(name);
   if (verb === undefined) {
     const near = nearest(name, [...Object.keys(own), ...(await verbNames())]);
-    throw new SkeinError("invalid", `there is no command ${quote(`/${name}`)}`, {
+    throw new SkeinError("invalid", `unknown command ${quote(`/${name}`)}`, {
       hint:
         near === undefined
-          ? "/help lists them; a text that begins with a slash is typed with two"
+          ? "/help lists the commands; to send a text that begins with a slash, type two"
           : `did you mean /${near}?`,
     });
   }

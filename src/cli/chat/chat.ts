@@ -219,14 +219,15 @@ export class Talk {
     }
     if (command.do === "help") return this.#help();
     if (command.do === "switch") {
-      if (this.#going !== null) throw new SkeinError("refused", "a turn runs here", { hint: "wait for it" });
+      if (this.#going !== null)
+        throw new SkeinError("refused", "a turn is running", { hint: "wait until it ends" });
       this.#session = await (await engine()).session(command.id);
       this.#question = null;
       await out.line(`now with ${this.#session.id}`);
       return this.#goOn();
     }
     if (session === null && (command.do !== "perform" || command.words.includes(""))) {
-      throw new SkeinError("invalid", "there is no session yet", { hint: "type what it is to do" });
+      throw new SkeinError("invalid", "no session is open yet", { hint: "type a first message" });
     }
     if (command.do === "items" && session !== null) await this.#items(session);
     else if (command.do === "clear") await this.#clear(command.words);

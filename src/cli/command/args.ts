@@ -60,7 +60,7 @@ export function parseWords(verb: Verb, words: readonly string[], nowMs: number):
     const { name, option, inline } = lookUp(where, word, known);
     if (option.type === "flag" && inline !== undefined) {
       throw new SkeinError("invalid", `${where}: --${name} takes no value`, {
-        hint: `leave out ${quote(inline)}`,
+        hint: `remove ${quote(inline)}`,
       });
     }
     const text = option.type === "flag" ? "" : (inline ?? follower(where, name, words[++place]));
@@ -93,13 +93,13 @@ function lookUp(
   );
   if (where === null) {
     throw new SkeinError("invalid", `unknown option ${quote(typed)} before the verb`, {
-      hint: near === undefined ? "options of a verb come after it" : `did you mean ${near}?`,
+      hint: near === undefined ? "put a verb's options after the verb" : `did you mean ${near}?`,
     });
   }
   throw new SkeinError("invalid", `${where}: unknown option ${quote(typed)}`, {
     hint:
       near === undefined
-        ? `"skein ${where} --help" lists the options; a text that begins with a dash comes after --`
+        ? `"skein ${where} --help" lists the options; put a text that begins with a dash after --`
         : `did you mean ${near}?`,
   });
 }
@@ -107,8 +107,8 @@ function lookUp(
 function follower(where: string, name: string, next: string | undefined): string {
   if (next !== undefined && (!isOption(next) || /\s/.test(next))) return next;
   const meant = next === undefined ? "" : `; if ${quote(next)} is meant, write --${name}=${next}`;
-  throw new SkeinError("invalid", `${where}: --${name} needs a value`, {
-    hint: `give it after --${name}${meant}`,
+  throw new SkeinError("invalid", `${where}: --${name}: value missing`, {
+    hint: `pass it after --${name}${meant}`,
   });
 }
 
@@ -118,7 +118,7 @@ function valueOf(name: string, option: Option, texts: readonly string[] | undefi
   const text = texts?.at(-1);
   if (text === undefined) return undefined;
   if (option.once !== undefined && (texts?.length ?? 0) > 1)
-    throw new SkeinError("invalid", `--${name} is given more than once`, { hint: option.once });
+    throw new SkeinError("invalid", `--${name}: given more than once`, { hint: option.once });
   switch (option.type) {
     case "text":
       return option.choices === undefined ? text : oneOf(`--${name}`, text, option.choices);
@@ -142,11 +142,8 @@ export function oneOf<const T extends string>(what: string, text: string, choice
   const found = choices.find((choice) => choice === text);
   if (found !== undefined) return found;
   const near = nearest(text, choices);
-  throw new SkeinError("invalid", `${what} cannot be ${quote(text)}`, {
-    hint:
-      near === undefined
-        ? `one of ${choices.join(", ")}`
-        : `did you mean ${near}? It is one of ${choices.join(", ")}`,
+  throw new SkeinError("invalid", `${what}: expected one of ${choices.join(", ")}, got ${quote(text)}`, {
+    hint: near === undefined ? `one of ${choices.join(", ")}` : `did you mean ${near}?`,
   });
 }
 
@@ -179,7 +176,7 @@ export function checkAction<A extends string, N extends string>(
     const those = actions.filter(([, names]) => names.some((name) => typed === `--${name}`));
     return `${typed} is for ${those.map(([name]) => name).join(", ")}`;
   });
-  throw new SkeinError("invalid", `${verb}: ${action} takes no ${found.join(", ")}`, {
+  throw new SkeinError("invalid", `${verb} ${action}: unexpected ${found.join(", ")}`, {
     hint: whose.join("; "),
   });
 }
@@ -193,13 +190,15 @@ export const parsePlace = (text: string): string | number =>
 function wholeNumber(what: string, text: string, least: number): number {
   const number = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
   if (Number.isSafeInteger(number) && number >= least) return number;
-  throw new SkeinError("invalid", `${what} is ${quote(text)}`, { hint: `a whole number from ${least} on` });
+  throw new SkeinError("invalid", `${what}: expected an integer, got ${quote(text)}`, {
+    hint: `an integer from ${least}`,
+  });
 }
 
 export function parseNumber(what: string, text: string): number {
   const number = /^-?\d+(\.\d+)?(e[+-]?\d+)?$/i.test(text) ? Number(text) : Number.NaN;
   if (Number.isFinite(number)) return number;
-  throw new SkeinError("invalid", `${what} is ${quote(text)}`, { hint: "a number" });
+  throw new SkeinError("invalid", `${what}: expected a number, got ${quote(text)}`, { hint: "a number" });
 }
 
 export function parseArgs(verb: Verb, words: readonly string[]): Parsed["args"] {
@@ -210,7 +209,7 @@ export function parseArgs(verb: Verb, words: readonly string[]): Parsed["args"] 
     const name = arg.replace(/(\.\.\.)?\??$/, "");
     const rest = words.slice(place);
     if (rest.length === 0 && !arg.endsWith("?")) {
-      throw new SkeinError("invalid", `${verb.name}: ${name} is missing`, { hint });
+      throw new SkeinError("invalid", `${verb.name}: ${name} is required`, { hint });
     }
     const all = arg.includes("...");
     args[name] = all ? rest : rest[0];
@@ -221,7 +220,7 @@ export function parseArgs(verb: Verb, words: readonly string[]): Parsed["args"] 
   // An argument may be a token, which no message repeats.
   const shown = extra.startsWith("skn_") ? "a token" : quote(extra);
   throw new SkeinError("invalid", `${verb.name}: ${shown} is one argument too many`, {
-    hint: `${hint}; a text with spaces stands in quotes`,
+    hint: `${hint}; quote a text with spaces`,
   });
 }
 

@@ -32,7 +32,7 @@ async function* standardInput(): AsyncGenerator<Buffer> {
   } catch (cause) {
     if (!(cause instanceof Error) || !("syscall" in cause)) throw cause;
     throw new SkeinError("invalid", `standard input cannot be read: ${cause.message}`, {
-      hint: "give the text as an argument, or pipe a file in",
+      hint: "pass the text as an argument, or pipe a file in",
       cause,
     });
   }
@@ -60,7 +60,7 @@ function* lineOf(bytes: Uint8Array): Generator<string> {
 }
 
 const tooLong = (what: string): SkeinError =>
-  new SkeinError("invalid", `${what} has more than ${limit.contentBytesMax} bytes`, {
+  new SkeinError("invalid", `${what}: longer than ${limit.contentBytesMax} bytes`, {
     hint: "shorten it, or split it over several records",
   });
 
@@ -108,7 +108,7 @@ export function jsonOf(
     return parseKept(text);
   } catch (cause) {
     if (!(cause instanceof SyntaxError)) throw cause;
-    throw new SkeinError("invalid", `${what} is not JSON: ${quote(text)}`, { hint, cause });
+    throw new SkeinError("invalid", `${what}: invalid JSON: ${quote(text)}`, { hint, cause });
   }
 }
 
@@ -118,13 +118,9 @@ function parseKept(text: string): unknown {
     const source = context?.source ?? "";
     const whole = typeof value === "number" && /^-?\d+$/.test(source);
     if ((whole && !Number.isSafeInteger(value)) || value === Infinity || value === -Infinity) {
-      throw new SkeinError(
-        "invalid",
-        `the number ${quote(source).slice(1, -1)} cannot be kept to the last digit`,
-        {
-          hint: "give it as text: --text, or in quotes within JSON",
-        },
-      );
+      throw new SkeinError("invalid", `the number ${quote(source).slice(1, -1)} would lose precision`, {
+        hint: "pass it as text: --text, or in quotes within JSON",
+      });
     }
     return value;
   });
@@ -136,7 +132,9 @@ export function pairsOf(what: string, words: readonly string[]): Readonly<Record
     words.map((word) => {
       const place = word.indexOf("=");
       if (place > 0) return [word.slice(0, place), word.slice(place + 1)];
-      throw new SkeinError("invalid", `${what} is ${quote(word)}`, { hint: "write it as key=value" });
+      throw new SkeinError("invalid", `${what}: expected KEY=VALUE, got ${quote(word)}`, {
+        hint: "for example team=web",
+      });
     }),
   );
 }

@@ -73,7 +73,9 @@ async function toFile(
 }
 
 const stopped = (path: string): SkeinError =>
-  new SkeinError("unavailable", `stopped before ${path} was whole`, { hint: "run the same command again" });
+  new SkeinError("unavailable", `${path}: interrupted, the file is incomplete`, {
+    hint: "run the same command again",
+  });
 
 /** Under a unique, unguessable name. */
 async function beginPart(path: string, target: string): Promise<Opened> {
@@ -95,8 +97,8 @@ const broken =
   (path: string) =>
   (cause: unknown): never => {
     const why = errorText(cause);
-    throw new SkeinError("unavailable", `${path} could not be written to its end: ${why}`, {
-      hint: "make room for it, or give another file",
+    throw new SkeinError("unavailable", `writing ${path} failed: ${why}`, {
+      hint: "free some space, or use another file",
       cause,
     });
   };
@@ -107,7 +109,7 @@ async function targetOf(
   guard: Guard,
 ): Promise<{ readonly target: string; readonly straight: boolean }> {
   if (path === "" || path.includes("\0")) {
-    throw new SkeinError("invalid", "the path of the file is empty", { hint: "give the path of a file" });
+    throw new SkeinError("invalid", "--output: the path is empty", { hint: "pass the path of a file" });
   }
   const there = await statOf(path);
   if (there === null) {
@@ -116,10 +118,10 @@ async function targetOf(
     return { target, straight: false };
   }
   if (there.isDirectory()) {
-    throw new SkeinError("invalid", `${path} is a directory`, { hint: "give the path of a file in it" });
+    throw new SkeinError("invalid", `${path} is a directory`, { hint: "pass the path of a file in it" });
   }
   if (there.isSocket()) {
-    throw new SkeinError("invalid", `${path} is a socket`, { hint: "give the path of a file" });
+    throw new SkeinError("invalid", `${path} is a socket`, { hint: "pass the path of a file" });
   }
   if (there.isFIFO() || there.isCharacterDevice()) return { target: path, straight: true };
   const target = await realpath(path);
@@ -128,8 +130,8 @@ async function targetOf(
     await checkBesideStore(path, target);
   }
   if (!guard.replace) {
-    throw new SkeinError("invalid", `${path} is there already`, {
-      hint: "give another file, or --force to replace it",
+    throw new SkeinError("invalid", `${path} already exists`, {
+      hint: "use another file, or --force to replace it",
     });
   }
   return { target, straight: there.isBlockDevice() };
@@ -145,12 +147,12 @@ async function linkEnd(path: string): Promise<string> {
     if (there?.isSymbolicLink() !== true) return end;
     end = resolve(await realpath(dirname(end)), await readlink(end));
   }
-  throw new SkeinError("invalid", `${path} is a link that leads in a circle`, { hint: "give another file" });
+  throw new SkeinError("invalid", `${path} is a circular link`, { hint: "use another file" });
 }
 
 const isStore = (path: string): SkeinError =>
   new SkeinError("invalid", `${path} is a store, or belongs to one`, {
-    hint: "give another file: it would be lost with all its sessions",
+    hint: "use another file; this one has sessions",
   });
 
 /** Recognizes the open store by its identity, before any file is opened. */

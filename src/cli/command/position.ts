@@ -14,12 +14,12 @@ export async function placeOf(
   const id = mark === -1 ? word : word.slice(0, mark);
   if (mark !== -1 && at !== undefined) {
     throw new SkeinError("invalid", `${where}: the position is given twice`, {
-      hint: "as ID@SEQ or with --at, not both",
+      hint: "use ID@SEQ or --at, not both",
     });
   }
   const place = mark === -1 ? at : parsePlace(word.slice(mark + 1));
   if (place === "") {
-    throw new SkeinError("invalid", `${where}: there is no position after the @`, {
+    throw new SkeinError("invalid", `${where}: position missing after the @`, {
       hint: "for example ID@12",
     });
   }

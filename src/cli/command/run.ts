@@ -44,8 +44,8 @@ async function load(name: string): Promise<Verb> {
   const verb = await loadVerb(name);
   if (verb !== undefined) return verb;
   const near = otherWords[name] ?? nearest(name, await verbNames());
-  throw new SkeinError("invalid", `there is no verb ${quote(name)}`, {
-    hint: near === undefined ? '"skein help" lists them' : `did you mean "skein ${near}"?`,
+  throw new SkeinError("invalid", `unknown command ${quote(name)}`, {
+    hint: near === undefined ? '"skein help" lists the commands' : `did you mean "skein ${near}"?`,
   });
 }
 

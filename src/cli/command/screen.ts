@@ -175,7 +175,7 @@ export const isUnread = (error: unknown): boolean =>
   error instanceof SkeinError && (error.cause as NodeJS.ErrnoException | undefined)?.code === "EPIPE";
 
 const unwritten = (cause: Error): SkeinError =>
-  new SkeinError("unavailable", `the output could not be written to its end: ${cause.message}`, {
+  new SkeinError("unavailable", `writing the output failed: ${cause.message}`, {
     hint: "check the program that reads it, or write to a file with -o FILE",
     cause,
   });

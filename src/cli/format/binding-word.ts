@@ -30,16 +30,18 @@ export function bindingText(bound: {
 /** An MCP server is started by a command or reached at a URL, not both. */
 export function checkServer({ kind, command, url }: Binding): void {
   if (kind !== "mcp") return;
-  const hint = "one of: --command WORD --command WORD …, or --url https://…";
+  const hint = "use --command WORD --command WORD …, or --url https://…";
   if (command !== undefined && url !== undefined)
-    throw new SkeinError("invalid", "bind: an MCP server has a command or a URL, and both are given", {
+    throw new SkeinError("invalid", "bind: specify --command or --url, not both", {
       hint,
     });
   if (command !== undefined) return;
   if (url === undefined)
-    throw new SkeinError("invalid", "bind: an MCP server needs a command or a URL", { hint });
+    throw new SkeinError("invalid", "bind: --command or --url is required for an MCP server", { hint });
   if (/^https?:\/\/./i.test(url) && URL.canParse(url)) return;
-  throw new SkeinError("invalid", `bind: --url is ${quote(url)}, which is no address of a server`, { hint });
+  throw new SkeinError("invalid", `bind: --url: expected an http:// or https:// URL, got ${quote(url)}`, {
+    hint,
+  });
 }
 
 /**
@@ -61,14 +63,14 @@ export function parseBinding(word: string): Binding {
   };
   if (what === "" && kind === "shell") return { kind, ...more };
   if (what === "") {
-    throw new SkeinError("invalid", `--bind is ${quote(word)}`, {
-      hint: `say what: ${kind}:${kind === "tool" ? "NAME" : kind === "mcp" ? "URL" : "PATH"}`,
+    throw new SkeinError("invalid", `--bind: incomplete: ${quote(word)}`, {
+      hint: `for example ${kind}:${kind === "tool" ? "NAME" : kind === "mcp" ? "URL" : "PATH"}`,
     });
   }
   const isUrl = /^[a-z][a-z0-9+.-]+:\/\//i.test(what) && !isAbsolute(what);
   if (kind === "mcp" && !isUrl) {
-    throw new SkeinError("invalid", `--bind is ${quote(word)}, which is no address of a server`, {
-      hint: "mcp:https://…; one that a command starts is bound with: skein bind ID mcp --command …",
+    throw new SkeinError("invalid", `--bind: expected an http:// or https:// URL, got ${quote(word)}`, {
+      hint: "use mcp:https://…; for a server that a command starts: skein bind ID mcp --command …",
     });
   }
   if (kind === "mcp") checkServer({ kind, url: what });

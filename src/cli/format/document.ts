@@ -8,12 +8,12 @@ import { databaseOf } from "../../tool/live-database.ts";
 export function readDocument(what: string, path: string): string {
   try {
     // Closing a file of an open database would drop the locks that this process holds on it.
-    if (existsSync(`${databaseOf(path)}-shm`)) throw new Error("it belongs to a database that is open");
+    if (existsSync(`${databaseOf(path)}-shm`)) throw new Error("it belongs to an open database");
     const bytes = readFileSync(path);
     if (bytes.length <= limit.documentBytesMax) return bytes.toString("utf8");
   } catch (cause) {
     throw new SkeinError("not-found", `the ${what} file ${quote(path)} cannot be read`, {
-      hint: "give the path of a Markdown, YAML or JSON file",
+      hint: "pass the path of a Markdown, YAML or JSON file",
       cause,
     });
   }

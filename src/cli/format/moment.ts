@@ -13,7 +13,7 @@ const momentPattern =
 export function parseSpan(what: string, text: string): number {
   const match = spanPattern.exec(text);
   if (match === null) {
-    throw new SkeinError("invalid", `${what} is ${quote(text)}, which is no length of time`, {
+    throw new SkeinError("invalid", `${what}: expected a duration, got ${quote(text)}`, {
       hint: "for example 90s, 30m, 2h or 1d",
     });
   }
@@ -34,8 +34,8 @@ export function parseMoment(what: string, text: string, nowMs: number, reading: 
   const [, date = "", time = "00:00", zone] = match ?? [];
   if (place !== undefined) checkZone(place, what);
   if (place !== undefined && (match === null ? isMoment(text) : zone !== undefined)) {
-    throw new SkeinError("invalid", `${what} is ${quote(text)}, which is the same in every time zone`, {
-      hint: "leave out --zone, or give a time without a zone, such as 2026-11-01T09:30",
+    throw new SkeinError("invalid", `${what}: ${quote(text)} has a fixed zone; --zone does not apply`, {
+      hint: "omit --zone, or use a time without a zone, such as 2026-11-01T09:30",
     });
   }
   if (/^\d{11,15}$/.test(text)) return Number(text);
@@ -45,7 +45,7 @@ export function parseMoment(what: string, text: string, nowMs: number, reading: 
   const real = !Number.isNaN(ms) && new Date(Date.parse(`${date}T00:00Z`)).toISOString().startsWith(date);
   if (real) return place === undefined ? ms : localMs(ms, place);
   const zoneless = `without a zone it is ${place ?? "UTC"}`;
-  throw new SkeinError("invalid", `${what} is ${quote(text)}, which is no moment`, {
+  throw new SkeinError("invalid", `${what}: expected a date or time, got ${quote(text)}`, {
     hint: `for example 2026-11-01, 2026-11-01T09:30:00Z (${zoneless}), or ${spanHint}`,
   });
 }

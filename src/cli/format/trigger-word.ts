@@ -21,10 +21,10 @@ export function parseWake(word: string, nowMs: number): WakeTrigger {
   const what = `--wake ${kind}`;
   const hint = `one of ${shapes}`;
   if (zone !== undefined && kind !== "cron")
-    throw new SkeinError("invalid", `--wake: ${quote(word)} has a zone, which only cron has`, { hint });
+    throw new SkeinError("invalid", `--wake: ${quote(word)}: only cron takes a zone`, { hint });
   if (kind === "message") return value === undefined || value === "" ? { kind } : { kind, topic: value };
   if (value === undefined || value === "")
-    throw new SkeinError("invalid", `--wake: ${quote(word)} does not say what wakes it`, { hint });
+    throw new SkeinError("invalid", `--wake: expected KIND:VALUE, got ${quote(word)}`, { hint });
   switch (kind) {
     case "at":
       return { kind, at: parseComing(what, value, nowMs) };
@@ -38,6 +38,6 @@ export function parseWake(word: string, nowMs: number): WakeTrigger {
     case "resource":
       return { kind, binding: value };
     default:
-      throw new SkeinError("invalid", `--wake: there is no ${quote(kind)}`, { hint });
+      throw new SkeinError("invalid", `--wake: unknown kind ${quote(kind)}`, { hint });
   }
 }

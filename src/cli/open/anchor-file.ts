@@ -38,8 +38,8 @@ function parseAnchor(text: string, where: string): Anchor {
   const isHash = (one: unknown): boolean => typeof one === "string" && /^[0-9a-f]{64}$/.test(one);
   const isKnown = format === "skein-anchor" && version === 1 && typeof workspace === "string";
   if (!isKnown || !Number.isSafeInteger(seq) || !isHash(hash) || !isHash(root)) {
-    throw new SkeinError("invalid", `anchor: ${where} holds no anchor`, {
-      hint: "give what skein anchor wrote",
+    throw new SkeinError("invalid", `anchor: ${where} has no anchor`, {
+      hint: 'use a file that "skein anchor" wrote',
     });
   }
   const anchor = value as Anchor;
@@ -50,16 +50,20 @@ function parseAnchor(text: string, where: string): Anchor {
   };
   if (isSigned(workspace, signed)) return anchor;
   throw new SkeinError("invalid", `anchor: the signature of ${where} does not match`, {
-    hint: "it was changed since it was written; use another copy of it",
+    hint: "the file was changed; use another copy",
   });
 }
 
 /** An anchor proves nothing about another store. */
 export function checkAnchor({ workspace }: { readonly workspace: string }, anchor: Anchor): void {
   if (anchor.workspace === workspace) return;
-  throw new SkeinError("invalid", `the anchor is of another store, whose workspace is ${anchor.workspace}`, {
-    hint: `this store is ${workspace}; "skein stats --json" shows it`,
-  });
+  throw new SkeinError(
+    "invalid",
+    `anchor: expected an anchor of this store, got one of workspace ${anchor.workspace}`,
+    {
+      hint: `this store is ${workspace}; "skein stats --json" shows it`,
+    },
+  );
 }
 
 export async function writeAnchor(to: string, anchor: Anchor): Promise<void> {

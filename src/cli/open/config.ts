@@ -55,7 +55,7 @@ export function readSecrets(env: Env): SecretsConfig {
   const [unknown] = Object.keys(others);
   if (!isList || typeof looksLike !== "boolean" || unknown !== undefined) {
     const what = unknown === undefined ? "secrets" : `unknown field "secrets.${unknown}"`;
-    throw new SkeinError("invalid", `${configPath(env)}: ${what} is not as it should be`, {
+    throw new SkeinError("invalid", `${configPath(env)}: ${what}: invalid value`, {
       hint: 'for example { "secrets": { "names": ["HR_PASSWORD"], "looksLike": true } }',
     });
   }
@@ -112,7 +112,11 @@ function offlinePaceMs(env: Env): number {
   const text = env["SKEIN_OFFLINE_PACE_MS"] ?? "";
   if (text === "") return 0;
   if (/^\d{1,5}$/.test(text)) return Number(text);
-  throw new SkeinError("invalid", `SKEIN_OFFLINE_PACE_MS is ${JSON.stringify(text)}`, {
-    hint: "a whole number of milliseconds, up to 99999",
-  });
+  throw new SkeinError(
+    "invalid",
+    `SKEIN_OFFLINE_PACE_MS: expected milliseconds, got ${JSON.stringify(text)}`,
+    {
+      hint: "an integer up to 99999",
+    },
+  );
 }

@@ -24,8 +24,8 @@ export function makeKey(env: Env): { readonly path: string; readonly publicKey: 
     writeFileSync(path, text, { mode: 0o600, flag: "wx" });
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== "EEXIST") throw unwritable(path, cause);
-    throw new SkeinError("refused", `there is a key already: ${path}`, {
-      hint: '"skein keys show" shows it; move the file away to make another',
+    throw new SkeinError("refused", `keys: ${path} already exists`, {
+      hint: '"skein keys show" prints it; move the file away to create another',
     });
   }
   // The process's umask narrows the mode above; a file system may still differ.
@@ -47,22 +47,23 @@ export function readSigner(env: Env): Signer {
   try {
     text = readFileSync(path, "utf8");
   } catch (cause) {
-    throw new SkeinError("not-found", `there is no key at ${path}`, {
-      hint: '"skein keys new" makes one',
+    throw new SkeinError("not-found", `no key at ${path}`, {
+      hint: '"skein keys new" creates one',
       cause,
     });
   }
   try {
     const privateKey = createPrivateKey(text);
     const { x } = createPublicKey(privateKey).export({ format: "jwk" });
-    if (privateKey.asymmetricKeyType !== "ed25519" || x === undefined) throw new Error("another kind of key");
+    if (privateKey.asymmetricKeyType !== "ed25519" || x === undefined)
+      throw new Error("expected an Ed25519 key");
     return {
       publicKey: x,
       sign: (signed) => sign(null, Buffer.from(signed), privateKey).toString("base64url"),
     };
   } catch (cause) {
-    throw new SkeinError("invalid", `${path} holds no Ed25519 key`, {
-      hint: 'move it away; "skein keys new" makes one',
+    throw new SkeinError("invalid", `${path}: expected an Ed25519 key`, {
+      hint: 'move the file away; "skein keys new" creates a key',
       cause,
     });
   }
@@ -95,8 +96,8 @@ export function trustedKeys(env: Env): ReadonlyMap<string, string> {
     const entries = Object.entries(JSON.parse(text) as Record<string, string>);
     return new Map(entries.map(([name, key]) => [key, name]));
   } catch (cause) {
-    throw new SkeinError("invalid", `${path} is not what Skein wrote there`, {
-      hint: "mend it, or move it away",
+    throw new SkeinError("invalid", `${path}: invalid file`, {
+      hint: "fix it, or move it away",
       cause,
     });
   }
@@ -104,20 +105,20 @@ export function trustedKeys(env: Env): ReadonlyMap<string, string> {
 
 export function trustKey(env: Env, name: string, publicKey: string): void {
   if (!publicKeyForm.test(publicKey)) {
-    throw new SkeinError("invalid", `${quote(publicKey)} is no public key`, {
+    throw new SkeinError("invalid", `keys: expected a public key, got ${quote(publicKey)}`, {
       hint: 'the 43 characters that "skein keys show" prints',
     });
   }
   if (!/^[\p{L}\p{N}][\p{L}\p{N} ._@-]{0,99}$/u.test(name)) {
-    throw new SkeinError("invalid", `a key cannot be called ${quote(name)}`, {
-      hint: "letters, digits, spaces and . _ @ -",
+    throw new SkeinError("invalid", `keys: NAME: invalid name ${quote(name)}`, {
+      hint: "use letters, digits, spaces and . _ @ -",
     });
   }
   const known = new Map([...trustedKeys(env)].map(([key, owner]) => [owner, key]));
   const other = known.get(name);
   if (other !== undefined && other !== publicKey) {
-    throw new SkeinError("conflict", `another key is trusted as ${quote(name)}`, {
-      hint: "give another name",
+    throw new SkeinError("conflict", `keys: another key is trusted as ${quote(name)}`, {
+      hint: "use another name",
     });
   }
   const path = trustedPath(env);

@@ -102,7 +102,7 @@ async function checkWall({ at, workspace, world }: Wall, other: LocatedStore): P
   if (at.tenancy === undefined || other.tenancy === undefined) return;
   if (other.tenancy.tenant === at.tenancy.tenant) return;
   if (!(await other.tenancy.holds(workspace, world))) return;
-  throw new SkeinError("refused", "that is another tenant of the same database", {
+  throw new SkeinError("refused", "the destination is another tenant of the same database", {
     hint: "export the session, and import it there",
   });
 }
@@ -110,8 +110,8 @@ async function checkWall({ at, workspace, world }: Wall, other: LocatedStore): P
 /** A command ends with its process, and a store in memory with it. */
 function checkLasting(at: LocatedStore): void {
   if (at.address !== null) return;
-  throw new SkeinError("invalid", `the command line has no store for ${quote(at.shown)}`, {
-    hint: "give the path of a file, or postgres://user:password@host:5432/database",
+  throw new SkeinError("invalid", `--store: unknown scheme in ${quote(at.shown)}`, {
+    hint: "pass the path of a file, or postgres://user:password@host:5432/database",
   });
 }
 
@@ -119,7 +119,7 @@ function lockWaitMs(): number {
   const text = process.env["SKEIN_LOCK_WAIT_MS"];
   if (text === undefined || text === "") return limit.lockWaitMs;
   if (/^\d{1,9}$/.test(text)) return Number(text);
-  throw new SkeinError("invalid", `SKEIN_LOCK_WAIT_MS is ${quote(text)}`, {
-    hint: "a whole number of milliseconds",
+  throw new SkeinError("invalid", `SKEIN_LOCK_WAIT_MS: expected milliseconds, got ${quote(text)}`, {
+    hint: "pass a non-negative integer",
   });
 }

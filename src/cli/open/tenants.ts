@@ -9,8 +9,8 @@ import { locateStore } from "../../store/registry.ts";
 export async function openHere(place: string): Promise<Tenants> {
   const { tenancy } = await locateStore(place);
   if (tenancy === undefined) {
-    throw new SkeinError("refused", `${place} is a file, and a file is one tenant's`, {
-      hint: "tenants are for stores in PostgreSQL: --store postgres://user@host/database",
+    throw new SkeinError("refused", `tenants: expected a store in PostgreSQL, got the file ${place}`, {
+      hint: "use --store postgres://user@host/database",
     });
   }
   const world = realWorld();

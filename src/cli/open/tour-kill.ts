@@ -51,8 +51,8 @@ export async function killWriter(store: string, session: string, stopped: AbortS
     const endedMs = performance.now();
     if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
     if (acknowledged.length === 0) {
-      throw new SkeinError("unavailable", "the process that should append did not begin", {
-        hint: "run it again; on a slow disk it may take longer",
+      throw new SkeinError("unavailable", "tour: the appending process did not start", {
+        hint: "run it again; a slow disk may need longer",
       });
     }
     return { acknowledged, acknowledgedMs: Math.round(endedMs - startedMs) };

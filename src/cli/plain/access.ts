@@ -115,7 +115,7 @@ const hooks = [
       if (params.secret === undefined)
         throw invalid(
           "hooks: --secret is required",
-          "--secret NAME, the name of a variable where the server runs",
+          "--secret NAME: the name of an environment variable of the server",
         );
     },
     print: (set, { out }) => ({
@@ -142,7 +142,7 @@ export const accessActions = [
       const outbound = { allowPrivate: options["allow-private"] };
       const { status, ms } = await callHook(context, { hook, options: { outbound } });
       if (status < 200 || status > 299)
-        throw new SkeinError("refused", `the hook ${oneLine(name)} answered ${status}`, {
+        throw new SkeinError("refused", `webhook ${oneLine(name)}: the receiver responded with ${status}`, {
           hint: "only an answer from 200 to 299 counts as delivered; redirects are not followed",
         });
       const text = `${oneLine(name)} answered ${status} after ${Math.round(ms)} ms`;

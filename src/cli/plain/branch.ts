@@ -112,7 +112,7 @@ function filesText({ restored, unkept }: NonNullable<RewindResult["files"]>): re
 async function writeHandoff(file: string, text: string): Promise<void> {
   await writeFile(file, text).catch((cause: unknown) => {
     throw new SkeinError("unavailable", `handoff: ${quote(file)} cannot be written`, {
-      hint: "the handoff is kept in the log; give another path, or none to print it",
+      hint: "the handoff is in the log; use another path, or none to print it",
       cause,
     });
   });

@@ -50,7 +50,7 @@ export const contextPlain = [
   plain("session.contract", {
     prepare({ params: { topic, schema } }) {
       if (schema !== undefined && topic === undefined)
-        throw invalid("contract: --schema is for a topic", "skein contract ID TOPIC --schema FILE");
+        throw invalid("contract: --schema requires TOPIC", "skein contract ID TOPIC --schema FILE");
     },
     async call({ found, params: { topic, schema } }) {
       if (schema !== undefined && topic !== undefined) return found.contract(topic, schema);
@@ -74,7 +74,7 @@ export const contextPlain = [
       const [json] = all;
       if (json !== undefined) return { json, lines: result.map(shown) };
       throw new SkeinError("not-found", `${found.id} has no contract for ${quote(topic)}`, {
-        hint: `"skein contract ${args["ID"]}" lists those it has`,
+        hint: `"skein contract ${args["ID"]}" lists its contracts`,
       });
     },
   }),

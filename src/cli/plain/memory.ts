@@ -39,7 +39,7 @@ export const memoryPlain = [
       const own = (await found.fold()).standing.agent?.name;
       if (given.agent !== undefined && given.agent !== own)
         throw invalid(
-          `memory: ${found.id} is no session of ${quote(given.agent)}`,
+          `memory: ${found.id} is not a session of ${quote(given.agent)}`,
           own === undefined ? "it has no agent" : `its agent is ${quote(own)}`,
         );
       return found.promote(kind, key, { scope: of, ...present({ because }) });
@@ -62,7 +62,7 @@ function ownerOf(given: { readonly scope?: string | undefined; readonly agent?: 
   owner?: string;
 } {
   if (given.agent !== undefined && given.scope !== undefined && given.scope !== "agent")
-    throw invalid(`memory: --agent does not go with --scope ${given.scope}`, "leave one of them out");
+    throw invalid(`memory: --agent does not go with --scope ${given.scope}`, "remove one of them");
   const of = given.agent === undefined ? (given.scope as MemoryScope | undefined) : "agent";
   return present({ scope: of, owner: given.agent });
 }
@@ -72,7 +72,7 @@ function scopeOf(given: Parameters<typeof ownerOf>[0]): { scope: MemoryScope; ow
   if (of !== undefined) return { scope: of, ...rest };
   throw invalid(
     "memory: --scope or --agent is required",
-    `give --scope ${scopes.join(", --scope ")}, or --agent NAME`,
+    `use --scope ${scopes.join(", --scope ")}, or --agent NAME`,
   );
 }
 
@@ -141,8 +141,8 @@ export const memoryActions = [
       if (erase && !yes)
         throw new SkeinError(
           "refused",
-          `all versions of ${name.kind} ${quote(name.key)} would be gone for good`,
-          { hint: "add --yes if that is what you want; nothing was forgotten or erased" },
+          `all versions of ${name.kind} ${quote(name.key)} would be deleted permanently`,
+          { hint: "add --yes to confirm; nothing was forgotten or erased" },
         );
       const gone = await (
         await engine()
@@ -167,8 +167,8 @@ async function find(engine: OpenEngine, { words, given }: Wanted): Promise<Memor
     key,
     all.map((one) => one.key),
   );
-  throw new SkeinError("not-found", `nothing is remembered under ${quote(key)}`, {
-    hint: near === undefined ? '"skein memory list" shows what there is' : `did you mean ${quote(near)}?`,
+  throw new SkeinError("not-found", `memory: no entry ${quote(key)}`, {
+    hint: near === undefined ? '"skein memory list" lists the entries' : `did you mean ${quote(near)}?`,
   });
 }
 
@@ -191,9 +191,9 @@ async function nameOf(engine: OpenEngine, wanted: Wanted, erase: boolean): Promi
     if (!erase || !(error instanceof SkeinError) || error.code !== "not-found") throw error;
     // No other entry is suggested: an entry erased by mistake is lost.
     if (of === undefined || key === undefined)
-      throw new SkeinError("not-found", `nothing is remembered under ${quote(words.at(-1))} now`, {
+      throw new SkeinError("not-found", `memory: no entry ${quote(words.at(-1))}`, {
         hint:
-          "what was forgotten before is erased by kind and scope, for example: " +
+          "to erase a forgotten entry, name kind and scope: " +
           `skein memory forget fact ${words.at(-1)} --scope workspace --erase --yes`,
       });
     found = [{ scope: of, owner, kind: oneOf("KIND", kind, itemKinds), key }];
@@ -205,8 +205,8 @@ async function nameOf(engine: OpenEngine, wanted: Wanted, erase: boolean): Promi
   }
   const names = found.map(({ scope: of, owner, kind }) => `${kind} of ${of} ${owner ?? ""}`.trim());
   throw invalid(
-    `${found.length} things are remembered under ${quote(words.at(-1))}`,
-    `say which: give the kind, --scope or --agent; there are ${names.join(", ")}`,
+    `memory: ${found.length} entries match ${quote(words.at(-1))}`,
+    `specify the kind, --scope or --agent: ${names.join(", ")}`,
   );
 }
 

@@ -44,7 +44,7 @@ export const policyActions = [
       const found = (await (await engine()).policies()).find((one) => one.name === name);
       if (found === undefined)
         throw new SkeinError("not-found", `there is no policy ${quote(name)}`, {
-          hint: '"skein policy" lists what there is',
+          hint: '"skein policy" lists the policies',
         });
       const { policy, at, actor, everything } = found;
       await out.answer(found, () => [
@@ -85,7 +85,7 @@ export const policyActions = [
         ...(Object.keys(match).length === 0 ? {} : { match }),
       };
       if (file !== undefined && Object.keys(fields).length > 0)
-        throw invalid("policy: a file and options at once", "give one of the two");
+        throw invalid("policy: specify a file or options, not both", "remove one of them");
       const wanted =
         file === undefined
           ? checkPolicy(fields, { where: `policy ${quote(name)}` })
@@ -100,7 +100,7 @@ export const policyActions = [
           "refused",
           `${quote(name)} would in time ${wanted.do} every session there is; ` +
             `the store holds ${plural(sessions, "session")}`,
-          { hint: "add --yes if that is what you want, or let it match an agent, a label or a status" },
+          { hint: "add --yes to confirm, or match an agent, a label or a status" },
         );
       }
       const entry = await opened.setPolicy(name, wanted, { everything: options.yes });

@@ -18,7 +18,7 @@ export const sessionPlain = [
   plain("session.label", {
     prepare({ params: { set = {}, remove } }) {
       if (Object.keys(set).length > 0 || remove !== undefined) return;
-      throw invalid("label: no label is given", "usage: skein label ID KEY=VALUE... or --remove KEY");
+      throw invalid("label: KEY=VALUE is required", "usage: skein label ID KEY=VALUE... or --remove KEY");
     },
   }),
   plain("session.scratch", {
@@ -26,7 +26,7 @@ export const sessionPlain = [
     readsInput: ({ given }) => !given.remove,
     prepare({ params, given, args }) {
       if (given.remove && args["VALUE"] !== undefined)
-        throw invalid("scratch: a key that is removed has no VALUE", "leave out VALUE or --remove");
+        throw invalid("scratch: --remove: not allowed with VALUE", "omit VALUE or --remove");
       if (given.remove) delete params.value;
     },
     done: ({ given }) => (given.remove ? "removed" : "set"),
@@ -36,7 +36,7 @@ export const sessionPlain = [
       if (params.input !== "") return;
       throw invalid(
         "input: TEXT is missing or empty",
-        'usage: skein input ID TEXT; "skein ps" lists sessions, "skein open" makes one',
+        'usage: skein input ID TEXT; "skein ps" lists sessions, "skein open" opens one',
       );
     },
     done: ({ params }) => (params.mode === "steer" ? "steered" : "queued"),
@@ -62,12 +62,9 @@ export const sessionPlain = [
     options: { for: { type: "span", value: "SPAN", what: "wake it after this time, such as 2h" } },
     prepare({ params, given, nowMs }) {
       if (params.untilMs !== undefined && given.for !== undefined)
-        throw invalid("sleep: --until and --for are both given", "leave one out");
+        throw invalid("sleep: specify --until or --for, not both", "remove one of them");
       if (params.untilMs !== undefined && params.untilMs <= nowMs)
-        throw invalid(
-          "sleep: --until is past already",
-          "give a later moment, or a length of time with --for",
-        );
+        throw invalid("sleep: --until is in the past", "use a later time, or a duration with --for");
       if (given.for !== undefined) params.untilMs = nowMs + given.for;
     },
   }),
@@ -87,12 +84,9 @@ export const sessionPlain = [
     options: { unlimited: { type: "flag", what: "no limits" } },
     prepare({ params: { limits, reason }, given }) {
       if (limits !== undefined && given.unlimited)
-        throw invalid("budget: limits and --unlimited are both given", "leave one out");
+        throw invalid("budget: specify limits or --unlimited, not both", "remove one of them");
       if (limits === undefined && !given.unlimited && reason !== undefined)
-        throw invalid(
-          "budget: a reason is given, but no limits",
-          "for example: skein budget ID --usd 2 --steps 40",
-        );
+        throw invalid("budget: --reason requires limits", "for example: skein budget ID --usd 2 --steps 40");
     },
     async call({ params: { limits, reason }, given, found }) {
       if (limits === undefined && !given.unlimited) return null;
@@ -116,9 +110,9 @@ async function onlyHold(session: Session): Promise<string> {
   const names = [...(await session.fold()).standing.holds.keys()];
   const [first, second] = names;
   if (first !== undefined && second === undefined) return first;
-  if (first === undefined) throw new SkeinError("not-found", `${session.id} is under no hold`);
+  if (first === undefined) throw new SkeinError("not-found", `${session.id} has no hold`);
   throw invalid(
-    `${session.id} is under ${names.length} holds`,
+    `${session.id} has ${names.length} holds`,
     `name the one to lift: ${names.slice(0, 10).map(quote).join(", ")}`,
   );
 }

@@ -29,8 +29,8 @@ export const storePlain = [
         await refuseIfHeld(found, (await (await store()).head(found.id))?.copy === true);
         throw new SkeinError(
           "refused",
-          `${found.id} and its ${plural(headSeq, "event")} would be gone for good`,
-          { hint: "add --yes if that is what you want; archive keeps it" },
+          `${found.id} and its ${plural(headSeq, "event")} would be deleted permanently`,
+          { hint: 'add --yes to confirm; "skein archive" keeps the session' },
         );
       }
       await (await engine()).delete(found.id, present({ reason }));
@@ -184,7 +184,7 @@ export const storePlain = [
     prepare({ params }) {
       const { session, family } = params;
       if (family === true && session === undefined)
-        throw invalid("cost: --family needs an ID", "any session of the family");
+        throw invalid("cost: --family requires an ID", "pass the ID of any session of the family");
       params.by ??= session === undefined || family === true ? "session" : "model";
     },
     async call({ params: { by = "session", session, since, until, ...rest }, place, engine }) {
@@ -245,7 +245,7 @@ async function confirmRetain(engine: Engine): Promise<void> {
     "refused",
     `${listed} would in time take every session there is; ` +
       `now it would take ${plural(concerned.length, "session")}`,
-    { hint: "add --yes if that is what you want; --dry-run shows which" },
+    { hint: "add --yes to confirm; --dry-run lists them" },
   );
 }
 
@@ -254,13 +254,12 @@ async function byTenant(
   id: string | undefined,
   between: { readonly since?: number; readonly until?: number },
 ): Promise<CostRow[]> {
-  if (id !== undefined)
-    throw invalid("cost: --by tenant: expected no ID, a session is one tenant's", "skein cost --by tenant");
+  if (id !== undefined) throw invalid("cost: --by tenant: not allowed with an ID", "skein cost --by tenant");
   if ((await locateStore(place)).tenancy === undefined)
     throw new SkeinError(
       "refused",
       `cost: --by tenant: expected a store in PostgreSQL, got ${oneLine(place)}`,
-      { hint: "a file is one tenant's; --store postgres://user@host/database" },
+      { hint: "a file has one tenant; use --store postgres://user@host/database" },
     );
   const tenants = await openHere(place);
   try {

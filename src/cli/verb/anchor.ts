@@ -47,7 +47,7 @@ export const anchor = verb({
     const { to, reason } = options;
     if (args.ACTION === "accept") {
       if (to !== undefined)
-        throw new SkeinError("invalid", "anchor: --to is not for accept", { hint: usage });
+        throw new SkeinError("invalid", "anchor accept: --to is not allowed", { hint: usage });
       if (reason === undefined)
         throw new SkeinError("invalid", "anchor: --reason is required", { hint: usage });
       const opened = await engine();
@@ -62,13 +62,9 @@ export const anchor = verb({
       ]);
     }
     if (args.ACTION !== undefined || reason !== undefined || options.anchor !== undefined) {
-      throw new SkeinError(
-        "invalid",
-        `anchor: ${quote(args.ACTION ?? "--reason or --anchor")} is not expected`,
-        {
-          hint: usage,
-        },
-      );
+      throw new SkeinError("invalid", `anchor: unexpected ${quote(args.ACTION ?? "--reason or --anchor")}`, {
+        hint: usage,
+      });
     }
     const opened = await engine();
     const isUrl = to !== undefined && /^https?:\/\//i.test(to);
@@ -95,7 +91,7 @@ async function checkReplaced(engine: Engine, to: string): Promise<void> {
   checkAnchor(store, before);
   const problems = await anchorProblems(store, await readHeads(store, null), before);
   if (problems.length === 0) return;
-  throw new SkeinError("refused", `the store no longer holds the record of the anchor in ${quote(to)}`, {
+  throw new SkeinError("refused", `anchor: the record anchored in ${quote(to)} is missing from the store`, {
     hint:
       `see skein verify --anchor ${to}; a restore that was meant: ` +
       `skein anchor accept --reason TEXT --anchor ${to}`,

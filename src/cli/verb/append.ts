@@ -70,14 +70,14 @@ function checkTogether(given: {
   if (foreign ? lines || any(text, from) : any(body, content)) {
     throw new SkeinError(
       "invalid",
-      "append: an input has TEXT, --from and --lines; a foreign record --body and --content",
+      "append: TEXT, --from and --lines are for an input; --body and --content for a custom record",
       {
-        hint: "with --type x.NAME it is a foreign record, without it an input",
+        hint: "add --type x.NAME for a custom record, omit it for an input",
       },
     );
   }
   if (lines && any(text, key, expect)) {
-    throw new SkeinError("invalid", "append: with --lines there is no TEXT, --key or --expect", {
+    throw new SkeinError("invalid", "append: --lines: not allowed with TEXT, --key or --expect", {
       hint: "pipe the lines in",
     });
   }
@@ -86,7 +86,7 @@ function checkTogether(given: {
 function inputRecord(text: string, from: string | undefined): AppendRecord {
   if (text === "") {
     throw new SkeinError("invalid", "append: the input is empty", {
-      hint: "give a text, or pipe one in",
+      hint: "pass a text, or pipe one in",
     });
   }
   const record = { type: "input.received", text } as const;

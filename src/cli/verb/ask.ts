@@ -38,7 +38,7 @@ export const ask = verb({
     const text = await textOf(args.TEXT);
     if (text.trim() === "") {
       throw new SkeinError("invalid", "ask: TEXT is missing or empty", {
-        hint: 'usage: skein ask ID TEXT; "skein ps" lists sessions, "skein open" makes one',
+        hint: 'usage: skein ask ID TEXT; "skein ps" lists sessions, "skein open" opens one',
       });
     }
     const found = await session(args.ID);

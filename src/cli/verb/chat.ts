@@ -53,8 +53,8 @@ export const talk = verb({
     const { args, options, out, place, perform } = call;
     const given = openWords(options);
     if (args.ID !== undefined && given.length > 0) {
-      throw new SkeinError("invalid", `chat: ${given[0]?.split("=")[0]} is for a new session`, {
-        hint: "leave it out, or leave out the ID",
+      throw new SkeinError("invalid", `chat: ${given[0]?.split("=")[0]} is only allowed for a new session`, {
+        hint: "omit it, or omit the ID",
       });
     }
     let current: Talk | null = null;

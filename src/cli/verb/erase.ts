@@ -67,8 +67,8 @@ const notScrubbed = 4;
 function rangeOf(text: string): readonly [number, number] {
   const [, from, to] = /^(\d{1,15})(?:\.\.(\d{1,15}))?$/.exec(text) ?? [];
   if (from !== undefined && Number(from) > 0) return [Number(from), Number(to ?? from)];
-  throw new SkeinError("invalid", `--seq is ${quote(text)}`, {
-    hint: "a position from 1 on, or two with .. between them, such as 12..15",
+  throw new SkeinError("invalid", `--seq: expected a position or a range, got ${quote(text)}`, {
+    hint: "for example 12 or 12..15",
   });
 }
 
@@ -102,8 +102,8 @@ async function agreed(): Promise<boolean> {
 }
 
 const unsure = (plan: EraseReport): SkeinError =>
-  new SkeinError("refused", `${plural(goingOf(plan), "content")} would be gone for good`, {
-    hint: "add --yes if that is what you want; nothing was erased",
+  new SkeinError("refused", `${plural(goingOf(plan), "content")} would be erased permanently`, {
+    hint: "add --yes to confirm; nothing was erased",
   });
 
 const goingOf = ({ records, copies, withCopies, session }: EraseReport): number =>

@@ -55,7 +55,7 @@ export const exportVerb = verb({
       return format !== "bundle" && value !== undefined && value !== false;
     });
     if (extra !== undefined) {
-      throw new SkeinError("invalid", `export: --${extra} is for bundles`, { hint: "leave out --format" });
+      throw new SkeinError("invalid", `export: --${extra} requires a bundle`, { hint: "omit --format" });
     }
     const found = await session(args.ID);
     if (format === "jsonl" && output === undefined) {
@@ -63,7 +63,7 @@ export const exportVerb = verb({
       return;
     }
     if (format === "bundle" && output === undefined && out.columns !== null) {
-      throw new SkeinError("invalid", "a bundle is nothing for a terminal", {
+      throw new SkeinError("invalid", "export: a bundle is binary and cannot go to a terminal", {
         hint: `skein export ${args.ID} > x.skein`,
       });
     }
@@ -104,12 +104,12 @@ function checkWords(options: {
   readonly to: string | undefined;
 }): void {
   if (options.move && options["with-forks"]) {
-    throw new SkeinError("invalid", "export: --move and --with-forks are both given", {
-      hint: "only one session moves with a bundle; export its forks for themselves",
+    throw new SkeinError("invalid", "export: specify --move or --with-forks, not both", {
+      hint: "a bundle moves one session; export its forks separately",
     });
   }
   if (options.to !== undefined && !options.move) {
-    throw new SkeinError("invalid", "export: --to is for a session that moves", { hint: "add --move" });
+    throw new SkeinError("invalid", "export: --to requires --move", { hint: "add --move" });
   }
 }
 
@@ -122,7 +122,7 @@ async function movedAlready(session: Session, error: unknown): Promise<unknown> 
   const own = error instanceof SkeinError ? error : null;
   if (status !== "moved" || own?.code === "refused") return error;
   return new SkeinError(own?.code ?? "unavailable", errorText(error), {
-    hint: "the session is moved already; run the same command again to write the bundle",
+    hint: "the session is already moved; run the same command again to write the bundle",
     cause: error,
   });
 }

@@ -19,10 +19,10 @@ export const help = verb({
     const found = await loadVerb(args.VERB);
     if (found !== undefined) return showHelp(out, found);
     const near = otherWords[args.VERB] ?? nearest(args.VERB, await verbNames());
-    throw new SkeinError("invalid", `there is no verb ${quote(args.VERB)}`, {
+    throw new SkeinError("invalid", `unknown command ${quote(args.VERB)}`, {
       hint:
         near === undefined
-          ? '"skein help" lists them'
+          ? '"skein help" lists the commands'
           : `did you mean "skein help ${near.split(" ")[0] ?? ""}"?`,
     });
   },

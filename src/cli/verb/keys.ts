@@ -29,8 +29,8 @@ export const keys = verb({
       return out.answer({ name, publicKey: key }, () => [`${name} is trusted by the key ${key}`]);
     }
     if (what !== "show") {
-      throw new SkeinError("invalid", `keys: ${quote(what)} is not enough, or nothing that can be done`, {
-        hint: "skein keys new, skein keys show, or skein keys trust NAME KEY",
+      throw new SkeinError("invalid", `keys: invalid arguments ${quote(what)}`, {
+        hint: "usage: skein keys new, skein keys show, or skein keys trust NAME KEY",
       });
     }
     const own = ownPublicKey(env);

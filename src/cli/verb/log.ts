@@ -70,7 +70,7 @@ function rangeOf(
   if (seq === null) return { fromSeq: from, toSeq: to };
   if (from === undefined && to === undefined) return { fromSeq: seq, toSeq: seq };
   throw new SkeinError("invalid", "log: the position is given twice", {
-    hint: "as ID@SEQ or with --from and --to, not both",
+    hint: "use ID@SEQ, or --from and --to, not both",
   });
 }
 
@@ -93,13 +93,15 @@ function checkRange({
     throw new SkeinError("invalid", `log: ${message}`, { hint });
   };
   if (from !== undefined && to !== undefined && from > to) {
-    refuse(`--from ${from} comes after --to ${to}`, `swap them, or use --reverse to see the newest first`);
+    refuse(
+      `--from ${from} is greater than --to ${to}`,
+      `swap them, or use --reverse to see the newest first`,
+    );
   }
   if (since !== undefined && until !== undefined && since > until) {
     refuse("--since is later than --until", "swap them, or use --reverse to see the newest first");
   }
-  if (reverse && follow)
-    refuse("what is followed cannot be read in reverse", "leave out --reverse or --follow");
+  if (reverse && follow) refuse("--reverse is not allowed with --follow", "omit --reverse or --follow");
 }
 
 async function sayNothing(out: Screen, session: Session): Promise<void> {

@@ -83,11 +83,11 @@ function answersOf(
   const names = answers.map(([name]) => name);
   const twice = names.find((name, place) => names.indexOf(name) !== place);
   if (twice === undefined) return Object.fromEntries(answers);
-  throw new SkeinError("invalid", `merge: ${quote(twice)} is resolved twice`, { hint: "once is enough" });
+  throw new SkeinError("invalid", `merge: ${quote(twice)} is resolved twice`, { hint: "remove one of them" });
 }
 
 const unclear = (option: string, word: string, example: string): SkeinError =>
-  new SkeinError("invalid", `merge: --${option} ${quote(word)} resolves nothing`, {
+  new SkeinError("invalid", `merge: --${option}: expected KIND/KEY=VALUE, got ${quote(word)}`, {
     hint: `for example --${option} ${example}`,
   });
 

@@ -56,18 +56,18 @@ async function one({
   session,
 }: MigrateCall): Promise<number> {
   if (rest["dry-run"] || wait !== undefined) {
-    throw new SkeinError("invalid", "migrate: --dry-run and --wait go with --all", {
+    throw new SkeinError("invalid", "migrate: --dry-run and --wait require --all", {
       hint: "skein migrate --all --to STORE --dry-run",
     });
   }
   if ((to === undefined) === (model === undefined)) {
-    throw new SkeinError("invalid", "migrate: give --to or --model, and not both", {
+    throw new SkeinError("invalid", "migrate: specify --to or --model, not both", {
       hint: "skein migrate ID --to STORE, or skein migrate ID --model PROVIDER/MODEL",
     });
   }
   if (to === "") {
-    throw new SkeinError("invalid", "migrate: --to is empty", {
-      hint: "give the path of the other store: --to PATH",
+    throw new SkeinError("invalid", "migrate: --to: the path is empty", {
+      hint: "pass the path of the other store: --to PATH",
     });
   }
   const found = await session(args.ID ?? "");
@@ -91,7 +91,7 @@ async function one({
 async function all({ args, options, out, engine, untilStopped }: MigrateCall): Promise<number> {
   const { to = "", model, wait } = options;
   if (!options.all || args.ID !== undefined || model !== undefined || to === "") {
-    throw new SkeinError("invalid", "migrate: give the id of a session, or --all and --to", {
+    throw new SkeinError("invalid", "migrate: specify the ID of a session, or --all and --to", {
       hint: "skein migrate ID --to STORE, or skein migrate --all --to STORE",
     });
   }

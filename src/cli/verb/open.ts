@@ -93,13 +93,13 @@ export const open = verb({
     const { name, agent, model, instructions, priority } = options;
     if (args.OBJECTIVE !== undefined && options.objective !== undefined) {
       throw new SkeinError("invalid", "open: the objective is given twice", {
-        hint: "as OBJECTIVE or with --objective, not both",
+        hint: "use OBJECTIVE or --objective, not both",
       });
     }
     const objective = args.OBJECTIVE ?? options.objective;
     if (objective === undefined && options.from === undefined) {
-      throw new SkeinError("invalid", "open: a session needs an objective", {
-        hint: 'say in a sentence what it is for: skein open "Fix login"',
+      throw new SkeinError("invalid", "open: OBJECTIVE is required", {
+        hint: 'state the goal in a sentence: skein open "Fix login"',
       });
     }
     await checkModelName(model);
@@ -153,8 +153,8 @@ function afterOf(asked: {
   const { after, give } = asked;
   if (give === undefined) return { sessions: after };
   if (give === "handoff" || give === "facts" || give === "nothing") return { sessions: after, give };
-  throw new SkeinError("invalid", `--give: there is no ${JSON.stringify(give)}`, {
-    hint: "handoff, facts or nothing",
+  throw new SkeinError("invalid", `--give: expected handoff, facts or nothing, got ${JSON.stringify(give)}`, {
+    hint: "for example --give facts",
   });
 }
 

@@ -52,7 +52,7 @@ export const replay = verb({
     const { from, name, model, instructions, save } = options;
     const kind = save === undefined ? undefined : kindOf(save);
     if (args.ID.includes("@") && from !== undefined)
-      throw new SkeinError("invalid", "replay: the position is given twice", { hint: "leave one out" });
+      throw new SkeinError("invalid", "replay: the position is given twice", { hint: "remove one of them" });
     const { session: found, seq } = await placeOf("replay", args.ID, from, session);
     const progress = out.progress();
     const show = ({ what, done, of }: ReplayProgress): void =>
@@ -84,15 +84,15 @@ const forRuns = ["model", "instructions", "tools", "name", "save", ...Object.key
 function checkOnlyRuns(options: Readonly<Record<string, unknown>>): void {
   const idle = forRuns.find((name) => options[name] !== undefined);
   if (idle === undefined) return;
-  throw new SkeinError("invalid", `replay: --${idle} is for what is run again`, {
-    hint: idle === "save" ? "give --from, or use --json" : "give --from SEQ|NAME",
+  throw new SkeinError("invalid", `replay: --${idle} requires --from`, {
+    hint: idle === "save" ? "add --from, or use --json" : "add --from SEQ|NAME",
   });
 }
 
 function kindOf(file: string): "html" | "json" {
   const [, kind] = /\.(html|json)$/i.exec(file) ?? [];
   if (kind !== undefined) return kind.toLowerCase() as "html" | "json";
-  throw new SkeinError("invalid", `replay: ${quote(file)} is neither .html nor .json`, {
+  throw new SkeinError("invalid", `replay: --save: expected a .html or .json file, got ${quote(file)}`, {
     hint: "for example --save report.html",
   });
 }
@@ -129,7 +129,7 @@ function checkLines(report: ReplayCheck, out: Screen): string[] {
   const counted = `${plural(records, "record")}, ${plural(turns, "turn")}, ${plural(requests, "context")}`;
   const gone = (["erased", "newer"] as const).flatMap((why) => {
     const many = left.filter((one) => one.why === why).length;
-    const reason = why === "erased" ? "something was erased" : "a newer Skein wrote them";
+    const reason = why === "erased" ? "content was erased" : "a newer version of Skein wrote them";
     return many === 0 ? [] : [`${count(many)} cannot be made again: ${reason}`];
   });
   if (ok) return [`${out.green("ok")}: ${counted}; all come out as recorded`, ...gone];

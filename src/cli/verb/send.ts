@@ -45,8 +45,8 @@ export const send = verb({
     const { args: given, options: values, out, session } = call;
     if (given.FROM === "-") return fromPerson(call);
     if (given.TO === "-" && values["reply-to"] === undefined) {
-      throw new SkeinError("invalid", "send: a dash for TO is whoever asked, so --reply-to is missing", {
-        hint: "name the receiver, or give --reply-to MESSAGE",
+      throw new SkeinError("invalid", 'send: --reply-to is required when TO is "-"', {
+        hint: "name the receiver, or pass --reply-to MESSAGE",
       });
     }
     const text = await textOf(given.TEXT);
@@ -74,8 +74,8 @@ async function fromPerson({
 }: Call<typeof options, typeof args>): Promise<void> {
   const wrong = (["reply-within", "reply-to", "at"] as const).find((name) => values[name] !== undefined);
   if (wrong !== undefined) {
-    throw new SkeinError("invalid", `send: --${wrong} is for messages between sessions`, {
-      hint: wrong === "at" ? "use --store STORE to speak to a session of another store" : "name FROM",
+    throw new SkeinError("invalid", `send: --${wrong} is only allowed between sessions`, {
+      hint: wrong === "at" ? "use --store STORE for a session of another store" : "name FROM",
     });
   }
   const text = await textOf(given.TEXT);

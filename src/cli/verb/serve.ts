@@ -90,9 +90,11 @@ export const serve = verb({
   async run({ options, out, engine, place, untilStopped }) {
     const { host = hostUsual, port = portUsual, concurrency = concurrencyUsual } = options;
     if (port > 65_535)
-      throw new SkeinError("invalid", `--port is ${port}`, { hint: "a port is from 0 to 65535" });
+      throw new SkeinError("invalid", `--port: expected 0 to 65535, got ${port}`, {
+        hint: "0 chooses a free port",
+      });
     if (concurrency > limit.concurrencyMax) {
-      throw new SkeinError("invalid", `--concurrency is ${concurrency}`, {
+      throw new SkeinError("invalid", `--concurrency: out of range, got ${concurrency}`, {
         hint: `at most ${limit.concurrencyMax}`,
       });
     }

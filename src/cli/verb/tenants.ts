@@ -54,12 +54,12 @@ export const tenants = verb({
 
 function checkWords(action: "list" | "set", name: string | undefined, change: TenantChange): void {
   if (action === "set" && name === undefined) {
-    throw new SkeinError("invalid", "tenants: which one is to be set?", {
+    throw new SkeinError("invalid", "tenants set: NAME is required", {
       hint: "usage: skein tenants set NAME --sessions 1000",
     });
   }
   if (action === "list" && (name !== undefined || Object.keys(change).length > 0)) {
-    throw new SkeinError("invalid", "tenants: a name and options are for setting one", {
+    throw new SkeinError("invalid", "tenants: NAME and options are only allowed with set", {
       hint: "usage: skein tenants set NAME --sessions 1000",
     });
   }
@@ -73,8 +73,8 @@ function numberOf(name: "sessions" | "bytes", text: string): number | null {
   const number = Number(digits) * (units[unit.toUpperCase()] ?? 1);
   if (digits !== undefined && Number.isSafeInteger(number) && (unit === "" || name === "bytes"))
     return number;
-  throw new SkeinError("invalid", `tenants: --${name} is ${quote(text)}`, {
-    hint: name === "bytes" ? "a whole number, also with K, M, G or T, or none" : "a whole number, or none",
+  throw new SkeinError("invalid", `tenants: --${name}: expected a quota, got ${quote(text)}`, {
+    hint: name === "bytes" ? "an integer, with K, M, G or T, or none" : "an integer, or none",
   });
 }
 

@@ -100,12 +100,12 @@ async function readPlan(path: string, name: string | undefined): Promise<Plan> {
 async function readFileText(path: string): Promise<string> {
   const bytes = await readFile(path).catch((cause: unknown) => {
     throw new SkeinError("not-found", `tickets: ${quote(path)} cannot be read`, {
-      hint: "give the path of a plan, in Markdown or JSON",
+      hint: "pass the path of a plan, in Markdown or JSON",
       cause,
     });
   });
   if (bytes.length <= limit.contentBytesMax) return bytes.toString("utf8");
-  throw new SkeinError("invalid", `${path}: a plan has at most ${limit.contentBytesMax} bytes`);
+  throw new SkeinError("invalid", `${path}: longer than ${limit.contentBytesMax} bytes`);
 }
 
 async function showStatus({ out, engine }: Here, plan: Plan): Promise<void> {

@@ -137,7 +137,7 @@ function makeGuide(call: Call, store: string, stopped: AbortSignal): Guide {
       // The tools' effects come first, as they happened.
       const notes = words[0] === "ask" ? stderr : "";
       for (const text of `${notes}${stdout}`.trimEnd().split("\n")) await line(`   ${out.dim(text)}`);
-      if (code !== 0) throw new Error(`the tour came to "skein ${words.join(" ")}", which failed: ${stderr}`);
+      if (code !== 0) throw new Error(`tour: "skein ${words.join(" ")}" failed: ${stderr}`);
       return stdout;
     },
     say: (text) => line(text),

@@ -107,7 +107,7 @@ export const trigger = verb({
     const words = call.args.WORDS;
     const [least, most] = action === "list" ? [0, 1] : [1, 2];
     if (words.length < least || words.length > most) {
-      throw new SkeinError("invalid", `trigger: ${action} takes ${usage[action]}`, {
+      throw new SkeinError("invalid", `trigger ${action}: expected ${usage[action]}`, {
         hint: `skein trigger ${action} ${usage[action]}`,
       });
     }
@@ -185,11 +185,10 @@ function kindOf(given: Given): (typeof kinds)[number] {
   const [first, ...more] = found.filter(
     (one) => !found.some((other) => other !== one && beside[other].includes(one)),
   );
-  const hint =
-    "give one of --at, --every, --cron, --file, --git, --webhook, --message, --session, --check, …";
-  if (first === undefined) throw new SkeinError("invalid", "trigger: nothing says when it fires", { hint });
+  const hint = "use one of --at, --every, --cron, --file, --git, --webhook, --message, --session, --check, …";
+  if (first === undefined) throw new SkeinError("invalid", "trigger: a cause is required", { hint });
   if (more.length > 0)
-    throw new SkeinError("invalid", `trigger: --${first} and --${more.join(", --")} are both given`, {
+    throw new SkeinError("invalid", `trigger: --${first} and --${more.join(", --")} are exclusive`, {
       hint,
     });
   checkBeside(given, first);
@@ -205,20 +204,20 @@ function checkBeside(given: Given, kind: (typeof kinds)[number]): void {
   );
   if (lost !== undefined) {
     const owners = kinds.filter((one) => beside[one].some((name) => lost === `--${name}`));
-    throw new SkeinError("invalid", `trigger: ${lost} does not go with --${kind}`, {
-      hint: `it goes with --${owners.join(", --")}; leave it out`,
+    throw new SkeinError("invalid", `trigger: ${lost} is not allowed with --${kind}`, {
+      hint: `it is for --${owners.join(", --")}; omit it`,
     });
   }
   const [ofNew] = given.open === undefined ? typedOf(given, ofOpen) : [];
   if (ofNew === undefined) return;
-  throw new SkeinError("invalid", `trigger: ${ofNew} is for sessions that a template opens`, {
-    hint: `it goes with --open "OBJECTIVE"; leave it out`,
+  throw new SkeinError("invalid", `trigger: ${ofNew} requires --open`, {
+    hint: `add --open "OBJECTIVE", or omit it`,
   });
 }
 
 const everyOf = ({ every }: Given): number => {
   if (every !== undefined) return every;
-  throw new SkeinError("invalid", "trigger: how often is to be looked?", { hint: "add --every 1m" });
+  throw new SkeinError("invalid", "trigger: --every is required", { hint: "add --every 1m" });
 };
 
 async function specOf(given: Given, engine: Engine, nowMs: number): Promise<TriggerSpec> {
@@ -258,8 +257,8 @@ async function sessionSpec({ session, on, item, all, give }: Given, engine: Engi
   const sessions = await Promise.all(session.map(async (one) => (await engine.session(one)).id));
   const more = { ...(all ? { all } : {}), ...present({ give: give as "handoff" | undefined }) };
   if (item !== undefined && on === "end")
-    throw new SkeinError("invalid", "trigger: --item does not go with --on end", {
-      hint: "it goes with --on item; leave one out",
+    throw new SkeinError("invalid", "trigger: --item is not allowed with --on end", {
+      hint: "use --on item, or omit --item",
     });
   if (item === undefined && on !== "item") return { kind: "session", sessions, on: "end", ...more };
   const [, kind = "", key = "*"] = /^([^/]*)(?:\/(.*))?$/s.exec(item ?? "fact/*") ?? [];
@@ -273,7 +272,7 @@ async function add(here: Here, words: readonly string[]): Promise<void> {
   const [first = "", name] = words;
   if (given.open !== undefined) {
     if (name !== undefined)
-      throw new SkeinError("invalid", `trigger: ${quote(name)} is one argument too many`, {
+      throw new SkeinError("invalid", `trigger: unexpected argument ${quote(name)}`, {
         hint: usage.add,
       });
     await checkModelName(given.model);

@@ -59,7 +59,7 @@ export const up = verb({
     const limits = options.limit.map(limitOf);
     const concurrency = options.concurrency ?? concurrencyUsual;
     if (concurrency > limit.concurrencyMax) {
-      throw new SkeinError("invalid", `--concurrency is ${concurrency}`, {
+      throw new SkeinError("invalid", `--concurrency: out of range, got ${concurrency}`, {
         hint: `at most ${limit.concurrencyMax}`,
       });
     }
@@ -88,7 +88,7 @@ export function limitOf(word: string): RunLimit {
   const running = Number(count);
   const [, key = "", value = ""] = kind === "label" ? (/^([^=]+)=(.*)$/s.exec(of) ?? []) : [];
   if (kind === "" || (kind === "label" && key === "")) {
-    throw new SkeinError("invalid", `--limit is ${quote(word)}`, {
+    throw new SkeinError("invalid", `--limit: invalid limit ${quote(word)}`, {
       hint: "for example agent:coder=2, model:openai/gpt-5=4 or label:team=web=1",
     });
   }

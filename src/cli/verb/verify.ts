@@ -45,17 +45,17 @@ export const verify = verb({
   async run({ args, options, out, engine, session }) {
     const head = options.head === undefined ? undefined : parseHead(options.head);
     if (args.ID !== undefined && options.all) {
-      throw new SkeinError("invalid", "verify: an ID and --all are both given", {
-        hint: "leave one out",
+      throw new SkeinError("invalid", "verify: specify an ID or --all, not both", {
+        hint: "remove one of them",
       });
     }
     if (args.ID === undefined && head !== undefined) {
-      throw new SkeinError("invalid", "verify: --head is for one session", {
+      throw new SkeinError("invalid", "verify: --head requires an ID", {
         hint: "usage: skein verify ID --head SEQ:HASH",
       });
     }
     if (args.ID !== undefined && options.anchor !== undefined) {
-      throw new SkeinError("invalid", "verify: --anchor is for the whole store", {
+      throw new SkeinError("invalid", "verify: --anchor is not allowed with an ID", {
         hint: "usage: skein verify --anchor FILE",
       });
     }
@@ -93,7 +93,7 @@ async function verifyAll(
 function parseHead(text: string): { readonly seq: number; readonly hash: string } {
   const [, seq, hash] = /^(\d{1,15}):([0-9a-f]{64})$/.exec(text) ?? [];
   if (seq !== undefined && hash !== undefined && Number(seq) > 0) return { seq: Number(seq), hash };
-  throw new SkeinError("invalid", `--head is ${quote(text)}`, {
+  throw new SkeinError("invalid", `--head: expected SEQ:HASH, got ${quote(text)}`, {
     hint: 'a position, a colon and 64 hexadecimal digits, as in "head" of "skein show ID --json"',
   });
 }

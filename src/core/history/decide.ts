@@ -32,7 +32,7 @@ export const historyDecisions: Decisions<HistoryCommand["do"]> = {
 const importReason =
   "its conversation took place in another tool: bind its directory and tools as you want them before it runs";
 
-const goneOnHint = "import it as a session of its own: skein import TOOL PATH --again";
+const goneOnHint = "import it as a separate session: skein import TOOL PATH --again";
 
 function entryDrafts(state: State, entry: HistoryEntry, before: number): DraftEvent[] {
   if (entry.type !== "compaction") {

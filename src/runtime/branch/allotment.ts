@@ -9,8 +9,8 @@ import { resources, type Amounts, type State } from "../../core/state.ts";
 /** The depth of a child. */
 export function depthBelow({ standing: { depth } }: State): number {
   if (depth < limit.childDepthMax) return depth + 1;
-  throw new SkeinError("refused", `sessions open sessions at most ${limit.childDepthMax} deep`, {
-    hint: "do it in this session",
+  throw new SkeinError("refused", `child sessions are nested at most ${limit.childDepthMax} deep`, {
+    hint: "do the work in this session",
   });
 }
 
@@ -25,8 +25,8 @@ export function allotment(state: State, asked: Budget | undefined): Amounts {
     if (rest === undefined && want === undefined) continue;
     const amount = want ?? Math.floor((rest ?? 0) / 4);
     if (rest !== undefined && amount > rest) {
-      throw new SkeinError("refused", `only ${rest} ${resource} are left to give, not ${amount}`, {
-        hint: "ask for less",
+      throw new SkeinError("refused", `budget: ${resource}: expected at most ${rest}, got ${amount}`, {
+        hint: "grant the child less, or raise this session's budget",
       });
     }
     given[resource] = amount;

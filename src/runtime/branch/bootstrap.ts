@@ -166,7 +166,9 @@ async function endsOf({ store }: Deps, after: NonNullable<OpenOptions["after"]>)
   const isNamed = typeof after === "object" && after !== null && "sessions" in after;
   const { sessions, give } = isNamed ? after : { sessions: after };
   if (!Array.isArray(sessions) || sessions.length === 0) {
-    throw new SkeinError("invalid", "open: after names no sessions", { hint: "give a list of their ids" });
+    throw new SkeinError("invalid", "open: after: expected a list of session ids", {
+      hint: 'for example { after: ["ses_…"] }',
+    });
   }
   const ids = new Set<SessionId>();
   for (const one of sessions as readonly string[]) ids.add(await findSession(store, one));
@@ -254,30 +256,30 @@ async function initialFiles(deps: Deps, files: readonly string[]): Promise<Loade
 async function load({ world }: Deps, kind: Loaded["kind"], path: string): Promise<Loaded> {
   // Closing a file of an open database would drop the locks that this process holds on it.
   if (await exists(`${path.replace(/-(?:wal|shm)$/, "")}-shm`)) {
-    throw new SkeinError("invalid", `${quote(path)} belongs to a database that is open`, {
+    throw new SkeinError("invalid", `document ${quote(path)} belongs to an open database`, {
       hint: "bind it as a database instead",
     });
   }
   const bytes = await readFile(path).catch((cause: unknown) => {
-    throw new SkeinError("not-found", `${quote(path)} cannot be read`, {
-      hint: "give the path of a text file",
+    throw new SkeinError("not-found", `document ${quote(path)} cannot be read`, {
+      hint: "pass the path of a text file",
       cause,
     });
   });
   if (bytes.length > limit.documentBytesMax) {
     throw new SkeinError(
       "invalid",
-      `${quote(path)} has ${bytes.length} bytes; a document has at most ${limit.documentBytesMax}`,
+      `document ${quote(path)}: expected at most ${limit.documentBytesMax} bytes, got ${bytes.length}`,
       {
-        hint: "bind it instead, so that the session can read it in parts",
+        hint: "bind the file instead; the session reads it in parts",
       },
     );
   }
   const read = bytes.toString("utf8");
   const text = safeText(world, read);
   if (text.includes("\0") || text.includes("\uFFFD")) {
-    throw new SkeinError("invalid", `${quote(path)} is not a text in UTF-8`, {
-      hint: "bind it instead, and let a tool read it",
+    throw new SkeinError("invalid", `document ${quote(path)} is not UTF-8 text`, {
+      hint: "bind the file instead, and read it with a tool",
     });
   }
   const kept = text === read ? bytes : Buffer.from(text);

@@ -123,7 +123,7 @@ export async function forkChild(
  */
 function mayWait(state: State): void {
   const { status, triggers } = state.standing;
-  if (!mayIn(status, "sleep")) throw new SkeinError("conflict", `the session is ${status} by now`);
+  if (!mayIn(status, "sleep")) throw new SkeinError("conflict", `the session is already ${status}`);
   if (triggers.size - reportedEnds(state).length < limit.triggersMax) return;
   throw new SkeinError("refused", `a session waits for at most ${limit.triggersMax} others`, {
     hint: "wait for those that there are, or open it without waiting",

@@ -30,14 +30,14 @@ export async function withFiles(
   const to = resolve(directory);
   if ((await lstat(to).catch(() => undefined)) !== undefined)
     throw new SkeinError("conflict", `fork: ${to} already exists`, {
-      hint: "give the path of a new directory",
+      hint: "pass the path of a new directory",
     });
   const gone = new Set(command.unbind);
   const bound = (await readBindings(deps, session, from)).filter(({ name }) => !gone.has(name));
   const files = await filesOf(deps, bound);
   if (files.trees.length === 0)
-    throw new SkeinError("refused", "nothing is bound for writing, so there are no files to take along", {
-      hint: "fork without files, or bind a directory with mode write first",
+    throw new SkeinError("refused", "fork: files: no resource is bound with mode write", {
+      hint: "fork without files, or bind a directory with mode write",
     });
   const { seq: toSeq } = await headOf(deps, session);
   const changes = await readChanges(deps.store, session, { fromSeq: parent.seq + 1, toSeq });

@@ -42,7 +42,9 @@ export async function forkSession(
   if (before !== null) return before;
   const plain = await forkCommand(deps, session, seq, options);
   if (files !== undefined && (typeof files !== "string" || files === "" || files.includes("\0")))
-    throw new SkeinError("invalid", "fork: files is no path", { hint: "give the path of a new directory" });
+    throw new SkeinError("invalid", "fork: files: expected a path", {
+      hint: "pass the path of a new directory",
+    });
   const plan =
     files === undefined
       ? plain

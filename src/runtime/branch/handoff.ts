@@ -89,7 +89,7 @@ async function inProse(
   { standing: { status } }: State,
   wanted: { readonly model: true | string; readonly tokensMax: number },
 ): Promise<Handoff | { readonly failed: string }> {
-  if (!mayIn(status, "take")) return { failed: `a session that is ${status} asks no model` };
+  if (!mayIn(status, "take")) return { failed: `the session is ${status} and cannot call a model` };
   return deps.late.proseHandoff(deps, session, wanted);
 }
 

@@ -26,11 +26,11 @@ export function parseResolution(conflict: MergeConflict, answer: unknown): Merge
   const where = `merge: ${conflict.name}`;
   const given = typeof answer === "string" ? { take: answer } : answer;
   if (typeof given !== "object" || given === null)
-    throw new SkeinError("invalid", `${where}: ${quote(answer)} resolves nothing`, { hint });
+    throw new SkeinError("invalid", `${where}: expected a resolution, got ${quote(answer)}`, { hint });
   checkOptions(where, given, ["take", "value", "because", "status"]);
   const { because } = given as { readonly because?: unknown };
   if (because !== undefined && (typeof because !== "string" || because.length > limit.reasonCharsMax)) {
-    throw new SkeinError("invalid", `${where}: its reason is no text, or too long`, {
+    throw new SkeinError("invalid", `${where}: because: expected a short text`, {
       hint: `at most ${limit.reasonCharsMax} characters`,
     });
   }
@@ -38,29 +38,32 @@ export function parseResolution(conflict: MergeConflict, answer: unknown): Merge
   const take = "take" in given ? given.take : "value";
   if (take === "value") return { ...valueOf(conflict, given), ...reason };
   if (take !== "ours" && take !== "theirs" && take !== "both")
-    throw new SkeinError("invalid", `${where}: there is no ${quote(take)} to take`, { hint });
+    throw new SkeinError("invalid", `${where}: take: unknown side ${quote(take)}`, { hint });
   if ("value" in given) {
-    throw new SkeinError("invalid", `${where}: ${quote(take)} and a value are two answers`, {
-      hint: "leave one of them out",
+    throw new SkeinError("invalid", `${where}: specify take or value, not both`, {
+      hint: "remove one of them",
     });
   }
   const { ours, theirs } = conflict;
   if (take === "both" && (ours.gone !== null || theirs.gone !== null)) {
-    throw new SkeinError("invalid", `${where}: it is ${ours.gone ?? theirs.gone} on one side`, {
-      hint: 'there is only one to keep: "ours" or "theirs"',
-    });
+    throw new SkeinError(
+      "invalid",
+      `${where}: take: "both" is impossible, the item is ${ours.gone ?? theirs.gone} on one side`,
+      {
+        hint: 'use "ours" or "theirs"',
+      },
+    );
   }
   return { take, ...reason };
 }
 
 function valueOf({ name, kind }: MergeConflict, given: object): MergeResolution & { readonly take: "value" } {
   const { value, status } = given as { readonly value?: unknown; readonly status?: unknown };
-  if (value === undefined) throw new SkeinError("invalid", `merge: ${name}: the value is missing`, { hint });
+  if (value === undefined) throw new SkeinError("invalid", `merge: ${name}: value: missing`, { hint });
   if (status === undefined) return { take: "value", value };
-  if (kind !== "task")
-    throw new SkeinError("invalid", `merge: ${name}: a ${kind} has no status; only a task has`);
+  if (kind !== "task") throw new SkeinError("invalid", `merge: ${name}: status: only a task has a status`);
   if (status !== "open" && status !== "done" && status !== "dropped") {
-    throw new SkeinError("invalid", `merge: ${name}: there is no status ${quote(status)}`, {
+    throw new SkeinError("invalid", `merge: ${name}: status: unknown status ${quote(status)}`, {
       hint: '"open", "done" or "dropped"',
     });
   }

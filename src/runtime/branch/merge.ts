@@ -97,8 +97,8 @@ export async function mergeSession(
   checkMerge(options);
   const from = await findSession(deps.store, options.from);
   if (from === session) {
-    throw new SkeinError("invalid", "a session cannot be merged with itself", {
-      hint: "name the session that it comes from",
+    throw new SkeinError("invalid", "merge: source and target are the same session", {
+      hint: "name a fork of this session, or the session that it was forked from",
     });
   }
   const before = await mergedBefore(deps, session, from);
@@ -116,8 +116,8 @@ export async function mergeSession(
     const written = await write(deps, work, ours, report);
     if (written !== null) return { ...report, written };
   }
-  throw new SkeinError("conflict", `${session} changes too fast to be merged into`, {
-    hint: "try again later",
+  throw new SkeinError("conflict", `merge: ${session} changes too often; retries exhausted`, {
+    hint: "retry later",
   });
 }
 
@@ -125,9 +125,11 @@ function checkMerge(options: MergeOptions): void {
   checkOptionNames("session.merge", options);
   const { resolve: given = {}, summary } = options as { readonly resolve?: unknown; summary?: unknown };
   if (summary !== undefined && typeof summary !== "string")
-    throw new SkeinError("invalid", `merge: ${quote(summary)} is no summary`, { hint: "give a text" });
+    throw new SkeinError("invalid", `merge: summary: expected a string, got ${quote(summary)}`, {
+      hint: "pass a string",
+    });
   if (typeof given === "function" || (typeof given === "object" && given !== null)) return;
-  throw new SkeinError("invalid", `merge: ${quote(given)} resolves nothing`, {
+  throw new SkeinError("invalid", `merge: resolve: expected an object or a function, got ${quote(given)}`, {
     hint: 'for example { "fact/base-rate": "ours" }, or a function',
   });
 }
@@ -151,7 +153,7 @@ interface Answered {
 function checkStatus({ session, state }: Party): void {
   const { status } = state.standing;
   if (mayIn(status, "write")) return;
-  throw new SkeinError("refused", `${session} is ${status}: nothing can be merged into it`, {
+  throw new SkeinError("refused", `merge: the session ${session} is ${status}`, {
     hint: wayOut[status],
   });
 }
@@ -207,12 +209,12 @@ function checkNames(given: Readonly<Record<string, MergeAnswer>>, conflicts: rea
   if (wrong === undefined) return;
   const near = nearest(wrong, names);
   const list = names.slice(0, 10).join(", ");
-  throw new SkeinError("not-found", `merge: there is no conflict ${quote(wrong)}`, {
+  throw new SkeinError("not-found", `merge: resolve: no such conflict ${quote(wrong)}`, {
     hint:
       names.length === 0
-        ? "there are no conflicts at all"
+        ? "the merge has no conflicts"
         : near === undefined
-          ? `there are: ${list}`
+          ? `conflicts: ${list}`
           : `did you mean ${quote(near)}?`,
   });
 }

@@ -68,7 +68,7 @@ export async function objectiveFor(
   const objectiveText = given ?? (await fieldAt(store, session, objective, "objective"));
   if (typeof objectiveText === "string") return objectiveText;
   throw new SkeinError("refused", "the objective was erased", {
-    hint: "give the next session an objective of its own",
+    hint: "pass an objective for the next session",
   });
 }
 

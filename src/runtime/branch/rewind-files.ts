@@ -78,13 +78,13 @@ export async function rewindFiles(
 async function restingHead(deps: Deps, session: SessionId): Promise<number> {
   const { status } = (await deps.writer.current(session)).standing;
   if (!mayIn(status, "rewind"))
-    throw new SkeinError("refused", `a session that is ${status} cannot be rewound`, {
+    throw new SkeinError("refused", `the session is ${status} and cannot be rewound`, {
       hint: wayOut[status],
     });
   const { seq, lease } = await headOf(deps, session);
   if (isFree(deps, lease)) return seq;
   throw new SkeinError("conflict", `the session is running on ${lease?.holder ?? "another worker"}`, {
-    hint: "files are put back only while nobody changes them: wait, or interrupt it",
+    hint: "files can be restored only while no turn runs: wait, or interrupt it",
   });
 }
 
@@ -105,9 +105,13 @@ async function putBack(
   const { puts, unbound, unkept } = putsOf(files, changes);
   if (unbound.length > 0) {
     const names = unbound.map((name) => JSON.stringify(name)).join(", ");
-    throw new SkeinError("refused", `files below ${names} changed since, which may not be written any more`, {
-      hint: "bind it again with mode write, or rewind without files",
-    });
+    throw new SkeinError(
+      "refused",
+      `rewind: files: ${names} changed since, and is no longer bound with mode write`,
+      {
+        hint: "bind it again with mode write, or rewind without files",
+      },
+    );
   }
   const conflicts = await files.restore(puts, fileBlobs(deps));
   if (conflicts.length > 0) throw fileConflict(conflicts);

@@ -94,8 +94,8 @@ export async function nextContext(
   const renderer = options.renderer ?? state.standing.renderer ?? rendererNow;
   const render = renderers[renderer];
   if (render === undefined) {
-    throw new SkeinError("invalid", `there is no renderer ${renderer}`, {
-      hint: `this program has renderers 1 to ${rendererNow}; a newer one may have more`,
+    throw new SkeinError("invalid", `context: renderer: unknown version ${renderer}`, {
+      hint: `this version of Skein has renderers 1 to ${rendererNow}`,
     });
   }
   const taken = inputs.map(([seq]) => seq);

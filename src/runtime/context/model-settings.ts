@@ -18,8 +18,8 @@ export function settingsFor({ name, facts }: Model, agent: AgentDefinition | nul
 
 export async function modelOf(deps: Deps, name: string | undefined): Promise<Model> {
   if (deps.models === undefined) {
-    throw new SkeinError("unavailable", "this engine was opened without models", {
-      hint: "give openEngine the option models",
+    throw new SkeinError("unavailable", "no models are configured", {
+      hint: "pass the option models to openEngine",
     });
   }
   const models = await deps.models();

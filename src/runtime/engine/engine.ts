@@ -266,7 +266,7 @@ export class Engine implements AsyncDisposable {
     checkCall("engine.cost", options);
     const { session, family = false } = options;
     if (family && session === undefined)
-      throw new SkeinError("invalid", "cost: family: expected with session", { hint: "name a session" });
+      throw new SkeinError("invalid", "cost: family: expected with session", { hint: "pass session" });
     const { readCost } = await import("../read/cost.ts");
     const id = session === undefined ? null : await this.#find(session);
     const sessions = id === null ? null : family ? await this.#familyOf(id) : [id];
@@ -434,7 +434,10 @@ export class Engine implements AsyncDisposable {
       return (await import("../log/blob-upload.ts")).keepStream(this.#deps, bytes);
     }
     if (!(bytes instanceof Uint8Array) || bytes.length > limit.blobBytesMax) {
-      throw new SkeinError("invalid", `putBlob: not bytes, or more than ${limit.blobBytesMax} of them`);
+      throw new SkeinError(
+        "invalid",
+        `putBlob: expected at most ${limit.blobBytesMax} bytes as a Uint8Array`,
+      );
     }
     return keepBytes(this.#deps, bytes, { begins: true });
   }

@@ -8,4 +8,4 @@ const needed = 24;
 const { versions } = process;
 
 if (Number(versions.node.split(".")[0]) < needed)
-  throw new Error(`skein needs Node ${needed} or newer, and this is Node ${versions.node}`);
+  throw new Error(`skein requires Node ${needed} or later; this is Node ${versions.node}`);

@@ -293,8 +293,8 @@ export class Session extends SessionReader {
     const build = ({ standing }: State): Command => {
       const missing = options.triggers?.find((name) => !standing.triggers.has(name));
       if (missing === undefined) return { do: "sleep", ...options };
-      throw new SkeinError("not-found", `sleep: there is no trigger ${quote(missing)} to wait for`, {
-        hint: '"skein trigger list ID" shows what there is',
+      throw new SkeinError("not-found", `sleep: triggers: no such trigger ${quote(missing)}`, {
+        hint: '"skein trigger list ID" lists the triggers',
       });
     };
     return written(await this.#change(build));
@@ -485,7 +485,9 @@ export class Session extends SessionReader {
 
 function checkExpected(call: string, expect: { readonly seq: number } | undefined): void {
   if (expect === undefined || Number.isInteger(expect.seq)) return;
-  throw new SkeinError("invalid", `${call}: expect names no position`, { hint: "give { seq: 12 }" });
+  throw new SkeinError("invalid", `${call}: expect: expected a position`, {
+    hint: "for example { seq: 12 }",
+  });
 }
 
 interface Reason {

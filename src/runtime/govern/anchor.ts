@@ -58,14 +58,14 @@ export async function makeAnchor(deps: Deps, options: AnchorOptions = {}): Promi
     headers: { "content-type": "application/json" },
   });
   if (status >= 200 && status <= 299) return anchor;
-  throw new SkeinError("refused", `anchor: the address answered ${status}`, {
-    hint: "only an answer from 200 to 299 counts; redirects are not followed",
+  throw new SkeinError("refused", `anchor: the webhook responded with ${status}`, {
+    hint: "expected a status from 200 to 299; redirects are not followed",
   });
 }
 
 async function newestAnchor({ store }: Deps): Promise<Anchor> {
   const { last } = await readHeads(store, null);
-  if (last === null) throw new SkeinError("conflict", "anchor: the list of heads is gone again");
+  if (last === null) throw new SkeinError("conflict", "anchor: the list of heads was lost in a rollback");
   const { seq, hash, at, body } = last;
   const { root, publicKey = null, signature = null } = body;
   return {
@@ -124,7 +124,7 @@ export function cutError(cut: readonly string[]): SkeinError {
       : `${cut.length} logs no longer hold their listed heads`;
   const first = cut.slice(0, 3).join(", ");
   return new SkeinError("corrupt", `${logs}: ${first}${cut.length > 3 ? ", …" : ""}`, {
-    hint: 'run "skein verify"; a restore that was meant is accepted by "skein anchor accept --reason TEXT"',
+    hint: 'run "skein verify"; to accept an intended restore: "skein anchor accept --reason TEXT"',
   });
 }
 
@@ -249,8 +249,8 @@ export async function acceptHeads(deps: Deps, options: AcceptOptions): Promise<A
   checkOptionNames("engine.acceptAnchor", options);
   const { reason, anchor } = options;
   if (typeof reason !== "string" || reason.trim() === "" || reason.length > limit.reasonCharsMax) {
-    throw new SkeinError("invalid", "acceptAnchor: reason: expected a text, got none", {
-      hint: "say why records are missing, for example: restored the backup of Monday",
+    throw new SkeinError("invalid", "acceptAnchor: reason: missing", {
+      hint: "state why records are missing, for example: restored Monday's backup",
       field: "reason",
     });
   }

@@ -24,6 +24,6 @@ export async function checkClocks(
   throw new SkeinError(
     "refused",
     `${call}: this machine's clock is ${spanText(skewMs)} ${way} the store's; nothing was deleted`,
-    { hint: 'set both clocks by NTP and run it again; "skein doctor" shows the difference' },
+    { hint: 'synchronize both clocks with NTP and retry; "skein doctor" shows the difference' },
   );
 }

@@ -95,4 +95,4 @@ export async function readFamily(logs: Logs): Promise<Family> {
 }
 
 const gone = (session: SessionId): SkeinError =>
-  new SkeinError("not-found", `there is no session ${session}`, { hint: '"skein ps" lists what there is' });
+  new SkeinError("not-found", `there is no session ${session}`, { hint: '"skein ps" lists the sessions' });

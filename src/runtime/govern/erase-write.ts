@@ -92,8 +92,8 @@ async function eraseOfWorkspace(deps: Deps, batch: Batch, reason: string | undef
       if (await isGone(store, batch)) return;
     }
   }
-  throw new SkeinError("conflict", "the workspace changes too fast to be written to", {
-    hint: "try again later",
+  throw new SkeinError("conflict", "the workspace changes too often; retries exhausted", {
+    hint: "retry later",
   });
 }
 

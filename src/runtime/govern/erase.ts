@@ -120,28 +120,25 @@ function checkErase(options: EraseOptions): void {
   checkCall("session.erase", options);
   const { match, reason, ranges } = options as { readonly [K in keyof EraseOptions]: unknown };
   if (match !== undefined && (typeof match !== "string" || match.trim() === "")) {
-    throw new SkeinError("invalid", "erase: there is no text to match", {
-      hint: "give the text that is to go; spaces alone would be everywhere",
+    throw new SkeinError("invalid", "erase: match: expected a text", {
+      hint: "pass the text to erase; white space alone matches everything",
     });
   }
   if (reason !== undefined && (typeof reason !== "string" || reason.length > limit.reasonCharsMax)) {
-    throw new SkeinError(
-      "invalid",
-      `erase: a reason is a text of at most ${limit.reasonCharsMax} characters`,
-    );
+    throw new SkeinError("invalid", `erase: reason: expected at most ${limit.reasonCharsMax} characters`);
   }
   if (ranges === undefined) return;
   const isRange = (one: unknown): boolean =>
     Array.isArray(one) && one.length === 2 && one.every((seq) => Number.isSafeInteger(seq) && seq >= 1);
   if (!Array.isArray(ranges) || ranges.length === 0 || !ranges.every(isRange)) {
-    throw new SkeinError("invalid", "erase: ranges are no pairs of positions", {
+    throw new SkeinError("invalid", "erase: ranges: expected pairs of positions", {
       hint: "for example [[3, 7], [12, 12]]",
     });
   }
   const turned = (ranges as Range[]).find(([fromSeq, toSeq]) => fromSeq > toSeq);
   if (turned === undefined) return;
-  throw new SkeinError("invalid", `erase: ${turned[0]} stands after ${turned[1]}`, {
-    hint: `did you mean ${turned[1]} to ${turned[0]}?`,
+  throw new SkeinError("invalid", `erase: ranges: ${turned[0]} is greater than ${turned[1]}`, {
+    hint: `swap them: ${turned[1]} to ${turned[0]}`,
   });
 }
 
@@ -211,14 +208,14 @@ async function checkHere(deps: Deps, session: SessionId): Promise<void> {
   const { store, writer } = deps;
   const head = await headOf(deps, session);
   if (head.copy === true) {
-    throw new SkeinError("refused", `${session} is a copy of a session that lives elsewhere`, {
-      hint: "delete the copy here, and erase where the session lives",
+    throw new SkeinError("refused", `${session} is a read-only copy of a session in another store`, {
+      hint: "delete the copy here, and erase in the original store",
     });
   }
   const state = await writer.current(session);
   if (state.standing.status !== "moved") return;
-  throw new SkeinError("refused", `${session} was moved, and nothing more is written to it here`, {
-    hint: `delete it here, and erase where it lives: ${await wayTo(store, session, state)}`,
+  throw new SkeinError("refused", `${session} was moved to another store`, {
+    hint: `delete it here, and erase in its new store: ${await wayTo(store, session, state)}`,
   });
 }
 
@@ -245,7 +242,7 @@ async function wantedRanges(
       "not-found",
       `position ${past[1]} does not exist in ${session}, which ends at ${headSeq}`,
       {
-        hint: `give positions from 1 to ${headSeq}`,
+        hint: `expected positions from 1 to ${headSeq}`,
       },
     );
   }
@@ -266,10 +263,10 @@ async function ofParent(
 ): Promise<SkeinError> {
   const place = fromSeq === toSeq ? `position ${fromSeq}` : `positions ${fromSeq} to ${toSeq}`;
   const isCopy = (await store.head(owner))?.copy === true;
-  return new SkeinError("refused", `${place} of ${session} stand in the log of its parent ${owner}`, {
+  return new SkeinError("refused", `${place} of ${session} belong to its parent ${owner}`, {
     hint: isCopy
-      ? `the parent is a copy here: delete it here first, and erase it where it lives`
-      : `erase them there: skein erase ${owner} --seq ${fromSeq}..${toSeq}; the fork loses them with it`,
+      ? `the parent is a copy: delete it here first, and erase in the original store`
+      : `erase them in the parent: skein erase ${owner} --seq ${fromSeq}..${toSeq}; the fork loses them too`,
   });
 }
 
@@ -314,14 +311,18 @@ async function checkTargets(deps: Deps, targets: readonly Target[]): Promise<voi
         });
       }
       if (standing.newer !== null && !isCopy) {
-        throw new SkeinError("refused", `${loser} is read-only: a newer Skein wrote to it`, {
+        throw new SkeinError("refused", `${loser} is read-only: a newer version of Skein wrote it`, {
           hint: `nothing was erased; use Skein ${store.program} or later`,
         });
       }
       if (loser !== session || !elsewhere) continue;
-      throw new SkeinError("refused", `${session} holds copies of it, and lives elsewhere`, {
-        hint: "nothing was erased; delete it here first, or leave the copies",
-      });
+      throw new SkeinError(
+        "refused",
+        `${session} has copies of the content, and was moved to another store`,
+        {
+          hint: "nothing was erased; delete it here first, or keep the copies",
+        },
+      );
     }
   }
 }

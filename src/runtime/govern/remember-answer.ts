@@ -74,7 +74,7 @@ async function exactCommand(
 ): Promise<SavedCommand> {
   const content = (await readContent(store, session, seq)) as { readonly command?: SavedCommand } | undefined;
   if (content?.command !== undefined) return content.command;
-  throw new SkeinError("refused", `answer: a call of ${tool} has no command that could always be allowed`, {
+  throw new SkeinError("refused", `answer: remember: a call of ${tool} has no command to always allow`, {
     hint: 'allow it once, or for this session: remember: "session"',
   });
 }

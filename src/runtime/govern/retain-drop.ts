@@ -44,7 +44,7 @@ export async function dropSessions(
   }
   const twice = parts.find(({ session }, place) => parts.findIndex((one) => one.session === session) < place);
   if (twice !== undefined && dropped.length > 1)
-    throw new SkeinError("conflict", `${twice.session} gets something back from several at once`);
+    throw new SkeinError("conflict", `${twice.session} receives refunds from several sessions at once`);
   if (parts.length === 0) return;
   const { drafts } = seal(world, events, { actor, key });
   await writer.commit([{ session: store.workspace, expect: "unchecked", drafts }, ...parts]);

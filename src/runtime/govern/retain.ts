@@ -252,7 +252,7 @@ function check({ deps, policies }: Pass, row: SessionRow, due: Due, state: State
   const candidate = { ...candidateOf(state), ...(row.copy === true ? { copy: true as const } : {}) };
   const now = dueFor(policies, candidate, nowMs);
   if (now?.do === due.do && obstacle(due.do, state.standing, nowMs) === null) return;
-  throw new SkeinError("conflict", `${row.session} changed in the meantime`);
+  throw new SkeinError("conflict", `${row.session} has changed since it was read`);
 }
 
 const reasonOf = ({ policy, because }: Due): string =>

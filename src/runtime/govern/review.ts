@@ -83,7 +83,7 @@ function textOf(content: Readonly<Record<string, unknown>> | undefined): string 
 /** Nothing that a stranger bound is opened, copied or passed on before the session was reviewed. */
 export function assertReviewed(session: SessionId, state: State): void {
   if (!isUnreviewed(state)) return;
-  throw new SkeinError("refused", `${session} was imported and not reviewed`, {
+  throw new SkeinError("refused", `${session} was imported and is not reviewed yet`, {
     hint: reviewHint.replaceAll("ID", session),
   });
 }

@@ -98,7 +98,7 @@ async function gone(
   const still = (await readHeads(store, null)).heads;
   return [...listed].flatMap(([log, { seq }]) =>
     still.has(log)
-      ? [{ session: log as LogId, seq: 1, problem: `the log is missing: it was listed with ${seq} records` }]
+      ? [{ session: log as LogId, seq: 1, problem: `the log is missing; it had ${seq} records` }]
       : [],
   );
 }

@@ -30,8 +30,8 @@ export async function keepStream(place: Place, chunks: AsyncIterable<Uint8Array>
     return await oneAtATime(async () => keepBytes(place, await file.bytes(upload.size), { begins: true }));
   }
   if (upload.secret !== null) {
-    throw new SkeinError("invalid", `bytes that are no text hold the secret ${upload.secret}`, {
-      hint: "it cannot be taken out without breaking them: remove it first",
+    throw new SkeinError("invalid", `putBlob: the binary data contains the secret ${upload.secret}`, {
+      hint: "Skein cannot redact binary data; remove the secret first",
     });
   }
   const hash = upload.hash();
@@ -141,7 +141,9 @@ async function openSpool(): Promise<SpoolFile> {
   return {
     async write(chunk) {
       if (held.fileBytes + chunk.length > limit.uploadsSpoolBytesMax) {
-        throw new SkeinError("unavailable", "too many large uploads at once", { hint: "try again later" });
+        throw new SkeinError("unavailable", "putBlob: too many concurrent large uploads", {
+          hint: "retry later",
+        });
       }
       held.fileBytes += chunk.length;
       written += chunk.length;

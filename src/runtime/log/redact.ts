@@ -24,13 +24,13 @@ export interface SecretsOptions {
 export function openRedactor(secrets: SecretsOptions = {}, known?: Redactor): Redactor {
   const { looksLike = true, ...values } = secrets;
   if (typeof looksLike !== "boolean") {
-    throw new SkeinError("invalid", "secrets: looksLike is neither true nor false");
+    throw new SkeinError("invalid", "secrets: looksLike: expected true or false");
   }
   const redactor = known ?? makeRedactor({ looksLike, keep: vocabulary });
   for (const [name, value] of Object.entries(values)) {
     if (value === undefined) continue;
     if (typeof value !== "string") {
-      throw new SkeinError("invalid", `secrets: ${JSON.stringify(name)} is no text`, {
+      throw new SkeinError("invalid", `secrets: ${JSON.stringify(name)}: expected a string`, {
         hint: "for example { DB_PASSWORD: process.env.DB_PASSWORD }",
       });
     }
@@ -120,7 +120,7 @@ export function learnEnvironment(world: Pick<World, "redactor">, env: Env): void
 /** A binding works only as it was given: a secret in one is refused, not removed. */
 export function checkBound(world: Pick<World, "redactor">, binding: Binding): void {
   if (safeJson(world, binding) === binding) return;
-  throw new SkeinError("invalid", "bind: a binding cannot hold a secret", {
+  throw new SkeinError("invalid", "bind: a binding must not contain a secret", {
     hint: 'name the secret instead: { secrets: ["DB_PASSWORD"] }, on the command line --secret DB_PASSWORD',
   });
 }
@@ -131,9 +131,9 @@ export function checkMeant(redactor: Redactor | undefined, what: string, value: 
   const name = redactor.registeredIn(JSON.stringify(value));
   throw new SkeinError(
     "invalid",
-    `${what} cannot hold a secret${name === null ? "" : `, and holds ${name}`}`,
+    `${what} must not contain a secret${name === null ? "" : `: it contains ${name}`}`,
     {
-      hint: "without it, it would mean something else; say it without the secret",
+      hint: "Skein cannot redact it without changing its meaning; remove the secret",
     },
   );
 }
@@ -143,8 +143,8 @@ export function checkHolder({ redactor, self }: Pick<World, "redactor" | "self">
   const given = self === undefined ? holder : holder.replaceAll(self, "");
   const name = redactor?.registeredIn(given) ?? redactor?.sureIn(given) ?? null;
   if (name === null) return;
-  throw new SkeinError("invalid", `the name of a worker cannot hold a secret, and this one holds ${name}`, {
-    hint: "it is kept for ever, and shown to others; choose another one",
+  throw new SkeinError("invalid", `work: name: contains the secret ${name}`, {
+    hint: "worker names are stored and shown to others; choose another name",
   });
 }
 
@@ -168,8 +168,8 @@ function safeBytes(world: Pick<World, "redactor">, bytes: Uint8Array): Uint8Arra
   }
   const name = secretInBytes(redactor, bytes);
   if (name === null) return bytes;
-  throw new SkeinError("invalid", `bytes that are no text hold the secret ${name}`, {
-    hint: "it cannot be taken out without breaking them: remove it first",
+  throw new SkeinError("invalid", `the binary data contains the secret ${name}`, {
+    hint: "Skein cannot redact binary data; remove the secret first",
   });
 }
 

@@ -54,7 +54,7 @@ export function makeRollbacks({ store, states, suspend }: Given): Rollbacks {
       const isDone = isSetBack(known.state) || (await isSuspendedSince(store, log, common ?? toSeq));
       if (isDone || (await suspend(log, sure, command))) return lostTail(log, tail, head.seq);
     }
-    throw new SkeinError("conflict", `${log} changes too fast to be suspended`, { hint: "try again later" });
+    throw new SkeinError("conflict", `${log} changes too often; retries exhausted`, { hint: "retry later" });
   }
 
   async function raise(log: LogId): Promise<void> {
@@ -119,7 +119,7 @@ const reasonOf = (tail: Tail): string =>
 function lostTail(log: LogId, tail: Tail, headSeq: number | null): SkeinError {
   const hint =
     headSeq === null
-      ? "a fail-over or a restored backup lost them; see docs/operating.md"
-      : `a fail-over or a restored backup lost them. To go on from what is left: skein activate ${log}`;
-  return new SkeinError("corrupt", `${log} was set back: the store lost its ${whichOf(tail)}`, { hint });
+      ? "a failover or a restored backup lost them; see docs/operating.md"
+      : `a failover or a restored backup lost them. To continue: skein activate ${log}`;
+  return new SkeinError("corrupt", `${log} was rolled back: the store lost its ${whichOf(tail)}`, { hint });
 }

@@ -16,8 +16,8 @@ import type { Build } from "./writer.ts";
 type Known = Pick<Deps, "store" | "world" | "states">;
 
 export const reusedKey = (): SkeinError =>
-  new SkeinError("conflict", "this Idempotency-Key was used for something else", {
-    hint: "use a key of its own for each change",
+  new SkeinError("conflict", "the Idempotency-Key was used for another change", {
+    hint: "use a new key for each change",
     detail: "reused-key",
   });
 export const isReused = (error: unknown): boolean =>

@@ -155,8 +155,8 @@ function checkBody(redactor: Redactor, type: string, text: string): void {
   const given = leavesOf(JSON.parse(text)).filter((leaf) => !vocabulary().has(leaf));
   const name = given.map(secretOf).find((found) => found !== null);
   if (name === undefined) return;
-  throw new SkeinError("invalid", `${type}: a key cannot hold a secret, and one here holds ${name}`, {
-    hint: "keys, names, labels and topics are kept for ever; say it in a value, where it is taken out",
+  throw new SkeinError("invalid", `${type}: a key contains the secret ${name}`, {
+    hint: "keys, names, labels and topics are not redacted; put the secret into a value",
   });
 }
 
@@ -190,7 +190,9 @@ function checkShape({ type, body, content }: DraftEvent): number {
   const entry = entryOf(type);
   if (entry === undefined) {
     if (isForeign(type)) return 1;
-    throw new SkeinError("invalid", `"${type}" is no event type`, { hint: "see docs/event-catalog.md" });
+    throw new SkeinError("invalid", `append: type: unknown event type "${type}"`, {
+      hint: "see docs/event-catalog.md",
+    });
   }
   checkPart(`${type} body`, entry.body, body);
   checkPart(type, entry.content, content);
@@ -203,8 +205,8 @@ function checkPart(what: string, schema: z.ZodType, value: unknown): void {
   const issue = checked.error.issues[0];
   const inner = issue?.code === "invalid_key" ? issue.issues[0] : issue;
   const path = issue === undefined || issue.path.length === 0 ? "" : ` at "${issue.path.join(".")}"`;
-  throw new SkeinError("invalid", `${what}${path}: ${inner?.message ?? "not as the catalogue has it"}`, {
-    hint: "see docs/event-catalog.md for what it may hold",
+  throw new SkeinError("invalid", `${what}${path}: ${inner?.message ?? "does not match the event catalog"}`, {
+    hint: "see docs/event-catalog.md for its fields",
     cause: checked.error,
   });
 }
@@ -233,7 +235,7 @@ function fitting(
   if (/\\u(?:0000|d[89a-f])/.test(text)) checkJson(what, JSON.parse(text));
   const bytes = Buffer.byteLength(text);
   if (bytes > bytesMax) {
-    throw new SkeinError("invalid", `${what} has ${bytes} bytes; at most ${bytesMax} fit`, {
+    throw new SkeinError("invalid", `${what}: expected at most ${bytesMax} bytes, got ${bytes}`, {
       hint: "shorten it, or split it over several records",
     });
   }
@@ -247,7 +249,7 @@ function sealContent(
   blobs: { hash: string; bytes: Uint8Array }[],
 ): DraftContent {
   if (typeof event.content === "object" && event.content !== null && blobField in event.content) {
-    throw new SkeinError("invalid", `${event.type}: "${blobField}" is kept for references to blobs`);
+    throw new SkeinError("invalid", `${event.type}: "${blobField}" is reserved for blob references`);
   }
   const whole = fitting(event.type, json, limit.contentBytesMax);
   const { text, bytes } =
@@ -281,7 +283,7 @@ export function checkActor(actor: string): string {
     checkedActors.set(actor, true);
     return actor;
   }
-  throw new SkeinError("invalid", `not an actor: ${JSON.stringify(actor)}`, {
+  throw new SkeinError("invalid", `actor: expected an actor, got ${JSON.stringify(actor)}`, {
     hint: 'for example "user:prn_…", "agent:name@1", "tool:name" or "system"',
   });
 }

@@ -91,7 +91,7 @@ export function makeNewest({ store, states, suspend, forget }: NewestOptions): N
     if (head === undefined) {
       cache.delete(log);
       throw new SkeinError("not-found", `there is no session ${log}`, {
-        hint: '"skein ps" lists what there is',
+        hint: '"skein ps" lists the sessions',
       });
     }
     if (last !== undefined && isBehind(head, last)) throw notAsBefore(log, last.seq);

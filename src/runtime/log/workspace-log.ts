@@ -79,7 +79,7 @@ export async function writeWorkspace(
       } else if (error.code !== "conflict") throw error;
     }
   }
-  throw new SkeinError("conflict", "the workspace changes too fast to be written to", {
-    hint: "try again later",
+  throw new SkeinError("conflict", "the workspace changes too often; retries exhausted", {
+    hint: "retry later",
   });
 }

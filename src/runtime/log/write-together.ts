@@ -41,10 +41,10 @@ export async function writeTogether(
     const outcome = await appendAll(deps, all.parts, all.blobs);
     if (outcome.kind === "ok") return outcome.parts;
     if (outcome.kind === "duplicate")
-      throw new SkeinError("conflict", "a change with this key was written before");
+      throw new SkeinError("conflict", "a change with this key exists already");
   }
-  throw new SkeinError("conflict", "the sessions change too fast to be written to", {
-    hint: "try again later",
+  throw new SkeinError("conflict", "the sessions change too often; retries exhausted", {
+    hint: "retry later",
   });
 }
 

@@ -28,16 +28,24 @@ export function recordOf(
 }
 
 export function fenced(part: Pick<Part, "session" | "epoch">): never {
-  throw new SkeinError("fenced", `the lease of epoch ${part.epoch ?? 0} on ${part.session} is not in force`, {
-    hint: "somebody else runs the session now; stop, and take the lease again if you must",
-  });
+  throw new SkeinError(
+    "fenced",
+    `the lease of epoch ${part.epoch ?? 0} on ${part.session} is no longer held`,
+    {
+      hint: "another worker runs the session now; stop, and take the lease again if needed",
+    },
+  );
 }
 
 export const neverAnswered = (part: Pick<Part, "session">, cause: unknown): SkeinError =>
-  new SkeinError("unknown", `the store did not answer; ${part.session} may or may not have been written`, {
-    hint: "read its log before trying again",
-    cause,
-  });
+  new SkeinError(
+    "unknown",
+    `the store did not respond; the write to ${part.session} may or may not have happened`,
+    {
+      hint: "read the log before you retry",
+      cause,
+    },
+  );
 
 /** After a lost answer no later failure proves that nothing was written. */
 export const unknownOutcome =
@@ -62,5 +70,5 @@ export const refused = ({
 
 export const moved = (session: LogId, expected: number, found: number): SkeinError =>
   new SkeinError("conflict", `${session} is at ${found}, not at ${expected}`, {
-    hint: "read what is new and decide again",
+    hint: "read the new events, then retry",
   });

@@ -190,8 +190,8 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
       if (written !== null) return written;
       known = await refresh(session);
     }
-    throw new SkeinError("conflict", `${session} changes too fast to be written to`, {
-      hint: "try again later",
+    throw new SkeinError("conflict", `${session} changes too often; retries exhausted`, {
+      hint: "retry later",
     });
   }
 
@@ -301,7 +301,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
       return { state, firstSeq: outcome.seq, headSeq: state.seq, duplicate: true };
     }
     const appended = outcome.parts[0];
-    if (appended === undefined) throw new SkeinError("corrupt", "the store acknowledged nothing");
+    if (appended === undefined) throw new SkeinError("corrupt", "the store acknowledged no record");
     return publish(session, known, sealed.drafts, appended);
   }
 
@@ -351,7 +351,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     const parts = keyedParts(world, given);
     const outcome = await awaitOutcome({ store, world }, parts, await store.append(parts));
     if (outcome.kind === "ok") return outcome.parts;
-    throw new SkeinError("conflict", `${outcome.session} changed in the meantime`, { hint: "try again" });
+    throw new SkeinError("conflict", `${outcome.session} has changed since it was read`, { hint: "retry" });
   }
 
   return {
@@ -372,5 +372,5 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
 function checkedKey(world: World, tenant: string, key: string): string {
   const isKey = typeof key === "string" && key.isWellFormed() && key.length > 0;
   if (isKey && key.length <= limit.idempotencyKeyCharsMax) return recordKey(world, tenant, key);
-  throw new SkeinError("invalid", `an idempotency key has 1 to ${limit.idempotencyKeyCharsMax} characters`);
+  throw new SkeinError("invalid", `key: expected 1 to ${limit.idempotencyKeyCharsMax} characters`);
 }

@@ -56,7 +56,7 @@ export async function readContracts(
 export function checkTopic(topic: string): void {
   const issue = Key.safeParse(topic).error?.issues[0];
   if (issue === undefined) return;
-  throw new SkeinError("invalid", `invalid topic ${quote(topic)}: ${issue.message}`, {
+  throw new SkeinError("invalid", `topic: invalid name ${quote(topic)}: ${issue.message}`, {
     hint: 'a topic is a short name, such as "rates"',
   });
 }

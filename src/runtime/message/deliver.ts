@@ -57,7 +57,7 @@ export function otherStores({ openStore, world }: Deps): Stores {
   const opened = new Map<string, Promise<There>>();
   const open = async (place: string): Promise<There> => {
     if (openStore === undefined)
-      throw new SkeinError("unavailable", "this engine cannot open other stores", {
+      throw new SkeinError("unavailable", "access to other stores is disabled", {
         detail: "opens-no-stores",
       });
     const store = await openStore(place, { create: false });
@@ -152,7 +152,7 @@ async function hand(deps: Deps, session: SessionId, seq: number, stores: Stores)
   const { envelope, place } = await envelopeAt(deps.store, session, seq);
   const became: Became =
     envelope === null || place === undefined
-      ? { kind: "refused", error: "erased", reason: "its text was erased before it was delivered" }
+      ? { kind: "refused", error: "erased", reason: "its text was erased before delivery" }
       : await offer(deps, envelope, stores, place);
   if (became.kind === "waits") return became;
   const { message, to } = await sentAt(deps.store, session, seq);
@@ -244,7 +244,7 @@ async function sentAt(
 ): Promise<EventOf<"message.sent">["body"]> {
   const [record] = await store.read(session, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
   if (record?.type !== "message.sent")
-    throw new SkeinError("corrupt", `record ${seq} of ${session} is no message that was sent`);
+    throw new SkeinError("corrupt", `record ${seq} of ${session} is not a sent message`);
   return (readEvent(record, false).event as EventOf<"message.sent">).body;
 }
 

@@ -89,13 +89,13 @@ export const momentText = (ms: number): string =>
 /** A message goes to where its receiver lives. */
 export async function checkLivesHere(store: Store, session: SessionId, state: State): Promise<void> {
   if ((await store.head(session))?.copy === true) {
-    throw new SkeinError("refused", `${session} is a copy of a session that lives elsewhere`, {
-      hint: "send it where it lives: --at STORE",
+    throw new SkeinError("refused", `${session} is a read-only copy of a session in another store`, {
+      hint: "send it to the original store: --at STORE",
     });
   }
   if (state.standing.status !== "moved") return;
   const where = await whereTo(store, session, state);
   throw new SkeinError("refused", `${session} was moved${where === null ? "" : ` to ${where}`}`, {
-    hint: "send it where it lives now: --at STORE",
+    hint: "send it to the new store: --at STORE",
   });
 }

@@ -111,13 +111,13 @@ function checkSend(options: SendOptions): void {
     (ms) => ms !== undefined && !(Number.isSafeInteger(ms) && ms > 0),
   );
   if (wrong !== undefined) {
-    throw new SkeinError("invalid", `send: a reply cannot be waited for until ${quote(wrong)}`, {
-      hint: "give a whole number of milliseconds",
+    throw new SkeinError("invalid", `send: replyWithinMs: expected milliseconds, got ${quote(wrong)}`, {
+      hint: "pass a positive integer",
     });
   }
   if (at === undefined || (typeof at === "string" && at !== "" && at !== "memory:")) return;
-  throw new SkeinError("invalid", `send: ${quote(at)} is no place of another store`, {
-    hint: "give the path of a file",
+  throw new SkeinError("invalid", `send: at: expected a path or URL, got ${quote(at)}`, {
+    hint: "pass the path of the store's file",
   });
 }
 
@@ -125,7 +125,7 @@ function checkSend(options: SendOptions): void {
 function textOf(value: unknown): string {
   if (typeof value === "string" && value.trim() !== "") return value;
   if (typeof value === "string")
-    throw new SkeinError("invalid", "send: the message is empty", { hint: "say something in it" });
+    throw new SkeinError("invalid", "send: the message is empty", { hint: "pass a non-empty text" });
   checkJson("the message", value);
   return JSON.stringify(value);
 }
@@ -133,7 +133,7 @@ function textOf(value: unknown): string {
 function deadlineOf({ withinMs, deadlineMs }: SendOptions, nowMs: number): number | undefined {
   const until = deadlineMs ?? (withinMs === undefined ? undefined : nowMs + withinMs);
   if (until === undefined || until > nowMs) return until;
-  throw new SkeinError("invalid", `send: ${momentText(until)} is over, so no reply can come until then`);
+  throw new SkeinError("invalid", `send: the deadline ${momentText(until)} has passed`);
 }
 
 /** The receiver, and its store. */
@@ -146,7 +146,9 @@ async function address(
   const place = at === undefined ? undefined : placeOf(at);
   if (replyTo !== undefined) return addressOfReply(deps, from, to, replyTo, place);
   if (to === null) {
-    throw new SkeinError("invalid", "send: there is no receiver", { hint: "only a reply goes by itself" });
+    throw new SkeinError("invalid", "send: there is no receiver", {
+      hint: "pass a receiver; only a reply may omit it",
+    });
   }
   if (place === undefined) return { to: await findSession(deps.store, to) };
   return { to, place };
@@ -179,8 +181,8 @@ async function addressOfReply(
   }
   if (request.deadlineMs < store.now()) {
     const when = momentText(request.deadlineMs);
-    throw new SkeinError("refused", `${replyTo} was given up at ${when}: nobody waits for a reply any more`, {
-      hint: `send it to ${request.from} as a message of its own`,
+    throw new SkeinError("refused", `send: replyTo: the deadline of ${replyTo} passed at ${when}`, {
+      hint: `send a new message to ${request.from}`,
     });
   }
   if (at !== undefined) return { to: request.from, place: at };
@@ -278,7 +280,7 @@ async function becameOf(
   reason: string | undefined,
 ): Promise<Pick<SendResult, "delivered" | "reason">> {
   const { standing, seq: toSeq } = await writer.current(from);
-  if (standing.outbox.has(message)) return { delivered: false, reason: reason ?? "it waits to be delivered" };
+  if (standing.outbox.has(message)) return { delivered: false, reason: reason ?? "waiting for delivery" };
   const only = { types: ["message.refused"], contents: true };
   for await (const record of readRecords(store, from, [fromSeq, toSeq], only)) {
     const { body, content } = readEvent(record, true).event as EventOf<"message.refused">;
@@ -319,8 +321,8 @@ async function sentWith(deps: Deps, from: SessionId, key: string): Promise<SendR
   if (seq === undefined) return null;
   const [record] = await store.read(from, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
   if (record?.type !== "message.sent") {
-    throw new SkeinError("conflict", `the key ${quote(key)} is that of another change`, {
-      hint: "give the message a key of its own",
+    throw new SkeinError("conflict", `send: key: ${quote(key)} was used for another change`, {
+      hint: "use a new key",
     });
   }
   const { message, to } = (readEvent(record, false).event as EventOf<"message.sent">).body;

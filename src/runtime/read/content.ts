@@ -76,11 +76,9 @@ export function makeWhole(session: LogId): (event: Sized) => void {
     // A pruned event keeps the reference, and nothing of the blob.
     bytes += isKeptAsBlob(event.content) ? 0 : givenBytes(event);
     if (bytes <= limit.wholeBytesMax) return;
-    throw new SkeinError(
-      "refused",
-      `what is shown of ${session} holds more than ${limit.wholeBytesMax} bytes of contents`,
-      { hint: "read its events in pages; `fold` gives the state without contents" },
-    );
+    throw new SkeinError("refused", `the contents of ${session} exceed ${limit.wholeBytesMax} bytes`, {
+      hint: "read the events in pages, or call `fold` for the state without contents",
+    });
   };
 }
 

@@ -161,18 +161,18 @@ function checkEventsOptions(options: EventsOptions): void {
   for (const name of ["fromSeq", "toSeq", "limit"] as const) {
     const value = options[name];
     if (value === undefined || (Number.isInteger(value) && value >= (name === "limit" ? 0 : 1))) continue;
-    throw new SkeinError("invalid", `events: ${name} is ${value}`, {
-      hint: "positions are whole numbers from 1 on",
+    throw new SkeinError("invalid", `events: ${name}: expected a position from 1, got ${value}`, {
+      hint: "positions are integers",
     });
   }
   const { types } = options;
   if (types !== undefined && !(Array.isArray(types) && types.every((type) => typeof type === "string"))) {
-    throw new SkeinError("invalid", "events: types is no list of event types", {
+    throw new SkeinError("invalid", "events: types: expected an array of event types", {
       hint: 'for example ["input.received"]; see docs/event-catalog.md',
     });
   }
   if (options.reverse === true && options.follow === true) {
-    throw new SkeinError("invalid", "events: what is followed cannot be read in reverse");
+    throw new SkeinError("invalid", "events: reverse: not allowed with follow");
   }
 }
 
@@ -195,8 +195,8 @@ function moments({ since, until }: EventsOptions): { readonly since: number; rea
 function moment(name: string, value: number | Date): number {
   const ms = typeof value === "number" ? value : value instanceof Date ? value.getTime() : Number.NaN;
   if (Number.isFinite(ms)) return ms;
-  throw new SkeinError("invalid", `events: ${name} is no moment`, {
-    hint: "give a Date, or milliseconds since 1970",
+  throw new SkeinError("invalid", `events: ${name}: expected a time`, {
+    hint: "pass a Date, or milliseconds since 1970",
   });
 }
 

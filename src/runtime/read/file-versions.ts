@@ -40,8 +40,8 @@ export async function readChanges(
 export async function filesOf(deps: Deps, bound: readonly Bound[]): Promise<BoundFiles> {
   const source = await deps.tools?.();
   if (source?.files !== undefined) return source.files(bound);
-  throw new SkeinError("unavailable", "this engine was opened without tools, and knows no files", {
-    hint: "give openEngine the option tools",
+  throw new SkeinError("unavailable", "files: no tools are configured", {
+    hint: "pass the option tools to openEngine",
   });
 }
 
@@ -78,8 +78,8 @@ export function fileConflict(conflicts: readonly FileConflict[]): SkeinError {
   const named = conflicts.slice(0, shownMax).map(({ path, why }) => `${path}: ${why}`);
   const more = conflicts.length > shownMax ? [`and ${conflicts.length - shownMax} more`] : [];
   const count = conflicts.length === 1 ? "a file" : `${conflicts.length} files`;
-  return new SkeinError("conflict", `${count} cannot be put back: ${[...named, ...more].join("; ")}`, {
-    hint: "nothing was touched; move these away, or undo what was done to them, and try again",
+  return new SkeinError("conflict", `cannot restore ${count}: ${[...named, ...more].join("; ")}`, {
+    hint: "no file was changed; move these files away or undo their changes, then retry",
     cause: conflicts,
   });
 }

@@ -41,8 +41,8 @@ export function makeNotedHeads(): NotedHeads {
 
 /** A record is missing, or another one stands in its place. */
 export function notAsBefore(log: LogId, seq: number): SkeinError {
-  return new SkeinError("corrupt", `${log} no longer holds the record ${seq} that was there before`, {
-    hint: "the store may have fallen back to an earlier copy of itself; see docs/operating.md",
+  return new SkeinError("corrupt", `${log} was rolled back: record ${seq} is missing`, {
+    hint: "a failover or a restored backup lost it; see docs/operating.md",
     detail: "rolled-back",
   });
 }
@@ -109,7 +109,7 @@ export function tellWorkspace(store: Store): void {
   const kept = workspaces.get(store);
   if (kept === undefined || kept.reported === kept.times) return;
   kept.reported = kept.times;
-  throw new SkeinError("corrupt", "the log of the workspace was set back: the store lost the end of it", {
-    hint: "look at agents, memory and policies, set again what is missing, and do this once more",
+  throw new SkeinError("corrupt", "the workspace log was rolled back: the store lost its last records", {
+    hint: "re-apply missing agents, memory and policies, then retry",
   });
 }

@@ -54,8 +54,8 @@ export async function refusedElsewhere(
   refusal: Refusal,
 ): Promise<Refusal> {
   if ((await store.head(session))?.copy === true) {
-    const message = `${session} is a copy of a session that lives elsewhere`;
-    return { code: "refused", message, hint: "fork it to go on from it here" };
+    const message = `${session} is a read-only copy of a session in another store`;
+    return { code: "refused", message, hint: "fork it to continue here" };
   }
   return refusal.hint === wayOut.moved ? { ...refusal, hint: await wayTo(store, session, state) } : refusal;
 }
@@ -63,7 +63,5 @@ export async function refusedElsewhere(
 /** What a person can do about a moved session. */
 export async function wayTo(store: Store, session: SessionId, state: State): Promise<string> {
   const where = await whereTo(store, session, state);
-  return where === null
-    ? wayOut.moved
-    : `it lives elsewhere now: it was moved to ${where}; work on it there, or fork it`;
+  return where === null ? wayOut.moved : `it was moved to ${where}; open it there, or fork it here`;
 }

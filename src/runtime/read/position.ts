@@ -13,7 +13,7 @@ export async function headOf({ store }: Pick<Logs, "store">, session: SessionId)
   const head = await store.head(session);
   if (head !== undefined) return head;
   throw new SkeinError("not-found", `there is no session ${session}`, {
-    hint: '"skein ps" lists what there is',
+    hint: '"skein ps" lists the sessions',
   });
 }
 
@@ -29,7 +29,7 @@ export async function positionIn(
     "not-found",
     `position ${seq} does not exist in ${session}, which ends at ${head.seq}`,
     {
-      hint: `give a position from 1 to ${head.seq}`,
+      hint: `expected a position from 1 to ${head.seq}`,
     },
   );
 }
@@ -43,6 +43,8 @@ export async function resolvePlace(logs: Logs, session: SessionId, place: string
   const names = [...state.standing.checkpoints.keys()];
   throw new SkeinError("not-found", `there is no checkpoint ${quote(place)} in ${session}`, {
     hint:
-      names.length === 0 ? "it has none yet; save makes one" : `there are: ${names.slice(0, 10).join(", ")}`,
+      names.length === 0
+        ? "the session has no checkpoints; save creates one"
+        : `checkpoints: ${names.slice(0, 10).join(", ")}`,
   });
 }

@@ -20,8 +20,7 @@ export interface Queried {
 
 export type QueryLine = <T>(queried: Queried, work: () => Promise<T>) => Promise<T>;
 
-const endedQuery = (): SkeinError =>
-  new SkeinError("unavailable", "the query was ended, because nobody waits for its answer any more");
+const endedQuery = (): SkeinError => new SkeinError("unavailable", "query: aborted by the caller");
 
 export function makeQueryLine(): QueryLine {
   const running: string[] = [];
@@ -44,9 +43,13 @@ export function makeQueryLine(): QueryLine {
   function turn({ actor, signal }: Queried): Promise<void> {
     const own = waiting.filter((one) => one.actor === actor).length;
     if (waiting.length >= limit.queriesWaitingMax || own >= limit.queriesWaitingMax / 4) {
-      throw new SkeinError("unavailable", `${own} queries of yours wait, and ${waiting.length} in all`, {
-        hint: "wait for their answers, and ask for less",
-      });
+      throw new SkeinError(
+        "unavailable",
+        `query: too many queries: ${own} of yours wait, ${waiting.length} in total`,
+        {
+          hint: "wait for their results, then retry",
+        },
+      );
     }
     return new Promise((resolve, reject) => {
       const leave = (): void => {

@@ -41,9 +41,13 @@ async function earlierSession(deps: Deps, session: SessionId, ending: string): P
   }
   const known = (await heardOf(deps, session)).find((one) => one.endsWith(ending));
   if (known !== undefined) return findSession(deps.store, known);
-  throw new SkeinError("not-found", `this session does not carry on the work of ${quote(ending)}`, {
-    hint: "give the session of a pointer, as the handoff at the beginning has it",
-  });
+  throw new SkeinError(
+    "not-found",
+    `recall: session: ${quote(ending)} is not a predecessor of this session`,
+    {
+      hint: "use a session id from the handoff at the beginning",
+    },
+  );
 }
 
 /** Sessions whose ends it waits for or has received: its children, and those of its triggers. */
@@ -105,14 +109,14 @@ async function output(
   const types = ["tool.settled"];
   for await (const record of readRecords(store, session, [seq, state.seq], { types }))
     if (record.cause === seq || record.seq === seq) return stretch(deps, session, record.seq, fromChar);
-  throw new SkeinError("not-found", `no tool call was requested at ${seq}`);
+  throw new SkeinError("not-found", `recall: position ${seq} is not a tool call`);
 }
 
 async function stretch(deps: Deps, session: SessionId, seq: number, fromChar: number): Promise<unknown> {
   const content = (await readContent(deps.store, session, seq)) as
     | { output?: unknown; blocks?: readonly { type: string; blob?: string; mediaType?: string }[] }
     | undefined;
-  if (content === undefined) throw new SkeinError("not-found", "that output was erased");
+  if (content === undefined) throw new SkeinError("not-found", "recall: the output was erased");
   const whole = content.blocks?.find(isWholeOutput);
   const text =
     whole?.blob === undefined

@@ -151,7 +151,7 @@ export function makeStateReader(store: Store): StateReader {
     const head = await store.head(session);
     if (head !== undefined) return wasThere && head.seq < seq ? notAsBefore(session, seq) : gap(session, seq);
     return new SkeinError("not-found", `there is no session ${session}`, {
-      hint: '"skein ps" lists what there is',
+      hint: '"skein ps" lists the sessions',
     });
   }
 

@@ -50,8 +50,8 @@ export interface RerunOptions {
 export async function rerun(deps: Deps, session: SessionId, options: RerunOptions): Promise<ReplayReport> {
   const again = await madeBefore(deps);
   if (again !== null) {
-    throw new SkeinError("conflict", `this was asked for before, and is run again in ${again}`, {
-      hint: "look there; to run it once more, ask under another key",
+    throw new SkeinError("conflict", `replay: this key already started a replay in ${again}`, {
+      hint: "read that session, or use another key",
     });
   }
   const head = await deps.writer.current(session);
@@ -83,16 +83,16 @@ async function turnsFrom(
 ): Promise<{ readonly from: number; readonly turns: readonly TakenTurn[] }> {
   const seq = await resolvePlace(deps, session, place);
   if (includes(head.mind.lost, seq)) {
-    throw new SkeinError("refused", `position ${seq} of ${session} was rewound away`, {
-      hint: "fork the session at the end of that stretch, and replay the fork",
+    throw new SkeinError("refused", `replay: position ${seq} of ${session} lies in a rewound range`, {
+      hint: "fork the session at the end of the range, and replay the fork",
     });
   }
   const { turn } = (await deps.states.at(session, seq)).standing;
   const turns = await readTurns(deps, session, turn === null ? seq : turn.startedSeq - 1, head);
   const [first] = turns;
   if (first !== undefined) return { from: first.startedSeq - 1, turns };
-  throw new SkeinError("refused", `nothing was asked in ${session} after ${seq}`, {
-    hint: "give an earlier position",
+  throw new SkeinError("refused", `replay: ${session} has no input after ${seq}`, {
+    hint: "use an earlier position",
   });
 }
 
@@ -189,7 +189,7 @@ function makeReplay(
 }
 
 async function modelsOf({ models }: Deps): Promise<Models> {
-  if (models === undefined) throw new SkeinError("unavailable", "this engine was opened without models");
+  if (models === undefined) throw new SkeinError("unavailable", "replay: no models are configured");
   return models();
 }
 
@@ -298,7 +298,7 @@ async function runTurn(replay: Replay, signal: AbortSignal | undefined): Promise
   }
 }
 
-const broken = { by: "signal", reason: "it was broken off" } as const;
+const broken = { by: "signal", reason: "interrupted" } as const;
 
 /** No person is asked again: the original's answers allow, and everything else is denied. */
 async function answerAsked({ deps, fork, recording }: Replay): Promise<boolean> {

@@ -59,7 +59,7 @@ async function ask(
   const items = await readItems(store, session, state);
   const wrong = (why: string, cause?: unknown): SkeinError =>
     new SkeinError("invalid", `replay: the scoring function ${why} (${side})`, {
-      hint: `what was run again is in ${fork}`,
+      hint: `the replayed turns are in ${fork}`,
       cause,
     });
   const judgment = await Promise.resolve()
@@ -67,11 +67,12 @@ async function ask(
     .catch((cause: unknown) => {
       throw wrong(`failed: ${errorText(cause)}`, cause);
     });
-  if (typeof judgment !== "object" || judgment === null) throw wrong(`gave ${quote(judgment)}, no scores`);
+  if (typeof judgment !== "object" || judgment === null)
+    throw wrong(`returned ${quote(judgment)} instead of scores`);
   return Object.entries(judgment).map(([name, one]) => {
     const given: Given = typeof one === "number" ? { value: one } : one;
     if (typeof given !== "object" || given === null || !Number.isFinite(given.value))
-      throw wrong(`gave no number for ${quote(name)}`);
+      throw wrong(`returned no number for ${quote(name)}`);
     const { value, because, seq } = given;
     const more = { ...(because === undefined ? {} : { because }), ...(seq === undefined ? {} : { seq }) };
     return [name, { value, ...more }] as const;

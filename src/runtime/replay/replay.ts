@@ -78,15 +78,19 @@ function checkReplay(options: ReplayOptions): void {
   const { from, score } = options;
   const idle = forRuns.find((name) => options[name] !== undefined);
   if (from === undefined && idle !== undefined) {
-    throw new SkeinError("invalid", `replay: ${idle} is given, but no position to run from`, {
-      hint: "give from, a position or a checkpoint",
+    throw new SkeinError("invalid", `replay: ${idle}: requires from`, {
+      hint: "pass from: a position or a checkpoint",
     });
   }
   for (const name of ["model", "instructions", "name"] as const) {
     const value: unknown = options[name];
     if (value === undefined || (typeof value === "string" && value.trim() !== "")) continue;
-    throw new SkeinError("invalid", `replay: ${name} is ${quote(value)}`, { hint: "give a text" });
+    throw new SkeinError("invalid", `replay: ${name}: expected a string, got ${quote(value)}`, {
+      hint: "pass a string",
+    });
   }
   if (score !== undefined && typeof score !== "function")
-    throw new SkeinError("invalid", `replay: score is ${quote(score)}`, { hint: "give a function" });
+    throw new SkeinError("invalid", `replay: score: expected a function, got ${quote(score)}`, {
+      hint: "pass a function",
+    });
 }

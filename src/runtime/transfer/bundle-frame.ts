@@ -84,15 +84,15 @@ export async function* readFrames(source: AsyncIterable<Uint8Array>): AsyncGener
     total.stored += storedSize;
     total.unpacked += size;
     if (total.unpacked > unpackedMax(total.stored)) {
-      throw bundleFlaw("it unpacks to far more than it is long");
+      throw bundleFlaw("the compression ratio is too high");
     }
     const digest = kind === frameKinds.trailer ? hash.copy().digest("hex") : null;
     const stored = storedSize === 0 ? new Uint8Array(0) : await bytes.read(storedSize);
-    if (stored === null) throw bundleFlaw("it ends too soon");
+    if (stored === null) throw bundleFlaw("the file is truncated");
     hash.update(header);
     hash.update(stored);
     const payload = (flags & packed) === 0 ? stored : unpack(stored, size);
-    if (payload.length !== size) throw bundleFlaw("a frame is not as long as it says");
+    if (payload.length !== size) throw bundleFlaw("a frame has the wrong length");
     yield { version, kind, flags, payload, digestBefore: () => digest ?? "" };
   }
 }
@@ -104,7 +104,7 @@ function headerOf(header: Buffer) {
   // The trailer has no flags. Its own header is the one thing that its digest does not cover.
   const known = kind === frameKinds.trailer ? 0 : packed | lastChunk;
   if (!kinds.has(kind) || (flags & ~known) !== 0 || header.readUInt16BE(2) !== 0)
-    throw bundleFlaw("there is no such frame");
+    throw bundleFlaw("unknown frame kind");
   if (size > limit.bundleFrameBytesMax || storedSize > size) throw bundleFlaw("a frame is too large");
   return { kind: kind as FrameKind, flags, size, storedSize };
 }
@@ -114,7 +114,7 @@ function unpack(stored: Uint8Array, size: number): Uint8Array {
   try {
     return zstdDecompressSync(stored, { maxOutputLength: Math.max(1, size) });
   } catch (cause) {
-    throw bundleFlaw("a frame cannot be unpacked", cause);
+    throw bundleFlaw("a frame cannot be decompressed", cause);
   }
 }
 
@@ -150,7 +150,7 @@ function makeByteReader(source: AsyncIterable<Uint8Array>): ByteReader {
     async read(count) {
       if (!(await fill(count))) {
         if (length === 0) return null;
-        throw bundleFlaw("it ends too soon");
+        throw bundleFlaw("the file is truncated");
       }
       const first = waiting[0];
       const whole = first !== undefined && first.length >= count ? first : Buffer.concat(waiting, length);

@@ -113,15 +113,15 @@ function refuseUnnamed(unnamed: ReturnType<MissingContents["unnamed"]>): void {
 
 function checkExport({ move = false, withForks = false, to }: ExportOptions): void {
   if (move && withForks) {
-    throw new SkeinError("invalid", "export: move and withForks are both given", {
-      hint: "only one session moves with a bundle; export its forks for themselves",
+    throw new SkeinError("invalid", "export: specify move or withForks, not both", {
+      hint: "a bundle moves one session; export its forks separately",
     });
   }
   if (to === undefined) return;
-  if (!move) throw new SkeinError("invalid", "export: to is for a session that moves", { hint: "add move" });
+  if (!move) throw new SkeinError("invalid", "export: to: requires move", { hint: "pass move" });
   if (isWorkspaceId(to)) return;
-  throw new SkeinError("invalid", `export: ${quote(to)} is no id of a workspace`, {
-    hint: 'for example "wsp_…", as "skein stats --json" shows it where the session is to go',
+  throw new SkeinError("invalid", `export: to: expected a workspace id, got ${quote(to)}`, {
+    hint: 'for example "wsp_…"; "skein stats --json" in the destination store shows it',
   });
 }
 
@@ -134,8 +134,8 @@ async function moveOut(deps: Deps, session: SessionId, to: string | undefined): 
   }
   if (moved.to === to) return moved.move;
   const way = await wayTo(deps.store, session, await deps.writer.current(session));
-  throw new SkeinError("refused", `${session} was moved already`, {
-    hint: `${way}; without move, a copy of it can be exported here`,
+  throw new SkeinError("refused", `export: ${session} was moved already`, {
+    hint: `${way}; or export a copy, without move`,
   });
 }
 

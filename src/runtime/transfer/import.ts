@@ -78,8 +78,8 @@ export async function importBundle(
     const { manifest, trailer } = await readAll(deps, receiver, readFrames(source), blobs);
     const signedBy = signerOf(manifest, trailer);
     if (options.signedBy !== undefined && (signedBy === null || !options.signedBy.includes(signedBy))) {
-      throw new SkeinError("refused", "the bundle is not signed by a key that is trusted", {
-        hint: signedBy === null ? "it is not signed at all" : `it is signed by ${signedBy}`,
+      throw new SkeinError("refused", "import: the bundle is not signed by a trusted key", {
+        hint: signedBy === null ? "the bundle is not signed" : `the bundle is signed by ${signedBy}`,
       });
     }
     const warnings = signedBy !== null && manifest.version === 1 && trailer.lost.length > 0 ? [unsigned] : [];
@@ -108,7 +108,7 @@ async function readAll(
 ): Promise<{ readonly manifest: ParsedManifest; readonly trailer: BundleTrailer }> {
   const first = await frames.next();
   if (first.done === true || first.value.kind !== frameKinds.manifest) {
-    throw bundleFlaw("it does not begin with its manifest");
+    throw bundleFlaw("the manifest is missing");
   }
   const manifest = parseManifest(textOf(first.value), first.value.version);
   const missing = trackMissingContents(manifest.logs);
@@ -119,12 +119,12 @@ async function readAll(
   for await (const frame of frames) {
     switch (frame.kind) {
       case frameKinds.blob:
-        if (log === null) throw bundleFlaw("a blob stands behind all records");
+        if (log === null) throw bundleFlaw("a blob follows the last record");
         await takeBlob(deps, frame, frames, { came, blobs, session: log.session });
         break;
       case frameKinds.records:
         for (const record of recordsOf(frame)) {
-          if (log === null) throw bundleFlaw("it has more records than its manifest says");
+          if (log === null) throw bundleFlaw("more records than the manifest lists");
           checkSecrets(deps, log.session, record);
           missing.see(log, record);
           await receiver.add(record);
@@ -139,10 +139,10 @@ async function readAll(
         checkContents(missing.unnamed());
         return { manifest, trailer: await lastOf(frame, frames, { records, came, receiver }) };
       case frameKinds.manifest:
-        throw bundleFlaw("it has two manifests");
+        throw bundleFlaw("a second manifest");
     }
   }
-  throw bundleFlaw("it ends too soon");
+  throw bundleFlaw("the file is truncated");
 }
 
 /** The log names an erased content; a missing one without that was stripped on the way. */
@@ -162,13 +162,13 @@ function textOf({ payload }: Frame): string {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(payload);
   } catch (cause) {
-    throw bundleFlaw("a text is not UTF-8", cause);
+    throw bundleFlaw("a text is not valid UTF-8", cause);
   }
 }
 
 function* recordsOf(frame: Frame) {
   const text = textOf(frame);
-  if (!text.endsWith("\n")) throw bundleFlaw("a record has no end");
+  if (!text.endsWith("\n")) throw bundleFlaw("a record is truncated");
   for (let from = 0; from < text.length;) {
     const end = text.indexOf("\n", from);
     yield parseRecord(text.slice(from, end));
@@ -183,16 +183,16 @@ async function lastOf(
 ): Promise<BundleTrailer> {
   const { lost, referred } = found.receiver;
   const trailer = parseTrailer(textOf(frame), frame.version);
-  if (trailer.sha256 !== frame.digestBefore()) throw bundleFlaw("its digest is not that of its bytes");
+  if (trailer.sha256 !== frame.digestBefore()) throw bundleFlaw("the digest does not match");
   if (trailer.records !== found.records || trailer.blobs !== found.came.size) {
-    throw bundleFlaw("it does not hold as much as it says");
+    throw bundleFlaw("the counts in the trailer do not match");
   }
   const unused = [...found.came].find((hash) => !referred.has(hash));
   if (unused !== undefined) throw bundleFlaw(`no record refers to blob ${unused}`);
   const known = new Set(trailer.lost);
   const missing = [...lost].find((hash) => !known.has(hash));
   if (missing !== undefined) throw bundleFlaw(`blob ${missing} is missing`);
-  if ((await frames.next()).done !== true) throw bundleFlaw("there is more behind its end");
+  if ((await frames.next()).done !== true) throw bundleFlaw("data follows the trailer");
   return trailer;
 }
 
@@ -221,9 +221,9 @@ async function takeBlob(
     session,
   }: { readonly came: Set<string>; readonly blobs: Set<string>; readonly session: SessionId },
 ): Promise<void> {
-  if (first.payload.length < hashBytes) throw bundleFlaw("a chunk is of no blob");
+  if (first.payload.length < hashBytes) throw bundleFlaw("a blob chunk has no hash");
   const hash = Buffer.from(first.payload.subarray(0, hashBytes)).toString("hex");
-  if (came.has(hash)) throw bundleFlaw(`blob ${hash} comes twice`);
+  if (came.has(hash)) throw bundleFlaw(`blob ${hash} is there twice`);
   came.add(hash);
   const checked = checkedChunks(hash, chunksOf(hash, first, frames));
   const chunks = watchedChunks(world, checked, (name) => holdsSecret(`a blob of ${session}`, name));
@@ -244,13 +244,13 @@ async function* chunksOf(
   for (let frame = first; ;) {
     const { kind, flags, payload } = frame;
     const name = Buffer.from(payload.subarray(0, hashBytes)).toString("hex");
-    if (kind !== frameKinds.blob || name !== hash) throw bundleFlaw(`blob ${hash} breaks off`);
+    if (kind !== frameKinds.blob || name !== hash) throw bundleFlaw(`blob ${hash} is truncated`);
     total += payload.length - hashBytes;
-    if (total > limit.blobBytesMax) throw bundleFlaw(`blob ${hash} is larger than any may be`);
+    if (total > limit.blobBytesMax) throw bundleFlaw(`blob ${hash} exceeds the size limit`);
     yield payload.subarray(hashBytes);
     if ((flags & lastChunk) !== 0) return;
     const next = await frames.next();
-    if (next.done === true) throw bundleFlaw("it ends too soon");
+    if (next.done === true) throw bundleFlaw("the file is truncated");
     frame = next.value;
   }
 }
@@ -261,7 +261,7 @@ function signerOf(manifest: ParsedManifest, trailer: BundleTrailer): string | nu
   const { publicKey } = signature;
   const isFirst = manifest.version === 1;
   if (!isFirst && !(isBase64url(publicKey, 32) && isBase64url(signature.signature, 64))) {
-    throw bundleFlaw("its signature is not spelled as it must be");
+    throw bundleFlaw("the signature is not in canonical form");
   }
   const text = Buffer.from(isFirst ? signedHeads(manifest) : signedText({ ...manifest, ...trailer }));
   let right: boolean;
@@ -269,9 +269,9 @@ function signerOf(manifest: ParsedManifest, trailer: BundleTrailer): string | nu
     const key = createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x: publicKey }, format: "jwk" });
     right = verify(null, text, key, Buffer.from(signature.signature, "base64url"));
   } catch (cause) {
-    throw bundleFlaw("its signature cannot be read", cause);
+    throw bundleFlaw("the signature cannot be read", cause);
   }
-  if (!right) throw bundleFlaw("its signature does not match");
+  if (!right) throw bundleFlaw("the signature does not match");
   return publicKey;
 }
 
@@ -342,7 +342,7 @@ const unsigned =
 
 /** A bundle without a workspace can be imported into several stores. */
 const usedUp =
-  "the bundle is used up, and names no workspace: any other store that imports it, " +
+  "the bundle is consumed, and names no workspace: any other store that imports it, " +
   "also the one it came from, has a second live session; delete it";
 
 const unreadable = (session: SessionId) => (error: unknown) => {
@@ -361,12 +361,16 @@ async function checkMove(
   const [last] = await store.read(session, range);
   const moved = last?.type === "session.moved" ? (JSON.parse(last.body) as Moved) : null;
   if (standing.status !== "moved" || seq !== toSeq || moved?.move !== move) {
-    throw bundleFlaw(`${session} was not moved as its manifest says`);
+    throw bundleFlaw(`${session} was not moved by the move in the manifest`);
   }
   if (moved.to === undefined || moved.to === store.workspace) return moved;
-  throw new SkeinError("refused", `${session} moves to another store, whose workspace is ${moved.to}`, {
-    hint: "import it there; a bundle of a copy can be imported anywhere",
-  });
+  throw new SkeinError(
+    "refused",
+    `import: ${session} was moved to another store, with workspace ${moved.to}`,
+    {
+      hint: "import it there; a copy (exported without move) can be imported anywhere",
+    },
+  );
 }
 
 async function giveBack({ store }: Deps, receiver: Receiver, blobs: ReadonlySet<string>): Promise<void> {

@@ -37,7 +37,7 @@ export async function migrateSession(
   if (typeof to === "object" && typeof to.append === "function") {
     return moveSession(deps, session, to, to.workspace);
   }
-  throw new SkeinError("invalid", `migrate: ${quote(to)} is neither a place nor a store`);
+  throw new SkeinError("invalid", `migrate: to: expected a path, a URL or a store, got ${quote(to)}`);
 }
 
 async function moveToPlace(deps: Deps, session: SessionId, place: string): Promise<MoveReport> {
@@ -47,13 +47,9 @@ async function moveToPlace(deps: Deps, session: SessionId, place: string): Promi
     });
   }
   if (place === "memory:") {
-    throw new SkeinError(
-      "invalid",
-      "migrate: a store in memory would be gone at once, and the session with it",
-      {
-        hint: "give the path of a file",
-      },
-    );
+    throw new SkeinError("invalid", "migrate: to: a store in memory would lose the session", {
+      hint: "pass the path of a file",
+    });
   }
   const store = await deps.openStore(place);
   try {

@@ -81,8 +81,8 @@ export async function migrateAll(deps: Deps, options: MigrateAllOptions): Promis
     });
   }
   if (deps.openStore === undefined) {
-    throw new SkeinError("refused", "this engine cannot open other stores", {
-      hint: "give an open store instead of a place, or export the session",
+    throw new SkeinError("refused", "access to other stores is disabled", {
+      hint: "pass an open store instead of a path, or export the session",
     });
   }
   const store = await deps.openStore(to, { create: !dryRun }).catch((error: unknown) => {
@@ -99,7 +99,9 @@ export async function migrateAll(deps: Deps, options: MigrateAllOptions): Promis
 
 const checkOther = ({ store }: Deps, to: Store): void => {
   if (to !== store && to.workspace !== store.workspace) return;
-  throw new SkeinError("refused", "the sessions are in that store already", { hint: "give another one" });
+  throw new SkeinError("refused", "migrate: to: the sessions are already in that store", {
+    hint: "pass another store",
+  });
 };
 
 /** What was found of a session. */

@@ -28,7 +28,7 @@ export async function blobsOf(
   if (reference === null) return isForeign(type) ? none : { whole: null, named: named(value) };
   const whole = reference.sha256;
   if (typeof whole !== "string" || !hashForm.test(whole)) {
-    throw new SkeinError("corrupt", "a content refers to no blob that there could be", {
+    throw new SkeinError("corrupt", "a content has an invalid blob reference", {
       detail: "received",
     });
   }
@@ -86,7 +86,9 @@ export async function blobText(store: Store, hash: string): Promise<string> {
   for await (const chunk of await blobIn(store, hash)) {
     bytes += chunk.length;
     if (bytes > limit.contentBytesMax) {
-      throw new SkeinError("corrupt", `blob ${hash} is larger than a content may be`, { detail: "received" });
+      throw new SkeinError("corrupt", `blob ${hash} exceeds the size limit of a content`, {
+        detail: "received",
+      });
     }
     parts.push(chunk);
   }
@@ -121,7 +123,7 @@ export async function* checkedChunks(
   }
   if (sum.digest("hex") === hash) return;
   throw new SkeinError("corrupt", `blob ${hash} does not match its hash`, {
-    hint: 'run "skein verify --all" where it comes from',
+    hint: 'run "skein verify --all" in its source store',
     detail: "received",
   });
 }

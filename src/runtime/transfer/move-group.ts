@@ -107,8 +107,8 @@ export async function moveGroup(moving: Moving, group: readonly Leaving[]): Prom
 function checkArriving(parcels: readonly Parcel[], fates: ReadonlyMap<SessionId, Fate>): void {
   const why = parcels.map(({ leaving }) => fates.get(leaving.session)?.why);
   if (parcels.length < 2 || why.includes(undefined)) return;
-  throw new SkeinError("refused", `no session can arrive in the other store: ${why[0] ?? ""}`, {
-    hint: `${parcels.length} sessions are fenced off; see to it, and run the same command again`,
+  throw new SkeinError("refused", `the destination store accepts no session: ${why[0] ?? ""}`, {
+    hint: `${parcels.length} sessions are fenced; fix the cause, then run the same command again`,
   });
 }
 
@@ -180,7 +180,7 @@ async function meet(
     (await store.read(log.via, { fromSeq: there.seq, toSeq: there.seq, limit: 1, contents: false }))[0]
       ?.hash !== there.hash;
   if (differs || (!ahead && there.lastSeq > log.toSeq)) {
-    throw new SkeinError("refused", `${log.session} is there already, and went on differently`, {
+    throw new SkeinError("refused", `${log.session} exists in the destination with a different history`, {
       hint: "fork one of them instead",
     });
   }
@@ -339,9 +339,13 @@ async function checkSame({ to, sent }: Moving, view: Store, log: Travelling): Pr
     const here = await view.read(via, { ...range, toSeq: Math.min(toSeq, fromSeq + there.length - 1) });
     const wrong = here.find(({ hash }, place) => there[place]?.hash !== hash);
     if (wrong !== undefined || here.length === 0 || there.length === 0) {
-      throw new SkeinError("corrupt", `record ${wrong?.seq ?? fromSeq} of ${session} is another one there`, {
-        hint: "it is not seen there; run the same command again, or verify both stores",
-      });
+      throw new SkeinError(
+        "corrupt",
+        `record ${wrong?.seq ?? fromSeq} of ${session} differs in the destination`,
+        {
+          hint: "run the same command again, or verify both stores",
+        },
+      );
     }
     fromSeq += here.length;
     sent.verified += here.length;

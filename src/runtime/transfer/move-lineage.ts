@@ -18,7 +18,7 @@ export async function lineageOf(store: Store, session: SessionId): Promise<reado
   const head = await store.head(session);
   if (head === undefined) {
     throw new SkeinError("not-found", `there is no session ${session}`, {
-      hint: '"skein ps" lists what there is',
+      hint: '"skein ps" lists the sessions',
     });
   }
   const line: Travelling[] = [];
@@ -26,7 +26,8 @@ export async function lineageOf(store: Store, session: SessionId): Promise<reado
     const last = await recordAt(store, session, toSeq);
     const fromSeq = await firstOf(store, session, last);
     const { parent, base } = await originOf(store, session, fromSeq);
-    if (!isSessionId(last.session)) throw new SkeinError("invalid", `${last.session} is no session`);
+    if (!isSessionId(last.session))
+      throw new SkeinError("invalid", `expected a session id, got ${last.session}`);
     const kind = line.length === 0 ? "session" : "prefix";
     line.push({ session: last.session, parent, base, fromSeq, toSeq, hash: last.hash, kind, via: session });
     toSeq = fromSeq - 1;

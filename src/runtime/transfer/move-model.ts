@@ -43,7 +43,7 @@ export async function changeModel(deps: Deps, session: SessionId, name: string):
   const state = await writer.current(session);
   const { status } = state.standing;
   if (!mayIn(status, "migrate")) {
-    throw new SkeinError("refused", `a session that is ${status} cannot be migrated`, {
+    throw new SkeinError("refused", `the session is ${status} and cannot be migrated`, {
       hint: status === "moved" ? await wayTo(deps.store, session, state) : wayOut[status],
     });
   }
@@ -51,7 +51,7 @@ export async function changeModel(deps: Deps, session: SessionId, name: string):
   const to = await modelOf(deps, name);
   const from = await modelOf(deps, state.standing.model ?? agent?.model).catch(() => null);
   if (from?.name === to.name && state.standing.model === to.name) {
-    throw new SkeinError("refused", `the session goes on with ${to.name} already`);
+    throw new SkeinError("refused", `migrate: the session already uses ${to.name}`);
   }
   const compacted = await fit(deps, session, { agent, from: from ?? to, to });
   const now = await writer.current(session);

@@ -87,7 +87,7 @@ export function makeReceiver(store: Store, world: World, deleted?: ReadonlySet<s
     gone ??= await deletedIn(store);
     if (log.kind === "session" && gone.has(session)) {
       throw new SkeinError("refused", `${session} was deleted here`, {
-        hint: "a session that was deleted does not come back; use another store",
+        hint: "a deleted session cannot be imported again; use another store",
       });
     }
     const there = await store.receive({ session, parent, base });
@@ -107,8 +107,8 @@ export function makeReceiver(store: Store, world: World, deleted?: ReadonlySet<s
     if (headSeq >= toSeq) return;
     const { standing } = await states.at(session, headSeq);
     if (standing.status === "moved") return;
-    throw new SkeinError("conflict", `${session} lives here and ends at ${headSeq}, not at ${toSeq}`, {
-      hint: "it went on in two places; fork one of them instead",
+    throw new SkeinError("conflict", `${session} exists here and ends at ${headSeq}, not at ${toSeq}`, {
+      hint: "the session continued in two stores; fork one of them instead",
     });
   }
 
@@ -131,7 +131,7 @@ export function makeReceiver(store: Store, world: World, deleted?: ReadonlySet<s
     const wrong = wrongWith(world, now, record);
     if (wrong !== null) {
       throw new SkeinError("corrupt", `record ${record.seq} of ${log.session} is damaged: ${wrong}`, {
-        hint: "get it again from where it comes from; nothing was changed",
+        hint: "export it again from its source; the store is unchanged",
         detail: "received",
       });
     }
@@ -170,7 +170,7 @@ export function makeReceiver(store: Store, world: World, deleted?: ReadonlySet<s
     const { log, last } = now;
     await flush(now);
     if (last.seq !== log.toSeq || last.hash !== log.hash) {
-      const what = `${log.session} does not end at ${log.toSeq} with the record it should`;
+      const what = `${log.session} does not end with the expected record ${log.toSeq}`;
       throw new SkeinError("corrupt", what, { detail: "received" });
     }
     current = null;
@@ -228,8 +228,8 @@ function assertCurrent(current: Current | null): Current {
 }
 
 const otherHistory = (session: SessionId, seq: number): SkeinError =>
-  new SkeinError("conflict", `${session} has another record ${seq} here`, {
-    hint: "it went on in two places; fork one of them instead",
+  new SkeinError("conflict", `${session} has a different record ${seq} here`, {
+    hint: "the session continued in two stores; fork one of them instead",
   });
 
 function wrongWith(world: World, { log, last }: Current, record: StoredRecord): string | null {
@@ -249,11 +249,12 @@ function wrongWith(world: World, { log, last }: Current, record: StoredRecord): 
 
 /** A fork's first record names its fork point. */
 function originFlaw({ parent }: BundleLog, { type, body }: StoredRecord): string | null {
-  if (parent === null) return type === "session.opened" ? null : "a log begins with session.opened";
+  if (parent === null)
+    return type === "session.opened" ? null : "expected session.opened at the start of the log";
   const named = JSON.parse(body) as { readonly parent?: unknown; readonly parentSeq?: unknown } | null;
   const same =
     type === "session.forked" && named?.parent === parent.session && named.parentSeq === parent.seq;
-  return same ? null : "it is not forked from where it should be";
+  return same ? null : "its fork point differs from the manifest";
 }
 
 /** JSON that a store may hold. Deep nesting would fail only when it is shown. */

@@ -78,8 +78,8 @@ export async function carryWorkspace(moving: Moving): Promise<CarriedCounts> {
     if (written === list.length) return counts;
     await deps.world.sleep(10);
   }
-  throw new SkeinError("conflict", `the workspace ${to.workspace} changes too fast to be written to`, {
-    hint: "try again later",
+  throw new SkeinError("conflict", `the workspace ${to.workspace} changes too often; retries exhausted`, {
+    hint: "retry later",
   });
 }
 

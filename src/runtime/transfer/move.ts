@@ -43,7 +43,9 @@ export async function moveSession(
 ): Promise<MoveReport> {
   const { store, world, actor } = deps;
   if (to === store || to.workspace === store.workspace) {
-    throw new SkeinError("refused", `${session} is in that store already`, { hint: "give another one" });
+    throw new SkeinError("refused", `migrate: to: ${session} is already in that store`, {
+      hint: "pass another store",
+    });
   }
   const begun = await movedBy(deps, session);
   const counts = { records: 0, blobs: 0 };
@@ -63,7 +65,8 @@ export async function moveSession(
   await arriveHere({ store: to, writer, actor }, session, { move, where: store.workspace });
   await checkThere(to, session, await writer.current(session));
   const head = await to.head(session);
-  if (head === undefined) throw new SkeinError("conflict", `${session} is gone from where it went`);
+  if (head === undefined)
+    throw new SkeinError("conflict", `moved session ${session} not found in the destination store`);
   const { seq, hash } = head;
   return { session, workspace: to.workspace, move, seq, hash, ...counts };
 }
@@ -72,15 +75,15 @@ export async function moveSession(
 async function checkThere(to: Store, session: SessionId, state: State): Promise<void> {
   if (state.standing.status !== "moved") return;
   const where = (await whereTo(to, session, state)) ?? "another store";
-  throw new SkeinError("refused", `${session} is in that store no more: it was moved on to ${where}`, {
-    hint: "work on it there; nothing was changed",
+  throw new SkeinError("refused", `${session} was moved on from that store to ${where}`, {
+    hint: "open it there; nothing was changed",
   });
 }
 
 async function checkOwn(store: Store, session: SessionId): Promise<void> {
   if ((await store.head(session))?.copy !== true) return;
-  throw new SkeinError("refused", `${session} is a copy of a session that lives elsewhere`, {
-    hint: "migrate it where it lives, or fork it here",
+  throw new SkeinError("refused", `${session} is a read-only copy of a session in another store`, {
+    hint: "migrate it in the original store, or fork it here",
   });
 }
 
@@ -122,7 +125,7 @@ async function copyAll(
     const before = there.seq < log.fromSeq ? null : await recordAt(from, log.via, there.seq);
     const goesOn = log.kind === "session" && there.lastSeq > log.toSeq && ahead === "refused";
     if (goesOn || (before !== null && before.hash !== there.hash)) {
-      throw new SkeinError("conflict", `${log.session} is there already, and went on differently`, {
+      throw new SkeinError("conflict", `${log.session} exists in the destination with a different history`, {
         hint: "fork one of them instead",
       });
     }

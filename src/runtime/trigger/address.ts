@@ -45,8 +45,7 @@ export async function fetchChecked(
   for (let hops = 0; ; hops++) {
     const { location, ...fetched } = await fetchOnce(url, await resolved(url, allowed), signal);
     if (location === null || !redirects.has(fetched.status)) return fetched;
-    if (hops === redirectsMax)
-      throw new SkeinError("unavailable", `it leads on more than ${redirectsMax} times`);
+    if (hops === redirectsMax) throw new SkeinError("unavailable", `more than ${redirectsMax} redirects`);
     url = checkAddress(URL.canParse(location, url) ? new URL(location, url).href : location);
   }
 }
@@ -62,12 +61,12 @@ async function resolved(url: URL, allowed: ReadonlySet<string>): Promise<Resolve
   const found = literal === 0 ? await addressesOf(name) : [{ address: name, family: literal }];
   const isAllowed = allowed.has(url.host) || allowed.has(url.hostname);
   const [first] = found;
-  if (first === undefined) throw new SkeinError("unavailable", `${name} has no address`);
+  if (first === undefined) throw new SkeinError("unavailable", `${name} has no IP address`);
   // One private address among several is enough to refuse the name.
   const inside = isAllowed ? undefined : found.find(({ address }) => !isPublic(address));
   if (inside === undefined) return first;
-  throw new SkeinError("refused", `${url.host} is ${inside.address}, which is not a public address`, {
-    hint: `a person may allow it: a binding of the session with options { "hosts": ["${url.host}"] }`,
+  throw new SkeinError("refused", `${url.host} resolves to ${inside.address}, a private address`, {
+    hint: `to allow it, bind the resource with options { "hosts": ["${url.host}"] }`,
   });
 }
 
@@ -107,7 +106,7 @@ function fetchOnce(
         bytes += chunk.length;
         chunks.push(chunk);
         if (bytes > limit.checkBytesMax)
-          sent.destroy(new SkeinError("refused", `it gives more than ${limit.checkBytesMax} bytes`));
+          sent.destroy(new SkeinError("refused", `the response exceeds ${limit.checkBytesMax} bytes`));
       });
       response.on("error", failed);
       response.on("end", () =>

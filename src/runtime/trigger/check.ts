@@ -38,7 +38,7 @@ export function checkQuery(spec: QuerySpec): QuerySpec {
             : null;
   if (wrong === null) return spec;
   throw new SkeinError("invalid", wrong, {
-    hint: 'a command, as ["git", "ls-remote"]; a url; or a binding, which is a database, and its sql',
+    hint: 'specify command, such as ["git", "ls-remote"]; url; or binding (a database) and sql',
   });
 }
 
@@ -58,7 +58,7 @@ export async function runCheck(
     const done = checkOnce(deps, spec, bound, stop);
     const [kind, status, output] = await done.catch((error: unknown) => {
       if (!late.signal.aborted || signal.aborted) throw error;
-      throw new SkeinError("unavailable", `it took longer than ${limit.checkMs / 1_000} s`);
+      throw new SkeinError("unavailable", `the check timed out after ${limit.checkMs / 1_000} s`);
     });
     const digest = deps.world.digest("", JSON.stringify([kind, status, output]));
     const first = kind === "query" ? "" : `${kind} ${status}\n`;
@@ -81,12 +81,16 @@ async function checkOnce(
   if (command !== undefined) {
     const shell = bound.find(({ kind, name }) => kind === "shell" && (binding ?? name) === name);
     if (shell?.sandbox === true) {
-      throw new SkeinError("refused", `a check does not run in a sandbox, and "${shell.name}" is one`, {
-        hint: "bind a shell without a sandbox under another name, and name that one",
-      });
+      throw new SkeinError(
+        "refused",
+        `binding: "${shell.name}" is a sandboxed shell, and checks do not run in a sandbox`,
+        {
+          hint: "bind a shell without a sandbox under another name, and use that name",
+        },
+      );
     }
     if (shell !== undefined) return runCommand(deps, command, shell, signal);
-    throw new SkeinError("invalid", "a command is checked only in a shell that is bound", {
+    throw new SkeinError("invalid", "command: requires a bound shell", {
       hint: binding === undefined ? "bind a shell first" : `no shell is bound as "${binding}"`,
     });
   }
@@ -124,8 +128,7 @@ async function runCommand(
   for (const one of ["PATH", "HOME", "LANG"]) env[one] = world.secret(one) ?? fallback[one] ?? "";
   for (const secret of secrets) {
     const value = world.secret(secret);
-    if (value === undefined)
-      throw new SkeinError("unavailable", `"${name}" needs the secret ${secret}, which is not set`);
+    if (value === undefined) throw new SkeinError("unavailable", `"${name}": secret ${secret} is not set`);
     env[secret] = value;
   }
   signal.throwIfAborted();
@@ -138,8 +141,9 @@ async function runCommand(
   try {
     const [output] = await Promise.all([collect(child.stdout, stop), collect(child.stderr, stop)]);
     const { code } = await child.exited;
-    if (output === null) throw new SkeinError("refused", `it gives more than ${limit.checkBytesMax} bytes`);
-    if (code === null || signal.aborted) throw new SkeinError("unavailable", "it was ended by a signal");
+    if (output === null) throw new SkeinError("refused", `the output exceeds ${limit.checkBytesMax} bytes`);
+    if (code === null || signal.aborted)
+      throw new SkeinError("unavailable", "the command was killed by a signal");
     // The shell's exit codes for a program that it cannot run.
     if (code === 126 || code === 127) throw new SkeinError("not-found", notRun(command, code));
     return ["exit code", code, output];
@@ -153,7 +157,7 @@ async function runCommand(
 function notRun([program = "", option, line = ""]: readonly string[], code: number): string {
   if (option !== "-c" || !/^(?:.*\/)?(?:ba|da|z)?sh$/.test(program))
     return `there is no program ${program} that can be run`;
-  return `a program of ${quote(line)} is not there or cannot be run (${program} -c ended with ${code})`;
+  return `a program of ${quote(line)} does not exist or cannot be run (${program} -c ended with ${code})`;
 }
 
 const fallback: Readonly<Record<string, string>> = {
@@ -185,12 +189,12 @@ const rowsMax = 1_000;
 
 /** Read-only, whatever the binding allows. */
 async function runQuery({ tools }: Deps, sql: string, database: Bound, signal: AbortSignal): Promise<string> {
-  if (tools === undefined) throw new SkeinError("unavailable", "this engine was opened without tools");
+  if (tools === undefined) throw new SkeinError("unavailable", "no tools are configured");
   const source = await tools();
   await using toolbox = await source.open([{ ...database, mode: "read" }], { signal });
   const tool = toolbox.tools.find(({ name }) => name === "query_database");
   if (tool === undefined || tool.effect === "session")
-    throw new SkeinError("unavailable", "these tools ask no databases");
+    throw new SkeinError("unavailable", "the configured tools have no database access");
   const input = await tool.check({ sql, rows: rowsMax });
   if (!input.ok) throw new SkeinError("invalid", input.message);
   const output = await tool
@@ -203,12 +207,8 @@ async function runQuery({ tools }: Deps, sql: string, database: Bound, signal: A
 /** It would be refused however the database is bound, so binding it again does not help. */
 function onlyReads(error: unknown): unknown {
   if (!(error instanceof SkeinError && error.cause instanceof ReadOnly)) return error;
-  return new SkeinError(
-    "refused",
-    "a check only reads, and this would change the database; nothing was changed",
-    {
-      hint: "give a query that reads, such as SELECT count(*) FROM orders",
-      cause: error,
-    },
-  );
+  return new SkeinError("refused", "sql: a check is read-only; the database is unchanged", {
+    hint: "use a SELECT, such as SELECT count(*) FROM orders",
+    cause: error,
+  });
 }

@@ -155,8 +155,8 @@ export class Tree {
     for (const name of folder.folders) if (!folders.has(name)) isChanged = this.#drop(below(path, name));
     folder.folders = new Set(folders.keys());
     if (this.#entries > entriesMax)
-      throw new SkeinError("invalid", `there are more than ${entriesMax} files below ${this.root}`, {
-        hint: "watch a directory further down",
+      throw new SkeinError("invalid", `${this.root} contains more than ${entriesMax} files`, {
+        hint: "watch a subdirectory",
       });
     for (const [name, id] of folders)
       if (this.#folders.get(below(path, name))?.id !== id) {
@@ -224,8 +224,8 @@ export class Tree {
   #lost(path: string): boolean {
     if (path !== "") return this.#drop(path);
     this.#drop("");
-    throw new SkeinError("not-found", `${this.root} is not there, or cannot be read`, {
-      hint: "it is watched again once it is back",
+    throw new SkeinError("not-found", `${this.root} does not exist, or cannot be read`, {
+      hint: "watching resumes once it exists",
     });
   }
 
@@ -248,9 +248,13 @@ export class Tree {
         if (matches(path)) found.push([path, entry, folder]);
       }
     if (found.length > limit.watchedFilesMax)
-      throw new SkeinError("invalid", `${found.length} files are too many to watch below ${this.root}`, {
-        hint: `at most ${limit.watchedFilesMax}; give a glob, or a directory further down`,
-      });
+      throw new SkeinError(
+        "invalid",
+        `${this.root}: ${found.length} files exceed the limit of watched files`,
+        {
+          hint: `the limit is ${limit.watchedFilesMax}; use a glob or a subdirectory`,
+        },
+      );
     this.trouble =
       this.isAnnounced || !this.#isWatched
         ? null

@@ -66,7 +66,7 @@ export async function lookOnce(world: World, scope: FileScope): Promise<{ readon
   if (tree.trouble !== null) throw new SkeinError("invalid", tree.trouble);
   if (options.only !== undefined && listing.length === 0) {
     throw new SkeinError("invalid", `${scope.path} cannot be watched as a file`, {
-      hint: "a database is bound as a database, and watched as a resource",
+      hint: "bind a database as a database, and watch it as a resource",
     });
   }
   return { digest: digestOf(world, listing) };
@@ -75,19 +75,19 @@ export async function lookOnce(world: World, scope: FileScope): Promise<{ readon
 function checkGlob({ path, glob }: FileScope): void {
   if (glob === undefined) return;
   if (!path.endsWith("/")) {
-    throw new SkeinError("invalid", `glob: ${path} is a file, so that a glob below it means nothing`, {
-      hint: "leave the glob out, or watch the directory",
+    throw new SkeinError("invalid", `glob: not allowed, ${path} is a file`, {
+      hint: "omit the glob, or watch the directory",
     });
   }
   if (glob.startsWith("/") || glob.split(/[/{},]/).includes("..")) {
-    throw new SkeinError("invalid", `glob: ${quote(glob)} leads out of ${path}`, {
-      hint: "a glob is held against paths below it, for example src/**/*.ts",
+    throw new SkeinError("invalid", `glob: ${quote(glob)} is outside ${path}`, {
+      hint: "a glob matches paths below the directory, for example src/**/*.ts",
     });
   }
   globMatcher(glob);
   if (isLeftOpen(glob)) {
-    throw new SkeinError("invalid", `glob: a bracket of ${quote(glob)} is not closed`, {
-      hint: "[a-z] and {a,b} are closed; one that stands for itself has a backslash before it",
+    throw new SkeinError("invalid", `glob: unclosed bracket in ${quote(glob)}`, {
+      hint: "close [a-z] and {a,b}; escape a literal bracket with a backslash",
     });
   }
 }

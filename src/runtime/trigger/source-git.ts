@@ -36,15 +36,12 @@ export const gitSource: Source = {
     const place = await boundPlace(given.path, bindings);
     const repository = place.isDirectory ? await findRepository(place.path, place.root) : null;
     if (repository === null) {
-      throw new SkeinError("invalid", `${given.path} is no Git repository`, {
-        hint: 'one made by "git init" or "git clone", within what is bound',
+      throw new SkeinError("invalid", `${given.path} is not a Git repository`, {
+        hint: "use a repository inside a bound directory",
       });
     }
     if (await lstat(join(repository.shared, "reftable")).catch(() => null))
-      throw new SkeinError(
-        "invalid",
-        `${given.path} keeps its refs in a form that is not read here: reftable`,
-      );
+      throw new SkeinError("invalid", `${given.path}: the reftable format is not supported`);
     for (const path of given.paths ?? []) checkPath(path);
     const name = ref === undefined || ref === "HEAD" ? undefined : await fullName(repository, ref);
     if (name === null) {
@@ -67,8 +64,8 @@ export const gitSource: Source = {
 
 function checkPath(path: string): void {
   if (!path.startsWith("/") && !path.startsWith(":") && !path.split("/").includes("..")) return;
-  throw new SkeinError("invalid", `paths: ${quote(path)} does not lie in the repository`, {
-    hint: "paths begin at its top, for example src/core or docs/*.md",
+  throw new SkeinError("invalid", `paths: ${quote(path)} is outside the repository`, {
+    hint: "paths are relative to the repository's root, for example src/core or docs/*.md",
   });
 }
 
@@ -94,7 +91,7 @@ function gitSubject(world: World, spec: SpecOf<"git">, notice: () => void): Subj
 
   async function look(): Promise<Pointed> {
     const repository = await repositoryAt(top);
-    if (repository === null) throw new SkeinError("not-found", `${top} is no Git repository any more`);
+    if (repository === null) throw new SkeinError("not-found", `${top} is no longer a Git repository`);
     const { way } = await pointed(repository, ref ?? "HEAD");
     folders.keep(await foldersOf(repository, way));
     // Detects what moved before the watch began.

@@ -44,8 +44,8 @@ export const resourceSource: Source = {
 async function pathOf(name: string, bindings: readonly Binding[]): Promise<string> {
   const binding = bindings.find((one) => (one.name ?? one.path ?? one.url ?? one.kind) === name);
   if (binding === undefined) {
-    throw new SkeinError("not-found", `nothing is bound as ${quote(name)}`, {
-      hint: `bound: ${bindings.map((one) => one.name ?? one.path ?? one.kind).join(", ") || "nothing"}`,
+    throw new SkeinError("not-found", `no resource is bound as ${quote(name)}`, {
+      hint: `bindings: ${bindings.map((one) => one.name ?? one.path ?? one.kind).join(", ") || "nothing"}`,
     });
   }
   const { kind, path, url } = binding;
@@ -57,16 +57,16 @@ async function pathOf(name: string, bindings: readonly Binding[]): Promise<strin
   if (kind === "database" && file !== undefined) {
     const real = await realpath(resolve(file)).catch(() => null);
     if (real !== null) return `${databaseMark}${real}`;
-    throw new SkeinError("not-found", `the database ${quote(name)} is not there: ${file}`);
+    throw new SkeinError("not-found", `database ${quote(name)} does not exist: ${file}`);
   }
-  throw new SkeinError("invalid", `${quote(name)} cannot be watched: it tells nobody when it changes`, {
+  throw new SkeinError("invalid", `${quote(name)} cannot be watched: it sends no change events`, {
     hint: "bound files, directories and SQLite databases can; for all else set a check (kind: query)",
   });
 }
 
 async function lookAtDatabase(world: World, path: string): Promise<{ readonly digest: string }> {
   const main = await lstat(path, { bigint: true }).catch(() => null);
-  if (main === null || !main.isFile()) throw new SkeinError("not-found", `${path} is not there`);
+  if (main === null || !main.isFile()) throw new SkeinError("not-found", `${path} does not exist`);
   const ahead = await lstat(`${path}-wal`, { bigint: true }).catch(() => null);
   const seen = [main.ino, main.size, main.mtimeNs];
   if (ahead !== null && ahead.size > 0n) seen.push(ahead.ino, ahead.size, ahead.mtimeNs);

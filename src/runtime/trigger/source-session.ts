@@ -196,17 +196,19 @@ function checkSpec(spec: SessionSpec): SessionSpec {
 /** The other session's current position. Refuses a session that cannot be waited for. */
 async function headSeq({ store }: Deps, session: SessionId | null, other: SessionId): Promise<number> {
   if (other === session) {
-    throw new SkeinError("invalid", `${other} would wait for itself`, { hint: "name another session" });
+    throw new SkeinError("invalid", `sessions: ${other} would wait for itself`, {
+      hint: "name another session",
+    });
   }
   const head = await store.head(other);
   if (head === undefined) {
-    throw new SkeinError("not-found", `there is no session ${other} to wait for`, {
-      hint: '"skein ps" lists what there is',
+    throw new SkeinError("not-found", `sessions: session ${other} not found`, {
+      hint: '"skein ps" lists the sessions',
     });
   }
   if (head.copy !== true) return head.seq;
   throw new SkeinError("invalid", `${other} lives elsewhere, and its end is not reported here`, {
-    hint: "wait for it in the store that it lives in",
+    hint: "wait for it in that store",
   });
 }
 
@@ -219,14 +221,17 @@ async function refuseCircle(deps: Deps, session: SessionId, sessions: readonly S
     for (const next of await awaitedBy(deps, one.at)) {
       const path = [...one.path, next];
       if (next === session) {
-        throw new SkeinError("invalid", `they would wait for one another: ${path.join(" waits for ")}`, {
-          hint: "none of them would ever go on; leave one of them out",
+        throw new SkeinError("invalid", `sessions: circular wait: ${path.join(" waits for ")}`, {
+          hint: "remove one of them",
         });
       }
       if (seen.has(next)) continue;
       seen.add(next);
       if (seen.size > limit.awaitedWalkMax) {
-        throw new SkeinError("refused", `more than ${limit.awaitedWalkMax} sessions wait for one another`);
+        throw new SkeinError(
+          "refused",
+          `sessions: more than ${limit.awaitedWalkMax} sessions wait for each other`,
+        );
       }
       waiting.push({ at: next, path });
     }

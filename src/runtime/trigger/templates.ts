@@ -104,8 +104,8 @@ export async function setTemplate(
   const missed = checkMissed(options.missed, where);
   const spec = checkTrigger(given, where);
   if (spec.kind === "message") {
-    throw new SkeinError("invalid", `${where}: a message goes to a session that is there`, {
-      hint: "set it on a session",
+    throw new SkeinError("invalid", `${where}: kind: "message" requires an existing session`, {
+      hint: "set the trigger on a session",
     });
   }
   const open = openingOf(options.open, where);
@@ -157,7 +157,7 @@ async function writeTemplate(deps: Deps, name: string, event: DraftEvent): Promi
 /** The validated options, with absolute paths. */
 function openingOf(open: TemplateOptions["open"], where: string): TemplateOptions["open"] {
   if (typeof open !== "object" || open === null) {
-    throw new SkeinError("invalid", `${where}: it does not say what it opens`, {
+    throw new SkeinError("invalid", `${where}: open: missing`, {
       hint: 'for example { open: { objective: "Read the news" } }',
     });
   }
@@ -165,8 +165,8 @@ function openingOf(open: TemplateOptions["open"], where: string): TemplateOption
   const { bind, files } = open;
   // An older program would open its sessions with the shell and without the sandbox.
   if (bind?.some(({ sandbox }) => sandbox === true) === true) {
-    throw new SkeinError("invalid", `${where}: bind: a sandboxed shell cannot be part of a template`, {
-      hint: "open the session yourself, with the sandbox, and set the trigger in it",
+    throw new SkeinError("invalid", `${where}: bind: a template cannot have a sandboxed shell`, {
+      hint: "open a session with the sandbox, and set the trigger on it",
     });
   }
   return {
@@ -193,7 +193,7 @@ export async function removeTemplate(deps: Deps, name: string): Promise<void> {
 function noTemplate(name: string, refs: Refs): SkeinError {
   const near = nearest(name, [...refs.keys()]);
   return new SkeinError("not-found", `there is no template ${quote(name)}`, {
-    hint: near === undefined ? '"skein trigger list" shows what there is' : `did you mean ${quote(near)}?`,
+    hint: near === undefined ? '"skein trigger list" lists the templates' : `did you mean ${quote(near)}?`,
   });
 }
 
@@ -296,7 +296,7 @@ export async function fireTemplate(
       } else if (error.code !== "conflict") throw error;
     }
   }
-  throw new SkeinError("conflict", "the workspace changes too fast to be written to");
+  throw new SkeinError("conflict", "the workspace changes too often; retries exhausted");
 }
 
 const keyOf = (deps: Deps, trigger: Parameters<typeof causeKey>[1], once: string): string =>

@@ -83,14 +83,14 @@ export function checkTime(
       field: `${field}.${spec.kind === "at" ? "at" : "fromMs"}`,
     });
   if (spec.kind === "at" && spec.at <= nowMs)
-    throw new SkeinError("invalid", `${where}: ${new Date(spec.at).toISOString()} is past`, {
-      hint: `give a time to come; it is ${new Date(nowMs).toISOString()} now`,
+    throw new SkeinError("invalid", `${where}: ${new Date(spec.at).toISOString()} is in the past`, {
+      hint: `use a future time; it is ${new Date(nowMs).toISOString()} now`,
       field: `${field}.at`,
     });
   if (spec.kind !== "cron") return;
   checkZone(spec.zone ?? "UTC", where, `${field}.zone`);
   if (nextOfLine(spec, nowMs, { where, field }) === null)
-    throw new SkeinError("invalid", `${where}: the cron line ${quote(spec.cron)} names no time to come`, {
+    throw new SkeinError("invalid", `${where}: cron: ${quote(spec.cron)} matches no future time`, {
       hint: 'for example "0 9 1 * *": at nine on the first of each month',
       field: `${field}.cron`,
     });
@@ -123,8 +123,8 @@ export function checkZone(zone: string, where: string, field?: string): void {
   try {
     Intl.DateTimeFormat("en", { timeZone: zone });
   } catch (cause) {
-    throw new SkeinError("invalid", `${where}: there is no time zone ${quote(zone)}`, {
-      hint: "a name such as Europe/Berlin, America/New_York or UTC",
+    throw new SkeinError("invalid", `${where}: unknown time zone ${quote(zone)}`, {
+      hint: "use a name such as Europe/Berlin, America/New_York or UTC",
       field,
       cause,
     });
@@ -169,8 +169,8 @@ function cronOf({ cron, zone = "UTC" }: SpecOf<"cron">): Line {
     known.set(name, made);
     return made;
   } catch (cause) {
-    throw new SkeinError("invalid", `not a cron line: ${quote(cron)}${whyNot(cron, cause)}`, {
-      hint: 'minute, hour, day of the month, month, day of the week; for example "0 9 * * 1-5"',
+    throw new SkeinError("invalid", `cron: invalid expression ${quote(cron)}${whyNot(cron, cause)}`, {
+      hint: 'fields: minute, hour, day of month, month, day of week; for example "0 9 * * 1-5"',
       cause,
     });
   }
@@ -182,5 +182,5 @@ function whyNot(line: string, cause: unknown): string {
   if (parts !== 5 && parts !== 6) return ` (it has ${parts} ${parts === 1 ? "part" : "parts"}, not 5 or 6)`;
   const said = cause instanceof Error ? cause.message : "";
   const [, unit, value] = /Invalid value for (\w+): (\S+)$/.exec(said) ?? [];
-  return unit === undefined ? "" : ` (${value} is no ${unit})`;
+  return unit === undefined ? "" : ` (${unit}: ${value} is out of range)`;
 }

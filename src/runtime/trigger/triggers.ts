@@ -84,19 +84,23 @@ export async function prepareWake(
   for (const [place, one] of wake.entries()) {
     const where = `wake[${place}]`;
     if (typeof one !== "object" || one === null) {
-      throw new SkeinError("invalid", `${where} is no trigger`, {
+      throw new SkeinError("invalid", `${where}: expected a trigger object`, {
         hint: 'for example { kind: "cron", cron: "0 9 1 * *" }',
       });
     }
     const { name: called, missed: rule, ...given } = one;
     const spec = checkTrigger(given, where);
     if (spec.kind === "webhook") {
-      throw new SkeinError("invalid", `${where}: a webhook's token is shown only when it is set by itself`, {
-        hint: 'open the session, and then session.trigger("name", { kind: "webhook" })',
-      });
+      throw new SkeinError(
+        "invalid",
+        `${where}: kind: a webhook cannot be set while opening a session, because its token is shown once`,
+        {
+          hint: 'open the session, then call session.trigger("name", { kind: "webhook" })',
+        },
+      );
     }
     const name = called === undefined ? freeName(spec.kind, settings) : checkTriggerName(called, where);
-    if (settings.has(name)) throw new SkeinError("invalid", `${where}: ${quote(name)} is there already`);
+    if (settings.has(name)) throw new SkeinError("invalid", `${where}: name: ${quote(name)} is used twice`);
     const missed = checkMissed(rule, where);
     const wanted = { name, spec, where, bindings, session: null, owner: null };
     const { setting } = await prepareTrigger(deps, wanted);
@@ -151,15 +155,16 @@ export async function prepareTrigger(
     const signedBy = spec.secret ?? spec.signedBy;
     // It is not shown: an invalid name may be the secret itself.
     if (signedBy !== undefined && !variableName.test(signedBy))
-      throw new SkeinError("invalid", `${where}: its secret is not the name of a variable`, {
-        hint: "name the variable of the environment that holds it, such as HOOK_SECRET",
+      throw new SkeinError("invalid", `${where}: secret: expected the name of an environment variable`, {
+        hint: "for example HOOK_SECRET",
       });
     const { token, digest } = makeToken(deps.world, owner, name);
     const stored = { kind: spec.kind, digest, ...present({ signedBy }) };
     return { setting: { name, kind, spec: stored }, token };
   }
   const source = sources.find(({ kinds }) => kinds.includes(kind));
-  if (source === undefined) throw new SkeinError("invalid", `${where}: nothing here watches for "${kind}"`);
+  if (source === undefined)
+    throw new SkeinError("invalid", `${where}: kind: "${kind}" is not supported by this engine`);
   const ready = await source.prepare(deps, { session, spec, bindings }).catch((error: unknown) => {
     throw placed(error, where);
   });

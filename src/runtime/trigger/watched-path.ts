@@ -21,11 +21,11 @@ export interface Place {
  * an unbound and with `not-found` for a missing one.
  */
 export async function boundPlace(given: string, bindings: readonly Binding[]): Promise<Place> {
-  if (given.includes("\0")) throw new SkeinError("invalid", "a path has no NUL");
+  if (given.includes("\0")) throw new SkeinError("invalid", "path: contains a NUL character");
   const roots = await rootsOf(bindings);
   if (roots.length === 0) {
     throw new SkeinError("invalid", `${quote(given)} is not bound: no file and no directory is`, {
-      hint: "bind the directory first; only what is bound can be watched",
+      hint: "bind the directory first; only bound paths can be watched",
     });
   }
   const folders = roots.filter(({ isDirectory }) => isDirectory);
@@ -41,16 +41,16 @@ export async function boundPlace(given: string, bindings: readonly Binding[]): P
     );
     if (root === undefined) continue;
     if (real !== null && real.length >= pathCharsMax)
-      throw new SkeinError("invalid", `${real} is too long a path`);
+      throw new SkeinError("invalid", `path: ${real} is too long`);
     if (real !== null) return { path: real, isDirectory: (await lstat(real)).isDirectory(), root: root.path };
     missing ??= place;
   }
   if (missing !== null) {
-    throw new SkeinError("not-found", `${missing} is not there`, {
-      hint: "to wait for a file that is yet to come, watch the directory it will be in, with a glob",
+    throw new SkeinError("not-found", `${missing} does not exist`, {
+      hint: "to wait for a new file, watch its directory with a glob",
     });
   }
-  throw new SkeinError("invalid", `${quote(given)} lies outside of what is bound`, {
+  throw new SkeinError("invalid", `${quote(given)} is outside the bound directories`, {
     hint: `bound: ${roots.map(({ path }) => path).join(", ")}`,
   });
 }

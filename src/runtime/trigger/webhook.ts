@@ -97,8 +97,8 @@ const isMeant = ({ world }: Deps, spec: { readonly kind: string } | null, token:
 
 /** The same error for every invalid token: it reveals nothing. */
 const unknown = (): SkeinError =>
-  new SkeinError("not-found", "there is no webhook with this token", {
-    hint: 'it was removed or set anew; "skein trigger add" makes another',
+  new SkeinError("not-found", "webhook not found", {
+    hint: 'the token was removed or replaced; "skein trigger add" creates a new one',
   });
 
 interface Given {
@@ -114,9 +114,13 @@ function read(
   { bytes, headers }: Given,
 ): { readonly text: string; readonly once?: string; readonly digest: string; readonly detail: object } {
   if (bytes.length > limit.webhookBytesMax) {
-    throw new SkeinError("invalid", `webhook: the body has ${bytes.length} bytes`, {
-      hint: `at most ${limit.webhookBytesMax}; send where it can be found instead`,
-    });
+    throw new SkeinError(
+      "invalid",
+      `webhook: body: expected at most ${limit.webhookBytesMax} bytes, got ${bytes.length}`,
+      {
+        hint: "send a link to the data instead",
+      },
+    );
   }
   checkSignature(world, spec, { bytes, headers });
   const body = decode(bytes);
@@ -138,7 +142,7 @@ function decode(bytes: Uint8Array): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch (cause) {
-    throw new SkeinError("invalid", "webhook: the body is not a text in UTF-8", { cause });
+    throw new SkeinError("invalid", "webhook: body: expected UTF-8 text", { cause });
   }
 }
 
@@ -147,13 +151,13 @@ function checkSignature(world: Deps["world"], { signedBy }: Hook, { bytes, heade
   const value = world.secret(signedBy);
   if (value === undefined || value === "") {
     throw new SkeinError("unavailable", `webhook: the secret ${quote(signedBy)} is not set here`, {
-      hint: "set it in the environment of the program that takes the call",
+      hint: "set it in the environment of the server",
     });
   }
   const given = signatureHeaders.map((header) => headers.get(header)).find((one) => one !== undefined);
   const right = `sha256=${signatureOf(world, value, bytes)}`;
   if (given !== undefined && isSameText(given.trim().toLowerCase(), right)) return;
   throw new SkeinError("refused", `webhook: the signature is ${given === undefined ? "missing" : "wrong"}`, {
-    hint: `${signatureHeaders.join(" or ")}: sha256= and the HMAC-SHA256 of the body, hexadecimal`,
+    hint: `${signatureHeaders.join(" or ")}: sha256= followed by the hexadecimal HMAC-SHA256 of the body`,
   });
 }

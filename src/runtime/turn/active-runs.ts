@@ -31,7 +31,9 @@ export function makeRuns(deps: () => Deps): Runs {
     if (before !== undefined) {
       // The caller of that run has changed the session already, or is about to.
       if (options.expectSeq !== undefined)
-        throw new SkeinError("conflict", `${session} is run already`, { hint: "read what is new first" });
+        throw new SkeinError("conflict", `session ${session} is already running in this process`, {
+          hint: "wait for the current run",
+        });
       const ran = await before.ran.catch((error: unknown) => {
         // It was bound to a position that only its own caller named.
         if (before.isHeld && error instanceof SkeinError && error.code === "conflict") return null;

@@ -150,7 +150,7 @@ export async function runOrWait(
       if (!(error instanceof SkeinError) || error.code !== "conflict") throw error;
     }
     await released(deps, session, request.signal);
-    if (request.signal?.aborted === true) throw new SkeinError("unavailable", "the wait was broken off");
+    if (request.signal?.aborted === true) throw new SkeinError("unavailable", "aborted by the caller");
   }
 }
 

@@ -129,7 +129,7 @@ function isSame({ mind: a }: State, { mind: b }: State): boolean {
 }
 
 const overtaken = (): SkeinError =>
-  new SkeinError("conflict", "the transcript changed while it was compacted", { hint: "try again" });
+  new SkeinError("conflict", "compact: the transcript changed during the compaction", { hint: "retry" });
 
 /**
  * Items of an answer that may be recorded. An item recorded on purpose in the range itself is at least as new

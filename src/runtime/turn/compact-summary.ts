@@ -171,7 +171,7 @@ export async function askModel(
   const words = cleanText(said);
   if (words.trim() !== "") return { kind: "words", words, requestSeq, usage, costNanoUsd };
   // It was answered and must be paid, but with nothing that could replace the range.
-  const error = new ModelError("invalid", `there is no summary in the answer (${answer.finish})`);
+  const error = new ModelError("invalid", `the response has no summary (${answer.finish})`);
   await failed(step, model, error, { requestSeq, usage, costNanoUsd });
   return { kind: "failed", error };
 }
@@ -245,9 +245,9 @@ function assertAffordable(state: State, reserved: Amounts, model: Model): void {
   if (short === null && !unpriced) return;
   const message =
     short === null
-      ? `the price of ${model.name} is not known, so that the budget for money cannot be kept`
+      ? `the price of ${model.name} is unknown, so the cost budget cannot be enforced`
       : budgetReason(short.resource, short.limit, short.used);
-  throw new SkeinError("refused", message, { hint: "give the session more, or prune instead" });
+  throw new SkeinError("refused", message, { hint: 'raise the budget, or use the strategy "prune"' });
 }
 
 /** Settles a call with a useless answer. */

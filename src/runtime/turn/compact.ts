@@ -195,7 +195,7 @@ async function replace(task: Task, now: Survey, { cut, fits, isWhole }: RangePla
     const whose = isWhole ? step : pieceOf(step);
     if (await recordSummary(whose, now, cut, { strategy, summary, items, by })) return done;
     const { standing } = await step.drive.state();
-    failure = new ModelError("invalid", "the summary is as long as what it stands for");
+    failure = new ModelError("invalid", "the summary is not shorter than the transcript");
     await failed(step, model, { kind: "no-gain", message: failure.message, retryable: false }, by);
     if (standing.reserved === null) return "stopped";
   }
@@ -206,7 +206,10 @@ async function replace(task: Task, now: Survey, { cut, fits, isWhole }: RangePla
   if (isForced(task, now)) return (await replacePlainly(task, now, cut)) ? done : "nothing";
   if (reason === "asked" && failure !== null) {
     const message = `no summary could be had: ${failure.message}`;
-    throw new SkeinError("unavailable", message, { hint: "try again, or prune instead", cause: failure });
+    throw new SkeinError("unavailable", message, {
+      hint: 'retry, or use the strategy "prune"',
+      cause: failure,
+    });
   }
   return "nothing";
 }

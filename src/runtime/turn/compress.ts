@@ -27,7 +27,7 @@ export async function compressSession(
 ): Promise<CompressResult> {
   const { strategy } = options;
   if (strategy !== undefined && !strategies.includes(strategy)) {
-    throw new SkeinError("invalid", `compress: there is no strategy ${quote(strategy)}`, {
+    throw new SkeinError("invalid", `compress: strategy: unknown strategy ${quote(strategy)}`, {
       hint: `one of ${strategies.join(", ")}`,
     });
   }

@@ -193,8 +193,8 @@ export class Drive implements AsyncDisposable {
     checkOptions("respond", options, ["finish", "usage", "costNanoUsd", "blocks", "effects"]);
     const { finish, usage, costNanoUsd, effects = {} } = options;
     if (!Array.isArray(options.blocks) || typeof usage !== "object" || usage === null) {
-      throw new SkeinError("invalid", "respond: blocks and usage are missing", {
-        hint: "give what the model said and the tokens it used",
+      throw new SkeinError("invalid", "respond: blocks and usage: missing", {
+        hint: "pass the response's blocks and its token usage",
       });
     }
     const before = await this.state();
@@ -284,7 +284,7 @@ export class Drive implements AsyncDisposable {
       "refused",
       `the session is ${standing.status} (${standing.why?.by ?? "no reason"})`,
       {
-        hint: "see what it waits for; give it more, or activate it, and go on",
+        hint: "answer its approvals, raise its budget or activate it, then retry",
       },
     );
   }
@@ -293,7 +293,7 @@ export class Drive implements AsyncDisposable {
 /** The model of the call in flight. */
 function inFlight({ standing }: State): string {
   if (standing.reserved !== null) return standing.reserved.model;
-  throw new SkeinError("refused", "no model call is in flight", { hint: "request comes first" });
+  throw new SkeinError("refused", "no model call is in flight", { hint: "call request first" });
 }
 
 /**

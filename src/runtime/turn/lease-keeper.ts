@@ -85,8 +85,8 @@ export function keepLease(deps: Deps, drive: Drive): Keeper {
     if (turnSeq === null || seq < turnSeq) return;
     const { turn, lease } = standing;
     if (lease.held && lease.epoch !== drive.lease.epoch) {
-      lost ??= new SkeinError("fenced", `${drive.session} is run by ${lease.holder} now`, {
-        hint: "somebody else took the lease after it had run out",
+      lost ??= new SkeinError("fenced", `${drive.session} is now running on ${lease.holder}`, {
+        hint: "another worker took the lease after it expired",
       });
     }
     const goesOn = turn !== null && turn.startedSeq === turnSeq && !turn.interrupted;
@@ -116,7 +116,7 @@ export function keepLease(deps: Deps, drive: Drive): Keeper {
       over.abort();
       // Leftover work of a failed run stops too, and starts nothing more.
       heldAt = null;
-      control.abort(new Error("the run is over"));
+      control.abort(new Error("the run has ended"));
       unwatch();
       await renewal;
     },

@@ -159,6 +159,6 @@ export async function takeLeaseAt(
 }
 
 const lostLease = (session: SessionId, epoch: number): SkeinError =>
-  new SkeinError("fenced", `the lease of epoch ${epoch} on ${session} is not in force any more`, {
-    hint: "somebody else runs the session now",
+  new SkeinError("fenced", `the lease of epoch ${epoch} on ${session} is no longer held`, {
+    hint: "another worker runs the session now",
   });

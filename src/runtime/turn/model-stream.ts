@@ -42,8 +42,8 @@ export async function listen(
         world.sleep(limit.modelSilenceMs, quiet).then(() => "silence" as const),
       ]);
       heard.abort();
-      if (next === "stop") throw new ModelError("interrupted", "the call was interrupted");
-      if (next === "silence") throw new ModelError("dropped", "the model said nothing for too long");
+      if (next === "stop") throw new ModelError("interrupted", "the model call was interrupted");
+      if (next === "silence") throw new ModelError("dropped", "the model stream timed out");
       if (next.done === true) return { ...next.value, usage: readUsage(next.value.usage) };
       if (takeNote(streamed, next.value, momentOf(world)) && requestSeq !== null)
         live.publish(session, { type: "delta", requestSeq, delta: next.value });
@@ -51,7 +51,7 @@ export async function listen(
   } catch (error) {
     if (error instanceof ModelError) throw error;
     if (call.signal.aborted)
-      throw new ModelError("interrupted", "the call was interrupted", { cause: error });
+      throw new ModelError("interrupted", "the model call was interrupted", { cause: error });
     // A driver that breaks its contract must not take the session with it.
     const message = errorText(error);
     throw new ModelError("failed", message, { cause: error });

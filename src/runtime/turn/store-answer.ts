@@ -64,12 +64,12 @@ function storeInput(
   redact: Redact,
 ): { readonly input: unknown; readonly reason: string | null } {
   const clean = cleaned(input ?? {}, redact);
-  if (clean === null) return { input: {}, reason: "the arguments are not JSON that can be kept" };
+  if (clean === null) return { input: {}, reason: "the arguments are not valid JSON" };
   if (clean.bytes > limit.callInputBytesMax) {
     const most = limit.callInputBytesMax;
-    return { input: {}, reason: `the arguments have ${clean.bytes} bytes; at most ${most} can be kept` };
+    return { input: {}, reason: `the arguments have ${clean.bytes} bytes; the limit is ${most}` };
   }
-  const reason = malformed ? "the arguments are not JSON; ask again with an object that is" : null;
+  const reason = malformed ? "the arguments are not JSON; call again with a JSON object" : null;
   return { input: clean.value, reason };
 }
 

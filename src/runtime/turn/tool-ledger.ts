@@ -158,7 +158,7 @@ async function actOn(
 
 /** The tool no longer exists: unbound since, or of another program. */
 async function gone(ledger: LedgerWorld, { id, open }: Entry): Promise<void> {
-  const output = `the tool ${open.tool} is not there any more`;
+  const output = `tool ${open.tool} is no longer available`;
   await ledger.drive.change({ do: "settle", call: id, status: "error", output });
 }
 

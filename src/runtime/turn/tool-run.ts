@@ -43,7 +43,7 @@ export async function runTool(
     const first = await Promise.race([running, timedOut, stopped]);
     if (first === "stop") return null;
     if (first !== "time") return await shape(place, tool, first, call.seq);
-    over.abort(new Error(`it took longer than ${tool.timeoutMs} ms`));
+    over.abort(new Error(`timed out after ${tool.timeoutMs} ms`));
     const late = await Promise.race([running, world.sleep(graceMs, done.signal).then(() => null)]);
     const said = `it took longer than ${tool.timeoutMs} ms and was stopped`;
     if (late !== null) return { status: "error", output: "error" in late ? said : `${said}, too late` };

@@ -117,7 +117,7 @@ export function makeRunBackoff(deps: Deps, worker: string, emit: (event: WorkerE
     const text = errorText(error);
     const build = ({ standing, ...state }: State) => {
       const stands = dueOf({ standing, ...state }) === 0 && !standing.lease.held;
-      if (!stands) throw new SkeinError("conflict", `${session} changed in the meantime`);
+      if (!stands) throw new SkeinError("conflict", `${session} has changed since it was read`);
       const reason = `it could not be run: ${text}`.slice(0, limit.reasonCharsMax);
       return { do: "suspend", by: "error", reason } as const;
     };

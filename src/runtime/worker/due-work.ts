@@ -39,7 +39,7 @@ async function expire({ store, writer }: Deps, session: SessionId, before: State
   };
   if (!isOver(before)) return;
   const build = (state: State) => {
-    if (!isOver(state)) throw new SkeinError("conflict", `${session} changed in the meantime`);
+    if (!isOver(state)) throw new SkeinError("conflict", `${session} has changed since it was read`);
     const idle = spanText(store.now() - state.at);
     const after = spanText(state.standing.expiresAfterIdleMs ?? 0);
     const reason = `idle for ${idle}, and it was opened to expire after ${after}`;
@@ -64,7 +64,7 @@ async function suspendOverdue({ store, writer }: Deps, session: SessionId, befor
   const actor = "system";
   const build = (state: State) => {
     if (!isOverdue(state, store.now()))
-      throw new SkeinError("conflict", `${session} changed in the meantime`);
+      throw new SkeinError("conflict", `${session} has changed since it was read`);
     return { do: "suspend", by: "error", reason: `its deadline has passed: ${deadline}` } as const;
   };
   const done = await writer.change(session, build, { actor }).catch(ifOvertaken);

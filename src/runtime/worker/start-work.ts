@@ -11,17 +11,21 @@ import { SessionWorker, type WorkOptions } from "./worker.ts";
 export function startWork(deps: Deps, options: WorkOptions): SessionWorker {
   const { concurrency = 1, limits = [] } = options;
   if (!Number.isInteger(concurrency) || concurrency < 1 || concurrency > limit.concurrencyMax) {
-    throw new SkeinError("invalid", `work: concurrency is ${concurrency}`, {
-      hint: `from 1 to ${limit.concurrencyMax}`,
-    });
+    throw new SkeinError(
+      "invalid",
+      `work: concurrency: expected 1 to ${limit.concurrencyMax}, got ${concurrency}`,
+      {
+        hint: "the number of sessions that run at once",
+      },
+    );
   }
   checkLists("work", { limits });
   checkTexts("work", { name: options.name });
   checkHolder(deps.world, options.name ?? "");
   for (const one of limits) checkLimit(one, "work: limits");
   if (deps.models === undefined) {
-    throw new SkeinError("unavailable", "work: this engine was opened without models", {
-      hint: "give openEngine the option models",
+    throw new SkeinError("unavailable", "work: no models are configured", {
+      hint: "pass the option models to openEngine",
     });
   }
   const count = ++deps.shared.workersStarted;

@@ -42,7 +42,7 @@ function fromJson(text: string, where: string): Found {
     JSON.parse(text);
   } catch (cause) {
     const said = errorText(cause);
-    throw new SkeinError("invalid", `${where} is not JSON: ${said.replace(/\s+/g, " ").slice(0, 200)}`, {
+    throw new SkeinError("invalid", `${where}: invalid JSON: ${said.replace(/\s+/g, " ").slice(0, 200)}`, {
       hint: "an agent file is JSON, or Markdown with YAML front matter",
     });
   }
@@ -55,8 +55,8 @@ function fromMarkdown(text: string, where: string): Found {
   if (opening?.trimEnd() !== "---") return { given: { instructions: text.trim() }, lineOf: () => undefined };
   const end = lines.findIndex((line) => line.trimEnd() === "---");
   if (end === -1) {
-    throw new SkeinError("invalid", `${where}: the front matter that begins in line 1 does not end`, {
-      hint: "put a line with --- after its last field",
+    throw new SkeinError("invalid", `${where}, line 1: unterminated front matter`, {
+      hint: "add a line with --- after the last field",
     });
   }
   const found = fromYaml(lines.slice(0, end).join("\n"), where, 2);
@@ -66,8 +66,8 @@ function fromMarkdown(text: string, where: string): Found {
     .trim();
   if (body === "") return found;
   if (found.given["instructions"] !== undefined) {
-    throw new SkeinError("invalid", `${where}: instructions are both in the front matter and below it`, {
-      hint: "keep one of the two",
+    throw new SkeinError("invalid", `${where}: instructions: given both in the front matter and below it`, {
+      hint: "remove one of them",
     });
   }
   return { ...found, given: { ...found.given, instructions: body } };
@@ -81,13 +81,13 @@ export function fromYaml(text: string, where: string, firstLine: number): Found 
   if (error !== undefined) {
     const said = error.message.replace(/\s+/g, " ");
     throw new SkeinError("invalid", `${where}, line ${lineAt(error.pos[0])}: ${said}`, {
-      hint: "fields are written as `name: value`, one a line",
+      hint: "write one field per line, as `name: value`",
     });
   }
   const given: unknown = plainValue(document, where);
   if (typeof given !== "object" || given === null || Array.isArray(given)) {
-    throw new SkeinError("invalid", `${where}, line ${firstLine}: there are no fields`, {
-      hint: "fields are written as `name: value`, one a line",
+    throw new SkeinError("invalid", `${where}, line ${firstLine}: no fields`, {
+      hint: "write one field per line, as `name: value`",
     });
   }
   const lineOf = (path: readonly PropertyKey[]): number | undefined => {

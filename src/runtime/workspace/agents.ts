@@ -104,7 +104,7 @@ export async function showAgent(deps: AgentDeps, name: string, version?: number)
   }
   if (newest > 0) {
     throw new SkeinError("not-found", `agent ${quote(name)} has no version ${quote(version)}`, {
-      hint: newest === 1 ? "it has version 1" : `it has versions 1 to ${newest}`,
+      hint: newest === 1 ? "the agent has version 1" : `the agent has versions 1 to ${newest}`,
     });
   }
   const near = nearest(name, [...known]);
@@ -184,7 +184,7 @@ async function withDefinition(store: Store, { seq, ...defined }: Defined): Promi
     throw new SkeinError("refused", `the text of ${called} was erased`, { hint: "add a new version" });
   }
   if (isStoredAgent(definition)) return { ...defined, definition };
-  throw new SkeinError("refused", `${called} is not understood by this program`, {
-    hint: "it was written by a newer one; update, or add a new version",
+  throw new SkeinError("refused", `${called} has an unsupported format`, {
+    hint: "a newer version of Skein wrote it; update, or add a new version",
   });
 }

@@ -244,8 +244,8 @@ export async function remember(deps: Deps, options: RememberOptions): Promise<Me
   const name = nameOf("remember", deps, options);
   if (name.scope !== "workspace") checkOwner(name.scope, name.owner);
   if (value === undefined) {
-    throw new SkeinError("invalid", `remember: ${name.kind} ${quote(name.key)} has no value`, {
-      hint: "give one, or forget the entry",
+    throw new SkeinError("invalid", `remember: ${name.kind} ${quote(name.key)}: value: missing`, {
+      hint: "pass a value, or forget the entry",
     });
   }
   return promote(deps, async () => ({ ...name, value, because, by: "person" }));
@@ -268,7 +268,7 @@ async function promote(deps: Deps, build: () => Promise<Promotion>): Promise<Mem
   if (before !== null) return entryAt(deps, nameIn(bodyOf(before)), before.seq);
   const entry = (await reader.fold()).memory.get(id);
   if (entry === undefined) {
-    throw new SkeinError("conflict", "it was forgotten in the meantime", { hint: "try again" });
+    throw new SkeinError("conflict", "the entry was forgotten by another writer", { hint: "retry" });
   }
   return readEntry(deps, entry);
 }
@@ -305,8 +305,8 @@ function checkFits(memory: Memory, promotion: Promotion): void {
     });
   }
   if (memory.get(memoryId(promotion)) !== undefined || memory.size < limit.memoryMax) return;
-  throw new SkeinError("refused", `a workspace remembers at most ${limit.memoryMax} things`, {
-    hint: '"skein memory forget" ends what is needed no more',
+  throw new SkeinError("refused", `a workspace has at most ${limit.memoryMax} memory entries`, {
+    hint: '"skein memory forget" removes entries',
   });
 }
 
@@ -353,20 +353,20 @@ function notThere(memory: Memory, { scope, owner, kind, key }: MemoryName): Skei
   const near = nearest(key, keys);
   const whose = scope === "workspace" ? "of the workspace" : `of the ${scope} ${quote(owner ?? "")}`;
   return new SkeinError("not-found", `the memory ${whose} has no ${kind} ${quote(key)}`, {
-    hint: near === undefined ? '"skein memory list" shows what there is' : `did you mean ${quote(near)}?`,
+    hint: near === undefined ? '"skein memory list" lists the entries' : `did you mean ${quote(near)}?`,
   });
 }
 
 function checkScope(where: string, scope: unknown): asserts scope is MemoryScope {
   if (memoryScopes.some((one) => one === scope)) return;
-  throw new SkeinError("invalid", `${where}: there is no scope ${quote(scope)}`, {
+  throw new SkeinError("invalid", `${where}: scope: unknown scope ${quote(scope)}`, {
     hint: `one of ${memoryScopes.join(", ")}`,
   });
 }
 
 function checkKind(where: string, kind: unknown): asserts kind is ItemKind {
   if (itemKinds.some((one) => one === kind)) return;
-  throw new SkeinError("invalid", `${where}: there is no kind ${quote(kind)}`, {
+  throw new SkeinError("invalid", `${where}: kind: unknown kind ${quote(kind)}`, {
     hint: `one of ${itemKinds.join(", ")}`,
   });
 }
@@ -380,17 +380,19 @@ export function nameOf(
   checkScope(where, scope);
   checkKind(where, kind);
   if (typeof key !== "string" || key === "")
-    throw new SkeinError("invalid", `${where}: ${quote(key)} is no key`, { hint: "give a short name" });
+    throw new SkeinError("invalid", `${where}: key: invalid key ${quote(key)}`, {
+      hint: "use a short name of one line",
+    });
   if (scope === "workspace") {
     if (owner === undefined) return { scope, owner: null, kind, key };
-    throw new SkeinError("invalid", `${where}: what the workspace remembers has no owner`, {
-      hint: 'leave it out, or give the scope "agent" or "user"',
+    throw new SkeinError("invalid", `${where}: owner: not allowed with the scope "workspace"`, {
+      hint: 'omit it, or use the scope "agent" or "user"',
     });
   }
   const whose = owner ?? ownerIn(scope, { agent: null, user: principalOf(actor) });
   if (whose !== null) return { scope, owner: whose, kind, key };
-  throw new SkeinError("invalid", `${where}: whose memory is meant?`, {
-    hint: scope === "agent" ? "give the agent's name as owner" : "give the principal, prn_…, as owner",
+  throw new SkeinError("invalid", `${where}: owner: missing`, {
+    hint: scope === "agent" ? "pass the agent's name as owner" : "pass the principal, prn_…, as owner",
   });
 }
 
@@ -399,7 +401,7 @@ function checkOwner(scope: "agent" | "user", owner: unknown): void {
   const isOne = scope === "agent" ? AgentName.safeParse(owner).success : isPrincipalId(owner);
   if (isOne) return;
   const what = scope === "agent" ? "the name of an agent" : "a principal";
-  throw new SkeinError("invalid", `remember: ${quote(owner)} is not ${what}`, {
+  throw new SkeinError("invalid", `remember: owner: expected ${what}, got ${quote(owner)}`, {
     hint:
       scope === "agent"
         ? "up to 64 lower-case letters, digits and . _ -, as in the agent's definition"
@@ -448,26 +450,22 @@ async function promotionOf(
     });
   }
   if (isOver(item.status)) {
-    throw new SkeinError(
-      "refused",
-      `task ${quote(key)} is ${item.status}, and nothing that later sessions need`,
-      {
-        hint: "record it anew if it is open again, or what came of it as a fact",
-      },
-    );
+    throw new SkeinError("refused", `promote: task ${quote(key)} is ${item.status}`, {
+      hint: "record the task again if it is open, or record its result as a fact",
+    });
   }
   const owners = await ownersOf(deps, session, state);
   const person = by === "person" ? principalOf(deps.actor) : null;
   const owner = scope === "user" ? (person ?? owners.user) : ownerIn(scope, owners);
   if (owner === null && scope !== "workspace") {
-    throw new SkeinError("refused", `the session has no ${scope} whose memory it could go to`, {
+    throw new SkeinError("refused", `promote: scope: the session has no ${scope}`, {
       hint: 'promote it with the scope "workspace"',
     });
   }
   const content = await readContent(deps.store, session, item.seq);
   if (content === undefined)
     throw new SkeinError("refused", `the value of ${kind} ${quote(key)} was erased`, {
-      hint: "record it anew",
+      hint: "record it again",
     });
   const { value, because: own } = content as { value: unknown; because?: string };
   const origin = { session, seq: item.seq };

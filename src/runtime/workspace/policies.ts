@@ -62,7 +62,7 @@ export async function setPolicy(
   const entry =
     done === null ? (await ownPolicies(deps.store)).get(checkedName) : await entryOf(deps.store, done);
   if (entry === undefined) {
-    throw new SkeinError("conflict", `policy ${quote(checkedName)} was removed in the meantime`);
+    throw new SkeinError("conflict", `policy ${quote(checkedName)} was removed by another writer`);
   }
   return entry;
 }
@@ -110,13 +110,13 @@ export function refuseEverything(policies: readonly NamedPolicy[]): void {
 
 function noPolicy(name: string, known: readonly string[]): SkeinError {
   if (name === defaultPolicy.name) {
-    return new SkeinError("not-found", `the policy ${quote(name)} was never replaced`, {
-      hint: "it packs and deletes nothing; set one of its name to replace it",
+    return new SkeinError("not-found", `policy ${quote(name)} is built in and not replaced`, {
+      hint: "it only packs; to replace it, set a policy of the same name",
     });
   }
   const near = nearest(name, known);
   return new SkeinError("not-found", `there is no policy ${quote(name)}`, {
-    hint: near === undefined ? '"skein policy" lists what there is' : `did you mean "${near}"?`,
+    hint: near === undefined ? '"skein policy" lists the policies' : `did you mean "${near}"?`,
   });
 }
 

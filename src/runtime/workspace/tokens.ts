@@ -91,8 +91,8 @@ export async function addToken(deps: Deps, options: AddTokenOptions): Promise<Is
     const all = await tokens.fold();
     const before = all.get(id);
     if (before !== undefined && (before.hash !== hash || before.revokedAt !== null)) {
-      throw new SkeinError("refused", `the token ${id} was issued before, and is shown once`, {
-        hint: "revoke it if it was lost, and issue another one, under another key",
+      throw new SkeinError("refused", `token ${id} was issued already; tokens are shown once`, {
+        hint: "if it is lost, revoke it and issue another one with a new key",
       });
     }
     // After a lost answer this also finds the one that was issued after all.
@@ -145,11 +145,11 @@ export async function revokeToken(
 }
 
 function findToken(all: ReadonlyMap<string, TokenRef>, idOrEnding: unknown): TokenRef {
-  const hint = '"skein tokens list" shows what there is';
+  const hint = '"skein tokens list" lists the tokens';
   // The argument may be a token: it is not repeated.
   if (typeof idOrEnding !== "string" || !/^(tok_)?[0-9a-z]{4,26}$/.test(idOrEnding)) {
-    throw new SkeinError("invalid", "that is no id of a token", {
-      hint: "an id is tok_ and 26 characters; an ending of at least 4 will do",
+    throw new SkeinError("invalid", "revokeToken: expected a token id", {
+      hint: "an id is tok_ and 26 characters; a unique suffix of at least 4 characters is accepted",
       field: "token",
     });
   }
@@ -161,7 +161,7 @@ function findToken(all: ReadonlyMap<string, TokenRef>, idOrEnding: unknown): Tok
     throw new SkeinError("not-found", `there is no token ${quote(idOrEnding)}`, { hint });
   }
   if (second === undefined) return first;
-  throw new SkeinError("invalid", `${quote(idOrEnding)} is the ending of more than one token`, { hint });
+  throw new SkeinError("invalid", `${quote(idOrEnding)} matches more than one token`, { hint });
 }
 
 const statusOf = (ref: TokenRef, nowMs: number): TokenStatus =>
@@ -182,14 +182,14 @@ async function nameOf({ store }: Deps, { seq }: TokenRef): Promise<string | null
 
 function checkScopes(given: unknown): TokenScope[] {
   if (!Array.isArray(given) || given.length === 0) {
-    throw new SkeinError("invalid", "addToken: a token without scopes is of no use", {
+    throw new SkeinError("invalid", "addToken: scopes: missing", {
       hint: `one or more of ${allScopes.join(", ")}`,
     });
   }
   const wrong: unknown = given.find((scope) => !isScope(scope));
   if (wrong !== undefined) {
     const near = typeof wrong === "string" ? nearest(wrong, allScopes) : undefined;
-    throw new SkeinError("invalid", `addToken: there is no scope ${quote(wrong)}`, {
+    throw new SkeinError("invalid", `addToken: scopes: unknown scope ${quote(wrong)}`, {
       hint: near === undefined ? `one or more of ${allScopes.join(", ")}` : `did you mean "${near}"?`,
     });
   }
@@ -199,15 +199,15 @@ function checkScopes(given: unknown): TokenScope[] {
 function checkName(name: unknown): void {
   const checked = Key.optional().safeParse(name);
   if (checked.success) return;
-  throw new SkeinError("invalid", "addToken: that is no name of a token", {
+  throw new SkeinError("invalid", "addToken: name: invalid name", {
     hint: checked.error.issues[0]?.message,
   });
 }
 
 function checkExpiry(expiresAt: unknown, nowMs: number): void {
   if (expiresAt === undefined || (Number.isSafeInteger(expiresAt) && (expiresAt as number) > nowMs)) return;
-  throw new SkeinError("invalid", `addToken: expiresAt is ${quote(expiresAt)}, which is not to come`, {
-    hint: "a moment in milliseconds since 1970, such as Date.now() + 86_400_000",
+  throw new SkeinError("invalid", `addToken: expiresAt: expected a future time, got ${quote(expiresAt)}`, {
+    hint: "milliseconds since 1970, such as Date.now() + 86_400_000",
     field: "expiresAt",
   });
 }
@@ -215,8 +215,8 @@ function checkExpiry(expiresAt: unknown, nowMs: number): void {
 function checkPrincipal({ world }: Deps, given: unknown): PrincipalId {
   if (given === undefined) return makePrincipalId({ nowMs: world.now(), random: world.random(10) });
   if (isPrincipalId(given)) return given;
-  throw new SkeinError("invalid", `addToken: ${quote(given)} is no principal`, {
-    hint: "prn_ and 26 characters, as the actor of events: user:prn_…",
+  throw new SkeinError("invalid", `addToken: principal: expected a principal id, got ${quote(given)}`, {
+    hint: "a principal id is prn_ and 26 characters, as in the actor user:prn_… of events",
     field: "principal",
   });
 }
@@ -225,18 +225,14 @@ function checkPrincipal({ world }: Deps, given: unknown): PrincipalId {
 function checkText({ tenant }: Deps, text: unknown): AccessToken {
   const token = parseAccessToken(text);
   if (token !== null && token.tenant === tenant) return token;
-  throw new SkeinError(
-    "invalid",
-    `addToken: the token that was given is none of the tenant ${quote(tenant)}`,
-    {
-      hint: "leave it out, and one is made",
-    },
-  );
+  throw new SkeinError("invalid", `addToken: token: expected a token of tenant ${quote(tenant)}`, {
+    hint: "omit it to generate one",
+  });
 }
 
 function checkRoom(all: readonly TokenRef[], nowMs: number): void {
   if (all.filter((ref) => statusOf(ref, nowMs) === "valid").length < limit.tokensMax) return;
-  throw new SkeinError("refused", `a workspace has at most ${limit.tokensMax} tokens that hold`, {
+  throw new SkeinError("refused", `a workspace has at most ${limit.tokensMax} valid tokens`, {
     hint: "revoke one first",
   });
 }

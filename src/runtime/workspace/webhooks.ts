@@ -120,8 +120,8 @@ export async function hookCalled(
 ): Promise<HookEntry> {
   const found = (await listHooks(deps, toSeq)).find((one) => one.name === name);
   if (found !== undefined) return found;
-  throw new SkeinError("not-found", `there is no hook ${quote(name)}`, {
-    hint: '"skein hooks" lists what there is',
+  throw new SkeinError("not-found", `webhook ${quote(name)} not found`, {
+    hint: '"skein hooks" lists the webhooks',
   });
 }
 
@@ -215,19 +215,19 @@ export async function noteAbandoned(
 function checkName(name: unknown): void {
   const checked = Key.safeParse(name);
   if (checked.success) return;
-  throw new SkeinError("invalid", `setHook: ${quote(name)} is no name`, {
+  throw new SkeinError("invalid", `setHook: name: invalid name ${quote(name)}`, {
     hint: checked.error.issues[0]?.message,
   });
 }
 
 function checkEvents(given: unknown): readonly string[] {
-  const hint = 'types of events, such as ["turn.ended", "session.*"]';
+  const hint = 'event types, such as ["turn.ended", "session.*"]';
   if (!Array.isArray(given) || given.length === 0 || given.length > 50)
-    throw new SkeinError("invalid", "setHook: events is no list of 1 to 50 types", { hint });
+    throw new SkeinError("invalid", "setHook: events: expected an array of 1 to 50 event types", { hint });
   const families = new Set(eventTypes.map((type) => type.slice(0, type.indexOf("."))));
   for (const one of given as readonly unknown[]) {
     if (typeof one !== "string")
-      throw new SkeinError("invalid", `setHook: ${quote(one)} is no type`, { hint });
+      throw new SkeinError("invalid", `setHook: types: expected an event type, got ${quote(one)}`, { hint });
     const isKnown =
       one === "*" ||
       eventTypes.some((type) => type === one) ||
@@ -235,7 +235,7 @@ function checkEvents(given: unknown): readonly string[] {
       (one.endsWith(".*") && families.has(one.slice(0, -2)));
     if (isKnown) continue;
     const near = nearest(one, eventTypes);
-    throw new SkeinError("invalid", `setHook: there is no event ${quote(one)}`, {
+    throw new SkeinError("invalid", `setHook: types: unknown event type ${quote(one)}`, {
       hint: near === undefined ? hint : `did you mean "${near}"?`,
     });
   }
@@ -245,19 +245,20 @@ function checkEvents(given: unknown): readonly string[] {
 function checkSecret(given: unknown): string {
   if (typeof given === "string" && /^[A-Za-z_][A-Za-z0-9_]{0,127}$/.test(given)) return given;
   // The argument may be the secret itself: it is not repeated.
-  throw new SkeinError("invalid", "setHook: secret is no name of a variable", {
-    hint: "the name of the variable of the environment that holds it, never the secret itself",
+  throw new SkeinError("invalid", "setHook: secret: expected the name of an environment variable", {
+    hint: "pass the variable's name, never the secret itself",
   });
 }
 
 function checkFilter({ agent, labels }: SetHookOptions): Pick<SetHookOptions, "agent" | "labels"> {
   if (agent !== undefined && !AgentName.safeParse(agent).success)
-    throw new SkeinError("invalid", `setHook: ${quote(agent)} is no name of an agent`);
+    throw new SkeinError("invalid", `setHook: agent: invalid agent name ${quote(agent)}`);
   const wrong = Object.entries(labels ?? {}).find(
     ([key, value]) => !LabelKey.safeParse(key).success || !LabelValue.safeParse(value).success,
   );
-  if (wrong !== undefined) throw new SkeinError("invalid", `setHook: ${quote(wrong[0])} is no label`);
+  if (wrong !== undefined)
+    throw new SkeinError("invalid", `setHook: labels: invalid label ${quote(wrong[0])}`);
   if (Object.keys(labels ?? {}).length > limit.labelsMax)
-    throw new SkeinError("invalid", `setHook: at most ${limit.labelsMax} labels`);
+    throw new SkeinError("invalid", `setHook: labels: at most ${limit.labelsMax}`);
   return { ...(agent === undefined ? {} : { agent }), ...(labels === undefined ? {} : { labels }) };
 }

@@ -68,17 +68,17 @@ export function problemHeaders(problem: Problem): Readonly<Record<string, string
 
 /** The same, whatever is wrong: it reveals no tokens. */
 const unauthorized = (): Problem =>
-  makeProblem("unauthorized", "there is no token with this request, or none that holds", {
-    hint: 'send "Authorization: Bearer skn_…"; "skein tokens add" makes a token',
+  makeProblem("unauthorized", "not authenticated: the token is missing or invalid", {
+    hint: 'send "Authorization: Bearer skn_…"; "skein tokens add" creates a token',
   });
 
 const tooOften = (waitMs: number): Problem => ({
-  ...makeProblem("rate-limited", "too many requests in a short time", { hint: `wait for ${waitMs} ms` }),
+  ...makeProblem("rate-limited", "rate limit exceeded", { hint: `retry in ${waitMs} ms` }),
   retryAfterMs: waitMs,
 });
 
 const noPage = (): Problem =>
-  makeProblem("forbidden", "a page that is logged in may ask from its own origin only", {
+  makeProblem("forbidden", "cross-origin request with a session cookie", {
     hint: "send the header Skein-Client: 1 from a page of this server, or use a token",
   });
 
@@ -156,8 +156,8 @@ export function makeAuthorizer(options: AuthorizerOptions): Authorizer {
     if (!byHeader && !isMeant(incoming)) return noPage();
     const { id: token, scopes, tenant, actor, expiresAt } = holder;
     if (operation.scope !== null && !allows(scopes, operation.scope)) {
-      return makeProblem("forbidden", `this token has not the scope "${operation.scope}"`, {
-        hint: `it has ${scopes.join(", ")}; "skein tokens add --scope ${operation.scope}" makes another`,
+      return makeProblem("forbidden", `the token lacks the scope "${operation.scope}"`, {
+        hint: `it has ${scopes.join(", ")}; create another: "skein tokens add --scope ${operation.scope}"`,
       });
     }
     const stands = async (): Promise<boolean> => (await holderOf(text)) !== null;

@@ -78,14 +78,15 @@ export async function openLocalToken(
       if (isPrivate && holds) return { token, made: false };
       if (isPrivate && parseAccessToken(token)?.tenant === tenant && !(await wasIssued(engine, token)))
         return { token: await issue(engine, token), made: true };
-      if (holds) await engine.revokeToken(idOf(token), { reason: "its file could be read by others" });
+      if (holds)
+        await engine.revokeToken(idOf(token), { reason: "the token file was readable by other users" });
       rmSync(path, { force: true });
     }
     const made = newToken(world, tenant);
     // Another starting server may have been first: then its token is used.
     if (writePrivate(path, made)) return { token: await issue(engine, made), made: true };
   }
-  throw new SkeinError("conflict", "the file of the token changes while it is read", { hint: path });
+  throw new SkeinError("conflict", "the token file changed while it was read", { hint: path });
 }
 
 const idOf = (token: string): string => parseAccessToken(token)?.id ?? "";
@@ -121,7 +122,7 @@ function readPrivate(path: string): { readonly token: string; readonly isPrivate
     if (size === 0) return null;
     const [token = ""] = size > 1_000 ? [] : readFileSync(file, "utf8").trim().split("\n");
     // Any other file is not ours to remove.
-    if (parseAccessToken(token) === null) throw new Error("it holds no token");
+    if (parseAccessToken(token) === null) throw new Error("the file has no token");
     return { token, isPrivate };
   } catch (error) {
     throw unreadable(path, error);
@@ -131,8 +132,8 @@ function readPrivate(path: string): { readonly token: string; readonly isPrivate
 }
 
 const unreadable = (path: string, cause: unknown): SkeinError =>
-  new SkeinError("unavailable", `the file of the token cannot be used: ${path}`, {
-    hint: "it must be a file of your own with a token in it; remove it, and another one is made",
+  new SkeinError("unavailable", `the token file cannot be used: ${path}`, {
+    hint: "remove it; Skein creates a new one",
     cause,
   });
 

@@ -25,12 +25,12 @@ export function needMachine(call: Call, { bind = [], files = [], wake = [] }: As
     if (!harmlessKinds.includes(kind)) need(call, "operate", `binding a resource of the kind "${kind}"`);
   for (const { kind } of wake)
     if (watchingKinds.includes(kind)) need(call, "operate", `a trigger of the kind "${kind}"`);
-  if (files.length > 0) need(call, "operate", "loading files of the machine");
+  if (files.length > 0) need(call, "operate", "loading files of the server");
 }
 
 /** Activating an imported session gives the machine to what a stranger bound and allowed. */
 export async function needReview(call: Call, session: Session): Promise<void> {
-  if (isUnreviewed(await session.fold())) need(call, "operate", "letting an imported session run");
+  if (isUnreviewed(await session.fold())) need(call, "operate", "activating an imported session");
 }
 
 /** The same for a copy: it inherits bindings and rules that were set elsewhere. */

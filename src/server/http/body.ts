@@ -24,7 +24,7 @@ export async function readText(request: IncomingMessage): Promise<string> {
   }
   const charset = charsetIn(headers["content-type"] ?? "");
   if (!charsets.includes(charset)) {
-    const hint = "send it in UTF-8; that need not be said";
+    const hint = "send it in UTF-8";
     fail("wrong-type", `a body in the charset ${quote(charset)} is not taken`, { hint });
   }
   return decode(await readBytesUpTo(request, limit.requestBodyBytesMax));
@@ -79,7 +79,7 @@ function gather(request: IncomingMessage, max: number): Promise<Buffer[] | null>
       resolve(some);
     };
     const cut = (): void => {
-      if (!isOver) reject(new ProblemError(makeProblem("invalid", "the body was cut off")));
+      if (!isOver) reject(new ProblemError(makeProblem("invalid", "the request body was cut off")));
     };
     request
       .on("data", hear)
@@ -96,7 +96,9 @@ const piecesOf = (request: IncomingMessage): AsyncIterable<unknown> =>
 function checkPlain({ headers }: IncomingMessage): void {
   const encoding = headers["content-encoding"] ?? "identity";
   if (encoding === "identity") return;
-  fail("wrong-type", "the body is encoded in a way that is not taken", { hint: "send it as it is" });
+  fail("wrong-type", "the body is encoded in a way that is not taken", {
+    hint: "send it without Content-Encoding",
+  });
 }
 
 /** Invalid UTF-8 is rejected, not repaired. */
@@ -144,7 +146,7 @@ function checkValue(value: unknown, path: readonly PropertyKey[], depth: number)
   if (typeof value === "string") return checkText(value, path);
   if (typeof value !== "object" || value === null) return;
   if (depth > limit.jsonDepthMax) {
-    fail("invalid", `it is nested deeper than ${limit.jsonDepthMax} levels`, { field: writtenPath(path) });
+    fail("invalid", `nested deeper than ${limit.jsonDepthMax} levels`, { field: writtenPath(path) });
   }
   if (Array.isArray(value)) {
     for (const [place, inner] of value.entries()) checkValue(inner, [...path, place], depth + 1);

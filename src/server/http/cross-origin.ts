@@ -49,8 +49,8 @@ export const isLoopback = (host: string): boolean =>
 /** The whole network reaches a non-loopback address: it must be explicit. */
 export function checkBinding(host: string, { named }: { readonly named: boolean }): void {
   if (isLoopback(host) || named) return;
-  throw new SkeinError("refused", `${quote(host)} can be reached from other machines`, {
-    hint: "give --host if that is meant; whoever comes needs a token, and the way there should be encrypted",
+  throw new SkeinError("refused", `serve: host: ${quote(host)} is reachable from other machines`, {
+    hint: "pass --host to allow it; clients need a token, and the connection should be encrypted",
   });
 }
 
@@ -59,8 +59,8 @@ export function checkOrigin(given: string): string {
   const url = URL.canParse(given) ? new URL(given) : null;
   if (url !== null && /^https?:$/.test(url.protocol) && url.origin === given.replace(/\/$/, ""))
     return url.origin;
-  throw new SkeinError("invalid", `${quote(given)} is no origin`, {
-    hint: "such as https://skein.example.com, without a path",
+  throw new SkeinError("invalid", `origin: expected an origin, got ${quote(given)}`, {
+    hint: "for example https://skein.example.com, without a path",
   });
 }
 
@@ -89,13 +89,13 @@ export function makeGate({ host, port, origins: given = [] }: GateOptions): Gate
 
   function check(incoming: Incoming): Problem | null {
     if (!isKnown((incoming.headers.host ?? "").toLowerCase())) {
-      return makeProblem("misdirected", "this server is not known by the name in the header Host", {
-        hint: "ask under the address that it was started with, or start it with --origin",
+      return makeProblem("misdirected", "the Host header names another server", {
+        hint: "use the URL that the server was started with, or start it with --origin",
       });
     }
     if (isAllowed(incoming)) return null;
-    return makeProblem("forbidden", "pages of this origin may not ask here", {
-      hint: "start the server with --origin to allow one",
+    return makeProblem("forbidden", "the Origin is not allowed", {
+      hint: "start the server with --origin to allow it",
     });
   }
 

@@ -15,10 +15,8 @@ type Opening = OpenOptions & { readonly objective: string };
 /** The engine reports it too, but without the field. */
 function needObjective({ objective, from }: OpenOptions): void {
   if (objective === undefined ? from !== undefined : objective.trim() !== "") return;
-  const hint = "say in a sentence what it is for";
-  throw new ProblemError(
-    makeProblem("invalid", "open: a session needs an objective", { hint, field: "objective" }),
-  );
+  const hint = "state the session's goal in a sentence";
+  throw new ProblemError(makeProblem("invalid", "open: objective: missing", { hint, field: "objective" }));
 }
 
 export const engineHandlers: Handlers = {

@@ -63,7 +63,7 @@ async function callLibrary(
 
 const elsewhere = "this server opens no other stores for those who ask it";
 const elsewhereHint =
-  'whoever runs it may allow it: "skein serve --other-stores"; or export the session, and import it there';
+  'the operator can allow it: "skein serve --other-stores"; or export the session, and import it there';
 
 /**
  * The server opens a store that a caller names as its own user and with its credentials: the operator must
@@ -79,8 +79,8 @@ export function needPublic({ privateHooks }: Call, url: string): void {
   const host = URL.parse(url)?.hostname ?? "";
   if (privateHooks || !(host === "localhost" || isPrivateHost(host))) return;
   throw new ProblemError(
-    makeProblem("refused", `${host} is an address of this machine or of a private network`, {
-      hint: 'whoever runs the server may allow it: "skein serve --allow-private"',
+    makeProblem("refused", `${host} is a private address`, {
+      hint: 'the operator can allow it: "skein serve --allow-private"',
       field: "url",
     }),
   );
@@ -104,8 +104,8 @@ export function needAlso(call: Call, { also }: Operation, params: Readonly<Recor
 /** Some parameters need a scope beyond the call's own. */
 export function need({ scopes }: Pick<Call, "scopes">, scope: TokenScope, what: string): void {
   if (allows(scopes, scope)) return;
-  const hint = `this token has ${scopes.join(", ")}; "skein tokens add --scope ${scope}" makes another`;
-  throw new ProblemError(makeProblem("forbidden", `${what} takes the scope "${scope}"`, { hint }));
+  const hint = `the token has ${scopes.join(", ")}; create another: "skein tokens add --scope ${scope}"`;
+  throw new ProblemError(makeProblem("forbidden", `${what} requires the scope "${scope}"`, { hint }));
 }
 
 /** The answer of a call that made a session. Names of carried parts need the scope read. */

@@ -108,8 +108,8 @@ function askedError(error: unknown, asked: Asked): unknown {
 
 const noSession = (given: string): ProblemError =>
   new ProblemError(
-    makeProblem("invalid", `not a session id: ${quote(given)}`, {
-      hint: 'a session id is "ses_" and 26 characters; any ending that only one session has will do',
+    makeProblem("invalid", `expected a session id, got ${quote(given)}`, {
+      hint: 'a session id is "ses_" and 26 characters; a unique suffix is accepted',
       field: "id",
     }),
   );
@@ -233,7 +233,7 @@ async function askedOf(
   if (seq === undefined) return { key: own, madeMs, same };
   if (session === "") {
     throw new ProblemError(
-      makeProblem("invalid", "If-Match is for changes of one session", { field: "If-Match" }),
+      makeProblem("invalid", "If-Match: only allowed for changes of one session", { field: "If-Match" }),
     );
   }
   // A session that this very call has deleted does not exist, and is recognized by its key.
@@ -249,7 +249,7 @@ async function askedOf(
   if (head !== undefined && head.seq !== seq && !isDone) {
     throw new ProblemError(
       makeProblem("precondition-failed", `${id} is at ${head.seq}, not at ${seq}`, {
-        hint: "read what is new and decide again",
+        hint: "read the new events, then retry",
         field: "If-Match",
       }),
     );
@@ -279,7 +279,7 @@ function keyIn({ headers }: IncomingMessage): string | undefined {
   const key = typeof given === "string" ? textInHeader(given) : null;
   if (key !== null && key.length > 0 && key.length <= max) return key;
   throw new ProblemError(
-    makeProblem("invalid", `an idempotency key has 1 to ${max} characters`, { field: "Idempotency-Key" }),
+    makeProblem("invalid", `Idempotency-Key: expected 1 to ${max} characters`, { field: "Idempotency-Key" }),
   );
 }
 
@@ -290,7 +290,7 @@ function seqIn({ headers }: IncomingMessage): number | undefined {
   const [, seq] = /^"?(\d{1,15})"?$/.exec(text) ?? [];
   if (seq !== undefined) return Number(seq);
   throw new ProblemError(
-    makeProblem("invalid", "If-Match names no position", { field: "If-Match", hint: 'give "12"' }),
+    makeProblem("invalid", "If-Match: expected a position", { field: "If-Match", hint: 'for example "12"' }),
   );
 }
 
@@ -317,5 +317,7 @@ function checkAccept({ headers: { accept } }: IncomingMessage, { operation }: Ro
         ? ["application/octet-stream", "application/x-ndjson", "application/*"]
         : ["application/json", "application/*", ...(operation.streams ? ["text/event-stream"] : [])];
   if (types.some((type) => type === "*/*" || given.includes(type))) return;
-  throw new ProblemError(makeProblem("not-acceptable", `it can be had as ${given[0]}`, { field: "Accept" }));
+  throw new ProblemError(
+    makeProblem("not-acceptable", `Accept: available as ${given[0]}`, { field: "Accept" }),
+  );
 }

@@ -24,8 +24,8 @@ function whereIn(error: SkeinError): string | null {
 /** Without the address of the store: it, and what to do there, is for the operator. */
 function outward({ code, message }: SkeinError, where: string): Problem {
   const rest = message.replaceAll(`: ${where}`, "").replaceAll(where, "…");
-  return makeProblem(code, /\w/.test(rest) ? rest : "the store cannot be used now", {
-    hint: "try again later; whoever runs the server finds more in its log",
+  return makeProblem(code, /\w/.test(rest) ? rest : "the store is unavailable", {
+    hint: "retry later; the server's log has the details",
   });
 }
 
@@ -55,11 +55,11 @@ export function problemOf(error: unknown, tell: (error: unknown) => void): Probl
   }
   // Longer than any string can be: a retry would fail the same way.
   if (error instanceof RangeError && error.message === "Invalid string length")
-    return makeProblem("refused", "what was asked for is too long to be given at once", {
-      hint: "read it in parts; events come in pages",
+    return makeProblem("refused", "the response is too large", {
+      hint: "read it in pages",
     });
   tell(error);
-  return makeProblem("unavailable", "the server met something it did not expect; its log says more", {
-    hint: "try again later; with the same Idempotency-Key nothing is done twice",
+  return makeProblem("unavailable", "internal error; the server's log has the details", {
+    hint: "retry with the same Idempotency-Key; nothing is done twice",
   });
 }

@@ -14,11 +14,11 @@ const single: ReadonlyMap<number, string> = new Map(
 export function checkHead(request: IncomingMessage): Problem | null {
   const { headers } = request;
   const field = headers.host === undefined ? "Host" : twiceIn(request);
-  if (field !== null) return makeProblem("invalid", `a request has one ${field}`, { field });
+  if (field !== null) return makeProblem("invalid", `duplicate header ${field}`, { field });
   const encoding = headers["transfer-encoding"];
   if (encoding === undefined || encoding.trim().toLowerCase() === "chunked") return null;
-  return makeProblem("invalid", "the body is encoded in a way that is not taken", {
-    hint: "send it as it is, or chunked",
+  return makeProblem("invalid", "Transfer-Encoding: not supported", {
+    hint: "send the body as it is, or chunked",
     field: "Transfer-Encoding",
   });
 }

@@ -70,11 +70,15 @@ const isUnread = ({ readableLength }: Arriving): boolean => readableLength > 0;
 const seconds = limit.requestMs / 1_000;
 
 const slowBody = (): Problem =>
-  makeProblem("timed-out", `the body did not come within ${seconds} seconds`, {
-    hint: "send it again; what is large goes as bytes, with put-blob or import, which have no limit in all",
+  makeProblem("timed-out", `the request body did not arrive within ${seconds} seconds`, {
+    hint: "retry; send large data with put-blob or import, which have no total limit",
   });
 
 const slowBytes = (): Problem =>
-  makeProblem("timed-out", `less than ${limit.uploadPaceBytes} bytes came within ${seconds} seconds`, {
-    hint: "send it again; it may take as long as it needs while that much comes",
-  });
+  makeProblem(
+    "timed-out",
+    `upload too slow: less than ${limit.uploadPaceBytes} bytes in ${seconds} seconds`,
+    {
+      hint: "retry on a faster connection; there is no total time limit",
+    },
+  );

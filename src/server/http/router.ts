@@ -44,20 +44,23 @@ const noQuery = new URLSearchParams();
 /** Path and query of a request, unchanged: nothing is normalized, so that nothing has two spellings. */
 export function parseTarget(target: string): Target | Problem {
   if (target.length > limit.requestTargetCharsMax) {
-    return makeProblem("too-long", `an address has at most ${limit.requestTargetCharsMax} characters`);
+    return makeProblem("too-long", `URL longer than ${limit.requestTargetCharsMax} characters`);
   }
-  if (!target.startsWith("/")) return makeProblem("invalid", "the address of a request is a path");
+  if (!target.startsWith("/")) return makeProblem("invalid", "the request target must be a path");
   const mark = target.indexOf("?");
   const path = mark === -1 ? target : target.slice(0, mark);
   if (path.length > limit.requestPathCharsMax) {
-    return makeProblem("too-long", `a path has at most ${limit.requestPathCharsMax} characters`);
+    return makeProblem("too-long", `path longer than ${limit.requestPathCharsMax} characters`);
   }
   if (mark === -1) return { path, query: noQuery };
   const query = target.slice(mark + 1);
   for (const pair of query.includes("%") ? query.split("&") : []) {
     if (decoded(pair) !== null) continue;
     const field = decoded(pair.split("=")[0] ?? "") ?? "";
-    return makeProblem("invalid", "the query is not rightly encoded", { field, hint: "as UTF-8, with %" });
+    return makeProblem("invalid", "query: invalid percent-encoding", {
+      field,
+      hint: "encode it as UTF-8 with %",
+    });
   }
   return { path, query: new URLSearchParams(query) };
 }
@@ -67,18 +70,18 @@ export function findRoute(method: string, path: string): Route | Problem {
   const given = path.startsWith(before) ? path.slice(before.length, end === -1 ? undefined : end) : "";
   const session = given === "" ? "" : decoded(given);
   if (session === null) {
-    return makeProblem("invalid", "the session in the path is not rightly encoded", { field: "id" });
+    return makeProblem("invalid", "path: session: invalid percent-encoding", { field: "id" });
   }
   const methods = routes.get(given === "" ? path : `${before}{id}${end === -1 ? "" : path.slice(end)}`);
   if (methods === undefined) {
-    return makeProblem("no-route", "there is nothing at this address", {
-      hint: "/openapi.json lists what there is",
+    return makeProblem("no-route", "no such route", {
+      hint: "/openapi.json lists the routes",
     });
   }
   const found = methods.get(method);
   if (found !== undefined) return { ...found, session };
   const allow = [...methods.keys()].join(", ");
-  return { ...makeProblem("wrong-method", `this address takes ${allow}`), allow };
+  return { ...makeProblem("wrong-method", `allowed methods: ${allow}`), allow };
 }
 
 function decoded(piece: string): string | null {

@@ -205,8 +205,8 @@ async function listening(server: Server, host: string, port: number | undefined)
   } catch (error) {
     const { code } = error as { readonly code?: string };
     const why = code === "EADDRINUSE" ? "something else listens there already" : (error as Error).message;
-    throw new SkeinError("unavailable", `the server cannot listen at ${host}:${port ?? 0}: ${why}`, {
-      hint: code === "EADDRINUSE" ? "give another port, or 0 for any that is free" : undefined,
+    throw new SkeinError("unavailable", `listening on ${host}:${port ?? 0} failed: ${why}`, {
+      hint: code === "EADDRINUSE" ? "use another port, or 0 for any free port" : undefined,
       cause: error,
     });
   }
@@ -249,7 +249,7 @@ function refuseRaw(error: Error & { readonly code?: string }, socket: Socket): v
     return;
   }
   const code = codes[error.code ?? ""] ?? "invalid";
-  const problem = makeProblem(code, rawDetails[code] ?? "this is no request that can be read");
+  const problem = makeProblem(code, rawDetails[code] ?? "malformed request");
   const text = JSON.stringify(problem);
   const head = [
     `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status] ?? ""}`,
@@ -359,7 +359,7 @@ function makeListener(
   async function health(response: ServerResponse, path: string, headers: Headers): Promise<void> {
     const isReady = path === "/healthz" || ((await options.isReady?.()) ?? true);
     const isUp = isReady && !serverContext.stopping.aborted;
-    if (!isUp) throw new ProblemError(makeProblem("unavailable", "not ready yet, or not any more"));
+    if (!isUp) throw new ProblemError(makeProblem("unavailable", "the server is starting or stopping"));
     sendJson(response, JSON.stringify({ status: "ok" }), headers);
   }
 
@@ -369,7 +369,7 @@ function makeListener(
     { path, headers }: { readonly path: string; readonly headers: Headers },
   ): Promise<boolean> {
     if (request.method !== "POST")
-      throw new ProblemError({ ...makeProblem("wrong-method", "this address takes POST"), allow: "POST" });
+      throw new ProblemError({ ...makeProblem("wrong-method", "allowed methods: POST"), allow: "POST" });
     const { login, logout } = serverContext.authorizer;
     const done = path === "/v1/login" ? await login(request) : logout(request);
     if (isProblem(done)) throw new ProblemError(done);
@@ -432,7 +432,7 @@ function makeListener(
 
 function checkReads({ method }: IncomingMessage): void {
   if (method === "GET" || method === "HEAD") return;
-  throw new ProblemError({ ...makeProblem("wrong-method", "this address takes GET"), allow: "GET, HEAD" });
+  throw new ProblemError({ ...makeProblem("wrong-method", "allowed methods: GET"), allow: "GET, HEAD" });
 }
 
 const loginPaths: readonly string[] = ["/v1/login", "/v1/logout"];

@@ -49,7 +49,7 @@ export function makeWebhooksIn(options: WebhooksInOptions): SideRoute {
   return async (request, response, { target, headers }) => {
     if (!target.path.startsWith(hooksPath)) return false;
     if (request.method !== "POST")
-      throw new ProblemError({ ...makeProblem("wrong-method", "this address takes POST"), allow: "POST" });
+      throw new ProblemError({ ...makeProblem("wrong-method", "allowed methods: POST"), allow: "POST" });
     const piece = target.path.slice(hooksPath.length);
     const waitMs = known.take(piece.slice(0, pieceCharsMax));
     if (waitMs > 0) throw tooOften(waitMs);
@@ -82,11 +82,10 @@ const isUnknown = (error: unknown): boolean =>
   (error instanceof ProblemError && error.problem.code === "not-found");
 
 /** The same error, whatever is wrong with a token. */
-const unknown = (): ProblemError =>
-  new ProblemError(makeProblem("not-found", "there is no webhook with this token"));
+const unknown = (): ProblemError => new ProblemError(makeProblem("not-found", "webhook not found"));
 
 const tooOften = (waitMs: number): ProblemError => {
-  const problem: Problem = makeProblem("rate-limited", "too many calls in a short time");
+  const problem: Problem = makeProblem("rate-limited", "rate limit exceeded");
   return new ProblemError({ ...problem, retryAfterMs: waitMs });
 };
 

@@ -39,8 +39,8 @@ const againMsMax = 30_000;
 const lookMs = 1_000;
 
 const rolledBack = (): SkeinError =>
-  new SkeinError("corrupt", "feed: the store was rolled back: it lost events that it had acknowledged", {
-    hint: "a fail-over or a restored backup lost them; see docs/operating.md",
+  new SkeinError("corrupt", "feed: the store was rolled back and lost acknowledged events", {
+    hint: "a failover or a restored backup lost them; see docs/operating.md",
   });
 
 /** Begins at once; everything written after it resolves is delivered. */

@@ -117,7 +117,7 @@ export function makeMetrics(world: Pick<World, "now" | "steady">): Metrics {
       if (target.path !== metricsPath) return false;
       if (request.method !== "GET" && request.method !== "HEAD")
         throw new ProblemError({
-          ...makeProblem("wrong-method", "this address takes GET"),
+          ...makeProblem("wrong-method", "allowed methods: GET"),
           allow: "GET, HEAD",
         });
       const who = await authorizer.authorize(request, { operation: { scope: "operate" } });

@@ -73,8 +73,8 @@ export function otlpFrom(
 ): (Pick<OtlpOptions, "endpoint" | "headers"> & { readonly serviceName: string }) | null {
   if (endpoint === "" || env["OTEL_SDK_DISABLED"]?.toLowerCase() === "true") return null;
   if (!/^https?:$/.test(URL.parse(endpoint)?.protocol ?? "")) {
-    throw new SkeinError("invalid", `telemetry: ${quote(endpoint)} is no address of a collector`, {
-      hint: "such as http://127.0.0.1:4318",
+    throw new SkeinError("invalid", `telemetry: endpoint: expected a URL, got ${quote(endpoint)}`, {
+      hint: "for example http://127.0.0.1:4318",
     });
   }
   const pairs = (env["OTEL_EXPORTER_OTLP_HEADERS"] ?? "").split(",").flatMap((pair) => {
@@ -125,7 +125,7 @@ export function makeOtlp(options: OtlpOptions): Otlp {
       const response = await fetch(`${base}${path}`, init);
       sent = response.ok ? "taken" : passing.includes(response.status) ? "away" : "refused";
       await response.body?.cancel();
-      if (!response.ok) throw new Error(`the collector answered ${response.status} at ${path}`);
+      if (!response.ok) throw new Error(`the collector responded with ${response.status} at ${path}`);
       isTold = false;
     } catch (error) {
       if (!isTold) trouble(error);

@@ -279,7 +279,7 @@ async function tellUntil(
       const nextTryAt = store.now() + againMs;
       noteTrouble(store, hook.setSeq, { error: wrong, failures: attempts, nextTryAt });
       if (attempts === 1)
-        options.trouble(new SkeinError("unavailable", `hook ${quote(hook.name)}: ${wrong.message}`));
+        options.trouble(new SkeinError("unavailable", `webhook ${quote(hook.name)}: ${wrong.message}`));
       if (store.now() - record.at >= limit.hookRetryMs) {
         const { taken } = options;
         await noteAbandoned(deps, hook, { session: record.session, seq: record.seq, attempts, taken });
@@ -296,7 +296,7 @@ async function tellUntil(
 }
 
 const whyNot = ({ status }: Posted): Error | null =>
-  status >= 200 && status < 300 ? null : new Error(`the answer was ${status}`);
+  status >= 200 && status < 300 ? null : new Error(`the receiver responded with ${status}`);
 const asError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));
 
 /** The event without its content. */
@@ -317,11 +317,12 @@ export async function callHook(
   const { hook, signal } = given;
   const secret = world.secret(hook.secret);
   if (secret === undefined || secret === "") {
-    throw new SkeinError("unavailable", `the secret ${quote(hook.secret)} is not set here`, {
+    throw new SkeinError("unavailable", `secret ${quote(hook.secret)} is not set`, {
       hint: "set it in the environment of the server",
     });
   }
-  if (hook.url === null) throw new SkeinError("refused", "its address was erased", { hint: "set it anew" });
+  if (hook.url === null)
+    throw new SkeinError("refused", "the webhook's URL was erased", { hint: "set the webhook again" });
   const event = (given.event ?? { type: "trial" }) as Partial<StoredRecord> & { readonly type: string };
   // After a rollback of the store another event may have this position: the hash distinguishes them.
   const delivery =

@@ -21,8 +21,8 @@ export async function positionIn(
   if (text === undefined || text === "") return undefined;
   const [, digits, hash = ""] = form.exec(text) ?? [];
   if (digits === undefined) {
-    const hint = "give the id of an event, as it was received";
-    throw new ProblemError(makeProblem("invalid", "that is no position of a session", { field, hint }));
+    const hint = "pass an event id as it was received";
+    throw new ProblemError(makeProblem("invalid", "Last-Event-ID: expected an event id", { field, hint }));
   }
   const seq = Number(digits);
   if (seq === 0) return undefined;
@@ -32,16 +32,16 @@ export async function positionIn(
   if (record?.hash.startsWith(hash) === true) return { seq, hash: record.hash };
   if (hash !== "") throw new ProblemError(otherHistory(session, seq, field));
   throw new ProblemError(
-    makeProblem("invalid", `${session.id} is at ${head}: there is no event ${seq}`, {
+    makeProblem("invalid", `event ${seq} does not exist in ${session.id}, which ends at ${head}`, {
       field,
-      hint: `the store may have been set back; go on after ${head}, or read all of it again`,
+      hint: `the store may have been rolled back; continue after ${head}, or read from the start`,
     }),
   );
 }
 
 /** Nothing is suspended for it: any reader could claim anything. */
 const otherHistory = ({ id }: Session, seq: number, field: string): ReturnType<typeof makeProblem> =>
-  makeProblem("corrupt", `${id} was set back: the store lost event ${seq}, or holds another in its place`, {
+  makeProblem("corrupt", `${id} was rolled back: event ${seq} is lost or different`, {
     field,
-    hint: `a fail-over or a restored backup lost it. To see what is left: skein log ${id}`,
+    hint: `a failover or a restored backup lost it. To see the remaining events: skein log ${id}`,
   });

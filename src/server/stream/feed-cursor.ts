@@ -55,8 +55,8 @@ export function parsePlace(text: string | undefined): FeedPlace {
   const isSeq = seq !== undefined && /^[1-9]\d{0,14}$/.test(seq);
   if (isLog && isSeq && /^([0-9a-f]{8})?$/.test(hash) && more === undefined)
     return { after: position, last: { session, seq: Number(seq), hash } };
-  throw new SkeinError("invalid", "after: that is no position of the feed", {
-    hint: "give the position, or the id of an event, as it was received",
+  throw new SkeinError("invalid", "after: expected a position of the feed", {
+    hint: "pass a position or an event id as it was received",
     field: "after",
   });
 }
@@ -96,19 +96,23 @@ const isNamed = (position: string | null): boolean => position?.includes("!") ==
 
 async function pastEnd(engine: Engine, after: string | null): Promise<SkeinError> {
   const end = await internalsOf(engine).store.feedEnd();
-  return new SkeinError("invalid", `after: the feed ends at ${end}, and has no position ${after}`, {
+  return new SkeinError("invalid", `after: position ${after} does not exist; the feed ends at ${end}`, {
     hint: setBack,
   });
 }
 
 async function pastHead(engine: Engine, { session, seq }: LastGiven): Promise<SkeinError> {
   const head = (await internalsOf(engine).store.head(session))?.seq;
-  return new SkeinError("invalid", `after: ${session} is at ${head}, and has no event ${seq}`, {
-    hint: setBack,
-  });
+  return new SkeinError(
+    "invalid",
+    `after: event ${seq} does not exist in ${session}, which ends at ${head}`,
+    {
+      hint: setBack,
+    },
+  );
 }
 
-const setBack = "the store may have been set back; read the feed again from the beginning";
+const setBack = "the store may have been rolled back; read the feed again from the start";
 
 /** A deleted session has no events, and none is sent again. */
 async function isThere(engine: Engine, { session, seq, hash }: LastGiven): Promise<boolean> {

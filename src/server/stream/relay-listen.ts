@@ -44,7 +44,7 @@ export async function listenRelay(engine: Engine): Promise<AsyncDisposable> {
       const target = parseTarget(request.url ?? "/");
       if (isProblem(target)) throw new ProblemError(target);
       if (!relay.answer(request, response, { target, headers }))
-        throw new ProblemError(makeProblem("not-found", "a worker answers nothing but servers of its store"));
+        throw new ProblemError(makeProblem("not-found", "this worker serves only servers of its store"));
     } catch (error) {
       sendProblem(request, response, problemOf(error, ignore), headers);
     }

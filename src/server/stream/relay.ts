@@ -57,8 +57,8 @@ export function checkRelayAddress(given: string): string {
   const url = given.length <= limit.hookUrlCharsMax ? URL.parse(given) : null;
   const isFine = url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "";
   if (isFine && url.search === "" && url.hash === "") return url.href.replace(/\/$/, "");
-  throw new SkeinError("invalid", `${quote(given)} is no address of a server`, {
-    hint: "such as http://10.0.0.5:7717",
+  throw new SkeinError("invalid", `expected the URL of a server, got ${quote(given)}`, {
+    hint: "for example http://10.0.0.5:7717",
   });
 }
 
@@ -85,7 +85,7 @@ export function makeRelay({ address, hubOf, stopping, random }: RelayOptions): R
     answer(request, response, { target, headers }) {
       if (target.path !== relayPath) return false;
       if (request.method !== "GET")
-        throw new ProblemError({ ...makeProblem("wrong-method", "this address takes GET"), allow: "GET" });
+        throw new ProblemError({ ...makeProblem("wrong-method", "allowed methods: GET"), allow: "GET" });
       const proof = String(request.headers[proofHeader] ?? "");
       const tenant = tenantIn(proof);
       // A tenant that was closed and opened again has two, of which one knows the secret.
@@ -106,7 +106,7 @@ export function makeRelay({ address, hubOf, stopping, random }: RelayOptions): R
 /** The same response whatever is wrong: it reveals no tenants. */
 const strange = (): ProblemError =>
   new ProblemError(
-    makeProblem("unauthorized", "this is for servers that have the same store", {
-      hint: `they come with the header ${proofHeader}`,
+    makeProblem("unauthorized", "reserved for servers of the same store", {
+      hint: `send the header ${proofHeader}`,
     }),
   );

@@ -56,9 +56,9 @@ async function openEvents(
   if (params.reverse === true || until !== undefined) {
     const field = until === undefined ? "reverse" : "until";
     throw new ProblemError(
-      makeProblem("invalid", `a stream goes on: ${field} has no place in it`, {
+      makeProblem("invalid", `${field}: not allowed in a stream`, {
         field,
-        hint: "ask for pages",
+        hint: "request pages instead",
       }),
     );
   }

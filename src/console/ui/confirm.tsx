@@ -1,7 +1,6 @@
 /** A confirmation before an action that cannot be undone. */
 import type { ReactNode } from "react";
-import { Button } from "./button.tsx";
-import { Dialog } from "./dialog.tsx";
+import { Form } from "./form.tsx";
 
 interface AskFirstProps {
   readonly title: string;
@@ -18,14 +17,8 @@ export function AskFirst({ title, does, act, close, children }: AskFirstProps): 
     close();
   };
   return (
-    <Dialog title={title} close={close}>
+    <Form title={title} does={does} isBad send={run} close={close}>
       <div className="stack soft">{children}</div>
-      <div className="dialog-actions">
-        <Button act={close}>Cancel</Button>
-        <Button kind="bad" act={run}>
-          {does}
-        </Button>
-      </div>
-    </Dialog>
+    </Form>
   );
 }

@@ -54,7 +54,7 @@ suite("messages on the command line", { concurrency: true }, () => {
     assert.deepEqual([replied["to"], replied["delivered"]], [a, true]);
     const again = await say("send", b, "-", "4.1", "--reply-to", String(message));
     assert.equal(again.code, 3);
-    assert.match(again.stderr, /no request .*\n {2}hint: nobody asked this, or it was replied to already/);
+    assert.match(again.stderr, /no request .*\n {2}hint: it does not exist or has a reply already/);
   });
 
   test("words that make no sense are refused with what to do", async () => {
@@ -138,7 +138,7 @@ suite("messages on the command line", { concurrency: true }, () => {
     const waits = await say("deliver");
     assert.match(
       waits.stdout,
-      /^0 messages delivered\n1 message of ses_\w+ to ses_\w+ waits: there is no store/,
+      /^0 messages delivered\n1 message of ses_\w+ to ses_\w+ waits: no store at/,
     );
     renameSync(path("kept.db"), path("b.db"));
     assert.match((await say("deliver")).stdout, /^1 message delivered\n$/);

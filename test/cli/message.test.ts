@@ -136,10 +136,7 @@ suite("messages on the command line", { concurrency: true }, () => {
     assert.match((await say("show", a)).stdout, new RegExp(`outbox +not delivered yet: 1 message to ${b}\n`));
     renameSync(path("b.db"), path("kept.db"));
     const waits = await say("deliver");
-    assert.match(
-      waits.stdout,
-      /^0 messages delivered\n1 message of ses_\w+ to ses_\w+ waits: no store at/,
-    );
+    assert.match(waits.stdout, /^0 messages delivered\n1 message of ses_\w+ to ses_\w+ waits: no store at/);
     renameSync(path("kept.db"), path("b.db"));
     assert.match((await say("deliver")).stdout, /^1 message delivered\n$/);
     assert.match((await sayIn("b.db", ["log", b])).stdout, /message\.received +Message from \w+: two\n$/);

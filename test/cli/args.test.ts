@@ -79,7 +79,7 @@ test("digits are a position and other words a checkpoint", () => {
 
 test("what cannot be right is refused, with the nearest right one", () => {
   const refusals: readonly (readonly [RegExp, ...string[]])[] = [
-    [/ID is missing/],
+    [/ID is required/],
     [/unexpected argument/, "id", "text", "more"],
     [/unknown option "--form"/, "id", "--form", "1"],
     [/unknown option "-x"/, "id", "-x"],
@@ -92,7 +92,7 @@ test("what cannot be right is refused, with the nearest right one", () => {
     [/--count: expected an integer, got "-1"/, "id", "--count", "-1"],
     [/--usd: expected a number, got "0x10"/, "id", "--usd", "0x10"],
     [/--usd: expected a number, got "1e999"/, "id", "--usd", "1e999"],
-    [/--mode cannot be "wirte"/, "id", "--mode", "wirte"],
+    [/--mode: expected one of .*, got "wirte"/, "id", "--mode", "wirte"],
     [/--for: expected a duration, got "2 hours"/, "id", "--for", "2 hours"],
   ];
   for (const [message, ...words] of refusals)

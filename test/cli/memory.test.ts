@@ -100,7 +100,7 @@ suite("memory", { concurrency: true }, () => {
       assert.equal(vague.code, 3);
       assert.match(
         vague.stderr,
-        /under "phone" now\n {2}hint: .* by kind and scope, .*forget fact phone --scope/,
+        /no entry "phone"\n {2}hint: .* kind and scope: .*forget fact phone --scope/,
       );
     }
     const again = await say("memory", "forget", "fact", "phone", "--scope", "workspace", "--erase", "--yes");
@@ -121,17 +121,31 @@ suite("memory", { concurrency: true }, () => {
     await refused(3, /memory: no entry "rate"\n {2}hint: "skein memory list"/, "show", "rate");
     await refused(3, /memory: no entry "rate"/, "forget", "rate");
     await refused(3, /no fact "rats" to promote\n {2}hint: did you mean "rate"/, ...promote(id, "rats"));
-    await refused(2, /--scope cannot be "all"/, "promote", id, "fact", "rate", "--scope", "all");
+    await refused(
+      2,
+      /--scope: expected one of .*, got "all"/,
+      "promote",
+      id,
+      "fact",
+      "rate",
+      "--scope",
+      "all",
+    );
     await refused(2, /--scope or --agent is required\n {2}hint: use --scope/, "promote", id, "fact", "rate");
     await refused(
       2,
-      /memory promote: KEY is missing\n {2}hint: usage: skein memory promote ID KIND KEY/,
+      /memory promote: KEY is required\n {2}hint: usage: skein memory promote ID KIND KEY/,
       "promote",
       id,
       "rate",
     );
-    await refused(2, /ACTION cannot be "frget"\n {2}hint: did you mean forget/, "frget", "rate");
-    await refused(2, /KIND cannot be "idea"/, "remember", "idea", "x", "1", "--scope", "user");
+    await refused(
+      2,
+      /ACTION: expected one of .*, got "frget"\n {2}hint: did you mean forget/,
+      "frget",
+      "rate",
+    );
+    await refused(2, /KIND: expected one of .*, got "idea"/, "remember", "idea", "x", "1", "--scope", "user");
     await refused(2, /--agent is not allowed with --scope user/, "list", "--agent", "web", "--scope", "user");
     await refused(
       2,
@@ -148,7 +162,7 @@ suite("memory", { concurrency: true }, () => {
       "--erase",
       "--yes",
     );
-    await refused(2, /show takes no --match/, "show", "rate", "--match", "x");
+    await refused(2, /memory show: unexpected --match/, "show", "rate", "--match", "x");
     await json("memory", "remember", "fact", "rate", "1", "--scope", "user");
     await json("memory", "remember", "fact", "rate", "2", "--scope", "workspace");
     await refused(2, /2 entries match "rate"\n {2}hint: specify/, "forget", "rate");

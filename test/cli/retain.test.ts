@@ -118,7 +118,7 @@ test("mistakes are told with what is right, and leave no policy behind", async (
   writeFileSync(bad, "do: delete\naftr: 3d\n");
   const cases: readonly [readonly string[], number, RegExp][] = [
     [["policy", "sett", "x"], 2, /ACTION: expected one of .*, got "sett"\n.*did you mean set/],
-    [["policy", "set"], 2, /policy set: NAME is missing/],
+    [["policy", "set"], 2, /policy set: NAME is required/],
     [
       ["policy", "set", "x", "--do", "pak"],
       2,
@@ -137,7 +137,7 @@ test("mistakes are told with what is right, and leave no policy behind", async (
     [["policy", "set", "x", join(folder, "none.yaml")], 3, /cannot be read/],
     [["policy", "show", "x"], 3, /there is no policy "x"/],
     [["policy", "remove", "x"], 3, /there is no policy "x"/],
-    [["policy", "remove", "default"], 3, /the policy "default" was never replaced/],
+    [["policy", "remove", "default"], 3, /policy "default" is built in/],
     [["policy", "list", "x"], 2, /unexpected argument "x"/],
     [["policy", "show", "default", "--do", "pack"], 2, /policy show: unexpected --do\n.*--do is for set/],
     [["retain", "--dryrun"], 2, /did you mean --dry-run/],

@@ -56,10 +56,10 @@ test("mistakes are told with a hint, and never with what may be a token", async 
   const wrong: [string[], RegExp][] = [
     [["add"], /--scope is required/],
     [["add", "--scope", "raed"], /did you mean read\?/],
-    [["add", "--scope", "read", "--reason", "x"], /add takes no --reason/],
+    [["add", "--scope", "read", "--reason", "x"], /tokens add: unexpected --reason/],
     [["list", token], /unexpected argument/],
-    [["revoke"], /tokens revoke: ID is missing/],
-    [["revoke", token], /no id of a token/],
+    [["revoke"], /tokens revoke: ID is required/],
+    [["revoke", token], /expected a token id/],
     [["revoke", "zzzz"], /there is no token "zzzz"/],
     [["remove", "zzzz"], /ACTION/],
   ];

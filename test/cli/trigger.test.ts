@@ -163,10 +163,10 @@ suite("trigger", { concurrency: true }, () => {
     );
     for (const word of ["agent=x", "label=a=b", "priority=3", "usd=1", "wall=1h"])
       await wrong(/ requires --open\n.*--open/, ...every, `--${word}`);
-    await wrong(/add takes no --text\n.*--text is for fire/, ...every, "--text", "x");
-    await wrong(/fire takes no --at\n.*--at is for add/, "fire", id, "t", "--at", "2h");
-    await wrong(/remove takes no --cron/, "remove", id, "t", "--cron", "0 9 * * *");
-    await wrong(/list takes no --zone/, "list", id, "--zone", "UTC");
+    await wrong(/trigger add: unexpected --text\n.*--text is for fire/, ...every, "--text", "x");
+    await wrong(/trigger fire: unexpected --at\n.*--at is for add/, "fire", id, "t", "--at", "2h");
+    await wrong(/trigger remove: unexpected --cron/, "remove", id, "t", "--cron", "0 9 * * *");
+    await wrong(/trigger list: unexpected --zone/, "list", id, "--zone", "UTC");
   });
 
   test("a check that would write is told that checks only read", async () => {

@@ -199,7 +199,7 @@ test("a move to the same store, of a copy, or to a store that cannot be written 
   assert.equal(await statusIn(a, root.id), "open");
   await b.engine.import(a.engine.export(fork.id));
   const copy = await b.engine.session(fork.id);
-  await assert.rejects(copy.migrate({ to: a.store }), { code: "refused", message: /a copy/ });
+  await assert.rejects(copy.migrate({ to: a.store }), { code: "refused", message: /a read-only copy/ });
   await a.engine.delete(fork.id);
   await assert.rejects(copy.migrate({ to: a.store }), { code: "refused" });
 });
@@ -227,7 +227,7 @@ test("a session that left the other store too is not said to live there", async 
   const where = `the store whose workspace is ${c.store.workspace}`;
   await assert.rejects(root.migrate({ to: b.store }), {
     code: "refused",
-    message: `${root.id} is in that store no more: it was moved on to ${where}`,
+    message: `${root.id} was moved on from that store to ${where}`,
   });
   assert.deepEqual(await recordsIn(b, root.id), before);
   assert.equal(await statusIn(c, root.id), "open");

@@ -171,8 +171,11 @@ describe("a plan in JSON", () => {
 describe("a plan that cannot be", () => {
   test("is refused with file and line", () => {
     assert.match(wrong("Just a text.\n"), /^plan\.md:1: the plan has no tickets .*## login: Fix login/);
-    assert.match(wrong(""), /^plan\.md:1: there is no ticket/);
-    assert.match(wrong("# The November release\n\nWhat it is for.\n"), /^plan\.md:1: there is no ticket/);
+    assert.match(wrong(""), /^plan\.md:1: the plan has no tickets/);
+    assert.match(
+      wrong("# The November release\n\nWhat it is for.\n"),
+      /^plan\.md:1: the plan has no tickets/,
+    );
     assert.match(wrong("## a: A\n\n## A: again\n"), /^plan\.md:3: id: duplicate ticket "A", first at line 1/);
     assert.match(
       wrong("## login: A\n## b: B\nafter: logn\n"),
@@ -187,7 +190,7 @@ describe("a plan that cannot be", () => {
     assert.match(wrong("## a: A\nlabels: ticket=9\n"), /^plan\.md:1: labels: "ticket" is reserved/);
     assert.match(wrong(`## ${"a".repeat(41)}: A\n`), /^plan\.md:1: id: invalid ticket id/);
     assert.match(wrong("## a..b: A\n"), /id: invalid ticket id "a\.\.b"/);
-    assert.match(wrong("## a: A\0\n"), /no text in UTF-8/);
+    assert.match(wrong("## a: A\0\n"), /invalid UTF-8/);
   });
 
   test("a cycle is named, also a ticket that waits for itself", () => {
@@ -203,10 +206,10 @@ test("a plan that was not read from a text is held to the same", () => {
   const whole = plan(one, { ...one, id: "b", after: ["a"], agent: "x", labels: { k: "v" } });
   assert.equal(checkPlan(whole), whole);
   const wrongOnes: readonly (readonly [unknown, RegExp])[] = [
-    [null, /this is no plan/],
-    [plan({ ...one, line: undefined }), /this is no plan/],
-    [plan({ ...one, agent: 1 }), /this is no plan/],
-    [plan({ ...one, labels: [1] }), /this is no plan/],
+    [null, /expected a plan/],
+    [plan({ ...one, line: undefined }), /expected a plan/],
+    [plan({ ...one, agent: 1 }), /expected a plan/],
+    [plan({ ...one, labels: [1] }), /expected a plan/],
     [{ ...plan(one), name: "a/b" }, /^the plan: name: invalid plan name "a\/b"$/],
     [plan(one, one), /^the plan:3: id: duplicate ticket "a"/],
     [plan({ ...one, id: "../a" }), /id: invalid ticket id/],

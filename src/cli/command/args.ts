@@ -219,7 +219,7 @@ export function parseArgs(verb: Verb, words: readonly string[]): Parsed["args"] 
   if (extra === undefined) return args;
   // An argument may be a token, which no message repeats.
   const shown = extra.startsWith("skn_") ? "a token" : quote(extra);
-  throw new SkeinError("invalid", `${verb.name}: ${shown} is one argument too many`, {
+  throw new SkeinError("invalid", `${verb.name}: unexpected argument ${shown}`, {
     hint: `${hint}; quote a text with spaces`,
   });
 }

@@ -96,10 +96,19 @@ suite("trigger", { concurrency: true }, () => {
     const { say, open, wrong } = place();
     const id = await open("Payroll");
     await wrong(/a cause is required/, "add", id, "t");
-    await wrong(/--at and --cron are both given/, "add", id, "t", "--at", "2h", "--cron", "* * * * *");
+    await wrong(/--at and --cron are exclusive/, "add", id, "t", "--at", "2h", "--cron", "* * * * *");
     await wrong(/--every is required/, "add", id, "t", "--check", "date");
     await wrong(/trigger "t": not a cron line: "61 \* \* \* \*"/, "add", id, "t", "--cron", "61 * * * *");
-    await wrong(/no time zone "Mars\/Base"/, "add", id, "t", "--cron", "0 9 * * *", "--zone", "Mars/Base");
+    await wrong(
+      /unknown time zone "Mars\/Base"/,
+      "add",
+      id,
+      "t",
+      "--cron",
+      "0 9 * * *",
+      "--zone",
+      "Mars/Base",
+    );
     await wrong(/2020-01-01T00:00:00.000Z is in the past/, "add", id, "t", "--at", "2020-01-01");
     await wrong(/ID and NAME are required/, "add", "t", "--every", "1m");
     await wrong(/add takes ID NAME/, "add");
@@ -127,7 +136,7 @@ suite("trigger", { concurrency: true }, () => {
     };
     await wrong(/has a fixed zone/, "2036-12-01T09:00Z", "--zone", "America/New_York");
     await wrong(/has a fixed zone/, "2h", "--zone", "America/New_York");
-    await wrong(/no time zone "Mars\/Base"/, "2036-12-01T09:00", "--zone", "Mars/Base");
+    await wrong(/unknown time zone "Mars\/Base"/, "2036-12-01T09:00", "--zone", "Mars/Base");
     await wrong(/2h for two hours from now/, "9:00");
   });
 
@@ -137,8 +146,8 @@ suite("trigger", { concurrency: true }, () => {
     const every = ["add", id, "t", "--every", "1m"];
     for (const word of ["zone", "glob", "topic", "ref", "item", "path", "secret", "from"])
       await wrong(new RegExp(`--${word} is not allowed with --every`), ...every, `--${word}=x`);
-    await wrong(/--debounce does not go .*\n.*goes with --file, --resource/, ...every, "--debounce", "1s");
-    await wrong(/--on does not go .*\n.*goes with --session/, ...every, "--on", "end");
+    await wrong(/--debounce is not allowed .*\n.*is for --file, --resource/, ...every, "--debounce", "1s");
+    await wrong(/--on is not allowed .*\n.*goes with --session/, ...every, "--on", "end");
     await wrong(/--give does not go/, ...every, "--give", "facts");
     await wrong(/--all does not go/, ...every, "--all");
     await wrong(

@@ -230,7 +230,7 @@ suite("bad input to turns changes nothing", { concurrency: 4 }, () => {
     for (const [text, message] of [
       ["---\nname: [\n---\nx", /bad\.md, line \d/],
       ["---\nmodle: a/b\n---\nx", /modle/],
-      ["---\nname: x\n", /does not end/],
+      ["---\nname: x\n", /unterminated front matter/],
     ] as const) {
       writeFileSync(file, text);
       const added = await skein.here("agents", "add", file, "--json");
@@ -258,7 +258,7 @@ suite("bad input to turns changes nothing", { concurrency: 4 }, () => {
     const id = String(opened!["id"]);
     const cases: readonly (readonly [readonly string[], number, RegExp])[] = [
       [["ask", id, " "], 2, /TEXT is missing or empty/],
-      [["answer", id, "perhaps"], 2, /VERDICT cannot be/],
+      [["answer", id, "perhaps"], 2, /VERDICT: expected one of/],
       [["answer", id, "allow"], 1, /no call waits for approval/],
       [["context", `${id}@`], 2, /position missing after the @/],
       [["context", `${id}@2`, "--at", "2"], 2, /given twice/],

@@ -62,7 +62,7 @@ function ownerOf(given: { readonly scope?: string | undefined; readonly agent?: 
   owner?: string;
 } {
   if (given.agent !== undefined && given.scope !== undefined && given.scope !== "agent")
-    throw invalid(`memory: --agent does not go with --scope ${given.scope}`, "remove one of them");
+    throw invalid(`memory: --agent is not allowed with --scope ${given.scope}`, "remove one of them");
   const of = given.agent === undefined ? (given.scope as MemoryScope | undefined) : "agent";
   return present({ scope: of, owner: given.agent });
 }

@@ -147,9 +147,9 @@ suite("trigger", { concurrency: true }, () => {
     for (const word of ["zone", "glob", "topic", "ref", "item", "path", "secret", "from"])
       await wrong(new RegExp(`--${word} is not allowed with --every`), ...every, `--${word}=x`);
     await wrong(/--debounce is not allowed .*\n.*is for --file, --resource/, ...every, "--debounce", "1s");
-    await wrong(/--on is not allowed .*\n.*goes with --session/, ...every, "--on", "end");
-    await wrong(/--give does not go/, ...every, "--give", "facts");
-    await wrong(/--all does not go/, ...every, "--all");
+    await wrong(/--on is not allowed .*\n.*is for --session/, ...every, "--on", "end");
+    await wrong(/--give is not allowed/, ...every, "--give", "facts");
+    await wrong(/--all is not allowed/, ...every, "--all");
     await wrong(
       /--secret is not allowed with --cron/,
       "add",

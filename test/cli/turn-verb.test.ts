@@ -263,7 +263,7 @@ suite("bad input to turns changes nothing", { concurrency: 4 }, () => {
       [["context", `${id}@`], 2, /position missing after the @/],
       [["context", `${id}@2`, "--at", "2"], 2, /given twice/],
       [["explain", `${id}@99`], 3, /position 99 does not exist/],
-      [["agents", "show"], 2, /agents show: NAME.* is missing/],
+      [["agents", "show"], 2, /agents show: NAME.* is required/],
       [["agents", "list", "x"], 2, /unexpected argument/],
       [["budget", id, "--unlimited", "--steps", "1"], 2, /not both/],
       [["cost", "--by", "moon"], 2, /by: expected session, agent, model, day/],

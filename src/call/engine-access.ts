@@ -53,6 +53,7 @@ const approvals = {
 const tokens = {
   "engine.addToken": change("engine", "addToken", {
     title: "Issue a token",
+    local: { token: "engine" },
     summary: "Issues a token. The token itself is shown only once.",
     scope: "admin",
     params: {
@@ -123,9 +124,11 @@ const hooks = {
         .describe("types of events; turn.* matches all that begin so"),
       secret: z.string().max(128).describe("the name of the variable with the signing secret"),
       session: z.string().max(64).describe("only events of this session").exactOptional(),
-      agent: z.string().max(64).describe("only events of sessions of this agent").exactOptional(),
-      labels: z
-        .record(z.string(), z.string())
+      agent: field.AgentName.describe("only events of sessions of this agent").exactOptional(),
+      labels: field.Labels.refine(
+        (labels) => Object.keys(labels).length <= limit.labelsMax,
+        `expected at most ${limit.labelsMax} labels`,
+      )
         .describe("only events of sessions with this label")
         .exactOptional(),
     },

@@ -4,7 +4,7 @@ import { statuses } from "../core/session/lifecycle.ts";
 import { limit } from "../core/limit.ts";
 import * as answer from "./answer.ts";
 import * as field from "./field.ts";
-import { change, read } from "./operation.ts";
+import { change, isStore, read } from "./operation.ts";
 
 const { Count, Flag, MaybeText, SessionId } = answer;
 const { dryRun } = field;
@@ -141,6 +141,7 @@ export const engineSessions = {
     title: "Migrate all sessions to another store",
     warning: "They leave this store.",
     local: { progress: "client", signal: "client" },
+    inProcess: { to: isStore },
     summary:
       "Moves every session to another store, with the workspace's data. It needs a server that opens " +
       "other stores.",

@@ -15,6 +15,7 @@ export const engineStore = {
   "engine.feed": read("engine", "feed", {
     title: "Read the feed of all logs",
     asks: true,
+    remote: ["family", "follow"],
     summary: "Events of all logs, at least once, in order within each; as a stream also of a family.",
     params: {
       after: z.string().max(1_000).describe("the position of the feed after which it begins").exactOptional(),
@@ -157,7 +158,9 @@ export const engineStore = {
     summary: "Accepts the logs as they are, after an intended restore: verify no longer reports them.",
     scope: "admin",
     params: {
-      reason: field.Reason.min(1).describe("why records are missing; it is kept in the log"),
+      reason: field.Reason.regex(/\S/, "expected a text, such as: restored the backup of Monday").describe(
+        "why records are missing; it is kept in the log",
+      ),
       anchor: z
         .looseObject({ seq: field.Seq, hash: answer.Sha256 })
         .describe("an anchor that the store no longer reaches")

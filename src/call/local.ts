@@ -1,4 +1,41 @@
-/** Calls that are unavailable over HTTP, each with its reason. */
+/** Calls and verbs that have no route over HTTP, each with its reason. */
+import * as z from "zod";
+import { limit } from "../core/limit.ts";
+import * as field from "./field.ts";
+import { change } from "./operation.ts";
+
+const leaseMs = field.Span.min(1).describe("how long the lease holds without a renewal").exactOptional();
+const holder = z.string().min(1).describe("the holder's name, shown to others");
+
+/** The descriptions of those that take options: the library validates by them. */
+export const localOperations = {
+  "engine.work": change("engine", "work", {
+    title: "Work",
+    summary: "Starts a worker in this process.",
+    params: {
+      concurrency: z
+        .int()
+        .min(1)
+        .max(limit.concurrencyMax)
+        .describe("sessions that run at once; by default 4")
+        .exactOptional(),
+      limits: z.array(z.looseObject({})).describe("limits by agent, model or label").exactOptional(),
+      name: z.string().describe("the worker's name; by default the engine's holder").exactOptional(),
+      leaseMs,
+    },
+    local: { only: "engine", onEvent: "engine" },
+  }),
+  "session.drive": change("session", "drive", {
+    title: "Drive",
+    summary: "Takes the lease, for a loop of your own.",
+    params: { holder: holder.exactOptional(), leaseMs },
+  }),
+  "session.lease": change("session", "lease", {
+    title: "Lease",
+    summary: "Takes the right to run the session.",
+    params: { holder, leaseMs },
+  }),
+};
 
 /** Calls of the library. */
 export const localCalls: Readonly<Record<string, string>> = {

@@ -9,7 +9,11 @@ type NoFields = Readonly<Record<string, never>>;
 /** The form of a result: JSON, nothing (204), a stream of events, or bytes. */
 export type Gives = "json" | "nothing" | "stream" | "bytes";
 
-export interface Operation<P extends Fields = Fields, A extends z.ZodType = z.ZodType> {
+export interface Operation<
+  P extends Fields = Fields,
+  A extends z.ZodType = z.ZodType,
+  N extends string = string,
+> {
   /** The handle that has the call. */
   readonly of: "engine" | "session";
   /** The library's name for it. */
@@ -33,11 +37,15 @@ export interface Operation<P extends Fields = Fields, A extends z.ZodType = z.Zo
   /** The plain verb of the command line; without it the call has a custom screen, or no verb. */
   readonly verb?: VerbDescription | ActionDescription;
   /** The positional arguments of the library's call, in its order; all other parameters are its options. */
-  readonly args: readonly string[];
+  readonly args: readonly N[];
   /** All parameters but the id: the query of a GET or DELETE or beside bytes, the JSON body of a POST. */
   readonly params: z.ZodObject<P, z.core.$strict>;
   /** Options of the library that are not sent: they act in the caller's process, or need the engine in it. */
   readonly local: Readonly<Record<string, "client" | "engine">>;
+  /** Parameters that only a request has, such as those of a stream. */
+  readonly remote: readonly string[];
+  /** Values that the library takes besides, and that cannot be sent: an open store, a function, a Date. */
+  readonly inProcess: Readonly<Record<string, (value: unknown) => boolean>>;
   readonly takes: "query" | "json" | "bytes";
   /**
    * True when the library's call takes an idempotency key: then the header is that key, whatever the body.
@@ -98,11 +106,11 @@ export interface VerbDescription extends Spelling {
   readonly examples: readonly string[];
 }
 
-interface Description<P extends Fields, A extends z.ZodType> extends Pick<
+interface Description<P extends Fields, A extends z.ZodType, N extends string> extends Pick<
   Operation,
   "summary" | "title" | "words" | "warning" | "asks" | "verb"
 > {
-  readonly args?: readonly (keyof P & string)[];
+  readonly args?: readonly (N & keyof P)[];
   readonly params?: P;
   readonly answer?: A;
   readonly path?: string;
@@ -110,6 +118,8 @@ interface Description<P extends Fields, A extends z.ZodType> extends Pick<
   readonly scope?: TokenScope;
   readonly also?: readonly ExtraScope<P>[];
   readonly local?: Operation["local"];
+  readonly remote?: readonly (keyof P & string)[];
+  readonly inProcess?: Operation["inProcess"];
   readonly takes?: Operation["takes"];
   readonly keyed?: boolean;
   readonly gives?: Gives;
@@ -117,24 +127,32 @@ interface Description<P extends Fields, A extends z.ZodType> extends Pick<
 }
 
 /** A call that changes nothing: a GET unless the description says otherwise. */
-export const read = <P extends Fields = NoFields, A extends z.ZodType = z.ZodUndefined>(
+export const read = <
+  P extends Fields = NoFields,
+  A extends z.ZodType = z.ZodUndefined,
+  const N extends string = never,
+>(
   of: Operation["of"],
   call: string,
-  description: Description<P, A>,
-): Operation<P, A> => make(of, call, { method: "GET", scope: "read", ...description });
+  description: Description<P, A, N>,
+): Operation<P, A, N> => make(of, call, { method: "GET", scope: "read", ...description });
 
 /** A call that changes a session or the workspace: a POST. */
-export const change = <P extends Fields = NoFields, A extends z.ZodType = z.ZodUndefined>(
+export const change = <
+  P extends Fields = NoFields,
+  A extends z.ZodType = z.ZodUndefined,
+  const N extends string = never,
+>(
   of: Operation["of"],
   call: string,
-  description: Description<P, A>,
-): Operation<P, A> => make(of, call, { method: "POST", scope: "write", ...description });
+  description: Description<P, A, N>,
+): Operation<P, A, N> => make(of, call, { method: "POST", scope: "write", ...description });
 
-function make<P extends Fields, A extends z.ZodType>(
+function make<P extends Fields, A extends z.ZodType, N extends string>(
   of: Operation["of"],
   call: string,
-  description: Description<P, A> & Required<Pick<Description<P, A>, "method" | "scope">>,
-): Operation<P, A> {
+  description: Description<P, A, N> & Required<Pick<Description<P, A, N>, "method" | "scope">>,
+): Operation<P, A, N> {
   const { method, params, answer } = description;
   const usual = of === "engine" ? `/v1/${kebab(call)}` : `/v1/sessions/{id}/${kebab(call)}`;
   return {
@@ -142,6 +160,8 @@ function make<P extends Fields, A extends z.ZodType>(
     also: [],
     args: [],
     local: {},
+    remote: [],
+    inProcess: {},
     takes: method === "POST" ? "json" : "query",
     keyed: false,
     gives: answer === undefined ? "nothing" : "json",
@@ -165,5 +185,9 @@ export function argumentsOf(
   const takesOptions = Object.keys(params.shape).length > args.length || Object.keys(options).length > 0;
   return [...args.map((name) => given[name]), ...(takesOptions ? [options] : [])];
 }
+
+/** Whether the library is given an open store in place of its address. */
+export const isStore = (value: unknown): boolean =>
+  typeof (value as { readonly append?: unknown } | null)?.append === "function";
 
 const kebab = (name: string): string => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { limit } from "../core/limit.ts";
 import * as answer from "./answer.ts";
 import * as field from "./field.ts";
-import { change } from "./operation.ts";
+import { change, isStore } from "./operation.ts";
 
 const { Count, Flag, SessionId, Text, Written } = answer;
 const { reason, dryRun } = field;
@@ -148,6 +148,10 @@ export const sessionBranches = {
   }),
   "session.merge": change("session", "merge", {
     title: "Merge another session into it",
+    // A function, or answers: each is validated against its conflict, which says more than the schema.
+    inProcess: {
+      resolve: (value) => (typeof value === "object" && value !== null) || typeof value === "function",
+    },
     also: [{ scope: "read", what: "a merge, which tells what comes in," }],
     summary:
       "Merges what another session learned, and returns it, so it also needs the scope read. Until " +
@@ -174,6 +178,7 @@ export const sessionBranches = {
   }),
   "session.migrate": change("session", "migrate", {
     title: "Migrate to another model or store",
+    inProcess: { to: isStore },
     asks: true,
     also: [{ scope: "admin", what: "moving a session to another store", when: ({ to }) => to !== undefined }],
     summary:

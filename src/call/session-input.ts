@@ -122,10 +122,12 @@ export const sessionInput = {
       message: field.Value.describe("the message: a text or any JSON"),
       topic: field.Key.describe("the subject; the receiver may have a contract for it").exactOptional(),
       replyTo: z.string().max(100).describe("the id of the request that this answers").exactOptional(),
-      withinMs: field.Span.describe("makes it a request with this timeout for the reply").exactOptional(),
-      deadlineMs: field.Moment.describe(
-        "makes it a request with this deadline for the reply",
-      ).exactOptional(),
+      withinMs: field.Span.min(1)
+        .describe("makes it a request with this timeout for the reply")
+        .exactOptional(),
+      deadlineMs: field.Moment.min(1)
+        .describe("makes it a request with this deadline for the reply")
+        .exactOptional(),
       at: field.Path.describe("the receiver's store, if it is another one").exactOptional(),
     },
     answer: z.looseObject({ message: Text, to: SessionId, seq: Count, delivered: Flag }),

@@ -64,6 +64,13 @@ export const sessionReads = {
   "session.events": read("session", "events", {
     title: "Show the log",
     local: { signal: "client" },
+    remote: ["after", "deltas"],
+    inProcess: {
+      since: (value) => value instanceof Date,
+      until: (value) => value instanceof Date,
+      // A page has a limit; what the library reads has none.
+      limit: (value) => Number.isInteger(value) && Number(value) >= 0,
+    },
     summary:
       "Events by position or time. A page; or a stream, which continues with later events. In a " +
       "page, next is where the next one starts: its fromSeq, or in reverse its toSeq.",

@@ -128,10 +128,10 @@ test("what makes no sense is refused before anything is read", async () => {
   await using place = inMemory();
   const session = await place.engine.open({ objective: "o" });
   const wrong: readonly (readonly [object, RegExp])[] = [
-    [{ fromSeq: 0 }, /fromSeq: expected a position from 1, got 0/],
-    [{ toSeq: 1.5 }, /toSeq is 1.5/],
-    [{ limit: -1 }, /limit is -1/],
-    [{ since: Number.NaN }, /since: expected a time/],
+    [{ fromSeq: 0 }, /fromSeq: expected at least 1, got 0/],
+    [{ toSeq: 1.5 }, /toSeq: expected .*, got 1.5/],
+    [{ limit: -1 }, /limit: expected at least 1, got -1/],
+    [{ since: Number.NaN }, /since: expected/],
     [{ until: new Date("nonsense") }, /until: expected a time/],
     [{ reverse: true, follow: true }, /reverse: not allowed with follow/],
     [{ fromseq: 1 }, /unknown option "fromseq"/],

@@ -95,25 +95,34 @@ const MemoryRules = z.strictObject({
 });
 
 export const AgentDefinition = z.strictObject({
-  name: AgentName,
-  description: z.string().max(limit.reasonCharsMax).exactOptional(),
-  instructions: Instructions,
-  /** `provider/model`. */
-  model: ModelName.exactOptional(),
-  /** Names of tools, with `*` for any run of characters. Absent: all bound tools. */
-  tools: z.array(ToolPattern).max(limit.permissionsMax).readonly().exactOptional(),
-  permissions: z.array(Rule).max(limit.permissionsMax).readonly().exactOptional(),
-  bind: Binds.readonly().exactOptional(),
-  /** Of each session, unless the session sets one. */
-  budget: Limits.exactOptional(),
-  temperature: z.number().min(0).max(2).exactOptional(),
-  reasoning: z.enum(["none", "low", "medium", "high"]).exactOptional(),
-  /** Of one answer. */
-  outputTokensMax: z.int().positive().exactOptional(),
-  /** Of one turn. */
-  stepsMax: z.int().positive().exactOptional(),
+  name: AgentName.describe("the agent's name"),
+  description: z.string().max(limit.reasonCharsMax).describe("its purpose, for lists").exactOptional(),
+  instructions: Instructions.describe("its instructions to the model"),
+  model: ModelName.describe("the model, as provider/model; by default the configured one").exactOptional(),
+  tools: z
+    .array(ToolPattern)
+    .max(limit.permissionsMax)
+    .readonly()
+    .describe("names of tools, with * for any run of characters; by default all bound tools")
+    .exactOptional(),
+  permissions: z
+    .array(Rule)
+    .max(limit.permissionsMax)
+    .readonly()
+    .describe("rules for the calls of its tools")
+    .exactOptional(),
+  bind: Binds.readonly().describe("resources that its sessions may use").exactOptional(),
+  budget: Limits.describe("of each session, unless the session sets one").exactOptional(),
+  temperature: z.number().min(0).max(2).describe("the sampling temperature of the model").exactOptional(),
+  reasoning: z
+    .enum(["none", "low", "medium", "high"])
+    .describe("the reasoning effort of the model")
+    .exactOptional(),
+  outputTokensMax: z.int().positive().describe("at most this many tokens in one answer").exactOptional(),
+  stepsMax: z.int().positive().describe("at most this many steps in one turn").exactOptional(),
   zones: z
     .strictObject({ strained: Threshold.exactOptional(), full: Threshold.exactOptional() })
+    .describe("thresholds from which the context counts as strained or full")
     .exactOptional(),
   compaction: z
     .strictObject({
@@ -124,13 +133,22 @@ export const AgentDefinition = z.strictObject({
       model: ModelName.exactOptional(),
       auto: z.boolean().exactOptional(),
     })
+    .describe("when and how the context is compacted")
     .exactOptional(),
-  /** After a call of unknown outcome: suspend to ask a person, or inform the model and continue. */
-  onUnknown: z.enum(["ask", "tell"]).exactOptional(),
-  /** How many of its sessions workers run at once. The newest version counts. */
-  concurrency: z.int().positive().max(limit.concurrencyMax).exactOptional(),
-  /** The memory its sessions write for later ones, and carry from earlier ones. */
-  memory: MemoryRules.exactOptional(),
+  onUnknown: z
+    .enum(["ask", "tell"])
+    .describe("after a call of unknown outcome: suspend to ask a person, or inform the model and continue")
+    .exactOptional(),
+  /** The newest version counts. */
+  concurrency: z
+    .int()
+    .positive()
+    .max(limit.concurrencyMax)
+    .describe("how many of its sessions workers run at once")
+    .exactOptional(),
+  memory: MemoryRules.describe(
+    "the memory its sessions write for later ones, and carry from earlier ones",
+  ).exactOptional(),
 });
 /** An agent: instructions, model, bindings, permissions and budget of its sessions. */
 export type AgentDefinition = Readonly<z.infer<typeof AgentDefinition>>;

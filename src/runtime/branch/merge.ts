@@ -3,7 +3,7 @@
  * one is not resolved by name, nothing changes. Merged items are copied with their origin, and the other log
  * is never read again.
  */
-import { checkOptionNames } from "../../call/check.ts";
+import { checkCall } from "../../call/check.ts";
 import type { ItemKind } from "../../core/item/events.ts";
 import type { MergeNote } from "../../core/branch/commands.ts";
 import { itemKey } from "../../core/item/fold.ts";
@@ -122,16 +122,7 @@ export async function mergeSession(
 }
 
 function checkMerge(options: MergeOptions): void {
-  checkOptionNames("session.merge", options);
-  const { resolve: given = {}, summary } = options as { readonly resolve?: unknown; summary?: unknown };
-  if (summary !== undefined && typeof summary !== "string")
-    throw new SkeinError("invalid", `merge: summary: expected a string, got ${quote(summary)}`, {
-      hint: "pass a string",
-    });
-  if (typeof given === "function" || (typeof given === "object" && given !== null)) return;
-  throw new SkeinError("invalid", `merge: resolve: expected an object or a function, got ${quote(given)}`, {
-    hint: 'for example { "fact/base-rate": "ours" }, or a function',
-  });
+  checkCall("session.merge", options);
 }
 
 /** Kept between attempts, when this session changes meanwhile. */

@@ -224,9 +224,8 @@ export class Engine implements AsyncDisposable {
 
   /** Events of all logs: at least once, in order within each. `position` is where to continue. */
   async feed(options: { readonly after?: string; readonly limit?: number } = {}): Promise<FeedEvents> {
-    checkOptions("feed", options, ["after", "limit"]);
-    const { store } = this.#deps;
-    return readFeedPage(store, options.after ?? null, Math.min(options.limit ?? 100, limit.pageRecordsMax));
+    checkCall("engine.feed", options);
+    return readFeedPage(this.#deps.store, options.after ?? null, options.limit ?? 100);
   }
 
   /** Full-text search over everything that was said. */
@@ -451,7 +450,7 @@ export class Engine implements AsyncDisposable {
    * Starts a worker: it runs sessions that have something to do, in parallel, and does what is due by time.
    */
   async work(options: WorkOptions = {}): Promise<SessionWorker> {
-    checkOptions("work", options, ["concurrency", "limits", "name", "leaseMs", "only", "onEvent"]);
+    checkCall("engine.work", options);
     const { startWork } = await import("../worker/start-work.ts");
     const worker = startWork(this.#deps, options);
     this.#workers.add(worker);

@@ -12,7 +12,7 @@ import type { Command } from "../../core/command.ts";
 import type { ForkOptions } from "../../core/branch/commands.ts";
 import { absolute } from "../branch/bootstrap.ts";
 import { checkDeadline } from "../../core/trigger/deadline.ts";
-import { checkOptions, SkeinError } from "../../core/error.ts";
+import { SkeinError } from "../../core/error.ts";
 import { quote, type SessionId } from "../../core/ids.ts";
 import type { State } from "../../core/state.ts";
 import type { TriggerSpec } from "../../core/trigger/trigger.ts";
@@ -377,7 +377,7 @@ export class Session extends SessionReader {
 
   /** Takes the lease and returns the commands of a turn, for your own loop. */
   drive(options: DriveOptions = {}): Promise<Drive> {
-    checkOptions("drive", options, ["holder", "leaseMs"]);
+    checkCall("session.drive", options);
     return takeDrive(this.#deps, this.id, options);
   }
 
@@ -456,7 +456,7 @@ export class Session extends SessionReader {
 
   /** Takes the right to run the session; refused while another process holds it. */
   async lease(options: { readonly holder: string; readonly leaseMs?: number }): Promise<SessionLease> {
-    checkOptions("lease", options, ["holder", "leaseMs"]);
+    checkCall("session.lease", options);
     return takeLease(this.#deps, this.id, options);
   }
 

@@ -4,12 +4,11 @@
  * all logs only once as many changes were listed as there are logs.
  */
 import { readRows } from "../read/session-rows.ts";
-import { checkCall, checkOptionNames } from "../../call/check.ts";
+import { checkCall } from "../../call/check.ts";
 import type { DraftEvent } from "../../core/decision.ts";
 import { SkeinError } from "../../core/error.ts";
 import { anchorText, chainRoot, merkleOf, sortHeads, type ListedHead } from "../../core/govern/heads.ts";
 import type { SessionId } from "../../core/ids.ts";
-import { limit } from "../../core/limit.ts";
 import type { Store } from "../../store/port.ts";
 import type { Deps } from "../deps.ts";
 import { holds } from "../read/known-heads.ts";
@@ -246,14 +245,8 @@ export interface AcceptResult {
 
 /** Accepts the current logs, after an intended restore. All of them are listed again. */
 export async function acceptHeads(deps: Deps, options: AcceptOptions): Promise<AcceptResult> {
-  checkOptionNames("engine.acceptAnchor", options);
+  checkCall("engine.acceptAnchor", options);
   const { reason, anchor } = options;
-  if (typeof reason !== "string" || reason.trim() === "" || reason.length > limit.reasonCharsMax) {
-    throw new SkeinError("invalid", "acceptAnchor: reason: missing", {
-      hint: "state why records are missing, for example: restored Monday's backup",
-      field: "reason",
-    });
-  }
   const { store } = deps;
   let logs: readonly string[] = [];
   await writeOnce(deps, async () => {

@@ -5,7 +5,7 @@
  */
 import { readRecords } from "../read/record-pages.ts";
 import { present } from "../../core/present.ts";
-import { checkOptionNames } from "../../call/check.ts";
+import { checkCall } from "../../call/check.ts";
 import { resolve } from "node:path";
 import { decide } from "../../core/decide.ts";
 import { SkeinError } from "../../core/error.ts";
@@ -102,20 +102,11 @@ async function sendText(
 }
 
 function checkSend(options: SendOptions): void {
-  checkOptionNames("session.send", options);
-  const { topic, withinMs, deadlineMs, at } = options;
-  if (topic !== undefined) checkTopic(topic);
+  checkCall("session.send", options);
+  const { withinMs, deadlineMs, at } = options;
   if (withinMs !== undefined && deadlineMs !== undefined)
     throw new SkeinError("invalid", "send: give withinMs or deadlineMs, not both");
-  const wrong = [withinMs, deadlineMs].find(
-    (ms) => ms !== undefined && !(Number.isSafeInteger(ms) && ms > 0),
-  );
-  if (wrong !== undefined) {
-    throw new SkeinError("invalid", `send: replyWithinMs: expected milliseconds, got ${quote(wrong)}`, {
-      hint: "pass a positive integer",
-    });
-  }
-  if (at === undefined || (typeof at === "string" && at !== "" && at !== "memory:")) return;
+  if (at !== "memory:") return;
   throw new SkeinError("invalid", `send: at: expected a path or URL, got ${quote(at)}`, {
     hint: "pass the path of the store's file",
   });

@@ -1,6 +1,7 @@
 /** Reads and follows events of one session, and pages of events. */
 import { readEvent, type SessionEvent } from "../../core/event.ts";
-import { checkOptions, SkeinError } from "../../core/error.ts";
+import { checkCall } from "../../call/check.ts";
+import { SkeinError } from "../../core/error.ts";
 import type { LogId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { Store } from "../../store/port.ts";
@@ -26,8 +27,6 @@ export interface EventsOptions {
 
 /** Called with a head that a follower knew, and that the log no longer holds; returns the error to throw. */
 export type WhenSetBack = (log: LogId, head: Noted) => Promise<SkeinError>;
-
-const known = ["fromSeq", "toSeq", "since", "until", "types", "reverse", "limit", "follow", "signal"];
 
 const notThere: WhenSetBack = async (log, { seq }) => notAsBefore(log, seq);
 
@@ -157,20 +156,7 @@ async function* readLog(
 const isAborted = (signal: AbortSignal | undefined): boolean => signal?.aborted === true;
 
 function checkEventsOptions(options: EventsOptions): void {
-  checkOptions("events", options, known);
-  for (const name of ["fromSeq", "toSeq", "limit"] as const) {
-    const value = options[name];
-    if (value === undefined || (Number.isInteger(value) && value >= (name === "limit" ? 0 : 1))) continue;
-    throw new SkeinError("invalid", `events: ${name}: expected a position from 1, got ${value}`, {
-      hint: "positions are integers",
-    });
-  }
-  const { types } = options;
-  if (types !== undefined && !(Array.isArray(types) && types.every((type) => typeof type === "string"))) {
-    throw new SkeinError("invalid", "events: types: expected an array of event types", {
-      hint: 'for example ["input.received"]; see docs/event-catalog.md',
-    });
-  }
+  checkCall("session.events", options);
   if (options.reverse === true && options.follow === true) {
     throw new SkeinError("invalid", "events: reverse: not allowed with follow");
   }

@@ -1,7 +1,7 @@
 /** Migrate: a session continues with another model, or in another store. */
-import { checkOptionNames } from "../../call/check.ts";
+import { checkCall } from "../../call/check.ts";
 import { SkeinError } from "../../core/error.ts";
-import { quote, type SessionId } from "../../core/ids.ts";
+import type { SessionId } from "../../core/ids.ts";
 import type { Store } from "../../store/port.ts";
 import { changeModel, type ModelReport } from "./move-model.ts";
 import { moveSession, type MoveReport } from "./move.ts";
@@ -24,7 +24,7 @@ export async function migrateSession(
   session: SessionId,
   options: MigrateOptions,
 ): Promise<MigrateReport> {
-  checkOptionNames("session.migrate", options);
+  checkCall("session.migrate", options);
   const { model, to } = options;
   if ((model === undefined) === (to === undefined)) {
     throw new SkeinError("invalid", "migrate: give a model or a store, and not both", {
@@ -34,10 +34,7 @@ export async function migrateSession(
   }
   if (model !== undefined) return changeModel(deps, session, model);
   if (typeof to === "string") return moveToPlace(deps, session, to);
-  if (typeof to === "object" && typeof to.append === "function") {
-    return moveSession(deps, session, to, to.workspace);
-  }
-  throw new SkeinError("invalid", `migrate: to: expected a path, a URL or a store, got ${quote(to)}`);
+  return moveSession(deps, session, to as Store, (to as Store).workspace);
 }
 
 async function moveToPlace(deps: Deps, session: SessionId, place: string): Promise<MoveReport> {

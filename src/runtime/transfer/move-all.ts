@@ -3,7 +3,7 @@
  * repeated call finds what was done, and continues.
  */
 import { readRows } from "../read/session-rows.ts";
-import { checkOptionNames } from "../../call/check.ts";
+import { checkCall } from "../../call/check.ts";
 import type { Moved } from "../../core/session/commands.ts";
 import { SkeinError } from "../../core/error.ts";
 import { isSessionId, quote, type SessionId } from "../../core/ids.ts";
@@ -70,7 +70,7 @@ export interface MigrateAllReport {
 }
 
 export async function migrateAll(deps: Deps, options: MigrateAllOptions): Promise<MigrateAllReport> {
-  checkOptionNames("engine.migrate", options);
+  checkCall("engine.migrate", options);
   const { to, dryRun = false } = options;
   if (typeof to === "object" && typeof to.append === "function") {
     return dryRun ? surveyAll(deps, to) : moveAll(deps, { to, where: to.workspace }, options);

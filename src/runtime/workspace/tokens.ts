@@ -1,16 +1,14 @@
 /** Tokens of a workspace: issued and revoked by events of its log, which hold a hash and never the secret. */
 import { checkCall } from "../../call/check.ts";
-import { Key } from "../../core/schema.ts";
 import {
   accessTokenText,
-  isScope,
   parseAccessToken,
   scopes as allScopes,
   secretBytes,
   type AccessToken,
   type TokenScope,
 } from "../../core/workspace/access-token.ts";
-import { checkOptions, nearest, SkeinError } from "../../core/error.ts";
+import { SkeinError } from "../../core/error.ts";
 import { isPrincipalId, isTokenId, makePrincipalId, makeTokenId, quote } from "../../core/ids.ts";
 import type { PrincipalId, TokenId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
@@ -77,11 +75,10 @@ export const newToken = (
   });
 
 export async function addToken(deps: Deps, options: AddTokenOptions): Promise<IssuedToken> {
-  checkOptions("addToken", options, ["scopes", "name", "principal", "expiresAt", "token"]);
+  checkCall("engine.addToken", options);
   const { world, tokens } = deps;
   const { name, expiresAt } = options;
-  const scopes = checkScopes(options.scopes);
-  checkName(name);
+  const scopes = allScopes.filter((scope) => options.scopes.includes(scope));
   checkExpiry(expiresAt, world.now());
   const principal = checkPrincipal(deps, options.principal);
   const text = options.token ?? newToken(world, deps.tenant, idFor(deps));
@@ -178,30 +175,6 @@ async function nameOf({ store }: Deps, { seq }: TokenRef): Promise<string | null
   const [record] = await store.read(store.workspace, range);
   const content = record === undefined ? undefined : await contentOf(store, record);
   return (content as { readonly name?: string } | undefined)?.name ?? null;
-}
-
-function checkScopes(given: unknown): TokenScope[] {
-  if (!Array.isArray(given) || given.length === 0) {
-    throw new SkeinError("invalid", "addToken: scopes: missing", {
-      hint: `one or more of ${allScopes.join(", ")}`,
-    });
-  }
-  const wrong: unknown = given.find((scope) => !isScope(scope));
-  if (wrong !== undefined) {
-    const near = typeof wrong === "string" ? nearest(wrong, allScopes) : undefined;
-    throw new SkeinError("invalid", `addToken: scopes: unknown scope ${quote(wrong)}`, {
-      hint: near === undefined ? `one or more of ${allScopes.join(", ")}` : `did you mean "${near}"?`,
-    });
-  }
-  return allScopes.filter((scope) => given.includes(scope));
-}
-
-function checkName(name: unknown): void {
-  const checked = Key.optional().safeParse(name);
-  if (checked.success) return;
-  throw new SkeinError("invalid", "addToken: name: invalid name", {
-    hint: checked.error.issues[0]?.message,
-  });
 }
 
 function checkExpiry(expiresAt: unknown, nowMs: number): void {

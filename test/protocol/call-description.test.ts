@@ -1,0 +1,24 @@
+/** Help, OpenAPI and docs/calls.md explain every parameter, because every description does. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as z from "zod";
+import { operationIds, operationOf } from "../../src/call/operations.ts";
+
+interface Schema {
+  readonly description?: string;
+  readonly properties?: Readonly<Record<string, Schema>>;
+}
+
+test("every parameter of every call has a description, which is no sentence", () => {
+  let seen = 0;
+  const wrong = operationIds.flatMap((id) => {
+    const { params } = operationOf(id);
+    const { properties = {} } = z.toJSONSchema(params, { io: "input", unrepresentable: "any" }) as Schema;
+    return Object.entries(properties).flatMap(([name, { description = "" }]) => {
+      seen++;
+      return /^[^A-Z].*[^.]$/.test(description) || description.startsWith("JSON") ? [] : [`${id} ${name}`];
+    });
+  });
+  assert.ok(seen > 200, String(seen));
+  assert.deepEqual(wrong, []);
+});

@@ -39,6 +39,7 @@ export const localOperations = {
 
 /** Calls of the library. */
 export const localCalls: Readonly<Record<string, string>> = {
+  "engine.importTranscript": "reads the files of other tools where they are",
   "engine.close": "a client closes its own connections; the engine is the server's",
   "engine.as": "who acts follows from the token",
   "engine.checkToken": "the server checks the token of every request",

@@ -1,6 +1,6 @@
 /**
- * The option types of the library are written by hand, for their doc comments. The compiler holds each equal to
- * the description of its call: the same names, the same values, the same optional ones.
+ * The option types of the library are written by hand, for their doc comments. The compiler holds each equal
+ * to the description of its call: the same names, the same values, the same optional ones.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

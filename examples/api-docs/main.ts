@@ -9,8 +9,8 @@ import { mkdirSync, mkdtempDisposableSync, readFileSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openEngine } from "skein";
-import { rehearsed } from "../shared/rehearsed.ts";
-import { until } from "../shared/until.ts";
+import { rehearsed } from "../rehearsal/rehearsed.ts";
+import { until } from "../rehearsal/until.ts";
 
 using folder = mkdtempDisposableSync(join(tmpdir(), "skein-api-docs-"));
 const repository = join(folder.path, "repository");

@@ -10,7 +10,7 @@ import { mkdirSync, mkdtempDisposableSync, readFileSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openEngine, type Session } from "skein";
-import { rehearsed } from "../shared/rehearsed.ts";
+import { rehearsed } from "../rehearsal/rehearsed.ts";
 
 using folder = mkdtempDisposableSync(join(tmpdir(), "skein-coding-"));
 const project = join(folder.path, "project");
@@ -18,9 +18,8 @@ mkdirSync(project);
 writeFileSync(join(project, "sum.sh"), "echo $(( $1 - $2 ))\n");
 execFileSync("git", ["init", "-q", "-b", "main"], { cwd: project });
 
-const save =
-  "git -c user.name=Agent -c user.email=agent@example.org add . && " +
-  "git -c user.name=Agent -c user.email=agent@example.org commit -qm 'Fix the sum' && git log --oneline | wc -l";
+const git = "git -c user.name=Agent -c user.email=agent@example.org";
+const save = `${git} add . && ${git} commit -qm 'Fix the sum' && git log --oneline | wc -l`;
 const steps = [
   { tool: "shell", input: { command: "sh sum.sh 2 3" } },
   { tool: "edit_file", input: { path: "sum.sh", find: "$1 - $2", replace: "$1 + $2" } },

@@ -9,7 +9,7 @@ import { mkdtempDisposableSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openEngine, type Session } from "skein";
-import { rehearsed } from "../shared/rehearsed.ts";
+import { rehearsed } from "../rehearsal/rehearsed.ts";
 
 using folder = mkdtempDisposableSync(join(tmpdir(), "skein-hr-"));
 
@@ -49,9 +49,8 @@ for (const session of [policy, hiring, leave]) {
   const { objective, cost } = await session.state();
   const context = JSON.stringify((await session.context()).parts);
   const knows = ["vacation-days", "candidate-1"].filter((key) => context.includes(key));
-  console.log(
-    `${objective}: ${cost.calls} model ${cost.calls === 1 ? "call" : "calls"}, its model sees ${knows.join(", ") || "neither"}`,
-  );
+  const calls = cost.calls === 1 ? "1 model call" : `${cost.calls} model calls`;
+  console.log(`${objective}: ${calls}, its model sees ${knows.join(", ") || "neither"}`);
 }
 
 const seen = JSON.stringify((await leave.context()).parts);

@@ -9,8 +9,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { defineTool, openEngine } from "skein";
 import { z } from "zod";
-import { rehearsed } from "../shared/rehearsed.ts";
-import { until } from "../shared/until.ts";
+import { rehearsed } from "../rehearsal/rehearsed.ts";
+import { until } from "../rehearsal/until.ts";
 
 using folder = mkdtempDisposableSync(join(tmpdir(), "skein-payroll-"));
 const rates = join(folder.path, "rates.json");

@@ -79,7 +79,7 @@ export const sessionInput = {
     local: { signal: "client", holder: "engine", leaseMs: "engine" },
     also: [{ scope: "read", what: "watching" }],
     summary:
-      "Runs it, and streams updates, which also needs the scope read, and at the end why " + "the run ended.",
+      "Runs it, and streams updates, which also needs the scope read, and at the end why the run ended.",
     gives: "stream",
     answer: answer.Heard,
   }),

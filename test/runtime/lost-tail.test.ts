@@ -32,7 +32,7 @@ async function eventsOf(session: Session): Promise<unknown[]> {
 const setBack = (session: Session, which: string) => ({
   code: "corrupt",
   message: `${session.id} was rolled back: the store lost its records ${which}`,
-  hint: "a failover or a restored backup lost them. To continue: " + `skein activate ${session.id}`,
+  hint: `a failover or a restored backup lost them. To continue: skein activate ${session.id}`,
 });
 
 test("a handle whose last records are gone writes nothing more of that history", async () => {

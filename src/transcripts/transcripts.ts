@@ -9,6 +9,8 @@ export type {
 } from "./import.ts";
 export { findTranscripts, loadTranscript, readTranscript } from "./read-transcript.ts";
 export type { OpenTranscript, ReadTranscriptOptions } from "./read-transcript.ts";
+export { checkTarget, transcriptTargets, writeTranscript } from "./writers.ts";
+export { parseTranscript } from "./write/jsonl.ts";
 export { SourceFolder } from "./read/source-folder.ts";
 export type { SourceFile } from "./read/source-folder.ts";
 export type { RowQuery } from "./read/sqlite-copy.ts";

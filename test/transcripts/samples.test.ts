@@ -4,7 +4,7 @@ import { existsSync, globSync } from "node:fs";
 import { basename, join } from "node:path";
 import { test } from "node:test";
 import { readAll } from "./count.ts";
-import { countClaudeCode, countCodex } from "./second-reader.ts";
+import { countClaudeCode, countCodex, countPi } from "./second-reader.ts";
 
 const samples = join(import.meta.dirname, "../../../shared/samples");
 const skip = [samples, "/work/shared/samples"].some((path) => existsSync(path))
@@ -33,4 +33,27 @@ test("Codex: counts, pairs and tokens equal those of the second reader", { skip 
     assert.equal(plan.report.unpairedCalls, rest.calls - rest.paired);
     t.diagnostic(`${basename(path)}: ${JSON.stringify(counted)}`);
   }
+});
+
+test("pi: counts, pairs and tokens equal those of the second reader", { skip }, async (t) => {
+  for (const path of recorded("pi/*.jsonl")) {
+    const { counted, plan } = await readAll("pi", path);
+    assert.deepEqual(counted, countPi(path), basename(path));
+    assert.equal(plan.report.unpairedCalls, counted.calls - counted.paired);
+    t.diagnostic(`${basename(path)}: ${JSON.stringify(counted)}`);
+  }
+});
+
+test("shapes of many versions: every record is counted, nothing is damaged", { skip }, async () => {
+  const shapes = [
+    ["claude-code", "claude-code/s{hapes,chema}*.jsonl"],
+    ["codex", "codex/s{hapes,chema}*.jsonl"],
+    ["gemini", "gemini/*"],
+  ] as const;
+  for (const [format, pattern] of shapes)
+    for (const path of recorded(pattern)) {
+      const { plan } = await readAll(format, path);
+      assert.equal(plan.report.damagedCount, 0, basename(path));
+      assert.ok(Object.keys(plan.report.records).length > 0);
+    }
 });

@@ -68,6 +68,7 @@ const groups: readonly { readonly title: string; readonly verbs: Loaders }[] = [
       anchor: async () => (await import("../verb/anchor.ts")).anchor,
       export: async () => (await import("../verb/export.ts")).exportVerb,
       import: async () => (await import("../verb/import.ts")).importVerb,
+      convert: async () => (await import("../verb/convert.ts")).convert,
       keys: async () => (await import("../verb/keys.ts")).keys,
       tenants: async () => (await import("../verb/tenants.ts")).tenants,
       doctor: async () => (await import("../verb/doctor.ts")).doctor,

@@ -72,7 +72,7 @@ function attachmentTexts(attachment: Fields): string[] {
   return body === "" ? [] : [named === null ? body : `${named}\n${body}`];
 }
 
-export function usageOf(message: Fields): TranscriptUsage | null {
+function usageOf(message: Fields): TranscriptUsage | null {
   if (typeof message["usage"] !== "object" || message["usage"] === null) return null;
   const usage = fieldsOf(message["usage"]);
   const cacheReadTokens = countOf(usage["cache_read_input_tokens"]);
@@ -88,7 +88,7 @@ export function usageOf(message: Fields): TranscriptUsage | null {
 }
 
 /** The records of a message repeat its usage: the greatest output and the last of the rest are true. */
-export function mergeUsage(a: TranscriptUsage | null, b: TranscriptUsage | null): TranscriptUsage | null {
+function mergeUsage(a: TranscriptUsage | null, b: TranscriptUsage | null): TranscriptUsage | null {
   if (a === null || b === null) return b ?? a;
   return { ...b, outputTokens: Math.max(a.outputTokens, b.outputTokens) };
 }

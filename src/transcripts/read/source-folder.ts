@@ -9,7 +9,8 @@ import { basename, dirname, join, sep } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
-import type { SourceRange } from "../model.ts";
+import type { SourceRange, SourceRecord } from "../model.ts";
+import { splitElements } from "./json-elements.ts";
 import type { Splitter } from "./splitter.ts";
 import { openCopy, readRow } from "./sqlite-copy.ts";
 import { listArchive, unpackEntry, unpackZstd } from "./unpack.ts";
@@ -162,7 +163,23 @@ export class SourceFolder {
   async readValue(range: SourceRange): Promise<unknown> {
     const [database, table] = this.#tableOf(range.file);
     if (database !== undefined) return readRow(database, table, range.from);
-    return JSON.parse((await this.read(range)).toString("utf8"));
+    const bytes = await this.read(range);
+    try {
+      return JSON.parse(bytes.toString("utf8"));
+    } catch {
+      return this.#readDamaged(range, bytes);
+    }
+  }
+
+  /** A document with damaged fields gives the others, as it did when it was scanned. */
+  #readDamaged({ file, from }: SourceRange, bytes: Buffer): unknown {
+    const values: unknown[] = [];
+    const sink = { record: ({ value }: SourceRecord) => void values.push(value), damage: () => undefined };
+    const splitter = splitElements(file, sink, { container: "\u0000", start: from });
+    splitter.push(bytes);
+    splitter.end();
+    if (values.length === 0) throw changedWhileRead(file);
+    return values.at(-1);
   }
 
   #tableOf(file: string): readonly [DatabaseSync | undefined, string] {

@@ -14,7 +14,7 @@ export interface Splitter {
 }
 
 /** A longer record is reported and skipped. Providers accept requests of at most 32 MB. */
-export const maxRecordBytes = 64 * 1024 * 1024;
+const maxRecordBytes = 64 * 1024 * 1024;
 
 export const tooLong = `longer than ${maxRecordBytes / 1024 / 1024} MB`;
 

@@ -30,7 +30,7 @@ const shape = (entries: readonly ForeignEntry[]): string[] =>
     return `answer ${texts}${calls}`.trim().replace("  ", " ");
   });
 
-test("Claude Code: parallel calls keep their results, an edit is a branch, a compaction is crossed", async () => {
+test("Claude Code: parallel calls have results, an edit is a branch, a compaction is crossed", async () => {
   const path = file("claude/11111111-1111-4111-8111-111111111111.jsonl", golden.claudeCode);
   const { entries, plan, counted, all } = await readAll("claude-code", path);
   assert.deepEqual(shape(entries), [
@@ -49,7 +49,7 @@ test("Claude Code: parallel calls keep their results, an edit is a branch, a com
   assert.equal(plan.report.timesOutOfOrder, 1);
 });
 
-test("Codex: usage is the growth of the total, a rollback is a branch, broken arguments stay text", async () => {
+test("Codex: usage is the total's growth, a rollback is a branch, broken arguments stay text", async () => {
   const path = file("codex.jsonl", golden.codex);
   const { entries, plan, all } = await readAll("codex", path);
   assert.deepEqual(shape(entries), [
@@ -98,7 +98,7 @@ test("pi: format 3 has branches, kept tails and usage of its own; format 1 is a 
   assert.deepEqual(shape(one.entries), ["user first", "answer hi"]);
 });
 
-test("Gemini: a known id replaces in place, a rewind is a branch, the old document reads the same", async () => {
+test("Gemini: a known id replaces, a rewind is a branch, the old document reads the same", async () => {
   const { entries, plan, counted } = await readAll("gemini", file("session-1.jsonl", golden.geminiLines));
   assert.deepEqual(shape(entries), ["user first", "answer hi c1:ok", "user second"]);
   assert.equal(plan.branches[0]?.after, "m2");
@@ -132,7 +132,8 @@ test("opencode: export, folder and database give the same session", async () => 
   mkdirSync(join(folder, "db"));
   const database = new DatabaseSync(join(folder, "db", "opencode.db"));
   database.exec(
-    "PRAGMA journal_mode = WAL; CREATE TABLE session (id TEXT, title TEXT, directory TEXT, revert TEXT, time_created INT);" +
+    "PRAGMA journal_mode = WAL;" +
+      "CREATE TABLE session (id TEXT, title TEXT, directory TEXT, revert TEXT, time_created INT);" +
       "CREATE TABLE message (id TEXT, session_id TEXT, time_created INT, data TEXT);" +
       "CREATE TABLE part (id TEXT, message_id TEXT, session_id TEXT, data TEXT)",
   );

@@ -21,10 +21,10 @@ export const convert = verb({
     force: { type: "flag", what: "replace PATH if it exists" },
   },
   about: [
-    "FROM: claude-code, codex, opencode, pi, gemini, chatgpt, claude-ai. TO: claude-code, codex, opencode, pi, " +
-      "markdown, html, jsonl, ai-sdk, openai, anthropic.",
-    "The report on standard error lists lines that do not parse, unknown record types, and parts that TO cannot " +
-      "express. FILE is only read, and no path outside its folder is followed.",
+    "FROM: claude-code, codex, opencode, pi, gemini, chatgpt, claude-ai. TO: claude-code, codex, " +
+      "opencode, pi, markdown, html, jsonl, ai-sdk, openai, anthropic.",
+    "The report on standard error lists lines that do not parse, unknown record types, and parts that " +
+      "TO cannot express. FILE is only read, and no path outside its folder is followed.",
   ],
   examples: [
     "skein convert claude-code codex 5560.jsonl --out rollout.jsonl  # continue in Codex",

@@ -142,7 +142,7 @@ class ClaudeAiReader implements TranscriptReader {
 
 const planOf = ({ id, kind, range }: MessageNode): PlannedEntry => ({ id, kind, records: [range] });
 
-/** `content` may be empty while `text` is not, and the other way round. Results may lack the id of their call. */
+/** `content` may be empty while `text` is not, and the other way round. Results may lack their call's id. */
 function contentOf(value: Fields): MessageContent {
   const content = readContent(value["content"], textOf(value["uuid"]) ?? "");
   const isEmpty = content.blocks.length + content.calls.length + content.results.length === 0;

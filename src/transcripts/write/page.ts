@@ -1,4 +1,4 @@
-/** Pages for people: Markdown, and one HTML file that loads nothing. Everything from the session is escaped. */
+/** Pages for people: Markdown, and one HTML file that loads nothing. The session's texts are escaped. */
 import type { ForeignEntry, Transcript, TranscriptBlock, WrittenTranscript } from "../model.ts";
 import { isoTime, LeftOver, resultText } from "./left-over.ts";
 
@@ -107,17 +107,14 @@ export function writeHtml(transcript: Transcript): WrittenTranscript {
   const left = new LeftOver();
   const { header, entries, tasks } = transcript;
   const title = escapeHtml(header.title ?? `${header.tool} session`);
+  const items = tasks.map(({ status, text }) => `<li>${status}: ${escapeHtml(text)}</li>`).join("");
   const body = [
     `<h1>${title}</h1>`,
     `<p>${headLines(transcript)
       .map(([label, value]) => `${label}: ${escapeHtml(value)}`)
       .join("<br>")}</p>`,
     ...entries.map((entry) => htmlEntry(entry, left)),
-    ...(tasks.length === 0
-      ? []
-      : [
-          `<section><h2>Tasks</h2><ul>${tasks.map(({ status, text }) => `<li>${status}: ${escapeHtml(text)}</li>`).join("")}</ul></section>`,
-        ]),
+    ...(tasks.length === 0 ? [] : [`<section><h2>Tasks</h2><ul>${items}</ul></section>`]),
   ];
   // The policy keeps a browser from loading or running anything, whatever slipped through.
   const policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
@@ -138,7 +135,8 @@ function htmlEntry(entry: ForeignEntry, left: LeftOver): string {
     .map((call) => folded(`${call.name} (${call.status})`, `${inputJson(call.input)}\n\n${resultText(call)}`))
     .join("");
   const error = entry.error === null ? "" : `<p>Error: ${escapeHtml(entry.error)}</p>`;
-  return `<section>${head}${blocks}${calls}${error}${entry.interrupted ? "<p>Interrupted.</p>" : ""}</section>`;
+  const end = entry.interrupted ? "<p>Interrupted.</p>" : "";
+  return `<section>${head}${blocks}${calls}${error}${end}</section>`;
 }
 
 const pre = (text: string): string => `<pre>${escapeHtml(text)}</pre>`;

@@ -82,6 +82,7 @@ test("a state shows what the session is, with the contents that exist", async ()
     asked: [],
     contracts: [],
     cost: noCost,
+    imported: { calls: 0, inputTokens: 0, outputTokens: 0, nanoUsd: 0, unpriced: 0 },
     turn: null,
     lease: null,
     bindings: [{ name: "a.txt", kind: "file", mode: "read" }],

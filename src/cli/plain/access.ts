@@ -143,7 +143,7 @@ export const accessActions = [
       const { status, ms } = await callHook(context, { hook, options: { outbound } });
       if (status < 200 || status > 299)
         throw new SkeinError("refused", `webhook ${oneLine(name)}: the receiver responded with ${status}`, {
-          hint: "only an answer from 200 to 299 counts as delivered; redirects are not followed",
+          hint: "a delivery needs a status from 200 to 299; redirects are not followed",
         });
       const text = `${oneLine(name)} answered ${status} after ${Math.round(ms)} ms`;
       await out.answer({ status, ms }, () => [text]);

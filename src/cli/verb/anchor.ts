@@ -41,7 +41,7 @@ export const anchor = verb({
     "skein anchor --to /mnt/elsewhere/heads.json  # to a file on another machine",
     "skein anchor --to git  # as a note of the current commit, under refs/notes/skein",
     'skein anchor accept --reason "restored the backup of Monday" --anchor heads.json  ' +
-      "# after a restore that was meant",
+      "# after a deliberate restore",
   ],
   async run({ args, options, out, engine }) {
     const { to, reason } = options;
@@ -93,7 +93,7 @@ async function checkReplaced(engine: Engine, to: string): Promise<void> {
   if (problems.length === 0) return;
   throw new SkeinError("refused", `anchor: the record anchored in ${quote(to)} is missing from the store`, {
     hint:
-      `see skein verify --anchor ${to}; a restore that was meant: ` +
+      `see skein verify --anchor ${to}; after a deliberate restore: ` +
       `skein anchor accept --reason TEXT --anchor ${to}`,
   });
 }

@@ -13,6 +13,7 @@ import { writeRaw } from "./raw.ts";
 
 const makers = { memory: async (): Promise<Place> => inMemory(), sqlite: inFile } as const;
 
+const noImport = { calls: 0, inputTokens: 0, outputTokens: 0, nanoUsd: 0, unpriced: 0 };
 const noUse = { tokens: 0, nanoUsd: 0, steps: 0, turns: 0, toolCalls: 0, wallMs: 0 };
 const noCost = {
   calls: 0,
@@ -27,8 +28,7 @@ const noCost = {
 
 test("a state shows what the session is, with the contents that exist", async () => {
   await using place = inMemory();
-  const { engine, world } = place;
-  const session = await engine.open({
+  const session = await place.engine.open({
     objective: "Fix login",
     name: "login",
     agent: "fixer",
@@ -39,7 +39,7 @@ test("a state shows what the session is, with the contents that exist", async ()
     grant: [{ tool: "shell", rule: "ask" }],
     budget: { usd: 2, steps: 40 },
   });
-  world.pass(5);
+  place.world.pass(5);
   await session.record("task", "t", { any: "thing" }, { because: "b" });
   await session.scratch("k", [1]);
   await session.append("hi");
@@ -82,7 +82,7 @@ test("a state shows what the session is, with the contents that exist", async ()
     asked: [],
     contracts: [],
     cost: noCost,
-    imported: { calls: 0, inputTokens: 0, outputTokens: 0, nanoUsd: 0, unpriced: 0 },
+    imported: noImport,
     turn: null,
     lease: null,
     bindings: [{ name: "a.txt", kind: "file", mode: "read" }],

@@ -100,7 +100,8 @@ export async function* importTranscripts(
           parent,
           tell: (entries) => options.progress?.({ found, number: place + 1, of: all.length, entries }),
         });
-        if (result.session !== null) sessions.set(found.sourceId, result.session);
+        if (result.session !== null)
+          sessions.set(result.plan?.header.sourceId ?? found.sourceId, result.session);
         yield result;
       }
     } finally {

@@ -151,7 +151,7 @@ suite("the packed package, installed in an empty folder", () => {
     writeFileSync(file, 'import "skein";');
     const { code, stderr } = await runCommand(oldNode, [file], { cwd: app });
     assert.equal(code, 1);
-    assert.match(stderr, /^Error: skein needs Node 24 or newer/m);
+    assert.match(stderr, /^Error: skein requires Node 24 or later/m);
     assert.doesNotMatch(stderr, /SyntaxError/);
   });
 });

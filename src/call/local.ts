@@ -76,5 +76,6 @@ export const localVerbs: Readonly<Record<string, string>> = {
   doctor: "looks at this machine",
   tour: "shows what Skein does, in a temporary store",
   help: "says how a verb is used",
+  convert: "reads a file of another tool on this machine, and opens no store",
   tenants: "looks after the database of all tenants; who asks over HTTP belongs to one",
 };

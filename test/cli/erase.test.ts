@@ -51,7 +51,10 @@ test("before it erases it says how much goes and from whom, and without --yes no
     asked.stdout,
     `2 contents of ${id} at 3..4 (101 bytes)\n1 fork loses it too:\n  ${fork}  2 contents\n`,
   );
-  assert.match(asked.stderr, /2 contents would be gone for good\n  hint: add --yes/);
+  assert.match(
+    asked.stderr,
+    /2 contents would be erased permanently\n  hint: add --yes to confirm; nothing was erased/,
+  );
   assert.equal((await skein.here("erase", id, "--seq", "3", "--json")).code, 1);
   const [verified] = await skein.look("verify");
   assert.equal(verified?.["erased"], 0);
@@ -124,7 +127,7 @@ const wrong: readonly (readonly [words: readonly string[], code: number, said: R
   [
     ["--seq", "9..12"],
     3,
-    /position 12 does not exist in .*, which ends at 5\n  hint: give positions from 1 to 5/,
+    /position 12 does not exist in .*, which ends at 5\n  hint: expected positions from 1 to 5/,
   ],
   [["--seq", "3..2"], 2, /3 is greater than 2\n  hint: swap them: 2 to 3/],
   [["--seq", "0"], 2, /--seq: expected a position or a range, got "0"\n  hint: for example 12/],
@@ -145,7 +148,7 @@ test("what cannot be right is refused with a hint, and nothing is erased", async
   }
   const parent = await skein.here("erase", fork, "--seq", "3..5", "--yes");
   assert.equal(parent.code, 1);
-  assert.match(parent.stderr, new RegExp(`hint: erase them there: skein erase ${id} --seq 3\\.\\.4`));
+  assert.match(parent.stderr, new RegExp(`hint: erase them in the parent: skein erase ${id} --seq 3\\.\\.4`));
   const missing = await skein.here("erase", "ses_00000000000000000000000000", "--yes");
   assert.deepEqual([missing.code, /there is no session/.test(missing.stderr)], [3, true]);
   const [verified] = await skein.look("verify");

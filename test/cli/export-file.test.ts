@@ -185,7 +185,7 @@ test("what is wrong is told in the options of the command line", async () => {
     assert.deepEqual(await said("replay", id, option, value), [
       2,
       `skein: replay: ${option} requires --from`,
-      "give --from SEQ|NAME",
+      "add --from SEQ|NAME",
     ]);
   }
 });

@@ -41,7 +41,7 @@ describe("handoff", () => {
     assert.ok(readFileSync(file, "utf8").startsWith(`# Handoff of ${id}\n`));
     const refused = await skein.here("handoff", id, "--out", join(folder, "nowhere", "x"));
     assert.notEqual(refused.code, 0);
-    assert.match(refused.stderr, /cannot be written\n +hint: the handoff is kept in the log/);
+    assert.match(refused.stderr, /cannot be written\n +hint: the handoff is in the log; use another path/);
     assert.ok(!existsSync(join(folder, "nowhere")));
     assert.equal((await skein.here("handoff", id, "--tokens", "5")).code, 2);
   });
@@ -63,7 +63,7 @@ describe("handoff", () => {
     assert.deepEqual([both.code, both.stdout], [2, ""]);
     assert.match(both.stderr, /--from: given more than once\n +hint: .*skein merge/);
     const neither = await skein.here("open");
-    assert.match(neither.stderr, /objective: missing/);
+    assert.match(neither.stderr, /open: OBJECTIVE is required\n +hint: .*skein open/);
   });
 
   test("/handoff closes the session of a talk and goes on in the next", async () => {

@@ -149,12 +149,18 @@ suite("memory", { concurrency: true }, () => {
     await refused(2, /--agent is not allowed with --scope user/, "list", "--agent", "web", "--scope", "user");
     await refused(
       2,
-      /is not a session of "web"\n {2}hint: the session has no agent/,
+      /is not a session of "web"\n {2}hint: it has no agent/,
       ...promote(id, "rate").slice(0, 4),
       "--agent",
       "web",
     );
-    await refused(1, /has no agent whose memory/, ...promote(id, "rate").slice(0, 4), "--scope", "agent");
+    await refused(
+      1,
+      /scope: the session has no agent\n {2}hint: .*"workspace"/,
+      ...promote(id, "rate").slice(0, 4),
+      "--scope",
+      "agent",
+    );
     await refused(
       2,
       /memory list: unexpected --erase, --yes\n.*--erase is for forget/,

@@ -96,7 +96,7 @@ suite("messages on the command line", { concurrency: true }, () => {
     assert.equal(wrong.code, 2);
     assert.match(
       wrong.stderr,
-      /the schema in .*wrong\.json is not JSON: "\{"\n {2}hint: it must hold a JSON Schema/,
+      /the schema in .*wrong\.json: invalid JSON: "\{"\n {2}hint: it must hold a JSON Schema/,
     );
   });
 

@@ -94,7 +94,10 @@ suite("a model that fails", { concurrency: 4 }, () => {
     assert.match(stderr, new RegExp(`your input waits; skein run ${id.slice(-8)} takes it up$`, "m"));
     await skein.look("unbind", id, "srv");
     assert.match((await skein.here("run", id)).stdout, /offline model/);
-    assert.match((await skein.here("help")).stdout, /^ {2}4 +what is needed cannot be used now/m);
+    assert.match(
+      (await skein.here("help")).stdout,
+      /^ {2}4 +unavailable now: .*; ask keeps its input queued$/m,
+    );
   });
 });
 

@@ -52,7 +52,10 @@ test("skein serve serves, runs what is due, says that its port is taken, and end
   const { port } = new URL(url);
   const second = await skein.run(["serve", "--port", port]);
   assert.deepEqual([second.code, second.stdout], [4, ""]);
-  assert.match(second.stderr, new RegExp(`cannot listen at 127\\.0\\.0\\.1:${port}: something else listens`));
+  assert.match(
+    second.stderr,
+    new RegExp(`listening on 127\\.0\\.0\\.1:${port} failed: something else listens`),
+  );
   assert.match(second.stderr, /hint: .*port/);
 
   child.kill("SIGINT");

@@ -45,7 +45,7 @@ suite("chat over a pipe", { concurrency: 3 }, () => {
       /^saved at \d+ of ses_/m,
       /^rewound to here at \d+ of ses_/m,
       /^base-rate is 4\.1\.$/m,
-      /^skein: there is no command "\/nonsense"$/m,
+      /^skein: unknown command "\/nonsense"$/m,
       /^status +open$/m,
     ];
     for (const line of told) assert.match(stdout, line);

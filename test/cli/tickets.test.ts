@@ -139,7 +139,7 @@ describe("tickets", () => {
     );
     assert.match(
       await wrong('[{"id":"a","title":"A"},\n{"id":"b","title":"B","agent":"N O"}]'),
-      /plan\.md:2: "N O" is no/,
+      /plan\.md:2: agent: invalid agent name "N O"\n.*lower-case/,
     );
     writeFileSync(plan, "## a: A\n");
     const nobody = await skein.here("tickets", "run", plan, "--agent", "NO PE");

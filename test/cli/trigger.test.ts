@@ -98,7 +98,14 @@ suite("trigger", { concurrency: true }, () => {
     await wrong(/a cause is required/, "add", id, "t");
     await wrong(/--at and --cron are exclusive/, "add", id, "t", "--at", "2h", "--cron", "* * * * *");
     await wrong(/--every is required/, "add", id, "t", "--check", "date");
-    await wrong(/trigger "t": not a cron line: "61 \* \* \* \*"/, "add", id, "t", "--cron", "61 * * * *");
+    await wrong(
+      /trigger "t": cron: invalid expression "61 \* \* \* \*" \(minute: 61 is out of range\)/,
+      "add",
+      id,
+      "t",
+      "--cron",
+      "61 * * * *",
+    );
     await wrong(
       /unknown time zone "Mars\/Base"/,
       "add",
@@ -111,7 +118,10 @@ suite("trigger", { concurrency: true }, () => {
     );
     await wrong(/2020-01-01T00:00:00.000Z is in the past/, "add", id, "t", "--at", "2020-01-01");
     await wrong(/ID and NAME are required/, "add", "t", "--every", "1m");
-    await wrong(/add takes ID NAME/, "add");
+    await wrong(
+      /trigger add: expected ID NAME, or NAME with --open OBJECTIVE\n {2}hint: skein trigger add/,
+      "add",
+    );
     const { stderr } = await say("open", "x", "--wake", "corn:0 9 * * *");
     assert.match(stderr, /--wake: unknown kind "corn"/);
   });

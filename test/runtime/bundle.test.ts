@@ -112,7 +112,7 @@ for (const [name, make] of [
     assert.equal(again.equals(bytes), true, "a lost bundle can be made again");
     const report = await b.engine.import(inPieces(bytes));
     assert.deepEqual([report.as, report.already, report.suspended], ["own", false, true]);
-    assert.match(report.warning ?? "", /^the bundle is used up, .* a second live session/);
+    assert.match(report.warning ?? "", /^the bundle is consumed, .* a second live session/);
     const there = await b.engine.session(fork.id);
     await there.activate();
     await there.append("goes on");
@@ -183,7 +183,7 @@ test("a bundle is taken back where it was made, once, with a warning", async () 
   const bytes = await bundleOf(a, root.id, { move: true });
   const back = await a.engine.import(inPieces(bytes));
   assert.deepEqual([back.as, back.already, back.records], ["own", false, 0]);
-  assert.match(back.warning ?? "", /^the bundle is used up, .* a second live session/);
+  assert.match(back.warning ?? "", /^the bundle is consumed, .* a second live session/);
   await root.append("home again");
   const before = await recordsOf(root);
   const twice = await a.engine.import(inPieces(bytes));

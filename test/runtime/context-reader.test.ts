@@ -105,7 +105,7 @@ test("a request of a renderer that this program lacks is refused with what to do
   const { context, session } = await kept(life);
   await assert.rejects(readContext(context, session, { atSeq: 3 }), {
     code: "invalid",
-    message: /no renderer 99/,
+    message: /renderer: unknown version 99/,
   });
 });
 

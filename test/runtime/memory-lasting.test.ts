@@ -244,7 +244,7 @@ suite("what lasts", () => {
       ]);
     }
     const more = { scope: "workspace", kind: "fact", key: "one more", value: 1 } as const;
-    await assert.rejects(engine.remember(more), { code: "refused", message: /at most 20000 things/ });
+    await assert.rejects(engine.remember(more), { code: "refused", message: /at most 20000 memory entries/ });
     await engine.remember({ ...more, key: "k7" });
     await engine.forget({ scope: "workspace", kind: "fact", key: "k8" });
     assert.equal((await engine.remember(more)).key, "one more");

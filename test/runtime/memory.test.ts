@@ -177,11 +177,11 @@ suite("by hand", () => {
       "invalid",
       /owner: expected the name of an agent, got "No such agent!"/,
     );
-    await fails(agentOf(""), "invalid", /"" is not the name of an agent/);
+    await fails(agentOf(""), "invalid", /owner: expected the name of an agent, got ""/);
     await fails(
       engine.remember({ ...workspace, scope: "user", owner: "jane", value: 1 }),
       "invalid",
-      /"jane" is not a principal/,
+      /owner: expected a principal, got "jane"/,
     );
     await session.record("task", "file it", "soon", { status: "done" });
     await fails(session.promote("task", "file it", { scope: "workspace" }), "refused", /"file it" is done/);

@@ -345,7 +345,7 @@ suite("bad input is clear and harmless", { concurrency: true }, () => {
       [{ take: "ours", value: 1 }, /not both/],
       [{ value: 1, status: "done" }, /only a task has a status/],
       [{ value: 1, reason: "r" }, /unknown option "reason"/],
-      [{ take: "ours", because: "b".repeat(limit.reasonCharsMax + 1) }, /too long/],
+      [{ take: "ours", because: "b".repeat(limit.reasonCharsMax + 1) }, /because: expected a short text/],
     ];
     for (const [answer, message] of wrong) {
       const resolve = { "fact/x": answer as "ours", "fact/gone": "ours" } as const;

@@ -23,6 +23,6 @@ test("a blob is kept without its secrets; bytes that are no text are refused wit
   assert.deepEqual(await kept(binary, redactor), binary);
   await assert.rejects(kept(Buffer.concat([binary, Buffer.from(secret)]), redactor), {
     code: "invalid",
-    message: /hold the secret DB/,
+    message: /contains the secret DB/,
   });
 });

@@ -102,7 +102,7 @@ describe("a ticket that is begun and whose worktree is gone", () => {
     repository.git("worktree", "lock", "--reason", "initializing", tree);
     const [half] = await run();
     assert.deepEqual([half?.status, existsSync(tree)], ["blocked", true]);
-    assert.match(half?.why ?? "", /is half made/);
+    assert.match(half?.why ?? "", /is incomplete/);
     repository.git("worktree", "unlock", tree);
     assert.deepEqual(short(await run()), [["a", "done", null]]);
   });

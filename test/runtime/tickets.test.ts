@@ -319,7 +319,7 @@ test("what cannot be is refused before anything is made", async () => {
   assert.match(await run({ worktrees: true, base: "nothing" }), /^not-found: .* has no commit "nothing"/);
   assert.match(await run({ base: "main" }), /^invalid: tickets: base requires worktrees/);
   assert.match(await run({ agent: "nobody@3" }), /^not-found: /);
-  assert.match(await run({ budget: { usd: -1 } }), /^invalid: budget: usd is -1/);
+  assert.match(await run({ budget: { usd: -1 } }), /^invalid: budget: usd: expected a limit, got -1/);
   assert.deepEqual(await opened(engine), []);
   assert.deepEqual(statuses(await runPlan(engine, plan, { directory: repository.top, dryRun: true })), [
     "a ready",

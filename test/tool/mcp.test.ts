@@ -293,7 +293,7 @@ describe("over HTTP", () => {
     assert.match(await failure(callTool(place.tools, "srv_hang", {})), unknown);
     const setting = failure(callTool(place.tools, "srv_set", { text: "x" }));
     assert.match(await setting, /^unavailable: .*did not respond to the call/);
-    assert.match(await failure(callTool(place.tools, "srv_fail", {})), /^unavailable: .*refused the call/);
+    assert.match(await failure(callTool(place.tools, "srv_fail", {})), /^unavailable: .*rejected the call/);
     await http[Symbol.asyncDispose]();
     assert.match(await failure(callTool(place.tools, "srv_env", {})), /^unavailable: .*cannot be reached/);
   });

@@ -331,7 +331,7 @@ test("a sandbox is for shells, and its network for sandboxes", async () => {
   const template = engine.trigger("t", { kind: "every", everyMs: 60_000 } as never, {
     open: { objective: "x", bind: [{ kind: "shell", sandbox: true }] },
   });
-  await assert.rejects(template, { code: "invalid", message: /cannot be part of a template/ });
+  await assert.rejects(template, { code: "invalid", message: /a template cannot have a sandboxed shell/ });
 });
 
 /** Processes of the host that sleep for so long. */

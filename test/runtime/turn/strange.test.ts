@@ -82,7 +82,7 @@ test("an input that cannot be taken up is kept, and whoever asked is told", asyn
   const asking = async () => {
     for await (const _ of session.ask("Go"));
   };
-  await assert.rejects(asking(), (error: { hint?: string }) => /the input is kept/.test(error.hint ?? ""));
+  await assert.rejects(asking(), (error: { hint?: string }) => /the input stays queued/.test(error.hint ?? ""));
   await session.unbind("absent");
   await session.run();
   assert.equal(script.calls.length, 1);

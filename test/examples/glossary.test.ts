@@ -17,7 +17,7 @@ test("the glossary has at most 80 terms, each defined once", () => {
 
 /** Calls that need the engine in the same process; docs/turns.md and docs/client.md describe them. */
 const inProcess: Readonly<Record<string, readonly string[]>> = {
-  engine: ["as", "checkToken", "close", "model", "webhook", "work"],
+  engine: ["as", "checkToken", "close", "importTranscript", "model", "webhook", "work"],
   session: ["drive", "lease"],
 };
 

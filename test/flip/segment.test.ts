@@ -192,7 +192,7 @@ test("what is damaged is not packed", async () => {
     raw.close();
     await assert.rejects(store.pack(session.id, Number.MAX_SAFE_INTEGER), {
       code: "corrupt",
-      message: / at 20: /,
+      message: /@20 cannot be packed: /,
     });
     assert.equal(await store.packedTo(session.id), 0);
     await engine.close();

@@ -45,7 +45,8 @@ test("of one caller a quarter may wait, of all as many as the limit says", async
   const waiting: Promise<string>[] = [];
   for (const actor of ["a", "b", "c", "d"]) {
     for (let count = 0; count < quarter; count++) waiting.push(ask(`${actor}${count}`, actor));
-    await assert.rejects(ask("more", actor), { code: "unavailable", message: new RegExp(`: ${quarter} of yours wait`) });
+    const message = new RegExp(`: ${quarter} of yours wait`);
+    await assert.rejects(ask("more", actor), { code: "unavailable", message });
   }
   await assert.rejects(ask("more", "e"), { code: "unavailable", message: /32 in total/ });
   assert.deepEqual([running.length, waiting.length], [2, 32]);

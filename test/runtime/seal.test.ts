@@ -76,7 +76,8 @@ test("a body and a content have as many bytes as fit, and a long content is a bl
   });
   assert.deepEqual([draft.blobs, draft.content?.bytes], [[blob?.hash], draft.content?.text.length]);
   one({ content: sized(limit.contentBytesMax) });
-  assert.throws(() => one({ content: sized(limit.contentBytesMax + 1) }), { message: /x\.made: expected at most/ });
+  const message = /x\.made: expected at most/;
+  assert.throws(() => one({ content: sized(limit.contentBytesMax + 1) }), { message });
   assert.throws(() => one({ content: { [blobField]: {} } }), { code: "invalid" });
 });
 

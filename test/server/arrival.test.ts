@@ -116,7 +116,7 @@ test("whoever is late is told so, in words that fit, and the connection ends", a
     assert.match(head, /^HTTP\/1.1 408 [^]*\r\ncontent-type: application\/problem\+json(\r\n|$)/i);
     const problem = JSON.parse(body) as Problem;
     assert.deepEqual([problem.code, problem.detail], ["timed-out", detail]);
-    assert.match(problem.hint ?? "", /^send it again/);
+    assert.match(problem.hint ?? "", /^retry(; send large data with put-blob| on a faster connection)/);
   }
   // One that nobody reads, for it was answered before.
   assert.match(await heard(begun(place, "/v1/nowhere", "content-length: 50\r\n\r\nx")), /^HTTP\/1.1 404 /);

@@ -63,7 +63,7 @@ test("without a schedule a second holder is refused", async () => {
   await using second = await opens(logs, "two");
   const held = await session.lease({ holder: "one", leaseMs: 60_000 });
   const same = await second.session(session.id);
-  await assert.rejects(same.lease({ holder: "two" }), { code: "conflict", message: /run by one/ });
+  await assert.rejects(same.lease({ holder: "two" }), { code: "conflict", message: /running on one/ });
   await held.release();
   // The process that was there first goes on; what it wrote itself is no reason to refuse.
   await (await session.lease({ holder: "one" })).release();

@@ -275,7 +275,7 @@ test("a store of a newer layout is refused and left as it is", async () => {
   const before = readFileSync(path);
   await assert.rejects(opens(path), {
     code: "refused",
-    message: /layout 7; .* up to 6/,
+    message: /layout 7 is not supported; .* up to 6/,
     hint: /update Skein/,
   });
   assert.ok(before.equals(readFileSync(path)));

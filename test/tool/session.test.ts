@@ -64,7 +64,7 @@ test("what makes no sense is told to the model", async () => {
     ["recall", { fromChar: 3 }, /fromChar: requires the fromSeq/],
     ["recall", { fromSeq: 0 }, /fromSeq/],
     ["send", { to: "ses_x" }, /text/],
-    ["sleep", { until: "tomorrow" }, /until: is an ISO 8601 time/],
+    ["sleep", { until: "tomorrow" }, /until: expected an ISO 8601 time/],
     ["sleep", { until: "2026-12-01T09:00:00" }, /with a zone/],
     ["sleep", { until: "2026-12-01", forSeconds: 3 }, /not both/],
     ["sleep", { forSeconds: -1 }, /forSeconds/],

@@ -29,7 +29,7 @@ export const importVerb = verb({
     "without-original": { type: "flag", what: "do not keep the tool's own file beside the session" },
   },
   about: [
-    "TOOL is claude-code, codex, opencode, pi, gemini, chatgpt, claude-ai, or auto for all of them. Without a " +
+    "TOOL is claude-code, codex, opencode, pi, gemini, chatgpt, claude-ai, or auto for all. Without a " +
       "path its own folders are read. Each session arrives suspended, without bindings, triggers or rules, " +
       "and nothing of it runs. Importing again adds only what is new. Secrets are redacted on the way in.",
     "A copy can be read and forked, not written. A session that was exported with --move lives here " +

@@ -117,7 +117,7 @@ const lengths = [...arrays, "content_lengths", "hashes", "salts", "contents"]
   .join(" OR ");
 
 const oddSegments = `
-SELECT 'a segment whose parts do not fit together: log ' || s.log || ', ' || s.from_seq || ' to ' || s.to_seq
+SELECT 'a segment whose parts do not match: log ' || s.log || ', ' || s.from_seq || ' to ' || s.to_seq
   AS fault
 FROM skein.segments s
 WHERE s.tenant = $1 AND s.log = ANY ($2::bigint[]) AND (${lengths} OR s.content_bytes <> (

@@ -136,8 +136,10 @@ export class ClaudeScan {
   /** A long output lies in a file beside; the transcript has its path and its beginning. */
   #scanPersisted(text: string): void {
     if (!text.startsWith("<persisted-output>")) return;
-    const name = /([^/\\\s]+\.(?:txt|json))/.exec(text)?.[1];
-    if (name !== undefined) this.persisted.push(name);
+    for (const part of text.split(/[/\\\s]/)) {
+      const name = /^.+\.(?:txt|json)/.exec(part)?.[0];
+      if (name !== undefined) return void this.persisted.push(name);
+    }
   }
 
   #scanAttachment(source: SourceRecord, value: Fields): void {

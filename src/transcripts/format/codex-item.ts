@@ -22,12 +22,18 @@ export const outputTypes: ReadonlySet<string> = new Set([
 ]);
 
 /** Context that the tool writes as a user message. */
-const givenContext =
-  /^\s*(<([a-z]+_[a-z_]+|permissions|skill|instructions|context)\b|<INSTRUCTIONS>|# AGENTS\.md instructions)/;
+function isGivenContext(text: string): boolean {
+  const given = text.trimStart();
+  if (given.startsWith("<INSTRUCTIONS>") || given.startsWith("# AGENTS.md instructions")) return true;
+  const tag = /^<([a-z_]+)\b/.exec(given)?.[1];
+  return tag !== undefined && (contextTags.has(tag) || /^[a-z]+_[a-z_]+$/.test(tag));
+}
+
+const contextTags = new Set(["permissions", "skill", "instructions", "context"]);
 
 export function isContext(item: Fields): boolean {
   const [first] = messageBlocks(item["content"]);
-  return item["role"] !== "user" || (first?.type === "text" && givenContext.test(first.text));
+  return item["role"] !== "user" || (first?.type === "text" && isGivenContext(first.text));
 }
 
 export function messageBlocks(content: unknown): TranscriptBlock[] {

@@ -33,16 +33,23 @@ export const codex: TranscriptFormat = {
   reader: (found) => new CodexReader(found),
 };
 
-const rollout =
-  /(?:^|\/)rollout-.*?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:_[0-9a-f-]+)?\.jsonl(?:\.zst)?$/;
+const rolloutEnd = /([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:_[0-9a-f-]+)?\.jsonl(?:\.zst)?$/;
+
+/** The id of the session in `rollout-<time>-<id>.jsonl`; `null` if the path is not of this form. */
+function rolloutId(path: string): string | null {
+  const end = rolloutEnd.exec(path);
+  if (end === null || !`/${path.slice(0, end.index)}`.includes("/rollout-")) return null;
+  return end[1] ?? null;
+}
 
 function findRollouts(files: readonly SourceFile[], only: string | null): FoundTranscript[] {
   return files.flatMap((file): FoundTranscript[] => {
-    if (file.bytes === 0 || (only === null ? !rollout.test(file.path) : file.path !== only)) return [];
+    const id = rolloutId(file.path);
+    if (file.bytes === 0 || (only === null ? id === null : file.path !== only)) return [];
     return [
       {
         tool: "codex",
-        sourceId: rollout.exec(file.path)?.[1] ?? file.path,
+        sourceId: id ?? file.path,
         files: [file.path],
         piece: null,
         parentId: null,

@@ -30,7 +30,7 @@ export const opencode: TranscriptFormat = {
     for (const file of files) {
       if (file.bytes === 0 || (folder.only !== null && file.path !== folder.only)) continue;
       if (file.path.endsWith(".db")) found.push(...(await findRows(folder, file)));
-      else if (/(^|\/)session\/(.*\/)?[^/]+\.json$/.test(file.path)) found.push(findStored(file, stored));
+      else if (isStoredSession(file.path)) found.push(findStored(file, stored));
       else if (folder.only !== null && file.path.endsWith(".json"))
         found.push(plain(file, file.path, [file.path]));
     }
@@ -46,6 +46,13 @@ export const opencode: TranscriptFormat = {
   },
   reader: (found) => new OpencodeReader(found),
 };
+
+/** Sessions of the old form are `<name>.json` at any depth below a folder `session`. */
+function isStoredSession(path: string): boolean {
+  const folders = path.split("/");
+  const name = folders.pop() ?? "";
+  return name.endsWith(".json") && name !== ".json" && folders.includes("session");
+}
 
 function plain(
   { bytes, modifiedAtMs }: SourceFile,

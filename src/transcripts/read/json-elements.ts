@@ -125,7 +125,8 @@ class ElementSplitter implements Splitter {
     const before = this.#item.take();
     const head = Buffer.concat([before, chunk.subarray(kept, at)]).toString("utf8");
     if (before.length > 0) this.#item.add(before);
-    return new RegExp(`^"${this.#container}"\\s*:\\s*$`).test(head);
+    const key = `"${this.#container}"`;
+    return head.startsWith(key) && head.slice(key.length).trim() === ":";
   }
 
   #close(): void {

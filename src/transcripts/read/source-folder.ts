@@ -212,11 +212,13 @@ export class SourceFolder {
   }
 
   async #pathOf(file: string): Promise<string> {
-    const zip = /^(.*?\.zip)\/(.+)$/i.exec(file);
-    if (zip?.[1] !== undefined && zip[2] !== undefined) {
-      const entry = (await this.#entriesOf(zip[1])).find(({ name }) => name === zip[2]);
+    const inZip = /\.zip\/(?=.)/i.exec(file);
+    if (inZip !== null) {
+      const slash = inZip.index + ".zip".length;
+      const zip = file.slice(0, slash);
+      const entry = (await this.#entriesOf(zip)).find(({ name }) => name === file.slice(slash + 1));
       if (entry === undefined) throw new SkeinError("not-found", `${quote(file)} is not in the archive`);
-      return this.#unpack(file, (to) => unpackEntry(this.#inside(zip[1] ?? ""), entry, to));
+      return this.#unpack(file, (to) => unpackEntry(this.#inside(zip), entry, to));
     }
     if (file.endsWith(".zst")) return this.#unpack(file, (to) => unpackZstd(this.#inside(file), to));
     return this.#inside(file);

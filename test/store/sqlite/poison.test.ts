@@ -216,7 +216,10 @@ test("a suspect store with a damaged session id is reported as damaged", async (
     file.prepare("UPDATE logs SET session = ? WHERE session LIKE 'ses_%'").run(damaged);
     file.close();
     writeFileSync(`${path}-suspect`, "disk I/O error\n");
-    await assert.rejects(opens(path), { code: "corrupt", message: /does not verify: a log of no session/ });
+    await assert.rejects(opens(path), {
+      code: "corrupt",
+      message: /failed verification after an I\/O error: a log of no session/,
+    });
     remove();
   }
 });

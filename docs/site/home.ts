@@ -44,8 +44,9 @@ export function homeHtml(around: Surroundings, program: string): string {
   const body = `<main id="content" tabindex="-1">
 <div class="hero">
 <h1>Agent sessions that survive anything</h1>
-<p class="lead">Skein runs AI-agent sessions on a durable log. A session survives crashes, never runs an unsafe
-tool twice, stays within its budget, and can be forked, rewound, merged, audited and erased.</p>
+<p class="lead">Skein runs AI agents and records every step in a durable log. A session survives crashes, never
+repeats an unsafe tool call on its own, stays within its budget, and can be forked, rewound, merged, audited
+and erased.</p>
 <p class="actions"><a class="button primary" href="${to("tutorial")}">Start the tutorial</a>
 <a class="button" href="${to("install")}">Install</a><a class="button" href="${to("concepts")}">How it works</a></p>
 </div>

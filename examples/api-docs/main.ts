@@ -55,7 +55,7 @@ await session.trigger("commits", { kind: "git", path: repository, ref: "main", p
 await session.sleep();
 
 await using _worker = await engine.work({ name: "api-docs" });
-commit("README.md", "# Rates\n", "Add a README"); // not in src/: nobody wakes
+commit("README.md", "# Rates\n", "Add a README"); // not in src/: the session sleeps on
 commit("src/rate.ts", "export const rate = (month: string): number => 4.3;\n", "Rates by month");
 const page = join(repository, "docs/api.md");
 await until(async () => (await Array.fromAsync(session.events({ types: ["turn.ended"] }))).length === 1);

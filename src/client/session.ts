@@ -213,10 +213,9 @@ const isAborted = (signal: AbortSignal | undefined): boolean => signal?.aborted 
 function readOptions(options: EventsOptions) {
   for (const name of ["fromSeq", "toSeq", "limit"] as const) {
     const value = options[name];
-    if (value === undefined || (Number.isInteger(value) && value >= (name === "limit" ? 0 : 1))) continue;
-    throw new SkeinError("invalid", `events: ${name}: expected a position from 1, got ${value}`, {
-      hint: "positions are integers",
-    });
+    if (value === undefined || (Number.isInteger(value) && value >= 1)) continue;
+    const expected = Number.isInteger(value) ? "at least 1" : "an integer";
+    throw new SkeinError("invalid", `events: ${name}: expected ${expected}, got ${value}`);
   }
   if (options.reverse === true && options.follow === true) {
     throw new SkeinError("invalid", "events: reverse: not allowed with follow");

@@ -38,9 +38,10 @@ export class SkeinError extends Error {
   /**
    * Distinguishes errors of one code where a program must: an idempotency key was reused for another change;
    * this engine never opens other stores; a log no longer holds a record that was read from it; the damage is
-   * in received data (a bundle, a session that moves), not in this store.
+   * in received data (a bundle, a session that moves), not in this store; the input of a run that failed
+   * stays queued.
    */
-  readonly detail: "reused-key" | "opens-no-stores" | "rolled-back" | "received" | undefined;
+  readonly detail: "reused-key" | "opens-no-stores" | "rolled-back" | "received" | "input-queued" | undefined;
 
   constructor(
     code: ErrorCode,

@@ -63,6 +63,7 @@ export function stillWaiting(error: unknown, waits: boolean): unknown {
   const hint = error.hint === undefined ? "" : `${error.hint}; `;
   return new SkeinError(error.code, error.message, {
     hint: `${hint}the input stays queued; run the session to process it`,
+    detail: "input-queued",
     cause: error,
   });
 }

@@ -195,6 +195,9 @@ test("a branch becomes a fork that shares the prefix", async () => {
     ["Which rate?", "What if it rises?"],
   );
   assert.deepEqual((await engine.importTranscript(source)).branches, branches);
+  const again = await engine.importTranscript(source, { again: true });
+  const other = await (await engine.session(again.branches[0]!)).fold();
+  assert.deepEqual([again.session === session, other.standing.fork?.parent], [false, again.session]);
 });
 
 test("a run that dies between two appends goes on where it stopped", async () => {

@@ -42,13 +42,11 @@ export async function showRun(
 
 const inputWaits = ({ id }: Session): string => `your input waits; skein run ${shortId(id)} takes it up`;
 
-/** As stillWaiting of the library words it. */
-const staysQueued = "the input stays queued";
-
 /** The library says that an input stays queued; this adds how to continue with it. */
 function waitingError(error: unknown, session: Session): unknown {
-  if (!(error instanceof SkeinError) || error.hint?.includes(staysQueued) !== true) return error;
-  const hint = `${error.hint.slice(0, error.hint.indexOf(staysQueued))}${inputWaits(session)}`;
+  if (!(error instanceof SkeinError) || error.detail !== "input-queued") return error;
+  const reason = error.cause instanceof SkeinError ? error.cause.hint : undefined;
+  const hint = reason === undefined ? inputWaits(session) : `${reason}; ${inputWaits(session)}`;
   return new SkeinError(error.code, error.message, { hint, cause: error });
 }
 

@@ -182,7 +182,7 @@ function storable(value: unknown, depth = limit.jsonDepthMax - 8): unknown {
 
 /** A record cannot hold half of a character or NUL. The original does. */
 const clean = (text: string): string => text.toWellFormed().replaceAll("\0", "\u2400");
-const cut = (text: string, charsMax = 1_000): string => clean(text.slice(0, charsMax));
+export const cut = (text: string, charsMax = 1_000): string => clean(text.slice(0, charsMax));
 const optional = (text: string | null): string | undefined => (text === null ? undefined : cut(text, 20_000));
 const count = (value: number): number =>
   Number.isFinite(value) ? Math.min(Number.MAX_SAFE_INTEGER, Math.max(0, Math.round(value))) : 0;

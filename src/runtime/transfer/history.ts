@@ -25,7 +25,7 @@ import { keepBytes } from "../log/redact.ts";
 import { keepStream } from "../log/blob-upload.ts";
 import { madeBefore, newSessionId, requestDeps } from "../log/request-scope.ts";
 import { readEvents } from "../read/event-reader.ts";
-import { historyEntries, type EntryWorld } from "./history-entry.ts";
+import { cut, historyEntries, type EntryWorld } from "./history-entry.ts";
 
 /** A transcript that was read: what is in it, and how to get at each part. */
 export interface TranscriptSource {
@@ -182,7 +182,7 @@ async function addEntries(deps: Deps, session: SessionId, addition: Addition): P
         source: {
           body: { ...body, ...said.body },
           content: {
-            sourceId: source.plan.header.sourceId.slice(0, 1_000).toWellFormed().replaceAll("\0", ""),
+            sourceId: cut(source.plan.header.sourceId),
             ...said.content,
           },
         },
@@ -231,8 +231,7 @@ async function wholeSource(
     unknown: sum(report.unknownTypes),
     damaged: report.damagedCount,
   };
-  const fact = (text: string | null): string | undefined =>
-    text === null ? undefined : text.slice(0, 4_000).toWellFormed().replaceAll("\0", "");
+  const fact = (text: string | null): string | undefined => (text === null ? undefined : cut(text, 4_000));
   const original =
     withoutOriginal === true
       ? undefined
@@ -240,7 +239,7 @@ async function wholeSource(
           type: "file" as const,
           blob: await keepStream(deps, piece),
           mediaType: "application/octet-stream",
-          name: source.file.slice(0, 1_000).toWellFormed().replaceAll("\0", ""),
+          name: cut(source.file),
         }));
   const content = present({
     file: fact(source.file),
@@ -278,50 +277,60 @@ async function addBranches(
   source: TranscriptSource,
   options: ImportTranscriptOptions,
 ): Promise<SessionId[]> {
-  const { branches, header } = source.plan;
-  if (branches.length === 0) return [];
+  const { branches } = source.plan;
   const wanted = new Set(branches.flatMap(({ after }) => (after === null ? [] : [after])));
-  const places = await placesOf(deps, session, wanted);
+  /** Read when the first fork is made: importing the same source again reads nothing. */
+  let places: Places | null = null;
   const forks: SessionId[] = [];
   for (const { id, after, entries } of branches) {
-    const place = after === null ? { session, seq: 1 } : places.get(after);
-    if (place === undefined || entries.length === 0) continue;
-    const scope = requestDeps(deps, { key: `import/${header.tool}/${header.sourceId}/branch/${id}` });
-    const fork =
-      (await madeBefore(scope)) ??
-      (await forkSession(scope, place.session, place.seq, { files: undefined, memory: false }));
-    forks.push(fork);
-    const { standing, ...state } = await deps.writer.current(fork);
-    const ids = idChain(deps, entries);
-    const from = standing.source?.entries ?? 0;
-    const isSame = ids[from] === (standing.source?.ids ?? nothing);
-    if (from < entries.length && isSame && isUnreviewed({ ...state, standing })) {
-      const own = { ...source, plan: { ...source.plan, entries, branches: [], tasks: [] } };
-      await addEntries(deps, fork, {
-        source: own,
-        options: { ...options, withoutOriginal: true },
-        from,
-        ids,
-      });
+    if (entries.length === 0) continue;
+    const scope = requestDeps(deps, { key: `import/branch/${session}/${id}` });
+    let fork = await madeBefore(scope);
+    if (fork === null) {
+      places ??= await placesOf(deps, session, wanted);
+      const place = after === null ? { session, seq: 1 } : places.get(after);
+      if (place === undefined) continue;
+      fork = await forkSession(scope, place.session, place.seq, { files: undefined, memory: false });
     }
+    forks.push(fork);
+    await addBranch(deps, fork, { ...source.plan, entries, branches: [], tasks: [] }, source, options);
     // A branch may leave from a branch.
-    for (const [entry, at] of await placesOf(deps, fork, wanted))
-      if (!places.has(entry)) places.set(entry, at);
+    if (places !== null && entries.some((entry) => wanted.has(entry.id)))
+      places = new Map([...(await placesOf(deps, fork, wanted)), ...places]);
   }
   return forks;
 }
 
-/** Where the entries end that branches leave from. */
+async function addBranch(
+  deps: Deps,
+  fork: SessionId,
+  plan: TranscriptPlan,
+  source: TranscriptSource,
+  options: ImportTranscriptOptions,
+): Promise<void> {
+  const state = await deps.writer.current(fork);
+  const known = state.standing.source;
+  const from = known?.entries ?? 0;
+  const ids = idChain(deps, plan.entries);
+  if (from >= plan.entries.length || ids[from] !== (known?.ids ?? nothing) || !isUnreviewed(state)) return;
+  const kept = { ...options, withoutOriginal: true };
+  await addEntries(deps, fork, { source: { ...source, plan }, options: kept, from, ids });
+}
+
+type Places = ReadonlyMap<string, { readonly session: SessionId; readonly seq: number }>;
+
+/** Where the entries end that branches leave from: of a fork, those that its parent does not have. */
 async function placesOf(
   { store, writer }: Deps,
   session: SessionId,
   wanted: ReadonlySet<string>,
-): Promise<Map<string, { readonly session: SessionId; readonly seq: number }>> {
+): Promise<Places> {
   const places = new Map<string, { readonly session: SessionId; readonly seq: number }>();
-  const { seq: toSeq } = await writer.current(session);
+  const { seq: toSeq, standing } = await writer.current(session);
+  const fromSeq = (standing.fork?.seq ?? 0) + 1;
   const types = ["input.imported", "answer.imported", "call.imported"] as const;
   let last: string | null = null;
-  for await (const event of readEvents(store, session, { fromSeq: 1, toSeq, types })) {
+  for await (const event of readEvents(store, session, { fromSeq, toSeq, types })) {
     const { type, content, seq } = event as EventOf<(typeof types)[number]>;
     if (type !== "call.imported") last = content?.id ?? null;
     if (last !== null && wanted.has(last)) places.set(last, { session, seq });

@@ -219,4 +219,25 @@ export const equivalent: readonly Equivalent[] = [
     to: ";",
     why: "Only the loss of power tells whether a new directory was flushed, and no test can take power away.",
   },
+  {
+    file: "src/store/sqlite/append.ts",
+    line: "if (!insertedAlone(row, [head.id, head.id, seq, head.id, key])) return null;",
+    from: "!insertedAlone(row, [head.id, head.id, seq, head.id, key])",
+    to: "true",
+    why: "The record is then written in a transaction, with the same result; the bench sees the cost.",
+  },
+  ...["true", "false"].map((to) => ({
+    file: "src/store/sqlite/append.ts",
+    line: "if (heads.size >= headsMax) heads.clear();",
+    from: "heads.size >= headsMax",
+    to,
+    why: "It bounds the memory for cached heads; a head that is not cached is read.",
+  })),
+  {
+    file: "src/store/sqlite/append.ts",
+    line: "if (line === undefined || head === undefined || stretch === undefined || point === undefined) {",
+    from: "||",
+    to: "&&",
+    why: "Each is undefined when the one before is, and up to the head every position has a record.",
+  },
 ];

@@ -1,5 +1,6 @@
 /** Appends to SQLite, in one statement and in a transaction: both answer and write the same. */
 import assert from "node:assert/strict";
+import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { makeSessionId, makeWorkspaceId, type SessionId } from "../../../src/core/ids.ts";
 import { realWorld } from "../../../src/runtime/world.ts";
@@ -46,7 +47,7 @@ async function opened() {
     for (const one of stores) await one.close();
     remove();
   };
-  return { store, open, pass: (ms: number) => (now += ms), [Symbol.asyncDispose]: dispose };
+  return { path, store, open, pass: (ms: number) => (now += ms), [Symbol.asyncDispose]: dispose };
 }
 
 const kinds = async (store: Store, ...appends: readonly (readonly Part[])[]): Promise<string[]> => {
@@ -218,4 +219,42 @@ test("a list shows what the index was set to, and since when a session rests", a
   pass(3_600_000);
   await store.append([after(3)]);
   assert.equal((await store.list({}, { limit: 9 })).rows[0]?.activeAt, at + 7_200_000);
+});
+
+test("a list by activity finds a session after records that were each appended alone", async () => {
+  await using place = await opened();
+  const { store, pass } = place;
+  for (let seq = 2; seq < 6; seq++) {
+    pass(3_600_000);
+    await store.append([after(seq)]);
+  }
+  const { at = 0 } = (await headOf(store)) ?? {};
+  const active = await store.list({ activeSince: at - 1_000 }, { limit: 9 });
+  assert.deepEqual(
+    active.rows.map((row) => row.session),
+    [idOf(1)],
+  );
+  assert.deepEqual((await store.list({ activeBefore: at - 3_600_000 }, { limit: 9 })).rows, []);
+});
+
+test("a deleted session leaves no lease, label, title or item, and a scrub is due", async () => {
+  await using place = await opened();
+  const { store, path } = place;
+  const set = { ...index, name: "canary", objective: "canary", labels: { k: "canary" } };
+  await store.append([after(2, { index: set, lease: { holder: "one", leaseMs: 5_000 } })]);
+  const item = { kind: "fact", key: "k", seq: 2, at: 1, status: null, value: "canary", because: null };
+  const items = [{ session: idOf(1), rows: [item] }];
+  const to = await store.feedEnd();
+  assert.equal(await store.project({ from: await store.projected(), to, texts: [], items }), true);
+  const rows = (): unknown[] => {
+    using database = new DatabaseSync(path, { readOnly: true });
+    const count = (from: string): unknown =>
+      database.prepare(`SELECT count(*) AS n FROM ${from}`).get()?.["n"];
+    return [count("leases"), count("labels"), count("item_rows"), count("titles WHERE name IS NOT NULL")];
+  };
+  assert.deepEqual(rows(), [1, 1, 1, 1]);
+  assert.equal((await store.stats()).unscrubbed, false);
+  await store.append([after(3, { drafts: [], drop: true })]);
+  assert.deepEqual(rows(), [0, 0, 0, 0]);
+  assert.equal((await store.stats()).unscrubbed, true);
 });

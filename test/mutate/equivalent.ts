@@ -240,4 +240,25 @@ export const equivalent: readonly Equivalent[] = [
     to: "&&",
     why: "Each is undefined when the one before is, and up to the head every position has a record.",
   },
+  {
+    file: "src/store/sqlite/receive.ts",
+    line: "if (!wasSeen && line.forkSeq === 0) sql.setOrigin.run(originAt(id), id);",
+    from: "!wasSeen && line.forkSeq === 0",
+    to: "true",
+    why: "A fork has no origin, and of a log that was visible the same origin is set again.",
+  },
+  {
+    file: "src/store/sqlite/receive.ts",
+    line: "const own = line.dropped === receiving ? 0 : (line.untilSeq ?? 0);",
+    from: "0",
+    to: "(0 + 1)",
+    why: "A log that is not being received has an end here, so the fallback is never taken.",
+  },
+  {
+    file: "src/store/sqlite/receive.ts",
+    line: "const tooDeep = depthFlaw(from?.depth ?? 0);",
+    from: "0",
+    to: "(0 + 1)",
+    why: "A log without a base is far from the limit either way.",
+  },
 ];

@@ -93,6 +93,24 @@ const Spend = z.looseObject({
 });
 export const CostRow = Spend.extend({ group: MaybeText, day: Text.exactOptional() });
 
+const ImportedSum = z.looseObject({
+  sessions: Count,
+  answers: Count,
+  inputTokens: Count,
+  outputTokens: Count,
+  nanoUsd: Count,
+  unpriced: Count,
+  activeMs: Count,
+});
+const ImportedRow = ImportedSum.extend({ group: MaybeText });
+export const ImportedStats = z.looseObject({
+  total: ImportedSum,
+  tools: z.array(ImportedRow),
+  projects: z.array(ImportedRow),
+  models: z.array(ImportedRow),
+  weeks: z.array(ImportedRow),
+});
+
 export const Item = z.looseObject({
   kind: Text,
   key: Text,

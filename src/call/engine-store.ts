@@ -233,16 +233,37 @@ export const engineStore = {
   "engine.stats": read("engine", "stats", {
     title: "Count what there is",
     words: "statistics size",
-    summary: "Counts sessions, records and bytes.",
-    answer: z.looseObject({ driver: Text, version: Text, sessions: Count, records: Count }),
+    summary:
+      "Counts sessions, records and bytes; with imported, sums over the sessions of other tools, by tool, " +
+      "project, model and week.",
+    params: {
+      imported: z
+        .boolean()
+        .describe("also sessions, tokens, cost and hours of imported sessions")
+        .exactOptional(),
+    },
+    answer: z.looseObject({
+      driver: Text,
+      version: Text,
+      sessions: Count,
+      records: Count,
+      imported: answer.ImportedStats.exactOptional(),
+    }),
     verb: {
       group,
       line: "Show figures of the store.",
       about: [
         "bytesPerContentByte is what the store takes on disk for each byte that was said. On PostgreSQL " +
           "the size is that of all tenants together, so neither it nor bytesPerRecord is known.",
+        "With --imported: sessions, tokens, cost and hours of the sessions of other tools, by tool, " +
+          "project, model and week. Nothing of it was spent here. Hours count the time between one " +
+          "record and the next, without pauses of more than 15 minutes.",
       ],
-      examples: ["skein stats  # sizes and counts", "skein stats --json | jq .records  # for programs"],
+      examples: [
+        "skein stats  # sizes and counts",
+        "skein stats --imported  # what other tools did, and what it cost",
+        "skein stats --json | jq .records  # for programs",
+      ],
     },
   }),
 };

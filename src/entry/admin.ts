@@ -20,6 +20,8 @@ export type { VerifyAllOptions, VerifyAllReport } from "../runtime/govern/verify
 export type { VerifyOptions, VerifyProblem, VerifyReport } from "../runtime/govern/verify.ts";
 export type { DeliverProgress, DeliverReport, PendingDelivery } from "../runtime/message/deliver.ts";
 export type { CostOptions, CostRow } from "../runtime/read/cost.ts";
+export type { EngineStats, StatsOptions } from "../runtime/engine/engine.ts";
+export type { ImportedRow, ImportedStats, ImportedSum } from "../runtime/read/imported-stats.ts";
 export type { IndexProgress } from "../runtime/read/projection.ts";
 export type { ExportOptions, Signer } from "../runtime/transfer/bundle.ts";
 export type {

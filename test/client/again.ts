@@ -51,6 +51,7 @@ export const table: Readonly<Record<string, Row>> = {
       "a client reads the updates once, as they come",
   }),
   "turn/broken-call.test.ts": all,
+  "imported-stats.test.ts": all,
   "history-import.test.ts": "reads transcripts in its process",
   "signed-bundle.test.ts": all,
   "permission.test.ts": all,

@@ -98,6 +98,7 @@ export const table: Readonly<Record<string, Group | string>> = {
   "runtime/history.test.ts": generated,
   "runtime/hold.test.ts": 4,
   "runtime/hostile-bundle.test.ts": generated,
+  "runtime/imported-stats.test.ts": 3,
   "runtime/import-review.test.ts": "takes long, and brings sessions in as move.test.ts does",
   "runtime/keeper.test.ts": "is about what is heard of a log, and opens no store",
   "runtime/key.test.ts": 1,

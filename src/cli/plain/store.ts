@@ -4,7 +4,7 @@ import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import { shortId } from "../../core/text/short-id.ts";
 import { workerMs } from "../../core/trigger/schedule.ts";
-import type { Engine } from "../../runtime/engine/engine.ts";
+import type { Engine, EngineStats } from "../../runtime/engine/engine.ts";
 import type { Session } from "../../runtime/engine/session.ts";
 import type { PendingDelivery } from "../../runtime/message/deliver.ts";
 import { costRow, type CostRow } from "../../runtime/read/cost.ts";
@@ -13,6 +13,7 @@ import { locateStore } from "../../store/registry.ts";
 import { present } from "../command/input.ts";
 import { grid, invalid, plain } from "../command/presentation.ts";
 import { ago, exact } from "../format/moment.ts";
+import { importedLines } from "../format/imported-lines.ts";
 import { retainLines } from "../format/retain-lines.ts";
 import { eraseCommand, scanLines } from "../format/scan-lines.ts";
 import { table } from "../format/table.ts";
@@ -151,8 +152,11 @@ export const storePlain = [
     },
   }),
   plain("engine.stats", {
-    call: async ({ store }) => (await store()).stats(),
+    /** Sizes need the store alone: the engine takes longer to open. */
+    call: async ({ params: { imported }, store, engine }): Promise<EngineStats> =>
+      imported === true ? (await engine()).stats({ imported }) : (await store()).stats(),
     async print(figures, { out, place }) {
+      if (figures.imported !== undefined) return { json: figures, ...importedLines(figures.imported, out) };
       const { contentBytes, blobBytes, records } = figures;
       const said = contentBytes + blobBytes;
       // The counts are of one tenant, the size in PostgreSQL is of all.

@@ -40,6 +40,7 @@ import { carriedAgain, prepareCarried } from "../branch/bootstrap.ts";
 import { findSession } from "../read/find.ts";
 import type { Lineage } from "../read/lineage.ts";
 import type { CostOptions, CostRow } from "../read/cost.ts";
+import type { ImportedStats } from "../read/imported-stats.ts";
 import { forget, listMemory, remember } from "../workspace/memory.ts";
 import type {
   ForgetOptions,
@@ -82,6 +83,18 @@ export interface SessionsOptions {
   readonly activeBefore?: number;
   readonly limit?: number;
   readonly cursor?: string;
+}
+
+/** Options of `engine.stats`. */
+export interface StatsOptions {
+  /** Also sums over imported sessions, by tool, project, model and week. The store needs SQL. */
+  readonly imported?: boolean;
+}
+
+/** The result of `engine.stats`. */
+export interface EngineStats extends StoreStats {
+  /** With the option `imported`. */
+  readonly imported?: ImportedStats;
 }
 
 /**
@@ -247,9 +260,18 @@ export class Engine implements AsyncDisposable {
     options: { readonly progress?: IndexProgress; readonly signal?: AbortSignal } = {},
   ): Promise<{ readonly columns: readonly string[]; readonly rows: readonly (readonly unknown[])[] }> {
     checkCall("engine.query", options, { sql });
-    const { store, states, actor, shared } = this.#deps;
+    const { store, states } = this.#deps;
     const { progress, signal } = options;
     await catchUp(store, states, progress);
+    return this.#query(sql, signal);
+  }
+
+  /** Without bringing items up to date first. */
+  #query(
+    sql: string,
+    signal?: AbortSignal,
+  ): Promise<{ readonly columns: readonly string[]; readonly rows: readonly (readonly unknown[])[] }> {
+    const { store, actor, shared } = this.#deps;
     const { queryRowsMax, queryBytesMax: bytesMax, queryMs: timeoutMs } = limit;
     const how = { limit: queryRowsMax, bytesMax, timeoutMs, ...(signal && { signal }) };
     return shared.queries({ actor, signal }, () => store.query(sql, how));
@@ -500,8 +522,13 @@ export class Engine implements AsyncDisposable {
     return this.#deps.store.workers();
   }
 
-  stats(): Promise<StoreStats> {
-    return this.#deps.store.stats();
+  /** Counts and sizes of the store; with `imported`, also sums over the sessions of other tools. */
+  async stats(options: StatsOptions = {}): Promise<EngineStats> {
+    checkCall("engine.stats", options);
+    const figures = await this.#deps.store.stats();
+    if (options.imported !== true) return figures;
+    const { readImportedStats } = await import("../read/imported-stats.ts");
+    return { ...figures, imported: await readImportedStats((sql) => this.#query(sql)) };
   }
 
   /** Ends work in progress here and closes the store. Sessions stay in it. May be called twice. */

@@ -1,6 +1,7 @@
 /** Results: loose, so that an older client reads what a newer server adds. */
 import { Count, Json, Millis, Seq, Sha256 } from "../core/schema.ts";
 import * as z from "zod";
+import { once } from "../core/cache.ts";
 import { statuses } from "../core/session/lifecycle.ts";
 
 export { Count, Sha256 };
@@ -11,264 +12,306 @@ export const Flag = z.boolean();
 export const SessionId = z.string().regex(/^ses_[0-9a-z]{26}$/);
 const LogId = z.string().regex(/^(ses|wsp)_[0-9a-z]{26}$/);
 const Status = z.enum(statuses);
-const Place = z.looseObject({ session: SessionId, seq: Count });
+const Place = once(() => z.looseObject({ session: SessionId, seq: Count }));
 
 /** The position of a change. */
-export const Written = z.looseObject({ seq: Seq, headSeq: Seq, duplicate: Flag });
+export const AppendResult = once(() => z.looseObject({ seq: Seq, headSeq: Seq, duplicate: Flag }));
 /** A new session. */
-export const Made = z.looseObject({ session: SessionId });
+export const SessionRef = once(() => z.looseObject({ session: SessionId }));
 
-const CarriedPart = z.looseObject({ what: Text, names: z.array(Text), why: Text.optional() });
+const CarriedPart = once(() => z.looseObject({ what: Text, names: z.array(Text), why: Text.optional() }));
 /** For a successor: what carried over and what did not. */
-export const MadeFrom = Made.extend({
-  carriedOver: z
-    .looseObject({ from: SessionId, moved: z.array(CarriedPart), left: z.array(CarriedPart) })
-    .optional(),
-});
+export const Successor = once(() =>
+  SessionRef().extend({
+    carriedOver: z
+      .looseObject({ from: SessionId, moved: z.array(CarriedPart()), left: z.array(CarriedPart()) })
+      .optional(),
+  }),
+);
 
-export const Event = z.looseObject({
-  session: LogId,
-  seq: Seq,
-  at: Millis,
-  type: Text,
-  v: Seq,
-  actor: Text,
-  turn: Count.nullable(),
-  cause: Seq.nullable(),
-  key: MaybeText,
-  contentHash: MaybeText,
-  contentBytes: Count.nullable(),
-  hash: Sha256,
-  erased: Flag,
-  body: Json.optional(),
-  content: Json.optional(),
-});
+export const Event = once(() =>
+  z.looseObject({
+    session: LogId,
+    seq: Seq,
+    at: Millis,
+    type: Text,
+    v: Seq,
+    actor: Text,
+    turn: Count.nullable(),
+    cause: Seq.nullable(),
+    key: MaybeText,
+    contentHash: MaybeText,
+    contentBytes: Count.nullable(),
+    hash: Sha256,
+    erased: Flag,
+    body: Json.optional(),
+    content: Json.optional(),
+  }),
+);
 
 /** A part of a streaming answer. Live only. */
-const LiveDelta = z.looseObject({
-  type: z.literal("delta"),
-  requestSeq: Seq,
-  delta: z.looseObject({ type: Text }),
-});
+const LiveDelta = once(() =>
+  z.looseObject({
+    type: z.literal("delta"),
+    requestSeq: Seq,
+    delta: z.looseObject({ type: Text }),
+  }),
+);
 
-export const Heard = z.union([Event, LiveDelta]);
+export const SessionUpdate = once(() => z.union([Event(), LiveDelta()]));
 /** Why a run ended. */
-export const Ran = z.looseObject({ status: Status, by: MaybeText, seq: Seq });
+export const RunResult = once(() => z.looseObject({ status: Status, by: MaybeText, seq: Seq }));
 
-export const SessionRow = z.looseObject({
-  session: SessionId,
-  status: Status,
-  agent: MaybeText,
-  name: MaybeText,
-  objective: MaybeText,
-  priority: Count,
-  labels: z.record(Text, Text),
-  headSeq: Seq,
-  openedAt: Millis,
-  activeAt: Millis,
-  parent: Place.nullable(),
-  zone: z.enum(["smart", "strained", "full"]),
-  nanoUsd: Count,
-  unconfirmedNanoUsd: z.int(),
-  unpriced: Count,
-  model: MaybeText,
-  runnable: Flag,
-  waitingFor: MaybeText,
-  runBy: MaybeText,
-  triggers: MaybeText,
-  deadlineMs: Millis.nullable(),
-  dueMs: Millis.nullable(),
-});
+export const SessionRow = once(() =>
+  z.looseObject({
+    session: SessionId,
+    status: Status,
+    agent: MaybeText,
+    name: MaybeText,
+    objective: MaybeText,
+    priority: Count,
+    labels: z.record(Text, Text),
+    headSeq: Seq,
+    openedAt: Millis,
+    activeAt: Millis,
+    parent: Place().nullable(),
+    zone: z.enum(["smart", "strained", "full"]),
+    nanoUsd: Count,
+    unconfirmedNanoUsd: z.int(),
+    unpriced: Count,
+    model: MaybeText,
+    runnable: Flag,
+    waitingFor: MaybeText,
+    runBy: MaybeText,
+    triggers: MaybeText,
+    deadlineMs: Millis.nullable(),
+    dueMs: Millis.nullable(),
+  }),
+);
 
 /** Money and tokens of model calls; `src/core/budget/money.ts` says what each means. */
-const Spend = z.looseObject({
-  calls: Count,
-  inputTokens: Count,
-  outputTokens: Count,
-  nanoUsd: Count,
-  unpriced: Count,
-  estimated: Count,
-  unconfirmedTokens: z.int(),
-  unconfirmedNanoUsd: z.int(),
-});
-export const CostRow = Spend.extend({ group: MaybeText, day: Text.exactOptional() });
+const Spend = once(() =>
+  z.looseObject({
+    calls: Count,
+    inputTokens: Count,
+    outputTokens: Count,
+    nanoUsd: Count,
+    unpriced: Count,
+    estimated: Count,
+    unconfirmedTokens: z.int(),
+    unconfirmedNanoUsd: z.int(),
+  }),
+);
+export const CostRow = once(() => Spend().extend({ group: MaybeText, day: Text.exactOptional() }));
 
-const ImportedSum = z.looseObject({
-  sessions: Count,
-  answers: Count,
-  inputTokens: Count,
-  outputTokens: Count,
-  nanoUsd: Count,
-  unpriced: Count,
-  activeMs: Count,
-});
-const ImportedRow = ImportedSum.extend({ group: MaybeText });
-export const ImportedStats = z.looseObject({
-  total: ImportedSum,
-  tools: z.array(ImportedRow),
-  projects: z.array(ImportedRow),
-  models: z.array(ImportedRow),
-  weeks: z.array(ImportedRow),
-});
+const ImportedSum = once(() =>
+  z.looseObject({
+    sessions: Count,
+    answers: Count,
+    inputTokens: Count,
+    outputTokens: Count,
+    nanoUsd: Count,
+    unpriced: Count,
+    activeMs: Count,
+  }),
+);
+const ImportedRow = once(() => ImportedSum().extend({ group: MaybeText }));
+export const ImportedStats = once(() =>
+  z.looseObject({
+    total: ImportedSum(),
+    tools: z.array(ImportedRow()),
+    projects: z.array(ImportedRow()),
+    models: z.array(ImportedRow()),
+    weeks: z.array(ImportedRow()),
+  }),
+);
 
-export const Item = z.looseObject({
-  kind: Text,
-  key: Text,
-  value: Json.optional(),
-  because: MaybeText,
-  status: MaybeText,
-  seq: Seq,
-  at: Millis,
-  erased: Flag,
-});
+export const Item = once(() =>
+  z.looseObject({
+    kind: Text,
+    key: Text,
+    value: Json.optional(),
+    because: MaybeText,
+    status: MaybeText,
+    seq: Seq,
+    at: Millis,
+    erased: Flag,
+  }),
+);
 
 /** A state with its contents. */
-export const StateView = z.looseObject({
-  session: SessionId,
-  seq: Seq,
-  at: Millis,
-  status: Status,
-  name: MaybeText,
-  objective: MaybeText,
-  model: MaybeText,
-  labels: z.record(Text, Text),
-  priority: Count,
-  openedAt: Millis,
-  items: z.array(Item),
-  zone: Text,
-  mindHash: Text,
-});
+export const StateView = once(() =>
+  z.looseObject({
+    session: SessionId,
+    seq: Seq,
+    at: Millis,
+    status: Status,
+    name: MaybeText,
+    objective: MaybeText,
+    model: MaybeText,
+    labels: z.record(Text, Text),
+    priority: Count,
+    openedAt: Millis,
+    items: z.array(Item()),
+    zone: Text,
+    mindHash: Text,
+  }),
+);
 
-export const MemoryEntry = z.looseObject({
-  scope: Text,
-  owner: MaybeText,
-  kind: Text,
-  key: Text,
-  seq: Seq,
-  at: Millis,
-  value: Json.optional(),
-  because: MaybeText,
-  erased: Flag,
-});
+export const MemoryEntry = once(() =>
+  z.looseObject({
+    scope: Text,
+    owner: MaybeText,
+    kind: Text,
+    key: Text,
+    seq: Seq,
+    at: Millis,
+    value: Json.optional(),
+    because: MaybeText,
+    erased: Flag,
+  }),
+);
 
-export const AgentVersion = z.looseObject({
-  name: Text,
-  version: Seq,
-  digest: Text,
-  at: Millis,
-  actor: Text,
-  definition: z.looseObject({ name: Text, instructions: Text }),
-});
-export const AgentSummary = z.looseObject({
-  name: Text,
-  version: Seq,
-  digest: Text,
-  at: Millis,
-  description: MaybeText,
-  model: MaybeText,
-});
+export const AgentVersion = once(() =>
+  z.looseObject({
+    name: Text,
+    version: Seq,
+    digest: Text,
+    at: Millis,
+    actor: Text,
+    definition: z.looseObject({ name: Text, instructions: Text }),
+  }),
+);
+export const AgentSummary = once(() =>
+  z.looseObject({
+    name: Text,
+    version: Seq,
+    digest: Text,
+    at: Millis,
+    description: MaybeText,
+    model: MaybeText,
+  }),
+);
 
-export const Hit = z.looseObject({
-  session: LogId,
-  seq: Seq,
-  at: Millis,
-  type: Text,
-  snippet: Text,
-  mind: z.enum(["live", "rewound", "compacted"]),
-});
+export const Hit = once(() =>
+  z.looseObject({
+    session: LogId,
+    seq: Seq,
+    at: Millis,
+    type: Text,
+    snippet: Text,
+    mind: z.enum(["live", "rewound", "compacted"]),
+  }),
+);
 
-const Fault = z.looseObject({ session: LogId, seq: Count, problem: Text });
-export const VerifyReport = z.looseObject({
-  ok: Flag,
-  sessions: Count,
-  records: Count,
-  contents: Count,
-  problems: z.array(Fault),
-  firstBad: Fault.nullable(),
-});
+const Fault = once(() => z.looseObject({ session: LogId, seq: Count, problem: Text }));
+export const VerifyReport = once(() =>
+  z.looseObject({
+    ok: Flag,
+    sessions: Count,
+    records: Count,
+    contents: Count,
+    problems: z.array(Fault()),
+    firstBad: Fault().nullable(),
+  }),
+);
 
-export const Anchor = z.looseObject({
-  format: Text,
-  version: Count,
-  workspace: Text,
-  seq: Count,
-  hash: Sha256,
-  root: Sha256,
-  at: Count,
-  publicKey: Text.nullable(),
-  signature: Text.nullable(),
-});
+export const Anchor = once(() =>
+  z.looseObject({
+    format: Text,
+    version: Count,
+    workspace: Text,
+    seq: Count,
+    hash: Sha256,
+    root: Sha256,
+    at: Count,
+    publicKey: Text.nullable(),
+    signature: Text.nullable(),
+  }),
+);
 
-export const Lineage = z.looseObject({
-  session: SessionId,
-  nodes: z.array(
-    z.looseObject({
-      session: SessionId,
-      depth: Count,
-      parent: Place.nullable(),
-      relation: z.enum(["fork", "child", "successor"]).nullable(),
-      status: Text,
-      name: MaybeText,
-      objective: MaybeText,
-      headSeq: Count,
-      openedAt: Millis,
-      activeAt: Millis,
-      merged: z.array(z.looseObject({ from: Text, toSeq: Count, seq: Count })),
-    }),
-  ),
-  left: Count,
-});
+export const Lineage = once(() =>
+  z.looseObject({
+    session: SessionId,
+    nodes: z.array(
+      z.looseObject({
+        session: SessionId,
+        depth: Count,
+        parent: Place().nullable(),
+        relation: z.enum(["fork", "child", "successor"]).nullable(),
+        status: Text,
+        name: MaybeText,
+        objective: MaybeText,
+        headSeq: Count,
+        openedAt: Millis,
+        activeAt: Millis,
+        merged: z.array(z.looseObject({ from: Text, toSeq: Count, seq: Count })),
+      }),
+    ),
+    left: Count,
+  }),
+);
 
-export const TicketRow = z.looseObject({
-  ticket: Text,
-  title: Text,
-  status: Text,
-  session: SessionId.nullable(),
-});
+export const TicketRow = once(() =>
+  z.looseObject({
+    ticket: Text,
+    title: Text,
+    status: Text,
+    session: SessionId.nullable(),
+  }),
+);
 
-export const PolicyEntry = z.looseObject({
-  name: Text,
-  policy: z.looseObject({ do: Text }).nullable(),
-  at: Millis.nullable(),
-  actor: MaybeText,
-  everything: Flag,
-});
+export const PolicyEntry = once(() =>
+  z.looseObject({
+    name: Text,
+    policy: z.looseObject({ do: Text }).nullable(),
+    at: Millis.nullable(),
+    actor: MaybeText,
+    everything: Flag,
+  }),
+);
 
-export const Template = z.looseObject({
-  name: Text,
-  spec: z.looseObject({ kind: Text }).nullable(),
-  open: z.looseObject({}).nullable(),
-});
+export const Template = once(() =>
+  z.looseObject({
+    name: Text,
+    spec: z.looseObject({ kind: Text }).nullable(),
+    open: z.looseObject({}).nullable(),
+  }),
+);
 
-export const HookEntry = z.looseObject({
-  name: Text,
-  url: MaybeText,
-  events: z.array(Text),
-  session: MaybeText,
-  agent: MaybeText,
-  labels: z.record(z.string(), z.string()),
-  secret: Text,
-  setSeq: z.int(),
-  setAt: Millis,
-  setBy: Text,
-  delivered: z.int(),
-  abandoned: z.int(),
-  deliveredAt: Millis.nullable(),
-  position: Text,
-  lastError: MaybeText,
-  failures: z.int().nullable(),
-  nextTryAt: Millis.nullable(),
-});
+export const HookEntry = once(() =>
+  z.looseObject({
+    name: Text,
+    url: MaybeText,
+    events: z.array(Text),
+    session: MaybeText,
+    agent: MaybeText,
+    labels: z.record(z.string(), z.string()),
+    secret: Text,
+    setSeq: z.int(),
+    setAt: Millis,
+    setBy: Text,
+    delivered: z.int(),
+    abandoned: z.int(),
+    deliveredAt: Millis.nullable(),
+    position: Text,
+    lastError: MaybeText,
+    failures: z.int().nullable(),
+    nextTryAt: Millis.nullable(),
+  }),
+);
 
-export const TokenEntry = z.looseObject({
-  id: Text,
-  name: MaybeText,
-  scopes: z.array(Text),
-  principal: Text,
-  status: z.enum(["valid", "expired", "revoked"]),
-  issuedAt: Millis,
-  issuedBy: Text,
-  expiresAt: Millis.nullable(),
-  revokedAt: Millis.nullable(),
-  revokedBy: MaybeText,
-});
+export const TokenEntry = once(() =>
+  z.looseObject({
+    id: Text,
+    name: MaybeText,
+    scopes: z.array(Text),
+    principal: Text,
+    status: z.enum(["valid", "expired", "revoked"]),
+    issuedAt: Millis,
+    issuedBy: Text,
+    expiresAt: Millis.nullable(),
+    revokedAt: Millis.nullable(),
+    revokedBy: MaybeText,
+  }),
+);

@@ -14,15 +14,16 @@ const approvals = {
   "engine.approvals": read("engine", "approvals", {
     title: "List saved approvals",
     summary: "Commands that are always allowed, in every session of the workspace.",
-    answer: z.array(
-      z.looseObject({
-        name: Text,
-        tool: Text,
-        command: z.looseObject({ text: Text, directory: Text, binding: z.unknown() }),
-        at: Count,
-        actor: Text,
-      }),
-    ),
+    answer: () =>
+      z.array(
+        z.looseObject({
+          name: Text,
+          tool: Text,
+          command: z.looseObject({ text: Text, directory: Text, binding: z.unknown() }),
+          at: Count,
+          actor: Text,
+        }),
+      ),
     verb: {
       name: "approvals list",
       group,
@@ -44,7 +45,7 @@ const approvals = {
     summary: "Ends a saved approval: the command asks again.",
     scope: "operate",
     args: ["name"],
-    params: { name: field.Key.describe("the approval's name") },
+    params: () => ({ name: field.Key.describe("the approval's name") }),
     gives: "nothing",
     verb: { name: "approvals revoke" },
   }),
@@ -56,7 +57,7 @@ const tokens = {
     local: { token: "engine" },
     summary: "Issues a token. The token itself is shown only once.",
     scope: "admin",
-    params: {
+    params: () => ({
       scopes: z.array(z.enum(scopes)).min(1).max(scopes.length).describe("what it permits"),
       name: field.Key.describe("a name for lists").exactOptional(),
       principal: z
@@ -65,16 +66,16 @@ const tokens = {
         .describe("the principal that it acts as, prn_…; by default a new one")
         .exactOptional(),
       expiresAt: field.Moment.describe("the moment it expires; by default never").exactOptional(),
-    },
-    answer: answer.TokenEntry.extend({ token: Text }),
+    }),
+    answer: () => answer.TokenEntry().extend({ token: Text }),
     verb: { name: "tokens add", args: ["name?"], flags: { principal: { value: "prn_…" }, expiresAt: null } },
   }),
   "engine.tokens": read("engine", "tokens", {
     title: "List the tokens",
     summary: "Lists the valid tokens, the newest first; with all, also expired and revoked ones.",
     scope: "admin",
-    params: { all: z.boolean().describe("also those that are expired or revoked").exactOptional() },
-    answer: z.array(answer.TokenEntry),
+    params: () => ({ all: z.boolean().describe("also those that are expired or revoked").exactOptional() }),
+    answer: () => z.array(answer.TokenEntry()),
     verb: {
       name: "tokens list",
       group,
@@ -102,7 +103,10 @@ const tokens = {
     summary: "Revokes a token, by its id or a unique suffix of it.",
     scope: "admin",
     args: ["token"],
-    params: { token: z.string().min(4).max(64).describe("the token's id, or a unique suffix of it"), reason },
+    params: () => ({
+      token: z.string().min(4).max(64).describe("the token's id, or a unique suffix of it"),
+      reason,
+    }),
     answer: answer.TokenEntry,
     verb: { name: "tokens revoke", flags: { token: "ID" } },
   }),
@@ -114,7 +118,7 @@ const hooks = {
     summary: "Sets a webhook, a URL that gets events from now on, or replaces the one of this name.",
     scope: "operate",
     args: ["name", "url"],
-    params: {
+    params: () => ({
       name: field.Key.describe("the webhook's name"),
       url: z.string().max(limit.hookUrlCharsMax).describe("the URL that events are posted to"),
       events: z
@@ -131,7 +135,7 @@ const hooks = {
       )
         .describe("only events of sessions with this label")
         .exactOptional(),
-    },
+    }),
     answer: answer.HookEntry,
     verb: {
       name: "hooks add",
@@ -147,7 +151,7 @@ const hooks = {
     title: "List the webhooks",
     summary: "The webhooks of the workspace by name, with their delivery counts.",
     scope: "operate",
-    answer: z.array(answer.HookEntry),
+    answer: () => z.array(answer.HookEntry()),
     verb: {
       name: "hooks list",
       group,
@@ -175,7 +179,7 @@ const hooks = {
     summary: "Removes a webhook.",
     scope: "operate",
     args: ["name"],
-    params: { name: field.Key.describe("the webhook's name"), reason },
+    params: () => ({ name: field.Key.describe("the webhook's name"), reason }),
     answer: answer.HookEntry,
     verb: { name: "hooks remove" },
   }),

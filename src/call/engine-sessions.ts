@@ -17,13 +17,13 @@ export const engineSessions = {
       "for tools, files, rules that allow, triggers that watch files) takes the scope operate.",
     path: "/v1/sessions",
     params: field.openFields,
-    answer: answer.MadeFrom,
+    answer: answer.Successor,
   }),
   "engine.sessions": read("engine", "sessions", {
     title: "List the sessions",
     words: "ps top processes",
     summary: "Lists sessions with their status, the most recently active first, in pages.",
-    params: {
+    params: () => ({
       agent: field.AgentName.describe("only sessions of this agent").exactOptional(),
       status: z.array(z.enum(statuses)).min(1).describe("only sessions of these statuses").exactOptional(),
       labels: z.record(z.string(), z.string()).describe("only sessions with these labels").exactOptional(),
@@ -39,21 +39,22 @@ export const engineSessions = {
         .exactOptional(),
       limit: z.int().min(1).max(limit.listMax).describe("at most this many in a page").exactOptional(),
       cursor: z.string().max(1_000).describe("the cursor of the page before").exactOptional(),
-    },
-    answer: z.looseObject({ rows: z.array(answer.SessionRow), cursor: MaybeText }),
+    }),
+    answer: () => z.looseObject({ rows: z.array(answer.SessionRow()), cursor: MaybeText }),
   }),
   "engine.session": read("engine", "session", {
     title: "Show the session",
     summary: "Shows a session: its status, what it knows, its origin, and the last events.",
     path: "/v1/sessions/{id}",
-    answer: answer.StateView.extend({
-      id: SessionId,
-      copy: Flag,
-      movedTo: MaybeText,
-      head: z.looseObject({ seq: Count, hash: answer.Sha256 }),
-      forks: z.array(z.looseObject({ session: SessionId, seq: Count })),
-      events: z.array(answer.Event),
-    }),
+    answer: () =>
+      answer.StateView().extend({
+        id: SessionId,
+        copy: Flag,
+        movedTo: MaybeText,
+        head: z.looseObject({ seq: Count, hash: answer.Sha256 }),
+        forks: z.array(z.looseObject({ session: SessionId, seq: Count })),
+        events: z.array(answer.Event()),
+      }),
   }),
   "engine.delete": change("engine", "delete", {
     title: "Delete the session",
@@ -62,7 +63,7 @@ export const engineSessions = {
     method: "DELETE",
     path: "/v1/sessions/{id}",
     scope: "admin",
-    params: { reason: field.reason },
+    params: () => ({ reason: field.reason }),
     verb: {
       group: "Sessions",
       line: "Delete a session for good; its forks keep what they share with it.",
@@ -77,7 +78,7 @@ export const engineSessions = {
     title: "Show the family",
     summary: "The family of a session: forks, children, successors, and what was merged.",
     args: ["session"],
-    params: { session: field.SessionName.describe("any session of the family") },
+    params: () => ({ session: field.SessionName.describe("any session of the family") }),
     answer: answer.Lineage,
   }),
   "engine.export": change("engine", "export", {
@@ -87,11 +88,11 @@ export const engineSessions = {
     summary: "Writes a session to a bundle. With move, which needs the scope admin, it leaves this store.",
     path: "/v1/sessions/{id}/export",
     scope: "read",
-    params: {
+    params: () => ({
       withForks: z.boolean().describe("also its forks, and theirs").exactOptional(),
       move: z.boolean().describe("move it: it becomes read-only in this store").exactOptional(),
       to: z.string().max(64).describe("with move: the id of the destination workspace").exactOptional(),
-    },
+    }),
     gives: "bytes",
   }),
   "engine.import": change("engine", "import", {
@@ -101,7 +102,7 @@ export const engineSessions = {
       "without the signature of a trusted key arrives suspended; review lists what it would act with.",
     scope: "operate",
     takes: "bytes",
-    params: {
+    params: () => ({
       signedBy: z
         .array(z.string().max(100))
         .max(100)
@@ -112,30 +113,31 @@ export const engineSessions = {
         .max(100)
         .describe("public keys: a session that one of them signed is not suspended")
         .exactOptional(),
-    },
-    answer: z.looseObject({
-      session: SessionId,
-      as: z.enum(["own", "copy"]),
-      sessions: z.array(SessionId),
-      records: Count,
-      blobs: Count,
-      already: Flag,
-      signedBy: MaybeText,
-      trusted: Flag,
-      suspended: Flag,
-      review: z.array(
-        z.looseObject({
-          session: SessionId,
-          bindings: z.array(z.looseObject({ name: z.string(), kind: z.string(), mode: z.string() })),
-          rules: z.array(z.looseObject({ name: z.string(), tool: z.string(), rule: z.string() })),
-          triggers: z.array(z.looseObject({ name: z.string(), kind: z.string() })),
-          input: z.array(z.looseObject({ seq: Count, type: z.string(), text: z.string() })),
-          waiting: Count,
-          calls: z.array(z.looseObject({ tool: z.string(), phase: z.string() })),
-        }),
-      ),
-      warning: MaybeText,
     }),
+    answer: () =>
+      z.looseObject({
+        session: SessionId,
+        as: z.enum(["own", "copy"]),
+        sessions: z.array(SessionId),
+        records: Count,
+        blobs: Count,
+        already: Flag,
+        signedBy: MaybeText,
+        trusted: Flag,
+        suspended: Flag,
+        review: z.array(
+          z.looseObject({
+            session: SessionId,
+            bindings: z.array(z.looseObject({ name: z.string(), kind: z.string(), mode: z.string() })),
+            rules: z.array(z.looseObject({ name: z.string(), tool: z.string(), rule: z.string() })),
+            triggers: z.array(z.looseObject({ name: z.string(), kind: z.string() })),
+            input: z.array(z.looseObject({ seq: Count, type: z.string(), text: z.string() })),
+            waiting: Count,
+            calls: z.array(z.looseObject({ tool: z.string(), phase: z.string() })),
+          }),
+        ),
+        warning: MaybeText,
+      }),
   }),
   "engine.migrate": change("engine", "migrate", {
     title: "Migrate all sessions to another store",
@@ -146,31 +148,31 @@ export const engineSessions = {
       "Moves every session to another store, with the workspace's data. It needs a server that opens " +
       "other stores.",
     scope: "admin",
-    params: {
+    params: () => ({
       to: field.Path.describe("the other store: a path or a URL"),
       dryRun,
       waitMs: field.Span.describe("how long to wait for running sessions").exactOptional(),
-    },
-    answer: z.looseObject({ dryRun: Flag, moved: Count, copied: Count, records: Count }),
+    }),
+    answer: () => z.looseObject({ dryRun: Flag, moved: Count, copied: Count, records: Count }),
   }),
   "engine.send": change("engine", "send", {
     title: "Send a message to a session",
     keyed: true,
     summary: "Puts a person's message into a session's inbox, validated against its contract for the topic.",
     args: ["to", "message"],
-    params: {
+    params: () => ({
       to: field.SessionName.describe("the receiver"),
       message: field.Value.describe("the message: a text or any JSON"),
       topic: field.Key.describe("the subject; the receiver may have a contract for it").exactOptional(),
-    },
-    answer: answer.Written,
+    }),
+    answer: answer.AppendResult,
   }),
   "engine.deliver": change("engine", "deliver", {
     title: "Deliver messages to other stores",
     local: { progress: "client" },
     summary: "Delivers waiting messages to other stores, and ends requests past their deadline.",
     scope: "operate",
-    answer: z.looseObject({ sessions: Count, delivered: Count, refused: Count, overdue: Count }),
+    answer: () => z.looseObject({ sessions: Count, delivered: Count, refused: Count, overdue: Count }),
     verb: {
       group: "Turns",
       line: "Deliver waiting messages to other stores, and end requests that are overdue.",
@@ -192,13 +194,13 @@ export const engineSessions = {
     summary:
       "Stores the bytes of an image or file, and returns the hash by which a block of an input names them.",
     takes: "bytes",
-    answer: z.looseObject({ hash: answer.Sha256 }),
+    answer: () => z.looseObject({ hash: answer.Sha256 }),
   }),
   "engine.blob": read("engine", "blob", {
     title: "Get the bytes of a hash",
     summary: "The bytes stored under a hash: an image, a file, or a large content.",
     args: ["hash"],
-    params: { hash: answer.Sha256.describe("the hash of the bytes") },
+    params: () => ({ hash: answer.Sha256.describe("the hash of the bytes") }),
     gives: "bytes",
   }),
 };

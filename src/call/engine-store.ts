@@ -17,18 +17,19 @@ export const engineStore = {
     asks: true,
     remote: ["family", "follow"],
     summary: "Events of all logs, at least once, in order within each; as a stream also of a family.",
-    params: {
+    params: () => ({
       after: z.string().max(1_000).describe("the position of the feed after which it begins").exactOptional(),
       limit: limitTo(limit.pageRecordsMax),
       family: field.SessionName.describe("only events of this session's family").exactOptional(),
       follow: z.boolean().describe("continue with events that are appended later").exactOptional(),
-    },
-    answer: z.looseObject({
-      events: z.array(answer.Event),
-      position: Text,
-      /** Present after a rollback of the store: the events start there; null is the beginning. */
-      rolledBackTo: Text.nullable().exactOptional(),
     }),
+    answer: () =>
+      z.looseObject({
+        events: z.array(answer.Event()),
+        position: Text,
+        /** Present after a rollback of the store: the events start there; null is the beginning. */
+        rolledBackTo: Text.nullable().exactOptional(),
+      }),
     streams: true,
   }),
   "engine.search": read("engine", "search", {
@@ -36,12 +37,12 @@ export const engineStore = {
     local: { progress: "client" },
     summary: "Full-text search over everything that was said.",
     args: ["text"],
-    params: {
+    params: () => ({
       text: z.string().describe("the words; word* matches words that begin so"),
       session: field.SessionName.describe("only in this session").exactOptional(),
       limit: limitTo(limit.searchMax, "; by default 20"),
-    },
-    answer: z.array(answer.Hit),
+    }),
+    answer: () => z.array(answer.Hit()),
     verb: {
       group,
       line: "Find events by the words in them, the latest first.",
@@ -63,7 +64,7 @@ export const engineStore = {
   "engine.cost": read("engine", "cost", {
     title: "Show what models cost",
     summary: "The cost of model calls, by session, agent, model, day, user or label:KEY.",
-    params: {
+    params: () => ({
       by: Text.describe("session, agent, model, day, user or label:KEY; by default session").exactOptional(),
       session: field.SessionName.describe("only of this session").exactOptional(),
       family: z
@@ -73,8 +74,8 @@ export const engineStore = {
       since: Moment.describe("only from this moment on").exactOptional(),
       until: Moment.describe("only before this moment").exactOptional(),
       daily: z.boolean().describe("a row for each day of each group").exactOptional(),
-    },
-    answer: z.array(answer.CostRow),
+    }),
+    answer: () => z.array(answer.CostRow()),
     verb: {
       group: "Resources and limits",
       line: "Show what models have cost: by session, agent, model, day, user, label or tenant.",
@@ -109,8 +110,8 @@ export const engineStore = {
     summary: "One read-only SELECT over the documented views. Changes nothing.",
     scope: "read",
     args: ["sql"],
-    params: { sql: z.string().min(1).max(limit.queryCharsMax).describe("a SELECT over the views") },
-    answer: z.looseObject({ columns: z.array(Text), rows: z.array(z.array(z.unknown())) }),
+    params: () => ({ sql: z.string().min(1).max(limit.queryCharsMax).describe("a SELECT over the views") }),
+    answer: () => z.looseObject({ columns: z.array(Text), rows: z.array(z.array(z.unknown())) }),
     verb: {
       group,
       line: "Run one read-only SELECT over the views of the store.",
@@ -132,12 +133,12 @@ export const engineStore = {
     summary:
       "Verifies every log of the store, against the listed heads too, and the store itself; with anchor, " +
       "also that the workspace's log holds the anchored record.",
-    params: {
+    params: () => ({
       anchor: z
         .looseObject({ seq: field.Seq, hash: answer.Sha256 })
         .describe("an anchor kept outside the store: finds a store rolled back")
         .exactOptional(),
-    },
+    }),
     answer: answer.VerifyReport,
   }),
   "engine.anchor": change("engine", "anchor", {
@@ -147,9 +148,9 @@ export const engineStore = {
     summary:
       "Lists the heads of all logs and returns the root, to keep outside the store; with url, posts it.",
     scope: "operate",
-    params: {
+    params: () => ({
       url: z.string().max(limit.hookUrlCharsMax).describe("a URL that it is posted to").exactOptional(),
-    },
+    }),
     answer: answer.Anchor,
   }),
   "engine.acceptAnchor": change("engine", "acceptAnchor", {
@@ -157,7 +158,7 @@ export const engineStore = {
     warning: "Missing records are no longer reported.",
     summary: "Accepts the logs as they are, after an intended restore: verify no longer reports them.",
     scope: "admin",
-    params: {
+    params: () => ({
       reason: field.Reason.regex(/\S/, "expected a text, such as: restored the backup of Monday").describe(
         "why records are missing; it is kept in the log",
       ),
@@ -165,20 +166,23 @@ export const engineStore = {
         .looseObject({ seq: field.Seq, hash: answer.Sha256 })
         .describe("an anchor that the store no longer reaches")
         .exactOptional(),
-    },
-    answer: z.looseObject({ logs: z.array(Text), anchor: answer.Anchor }),
+    }),
+    answer: () => z.looseObject({ logs: z.array(Text), anchor: answer.Anchor() }),
   }),
   "engine.scan": read("engine", "scan", {
     title: "Scan for secrets",
     local: { progress: "client" },
     summary: "Finds secrets that are already stored, in one session or all logs. Never returns a value.",
-    params: { session: field.SessionName.describe("only this session; by default all logs").exactOptional() },
-    answer: z.looseObject({
-      sessions: Count,
-      records: Count,
-      findings: z.array(z.looseObject({ seq: Count, kind: Text })),
-      more: Count,
+    params: () => ({
+      session: field.SessionName.describe("only this session; by default all logs").exactOptional(),
     }),
+    answer: () =>
+      z.looseObject({
+        sessions: Count,
+        records: Count,
+        findings: z.array(z.looseObject({ seq: Count, kind: Text })),
+        more: Count,
+      }),
     verb: {
       group,
       line: "Find secrets that got into the store earlier.",
@@ -202,7 +206,7 @@ export const engineStore = {
     local: { progress: "client" },
     summary: "Deletes everything derived and makes it again from the logs.",
     scope: "operate",
-    answer: z.looseObject({ sessions: Count, records: Count, snapshots: Count }),
+    answer: () => z.looseObject({ sessions: Count, records: Count, snapshots: Count }),
     verb: {
       group,
       line: "Make index, snapshots, search and items again from the logs.",
@@ -216,7 +220,7 @@ export const engineStore = {
   "engine.workers": read("engine", "workers", {
     title: "List the workers",
     summary: "Workers of this store with a recent heartbeat, in this process or in others.",
-    answer: z.array(z.looseObject({ name: Text, sinceMs: z.number(), untilMs: z.number() })),
+    answer: () => z.array(z.looseObject({ name: Text, sinceMs: z.number(), untilMs: z.number() })),
     verb: {
       group,
       line: "List the workers that run sessions of this store, on this machine and others.",
@@ -236,19 +240,20 @@ export const engineStore = {
     summary:
       "Counts sessions, records and bytes; with imported, sums over the sessions of other tools, by tool, " +
       "project, model and week.",
-    params: {
+    params: () => ({
       imported: z
         .boolean()
         .describe("also sessions, tokens, cost and hours of imported sessions")
         .exactOptional(),
-    },
-    answer: z.looseObject({
-      driver: Text,
-      version: Text,
-      sessions: Count,
-      records: Count,
-      imported: answer.ImportedStats.exactOptional(),
     }),
+    answer: () =>
+      z.looseObject({
+        driver: Text,
+        version: Text,
+        sessions: Count,
+        records: Count,
+        imported: answer.ImportedStats().exactOptional(),
+      }),
     verb: {
       group,
       line: "Show figures of the store.",

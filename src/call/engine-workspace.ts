@@ -20,13 +20,13 @@ export const engineWorkspace = {
     title: "Add an agent, or a version of one",
     summary: "Adds a version of an agent. Adding the newest definition again changes nothing.",
     scope: "operate",
-    params: AgentDefinition.shape,
+    params: () => AgentDefinition.shape,
     answer: answer.AgentVersion,
   }),
   "engine.agents": read("engine", "agents", {
     title: "List the agents",
     summary: "The newest version of every agent of the workspace, by name.",
-    answer: z.array(answer.AgentSummary),
+    answer: () => z.array(answer.AgentSummary()),
     verb: {
       name: "agents list",
       group: "Resources and limits",
@@ -47,21 +47,21 @@ export const engineWorkspace = {
     title: "Show an agent's definition",
     summary: "An agent with its definition; the newest version, or an earlier one.",
     args: ["name"],
-    params: {
+    params: () => ({
       name: field.AgentName.describe("the agent's name"),
       version: field.Seq.describe("an earlier version; by default the newest").exactOptional(),
-    },
+    }),
     answer: answer.AgentVersion,
   }),
   "engine.memory": read("engine", "memory", {
     title: "Show the memory",
     summary: "Memory entries, the newest first.",
-    params: {
+    params: () => ({
       scope: scope.exactOptional(),
       owner,
       text: z.string().max(1_000).describe("only entries with these words").exactOptional(),
-    },
-    answer: z.array(answer.MemoryEntry),
+    }),
+    answer: () => z.array(answer.MemoryEntry()),
     verb: {
       name: "memory list",
       group: "Input and knowledge",
@@ -87,14 +87,14 @@ export const engineWorkspace = {
   "engine.remember": change("engine", "remember", {
     title: "Remember something",
     summary: "Adds a memory entry that comes from no session: a preference, a house rule.",
-    params: {
+    params: () => ({
       scope,
       owner,
       kind,
       key,
       value: field.Value.describe("any JSON"),
       because,
-    },
+    }),
     answer: answer.MemoryEntry,
     verb: { name: "memory remember", args: ["kind", "key", "value"], flags: { owner: null } },
   }),
@@ -108,14 +108,14 @@ export const engineWorkspace = {
     summary:
       "Ends an entry of memory for later sessions, and gives it, so it takes the scope read besides; with " +
       "erase, which takes the scope admin, for good.",
-    params: {
+    params: () => ({
       scope,
       owner,
       kind,
       key,
       reason,
       erase: z.boolean().describe("also delete all its versions from the store for good").exactOptional(),
-    },
+    }),
     answer: answer.MemoryEntry,
   }),
   "engine.setPolicy": change("engine", "setPolicy", {
@@ -125,11 +125,11 @@ export const engineWorkspace = {
       "takes the scope admin.",
     scope: "operate",
     args: ["name", "policy"],
-    params: {
+    params: () => ({
       name: field.Key.describe("the policy's name"),
       policy: Policy.describe("the action, its age and the sessions it matches"),
       everything: z.boolean().describe("accept a policy that matches every session").exactOptional(),
-    },
+    }),
     answer: answer.PolicyEntry,
   }),
   "engine.removePolicy": change("engine", "removePolicy", {
@@ -138,13 +138,13 @@ export const engineWorkspace = {
     summary: "Removes a policy; one that deletes needs the scope admin. Its past effects stay.",
     scope: "operate",
     args: ["name"],
-    params: { name: field.Key.describe("the policy's name") },
+    params: () => ({ name: field.Key.describe("the policy's name") }),
     verb: { name: "policy remove", done: "removed {name}" },
   }),
   "engine.policies": read("engine", "policies", {
     title: "List the policies",
     summary: "The policies of the workspace, by name.",
-    answer: z.array(answer.PolicyEntry),
+    answer: () => z.array(answer.PolicyEntry()),
     verb: {
       name: "policy list",
       group,
@@ -175,18 +175,19 @@ export const engineWorkspace = {
     local: { progress: "client", signal: "client" },
     summary: "Applies due policies; with dryRun, reports what it would do.",
     scope: "operate",
-    params: {
+    params: () => ({
       dryRun,
       everything: z.boolean().describe("also by policies that match every session").exactOptional(),
-    },
-    answer: z.looseObject({
-      dryRun: Flag,
-      sessions: Count,
-      done: z.array(z.looseObject({ do: Text })),
-      kept: z.array(z.looseObject({})),
-      stopped: Flag,
-      swept: Flag,
     }),
+    answer: () =>
+      z.looseObject({
+        dryRun: Flag,
+        sessions: Count,
+        done: z.array(z.looseObject({ do: Text })),
+        kept: z.array(z.looseObject({})),
+        stopped: Flag,
+        swept: Flag,
+      }),
     verb: {
       group,
       line: "Do what policies say is due: pack, expire, archive, delete.",
@@ -211,15 +212,18 @@ export const engineWorkspace = {
       "Sets a template: whenever it fires, it opens a new session. For a webhook it returns the token.",
     scope: "operate",
     args: ["name", "spec"],
-    params: {
+    params: () => ({
       name: field.Key.describe("the template's name; one of the same name is replaced"),
-      spec: field.Trigger.describe("the event that fires it"),
+      spec: field.Trigger().describe("the event that fires it"),
       open: z
-        .strictObject({ ...field.openFields, objective: field.Objective.describe("the session's objective") })
+        .strictObject({
+          ...field.openFields(),
+          objective: field.Objective.describe("the session's objective"),
+        })
         .describe("the session that it opens"),
       missed: field.Missed.describe("how to make up for missed times; by default once").exactOptional(),
-    },
-    answer: answer.Template.extend({ token: Text.optional() }),
+    }),
+    answer: () => answer.Template().extend({ token: Text.optional() }),
   }),
   "engine.untrigger": change("engine", "untrigger", {
     title: "Remove a template",
@@ -227,23 +231,23 @@ export const engineWorkspace = {
     summary: "Removes a template. Its sessions continue.",
     scope: "operate",
     args: ["name"],
-    params: { name: field.Key.describe("the template's name") },
+    params: () => ({ name: field.Key.describe("the template's name") }),
   }),
   "engine.triggers": read("engine", "triggers", {
     title: "List the templates",
     summary: "The templates of the workspace, by name.",
-    answer: z.array(answer.Template),
+    answer: () => z.array(answer.Template()),
   }),
   "engine.fire": change("engine", "fire", {
     title: "Fire a template",
     summary: "Fires a template by hand, and returns the session that it opened.",
     scope: "operate",
     args: ["name"],
-    params: {
+    params: () => ({
       name: field.Key.describe("the template's name"),
       text: z.string().describe("a text for the session that it opens").exactOptional(),
-    },
-    answer: answer.Made,
+    }),
+    answer: answer.SessionRef,
   }),
   "engine.runTickets": change("engine", "runTickets", {
     title: "Run the tickets of a plan",
@@ -251,8 +255,8 @@ export const engineWorkspace = {
     summary: "Runs a plan: one session for each ticket, each started when its dependencies are done.",
     scope: "operate",
     args: ["plan"],
-    params: {
-      plan: field.Plan.describe("the plan, from parsePlan"),
+    params: () => ({
+      plan: field.Plan().describe("the plan, from parsePlan"),
       agent: field.AgentName.describe("the agent of tickets that name none").exactOptional(),
       model: field.ModelName.describe("the model of all sessions").exactOptional(),
       parallel: z
@@ -263,25 +267,25 @@ export const engineWorkspace = {
         .exactOptional(),
       directory: field.Path.describe("the directory to work in; by default the current one").exactOptional(),
       bind: z
-        .array(field.Binding)
+        .array(field.Binding())
         .max(limit.bindingsMax)
         .describe("resources that every session may use")
         .exactOptional(),
-      budget: field.Budget.describe("the budget of each ticket that has none").exactOptional(),
+      budget: field.Budget().describe("the budget of each ticket that has none").exactOptional(),
       worktrees: z.boolean().describe("a git worktree and branch for each ticket").exactOptional(),
       base: z.string().max(200).describe("the commit or branch that worktrees begin at").exactOptional(),
       commit: z.boolean().describe("commit the work of each ticket in its worktree").exactOptional(),
       retry: z.boolean().describe("begin failed tickets again").exactOptional(),
       dryRun,
-    },
-    answer: z.array(answer.TicketRow),
+    }),
+    answer: () => z.array(answer.TicketRow()),
   }),
   "engine.tickets": change("engine", "tickets", {
     title: "Show how tickets stand",
     summary: "The status of a plan's tickets. Changes nothing.",
     scope: "read",
     args: ["plan"],
-    params: { plan: field.Plan.describe("the plan, from parsePlan") },
-    answer: z.array(answer.TicketRow),
+    params: () => ({ plan: field.Plan().describe("the plan, from parsePlan") }),
+    answer: () => z.array(answer.TicketRow()),
   }),
 };

@@ -12,6 +12,7 @@ import {
   Seq,
 } from "../core/schema.ts";
 import * as z from "zod";
+import { once } from "../core/cache.ts";
 import { namePattern } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
 import { isStorableUsd, storableUsdHint } from "../core/text/money.ts";
@@ -46,23 +47,25 @@ export const dryRun = z.boolean().describe("only report what would happen").exac
 
 const Amount = z.int().nonnegative();
 
-export const Budget = z.strictObject({
-  usd: z
-    .number()
-    .nonnegative()
-    .max(Number.MAX_SAFE_INTEGER / 1e9)
-    .refine(isStorableUsd, storableUsdHint)
-    .describe("at most this many dollars")
-    .exactOptional(),
-  tokens: Amount.describe("at most this many tokens").exactOptional(),
-  steps: Amount.describe("at most this many steps").exactOptional(),
-  turns: Amount.describe("at most this many turns").exactOptional(),
-  toolCalls: Amount.describe("at most this many tool calls").exactOptional(),
-  wallMs: Span.describe("at most this much time at work, such as 30m").exactOptional(),
-});
+export const Budget = once(() =>
+  z.strictObject({
+    usd: z
+      .number()
+      .nonnegative()
+      .max(Number.MAX_SAFE_INTEGER / 1e9)
+      .refine(isStorableUsd, storableUsdHint)
+      .describe("at most this many dollars")
+      .exactOptional(),
+    tokens: Amount.describe("at most this many tokens").exactOptional(),
+    steps: Amount.describe("at most this many steps").exactOptional(),
+    turns: Amount.describe("at most this many turns").exactOptional(),
+    toolCalls: Amount.describe("at most this many tool calls").exactOptional(),
+    wallMs: Span.describe("at most this much time at work, such as 30m").exactOptional(),
+  }),
+);
 
 /** A resource that a session may use. Names of secrets, never their values. */
-export const bindingFields = {
+export const bindingFields = once(() => ({
   kind: z.enum(["file", "directory", "database", "mcp", "shell", "tool"]).describe("the kind of resource"),
   name: Key.describe("by default the path, the URL or the kind").exactOptional(),
   mode: z.enum(["read", "write"]).describe("the access; by default read").exactOptional(),
@@ -83,62 +86,69 @@ export const bindingFields = {
   options: Value.describe("further settings of the resource").exactOptional(),
   sandbox: z.boolean().describe("run the commands of a shell in a sandbox (bubblewrap)").exactOptional(),
   network: z.boolean().describe("allow network access in a sandboxed shell").exactOptional(),
-};
-export const Binding = z.strictObject(bindingFields);
+}));
+export const Binding = once(() => z.strictObject(bindingFields()));
 
+export const permissionRules = ["allow", "ask", "deny", "none"] as const;
 /** A rule for the calls of a tool. */
-export const permissionFields = {
+export const permissionFields = once(() => ({
   tool: z.string().min(1).max(128).describe("the tool's name; * stands for any run of characters"),
   effect: z
     .enum(["unsafe"])
     .describe("makes the rule a default, for tools of this effect that no other rule matches")
     .exactOptional(),
-  rule: z.enum(["allow", "ask", "deny", "none"]).describe("the decision; none removes the rule"),
+  rule: z.enum(permissionRules).describe("the decision; none removes the rule"),
   name: Key.describe("of the rule; by default the tool's name").exactOptional(),
   pattern: Value.describe("only for calls with such arguments").exactOptional(),
   reason,
-};
-const Permission = z.strictObject(permissionFields);
+}));
+const Permission = once(() => z.strictObject(permissionFields()));
 
 export const Missed = z.enum(missedRules);
-export const Trigger = z.discriminatedUnion("kind", [
-  triggerSchemas.at,
-  triggerSchemas.every,
-  triggerSchemas.cron,
-  triggerSchemas.file,
-  triggerSchemas.git,
-  triggerSchemas.webhook,
-  triggerSchemas.message,
-  triggerSchemas.session,
-  triggerSchemas.query,
-  triggerSchemas.resource,
-]);
+export const Trigger = once(() =>
+  z.discriminatedUnion("kind", [
+    triggerSchemas.at,
+    triggerSchemas.every,
+    triggerSchemas.cron,
+    triggerSchemas.file,
+    triggerSchemas.git,
+    triggerSchemas.webhook,
+    triggerSchemas.message,
+    triggerSchemas.session,
+    triggerSchemas.query,
+    triggerSchemas.resource,
+  ]),
+);
 
-const woken = { name: Key.exactOptional(), missed: Missed.exactOptional() };
-const Wake = z.discriminatedUnion("kind", [
-  triggerSchemas.at.extend(woken),
-  triggerSchemas.every.extend(woken),
-  triggerSchemas.cron.extend(woken),
-  triggerSchemas.file.extend(woken),
-  triggerSchemas.git.extend(woken),
-  triggerSchemas.webhook.extend(woken),
-  triggerSchemas.message.extend(woken),
-  triggerSchemas.session.extend(woken),
-  triggerSchemas.query.extend(woken),
-  triggerSchemas.resource.extend(woken),
-]);
+const woken = once(() => ({ name: Key.exactOptional(), missed: Missed.exactOptional() }));
+const Wake = once(() =>
+  z.discriminatedUnion("kind", [
+    triggerSchemas.at.extend(woken()),
+    triggerSchemas.every.extend(woken()),
+    triggerSchemas.cron.extend(woken()),
+    triggerSchemas.file.extend(woken()),
+    triggerSchemas.git.extend(woken()),
+    triggerSchemas.webhook.extend(woken()),
+    triggerSchemas.message.extend(woken()),
+    triggerSchemas.session.extend(woken()),
+    triggerSchemas.query.extend(woken()),
+    triggerSchemas.resource.extend(woken()),
+  ]),
+);
 
-const Sessions = z.array(SessionName).min(1).max(limit.awaitedMax);
-const After = z.union([
-  Sessions,
-  z.strictObject({
-    sessions: Sessions,
-    give: z.enum(["handoff", "facts", "nothing"]).exactOptional(),
-  }),
-]);
+const Sessions = once(() => z.array(SessionName).min(1).max(limit.awaitedMax));
+const After = once(() =>
+  z.union([
+    Sessions(),
+    z.strictObject({
+      sessions: Sessions(),
+      give: z.enum(["handoff", "facts", "nothing"]).exactOptional(),
+    }),
+  ]),
+);
 
 /** What a session starts with. `objective` may be left out with `from`. */
-export const openFields = {
+export const openFields = once(() => ({
   objective: Objective.describe(
     "the task of the session; with from, by default its predecessor's",
   ).exactOptional(),
@@ -157,14 +167,14 @@ export const openFields = {
     .describe("0 is the most urgent, 9 the least; by default 5")
     .exactOptional(),
   expiresAfterIdleMs: Span.describe("close it after this much time without activity").exactOptional(),
-  bind: z.array(Binding).max(limit.bindingsMax).describe("resources that it may use").exactOptional(),
+  bind: z.array(Binding()).max(limit.bindingsMax).describe("resources that it may use").exactOptional(),
   files: z.array(Path).max(1_000).describe("files whose contents it starts with").exactOptional(),
   grant: z
-    .array(Permission)
+    .array(Permission())
     .max(limit.permissionsMax)
     .describe("rules for the calls of its tools")
     .exactOptional(),
-  budget: Budget.describe("its limits").exactOptional(),
+  budget: Budget().describe("its limits").exactOptional(),
   from: SessionName.describe("the session whose work it continues, with its handoff").exactOptional(),
   handoffs: z
     .array(SessionName)
@@ -175,66 +185,73 @@ export const openFields = {
     .boolean()
     .describe("whether it starts with memory of the workspace; by default true")
     .exactOptional(),
-  wake: z.array(Wake).max(limit.triggersMax).describe("triggers that wake it").exactOptional(),
-  after: After.describe("sessions that must end before it starts").exactOptional(),
-};
+  wake: z.array(Wake()).max(limit.triggersMax).describe("triggers that wake it").exactOptional(),
+  after: After().describe("sessions that must end before it starts").exactOptional(),
+}));
 
 /** A text, or blocks of text, images and files; bytes are uploaded first, and named by their hash. */
-export const Input = z.union([z.string(), z.array(ContentBlock).min(1).max(1_000)]);
+export const Input = once(() => z.union([z.string(), z.array(ContentBlock).min(1).max(1_000)]));
 export const Mode = z.enum(["queue", "steer"]);
 
 const From = z.enum(["user", "trigger", "system"]);
-export const AppendRecord = z.union([
-  z.strictObject({
-    type: z.literal("input.received"),
-    text: z.string(),
-    from: From.exactOptional(),
-    topic: Key.exactOptional(),
-  }),
-  z.strictObject({
-    type: z.literal("input.received"),
-    blocks: z.array(ContentBlock),
-    from: From.exactOptional(),
-    mode: Mode.exactOptional(),
-  }),
-  z.strictObject({
-    type: z.templateLiteral(["x.", z.string()]),
-    body: Value.exactOptional(),
-    content: Value.exactOptional(),
-  }),
-]);
+export const AppendRecord = once(() =>
+  z.union([
+    z.strictObject({
+      type: z.literal("input.received"),
+      text: z.string(),
+      from: From.exactOptional(),
+      topic: Key.exactOptional(),
+    }),
+    z.strictObject({
+      type: z.literal("input.received"),
+      blocks: z.array(ContentBlock),
+      from: From.exactOptional(),
+      mode: Mode.exactOptional(),
+    }),
+    z.strictObject({
+      type: z.templateLiteral(["x.", z.string()]),
+      body: Value.exactOptional(),
+      content: Value.exactOptional(),
+    }),
+  ]),
+);
 
-const Ticket = z.strictObject({
-  id: z.string().min(1).max(limit.ticketIdCharsMax),
-  title: z.string().min(1).max(limit.ticketTitleCharsMax),
-  text: Instructions,
-  after: z.array(z.string()).max(limit.ticketsMax),
-  agent: AgentName.exactOptional(),
-  labels: z.record(z.string(), z.string()).exactOptional(),
-  budget: Budget.exactOptional(),
-  done: z.literal(true).exactOptional(),
-  line: z.int().nonnegative(),
-});
+const Ticket = once(() =>
+  z.strictObject({
+    id: z.string().min(1).max(limit.ticketIdCharsMax),
+    title: z.string().min(1).max(limit.ticketTitleCharsMax),
+    text: Instructions,
+    after: z.array(z.string()).max(limit.ticketsMax),
+    agent: AgentName.exactOptional(),
+    labels: z.record(z.string(), z.string()).exactOptional(),
+    budget: Budget().exactOptional(),
+    done: z.literal(true).exactOptional(),
+    line: z.int().nonnegative(),
+  }),
+);
 
 /** A plan from `parsePlan`. */
-export const Plan = z.strictObject({
-  name: z.string().min(1).max(limit.ticketIdCharsMax),
-  tickets: z.array(Ticket).min(1).max(limit.ticketsMax),
-});
+export const Plan = once(() =>
+  z.strictObject({
+    name: z.string().min(1).max(limit.ticketIdCharsMax),
+    tickets: z.array(Ticket()).min(1).max(limit.ticketsMax),
+  }),
+);
 
 const Take = z.enum(["ours", "theirs", "both"]);
-export const MergeAnswer = z.union([
-  Take,
-  z.strictObject({ take: Take, because: Reason.exactOptional() }),
-  z.strictObject({
-    take: z.literal("value").exactOptional(),
-    value: Value,
-    because: Reason.exactOptional(),
-    status: TaskStatus.exactOptional(),
-  }),
-]);
+export const MergeAnswer = once(() =>
+  z.union([
+    Take,
+    z.strictObject({ take: Take, because: Reason.exactOptional() }),
+    z.strictObject({
+      take: z.literal("value").exactOptional(),
+      value: Value,
+      because: Reason.exactOptional(),
+      status: TaskStatus.exactOptional(),
+    }),
+  ]),
+);
 
-export const DiffPlace = z.union([
-  Place,
-  z.strictObject({ session: SessionName, at: Place.exactOptional() }),
-]);
+export const DiffPlace = once(() =>
+  z.union([Place, z.strictObject({ session: SessionName, at: Place.exactOptional() })]),
+);

@@ -12,7 +12,7 @@ export const localOperations = {
   "engine.work": change("engine", "work", {
     title: "Work",
     summary: "Starts a worker in this process.",
-    params: {
+    params: () => ({
       concurrency: z
         .int()
         .min(1)
@@ -22,18 +22,18 @@ export const localOperations = {
       limits: z.array(z.looseObject({})).describe("limits by agent, model or label").exactOptional(),
       name: z.string().describe("the worker's name; by default the engine's holder").exactOptional(),
       leaseMs,
-    },
+    }),
     local: { only: "engine", onEvent: "engine" },
   }),
   "session.drive": change("session", "drive", {
     title: "Drive",
     summary: "Takes the lease, for a loop of your own.",
-    params: { holder: holder.exactOptional(), leaseMs },
+    params: () => ({ holder: holder.exactOptional(), leaseMs }),
   }),
   "session.lease": change("session", "lease", {
     title: "Lease",
     summary: "Takes the right to run the session.",
-    params: { holder, leaseMs },
+    params: () => ({ holder, leaseMs }),
   }),
 };
 

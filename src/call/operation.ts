@@ -1,5 +1,6 @@
 /** The description of one call of the library. The tables are in the files beside this one. */
 import * as z from "zod";
+import { once } from "../core/cache.ts";
 import type { TokenScope } from "../core/workspace/access-token.ts";
 
 type Fields = z.core.$ZodLooseShape;
@@ -111,8 +112,9 @@ interface Description<P extends Fields, A extends z.ZodType, N extends string> e
   "summary" | "title" | "words" | "warning" | "asks" | "verb"
 > {
   readonly args?: readonly (N & keyof P)[];
-  readonly params?: P;
-  readonly answer?: A;
+  /** Schemas are built on first use: a process uses few of them, and all together take as long as zod. */
+  readonly params?: () => P;
+  readonly answer?: () => A;
   readonly path?: string;
   readonly method?: Operation["method"];
   readonly scope?: TokenScope;
@@ -153,7 +155,9 @@ function make<P extends Fields, A extends z.ZodType, N extends string>(
   call: string,
   description: Description<P, A, N> & Required<Pick<Description<P, A, N>, "method" | "scope">>,
 ): Operation<P, A, N> {
-  const { method, params, answer } = description;
+  const { method, params, answer, ...rest } = description;
+  const paramsOf = once(() => z.strictObject(params?.() ?? ({} as P)));
+  const answerOf = once(() => answer?.() ?? (z.undefined() as unknown as A));
   const usual = of === "engine" ? `/v1/${kebab(call)}` : `/v1/sessions/{id}/${kebab(call)}`;
   return {
     path: usual,
@@ -166,11 +170,16 @@ function make<P extends Fields, A extends z.ZodType, N extends string>(
     keyed: false,
     gives: answer === undefined ? "nothing" : "json",
     streams: false,
-    ...description,
+    ...rest,
+    method,
     of,
     call,
-    params: z.strictObject(params ?? ({} as P)),
-    answer: answer ?? (z.undefined() as unknown as A),
+    get params() {
+      return paramsOf();
+    },
+    get answer() {
+      return answerOf();
+    },
   };
 }
 

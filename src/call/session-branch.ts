@@ -5,7 +5,7 @@ import * as answer from "./answer.ts";
 import * as field from "./field.ts";
 import { change, isStore } from "./operation.ts";
 
-const { Count, Flag, SessionId, Text, Written } = answer;
+const { Count, Flag, SessionId, Text, AppendResult } = answer;
 const { reason, dryRun } = field;
 const group = "Branches";
 
@@ -15,12 +15,12 @@ export const sessionBranches = {
     words: "bookmark",
     summary: "Gives a position a name; by default the last one.",
     args: ["name"],
-    params: {
+    params: () => ({
       name: field.Key.describe("the checkpoint's name"),
       atSeq: field.Position.describe("the position; by default the last one").exactOptional(),
       note: z.string().max(limit.reasonCharsMax).describe("its purpose").exactOptional(),
-    },
-    answer: Written,
+    }),
+    answer: AppendResult,
     verb: {
       group,
       line: "Give a position a name, to load, fork or rewind from.",
@@ -45,23 +45,24 @@ export const sessionBranches = {
     summary:
       "Makes a session that shares this one's records up to a position, by default the last one. With " +
       "files, which needs the scope operate, it gets a copy of them.",
-    params: {
+    params: () => ({
       atSeq: field.Position.describe(
         "the position or checkpoint; by default the last position",
       ).exactOptional(),
       objective: field.Objective.describe("the fork's objective; by default the parent's").exactOptional(),
       name: field.Name.describe("a short name for lists").exactOptional(),
-      budget: field.Budget.describe(
-        "what the fork may use at most; by default what was left of its parent's at that position",
-      ).exactOptional(),
+      budget: field
+        .Budget()
+        .describe("what the fork may use at most; by default what was left of its parent's at that position")
+        .exactOptional(),
       labels: field.Labels.describe("a label").exactOptional(),
       files: field.Path.describe("a new directory, for its files as they were then").exactOptional(),
       memory: z
         .boolean()
         .describe("false: with a new objective it gets no further memory; by default true")
         .exactOptional(),
-    },
-    answer: answer.Made,
+    }),
+    answer: answer.SessionRef,
     verb: {
       group,
       line: "Make a new session that shares everything up to a position; nothing is copied.",
@@ -90,7 +91,7 @@ export const sessionBranches = {
       "Continues with the mind of an earlier position. Later records stay in the log. With files, " +
       "which also needs the scope read, it restores them.",
     args: ["place"],
-    params: {
+    params: () => ({
       place: field.Place.describe("the position, or the name of a checkpoint"),
       requeue: z.boolean().describe("queue inputs again that were processed since").exactOptional(),
       reason,
@@ -98,8 +99,8 @@ export const sessionBranches = {
         .boolean()
         .describe("also undo what its tools did to files since; all of it or nothing")
         .exactOptional(),
-    },
-    answer: Written,
+    }),
+    answer: AppendResult,
     verb: {
       group,
       line: "Continue with the mind of an earlier position; later records stay in the log.",
@@ -125,13 +126,13 @@ export const sessionBranches = {
     summary:
       "Closes the session and opens the next, with the same agent, objective, bindings, triggers and " +
       "files, and with the rest of the budget. The result lists what carried over and what did not.",
-    params: {
+    params: () => ({
       objective: field.Objective.describe("the next one's objective; by default the same").exactOptional(),
       name: field.Name.describe("a short name for the next one").exactOptional(),
       reason,
       handoff: z.boolean().describe("start the next one with the handoff of this one").exactOptional(),
-    },
-    answer: answer.MadeFrom,
+    }),
+    answer: answer.Successor,
     verb: {
       group,
       line: "Close a session and open the next with the same agent, objective, bindings and triggers.",
@@ -156,11 +157,11 @@ export const sessionBranches = {
     summary:
       "Merges what another session learned, and returns it, so it also needs the scope read. Until " +
       "all conflicts are resolved nothing changes.",
-    params: {
+    params: () => ({
       from: field.SessionName.describe("the session to merge"),
       toSeq: field.Position.describe("up to this position of it; by default the last one").exactOptional(),
       resolve: z
-        .record(z.string(), field.MergeAnswer)
+        .record(z.string(), field.MergeAnswer())
         .describe("the resolution of each conflict, by its name")
         .exactOptional(),
       dryRun,
@@ -168,13 +169,14 @@ export const sessionBranches = {
         .string()
         .describe("the text on the other's work; by default its objective and last answers")
         .exactOptional(),
-    },
-    answer: z.looseObject({
-      ok: Flag,
-      from: SessionId,
-      conflicts: z.array(z.looseObject({ name: Text })),
-      written: Count.nullable(),
     }),
+    answer: () =>
+      z.looseObject({
+        ok: Flag,
+        from: SessionId,
+        conflicts: z.array(z.looseObject({ name: Text })),
+        written: Count.nullable(),
+      }),
   }),
   "session.migrate": change("session", "migrate", {
     title: "Migrate to another model or store",
@@ -184,11 +186,11 @@ export const sessionBranches = {
     summary:
       "Continues with another model; or in another store, which needs the scope admin " +
       "and a server that opens other stores.",
-    params: {
+    params: () => ({
       model: field.ModelName.describe("the other model, as provider/model").exactOptional(),
       to: field.Path.describe("the other store: a path or a URL").exactOptional(),
-    },
-    answer: z.looseObject({ session: SessionId, seq: Count }),
+    }),
+    answer: () => z.looseObject({ session: SessionId, seq: Count }),
   }),
   "session.replay": change("session", "replay", {
     title: "Replay",
@@ -199,7 +201,7 @@ export const sessionBranches = {
       "Recomputes every hash that the log states of itself; or runs turns again in a fork, which needs " +
       "the scope write, and compares.",
     scope: "read",
-    params: {
+    params: () => ({
       from: field.Place.describe("run the turns after this position or checkpoint again").exactOptional(),
       model: field.ModelName.describe("the model of the run; by default the session's").exactOptional(),
       instructions: field.Instructions.describe("other instructions for the run").exactOptional(),
@@ -208,8 +210,8 @@ export const sessionBranches = {
         .describe("results of tools: recorded ones, or by calling the tools; by default recorded")
         .exactOptional(),
       name: field.Name.describe("a name for the fork").exactOptional(),
-      budget: field.Budget.describe("the limits of the run").exactOptional(),
-    },
-    answer: z.looseObject({ session: SessionId }),
+      budget: field.Budget().describe("the limits of the run").exactOptional(),
+    }),
+    answer: () => z.looseObject({ session: SessionId }),
   }),
 };

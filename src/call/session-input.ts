@@ -1,13 +1,14 @@
 /** Calls that give a session input, run it, and exchange messages. */
 import * as z from "zod";
+import { once } from "../core/cache.ts";
 import { limit } from "../core/limit.ts";
 import * as answer from "./answer.ts";
 import * as field from "./field.ts";
 import { change } from "./operation.ts";
 
-const { Count, Flag, SessionId, Text, Written } = answer;
+const { Count, Flag, SessionId, Text, AppendResult } = answer;
 const { reason } = field;
-const text = field.Input.describe("a text, or blocks of text, images and files");
+const text = once(() => field.Input().describe("a text, or blocks of text, images and files"));
 const mode = field.Mode.describe("queue: for the next turn; steer: for the turn in progress").exactOptional();
 
 export const sessionInput = {
@@ -17,24 +18,24 @@ export const sessionInput = {
     keyed: true,
     summary: "Puts input, or records of another program, into the log. A text is an input.",
     args: ["records"],
-    params: {
+    params: () => ({
       records: z
         .union([
           z.string(),
-          field.AppendRecord,
-          z.array(field.AppendRecord).min(1).max(limit.appendRecordsMax),
+          field.AppendRecord(),
+          z.array(field.AppendRecord()).min(1).max(limit.appendRecordsMax),
         ])
         .describe("a text, a record, or a list of records that are written together"),
-    },
-    answer: Written,
+    }),
+    answer: AppendResult,
   }),
   "session.input": change("session", "input", {
     title: "Input for the next turn",
     keyed: true,
     summary: "Puts an input into the inbox, for the next turn, or to steer the one in progress.",
     args: ["input"],
-    params: { input: text, mode },
-    answer: Written,
+    params: () => ({ input: text(), mode }),
+    answer: AppendResult,
     verb: {
       group: "Turns",
       line: "Put an input into a session's inbox: for its next turn, or to steer the one in progress.",
@@ -64,15 +65,15 @@ export const sessionInput = {
       "Sends it an input and runs it: events and deltas as they come, and at the end why the run ended. " +
       "Disconnecting cancels nothing.",
     args: ["input"],
-    params: { input: text, mode },
+    params: () => ({ input: text(), mode }),
     gives: "stream",
-    answer: answer.Heard,
+    answer: answer.SessionUpdate,
   }),
   "session.run": change("session", "run", {
     title: "Run it until it is idle",
     local: { signal: "client", holder: "engine", leaseMs: "engine" },
     summary: "Runs it until it is idle or suspended.",
-    answer: answer.Ran,
+    answer: answer.RunResult,
   }),
   "session.watch": change("session", "watch", {
     title: "Watch a run",
@@ -81,7 +82,7 @@ export const sessionInput = {
     summary:
       "Runs it, and streams updates, which also needs the scope read, and at the end why the run ended.",
     gives: "stream",
-    answer: answer.Heard,
+    answer: answer.SessionUpdate,
   }),
   "session.answer": change("session", "answer", {
     title: "Answer calls that wait",
@@ -91,7 +92,7 @@ export const sessionInput = {
     summary:
       "Allows waiting calls, which needs the scope operate, denies them, or says how one ended. With " +
       "remember, every call of their tools is allowed in this session, or the same commands always.",
-    params: {
+    params: () => ({
       allow: z.boolean().describe("true allows the calls, false denies them"),
       calls: z
         .array(z.string().max(128))
@@ -104,8 +105,8 @@ export const sessionInput = {
         .enum(["session", "always"])
         .describe("allow further calls of the tool in this session, or the same command always")
         .exactOptional(),
-    },
-    answer: Written,
+    }),
+    answer: AppendResult,
   }),
   "session.send": change("session", "send", {
     title: "Send a message from this session",
@@ -115,7 +116,7 @@ export const sessionInput = {
       "Sends a message to another session's inbox, once in effect. A reply goes to the requester. One to " +
       "another store, by at, needs the scope operate and a server that opens other stores.",
     args: ["to", "message"],
-    params: {
+    params: () => ({
       to: field.SessionName.nullable().describe(
         "the receiver; null, with replyTo: the sender of the request",
       ),
@@ -129,20 +130,20 @@ export const sessionInput = {
         .describe("makes it a request with this deadline for the reply")
         .exactOptional(),
       at: field.Path.describe("the receiver's store, if it is another one").exactOptional(),
-    },
-    answer: z.looseObject({ message: Text, to: SessionId, seq: Count, delivered: Flag }),
+    }),
+    answer: () => z.looseObject({ message: Text, to: SessionId, seq: Count, delivered: Flag }),
   }),
   "session.contract": change("session", "contract", {
     title: "Declare a contract",
     summary: "Declares a JSON Schema for messages on a topic. True accepts anything again.",
     args: ["topic", "schema"],
-    params: {
+    params: () => ({
       topic: field.Key.describe("the topic"),
       schema: z
         .union([z.boolean(), z.looseObject({})])
         .describe("a JSON Schema that messages on the topic must match; true accepts any"),
-    },
-    answer: Written,
+    }),
+    answer: AppendResult,
     verb: {
       group: "Turns",
       line: "Declare or show the form of the messages that a session accepts.",

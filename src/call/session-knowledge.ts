@@ -5,7 +5,7 @@ import * as answer from "./answer.ts";
 import * as field from "./field.ts";
 import { change } from "./operation.ts";
 
-const { Count, Flag, MaybeText, Text, Written } = answer;
+const { Count, Flag, MaybeText, Text, AppendResult } = answer;
 const { because } = field;
 const kind = field.ItemKind.describe("the kind of item");
 const key = field.Key.describe("the item's key");
@@ -17,14 +17,14 @@ export const sessionKnowledge = {
     keyed: true,
     summary: "Sets an item: a fact, decision, task or artifact that outlives every compaction.",
     args: ["kind", "key", "value"],
-    params: {
+    params: () => ({
       kind,
       key,
       value: field.Value.describe("any JSON"),
       because,
       status: field.TaskStatus.describe("of a task; by default open").exactOptional(),
-    },
-    answer: Written,
+    }),
+    answer: AppendResult,
     verb: {
       group,
       line: "Record a fact, decision, task or artifact that outlives every compaction.",
@@ -48,8 +48,8 @@ export const sessionKnowledge = {
     warning: "The session no longer has it.",
     summary: "Retracts an item.",
     args: ["kind", "key"],
-    params: { kind, key, because },
-    answer: Written,
+    params: () => ({ kind, key, because }),
+    answer: AppendResult,
     verb: {
       group,
       line: "Retract an item.",
@@ -66,12 +66,12 @@ export const sessionKnowledge = {
       "Promotes an item to memory, for later sessions of the agent, the user or the workspace. Returns it: " +
       "it also needs the scope read.",
     args: ["kind", "key"],
-    params: {
+    params: () => ({
       kind,
       key,
       scope: field.Scope.describe("for later sessions of the agent, the user or all"),
       because,
-    },
+    }),
     answer: answer.MemoryEntry,
     verb: { name: "memory promote" },
   }),
@@ -79,11 +79,11 @@ export const sessionKnowledge = {
     title: "Set a scratch key",
     summary: "Sets a key of working memory, which rewinds with the session. Without a value it is removed.",
     args: ["key", "value"],
-    params: {
+    params: () => ({
       key: field.Key.describe("the key"),
       value: field.Value.describe("any JSON; without it the key is removed").exactOptional(),
-    },
-    answer: Written,
+    }),
+    answer: AppendResult,
     verb: {
       group,
       line: "Set a key of the working memory, which rewinds with the session.",
@@ -101,14 +101,14 @@ export const sessionKnowledge = {
     title: "Compress the context",
     words: "compact summarize",
     summary: "Makes the context smaller by a compaction. The transcript stays in the log.",
-    params: {
+    params: () => ({
       strategy: z
         .enum(["prune", "summarize", "extract"])
         .describe("by default the agent's, or else summarize")
         .exactOptional(),
       instructions: field.Instructions.describe("instructions for the summary").exactOptional(),
-    },
-    answer: z.looseObject({ compacted: Flag, seq: Count }),
+    }),
+    answer: () => z.looseObject({ compacted: Flag, seq: Count }),
     verb: {
       group: "Context",
       line: "Make a session's context smaller; the transcript stays in the log.",
@@ -130,7 +130,7 @@ export const sessionKnowledge = {
     summary:
       "The document for the next session, which also needs the scope read. The same one is returned " +
       "until something is said.",
-    params: {
+    params: () => ({
       model: z
         .union([z.literal(true), field.ModelName])
         .describe("a model that writes an introduction; true: the session's")
@@ -142,14 +142,15 @@ export const sessionKnowledge = {
         .describe("at most this many tokens; by default 4,000")
         .exactOptional(),
       write: z.boolean().describe("whether the log keeps it; by default true").exactOptional(),
-    },
-    answer: z.looseObject({
-      text: Text,
-      seq: Count.nullable(),
-      tokens: Count,
-      toSeq: Count,
-      model: MaybeText,
     }),
+    answer: () =>
+      z.looseObject({
+        text: Text,
+        seq: Count.nullable(),
+        tokens: Count,
+        toSeq: Count,
+        model: MaybeText,
+      }),
     verb: {
       group: "Branches",
       line: "Write what a session leaves for the next: decisions, open tasks, files, what failed.",
@@ -178,15 +179,15 @@ export const sessionKnowledge = {
     title: "Score it",
     summary: "Scores the session, or a position of it. The last score of each name counts.",
     args: ["name", "value"],
-    params: {
+    params: () => ({
       name: field.Key.describe("the score's name"),
       value: z.number().describe("the score"),
       seq: field.Position.describe(
         "the position that is judged; by default the whole session",
       ).exactOptional(),
       because,
-    },
-    answer: Written,
+    }),
+    answer: AppendResult,
     verb: {
       group,
       line: "Score a session, or a position of it.",

@@ -5,7 +5,7 @@ import * as answer from "./answer.ts";
 import * as field from "./field.ts";
 import { change, type Operation, type VerbDescription } from "./operation.ts";
 
-const { Written } = answer;
+const { AppendResult } = answer;
 const { reason } = field;
 
 type Plain = Pick<Operation, "title" | "words" | "summary"> & {
@@ -17,8 +17,8 @@ type Plain = Pick<Operation, "title" | "words" | "summary"> & {
 const plain = (call: string, { verb, why, ...rest }: Plain) =>
   change("session", call, {
     ...rest,
-    params: { reason },
-    answer: Written,
+    params: () => ({ reason }),
+    answer: AppendResult,
     verb: {
       group: "Lifecycle",
       ...verb,
@@ -85,14 +85,14 @@ export const sessionLifecycle = {
     warning: "It ends as cancelled.",
     words: "kill abort",
     summary: "Ends it as cancelled; with tree, also the sessions that it made itself.",
-    params: {
+    params: () => ({
       reason,
       tree: z
         .boolean()
         .describe("also the sessions that it opened or forked itself, the deepest first")
         .exactOptional(),
-    },
-    answer: Written.partial({ seq: true, headSeq: true, duplicate: true }),
+    }),
+    answer: () => AppendResult().partial({ seq: true, headSeq: true, duplicate: true }),
     verb: {
       group: "Lifecycle",
       line: "End a session, whatever it is doing; its outcome is cancelled.",
@@ -114,14 +114,14 @@ export const sessionLifecycle = {
     words: "end finish complete",
     local: { expect: "client" },
     summary: "Ends it: completed, failed or expired.",
-    params: {
+    params: () => ({
       reason,
       outcome: z
         .enum(["completed", "failed", "expired"])
         .describe("the outcome; by default completed")
         .exactOptional(),
-    },
-    answer: Written,
+    }),
+    answer: AppendResult,
     verb: {
       group: "Lifecycle",
       line: "End a session; it is kept for audit and can be reopened.",
@@ -136,7 +136,7 @@ export const sessionLifecycle = {
     title: "Sleep",
     asks: true,
     summary: "Puts it to sleep until a time, until one of its triggers fires, or until it is woken.",
-    params: {
+    params: () => ({
       reason,
       untilMs: field.Moment.describe("wake it at this moment").exactOptional(),
       triggers: z
@@ -144,8 +144,8 @@ export const sessionLifecycle = {
         .max(limit.triggersMax)
         .describe("only this trigger wakes it, and input from a person")
         .exactOptional(),
-    },
-    answer: Written,
+    }),
+    answer: AppendResult,
     verb: {
       group: "Lifecycle",
       line: "Put a session to sleep until a time, a trigger, a message or you wake it.",

@@ -1,5 +1,6 @@
 /** The calls that read one session, as operations. */
 import * as z from "zod";
+import { once } from "../core/cache.ts";
 import { partKinds } from "../core/context/source.ts";
 import { limit } from "../core/limit.ts";
 import * as answer from "./answer.ts";
@@ -8,13 +9,13 @@ import { read } from "./operation.ts";
 
 const { Count, Flag, SessionId, Text } = answer;
 const atSeq = field.Position.describe("at this position; by default the last one").exactOptional();
-const Place = z.looseObject({ session: SessionId, seq: Count });
+const Place = once(() => z.looseObject({ session: SessionId, seq: Count }));
 
 export const sessionReads = {
   "session.state": read("session", "state", {
     title: "Read the state",
     summary: "The state now, or at an earlier position, with its contents.",
-    params: { atSeq },
+    params: () => ({ atSeq }),
     answer: answer.StateView,
     verb: {
       group: "Input and knowledge",
@@ -30,21 +31,21 @@ export const sessionReads = {
   "session.fold": read("session", "fold", {
     title: "Read the state without contents",
     summary: "The state as the log gives it: names and positions, no contents. Maps are lists of entries.",
-    params: { atSeq },
-    answer: z.looseObject({ seq: Count, mind: z.looseObject({}), standing: z.looseObject({}) }),
+    params: () => ({ atSeq }),
+    answer: () => z.looseObject({ seq: Count, mind: z.looseObject({}), standing: z.looseObject({}) }),
   }),
   "session.items": read("session", "items", {
     title: "Read the items",
     summary: "The items, with values.",
-    params: { atSeq },
-    answer: z.array(answer.Item),
+    params: () => ({ atSeq }),
+    answer: () => z.array(answer.Item()),
   }),
   "session.load": read("session", "load", {
     title: "Load a checkpoint or position",
     summary: "The position that a checkpoint names, to be read at, forked from or rewound to.",
     args: ["place"],
-    params: { place: field.Place.describe("the position, or the name of a checkpoint") },
-    answer: z.looseObject({ session: SessionId, seq: Count }),
+    params: () => ({ place: field.Place.describe("the position, or the name of a checkpoint") }),
+    answer: () => z.looseObject({ session: SessionId, seq: Count }),
     verb: {
       group: "Branches",
       line: "Show a session at a checkpoint or position, and how to continue from there.",
@@ -59,7 +60,7 @@ export const sessionReads = {
   "session.head": read("session", "head", {
     title: "Read the head",
     summary: "Position and hash of the last record. Note it elsewhere, and pass it to verify later.",
-    answer: z.looseObject({ seq: Count, hash: answer.Sha256, at: Count }),
+    answer: () => z.looseObject({ seq: Count, hash: answer.Sha256, at: Count }),
   }),
   "session.events": read("session", "events", {
     title: "Show the log",
@@ -74,7 +75,7 @@ export const sessionReads = {
     summary:
       "Events by position or time. A page; or a stream, which continues with later events. In a " +
       "page, next is where the next one starts: its fromSeq, or in reverse its toSeq.",
-    params: {
+    params: () => ({
       fromSeq: field.Seq.describe("the first position").exactOptional(),
       toSeq: field.Seq.describe("the last position").exactOptional(),
       after: z
@@ -93,8 +94,8 @@ export const sessionReads = {
       limit: z.int().min(1).max(limit.pageRecordsMax).describe("at most this many events").exactOptional(),
       follow: z.boolean().describe("continue with events that are appended later").exactOptional(),
       deltas: z.boolean().describe("whether a stream has deltas of answers; by default true").exactOptional(),
-    },
-    answer: z.looseObject({ events: z.array(answer.Event), next: Count.nullable() }),
+    }),
+    answer: () => z.looseObject({ events: z.array(answer.Event()), next: Count.nullable() }),
     streams: true,
   }),
   "session.records": read("session", "records", {
@@ -105,13 +106,13 @@ export const sessionReads = {
   "session.verify": read("session", "verify", {
     title: "Verify the session",
     summary: "Hashes everything again and compares it with the chain, and with a head noted earlier.",
-    params: {
+    params: () => ({
       head: z
         .strictObject({ seq: field.Seq, hash: answer.Sha256, at: Count.exactOptional() })
         .describe("a head noted earlier: finds a missing tail, too")
         .exactOptional(),
       own: z.boolean().describe("only its own records, without those it shares").exactOptional(),
-    },
+    }),
     answer: answer.VerifyReport,
   }),
   "session.lineage": read("session", "lineage", {
@@ -139,36 +140,37 @@ export const sessionReads = {
     summary:
       "What differs between two positions of it, or from another session; by default to its current state.",
     args: ["from", "to"],
-    params: {
-      from: field.DiffPlace.describe("a position, a checkpoint, or a place in another session"),
-      to: field.DiffPlace.describe("the same; by default the session as it is now").exactOptional(),
+    params: () => ({
+      from: field.DiffPlace().describe("a position, a checkpoint, or a place in another session"),
+      to: field.DiffPlace().describe("the same; by default the session as it is now").exactOptional(),
       only: z
         .array(z.enum(["state", "items", "transcript", "context", "files"]))
         .describe("what to compare; by default all but context and files")
         .exactOptional(),
-    },
-    answer: z.looseObject({ from: Place, to: Place, common: Place.nullable() }),
+    }),
+    answer: () => z.looseObject({ from: Place(), to: Place(), common: Place().nullable() }),
   }),
   "session.context": read("session", "context", {
     title: "Show the context",
     words: "explain window prompt",
     summary: "What the model was sent by the request at a position, or would be sent next, and why.",
-    params: {
+    params: () => ({
       atSeq,
       uncompacted: z.boolean().describe("everything, as if nothing had been compacted").exactOptional(),
-    },
-    answer: z.looseObject({
-      parts: z.array(z.looseObject({})),
-      reasons: z.array(z.looseObject({ kind: z.enum(partKinds), why: Text, tokens: Count })),
-      digest: Text,
-      renderer: Count,
-      model: Text,
-      requestSeq: Count.nullable(),
-      matches: Flag.nullable(),
-      tokens: Count,
-      windowTokens: Count.nullable(),
-      zones: z.looseObject({ strainedTokens: Count.nullable(), fullTokens: Count.nullable() }),
     }),
+    answer: () =>
+      z.looseObject({
+        parts: z.array(z.looseObject({})),
+        reasons: z.array(z.looseObject({ kind: z.enum(partKinds), why: Text, tokens: Count })),
+        digest: Text,
+        renderer: Count,
+        model: Text,
+        requestSeq: Count.nullable(),
+        matches: Flag.nullable(),
+        tokens: Count,
+        windowTokens: Count.nullable(),
+        zones: z.looseObject({ strainedTokens: Count.nullable(), fullTokens: Count.nullable() }),
+      }),
     verb: {
       group: "Context",
       line: "Show what the model was sent at a position, or would be sent next.",
@@ -188,7 +190,7 @@ export const sessionReads = {
   "session.tools": read("session", "tools", {
     title: "Read which tools the model is offered",
     summary: "The tools that the model is offered, and the decision of the rules without arguments.",
-    answer: z.array(z.looseObject({ name: Text, description: Text, effect: Text, rule: Text })),
+    answer: () => z.array(z.looseObject({ name: Text, description: Text, effect: Text, rule: Text })),
     verb: {
       group: "Resources and limits",
       line: "List the tools that a session's model is offered, with effect and permission.",
@@ -207,11 +209,11 @@ export const sessionReads = {
   "session.contracts": read("session", "contracts", {
     title: "Read the contracts",
     summary: "Its message contracts, by topic.",
-    answer: z.array(z.looseObject({ topic: Text, schema: z.unknown().optional(), seq: Count })),
+    answer: () => z.array(z.looseObject({ topic: Text, schema: z.unknown().optional(), seq: Count })),
   }),
   "session.triggers": read("session", "triggers", {
     title: "Read the triggers",
     summary: "Its triggers, by name.",
-    answer: z.array(z.looseObject({ name: Text, kind: Text, spec: z.looseObject({}).nullable() })),
+    answer: () => z.array(z.looseObject({ name: Text, kind: Text, spec: z.looseObject({}).nullable() })),
   }),
 };

@@ -5,7 +5,7 @@ import * as answer from "./answer.ts";
 import * as field from "./field.ts";
 import { change } from "./operation.ts";
 
-const { Count, Flag, SessionId, Text, Written } = answer;
+const { Count, Flag, SessionId, Text, AppendResult } = answer;
 const { reason, dryRun } = field;
 const RangeOf = z.tuple([field.Seq, field.Seq]);
 
@@ -14,8 +14,8 @@ const resources = {
     title: "Rename",
     summary: "Gives it a name.",
     args: ["name"],
-    params: { name: field.Name.describe("the new name; lists show it instead of the objective") },
-    answer: Written,
+    params: () => ({ name: field.Name.describe("the new name; lists show it instead of the objective") }),
+    answer: AppendResult,
     verb: {
       group: "Sessions",
       line: "Give a session another name.",
@@ -28,11 +28,11 @@ const resources = {
     asks: true,
     summary: "Sets and removes labels.",
     args: ["set"],
-    params: {
+    params: () => ({
       set: field.Labels.describe("labels to set, by key"),
       remove: z.array(z.string()).max(limit.labelsMax).describe("remove this label").exactOptional(),
-    },
-    answer: Written,
+    }),
+    answer: AppendResult,
     verb: {
       group: "Sessions",
       line: "Set or remove labels of a session.",
@@ -48,10 +48,10 @@ const resources = {
     title: "Prioritize",
     summary: "Sets how urgent it is: 0 is the most urgent, 9 the least.",
     args: ["priority"],
-    params: {
+    params: () => ({
       priority: z.int().min(0).max(limit.priorityMax).describe("from 0, the most urgent, to 9"),
-    },
-    answer: Written,
+    }),
+    answer: AppendResult,
     verb: {
       group: "Sessions",
       line: "Make a session more or less urgent, from 0 (most) to 9.",
@@ -63,7 +63,7 @@ const resources = {
     title: "Bind a resource",
     summary: "Allows the session to use a resource; any but a tool needs the scope operate.",
     params: field.bindingFields,
-    answer: Written,
+    answer: AppendResult,
     verb: {
       group: "Resources and limits",
       line: "Let a session use a resource: a file, directory, database, MCP server, shell or tool.",
@@ -71,7 +71,7 @@ const resources = {
       flags: { command: { value: "WORD" }, secrets: { value: "NAME" } },
       done: "bound",
       about: [
-        `KIND is ${field.bindingFields.kind.options.join(", ")}. A relative path is resolved here, also ` +
+        `KIND is ${field.bindingFields().kind.options.join(", ")}. A relative path is resolved here, also ` +
           "for a session that runs elsewhere. A shell needs nothing else; it works in --path, or where the " +
           "session runs. An MCP server is started by --command or found at --url. A tool is one that the " +
           "program which runs the session provides, by --name.",
@@ -95,8 +95,8 @@ const resources = {
     warning: "The session can no longer use it.",
     summary: "Removes a binding.",
     args: ["name"],
-    params: { name: field.Key.describe("the binding's name") },
-    answer: Written,
+    params: () => ({ name: field.Key.describe("the binding's name") }),
+    answer: AppendResult,
     verb: {
       group: "Resources and limits",
       line: "Remove a resource from a session.",
@@ -109,13 +109,13 @@ const resources = {
     words: "permission allow deny",
     summary: "Sets a rule for the calls of a tool; an allow needs the scope operate.",
     params: field.permissionFields,
-    answer: Written,
+    answer: AppendResult,
     verb: {
       group: "Resources and limits",
       line: "Allow, ask about or deny the calls of a tool.",
       args: ["tool", "rule"],
       about: [
-        `RULE is ${field.permissionFields.rule.options.join(", ")}; none removes the rule. TOOL is a name, ` +
+        `RULE is ${field.permissionRules.join(", ")}; none removes the rule. TOOL is a name, ` +
           "and * stands for any run of characters. A pattern is an object of arguments: texts in it may " +
           "have * and ?, everything else must be equal.",
         "Of several rules that match a call, any deny holds; else the strictest of the session; else the " +
@@ -134,8 +134,8 @@ const resources = {
     title: "Set the budget",
     summary: "Sets its limits. A resource without a limit is unlimited.",
     args: ["limits"],
-    params: { limits: field.Budget.describe("the limits; they replace those before"), reason },
-    answer: Written,
+    params: () => ({ limits: field.Budget().describe("the limits; they replace those before"), reason }),
+    answer: AppendResult,
     verb: {
       group: "Resources and limits",
       line: "Limit the use of a session, or show it; at a limit the session is suspended.",
@@ -161,12 +161,12 @@ const rules = {
       "Sets a trigger, which wakes it. For a webhook the result has the token, which is shown only once.",
     scope: "operate",
     args: ["name", "spec"],
-    params: {
+    params: () => ({
       name: field.Key.describe("the trigger's name; one of the same name is replaced"),
-      spec: field.Trigger.describe("the event that fires it"),
+      spec: field.Trigger().describe("the event that fires it"),
       missed: field.Missed.describe("how to make up for missed times; by default once").exactOptional(),
-    },
-    answer: Written.extend({ token: Text.optional() }),
+    }),
+    answer: () => AppendResult().extend({ token: Text.optional() }),
   }),
   "session.untrigger": change("session", "untrigger", {
     title: "Remove a trigger",
@@ -174,25 +174,25 @@ const rules = {
     summary: "Removes a trigger.",
     scope: "operate",
     args: ["name"],
-    params: { name: field.Key.describe("the trigger's name") },
-    answer: Written,
+    params: () => ({ name: field.Key.describe("the trigger's name") }),
+    answer: AppendResult,
   }),
   "session.fire": change("session", "fire", {
     title: "Fire a trigger",
     summary: "Fires a trigger by hand: the session gets an input, and wakes if it sleeps.",
     args: ["name"],
-    params: {
+    params: () => ({
       name: field.Key.describe("the trigger's name"),
       text: z.string().describe("the text of the input").exactOptional(),
-    },
-    answer: Written,
+    }),
+    answer: AppendResult,
   }),
   "session.hold": change("session", "hold", {
     title: "Hold: keep it from being erased",
     summary: "Protects it from erasure and deletion, until the hold of this name is lifted.",
     args: ["name"],
-    params: { name: field.Key.describe("the hold's name"), reason },
-    answer: Written,
+    params: () => ({ name: field.Key.describe("the hold's name"), reason }),
+    answer: AppendResult,
     verb: {
       group: "Lifecycle",
       line: "Protect a session from erasure and deletion until the hold is lifted.",
@@ -212,8 +212,8 @@ const rules = {
     title: "Lift a hold",
     summary: "Lifts a hold.",
     args: ["name"],
-    params: { name: field.Key.describe("the hold's name"), reason },
-    answer: Written,
+    params: () => ({ name: field.Key.describe("the hold's name"), reason }),
+    answer: AppendResult,
   }),
   "session.erase": change("session", "erase", {
     title: "Erase contents",
@@ -221,7 +221,7 @@ const rules = {
     local: { progress: "client" },
     summary: "Deletes contents for good, from every session that shares them.",
     scope: "admin",
-    params: {
+    params: () => ({
       ranges: z
         .array(RangeOf)
         .max(10_000)
@@ -234,16 +234,17 @@ const rules = {
         .exactOptional(),
       reason,
       dryRun,
-    },
-    answer: z.looseObject({
-      session: SessionId,
-      dryRun: Flag,
-      ranges: z.array(z.array(z.number())),
-      records: Count,
-      bytes: Count,
-      already: Count,
-      scrubbed: Flag,
     }),
+    answer: () =>
+      z.looseObject({
+        session: SessionId,
+        dryRun: Flag,
+        ranges: z.array(z.array(z.number())),
+        records: Count,
+        bytes: Count,
+        already: Count,
+        scrubbed: Flag,
+      }),
   }),
 };
 

@@ -34,3 +34,9 @@ export function makeCache<K, V>(least: number): Cache<K, V> {
     },
   };
 }
+
+/** A value that is built on first use. */
+export function once<T>(build: () => T): () => T {
+  let built: { readonly value: T } | undefined;
+  return () => (built ??= { value: build() }).value;
+}

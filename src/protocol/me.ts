@@ -28,5 +28,5 @@ export const meOperation = read("engine", "me", {
   path: mePath,
   title: "Show who you are",
   summary: "Who comes with this token or login, what they may do, and which version answers.",
-  answer: Me,
+  answer: () => Me,
 });

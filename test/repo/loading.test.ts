@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { relative } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
+import * as z from "zod";
 import { runCommand } from "./command.ts";
 import { entryPoints, root } from "./source.ts";
 
@@ -60,4 +61,21 @@ test("a subpath loads what the values it exports need", async (t) => {
     const max = subpath === "./admin" ? 250 : 40;
     assert.ok(modules.length <= max, `${subpath} loads ${modules.length} modules`);
   }
+});
+
+test("importing the descriptions of calls builds the schema of no call", async () => {
+  await import("../../src/core/catalog.ts");
+  await import("../../src/core/workspace/agent.ts");
+  let described = 0;
+  const add = z.globalRegistry.add.bind(z.globalRegistry);
+  z.globalRegistry.add = (...args) => {
+    described++;
+    return add(...args);
+  };
+  const { operationIds, operationOf } = await import("../../src/call/operations.ts");
+  const atImport = described;
+  for (const id of operationIds) void operationOf(id).params.shape;
+  // Shared fields of one value, such as a position, are constants.
+  assert.ok(atImport <= 40, `${atImport} descriptions of fields were built at import`);
+  assert.ok(described > 200, `the registry saw ${described} descriptions`);
 });

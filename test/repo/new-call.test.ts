@@ -14,11 +14,11 @@ const description = `
     title: "Praise it",
     summary: "Says that the session did well.",
     args: ["word"],
-    params: {
+    params: () => ({
       word: field.Key,
       stars: z.int().min(1).max(5).describe("from 1 to 5; by default 5").exactOptional(),
-    },
-    answer: Written,
+    }),
+    answer: AppendResult,
     verb: {
       group: "Sessions",
       line: "Praise a session.",

@@ -1,4 +1,5 @@
 /** A verb with actions, such as `tokens add` and `tokens revoke`: each action is a separate verb. */
+import { once } from "../../core/cache.ts";
 import { checkAction, oneOf, parseArgs, shownArg } from "./args.ts";
 import type { Call, Option, Options, Verb } from "./verb.ts";
 
@@ -7,23 +8,28 @@ export function joinActions(name: string, verbs: readonly Verb[]): Verb {
   const byAction = new Map(verbs.map((verb) => [verb.name.slice(name.length + 1), verb]));
   const actions = [...byAction.keys()];
   const [usual = ""] = actions;
-  const takes = Object.fromEntries(
-    [...byAction].map(([action, verb]) => [action, Object.keys(verb.options)]),
-  );
+  const options = once(() => joinOptions(byAction));
   const { line = "", about, examples = [] } = verbs[0] ?? {};
   return {
     name,
     line,
     args: ["ACTION?", "WORDS...?"],
-    usages: [...byAction].map(([action, verb]) =>
-      ["skein", name, action === usual ? `[${action}]` : action, ...verb.args.map(shownArg)].join(" "),
-    ),
-    options: joinOptions(byAction),
+    get usages() {
+      return [...byAction].map(([action, verb]) =>
+        ["skein", name, action === usual ? `[${action}]` : action, ...verb.args.map(shownArg)].join(" "),
+      );
+    },
+    get options() {
+      return options();
+    },
     ...(about === undefined ? {} : { about }),
     examples,
     async run(call) {
       const given = call.args as unknown as { readonly ACTION?: string; readonly WORDS: readonly string[] };
       const action = oneOf("ACTION", given.ACTION ?? usual, actions);
+      const takes = Object.fromEntries(
+        [...byAction].map(([one, { options: its }]) => [one, Object.keys(its)]),
+      );
       checkAction(name, action, call.options, takes);
       const verb = byAction.get(action);
       if (verb === undefined) return undefined;

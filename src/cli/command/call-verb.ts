@@ -5,6 +5,7 @@
  */
 import { argumentsOf, type Operation, type VerbDescription } from "../../call/operation.ts";
 import { operationIds, operationOf, type OperationId } from "../../call/operations.ts";
+import { once } from "../../core/cache.ts";
 import { Session } from "../../runtime/engine/session.ts";
 import type { AppendResult } from "../../runtime/log/append-result.ts";
 import { jsonText } from "../format/text.ts";
@@ -28,7 +29,8 @@ import { verb, type Call, type Options, type Verb } from "./verb.ts";
 interface Plain {
   readonly operation: Operation;
   readonly presentation: AnyPresentation;
-  readonly parameters: readonly Parameter[];
+  /** Derived from the schema, which is built on first use: only the verb that runs needs it. */
+  readonly parameters: () => readonly Parameter[];
   readonly done: string;
 }
 
@@ -39,27 +41,42 @@ function plainVerb(id: OperationId, description: NonNullable<Operation["verb"]>)
   const { name = operation.call, done = "done" } = description;
   const { line = "", about, examples = [] } = description as Texts;
   const presentation = presentations.get(id) ?? {};
-  const parameters = parametersOf(operation);
-  const options = parameters.filter(({ arg }) => arg === null).map((one) => [one.name, one.option] as const);
-  const takesValue = parameters.some(({ arg, form }) => arg !== null && form === "any");
+  const parameters = once(() => parametersOf(operation));
   const plain: Plain = { operation, presentation, parameters, done };
-  return verb({
-    name,
-    line,
-    args: [...(isOfSession(operation) ? ["ID"] : []), ...parameters.flatMap(({ arg }) => arg ?? [])],
-    options: {
-      ...Object.fromEntries(options),
-      ...(takesValue ? { text: { type: "flag", what: "VALUE is a text, even if it could be JSON" } } : {}),
-      ...(operation.keyed
-        ? { key: { type: "text", what: "a second change with the same key is not written" } }
-        : {}),
-      ...presentation.options,
+  const options = once(() => optionsOf(plain));
+  return {
+    ...verb({
+      name,
+      line,
+      args: [],
+      options: {},
+      ...(about === undefined ? {} : { about }),
+      examples,
+      ...(operation.method === "GET" ? { endsUnread: true } : {}),
+      run: (call) => run(plain, call),
+    }),
+    get args() {
+      return [...(isOfSession(operation) ? ["ID"] : []), ...parameters().flatMap(({ arg }) => arg ?? [])];
     },
-    ...(about === undefined ? {} : { about }),
-    examples,
-    ...(operation.method === "GET" ? { endsUnread: true } : {}),
-    run: (call) => run(plain, call),
-  });
+    get options() {
+      return options();
+    },
+  };
+}
+
+function optionsOf({ operation, presentation, parameters }: Plain): Options {
+  const options = parameters()
+    .filter(({ arg }) => arg === null)
+    .map((one) => [one.name, one.option] as const);
+  const takesValue = parameters().some(({ arg, form }) => arg !== null && form === "any");
+  return {
+    ...Object.fromEntries(options),
+    ...(takesValue ? { text: { type: "flag", what: "VALUE is a text, even if it could be JSON" } } : {}),
+    ...(operation.keyed
+      ? { key: { type: "text", what: "a second change with the same key is not written" } }
+      : {}),
+    ...presentation.options,
+  };
 }
 
 /** Whether the first argument is a session. */
@@ -94,7 +111,7 @@ async function readParameters(
 ): Promise<Params> {
   const params: Params = {};
   const isRead = presentation.readsInput?.({ given: options }) !== false;
-  for (const parameter of parameters) {
+  for (const parameter of parameters()) {
     const given = givenFor(parameter, args, options);
     const { arg, form, path } = parameter;
     const readsInput = arg !== null && (isRead ? form === "any" || form === "words" : false);
@@ -109,7 +126,7 @@ async function readParameters(
 
 /** The contents of files, which are read after the other parameters were validated. */
 async function readFiles({ parameters }: Plain, params: Params): Promise<void> {
-  for (const parameter of parameters) {
+  for (const parameter of parameters()) {
     const [field = ""] = parameter.path;
     const file = params[field];
     if (parameter.form === "file" && typeof file === "string")
@@ -124,7 +141,7 @@ async function findSession(
   params: Params,
   call: Call,
 ): Promise<Session> {
-  const position = parameters.find(({ form }) => form === "position");
+  const position = parameters().find(({ form }) => form === "position");
   if (position === undefined) return call.session(id);
   const [field = ""] = position.path;
   const given = params[field] as string | number | undefined;

@@ -4,6 +4,7 @@
  */
 import { dereference, format, validate, type OutputUnit, type Schema } from "@cfworker/json-schema";
 import * as z from "zod";
+import { once } from "../../core/cache.ts";
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -13,8 +14,8 @@ export type Validator = (value: unknown) => readonly string[];
 /** Formats of zod's that the library lacks. */
 const zodFormats = "guid mac cidr cidr-v6 base64 base64url e164 iban jwt ulid".split(" ");
 for (const name of zodFormats) {
-  const type = z.fromJSONSchema({ type: "string", format: name });
-  format[name] = (text) => type.safeParse(text).success;
+  const type = once(() => z.fromJSONSchema({ type: "string", format: name }));
+  format[name] = (text) => type().safeParse(text).success;
 }
 
 /** Formats that a schema may name. */

@@ -7,6 +7,7 @@ import { agentDigest, type AgentDefinition } from "../../src/core/workspace/agen
 import { addAgent, showAgent } from "../../src/runtime/workspace/agents.ts";
 import { Engine } from "../../src/runtime/engine/engine.ts";
 import type { Outcome, Store } from "../../src/store/port.ts";
+import { makeWorkspaceHeadReader } from "../../src/runtime/read/known-heads.ts";
 import { digest } from "../core/digest.ts";
 import { inFile, inMemory } from "./place.ts";
 import { startOfTime } from "./made-world.ts";
@@ -152,16 +153,17 @@ test("a version whose text is gone is refused, and the same text may be added ag
         (await store.read(...given)).map((record) => ({ ...record, content: null, salt: null })),
     },
   }) as Store;
-  await assert.rejects(
-    showAgent({ store: erased }, "reviewer"),
-    refusal("refused", 'the text of version 1 of agent "reviewer" was erased', "add a new version"),
-  );
   const commit = async (parts: Parameters<Store["append"]>[0]) => {
     const outcome = await store.append(parts);
     return outcome.kind === "ok" ? outcome.parts : [];
   };
-  const context = { store: erased, world, writer: { commit }, actor: "system" };
-  assert.equal((await addAgent(context, reviewer)).version, 2);
+  const writer = { commit, workspace: makeWorkspaceHeadReader(erased) };
+  await assert.rejects(
+    showAgent({ store: erased, writer }, "reviewer"),
+    refusal("refused", 'the text of version 1 of agent "reviewer" was erased', "add a new version"),
+  );
+  const deps = { store: erased, world, writer, actor: "system" };
+  assert.equal((await addAgent(deps, reviewer)).version, 2);
 });
 
 test("agents are events of the workspace, beside the deletions, and survive a rebuild", async () => {

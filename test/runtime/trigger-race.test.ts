@@ -43,7 +43,7 @@ function depsOf(store: Store, world: MadeWorld): Deps {
     writer,
     actor: "system",
     holder: "a",
-    memory: makeMemoryReader(store),
+    memory: makeMemoryReader(store, writer.workspace),
   };
   return known as unknown as Deps;
 }

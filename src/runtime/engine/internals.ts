@@ -12,8 +12,8 @@ export const internals = Symbol("engine internals");
 
 /**
  * `store`, `world`, `tenant`: where it works. `actor`, `holder`: the caller, and the process. `live`: the
- * deltas of answers in progress. `tokens`: access tokens by their hash. `writer`: the states and keys of the
- * one write path.
+ * deltas of answers in progress, and current webhook failures. `tokens`: access tokens by their hash.
+ * `writer`: the states and keys of the one write path.
  */
 export interface EngineInternals extends Pick<
   Deps,

@@ -88,8 +88,8 @@ export function makeDeps({ store, tenant = "default", actor, ...options }: Engin
     signer: options.signer,
     tokenizer: makeTokenizer(world),
     cache,
-    memory: makeMemoryReader(store),
-    tokens: makeTokenReader(store, world, tenant),
+    memory: makeMemoryReader(store, writer.workspace),
+    tokens: makeTokenReader({ store, workspace: writer.workspace }, world, tenant),
     live: makeLive(),
     runs: makeRuns(() => deps),
   };

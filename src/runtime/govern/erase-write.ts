@@ -11,7 +11,6 @@ import * as range from "../../core/range.ts";
 import type { Ranges } from "../../core/range.ts";
 import type { Store } from "../../store/port.ts";
 import type { Deps } from "../deps.ts";
-import { workspaceHead } from "../read/known-heads.ts";
 import { seal } from "../log/seal.ts";
 import { batchesOf, bytesOf, joinNeighbours, shareOf, type Batch, type Survey } from "./erase-survey.ts";
 import type { Member } from "../log/writer.ts";
@@ -74,7 +73,7 @@ async function eraseOfWorkspace(deps: Deps, batch: Batch, reason: string | undef
   if (share === null) return;
   const content = reason === undefined ? {} : { content: { reason } };
   for (let tries = 0; tries < limit.conflictRetriesMax; tries++) {
-    const { seq, hash } = await workspaceHead(store);
+    const { seq, hash } = await writer.workspace.read();
     const expect = seq === 0 ? { seq } : { seq, hash };
     const { drafts } = seal(world, [{ type: "content.erased", body: share, ...content }], {
       actor,

@@ -10,7 +10,6 @@ import { SkeinError } from "../../core/error.ts";
 import type { LogId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { Appended, Store } from "../../store/port.ts";
-import { tellWorkspace, workspaceHead } from "../read/known-heads.ts";
 import { seal } from "./seal.ts";
 import type { World } from "../world.ts";
 import type { Writer } from "./writer.ts";
@@ -18,7 +17,7 @@ import type { Writer } from "./writer.ts";
 export interface WorkspaceDeps {
   readonly store: Store;
   readonly world: World;
-  readonly writer: Pick<Writer, "commit">;
+  readonly writer: Pick<Writer, "commit" | "workspace">;
   readonly actor: string;
   /** As in the engine's dependencies. */
   readonly once?: string;
@@ -61,8 +60,8 @@ export async function writeWorkspace(
   key: string | null = null,
 ): Promise<Appended | null> {
   for (let tries = 0, lost = 0; tries < limit.conflictRetriesMax; tries++) {
-    const { seq, hash } = await workspaceHead(store);
-    tellWorkspace(store);
+    const { seq, hash } = await writer.workspace.read();
+    writer.workspace.throwRollback();
     const events = await build(seq);
     if (events.length === 0) return null;
     const { drafts, blobs } = seal(world, events, { actor, key });

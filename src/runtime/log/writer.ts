@@ -21,7 +21,13 @@ import { resolveOutcome, writeTogether, type TogetherDeps } from "./write-togeth
 import { makeKeyedMutex } from "./keyed-mutex.ts";
 import { awaitOutcome, keyedParts } from "./lost-answer.ts";
 import { makeNewest } from "./state-cache.ts";
-import { expectAt, noteState, type Noted } from "../read/known-heads.ts";
+import {
+  expectAt,
+  makeWorkspaceHeadReader,
+  noteState,
+  type Noted,
+  type WorkspaceHeadReader,
+} from "../read/known-heads.ts";
 import { isEnding, withPayback } from "./child-refund.ts";
 import { indexEntry, touchesIndex } from "./session-index.ts";
 import { decideSealed, recordKey, type Sealed } from "./seal.ts";
@@ -65,6 +71,8 @@ export interface Change {
 }
 
 export interface Writer {
+  /** The head of the workspace's log. */
+  readonly workspace: WorkspaceHeadReader;
   /** Decides and writes one change to one session. The command may depend on the state. */
   change(session: SessionId, command: Build, options: ChangeOptions): Promise<Change>;
   /** Opens a session, or a fork, with its first append. */
@@ -355,6 +363,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
   }
 
   return {
+    workspace: makeWorkspaceHeadReader(store),
     change: (session, build, options) => inTurn([session], () => change(session, build, options)),
     begin,
     current: async (session) => (await refresh(session)).state,

@@ -85,31 +85,34 @@ export interface WorkspaceHead extends Noted {
   readonly times: number;
 }
 
-/** What this process knew of the log of each workspace. Kept with the store. */
-const workspaces = new WeakMap<Store, { last: Noted; times: number; reported: number }>();
-
-/** The head of the workspace's log, compared with what this process knew of it. */
-export async function workspaceHead(store: Store): Promise<WorkspaceHead> {
-  const kept = workspaces.get(store) ?? { last: { seq: 0, hash: "" }, times: 0, reported: 0 };
-  workspaces.set(store, kept);
-  const { last } = kept;
-  const { seq, hash } = (await store.head(store.workspace)) ?? { seq: 0, hash: "" };
-  const isThere =
-    last.seq === 0 ||
-    (!isBehind({ seq, hash }, last) && (seq === last.seq || (await holds(store, store.workspace, last))));
-  if (!isThere && kept.last === last) kept.times += 1;
-  if (!isThere ? kept.last === last : seq > kept.last.seq) kept.last = { seq, hash };
-  return { seq, hash, times: kept.times };
+/** The head of the workspace's log, compared with what this engine knew of it. */
+export interface WorkspaceHeadReader {
+  read(): Promise<WorkspaceHead>;
+  /** Throws a rollback of the log once: it cannot be suspended, so the next writer gets the error. */
+  throwRollback(): void;
 }
 
-/**
- * Throws a rollback of the workspace's log once: it cannot be suspended, so the next writer gets the error.
- */
-export function tellWorkspace(store: Store): void {
-  const kept = workspaces.get(store);
-  if (kept === undefined || kept.reported === kept.times) return;
-  kept.reported = kept.times;
-  throw new SkeinError("corrupt", "the workspace log was rolled back: the store lost its last records", {
-    hint: "re-apply missing agents, memory and policies, then retry",
-  });
+export function makeWorkspaceHeadReader(store: Store): WorkspaceHeadReader {
+  let known: Noted = { seq: 0, hash: "" };
+  let times = 0;
+  let reported = 0;
+  return {
+    async read() {
+      const last = known;
+      const { seq, hash } = (await store.head(store.workspace)) ?? { seq: 0, hash: "" };
+      const isThere =
+        last.seq === 0 ||
+        (!isBehind({ seq, hash }, last) && (seq === last.seq || (await holds(store, store.workspace, last))));
+      if (!isThere && known === last) times += 1;
+      if (!isThere ? known === last : seq > known.seq) known = { seq, hash };
+      return { seq, hash, times };
+    },
+    throwRollback() {
+      if (reported === times) return;
+      reported = times;
+      throw new SkeinError("corrupt", "the workspace log was rolled back: the store lost its last records", {
+        hint: "re-apply missing agents, memory and policies, then retry",
+      });
+    },
+  };
 }

@@ -33,7 +33,7 @@ import { madeBefore, newSessionId } from "../log/request-scope.ts";
 import { absolute, prepareOpening } from "../branch/bootstrap.ts";
 import { readContent } from "../read/content.ts";
 import type { Deps, EngineState } from "../deps.ts";
-import { workspaceHead } from "../read/known-heads.ts";
+import { makeWorkspaceHeadReader } from "../read/known-heads.ts";
 import { checkOpen } from "../options.ts";
 import { decideSealed, recordKey, seal } from "../log/seal.ts";
 import { indexEntry } from "../log/session-index.ts";
@@ -67,8 +67,9 @@ export interface FoldedTemplates {
 }
 
 /** The templates at the head of the workspace's log. An engine keeps them, and reads only new records. */
-export async function foldedTemplates({ store, shared }: TemplateDeps): Promise<FoldedTemplates> {
-  const { seq: headSeq, hash: headHash, times } = await workspaceHead(store);
+export async function foldedTemplates({ store, writer, shared }: TemplateDeps): Promise<FoldedTemplates> {
+  const { workspace } = writer ?? { workspace: makeWorkspaceHeadReader(store) };
+  const { seq: headSeq, hash: headHash, times } = await workspace.read();
   const last = shared?.templates;
   const before = last?.times === times ? last : undefined;
   if (before?.headSeq === headSeq) return before;
@@ -84,7 +85,8 @@ export async function foldedTemplates({ store, shared }: TemplateDeps): Promise<
 }
 
 /** Another store, such as the destination of a move, has no state of the engine. */
-type TemplateDeps = Pick<Deps, "store"> & { readonly shared?: Pick<EngineState, "templates"> };
+type TemplateDeps = Pick<Deps, "store"> &
+  Partial<Pick<Deps, "writer">> & { readonly shared?: Pick<EngineState, "templates"> };
 
 /** The template, and the token of a webhook, which is shown only once. */
 export interface SetTemplate {

@@ -6,6 +6,7 @@
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { ModelDelta } from "../../model/port.ts";
+import { makeWebhookFailures, type WebhookFailures } from "../workspace/webhook-failures.ts";
 
 export type { ModelDelta };
 
@@ -27,6 +28,8 @@ export interface LivePart {
 }
 
 export interface Live {
+  /** Not recorded either: they end with the next success. */
+  readonly webhookFailures: WebhookFailures;
   /** A delta produced in this process. */
   publish(session: SessionId, delta: LiveDelta): void;
   /** The answer is complete, or abandoned. */
@@ -83,6 +86,7 @@ export function makeLive(): Live {
   }
 
   return {
+    webhookFailures: makeWebhookFailures(),
     forward,
     publish(session, delta) {
       keep(session, delta);

@@ -3,16 +3,14 @@ import { limitsOf } from "../../core/govern/policy.ts";
 import type { RunLimit } from "../../core/trigger/schedule.ts";
 import { agentLimits } from "../workspace/agents.ts";
 import type { Deps } from "../deps.ts";
-import { workspaceHead } from "../read/known-heads.ts";
 import { followedPolicies } from "../workspace/policies.ts";
 
 /** Returns all current limits. They are read again after a write to the workspace's log. */
 export function makeLimits(deps: Deps, own: readonly RunLimit[]): () => Promise<readonly RunLimit[]> {
-  const { store } = deps;
   let seen = "";
   let limits: readonly RunLimit[] = own;
   return async () => {
-    const { seq, hash } = await workspaceHead(store);
+    const { seq, hash } = await deps.writer.workspace.read();
     if (`${seq} ${hash}` === seen) return limits;
     const policies = limitsOf(await followedPolicies(deps));
     limits = [...own, ...policies, ...(await agentLimits(deps))];

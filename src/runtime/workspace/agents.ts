@@ -9,9 +9,8 @@ import { nearest, SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import type { RunLimit } from "../../core/trigger/schedule.ts";
 import type { Store } from "../../store/port.ts";
-import type { Deps, EngineState } from "../deps.ts";
+import type { EngineState } from "../deps.ts";
 import { contentOf } from "../read/content.ts";
-import { workspaceHead } from "../read/known-heads.ts";
 import { checkMeant, safeJson } from "../log/redact.ts";
 import { writeOnce, type WorkspaceDeps } from "../log/workspace-log.ts";
 
@@ -144,14 +143,14 @@ export interface DefinedAgents {
 }
 
 /** With the state of an engine a long log is read once. */
-type AgentDeps = Pick<Deps, "store"> & { readonly shared?: Pick<EngineState, "agents"> };
+type AgentDeps = Pick<WorkspaceDeps, "store" | "writer"> & { readonly shared?: Pick<EngineState, "agents"> };
 
 /** The definitions, without the texts. */
 async function* definitions(
-  { store, shared }: AgentDeps,
+  { store, writer, shared }: AgentDeps,
   { reverse }: { readonly reverse: boolean },
 ): AsyncGenerator<Defined> {
-  const { seq: toSeq, times } = await workspaceHead(store);
+  const { seq: toSeq, times } = await writer.workspace.read();
   const kept = shared?.agents;
   const before = kept?.times === times ? kept : { seq: 0, list: [] };
   const list = [...before.list];

@@ -15,7 +15,6 @@ import type { Store } from "../../store/port.ts";
 import type { Bound, Tool } from "../../tool/port.ts";
 import type { Also } from "../log/workspace-effects.ts";
 import { contentOf } from "../read/content.ts";
-import { workspaceHead } from "../read/known-heads.ts";
 import { writeOnce, type WorkspaceDeps } from "../log/workspace-log.ts";
 
 /** A saved approval: a command that is always allowed. */
@@ -69,7 +68,7 @@ export function saveBeside(
   commands: readonly { readonly tool: string; readonly command: SavedCommand }[],
 ): Also {
   return async () => {
-    const { seq, hash } = await workspaceHead(deps.store);
+    const { seq, hash } = await deps.writer.workspace.read();
     const known = await listApprovals(deps);
     const fresh = commands.filter(({ tool, command }) => findApproval(known, tool, command) === undefined);
     if (known.length + fresh.length > limit.approvalsMax) {

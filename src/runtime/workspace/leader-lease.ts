@@ -9,7 +9,7 @@ import type { Deps } from "../deps.ts";
 
 type LeaderDeps = Pick<Deps, "store" | "world" | "writer" | "holder">;
 import { seal } from "../log/seal.ts";
-import { holds, workspaceHead, type Noted } from "../read/known-heads.ts";
+import { holds, type Noted } from "../read/known-heads.ts";
 import { isFree, isWithin, momentOf } from "../read/lease-status.ts";
 
 export interface LeaderLease {
@@ -93,7 +93,7 @@ function holdDuty(
     lost.abort();
     const { drafts } = seal(world, [{ type: "lease.released", body: { epoch } }], sealing);
     for (let tries = 0; tries < limit.conflictRetriesMax; tries++) {
-      const { seq, hash } = await workspaceHead(store);
+      const { seq, hash } = await deps.writer.workspace.read();
       if (!(await isLeader(deps, taken))) return;
       const part = { session: store.workspace, expect: { seq, hash }, epoch, drafts };
       try {

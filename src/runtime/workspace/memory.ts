@@ -35,7 +35,7 @@ import type { Also } from "../log/workspace-effects.ts";
 import { contentOf, readContent } from "../read/content.ts";
 import type { Deps } from "../deps.ts";
 import { ifDamaged, mend, ownersOf, principalOf } from "./memory-follow.ts";
-import { workspaceHead } from "../read/known-heads.ts";
+import type { WorkspaceHeadReader } from "../read/known-heads.ts";
 import { writeOnce } from "../log/workspace-log.ts";
 
 /** A memory entry with its value. */
@@ -60,7 +60,7 @@ export interface MemoryReader {
 /** Longer values are read when they are carried. */
 const keptValueCharsMax = 2_000;
 
-export function makeMemoryReader(store: Store): MemoryReader {
+export function makeMemoryReader(store: Store, workspace: WorkspaceHeadReader): MemoryReader {
   let memory = new Memory();
   let relevance = new Relevance();
   let values = new Map<string, unknown>();
@@ -83,7 +83,7 @@ export function makeMemoryReader(store: Store): MemoryReader {
   async function advance(
     contents: boolean,
   ): Promise<{ readonly headSeq: number; readonly headHash: string }> {
-    const head = await workspaceHead(store);
+    const head = await workspace.read();
     if (head.times !== times) begin();
     ({ times } = head);
     const headSeq = head.seq;

@@ -8,7 +8,7 @@ import { isScope, parseAccessToken, type TokenScope } from "../../core/workspace
 import type { StoredRecord } from "../../core/chain.ts";
 import type { PrincipalId, TokenId } from "../../core/ids.ts";
 import type { Store } from "../../store/port.ts";
-import { workspaceHead } from "../read/known-heads.ts";
+import type { WorkspaceHeadReader } from "../read/known-heads.ts";
 import type { World } from "../world.ts";
 
 /** A token in the log, without its name. */
@@ -68,7 +68,7 @@ export const isExpired = ({ expiresAt }: Pick<TokenRef, "expiresAt">, nowMs: num
   expiresAt !== null && nowMs >= expiresAt;
 
 export function makeTokenReader(
-  store: Store,
+  { store, workspace }: { readonly store: Store; readonly workspace: WorkspaceHeadReader },
   world: Pick<World, "now" | "steady" | "digest">,
   tenant: string,
 ): TokenReader {
@@ -96,7 +96,7 @@ export function makeTokenReader(
   }
 
   async function advance(): Promise<void> {
-    const head = await workspaceHead(store);
+    const head = await workspace.read();
     if (head.times !== times) [known, foldedSeq] = [new Map<string, TokenRef>(), 0];
     ({ times } = head);
     const range = [foldedSeq + 1, head.seq] as const;

@@ -1,9 +1,8 @@
 /**
- * Current webhook failures, known only to the process that sends: they are not worth a record each time, and
+ * Current webhook failures, known only to the engine that sends: they are not worth a record each time, and
  * end with the next success.
  */
 import { withoutTokens } from "../../core/workspace/access-token.ts";
-import type { Store } from "../../store/port.ts";
 
 /** The failures of the last calls of a webhook. */
 export interface WebhookFailure {
@@ -19,29 +18,28 @@ const unknown: WebhookFailure = { lastError: null, failures: null, nextTryAt: nu
 const none: WebhookFailure = { ...unknown, failures: 0 };
 const wordsMax = 300;
 
-/**
- * By the position where a webhook was set. Kept with the store: the server writes it, and every engine on it
- * lists it.
- */
-const known = new WeakMap<Store, Map<number, WebhookFailure>>();
-
-export const troubleWith = (store: Store, setSeq: number): WebhookFailure =>
-  known.get(store)?.get(setSeq) ?? unknown;
-
-/** From now on its state is known here. */
-export function noteWell(store: Store, setSeq: number): void {
-  const hooks = known.get(store) ?? new Map<number, WebhookFailure>();
-  known.set(store, hooks.set(setSeq, none));
+/** The failures of the webhooks that this engine sends, by the position where each was set. */
+export interface WebhookFailures {
+  of(setSeq: number): WebhookFailure;
+  /** The last call succeeded, or none was made yet: from now on its state is known here. */
+  clear(setSeq: number): void;
+  note(
+    setSeq: number,
+    failure: { readonly error: Error; readonly failures: number; readonly nextTryAt: number },
+  ): void;
+  /** Another process sends it now, or none. */
+  forget(setSeq: number): void;
 }
 
-export function noteTrouble(
-  store: Store,
-  setSeq: number,
-  { error, ...trouble }: { readonly error: Error; readonly failures: number; readonly nextTryAt: number },
-): void {
-  const lastError = withoutTokens(error.message).slice(0, wordsMax);
-  known.get(store)?.set(setSeq, { lastError, ...trouble });
+export function makeWebhookFailures(): WebhookFailures {
+  const known = new Map<number, WebhookFailure>();
+  return {
+    of: (setSeq) => known.get(setSeq) ?? unknown,
+    clear: (setSeq) => void known.set(setSeq, none),
+    note(setSeq, { error, ...failure }) {
+      const lastError = withoutTokens(error.message).slice(0, wordsMax);
+      known.set(setSeq, { lastError, ...failure });
+    },
+    forget: (setSeq) => void known.delete(setSeq),
+  };
 }
-
-/** Another process sends it now, or none. */
-export const forgetTrouble = (store: Store, setSeq: number): void => void known.get(store)?.delete(setSeq);

@@ -13,9 +13,9 @@ import { contentOf } from "../read/content.ts";
 import { isLeader } from "./leader-lease.ts";
 import type { Deps } from "../deps.ts";
 import { findSession } from "../read/find.ts";
-import { troubleWith, type WebhookFailure } from "./webhook-failures.ts";
+import type { WebhookFailure } from "./webhook-failures.ts";
 import { checkUrl } from "../../platform/outbound.ts";
-import { workspaceHead, type Noted } from "../read/known-heads.ts";
+import type { Noted } from "../read/known-heads.ts";
 import { writeOnce, writeWorkspace, type WorkspaceDeps } from "../log/workspace-log.ts";
 
 /** Options of `engine.setHook`. */
@@ -110,12 +110,10 @@ export async function removeHook(
   return found ?? hookCalled(deps, name, (before?.seq ?? 1) - 1);
 }
 
+type HookDeps = Pick<Deps, "store" | "live"> & Pick<WorkspaceDeps, "writer">;
+
 /** The current one, or the one at a position of the workspace's log. */
-export async function hookCalled(
-  deps: Pick<Deps, "store">,
-  name: string,
-  toSeq?: number,
-): Promise<HookEntry> {
+export async function hookCalled(deps: HookDeps, name: string, toSeq?: number): Promise<HookEntry> {
   const found = (await listHooks(deps, toSeq)).find((one) => one.name === name);
   if (found !== undefined) return found;
   throw new SkeinError("not-found", `webhook ${quote(name)} not found`, {
@@ -124,9 +122,9 @@ export async function hookCalled(
 }
 
 /** By name; the current ones, or those at a position of the workspace's log. */
-export async function listHooks(deps: Pick<Deps, "store">, toSeq?: number): Promise<HookEntry[]> {
-  const { store } = deps;
-  const headSeq = toSeq ?? (await workspaceHead(store)).seq;
+export async function listHooks(deps: HookDeps, toSeq?: number): Promise<HookEntry[]> {
+  const { store, writer } = deps;
+  const headSeq = toSeq ?? (await writer.workspace.read()).seq;
   const hooks = new Map<string, HookEntry>();
   for await (const record of readRecords(store, store.workspace, [1, headSeq], { types, contents: true }))
     await apply(deps, hooks, record);
@@ -147,7 +145,7 @@ interface HookBody {
 }
 
 async function apply(
-  { store }: Pick<Deps, "store">,
+  { store, live }: HookDeps,
   hooks: Map<string, HookEntry>,
   record: StoredRecord,
 ): Promise<void> {
@@ -161,7 +159,7 @@ async function apply(
     const filter = { events, session, agent, labels, secret: signedBy };
     const set = { setSeq: record.seq, setAt: record.at, setBy: record.actor };
     const progress = { delivered: 0, abandoned: 0, deliveredAt: null, position: from };
-    const trouble = troubleWith(store, record.seq);
+    const trouble = live.webhookFailures.of(record.seq);
     hooks.set(name, { name, url: content?.url ?? null, ...filter, ...set, ...progress, ...trouble });
   } else if (known?.setSeq !== body.setSeq) return;
   else if (record.type === "hook.abandoned") hooks.set(name, { ...known, abandoned: known.abandoned + 1 });
@@ -173,7 +171,7 @@ async function apply(
 
 /** Records how far a webhook got; nothing when it no longer exists, or another process sends it. */
 export async function noteDelivered(
-  deps: WorkspaceDeps,
+  deps: WorkspaceDeps & HookDeps,
   { name, setSeq }: Pick<HookEntry, "name" | "setSeq">,
   { to, count, taken }: { readonly to: string; readonly count: number; readonly taken: Noted },
 ): Promise<void> {
@@ -186,7 +184,7 @@ export async function noteDelivered(
 }
 
 export async function noteAbandoned(
-  deps: WorkspaceDeps,
+  deps: WorkspaceDeps & HookDeps,
   { name, setSeq }: Pick<HookEntry, "name" | "setSeq">,
   given: {
     readonly session: string;

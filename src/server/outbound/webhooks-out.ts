@@ -9,7 +9,6 @@ import { isSessionId, quote } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { takeLeaderLease, type LeaderLease } from "../../runtime/workspace/leader-lease.ts";
 import type { Engine } from "../../runtime/engine/engine.ts";
-import { forgetTrouble, noteTrouble, noteWell } from "../../runtime/workspace/webhook-failures.ts";
 import { listHooks, noteAbandoned, noteDelivered, type HookEntry } from "../../runtime/workspace/webhooks.ts";
 import { post, type Outbound, type Posted } from "../../platform/outbound.ts";
 import { signatureOf } from "../../runtime/trigger/webhook-token.ts";
@@ -141,7 +140,7 @@ async function sendOn(engine: Engine, hook: HookEntry, options: AsLeader): Promi
   const clock = (): number => deps.world.steady?.() ?? deps.world.now();
   let [delivered, passed, notedMs] = [0, 0, -Infinity];
   let place = parsePlace(hook.position);
-  noteWell(deps.store, hook.setSeq);
+  deps.live.webhookFailures.clear(hook.setSeq);
 
   async function note(): Promise<void> {
     const count = delivered;
@@ -179,7 +178,7 @@ async function sendOn(engine: Engine, hook: HookEntry, options: AsLeader): Promi
   return {
     async stop() {
       await following.stop();
-      forgetTrouble(deps.store, hook.setSeq);
+      deps.live.webhookFailures.forget(hook.setSeq);
       // If this fails, the events are sent again after the next start.
       if (delivered > 0) await note().catch(trouble);
     },
@@ -264,6 +263,7 @@ async function tellUntil(
 ): Promise<"delivered" | "given up" | "broken off"> {
   const { hook, record, options, signal } = telling;
   const { world, store } = deps;
+  const { webhookFailures } = deps.live;
   const cut = new AbortController();
   const soon = (): void => void world.sleep(graceMs, cut.signal).then(() => cut.abort());
   signal.addEventListener("abort", soon, { once: true });
@@ -272,12 +272,12 @@ async function tellUntil(
       const given = { hook, options, event: eventOf(record), signal: cut.signal };
       const wrong = await callHook(deps, given).then(whyNot, asError);
       if (wrong === null) {
-        if (attempts > 1) noteWell(store, hook.setSeq);
+        if (attempts > 1) webhookFailures.clear(hook.setSeq);
         return "delivered";
       }
       if (signal.aborted) return "broken off";
       const nextTryAt = store.now() + againMs;
-      noteTrouble(store, hook.setSeq, { error: wrong, failures: attempts, nextTryAt });
+      webhookFailures.note(hook.setSeq, { error: wrong, failures: attempts, nextTryAt });
       if (attempts === 1)
         options.trouble(new SkeinError("unavailable", `webhook ${quote(hook.name)}: ${wrong.message}`));
       if (store.now() - record.at >= limit.hookRetryMs) {

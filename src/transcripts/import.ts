@@ -27,7 +27,7 @@ export interface TranscriptTarget {
 /** Options of `importTranscripts`. */
 export interface ImportTranscriptsOptions extends Pick<
   ImportTranscriptOptions,
-  "again" | "withoutOriginal" | "price"
+  "again" | "withoutOriginal" | "price" | "inProgress"
 > {
   /** The name of a format, or `auto` for all of them. */
   readonly tool: string;
@@ -90,9 +90,7 @@ export async function* importTranscripts(
   for (const { format, path } of roots) {
     const folder = new SourceFolder(path);
     try {
-      const all = (await format.find(folder)).toSorted(
-        (a, b) => Number(a.parentId !== null) - Number(b.parentId !== null),
-      );
+      const all = parentsFirst(await format.find(folder));
       for (const [place, found] of all.entries()) {
         const parent = found.parentId === null ? undefined : sessions.get(found.parentId);
         const result = await importOne(engine, folder, found, {
@@ -110,13 +108,24 @@ export async function* importTranscripts(
   }
 }
 
-interface Root {
+export const parentsFirst = (all: readonly FoundTranscript[]): FoundTranscript[] =>
+  all.toSorted((a, b) => Number(a.parentId !== null) - Number(b.parentId !== null));
+
+/** A folder or file to look in, and the format to read it with. */
+export interface TranscriptRoot {
   readonly format: TranscriptFormat;
   readonly path: string;
 }
 
-function rootsOf({ tool, path, machine }: ImportTranscriptsOptions): Root[] {
-  const formats = tool === "auto" ? transcriptFormats : [formatNamed(tool)];
+export const formatsOf = (tool: string): readonly TranscriptFormat[] =>
+  tool === "auto" ? transcriptFormats : [formatNamed(tool)];
+
+export function rootsOf({
+  tool,
+  path,
+  machine,
+}: Pick<ImportTranscriptsOptions, "tool" | "path" | "machine">): TranscriptRoot[] {
+  const formats = formatsOf(tool);
   if (path !== undefined) return formats.map((format) => ({ format, path }));
   const roots = formats.flatMap((format) =>
     format.folders(machine).flatMap((one) => (isThere(one) ? [{ format, path: one }] : [])),
@@ -138,10 +147,13 @@ function isThere(path: string): boolean {
 
 interface OneOptions extends ImportTranscriptsOptions {
   readonly parent: SessionId | undefined;
+  /** Its file changed a moment ago: more of its last answer may follow. */
+  readonly isBusy?: boolean;
   readonly tell: (entries: number) => void;
 }
 
-async function importOne(
+/** Reads one session and imports it. A `SkeinError` becomes a result with the status `failed`. */
+export async function importOne(
   engine: TranscriptTarget,
   folder: SourceFolder,
   found: FoundTranscript,
@@ -152,18 +164,24 @@ async function importOne(
     return { ...nothing, status: "excluded" };
   try {
     const open = await readTranscript(folder, found);
-    const plan = await titledPlan(open, await settledPlan(open, found, options.machine.nowMs));
+    const plan = await titledPlan(open, open.plan);
     if (!(await isWanted(open, plan, options))) return { ...nothing, plan, status: "excluded" };
     if (options.dryRun === true) return { ...nothing, plan, status: "found" };
-    const { again, withoutOriginal, price, parent } = options;
+    const { again, withoutOriginal, price, parent, inProgress } = options;
+    const endsOpen =
+      (inProgress === true && isBeingWritten(found, plan, options.isBusy === true)) ||
+      (await isOpenEnd(open, found, options.machine.nowMs));
+    if (inProgress === true && plan.entries.length <= Number(endsOpen))
+      return { ...nothing, plan, status: "excluded" };
     const { status, session, added, branches } = await engine.importTranscript(
-      await sourceOf(open, found, plan),
+      { ...(await sourceOf(open, found, plan, inProgress === true && again !== true)), endsOpen },
       {
         progress: options.tell,
         ...(again === undefined ? {} : { again }),
         ...(withoutOriginal === undefined ? {} : { withoutOriginal }),
         ...(price === undefined ? {} : { price }),
         ...(parent === undefined ? {} : { parent }),
+        ...(inProgress === undefined ? {} : { inProgress }),
       },
     );
     return { found, status, reason: null, session, branches, added, plan };
@@ -173,17 +191,26 @@ async function importOne(
   }
 }
 
-/** Without a last answer that is still being written: its results would come later and never be read. */
-async function settledPlan(
-  open: OpenTranscript,
+/** Whether the last answer still waits for results. Imported now, its calls would never have an outcome. */
+async function isOpenEnd(
+  { plan, entry }: OpenTranscript,
   { modifiedAtMs }: FoundTranscript,
   nowMs: number,
-): Promise<TranscriptPlan> {
-  const last = open.plan.entries.at(-1);
-  if (last?.kind !== "answer" || nowMs - modifiedAtMs > inProgressMs) return open.plan;
-  const entry = await open.entry(last);
-  const isOpen = entry.kind === "answer" && entry.calls.some(({ status }) => status === "unknown");
-  return isOpen ? { ...open.plan, entries: open.plan.entries.slice(0, -1) } : open.plan;
+): Promise<boolean> {
+  const last = plan.entries.at(-1);
+  if (last?.kind !== "answer" || nowMs - modifiedAtMs > inProgressMs) return false;
+  const answer = await entry(last);
+  return answer.kind === "answer" && answer.calls.some(({ status }) => status === "unknown");
+}
+
+/**
+ * Files of lines only grow. Rows and documents change in place: their last answer waits for its end. A
+ * compaction is several records, and more always follows it.
+ */
+function isBeingWritten(found: FoundTranscript, { entries }: TranscriptPlan, isBusy: boolean): boolean {
+  const { by } = formatNamed(found.tool).split(found, found.files[0] ?? "");
+  const last = entries.at(-1)?.kind;
+  return last === "compaction" || (last === "answer" && (isBusy || by !== "lines"));
 }
 
 /** Few tools name a session; the first thing that a person said tells them apart. */
@@ -223,9 +250,11 @@ async function sourceOf(
   open: OpenTranscript,
   found: FoundTranscript,
   plan: TranscriptPlan,
+  /** The digest stands with the whole source only. */
+  withoutDigest: boolean,
 ): Promise<TranscriptSource> {
   const hash = createHash("sha256");
-  for await (const chunk of originalOf(open, found, plan)) hash.update(chunk);
+  if (!withoutDigest) for await (const chunk of originalOf(open, found, plan)) hash.update(chunk);
   const file = found.files[0] ?? found.sourceId;
   return {
     plan,

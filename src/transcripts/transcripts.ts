@@ -7,6 +7,8 @@ export type {
   ImportTranscriptsOptions,
   TranscriptTarget,
 } from "./import.ts";
+export { watchTranscripts } from "./watch.ts";
+export type { WatchTranscriptsOptions } from "./watch.ts";
 export { findTranscripts, loadTranscript, readTranscript } from "./read-transcript.ts";
 export type { OpenTranscript, ReadTranscriptOptions } from "./read-transcript.ts";
 export { checkTarget, transcriptTargets, writeTranscript } from "./writers.ts";

@@ -216,6 +216,7 @@ export const table: Readonly<Record<string, Group | string>> = {
   "cli/turn-verb.test.ts": ofVerbs,
   "cli/turn.test.ts": ofVerbs,
   "cli/verb.test.ts": ofVerbs,
+  "cli/watch-transcripts.test.ts": "is about files and a process, whatever the store",
   "cli/work.test.ts": 3,
 };
 

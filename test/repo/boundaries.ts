@@ -52,7 +52,12 @@ const layers: Readonly<Record<string, Layer>> = {
     packages: ["zod"],
   },
   // Sessions of other tools: files in, a model out. No session and no log of Skein.
-  transcripts: { src: ["core", "platform", "runtime (types)", "transcripts"], node: "all", packages: [] },
+  // Following their files needs the clock and timers of the world.
+  transcripts: {
+    src: ["core", "platform", "runtime (types)", "runtime/world", "transcripts"],
+    node: "all",
+    packages: [],
+  },
   protocol: { src: ["core", "call", "protocol"], node: "none", packages: ["zod"] },
   server: {
     src: ["core", "call", "platform", "runtime", "tickets", "protocol", "server"],

@@ -2,6 +2,7 @@
 import { constants } from "node:os";
 import { checkWords } from "./input.ts";
 import { runWords } from "./run.ts";
+import type { StopOptions } from "./verb.ts";
 import { processSurface } from "./screen.ts";
 
 export async function runProcess(words: readonly string[]): Promise<number> {
@@ -32,19 +33,20 @@ function quietly(stream: NodeJS.WriteStream, failed: ReturnType<typeof processSu
 
 /**
  * Signals end most verbs at once, which the store survives. A long-running verb asks for the signal, and then
- * ends cleanly; a second signal ends it at once.
+ * ends cleanly; a second signal ends it at once. The exit code names the signal unless the verb says that a
+ * signal is its regular end.
  */
-function makeStop(): { signal(): AbortSignal; code(): number | null } {
+function makeStop(): { signal(options?: StopOptions): AbortSignal; code(): number | null } {
   let controller: AbortController | null = null;
   let code: number | null = null;
   return {
-    signal() {
+    signal({ isRegularEnd = false } = {}) {
       if (controller !== null) return controller.signal;
       const stopped = new AbortController();
       controller = stopped;
       for (const name of ["SIGINT", "SIGTERM"] as const) {
         process.once(name, () => {
-          code = 128 + constants.signals[name];
+          code = isRegularEnd ? null : 128 + constants.signals[name];
           stopped.abort(name);
         });
       }

@@ -11,13 +11,13 @@ import { makeOpening } from "../open/open-engine.ts";
 import { pastableCommand } from "./pastable-command.ts";
 import { collectingSurface, makeScreen, type Screen, type Surface } from "./screen.ts";
 import { jsonText, oneLine } from "../format/text.ts";
-import type { Call, Performed, Verb } from "./verb.ts";
+import type { Call, Performed, StopOptions, Verb } from "./verb.ts";
 import { loadVerb, otherWords, verbNames } from "./verbs.ts";
 
 export interface Circumstances {
   readonly surface: Surface;
   /** Aborted when the user stops a long-running verb. */
-  untilStopped(): AbortSignal;
+  untilStopped(options?: StopOptions): AbortSignal;
   /** Throws when the words did not arrive as they were typed. */
   check?(): void;
 }
@@ -84,7 +84,7 @@ async function runVerb(verb: Verb, words: readonly string[], circumstances: Circ
 async function perform(
   words: readonly string[],
   columns: number | null,
-  untilStopped: () => AbortSignal,
+  untilStopped: Call["untilStopped"],
 ): Promise<Performed> {
   const surface = collectingSurface(columns);
   const code = await runWords(words, { surface, untilStopped });

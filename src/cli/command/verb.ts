@@ -54,6 +54,11 @@ type ArgValue<A extends string> = A extends `${string}...?` | `${string}...`
 
 export type ArgValues<A extends ArgNames> = { readonly [K in A[number] as ArgName<K>]: ArgValue<K> };
 
+export interface StopOptions {
+  /** The verb runs until a signal ends it: its exit code is then its own. */
+  readonly isRegularEnd?: boolean;
+}
+
 /** One use of a verb. The runner closes what is opened through it. */
 export interface Call<O extends Options = Options, A extends ArgNames = ArgNames> {
   readonly args: ArgValues<A>;
@@ -66,7 +71,7 @@ export interface Call<O extends Options = Options, A extends ArgNames = ArgNames
    * For a long-running verb: aborted when the user stops it, with the name of the signal as its reason. Until
    * it is requested, signals end the process.
    */
-  readonly untilStopped: () => AbortSignal;
+  readonly untilStopped: (options?: StopOptions) => AbortSignal;
   /** Opens the store; creates it only with `create`. */
   readonly store: (options?: { readonly create?: boolean }) => Promise<Store>;
   readonly engine: Opening["engine"];

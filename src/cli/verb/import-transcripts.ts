@@ -6,8 +6,10 @@ import type { Engine } from "../../runtime/engine/engine.ts";
 import {
   importTranscripts,
   transcriptFormats,
+  watchTranscripts,
   type ImportedTranscript,
   type ImportTranscriptsOptions,
+  type WatchTranscriptsOptions,
 } from "../../transcripts/transcripts.ts";
 import models from "../../model/models.json" with { type: "json" };
 import type { Screen } from "../command/screen.ts";
@@ -34,6 +36,42 @@ export async function importFrom(
   ]);
   return shown.some(({ status }) => status === "failed") ? 1 : undefined;
 }
+
+/** Follows until the signal: one line for each change, then a summary. */
+export async function followFrom(
+  engine: Engine,
+  out: Screen,
+  options: Omit<WatchTranscriptsOptions, "price">,
+): Promise<undefined> {
+  const changed = new Map<string, ImportedTranscript>();
+  let entries = 0;
+  const ready = (): void => out.note("watching; Ctrl-C ends it");
+  for await (const one of watchTranscripts(engine, { ...options, ready, price: priceOf })) {
+    changed.set(`${one.found.tool} ${one.found.sourceId}`, one);
+    entries += one.added;
+    if (out.json) await out.emit(plain(one));
+    else await out.line(changeLine(one));
+  }
+  const summary = { sessions: changed.size, entries };
+  if (out.json) await out.emit({ summary });
+  else {
+    const kinds = totals([...changed.values()]).slice(1);
+    await out.line(`${plural(changed.size, "session")} changed, ${entriesText(entries)} added`);
+    for (const line of kinds) await out.line(line);
+  }
+  return undefined;
+}
+
+const entriesText = (many: number): string => plural(many, "entry", "entries");
+
+const changeLine = ({ found, status, session, added, plan, reason }: ImportedTranscript): string =>
+  [
+    status.padEnd(9),
+    session === null ? "" : shortId(session),
+    found.tool,
+    ...(added === 0 ? [] : [`+${entriesText(added)}`]),
+    oneLine(reason ?? plan?.header.title ?? found.sourceId),
+  ].join("  ");
 
 const columns = [
   { title: "SESSION" },

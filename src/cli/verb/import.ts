@@ -25,6 +25,7 @@ export const importVerb = verb({
     project: { type: "text", what: "only sessions whose working directory contains this" },
     since: { type: "time", what: "only sessions that changed since" },
     text: { type: "text", what: "only sessions that contain this" },
+    watch: { type: "flag", what: "follow new and growing sessions until Ctrl-C" },
     again: { type: "flag", what: "import rewritten or continued sessions as new ones" },
     "without-original": { type: "flag", what: "do not keep the tool's own file beside the session" },
   },
@@ -32,6 +33,7 @@ export const importVerb = verb({
     "TOOL is claude-code, codex, opencode, pi, gemini, chatgpt, claude-ai, or auto for all. Without a " +
       "path its own folders are read. Each session arrives suspended, without bindings, triggers or rules, " +
       "and nothing of it runs. Importing again adds only what is new. Secrets are redacted on the way in.",
+    "With --watch the sessions are followed live: one line for each change. Nothing of them runs.",
     "A copy can be read and forked, not written. A session that was exported with --move lives here " +
       "from now on. Importing the same bundle again changes nothing. Without a file, or with -, standard " +
       "input is read.",
@@ -42,19 +44,23 @@ export const importVerb = verb({
   examples: [
     "skein import claude-code --dry-run  # what Claude Code has on this machine",
     "skein import codex ~/.codex/sessions --since 2026-11-01  # one tool's newer sessions",
+    "skein import auto --watch  # follow all tools on this machine; Ctrl-C ends it",
     "skein import x.skein  # from a file",
     "ssh box skein export 4x8kz1 | skein import  # from another machine",
     "skein import x.skein --signed  # only from a trusted signer",
   ],
-  async run({ args: { SOURCE: file, PATH: path }, options, out, engine, place, nowMs }) {
-    const { toolNames, importFrom } = await import("./import-transcripts.ts");
+  async run({ args: { SOURCE: file, PATH: path }, options, out, engine, place, nowMs, untilStopped }) {
+    const { toolNames, importFrom, followFrom } = await import("./import-transcripts.ts");
     if (file !== undefined && toolNames().includes(file) && !existsSync(file)) {
+      checkWatch(options);
       const opened = await engine({ create: !options["dry-run"] });
       const { project, since: sinceMs, text, again } = options;
       const filters = present({ path, project, sinceMs, text });
       const machine = { home: homedir(), env: process.env, nowMs };
-      const how = { dryRun: options["dry-run"], again, withoutOriginal: options["without-original"] };
-      return importFrom(opened, out, { tool: file, ...filters, ...how, machine });
+      const from = { tool: file, ...filters, machine, withoutOriginal: options["without-original"] };
+      if (options.watch)
+        return followFrom(opened, out, { ...from, signal: untilStopped({ isRegularEnd: true }) });
+      return importFrom(opened, out, { ...from, dryRun: options["dry-run"], again });
     }
     if (path !== undefined) {
       throw new SkeinError("invalid", `import: TOOL: expected one of ${toolNames().join(", ")}`, {
@@ -86,6 +92,14 @@ export const importVerb = verb({
     return undefined;
   },
 });
+
+function checkWatch(options: Readonly<Record<"watch" | "dry-run" | "again", boolean>>): void {
+  if (!options.watch || !(options["dry-run"] || options.again)) return;
+  const other = options.again ? "--again" : "--dry-run";
+  throw new SkeinError("invalid", `import: ${other} is not allowed with --watch`, {
+    hint: `run it with ${other} first, then with --watch`,
+  });
+}
 
 async function* readable(
   source: AsyncIterable<unknown>,

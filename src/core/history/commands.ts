@@ -31,6 +31,8 @@ export type HistoryCommand = {
   readonly do: "import";
   /** Entries that the log already holds: the import continues there, or not at all. */
   readonly after: number;
+  /** The digest that the log holds of them: the last one may have gained records without counting anew. */
+  readonly afterIds?: string;
   readonly entries: readonly HistoryEntry[];
   /** How far the source was read with these entries. It follows them. */
   readonly source: {

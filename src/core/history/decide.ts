@@ -8,11 +8,14 @@ import type { HistoryCommand, HistoryEntry } from "./commands.ts";
 
 export const historyDecisions: Decisions<HistoryCommand["do"]> = {
   /** History is added before a person has activated the session: after that the log is the session's own. */
-  import: (state, { after, entries, source, tasks = [] }) => {
+  import: (state, { after, afterIds, entries, source, tasks = [] }) => {
     const { mind, standing } = state;
     const known = standing.source?.entries ?? 0;
     if (known !== after) {
       return refuse("conflict", `import: expected ${after} entries in the session, found ${known}`);
+    }
+    if (afterIds !== undefined && standing.source !== null && standing.source.ids !== afterIds) {
+      return refuse("conflict", "import: another import has added to the session");
     }
     const isEmpty = standing.source === null && mind.toSeq === 0 && standing.inbox.received === 0;
     if (!isEmpty && !isUnreviewed(state)) {

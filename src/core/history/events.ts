@@ -114,6 +114,8 @@ export const historyEvents = {
       /** As the tool stored it, or by the price list at import. Null: the price is unknown. */
       costNanoUsd: NanoUsd.nullable().optional(),
       interrupted: z.boolean().optional(),
+      /** The tool added this to the answer before it after that was imported. It is no call by itself. */
+      continues: z.boolean().optional(),
       source: SourceBytes.optional(),
     }),
     content: Blocks.extend({ id: z.string().optional(), error: z.string().optional() }),

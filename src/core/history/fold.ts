@@ -10,14 +10,14 @@ export const historyFolds: Folds<keyof typeof historyEvents> = {
   },
   "input.imported": (state, { seq }) => begun(state, seq),
   "answer.imported": (state, { body, seq }) => {
-    const { usage, costNanoUsd } = body;
+    const { usage, costNanoUsd, continues = false } = body;
     const { imported } = state.standing;
     const sum = {
-      calls: imported.calls + 1,
+      calls: imported.calls + (continues ? 0 : 1),
       inputTokens: imported.inputTokens + (usage?.inputTokens ?? 0),
       outputTokens: imported.outputTokens + (usage?.outputTokens ?? 0),
       nanoUsd: imported.nanoUsd + (costNanoUsd ?? 0),
-      unpriced: imported.unpriced + (typeof costNanoUsd === "number" ? 0 : 1),
+      unpriced: imported.unpriced + (continues || typeof costNanoUsd === "number" ? 0 : 1),
     };
     return begun(stand(state, { imported: sum }), seq);
   },

@@ -17,6 +17,7 @@ import type {
   ForeignEntry,
   TranscriptHeader,
   TranscriptPlan,
+  TranscriptUsage,
 } from "../../transcripts/model.ts";
 import { roughTokens } from "../../core/context/token-count.ts";
 import { forkSession } from "../branch/fork.ts";
@@ -35,6 +36,8 @@ export interface TranscriptSource {
   readonly bytes: number;
   /** SHA-256 of the source as it was read. */
   readonly digest: string;
+  /** The last answer still waits for results: it is left for the next import. */
+  readonly endsOpen?: boolean;
   /** Reads these entries, in order. */
   entries(planned: readonly PlannedEntry[]): AsyncIterable<ForeignEntry>;
   /** The source's bytes. */
@@ -51,6 +54,11 @@ export interface ImportTranscriptOptions {
   readonly again?: boolean;
   /** The original is not kept beside. */
   readonly withoutOriginal?: boolean;
+  /**
+   * The source is still being written: its original, digest and report are left for a later import without
+   * this. A session that is followed line by line would store its whole file with each line.
+   */
+  readonly inProgress?: boolean;
   /** Called after each append with the entries written so far. */
   readonly progress?: (entries: number) => void;
 }
@@ -78,7 +86,8 @@ export async function importTranscript(
   options: ImportTranscriptOptions = {},
 ): Promise<ImportTranscriptReport> {
   const { header, entries } = source.plan;
-  if (entries.length === 0) {
+  const toEntry = entries.length - (source.endsOpen === true ? 1 : 0);
+  if (toEntry <= 0) {
     throw new SkeinError("invalid", `import: ${source.file}: the transcript holds no messages`);
   }
   const key = `import/${header.tool}/${header.sourceId}`;
@@ -87,14 +96,19 @@ export async function importTranscript(
   const state = await deps.writer.current(session);
   const known = state.standing.source?.entries ?? 0;
   const ids = idChain(deps, entries);
+  const knownIds = state.standing.source?.ids ?? nothing;
   const report = { session, entries: known, added: 0, branches: [] };
-  if (known > 0 && ids[known] !== state.standing.source?.ids) return { ...report, status: "rewritten" };
-  const isDone = known === entries.length && (await isWhole(deps, session, state));
+  const rest = known === 0 ? null : await restOfAnswer(deps, session, source, { known, knownIds, ids });
+  if (rest === "changed") return { ...report, status: "rewritten" };
+  if (known > toEntry) return { ...report, status: "same" };
+  const hasMore = rest !== null || known < toEntry;
+  const isDone = !hasMore && (options.inProgress === true || (await isWhole(deps, session, state)));
   if (!isDone && known > 0 && !isUnreviewed(state)) return { ...report, status: "continued" };
-  if (!isDone) await addEntries(deps, session, { source, options, from: known, ids });
+  const addition = { source, options, from: known, to: toEntry, ids, knownIds, rest };
+  if (!isDone) await addEntries(deps, session, addition);
   const branches = await addBranches(deps, session, source, options);
-  const status = isDone ? "same" : known === 0 ? "new" : "grown";
-  return { session, status, added: entries.length - known, entries: entries.length, branches };
+  const status = !hasMore ? "same" : known === 0 ? "new" : "grown";
+  return { session, status, added: toEntry - known + (rest === null ? 0 : 1), entries: toEntry, branches };
 }
 
 async function openFor(
@@ -143,6 +157,89 @@ function idChain({ world }: Deps, entries: readonly PlannedEntry[]): string[] {
   return chain;
 }
 
+/**
+ * Tools write an answer in pieces, its usage last: the last answer of an import may have gained some since.
+ * What it gained, as an entry that continues it; null when it gained nothing.
+ */
+async function restOfAnswer(
+  { world, store }: Deps,
+  session: SessionId,
+  source: TranscriptSource,
+  { known, knownIds, ids }: Pick<Addition, "knownIds" | "ids"> & { readonly known: number },
+): Promise<AnswerRest | null | "changed"> {
+  const planned = source.plan.entries[known - 1];
+  const isSame = ids[known] === knownIds;
+  if (planned?.kind !== "answer") return isSame ? null : "changed";
+  const records = planned.records.toSorted((a, b) => (a.file === b.file ? a.from - b.from : 0));
+  const digestOf = (count: number): string =>
+    world.digest("", `${ids[known - 1] ?? nothing}\n${planned.id}\n${count}`);
+  const count = isSame ? records.length : records.findIndex((_, at) => at > 0 && digestOf(at) === knownIds);
+  if (count === -1) return "changed";
+  const then = { ...planned, records: records.slice(0, count) };
+  const [part, whole] = await Array.fromAsync(source.entries([then, planned]));
+  if (part?.kind !== "answer" || whole?.kind !== "answer") return "changed";
+  const begins = (all: readonly unknown[], first: readonly unknown[]): boolean =>
+    JSON.stringify(all.slice(0, first.length)) === JSON.stringify(first);
+  if (!begins(whole.blocks, part.blocks) || !begins(whole.calls, part.calls)) return "changed";
+  const usage = usageSince(await storedUsage(store, session, planned.id), whole.usage);
+  if (isSame && usage === null) return null;
+  const blocks = whole.blocks.slice(part.blocks.length);
+  return {
+    ...whole,
+    blocks,
+    calls: whole.calls.slice(part.calls.length),
+    usage,
+    source: records.slice(count),
+  };
+}
+
+type AnswerRest = Extract<ForeignEntry, { kind: "answer" }>;
+
+type TokenCounts = Omit<TranscriptUsage, "costUsd">;
+const noTokens = {
+  inputTokens: 0,
+  outputTokens: 0,
+  cacheReadTokens: 0,
+  cacheWriteTokens: 0,
+  reasoningTokens: 0,
+};
+
+/** The tokens that the log has of an answer, which is the last one in it. */
+async function storedUsage(
+  store: Deps["store"],
+  session: SessionId,
+  id: string,
+): Promise<TokenCounts & { readonly nanoUsd: number }> {
+  const sum = { ...noTokens, nanoUsd: 0 };
+  const types = ["answer.imported"];
+  for await (const event of readEvents(store, session, { types, reverse: true })) {
+    const { body, content } = event as EventOf<"answer.imported">;
+    if (content?.id !== cut(id)) break;
+    sum.inputTokens += body.usage?.inputTokens ?? 0;
+    sum.outputTokens += body.usage?.outputTokens ?? 0;
+    sum.cacheReadTokens += body.usage?.cachedInputTokens ?? 0;
+    sum.cacheWriteTokens += body.usage?.cacheWriteTokens ?? 0;
+    sum.reasoningTokens += body.usage?.reasoningTokens ?? 0;
+    sum.nanoUsd += body.costNanoUsd ?? 0;
+    if (body.continues !== true) break;
+  }
+  return sum;
+}
+
+/** What is not in the log yet; null when that is nothing. */
+function usageSince(
+  stored: Awaited<ReturnType<typeof storedUsage>>,
+  whole: TranscriptUsage | null,
+): TranscriptUsage | null {
+  if (whole === null) return null;
+  const since = { ...noTokens };
+  for (const name of Object.keys(noTokens) as (keyof TokenCounts)[])
+    since[name] = Math.max(0, whole[name] - stored[name]);
+  if (Object.values(since).every((count) => count === 0)) return null;
+  const costUsd = whole.costUsd === null ? null : Math.max(0, whole.costUsd - stored.nanoUsd / 1e9);
+  return { ...since, costUsd };
+}
+
 /** Whether the last append of an import was written, which says how much of the source was read. */
 async function isWhole({ store }: Deps, session: SessionId, state: State): Promise<boolean> {
   const seq = state.standing.source?.seq ?? 0;
@@ -155,29 +252,36 @@ async function isWhole({ store }: Deps, session: SessionId, state: State): Promi
 interface Addition {
   readonly source: TranscriptSource;
   readonly options: ImportTranscriptOptions;
-  /** Entries of the plan that the log holds already. */
+  /** Entries of the plan that the log holds already, and where this import ends. */
   readonly from: number;
+  readonly to: number;
   readonly ids: readonly string[];
+  /** The digest of the entries that the log holds. */
+  readonly knownIds: string;
+  /** What the last of those entries has gained. */
+  readonly rest: AnswerRest | null;
 }
 
 /** The most that one append takes; entries are never split over two. */
 const batchRecordsMax = 500;
 
 async function addEntries(deps: Deps, session: SessionId, addition: Addition): Promise<void> {
-  const { source, options, from, ids } = addition;
+  const { source, options, from, to, ids, rest } = addition;
   const { entries, tasks } = source.plan;
   const world = entryWorld(deps, options);
-  let batch: HistoryEntry[] = [];
+  let batch: HistoryEntry[] = rest === null ? [] : continued(await historyEntries(world, rest));
   let after = from;
+  let afterIds = addition.knownIds;
   let taken = from;
   const write = async (isLast: boolean): Promise<void> => {
     const body = { tool: source.plan.header.tool, entries: taken, ids: ids[taken] ?? nothing };
-    const said = isLast ? await wholeSource(deps, source, options) : { body: {}, content: {} };
+    const said = isLast ? await sourceFacts(deps, source, options) : { body: {}, content: {} };
     await deps.writer.change(
       session,
       {
         do: "import",
         after,
+        afterIds,
         entries: batch,
         source: {
           body: { ...body, ...said.body },
@@ -191,13 +295,14 @@ async function addEntries(deps: Deps, session: SessionId, addition: Addition): P
       { actor: deps.actor },
     );
     after = taken;
+    afterIds = body.ids;
     batch = [];
     options.progress?.(taken);
   };
   // Where each entry of this run begins, counted in records: a compaction keeps those from one of them on.
   const begins = new Map<string, number>();
   let count = 0;
-  for await (const entry of source.entries(entries.slice(from))) {
+  for await (const entry of source.entries(entries.slice(from, to))) {
     const kept = entry.kind === "compaction" ? begins.get(entry.keptFrom ?? "") : undefined;
     const records = await historyEntries(world, entry, kept === undefined ? 0 : count - kept);
     begins.set(entry.id, count);
@@ -209,19 +314,29 @@ async function addEntries(deps: Deps, session: SessionId, addition: Addition): P
   await write(true);
 }
 
+/** An answer that continues one is no call of the model by itself. */
+const continued = (records: readonly HistoryEntry[]): HistoryEntry[] =>
+  records.map((one) => (one.type === "answer" ? { ...one, body: { ...one.body, continues: true } } : one));
+
 const entryWorld = (deps: Deps, { price }: ImportTranscriptOptions): EntryWorld => ({
   keep: (bytes) => keepBytes(deps, bytes, { begins: true }),
   price: price ?? (() => null),
   tokens: roughTokens,
 });
 
-/** What stands with the last append: the facts about the session, the report, and the original. */
-async function wholeSource(
-  deps: Deps,
-  source: TranscriptSource,
-  { withoutOriginal }: ImportTranscriptOptions,
-) {
+/** What stands with the last append: the facts about the session and, of a whole source, the original. */
+async function sourceFacts(deps: Deps, source: TranscriptSource, options: ImportTranscriptOptions) {
   const { header, report } = source.plan;
+  const fact = (text: string | null): string | undefined => (text === null ? undefined : cut(text, 4_000));
+  const facts = present({
+    file: fact(source.file),
+    toolVersion: fact(header.toolVersion),
+    cwd: fact(header.cwd),
+    gitBranch: fact(header.gitBranch),
+    gitCommit: fact(header.gitCommit),
+    gitRemote: fact(header.gitRemote),
+  });
+  if (options.inProgress === true) return { body: {}, content: facts };
   const sum = (counts: Readonly<Record<string, number>>): number =>
     Object.values(counts).reduce((all, one) => all + one, 0);
   const body = {
@@ -231,28 +346,20 @@ async function wholeSource(
     unknown: sum(report.unknownTypes),
     damaged: report.damagedCount,
   };
-  const fact = (text: string | null): string | undefined => (text === null ? undefined : cut(text, 4_000));
-  const original =
-    withoutOriginal === true
-      ? undefined
-      : await Array.fromAsync(piecesOf(source.original()), async (piece) => ({
-          type: "file" as const,
-          blob: await keepStream(deps, piece),
-          mediaType: "application/octet-stream",
-          name: cut(source.file),
-        }));
-  const content = present({
-    file: fact(source.file),
-    toolVersion: fact(header.toolVersion),
-    cwd: fact(header.cwd),
-    gitBranch: fact(header.gitBranch),
-    gitCommit: fact(header.gitCommit),
-    gitRemote: fact(header.gitRemote),
-    original,
-    report: { ...report, damaged: report.damaged.slice(0, 20) },
-  });
-  return { body, content };
+  const original = options.withoutOriginal === true ? {} : { original: await keepOriginal(deps, source) };
+  return {
+    body,
+    content: { ...facts, ...original, report: { ...report, damaged: report.damaged.slice(0, 20) } },
+  };
 }
+
+const keepOriginal = (deps: Deps, source: TranscriptSource) =>
+  Array.fromAsync(piecesOf(source.original()), async (piece) => ({
+    type: "file" as const,
+    blob: await keepStream(deps, piece),
+    mediaType: "application/octet-stream",
+    name: cut(source.file),
+  }));
 
 /** A blob has at most a gigabyte: a larger source is kept in several. */
 const pieceBytesMax = 268_435_456;
@@ -314,7 +421,15 @@ async function addBranch(
   const ids = idChain(deps, plan.entries);
   if (from >= plan.entries.length || ids[from] !== (known?.ids ?? nothing) || !isUnreviewed(state)) return;
   const kept = { ...options, withoutOriginal: true };
-  await addEntries(deps, fork, { source: { ...source, plan }, options: kept, from, ids });
+  await addEntries(deps, fork, {
+    source: { ...source, plan },
+    options: kept,
+    from,
+    to: plan.entries.length,
+    ids,
+    knownIds: known?.ids ?? nothing,
+    rest: null,
+  });
 }
 
 type Places = ReadonlyMap<string, { readonly session: SessionId; readonly seq: number }>;

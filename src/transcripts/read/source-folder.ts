@@ -47,6 +47,8 @@ export class SourceFolder {
   #unpacked = 0;
   /** Links, devices and archive entries that were not followed. */
   readonly refused: string[] = [];
+  /** The folders that `list` went through, as real paths. */
+  readonly folders: string[] = [];
 
   constructor(path: string) {
     let real: string;
@@ -74,6 +76,7 @@ export class SourceFolder {
 
   #walk(folder: string, depth: number, found: SourceFile[]): void {
     const listed = readdirSync(join(this.root, folder), { withFileTypes: true });
+    this.folders.push(join(this.root, folder));
     for (const entry of listed.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
       const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
       if (found.length >= maxFiles) return;

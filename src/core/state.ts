@@ -106,6 +106,13 @@ export interface ImportedUsage {
   readonly unpriced: number;
 }
 
+/** Tokens of imported history that belong to no answer. */
+export interface OtherUsage {
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  readonly nanoUsd: number;
+}
+
 /** Model calls, settled or lost. Their money is in `used`; see money.ts. */
 export interface CallCounts {
   readonly calls: number;
@@ -225,7 +232,15 @@ export interface Standing {
   /** The status that a moved session resumes on arrival. */
   readonly movedFrom: SessionStatus | null;
   /** How far the transcript of another tool was imported; null for a session that began here. */
-  readonly source: (Ref & { readonly tool: string; readonly entries: number; readonly ids: string }) | null;
+  readonly source:
+    | (Ref & {
+        readonly tool: string;
+        readonly entries: number;
+        readonly ids: string;
+        /** Tokens of the source that belong to no answer, as far as they are counted. */
+        readonly other: OtherUsage | null;
+      })
+    | null;
   /** What the model calls of imported history used elsewhere. It counts in no budget and no cost here. */
   readonly imported: ImportedUsage;
   /** The session came from an untrusted source, and no person has activated it since. See review.ts. */

@@ -29,6 +29,11 @@ export type {
   ImportTranscriptReport,
   TranscriptSource,
 } from "../runtime/transfer/history.ts";
+export type {
+  OriginalChunk,
+  RedactionReport,
+  TranscriptRedaction,
+} from "../runtime/transfer/history-original.ts";
 export type { ImportOptions, ImportReport } from "../runtime/transfer/import.ts";
 export type { MigrateOptions, MigrateReport } from "../runtime/transfer/migrate.ts";
 export type { MigrateAllOptions, MigrateAllReport, MigrateProgress } from "../runtime/transfer/move-all.ts";

@@ -15,6 +15,7 @@ export type { Keyed } from "../core/sorted-map.ts";
 export type {
   Amounts,
   ImportedUsage,
+  OtherUsage,
   CallCounts,
   Inbox,
   ItemRef,

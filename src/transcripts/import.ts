@@ -5,6 +5,8 @@
 import { createHash } from "node:crypto";
 import { SkeinError } from "../core/error.ts";
 import type { SessionId } from "../core/ids.ts";
+import { present } from "../core/present.ts";
+import type { OriginalChunk } from "../runtime/transfer/history-original.ts";
 import type {
   ImportTranscriptOptions,
   ImportTranscriptReport,
@@ -27,7 +29,7 @@ export interface TranscriptTarget {
 /** Options of `importTranscripts`. */
 export interface ImportTranscriptsOptions extends Pick<
   ImportTranscriptOptions,
-  "again" | "withoutOriginal" | "price" | "inProgress"
+  "again" | "withoutOriginal" | "price" | "inProgress" | "verbatim"
 > {
   /** The name of a format, or `auto` for all of them. */
   readonly tool: string;
@@ -64,8 +66,12 @@ export interface ImportedTranscript {
   readonly reason: string | null;
   readonly session: SessionId | null;
   readonly branches: readonly SessionId[];
+  /** Subagents whose records lie in the same file. */
+  readonly children: readonly SessionId[];
   /** Entries that were written now. */
   readonly added: number;
+  /** Secrets removed on the way in; null when nothing was read anew, or with `verbatim`. */
+  readonly redactions: ImportTranscriptReport["redactions"];
   readonly plan: TranscriptPlan | null;
 }
 
@@ -86,25 +92,45 @@ export async function* importTranscripts(
   options: ImportTranscriptsOptions,
 ): AsyncGenerator<ImportedTranscript> {
   const roots = rootsOf(options);
-  const sessions = new Map<string, SessionId>();
+  const family = new ImportedFamily();
   for (const { format, path } of roots) {
     const folder = new SourceFolder(path);
     try {
       const all = parentsFirst(await format.find(folder));
       for (const [place, found] of all.entries()) {
-        const parent = found.parentId === null ? undefined : sessions.get(found.parentId);
         const result = await importOne(engine, folder, found, {
           ...options,
-          parent,
+          family,
           tell: (entries) => options.progress?.({ found, number: place + 1, of: all.length, entries }),
         });
-        if (result.session !== null)
-          sessions.set(result.plan?.header.sourceId ?? found.sourceId, result.session);
+        family.add(result);
         yield result;
       }
     } finally {
       await folder.close();
     }
+  }
+}
+
+/** Sessions imported so far, and the calls that started others. */
+export class ImportedFamily {
+  readonly #sessions = new Map<string, SessionId>();
+  readonly #calls = new Map<string, string>();
+
+  add({ found, session, plan }: ImportedTranscript): void {
+    if (session !== null) this.#sessions.set(plan?.header.sourceId ?? found.sourceId, session);
+    for (const { sourceId, call } of plan?.children ?? []) if (call !== null) this.#calls.set(sourceId, call);
+  }
+
+  /** The session that started one, and the call that did. */
+  parentOf(
+    { parentId }: FoundTranscript,
+    { header }: TranscriptPlan,
+  ): Pick<ImportTranscriptOptions, "parent" | "parentCall"> {
+    const parent = this.#sessions.get(parentId ?? header.parentId ?? "");
+    return parent === undefined
+      ? {}
+      : { parent, ...present({ parentCall: this.#calls.get(header.sourceId) }) };
   }
 }
 
@@ -146,7 +172,7 @@ function isThere(path: string): boolean {
 }
 
 interface OneOptions extends ImportTranscriptsOptions {
-  readonly parent: SessionId | undefined;
+  readonly family: ImportedFamily;
   /** Its file changed a moment ago: more of its last answer may follow. */
   readonly isBusy?: boolean;
   readonly tell: (entries: number) => void;
@@ -159,7 +185,16 @@ export async function importOne(
   found: FoundTranscript,
   options: OneOptions,
 ): Promise<ImportedTranscript> {
-  const nothing = { found, reason: null, session: null, branches: [], added: 0, plan: null };
+  const nothing = {
+    found,
+    reason: null,
+    session: null,
+    branches: [],
+    children: [],
+    added: 0,
+    redactions: null,
+    plan: null,
+  };
   if (options.sinceMs !== undefined && found.modifiedAtMs < options.sinceMs)
     return { ...nothing, status: "excluded" };
   try {
@@ -167,24 +202,21 @@ export async function importOne(
     const plan = await titledPlan(open, open.plan);
     if (!(await isWanted(open, plan, options))) return { ...nothing, plan, status: "excluded" };
     if (options.dryRun === true) return { ...nothing, plan, status: "found" };
-    const { again, withoutOriginal, price, parent, inProgress } = options;
+    const { again, withoutOriginal, price, inProgress, verbatim } = options;
     const endsOpen =
       (inProgress === true && isBeingWritten(found, plan, options.isBusy === true)) ||
       (await isOpenEnd(open, found, options.machine.nowMs));
     if (inProgress === true && plan.entries.length <= Number(endsOpen))
       return { ...nothing, plan, status: "excluded" };
-    const { status, session, added, branches } = await engine.importTranscript(
+    const { status, session, added, branches, children, redactions } = await engine.importTranscript(
       { ...(await sourceOf(open, found, plan, inProgress === true && again !== true)), endsOpen },
       {
         progress: options.tell,
-        ...(again === undefined ? {} : { again }),
-        ...(withoutOriginal === undefined ? {} : { withoutOriginal }),
-        ...(price === undefined ? {} : { price }),
-        ...(parent === undefined ? {} : { parent }),
-        ...(inProgress === undefined ? {} : { inProgress }),
+        ...present({ again, withoutOriginal, price, verbatim, inProgress }),
+        ...options.family.parentOf(found, plan),
       },
     );
-    return { found, status, reason: null, session, branches, added, plan };
+    return { found, status, reason: null, session, branches, children, added, redactions, plan };
   } catch (error) {
     if (!(error instanceof SkeinError)) throw error;
     return { ...nothing, status: "failed", reason: error.message };
@@ -221,7 +253,8 @@ async function titledPlan(open: OpenTranscript, plan: TranscriptPlan): Promise<T
     const entry = await open.entry(planned);
     if (entry.kind !== "input" || entry.from !== "user") continue;
     const text = entry.blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join(" ");
-    const title = text.slice(0, 400).replaceAll(/\s+/g, " ").trim().slice(0, 80);
+    // Longer than any list shows: the engine redacts it before it cuts it.
+    const title = text.slice(0, 4_000).replaceAll(/\s+/g, " ").trim().slice(0, 400);
     if (title !== "") return { ...plan, header: { ...plan.header, title } };
   }
   return plan;
@@ -254,7 +287,7 @@ async function sourceOf(
   withoutDigest: boolean,
 ): Promise<TranscriptSource> {
   const hash = createHash("sha256");
-  if (!withoutDigest) for await (const chunk of originalOf(open, found, plan)) hash.update(chunk);
+  if (!withoutDigest) for await (const { bytes } of originalOf(open, found, plan)) hash.update(bytes);
   const file = found.files[0] ?? found.sourceId;
   return {
     plan,
@@ -273,15 +306,23 @@ async function* originalOf(
   open: OpenTranscript,
   found: FoundTranscript,
   { entries }: TranscriptPlan,
-): AsyncGenerator<Uint8Array> {
+): AsyncGenerator<OriginalChunk> {
   const file = found.files[0] ?? "";
   const inFile = entries.some(({ records }) => records.some((range) => range.file === file));
   if (!inFile) {
     for (const { records } of entries)
-      for (const range of records) yield Buffer.concat([await open.bytes(range), Buffer.from("\n")]);
+      for (const source of records) {
+        const bytes = await open.bytes(source);
+        yield { bytes, source, isRow: source.to - source.from !== bytes.length };
+        yield { bytes: lineEnd, source: { file: "", from: 0, to: 1 } };
+      }
     return;
   }
   const whole: SourceRange = found.piece ?? { file, from: 0, to: found.bytes };
-  for (let from = whole.from; from < whole.to; from += chunkBytes)
-    yield await open.bytes({ file: whole.file, from, to: Math.min(whole.to, from + chunkBytes) });
+  for (let from = whole.from; from < whole.to; from += chunkBytes) {
+    const source = { file: whole.file, from, to: Math.min(whole.to, from + chunkBytes) };
+    yield { bytes: await open.bytes(source), source };
+  }
 }
+
+const lineEnd = Buffer.from("\n");

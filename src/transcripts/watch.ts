@@ -5,10 +5,10 @@
  */
 import { watch, type FSWatcher } from "node:fs";
 import { SkeinError } from "../core/error.ts";
-import type { SessionId } from "../core/ids.ts";
 import { realWorld, type World } from "../runtime/world.ts";
 import {
   formatsOf,
+  ImportedFamily,
   importOne,
   parentsFirst,
   rootsOf,
@@ -104,7 +104,7 @@ class Follower {
   /** By root: what its listing looked like. */
   readonly #listings = new Map<string, string>();
   readonly #followed = new Map<string, Followed>();
-  readonly #sessions = new Map<string, SessionId>();
+  readonly #family = new ImportedFamily();
   /** The folders to watch, those that changed last first. */
   folders: readonly string[] = [];
 
@@ -207,15 +207,13 @@ class Follower {
     const ageMs = nowMs - found.modifiedAtMs;
     const inProgress = !isEnd && ageMs < settleMs;
     const isBusy = inProgress && ageMs < quietMs;
-    const parent = found.parentId === null ? undefined : this.#sessions.get(found.parentId);
-    const options = { ...this.#options, inProgress, isBusy, parent, tell: () => undefined };
+    const options = { ...this.#options, inProgress, isBusy, family: this.#family, tell: () => undefined };
     const result = await importOne(this.#engine, folder, found, options);
     known.print = print;
     const waitMs = isBusy ? quietMs : settleMs;
     known.dueMs =
       result.status === "failed" ? nowMs + retryMs : inProgress ? found.modifiedAtMs + waitMs : null;
-    if (result.session !== null)
-      this.#sessions.set(result.plan?.header.sourceId ?? found.sourceId, result.session);
+    this.#family.add(result);
     return this.#isNews(known, result) ? result : null;
   }
 

@@ -102,7 +102,6 @@ interface Event {
   readonly content: {
     readonly id?: string;
     readonly blocks?: readonly { readonly text?: string }[];
-    readonly original?: readonly unknown[];
   };
 }
 
@@ -117,7 +116,7 @@ async function told(folder: string, session: string) {
     answers: answers.filter(({ body }) => body.continues !== true).length,
     tokens: answers.reduce((sum, { body }) => sum + (body.usage?.outputTokens ?? 0), 0),
     calls: of("call.imported").map(({ content }) => content.id),
-    originals: of("source.imported").filter(({ content }) => content.original !== undefined).length,
+    originals: of("source.imported").filter(({ content }) => content.blocks !== undefined).length,
   };
 }
 

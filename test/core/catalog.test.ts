@@ -125,9 +125,9 @@ const optionalFields = new Set(
     "hook.set: session agent labels",
     "heads.listed: full publicKey signature",
     "heads.accepted: anchor",
-    "source.imported: bytes digest records unknown damaged",
+    "source.imported: bytes digest records unknown damaged usage costNanoUsd redacted verbatim",
     "input.imported: atMs source",
-    "answer.imported: model atMs usage costNanoUsd interrupted source",
+    "answer.imported: model atMs usage costNanoUsd interrupted continues copied source",
     "call.imported: atMs source",
   ].flatMap((line) => {
     const [type = "", names = ""] = line.split(": ");

@@ -106,7 +106,8 @@ export function sourceOf(
       for (const { id } of wanted) yield byId.get(id)!;
     },
     async *original() {
-      yield Buffer.from(text);
+      const bytes = Buffer.from(text);
+      yield { bytes, source: { file: "a.jsonl", from: 0, to: bytes.length } };
     },
   };
 }

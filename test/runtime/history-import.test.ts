@@ -52,7 +52,7 @@ test("an import keeps calls, usage, tasks, times and the original, and waits for
     body: Record<string, unknown>;
   };
   assert.deepEqual([body["entries"], body["records"], body["unknown"]], [4, 4, 1]);
-  const [original] = content["original"] as { blob: string }[];
+  const [original] = content["blocks"] as { blob: string }[];
   assert.equal(Buffer.from(await engine.blob(original!.blob)).toString(), JSON.stringify(first));
   assert.equal((await engine.sessions()).rows[0]?.name, "Rates [31m of November");
   assert.equal((await engine.verify()).ok, true);

@@ -79,6 +79,23 @@ export function countClaudeCode(path: string): Counted {
   };
 }
 
+/** The tokens of several files of one family: an answer that stands in many of them counts once. */
+export function tokensOfFamily(paths: readonly string[]): {
+  readonly input: number;
+  readonly output: number;
+} {
+  const usage = new Map<string, { input: number; output: number }>();
+  for (const record of paths.flatMap(lines).filter(({ type }) => type === "assistant")) {
+    const { id, usage: used = {} } = record["message"];
+    const cached = (used.cache_read_input_tokens ?? 0) + (used.cache_creation_input_tokens ?? 0);
+    const output = Math.max(used.output_tokens ?? 0, usage.get(id)?.output ?? 0);
+    usage.set(id, { input: (used.input_tokens ?? 0) + cached, output });
+  }
+  const sum = (name: "input" | "output"): number =>
+    [...usage.values()].reduce((all, one) => all + one[name], 0);
+  return { input: sum("input"), output: sum("output") };
+}
+
 export function countCodex(path: string): Omit<Counted, "answers"> {
   const all = lines(path);
   const items = all.filter(({ type }) => type === "response_item").map(({ payload }) => payload as Json);

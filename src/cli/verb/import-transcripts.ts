@@ -96,7 +96,16 @@ const row = ({ found, status, session, plan, reason }: ImportedTranscript): stri
 const progressLine = ({ found, status, reason }: ImportedTranscript, number: number): string =>
   `${number}: ${found.tool} ${found.sourceId}: ${status}${reason === null ? "" : `: ${oneLine(reason)}`}`;
 
-const plain = ({ found, status, session, branches, added, plan, reason }: ImportedTranscript) => ({
+const plain = ({
+  found,
+  status,
+  session,
+  branches,
+  added,
+  redactions,
+  plan,
+  reason,
+}: ImportedTranscript) => ({
   session,
   status,
   reason,
@@ -110,6 +119,7 @@ const plain = ({ found, status, session, branches, added, plan, reason }: Import
   branches,
   title: plan?.header.title ?? null,
   cwd: plan?.header.cwd ?? null,
+  redactions,
   report: plan?.report ?? null,
 });
 
@@ -130,6 +140,7 @@ function totals(results: readonly ImportedTranscript[]): string[] {
   ];
   return [
     `${plural(results.length, "session")}: ${words || "none found"}`,
+    ...secretLines(results),
     ...(unread.length === 0 ? [] : [`kept with the original, and not shown: ${unread.join(", ")}`]),
     ...(many("new") === 0
       ? []
@@ -138,6 +149,17 @@ function totals(results: readonly ImportedTranscript[]): string[] {
       ? []
       : ["rewritten or continued sessions were left as they are; --again imports them as new ones"]),
   ];
+}
+
+/** By kind. The byte ranges are in the answer for programs, and with the session. */
+function secretLines(results: readonly ImportedTranscript[]): string[] {
+  const kinds = new Map<string, number>();
+  for (const { redactions } of results)
+    for (const [kind, many] of Object.entries(redactions?.kinds ?? {}))
+      kinds.set(kind, (kinds.get(kind) ?? 0) + many);
+  const many = [...kinds.values()].reduce((all, one) => all + one, 0);
+  const words = [...kinds].map(([kind, one]) => `${count(one)} ${oneLine(kind)}`).join(", ");
+  return many === 0 ? [] : [`redacted ${plural(many, "secret")}: ${words}; where: --json`];
 }
 
 const total = (counts: Readonly<Record<string, number>> = {}): number =>

@@ -28,6 +28,8 @@ export const importVerb = verb({
     watch: { type: "flag", what: "follow new and growing sessions until Ctrl-C" },
     again: { type: "flag", what: "import rewritten or continued sessions as new ones" },
     "without-original": { type: "flag", what: "do not keep the tool's own file beside the session" },
+    verbatim: { type: "flag", what: "keep secrets as they are; asks first" },
+    yes: { type: "flag", short: "y", what: "without a confirmation" },
   },
   about: [
     "TOOL is claude-code, codex, opencode, pi, gemini, chatgpt, claude-ai, or auto for all. Without a " +
@@ -54,10 +56,18 @@ export const importVerb = verb({
     if (file !== undefined && toolNames().includes(file) && !existsSync(file)) {
       checkWatch(options);
       const opened = await engine({ create: !options["dry-run"] });
-      const { project, since: sinceMs, text, again } = options;
+      const { project, since: sinceMs, text, again, verbatim } = options;
+      if (verbatim && !options["dry-run"] && !options.yes && (out.json || !(await keepsSecrets())))
+        throw secretsKept();
       const filters = present({ path, project, sinceMs, text });
       const machine = { home: homedir(), env: process.env, nowMs };
-      const from = { tool: file, ...filters, machine, withoutOriginal: options["without-original"] };
+      const from = {
+        tool: file,
+        ...filters,
+        machine,
+        verbatim,
+        withoutOriginal: options["without-original"],
+      };
       if (options.watch)
         return followFrom(opened, out, { ...from, signal: untilStopped({ isRegularEnd: true }) });
       return importFrom(opened, out, { ...from, dryRun: options["dry-run"], again });
@@ -100,6 +110,21 @@ function checkWatch(options: Readonly<Record<"watch" | "dry-run" | "again", bool
     hint: `run it with ${other} first, then with --watch`,
   });
 }
+
+/** Asks on a terminal only. */
+async function keepsSecrets(): Promise<boolean> {
+  if (!process.stdin.isTTY || !process.stdout.isTTY) return false;
+  const { typedLines } = await import("../chat/typed-lines.ts");
+  const end = (): void => lines.close();
+  using lines = typedLines({ interrupted: end, ended: end });
+  await lines.prompt("Passwords and keys in the transcripts will be stored as they are. Continue? [y/N] ");
+  return /^y(es)?$/i.test((await lines.next())?.trim() ?? "");
+}
+
+const secretsKept = (): SkeinError =>
+  new SkeinError("refused", "import: --verbatim would store secrets as they are", {
+    hint: "add --yes to confirm, or leave --verbatim out; nothing was imported",
+  });
 
 async function* readable(
   source: AsyncIterable<unknown>,

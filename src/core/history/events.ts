@@ -43,6 +43,13 @@ export const historyEvents = {
       unknown: Count.optional(),
       /** Pieces that do not parse. They are in the original. */
       damaged: Count.optional(),
+      /** Tokens that belong to no answer, such as those of a title, since this was last recorded. */
+      usage: Usage.optional(),
+      costNanoUsd: NanoUsd.nullable().optional(),
+      /** Secrets removed from the source on the way in. */
+      redacted: Count.optional(),
+      /** Kept as it is, secrets included, because a person asked for it. */
+      verbatim: z.boolean().optional(),
     }),
     content: z.looseObject({
       /** The id and path that the tool gave the session. */
@@ -53,15 +60,21 @@ export const historyEvents = {
       gitBranch: z.string().optional(),
       gitCommit: z.string().optional(),
       gitRemote: z.string().optional(),
-      /** The bytes, in pieces. */
-      original: z.array(ContentBlock).optional(),
+      /** The original without its secrets, in pieces. */
+      blocks: z.array(ContentBlock).optional(),
       report: Json.optional(),
+      /** Where secrets were: bytes of the source, and the kind or the registered name. The first 1,000. */
+      redactions: z
+        .array(z.looseObject({ file: z.string().optional(), from: Count, to: Count, kind: z.string() }))
+        .optional(),
     }),
-    summary: ({ tool, entries, bytes: size, unknown = 0, damaged = 0 }, content) =>
+    summary: ({ tool, entries, bytes: size, unknown = 0, damaged = 0, redacted = 0, verbatim }, content) =>
       `Imported from ${tool}: ${plural(entries, "entry", "entries")}` +
       ifGiven(size, (many) => ` of ${bytes(many)}`) +
       (unknown === 0 ? "" : `, ${plural(unknown, "record")} of unknown kinds`) +
       (damaged === 0 ? "" : `, ${plural(damaged, "damaged record")}`) +
+      (redacted === 0 ? "" : `, ${plural(redacted, "secret")} redacted`) +
+      (verbatim === true ? ", verbatim" : "") +
       ifGiven(content?.cwd, (cwd) => `: ${valueText(cwd)}`),
     sample: {
       body: {
@@ -73,6 +86,10 @@ export const historyEvents = {
         records: 9,
         unknown: 1,
         damaged: 1,
+        usage,
+        costNanoUsd: 1_500,
+        redacted: 1,
+        verbatim: true,
       },
       content: {
         sourceId: "ae4a77f8-aedd-4bc1-888f-c94edc91af04",
@@ -82,8 +99,9 @@ export const historyEvents = {
         gitBranch: "main",
         gitCommit: "0f0f0f0",
         gitRemote: "git@example.org:ann/payroll.git",
-        original: [{ type: "file", blob: sha, mediaType: "application/jsonl" }],
+        blocks: [{ type: "file", blob: sha, mediaType: "application/jsonl" }],
         report: { gaps: 0 },
+        redactions: [{ file: "projects/payroll/ae4a77f8.jsonl", from: 512, to: 620, kind: "github-token" }],
       },
     },
   }),
@@ -116,12 +134,20 @@ export const historyEvents = {
       interrupted: z.boolean().optional(),
       /** The tool added this to the answer before it after that was imported. It is no call by itself. */
       continues: z.boolean().optional(),
+      /** Another imported session has the same answer, and its tokens count there. */
+      copied: z.boolean().optional(),
       source: SourceBytes.optional(),
     }),
-    content: Blocks.extend({ id: z.string().optional(), error: z.string().optional() }),
-    summary: ({ model, usage: used, costNanoUsd, interrupted }, content) =>
+    content: Blocks.extend({
+      id: z.string().optional(),
+      /** The id that the provider gave the answer: the same in every file that holds it. */
+      messageId: z.string().optional(),
+      error: z.string().optional(),
+    }),
+    summary: ({ model, usage: used, costNanoUsd, interrupted, copied }, content) =>
       `Answer of ${model ?? "a model"} in another tool` +
       (interrupted === true ? " (interrupted)" : "") +
+      (copied === true ? " (copied)" : "") +
       ifGiven(used, (tokens) => `, ${usageText(tokens, costNanoUsd ?? null)}`) +
       blocksText(content),
     sample: {
@@ -131,9 +157,11 @@ export const historyEvents = {
         usage,
         costNanoUsd: 1_500,
         interrupted: true,
+        continues: true,
+        copied: true,
         source: [512, 1_024],
       },
-      content: { ...blocks, id: "msg_1", error: "Overloaded" },
+      content: { ...blocks, id: "b1b3", messageId: "msg_1", error: "Overloaded" },
     },
   }),
   "call.imported": event({

@@ -10,6 +10,7 @@ import { quote } from "../ids.ts";
 import { limit } from "../limit.ts";
 import { formsOf, type Form } from "./encoding.ts";
 import { readingsOf } from "./decoding.ts";
+import { placesInJson, type JsonPlace } from "./json-places.ts";
 import {
   holdsValue,
   isFieldValue,
@@ -37,6 +38,10 @@ export interface Redactor {
   jsonText(text: string): string;
   /** The secrets of a text, in order, without overlaps. */
   find(text: string): readonly SecretPlace[];
+  /** Whether a text, JSON or plain, may hold a secret. Cheap; false is certain. */
+  suspects(text: string): boolean;
+  /** The secrets of a text that is JSON or plain, as ranges of it. */
+  places(text: string): readonly JsonPlace[];
   /** The name of a registered value in the text; null if there is none. */
   registeredIn(text: string): string | null;
   /**
@@ -153,9 +158,26 @@ export function makeRedactor(options: RedactorOptions = {}): Redactor {
       return clean === value ? text : JSON.stringify(clean);
     },
     find,
+    suspects,
+    places(text) {
+      if (!suspects(text)) return [];
+      const stays = (one: string) => keep().has(one);
+      const search = { find: (one: string) => (stays(one) ? [] : find(one)), byField: looksLike };
+      return isJson(text) ? placesInJson(text, search) : find(text);
+    },
     registeredIn: (text) => (findIn(grams, text, "known")[0] ?? findEncoded(grams, text)[0])?.name ?? null,
     sureIn: (text) => findIn(grams, text, "sure")[0]?.name ?? null,
   };
+}
+
+/** Deeper values are redacted as plain texts. */
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 const isKnown = (entry: Known | Look): entry is Known => "text" in entry;

@@ -60,6 +60,8 @@ export interface ChangeOptions {
   readonly asked?: boolean | undefined;
   /** Replaces the records that go into the workspace's log with any change. */
   readonly also?: Also | undefined;
+  /** Nothing is redacted: a person asked to keep a transcript as it is. */
+  readonly verbatim?: boolean | undefined;
 }
 
 export interface Change {
@@ -144,13 +146,17 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
   const inTurn = makeKeyedMutex();
   const learn = makeLearner({ store, world });
   const facts = { digest: world.digest, program: store.program };
+  const { redactor: _, ...unguarded } = world;
   const decided = (
     state: State,
     command: Command,
-    { actor, key }: Pick<ChangeOptions, "actor" | "key">,
+    { actor, key, verbatim = false }: Pick<ChangeOptions, "actor" | "key" | "verbatim">,
   ): ReturnType<typeof decideSealed> => {
     const once = key === undefined ? null : keyOf(key);
-    return decideSealed(world, state, command, { facts: { ...facts, actor }, key: once });
+    return decideSealed(verbatim ? unguarded : world, state, command, {
+      facts: { ...facts, actor },
+      key: once,
+    });
   };
 
   const parts: TogetherDeps = { store, world, newest, learn, decide: decided };
@@ -208,7 +214,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     session: SessionId,
     state: State,
     command: Command,
-    options: Pick<ChangeOptions, "actor" | "key" | "followUp">,
+    options: Pick<ChangeOptions, "actor" | "key" | "followUp" | "verbatim">,
   ): Promise<Decided> {
     const alone = decided(state, command, options);
     const { decision, refunds } = isEnding(alone)

@@ -67,8 +67,10 @@ const sql = `WITH facts AS (
     coalesce(${number("usage.inputTokens")}, 0) AS input_tokens,
     coalesce(${number("usage.outputTokens")}, 0) AS output_tokens,
     coalesce(${number("costNanoUsd")}, 0) AS nano_usd,
-    CASE WHEN e.type = 'answer.imported' AND e.body ->> '$.costNanoUsd' IS NULL THEN 1 ELSE 0 END AS unpriced
+    CASE WHEN e.type IN ('answer.imported', 'source.imported') AND e.body ->> '$.costNanoUsd' IS NULL
+      THEN 1 ELSE 0 END AS unpriced
   FROM events e WHERE e.type IN ('input.imported', 'answer.imported', 'call.imported')
+    OR (e.type = 'source.imported' AND e.body ->> '$.usage.inputTokens' IS NOT NULL)
 ), placed AS (
   SELECT e.*, e.at - lag(e.at) OVER (PARTITION BY e.session ORDER BY e.seq) AS gap,
     sum(e.answers) OVER (PARTITION BY e.session ORDER BY e.seq) AS answer

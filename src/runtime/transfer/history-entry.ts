@@ -10,11 +10,17 @@ import { costOf, type TokenPrice } from "../../core/budget/price.ts";
 import type { SourceRange, TranscriptCall, TranscriptBlock, ForeignEntry } from "../../transcripts/model.ts";
 
 export interface EntryWorld {
-  /** Keeps bytes without secrets, and gives their hash. */
-  keep(bytes: Uint8Array): Promise<string>;
+  /** Keeps bytes without secrets, and gives their hash; null for binary data that holds a secret. */
+  keep(bytes: Uint8Array): Promise<string | null>;
+  /** A text without secrets. What is cut is redacted first: half of a secret is not recognized. */
+  safe(text: string): string;
+  /** The same for the JSON text of a value. */
+  safeJson(text: string): string;
   /** The price of a model by the name that the other tool used; null when it is unknown. */
   price(model: string): TokenPrice | null;
   tokens(text: string): number;
+  /** Whether the tokens of this answer count in another session. */
+  isCopied(messageId: string): boolean;
 }
 
 /** What of one text stays in the record itself. The whole of it is in a blob beside. */
@@ -40,14 +46,16 @@ export async function historyEntries(
     }
     case "answer": {
       const blocks = await blocksOf(world, entry.blocks);
-      const content = present({ id: cut(entry.id), blocks, error: optional(entry.error) });
+      const error = entry.error === null ? undefined : cut(world.safe(entry.error), 20_000);
+      const messageId = entry.messageId === null ? undefined : cut(entry.messageId);
+      const content = present({ id: cut(entry.id), messageId, blocks, error });
       const answer: HistoryEntry = { type: "answer", body: { ...place, ...usageOf(world, entry) }, content };
       const calls: HistoryEntry[] = [];
       for (const call of entry.calls) calls.push(await callEntry(world, call, place.source));
       return [answer, ...calls];
     }
     case "compaction": {
-      const summary = cut(entry.summary, textCharsMax);
+      const summary = cut(world.safe(entry.summary), textCharsMax);
       const tokensAfter = world.tokens(summary);
       const tokensBefore = count(entry.tokensBefore ?? tokensAfter);
       return [{ type: "compaction", summary, kept, tokensBefore, tokensAfter }];
@@ -56,11 +64,17 @@ export async function historyEntries(
 }
 
 function usageOf(
-  { price }: EntryWorld,
-  { model, usage, interrupted }: Extract<ForeignEntry, { kind: "answer" }>,
+  { price, safe, isCopied }: EntryWorld,
+  { model, usage, interrupted, messageId }: Extract<ForeignEntry, { kind: "answer" }>,
 ): Omit<Extract<HistoryEntry, { type: "answer" }>["body"], "atMs" | "source"> {
-  const name = model === null ? "" : model.replaceAll(/[^A-Za-z0-9_.:@/-]/g, "-").slice(0, 200);
+  const name =
+    model === null
+      ? ""
+      : safe(model)
+          .replaceAll(/[^A-Za-z0-9_.:@/-]/g, "-")
+          .slice(0, 200);
   const named = present({ model: name === "" ? undefined : name, interrupted: interrupted || undefined });
+  if (messageId !== null && isCopied(cut(messageId))) return { ...named, copied: true, costNanoUsd: 0 };
   if (usage === null) return named;
   const tokens = {
     inputTokens: count(usage.inputTokens),
@@ -83,11 +97,11 @@ async function callEntry(
   const blocks: ContentBlock[] = [];
   const keep = async (name: string, value: unknown): Promise<unknown> => {
     if (value === undefined) return undefined;
-    const text = typeof value === "string" ? value : JSON.stringify(value);
-    if (text.length <= textCharsMax) return storable(value);
-    blocks.push(
-      await fileBlock(world, text, name, typeof value === "string" ? "text/plain" : "application/json"),
-    );
+    const isText = typeof value === "string";
+    const whole = isText ? value : JSON.stringify(value);
+    if (whole.length <= textCharsMax) return storable(value);
+    const text = isText ? world.safe(whole) : world.safeJson(whole);
+    blocks.push(await fileBlock(world, text, name, isText ? "text/plain" : "application/json"));
     return `${cut(text, shownChars)}\n[${text.length} characters; the whole is kept as ${name}]`;
   };
   const texts = call.output.flatMap((one) => (one.type === "attachment" ? [] : [one.text]));
@@ -96,7 +110,11 @@ async function callEntry(
   const output = texts.length === 0 ? undefined : await keep("output.txt", texts.join("\n"));
   const structured = await keep("structured.json", call.structured);
   blocks.push(...(await blocksOf(world, attachments)));
-  const tool = call.name.replaceAll(/[^A-Za-z0-9_.:/-]/g, "-").slice(0, 128) || "unnamed";
+  const tool =
+    world
+      .safe(call.name)
+      .replaceAll(/[^A-Za-z0-9_.:/-]/g, "-")
+      .slice(0, 128) || "unnamed";
   return {
     type: "call",
     body: { tool, status: call.status, ...present({ atMs: millis(call.endedAtMs), source }) },
@@ -120,7 +138,9 @@ async function blocksOf(world: EntryWorld, blocks: readonly TranscriptBlock[]): 
       continue;
     }
     const type = block.type === "thinking" ? "reasoning" : "text";
-    const text = clean(block.text);
+    const given = clean(block.text);
+    const isLong = given.length > textCharsMax || given.length > room;
+    const text = isLong ? world.safe(given) : given;
     const fits = text.length <= textCharsMax && text.length <= room;
     if (fits) kept.push({ type, text, ...opaqueOf(block) });
     else {
@@ -147,8 +167,9 @@ async function attachmentBlock(
   const label = name === null ? mediaType : `${name}, ${mediaType}`;
   const bytes = data === null ? null : Buffer.from(data, "base64");
   if (bytes === null || bytes.length === 0 || bytes.length > limit.blobBytesMax)
-    return { type: "text", text: cut(`[attachment ${label}: not in the transcript]`, 1_000) };
+    return { type: "text", text: cut(`[attachment ${label}: not in the transcript]`) };
   const blob = await world.keep(bytes);
+  if (blob === null) return { type: "text", text: cut(`[attachment ${label}: left out, it holds a secret]`) };
   const type = cut(mediaType, 200);
   if (mediaType.startsWith("image/")) return { type: "image", blob, mediaType: type };
   return { type: "file", blob, mediaType: type, ...(name === null ? {} : { name: cut(name, 1_000) }) };
@@ -159,12 +180,11 @@ const fileBlock = async (
   text: string,
   name: string,
   mediaType: string,
-): Promise<ContentBlock> => ({
-  type: "file",
-  blob: await world.keep(Buffer.from(text.toWellFormed())),
-  mediaType,
-  name,
-});
+): Promise<ContentBlock> => {
+  const blob = await world.keep(Buffer.from(text.toWellFormed()));
+  if (blob === null) return { type: "text", text: `[${name}: left out, it holds a secret]` };
+  return { type: "file", blob, mediaType, name };
+};
 
 /** JSON that a record can hold: texts without lone surrogates, nothing below the depth that is stored. */
 function storable(value: unknown, depth = limit.jsonDepthMax - 8): unknown {
@@ -183,8 +203,7 @@ function storable(value: unknown, depth = limit.jsonDepthMax - 8): unknown {
 /** A record cannot hold half of a character or NUL. The original does. */
 const clean = (text: string): string => text.toWellFormed().replaceAll("\0", "\u2400");
 export const cut = (text: string, charsMax = 1_000): string => clean(text.slice(0, charsMax));
-const optional = (text: string | null): string | undefined => (text === null ? undefined : cut(text, 20_000));
-const count = (value: number): number =>
+export const count = (value: number): number =>
   Number.isFinite(value) ? Math.min(Number.MAX_SAFE_INTEGER, Math.max(0, Math.round(value))) : 0;
 const millis = (value: number | null): number | undefined =>
   value === null || !Number.isFinite(value) || value < 0 || value > 8.64e15 ? undefined : Math.round(value);

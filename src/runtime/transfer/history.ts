@@ -9,24 +9,32 @@ import type { EventOf } from "../../core/event.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { isUnreviewed } from "../../core/govern/review.ts";
-import { limit } from "../../core/limit.ts";
 import type { TokenPrice } from "../../core/budget/price.ts";
-import type { State } from "../../core/state.ts";
+import type { OtherUsage, State } from "../../core/state.ts";
 import type {
+  PlannedBranch,
   PlannedEntry,
   ForeignEntry,
   TranscriptHeader,
   TranscriptPlan,
-  TranscriptUsage,
+  TranscriptTask,
 } from "../../transcripts/model.ts";
 import { roughTokens } from "../../core/context/token-count.ts";
-import { forkSession } from "../branch/fork.ts";
 import type { Deps } from "../deps.ts";
-import { keepBytes } from "../log/redact.ts";
-import { keepStream } from "../log/blob-upload.ts";
+import { keepBytes, safeText } from "../log/redact.ts";
 import { madeBefore, newSessionId, requestDeps } from "../log/request-scope.ts";
 import { readEvents } from "../read/event-reader.ts";
-import { cut, historyEntries, type EntryWorld } from "./history-entry.ts";
+import { callPlaces, childSource, forkBranches } from "./history-branches.ts";
+import { count, cut, historyEntries, type EntryWorld } from "./history-entry.ts";
+import { countedElsewhere, familyOf } from "./history-family.ts";
+import { continued, restOfAnswer, type AnswerRest } from "./history-rest.ts";
+import {
+  keepOriginal,
+  RedactionCounter,
+  redactOriginal,
+  type OriginalChunk,
+  type RedactionReport,
+} from "./history-original.ts";
 
 /** A transcript that was read: what is in it, and how to get at each part. */
 export interface TranscriptSource {
@@ -40,8 +48,8 @@ export interface TranscriptSource {
   readonly endsOpen?: boolean;
   /** Reads these entries, in order. */
   entries(planned: readonly PlannedEntry[]): AsyncIterable<ForeignEntry>;
-  /** The source's bytes. */
-  original(): AsyncIterable<Uint8Array>;
+  /** The source's bytes, in order. */
+  original(): AsyncIterable<OriginalChunk>;
 }
 
 /** Options of `engine.importTranscript`. */
@@ -50,6 +58,8 @@ export interface ImportTranscriptOptions {
   readonly price?: (model: string) => TokenPrice | null;
   /** The session whose call started this one, where the tool keeps subagents apart. */
   readonly parent?: SessionId;
+  /** The id that the tool gave that call. */
+  readonly parentCall?: string;
   /** Imports a rewritten source, or one that has continued here, as a separate session. */
   readonly again?: boolean;
   /** The original is not kept beside. */
@@ -59,6 +69,8 @@ export interface ImportTranscriptOptions {
    * this. A session that is followed line by line would store its whole file with each line.
    */
   readonly inProgress?: boolean;
+  /** Keeps secrets as they are, in the session and in the original. Ask a person first. */
+  readonly verbatim?: boolean;
   /** Called after each append with the entries written so far. */
   readonly progress?: (entries: number) => void;
 }
@@ -76,14 +88,25 @@ export interface ImportTranscriptReport {
   readonly entries: number;
   /** Forks, one for each branch of the source. */
   readonly branches: readonly SessionId[];
+  /** Sessions of subagents whose records lie in the same file. */
+  readonly children: readonly SessionId[];
+  /** The secrets of the source; null when this import did not read all of it, or kept it verbatim. */
+  readonly redactions: RedactionReport | null;
 }
 
 const nothing = "0".repeat(64);
 
-export async function importTranscript(
+export const importTranscript = (
   deps: Deps,
   source: TranscriptSource,
   options: ImportTranscriptOptions = {},
+): Promise<ImportTranscriptReport> => importPart(deps, source, options);
+
+/** A whole transcript, or a child that lies in one. */
+async function importPart(
+  deps: Deps,
+  source: TranscriptSource,
+  options: AdditionOptions,
 ): Promise<ImportTranscriptReport> {
   const { header, entries } = source.plan;
   const toEntry = entries.length - (source.endsOpen === true ? 1 : 0);
@@ -96,44 +119,66 @@ export async function importTranscript(
   const state = await deps.writer.current(session);
   const known = state.standing.source?.entries ?? 0;
   const ids = idChain(deps, entries);
+  const none = { branches: [], children: [], redactions: null };
+  const report = { session, entries: known, added: 0, ...none };
   const knownIds = state.standing.source?.ids ?? nothing;
-  const report = { session, entries: known, added: 0, branches: [] };
   const rest = known === 0 ? null : await restOfAnswer(deps, session, source, { known, knownIds, ids });
   if (rest === "changed") return { ...report, status: "rewritten" };
   if (known > toEntry) return { ...report, status: "same" };
   const hasMore = rest !== null || known < toEntry;
   const isDone = !hasMore && (options.inProgress === true || (await isWhole(deps, session, state)));
   if (!isDone && known > 0 && !isUnreviewed(state)) return { ...report, status: "continued" };
-  const addition = { source, options, from: known, to: toEntry, ids, knownIds, rest };
-  if (!isDone) await addEntries(deps, session, addition);
-  const branches = await addBranches(deps, session, source, options);
+  let counted: Promise<ReadonlySet<string>> | undefined;
+  const copied = (): Promise<ReadonlySet<string>> =>
+    (counted ??= countedElsewhere(deps, session, state.standing.labels.get("family")));
+  const own = { source, options, copied };
+  const addition = { ...own, from: known, to: toEntry, ids, knownIds, rest };
+  const redactions = isDone ? null : await addEntries(deps, session, addition);
+  const branches = await forkBranches(deps, session, source.plan, (fork, branch) =>
+    addBranch(deps, fork, branch, own),
+  );
+  const children = await addChildren(deps, session, source, options);
   const status = !hasMore ? "same" : known === 0 ? "new" : "grown";
-  return { session, status, added: toEntry - known + (rest === null ? 0 : 1), entries: toEntry, branches };
+  const added = toEntry - known + (rest === null ? 0 : 1);
+  return { session, status, entries: toEntry, added, branches, children, redactions };
 }
 
 async function openFor(
   deps: Deps,
-  { plan, file }: TranscriptSource,
-  { parent }: ImportTranscriptOptions,
+  source: TranscriptSource,
+  { parent, parentCall, parentSeq, verbatim }: AdditionOptions,
 ): Promise<SessionId> {
+  const { plan, file } = source;
   const { writer, store, actor } = deps;
   const id = newSessionId(deps);
-  const { header } = plan;
+  const safe = (text: string): string => (verbatim === true ? text : safeText(deps.world, text));
+  const header = { ...plan.header, title: plan.header.title === null ? null : safe(plan.header.title) };
   const above = parent === undefined ? undefined : await writer.current(parent);
+  const family = await familyOf(deps, source, plan.entries);
+  const seq = parentSeq ?? (await startOf(deps, parent, parentCall)) ?? above?.seq ?? 1;
   const command = {
     do: "open",
     workspace: store.workspace,
-    objective: objectiveOf(header, file),
-    labels: { origin: header.tool },
+    objective: objectiveOf(header, safe(file)),
+    labels: { origin: header.tool, ...(family === null ? {} : { family }) },
     ...present({
-      name: line(header.title ?? "", limit.nameCharsMax) || undefined,
-      parent: parent === undefined ? undefined : { session: parent, seq: above?.seq ?? 1 },
+      name: line(header.title ?? "", nameCharsMax) || undefined,
+      parent: parent === undefined ? undefined : { session: parent, seq },
       depth: above === undefined ? undefined : above.standing.depth + 1,
     }),
   } as const;
-  await writer.begin(id, { command }, { actor });
+  await writer.begin(id, { command }, { actor, verbatim });
   return id;
 }
+
+/** The record of the call that started a child. */
+async function startOf(deps: Deps, parent?: SessionId, call?: string): Promise<number | undefined> {
+  if (parent === undefined || call === undefined) return undefined;
+  return (await callPlaces(deps, parent, new Set([call]))).get(call);
+}
+
+/** Titles of other tools are often whole messages: the beginning tells sessions apart. */
+const nameCharsMax = 80;
 
 /** A transcript says what was done, not what for: the title is the best there is. */
 const objectiveOf = ({ tool, title, cwd }: TranscriptHeader, file: string): string =>
@@ -157,89 +202,6 @@ function idChain({ world }: Deps, entries: readonly PlannedEntry[]): string[] {
   return chain;
 }
 
-/**
- * Tools write an answer in pieces, its usage last: the last answer of an import may have gained some since.
- * What it gained, as an entry that continues it; null when it gained nothing.
- */
-async function restOfAnswer(
-  { world, store }: Deps,
-  session: SessionId,
-  source: TranscriptSource,
-  { known, knownIds, ids }: Pick<Addition, "knownIds" | "ids"> & { readonly known: number },
-): Promise<AnswerRest | null | "changed"> {
-  const planned = source.plan.entries[known - 1];
-  const isSame = ids[known] === knownIds;
-  if (planned?.kind !== "answer") return isSame ? null : "changed";
-  const records = planned.records.toSorted((a, b) => (a.file === b.file ? a.from - b.from : 0));
-  const digestOf = (count: number): string =>
-    world.digest("", `${ids[known - 1] ?? nothing}\n${planned.id}\n${count}`);
-  const count = isSame ? records.length : records.findIndex((_, at) => at > 0 && digestOf(at) === knownIds);
-  if (count === -1) return "changed";
-  const then = { ...planned, records: records.slice(0, count) };
-  const [part, whole] = await Array.fromAsync(source.entries([then, planned]));
-  if (part?.kind !== "answer" || whole?.kind !== "answer") return "changed";
-  const begins = (all: readonly unknown[], first: readonly unknown[]): boolean =>
-    JSON.stringify(all.slice(0, first.length)) === JSON.stringify(first);
-  if (!begins(whole.blocks, part.blocks) || !begins(whole.calls, part.calls)) return "changed";
-  const usage = usageSince(await storedUsage(store, session, planned.id), whole.usage);
-  if (isSame && usage === null) return null;
-  const blocks = whole.blocks.slice(part.blocks.length);
-  return {
-    ...whole,
-    blocks,
-    calls: whole.calls.slice(part.calls.length),
-    usage,
-    source: records.slice(count),
-  };
-}
-
-type AnswerRest = Extract<ForeignEntry, { kind: "answer" }>;
-
-type TokenCounts = Omit<TranscriptUsage, "costUsd">;
-const noTokens = {
-  inputTokens: 0,
-  outputTokens: 0,
-  cacheReadTokens: 0,
-  cacheWriteTokens: 0,
-  reasoningTokens: 0,
-};
-
-/** The tokens that the log has of an answer, which is the last one in it. */
-async function storedUsage(
-  store: Deps["store"],
-  session: SessionId,
-  id: string,
-): Promise<TokenCounts & { readonly nanoUsd: number }> {
-  const sum = { ...noTokens, nanoUsd: 0 };
-  const types = ["answer.imported"];
-  for await (const event of readEvents(store, session, { types, reverse: true })) {
-    const { body, content } = event as EventOf<"answer.imported">;
-    if (content?.id !== cut(id)) break;
-    sum.inputTokens += body.usage?.inputTokens ?? 0;
-    sum.outputTokens += body.usage?.outputTokens ?? 0;
-    sum.cacheReadTokens += body.usage?.cachedInputTokens ?? 0;
-    sum.cacheWriteTokens += body.usage?.cacheWriteTokens ?? 0;
-    sum.reasoningTokens += body.usage?.reasoningTokens ?? 0;
-    sum.nanoUsd += body.costNanoUsd ?? 0;
-    if (body.continues !== true) break;
-  }
-  return sum;
-}
-
-/** What is not in the log yet; null when that is nothing. */
-function usageSince(
-  stored: Awaited<ReturnType<typeof storedUsage>>,
-  whole: TranscriptUsage | null,
-): TranscriptUsage | null {
-  if (whole === null) return null;
-  const since = { ...noTokens };
-  for (const name of Object.keys(noTokens) as (keyof TokenCounts)[])
-    since[name] = Math.max(0, whole[name] - stored[name]);
-  if (Object.values(since).every((count) => count === 0)) return null;
-  const costUsd = whole.costUsd === null ? null : Math.max(0, whole.costUsd - stored.nanoUsd / 1e9);
-  return { ...since, costUsd };
-}
-
 /** Whether the last append of an import was written, which says how much of the source was read. */
 async function isWhole({ store }: Deps, session: SessionId, state: State): Promise<boolean> {
   const seq = state.standing.source?.seq ?? 0;
@@ -249,9 +211,16 @@ async function isWhole({ store }: Deps, session: SessionId, state: State): Promi
   return false;
 }
 
+/** `part`: a branch or child, whose original and redactions stand with the session that it belongs to. */
+type AdditionOptions = Omit<ImportTranscriptOptions, "withoutOriginal"> & {
+  readonly withoutOriginal?: boolean | "part";
+  /** The record of the parent's call. */
+  readonly parentSeq?: number;
+};
+
 interface Addition {
   readonly source: TranscriptSource;
-  readonly options: ImportTranscriptOptions;
+  readonly options: AdditionOptions;
   /** Entries of the plan that the log holds already, and where this import ends. */
   readonly from: number;
   readonly to: number;
@@ -260,22 +229,33 @@ interface Addition {
   readonly knownIds: string;
   /** What the last of those entries has gained. */
   readonly rest: AnswerRest | null;
+  /** Ids of answers whose tokens count in another session. */
+  readonly copied: () => Promise<ReadonlySet<string>>;
 }
 
 /** The most that one append takes; entries are never split over two. */
 const batchRecordsMax = 500;
 
-async function addEntries(deps: Deps, session: SessionId, addition: Addition): Promise<void> {
+async function addEntries(
+  deps: Deps,
+  session: SessionId,
+  addition: Addition,
+): Promise<RedactionReport | null> {
   const { source, options, from, to, ids, rest } = addition;
+  const copied = await addition.copied();
+  let redactions: RedactionReport | null = null;
   const { entries, tasks } = source.plan;
-  const world = entryWorld(deps, options);
+  const world = entryWorld(deps, options, copied);
   let batch: HistoryEntry[] = rest === null ? [] : continued(await historyEntries(world, rest));
   let after = from;
   let afterIds = addition.knownIds;
   let taken = from;
   const write = async (isLast: boolean): Promise<void> => {
     const body = { tool: source.plan.header.tool, entries: taken, ids: ids[taken] ?? nothing };
-    const said = isLast ? await sourceFacts(deps, source, options) : { body: {}, content: {} };
+    const said = isLast
+      ? await sourceFacts(deps, session, source, options)
+      : { body: {}, content: {}, redactions };
+    ({ redactions } = said);
     await deps.writer.change(
       session,
       {
@@ -290,9 +270,9 @@ async function addEntries(deps: Deps, session: SessionId, addition: Addition): P
             ...said.content,
           },
         },
-        tasks: isLast ? tasks.slice(0, batchRecordsMax) : [],
+        tasks: isLast ? tasks.slice(0, batchRecordsMax).map((task) => safeTask(world, task)) : [],
       },
-      { actor: deps.actor },
+      { actor: deps.actor, verbatim: options.verbatim },
     );
     after = taken;
     afterIds = body.ids;
@@ -301,31 +281,57 @@ async function addEntries(deps: Deps, session: SessionId, addition: Addition): P
   };
   // Where each entry of this run begins, counted in records: a compaction keeps those from one of them on.
   const begins = new Map<string, number>();
-  let count = 0;
+  let records = 0;
   for await (const entry of source.entries(entries.slice(from, to))) {
     const kept = entry.kind === "compaction" ? begins.get(entry.keptFrom ?? "") : undefined;
-    const records = await historyEntries(world, entry, kept === undefined ? 0 : count - kept);
-    begins.set(entry.id, count);
-    count += records.length;
-    if (batch.length > 0 && batch.length + records.length > batchRecordsMax) await write(false);
-    batch.push(...records);
+    const drafts = await historyEntries(world, entry, kept === undefined ? 0 : records - kept);
+    begins.set(entry.id, records);
+    records += drafts.length;
+    if (batch.length > 0 && batch.length + drafts.length > batchRecordsMax) await write(false);
+    batch.push(...drafts);
     taken++;
   }
   await write(true);
+  return redactions;
 }
 
-/** An answer that continues one is no call of the model by itself. */
-const continued = (records: readonly HistoryEntry[]): HistoryEntry[] =>
-  records.map((one) => (one.type === "answer" ? { ...one, body: { ...one.body, continues: true } } : one));
-
-const entryWorld = (deps: Deps, { price }: ImportTranscriptOptions): EntryWorld => ({
-  keep: (bytes) => keepBytes(deps, bytes, { begins: true }),
-  price: price ?? (() => null),
-  tokens: roughTokens,
+/** The key of an item is stored for ever, so that a secret in one is refused. */
+const safeTask = ({ safe }: EntryWorld, { key, text, status }: TranscriptTask): TranscriptTask => ({
+  key: cut(safe(key), 200),
+  text: cut(safe(text), 10_000),
+  status,
 });
 
+function entryWorld(
+  { store, world }: Deps,
+  { price, verbatim }: AdditionOptions,
+  copied: ReadonlySet<string>,
+): EntryWorld {
+  const { redactor, ...unguarded } = world;
+  const guard = verbatim === true ? undefined : redactor;
+  return {
+    keep: (bytes) =>
+      keepBytes({ store, world: guard === undefined ? unguarded : world }, bytes, { begins: true }).catch(
+        (error: unknown) => {
+          if (error instanceof SkeinError && error.code === "invalid") return null;
+          throw error;
+        },
+      ),
+    safe: (text) => guard?.text(text) ?? text,
+    safeJson: (text) => guard?.jsonText(text) ?? text,
+    price: price ?? (() => null),
+    tokens: roughTokens,
+    isCopied: (messageId) => copied.has(messageId),
+  };
+}
+
 /** What stands with the last append: the facts about the session and, of a whole source, the original. */
-async function sourceFacts(deps: Deps, source: TranscriptSource, options: ImportTranscriptOptions) {
+async function sourceFacts(
+  deps: Deps,
+  session: SessionId,
+  source: TranscriptSource,
+  options: AdditionOptions,
+) {
   const { header, report } = source.plan;
   const fact = (text: string | null): string | undefined => (text === null ? undefined : cut(text, 4_000));
   const facts = present({
@@ -336,119 +342,88 @@ async function sourceFacts(deps: Deps, source: TranscriptSource, options: Import
     gitCommit: fact(header.gitCommit),
     gitRemote: fact(header.gitRemote),
   });
-  if (options.inProgress === true) return { body: {}, content: facts };
+  const verbatim = options.verbatim === true ? { verbatim: true } : {};
+  if (options.inProgress === true) return { body: verbatim, content: facts, redactions: null };
   const sum = (counts: Readonly<Record<string, number>>): number =>
     Object.values(counts).reduce((all, one) => all + one, 0);
-  const body = {
+  const counts = {
     bytes: source.bytes,
     digest: source.digest,
     records: sum(report.records),
     unknown: sum(report.unknownTypes),
     damaged: report.damagedCount,
   };
-  const original = options.withoutOriginal === true ? {} : { original: await keepOriginal(deps, source) };
-  return {
-    body,
-    content: { ...facts, ...original, report: { ...report, damaged: report.damaged.slice(0, 20) } },
+  const { blocks, redactions } = await originalFacts(deps, source, options);
+  const other = otherUsage(source.plan, (await deps.writer.current(session)).standing.source?.other ?? null);
+  const redacted = redactions === null ? {} : { redacted: redactions.count };
+  const listed = redactions === null || redactions.count === 0 ? undefined : redactions.listed;
+  const content = {
+    ...facts,
+    report: { ...report, damaged: report.damaged.slice(0, 20) },
+    ...present({ blocks, redactions: listed?.map((one) => ({ ...one })) }),
   };
+  return { body: { ...counts, ...other, ...redacted, ...verbatim }, content, redactions };
 }
 
-const keepOriginal = (deps: Deps, source: TranscriptSource) =>
-  Array.fromAsync(piecesOf(source.original()), async (piece) => ({
-    type: "file" as const,
-    blob: await keepStream(deps, piece),
-    mediaType: "application/octet-stream",
-    name: cut(source.file),
-  }));
-
-/** A blob has at most a gigabyte: a larger source is kept in several. */
-const pieceBytesMax = 268_435_456;
-
-/** Each piece must be read to its end before the next is asked for. */
-async function* piecesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<AsyncIterable<Uint8Array>> {
-  const source = chunks[Symbol.asyncIterator]();
-  let next = await source.next();
-  async function* piece(): AsyncGenerator<Uint8Array> {
-    for (let size = 0; next.done !== true && size < pieceBytesMax; next = await source.next()) {
-      size += next.value.length;
-      yield next.value;
-    }
-  }
-  while (next.done !== true) yield piece();
+/** The original, redacted and kept, and what was redacted; a part of a source has none of its own. */
+async function originalFacts(
+  deps: Deps,
+  source: TranscriptSource,
+  { withoutOriginal = false, verbatim = false }: AdditionOptions,
+) {
+  if (withoutOriginal === "part") return { blocks: undefined, redactions: null };
+  const counter = new RedactionCounter();
+  const clean = redactOriginal(verbatim ? undefined : deps.world.redactor, source.original(), counter);
+  const blocks = withoutOriginal ? undefined : await keepOriginal(deps, clean, cut(source.file));
+  if (withoutOriginal && !verbatim) for await (const _ of clean);
+  return { blocks, redactions: verbatim ? null : counter.report() };
 }
 
-/** Another leaf of the source is a fork where it leaves: same prefix, nothing copied. */
-async function addBranches(
+/** Tokens that belong to no answer: what the log does not count yet. */
+function otherUsage({ otherUsage: total }: TranscriptPlan, known: OtherUsage | null) {
+  if (total === null) return {};
+  const inputTokens = Math.max(0, count(total.inputTokens) - (known?.inputTokens ?? 0));
+  const outputTokens = Math.max(0, count(total.outputTokens) - (known?.outputTokens ?? 0));
+  if (inputTokens + outputTokens === 0) return {};
+  const nanoUsd = total.costUsd === null ? null : count(total.costUsd * 1e9);
+  const costNanoUsd = nanoUsd === null ? null : Math.max(0, nanoUsd - (known?.nanoUsd ?? 0));
+  return { usage: { inputTokens, outputTokens }, costNanoUsd };
+}
+
+/** Subagents whose records lie among the session's own. */
+async function addChildren(
   deps: Deps,
   session: SessionId,
   source: TranscriptSource,
-  options: ImportTranscriptOptions,
+  options: AdditionOptions,
 ): Promise<SessionId[]> {
-  const { branches } = source.plan;
-  const wanted = new Set(branches.flatMap(({ after }) => (after === null ? [] : [after])));
-  /** Read when the first fork is made: importing the same source again reads nothing. */
-  let places: Places | null = null;
-  const forks: SessionId[] = [];
-  for (const { id, after, entries } of branches) {
-    if (entries.length === 0) continue;
-    const scope = requestDeps(deps, { key: `import/branch/${session}/${id}` });
-    let fork = await madeBefore(scope);
-    if (fork === null) {
-      places ??= await placesOf(deps, session, wanted);
-      const place = after === null ? { session, seq: 1 } : places.get(after);
-      if (place === undefined) continue;
-      fork = await forkSession(scope, place.session, place.seq, { files: undefined, memory: false });
-    }
-    forks.push(fork);
-    await addBranch(deps, fork, { ...source.plan, entries, branches: [], tasks: [] }, source, options);
-    // A branch may leave from a branch.
-    if (places !== null && entries.some((entry) => wanted.has(entry.id)))
-      places = new Map([...(await placesOf(deps, fork, wanted)), ...places]);
+  const inline = source.plan.children.filter(({ entries }) => entries.length > 0);
+  const calls = new Set(inline.flatMap(({ call }) => (call === null ? [] : [call])));
+  let places: ReadonlyMap<string, number> | null = null;
+  const made: SessionId[] = [];
+  for (const child of inline) {
+    places ??= await callPlaces(deps, session, calls);
+    const parentSeq = child.call === null ? undefined : places.get(child.call);
+    const own = { ...options, parent: session, withoutOriginal: "part", ...present({ parentSeq }) } as const;
+    made.push((await importPart(deps, await childSource(source, child), own)).session);
   }
-  return forks;
+  return made;
 }
 
 async function addBranch(
   deps: Deps,
   fork: SessionId,
-  plan: TranscriptPlan,
-  source: TranscriptSource,
-  options: ImportTranscriptOptions,
+  { entries }: PlannedBranch,
+  { source, options, copied }: Pick<Addition, "source" | "options" | "copied">,
 ): Promise<void> {
+  const plan = { ...source.plan, entries, branches: [], children: [], tasks: [], otherUsage: null };
   const state = await deps.writer.current(fork);
   const known = state.standing.source;
   const from = known?.entries ?? 0;
-  const ids = idChain(deps, plan.entries);
-  if (from >= plan.entries.length || ids[from] !== (known?.ids ?? nothing) || !isUnreviewed(state)) return;
-  const kept = { ...options, withoutOriginal: true };
-  await addEntries(deps, fork, {
-    source: { ...source, plan },
-    options: kept,
-    from,
-    to: plan.entries.length,
-    ids,
-    knownIds: known?.ids ?? nothing,
-    rest: null,
-  });
-}
-
-type Places = ReadonlyMap<string, { readonly session: SessionId; readonly seq: number }>;
-
-/** Where the entries end that branches leave from: of a fork, those that its parent does not have. */
-async function placesOf(
-  { store, writer }: Deps,
-  session: SessionId,
-  wanted: ReadonlySet<string>,
-): Promise<Places> {
-  const places = new Map<string, { readonly session: SessionId; readonly seq: number }>();
-  const { seq: toSeq, standing } = await writer.current(session);
-  const fromSeq = (standing.fork?.seq ?? 0) + 1;
-  const types = ["input.imported", "answer.imported", "call.imported"] as const;
-  let last: string | null = null;
-  for await (const event of readEvents(store, session, { fromSeq, toSeq, types })) {
-    const { type, content, seq } = event as EventOf<(typeof types)[number]>;
-    if (type !== "call.imported") last = content?.id ?? null;
-    if (last !== null && wanted.has(last)) places.set(last, { session, seq });
-  }
-  return places;
+  const ids = idChain(deps, entries);
+  if (from >= entries.length || ids[from] !== (known?.ids ?? nothing) || !isUnreviewed(state)) return;
+  const kept = { ...options, withoutOriginal: "part" } as const;
+  const knownIds = known?.ids ?? nothing;
+  const whole = { from, to: entries.length, ids, knownIds, rest: null, copied };
+  await addEntries(deps, fork, { source: { ...source, plan }, options: kept, ...whole });
 }

@@ -1,0 +1,196 @@
+/**
+ * The original of a transcript on its way into the store: redacted line by line, with a report of what was
+ * found where, and kept in pieces. A source that has grown shares all pieces but its last ones.
+ */
+import { isUtf8 } from "node:buffer";
+import type { ContentOf } from "../../core/catalog.ts";
+import type { Redactor } from "../../core/secret/redactor.ts";
+import { redactSource } from "../../core/secret/source-redaction.ts";
+import type { SourceRange } from "../../transcripts/model.ts";
+import type { Deps } from "../deps.ts";
+import { chunksOf } from "../log/redact.ts";
+
+/** Bytes of the source, and where they lie. */
+export interface OriginalChunk {
+  readonly bytes: Uint8Array;
+  readonly source: SourceRange;
+  /** A row of a database: its JSON as bytes, and its row id as the range. */
+  readonly isRow?: boolean;
+}
+
+/** A secret that was removed: the bytes of the source that held it, and its kind or registered name. */
+export interface TranscriptRedaction extends SourceRange {
+  readonly kind: string;
+}
+
+/** The secrets of a source. At most 1,000 are listed, all are counted. */
+export interface RedactionReport {
+  readonly count: number;
+  readonly kinds: Readonly<Record<string, number>>;
+  readonly listed: readonly TranscriptRedaction[];
+}
+
+const listedMax = 1_000;
+
+export class RedactionCounter {
+  #count = 0;
+  readonly #kinds = new Map<string, number>();
+  readonly #listed: TranscriptRedaction[] = [];
+
+  add(redaction: TranscriptRedaction): void {
+    this.#count += 1;
+    this.#kinds.set(redaction.kind, (this.#kinds.get(redaction.kind) ?? 0) + 1);
+    if (this.#listed.length < listedMax) this.#listed.push(redaction);
+  }
+
+  report(): RedactionReport {
+    return { count: this.#count, kinds: Object.fromEntries(this.#kinds), listed: this.#listed };
+  }
+}
+
+/** Pieces are small at first, so that a source that grows every minute writes little again. */
+const smallPieces = 64;
+const smallPieceBytes = 786_432;
+const largePieceBytes = 16_000_000;
+
+/** Stores the redacted bytes as blobs, and returns a block for each. */
+export async function keepOriginal(
+  { store, world }: Pick<Deps, "store" | "world">,
+  chunks: AsyncIterable<Uint8Array>,
+  name: string,
+): Promise<NonNullable<ContentOf<"source.imported">["blocks"]>> {
+  const blocks: { type: "file"; blob: string; mediaType: string; name: string }[] = [];
+  let held: Uint8Array[] = [];
+  let size = 0;
+  const keep = async (): Promise<void> => {
+    const bytes = Buffer.concat(held);
+    const blob = world.hashBytes(bytes);
+    await store.putBlob(blob, chunksOf(bytes), { begins: true });
+    blocks.push({ type: "file", blob, mediaType: "application/octet-stream", name });
+    held = [];
+    size = 0;
+  };
+  for await (const chunk of chunks) {
+    held.push(chunk);
+    size += chunk.length;
+    if (size >= (blocks.length < smallPieces ? smallPieceBytes : largePieceBytes)) await keep();
+  }
+  if (size > 0) await keep();
+  return blocks;
+}
+
+/** A longer line is redacted in parts, as plain text. */
+const lineBytesMax = 33_554_432;
+/** As long as the longest form of the longest value. */
+const overlapBytes = 131_072;
+
+/** The source without its secrets. With no redactor it passes as it is. */
+export async function* redactOriginal(
+  redactor: Redactor | undefined,
+  chunks: AsyncIterable<OriginalChunk>,
+  counter: RedactionCounter,
+): AsyncGenerator<Uint8Array> {
+  if (redactor === undefined) {
+    for await (const { bytes } of chunks) yield bytes;
+    return;
+  }
+  let held: { bytes: Buffer; source: SourceRange; isDocument: boolean } | null = null;
+  const redact = (bytes: Buffer, source: SourceRange): Buffer =>
+    redactLines(redactor, bytes, source, counter);
+  for await (const { bytes, source, isRow = false } of chunks) {
+    const next = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+    if (held !== null && (isRow || held.source.file !== source.file || held.source.to !== source.from)) {
+      if (held.bytes.length > 0) yield redact(held.bytes, held.source);
+      held = null;
+    }
+    if (isRow) {
+      yield redactUnit(redactor, next, { ...source, isRow }, counter);
+      continue;
+    }
+    const isFirst: boolean = held === null;
+    const all: Buffer = held === null ? next : Buffer.concat([held.bytes, next]);
+    const from: number = held?.source.from ?? source.from;
+    const isDocument: boolean = isFirst ? beginsDocument(all) : (held?.isDocument ?? false);
+    const whole = { ...source, from };
+    const cut: number = isDocument && all.length < lineBytesMax ? 0 : all.lastIndexOf(0x0a) + 1;
+    if (cut === 0 && all.length > lineBytesMax) {
+      const { clean, read } = redactPart(redactor, all, whole, counter);
+      yield clean;
+      held = { bytes: all.subarray(read), source: { ...whole, from: from + read }, isDocument: false };
+      continue;
+    }
+    if (cut > 0) yield redact(all.subarray(0, cut), { ...whole, to: from + cut });
+    const keepsDocument: boolean = isDocument && cut === 0;
+    held = { bytes: all.subarray(cut), source: { ...whole, from: from + cut }, isDocument: keepsDocument };
+  }
+  if (held !== null && held.bytes.length > 0) yield redact(held.bytes, held.source);
+}
+
+/** A JSON document over several lines is read as a whole: no line of it parses. */
+function beginsDocument(bytes: Buffer): boolean {
+  const end = bytes.indexOf(0x0a);
+  const first = bytes.toString("latin1", 0, Math.min(end === -1 ? bytes.length : end, 200)).trim();
+  return /^[[{]$/.test(first) || /^[[{]\s*"[^"]*"\s*:\s*[^\s{[][^{}]*,$/.test(first);
+}
+
+function redactLines(
+  redactor: Redactor,
+  bytes: Buffer,
+  source: SourceRange,
+  counter: RedactionCounter,
+): Buffer {
+  // One character a byte: a registered value is also searched for in this form.
+  if (!redactor.suspects(bytes.toString("latin1"))) return bytes;
+  if (isDocument(bytes)) return redactUnit(redactor, bytes, source, counter);
+  const lines: Buffer[] = [];
+  for (let at = 0; at < bytes.length;) {
+    const next = bytes.indexOf(0x0a, at);
+    const end = next === -1 ? bytes.length : next + 1;
+    const from = source.from + at;
+    lines.push(redactUnit(redactor, bytes.subarray(at, end), { ...source, from }, counter));
+    at = end;
+  }
+  return Buffer.concat(lines);
+}
+
+/** Redacts one line, or a whole document. */
+function redactUnit(
+  redactor: Redactor,
+  bytes: Buffer,
+  { file, from, to, isRow = false }: SourceRange & { readonly isRow?: boolean },
+  counter: RedactionCounter,
+): Buffer {
+  const encoding = isUtf8(bytes) ? "utf8" : "latin1";
+  const text = bytes.toString(encoding);
+  const { text: clean, places } = redactSource(redactor, text);
+  if (places.length === 0) return bytes;
+  const byteAt = (chars: number): number => from + Buffer.byteLength(text.slice(0, chars), encoding);
+  for (const { start, end, name: kind } of places)
+    counter.add({ file, ...(isRow ? { from, to } : { from: byteAt(start), to: byteAt(end) }), kind });
+  return Buffer.from(clean, encoding);
+}
+
+/** JSON over several lines. */
+function isDocument(bytes: Buffer): boolean {
+  const end = bytes.indexOf(0x0a);
+  if (end === -1 || end === bytes.length - 1) return false;
+  try {
+    JSON.parse(bytes.toString("utf8"));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The beginning of a line without an end: all but what the next bytes may still belong to. */
+function redactPart(
+  redactor: Redactor,
+  bytes: Buffer,
+  source: SourceRange,
+  counter: RedactionCounter,
+): { readonly clean: Buffer; readonly read: number } {
+  const { places } = redactSource(redactor, bytes.toString("latin1"));
+  const last = bytes.length - overlapBytes;
+  const read = places.findLast(({ start, end }) => start < last && end > last)?.end ?? last;
+  return { clean: redactUnit(redactor, bytes.subarray(0, read), source, counter), read };
+}

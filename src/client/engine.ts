@@ -83,7 +83,8 @@ export function makeEngine(wire: Wire): RemoteEngine {
       return { ...page, events: page.events.map(wholeEvent) };
     },
     async putBlob(bytes) {
-      if (!(bytes instanceof Uint8Array)) throw new SkeinError("invalid", "putBlob: expected a Uint8Array");
+      if (!(bytes instanceof Uint8Array))
+        throw new SkeinError("invalid", "putBlob: bytes: expected a Uint8Array");
       const answer = await wire.call("engine.putBlob", {
         body: new Blob([bytes as Uint8Array<ArrayBuffer>]),
       });

@@ -42,7 +42,7 @@ export function recordsOf(records: string | AppendRecord | readonly AppendRecord
   const list = (Array.isArray(records) ? records : [records]) as readonly AppendRecord[];
   const wrong = list.findIndex((record: unknown) => typeof record !== "object" || record === null);
   if (wrong === -1) return list;
-  throw new SkeinError("invalid", `append: expected a record, got ${quote(list[wrong])}`, {
+  throw new SkeinError("invalid", `append: records: expected a record, got ${quote(list[wrong])}`, {
     hint: 'pass a string, or an object with a type: "input.received" or "x.name"',
   });
 }

@@ -23,7 +23,7 @@ export async function* piecesOf(chunks: Chunks): AsyncGenerator<Uint8Array, unde
       const piece = chunk.slice(from, from + limit.blobChunkBytesMax);
       total += piece.length;
       if (total > limit.blobBytesMax) {
-        throw new SkeinError("invalid", `blob: larger than ${limit.blobBytesMax} bytes`);
+        throw new SkeinError("invalid", `bytes: expected at most ${limit.blobBytesMax}`);
       }
       yield piece;
     }

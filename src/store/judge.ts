@@ -70,10 +70,10 @@ export function partsFlaw(parts: readonly Part[]): string | null {
   if (parts.length === 0) return "append: no parts";
   const records = parts.reduce((sum, part) => sum + part.drafts.length, 0);
   if (parts.length > limit.appendLogsMax) {
-    return `append: at most ${limit.appendLogsMax} logs at once, got ${parts.length}`;
+    return `append: parts: expected at most ${limit.appendLogsMax} logs, got ${parts.length}`;
   }
   if (records > limit.appendRecordsMax) {
-    return `append: at most ${limit.appendRecordsMax} records at once, got ${records}`;
+    return `append: records: expected at most ${limit.appendRecordsMax}, got ${records}`;
   }
   if (parts.length > 1 && new Set(parts.map(({ session }) => session)).size < parts.length) {
     return "append: the same log twice";

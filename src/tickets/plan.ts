@@ -58,7 +58,7 @@ export function checkPlan(given: unknown): Plan {
     ? given
     : {};
   if (typeof name !== "string" || !Array.isArray(tickets) || !tickets.every(isTicket)) {
-    throw new SkeinError("invalid", "tickets: expected a plan", {
+    throw new SkeinError("invalid", "tickets: plan: expected a plan", {
       hint: 'pass the result of parsePlan, such as parsePlan("## login: Fix login")',
     });
   }

@@ -119,7 +119,7 @@ async function mannerOf(engine: Engine, plan: Plan, options: RunPlanOptions): Pr
   if (budget !== undefined) checkBudget(budget);
   for (const binding of bind) checkBinding(binding);
   if (base !== undefined && !worktrees) {
-    throw new SkeinError("invalid", "tickets: base requires worktrees", {
+    throw new SkeinError("invalid", "tickets: base: requires worktrees", {
       hint: "add worktrees, or omit base",
     });
   }

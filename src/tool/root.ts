@@ -85,7 +85,7 @@ export async function openRoot(
   }
   const real = await realOf(absolute).catch(unusable(name, path));
   if (!(await lstat(real)).isDirectory()) {
-    throw new SkeinError("invalid", `"${name}" is bound as a directory, but ${path} is a file`, {
+    throw new SkeinError("invalid", `binding "${name}": expected a directory, but ${path} is a file`, {
       hint: "bind it as a file",
     });
   }

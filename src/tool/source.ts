@@ -102,7 +102,7 @@ function checkUnique(tools: readonly Tool[]): void {
   const seen = new Set<string>();
   for (const { name } of tools) {
     if (seen.has(name)) {
-      throw new SkeinError("invalid", `two tools are named "${name}"`, {
+      throw new SkeinError("invalid", `tool "${name}": defined twice`, {
         hint: "rename one of them, or unbind its source",
       });
     }

@@ -49,7 +49,10 @@ async function checkFile(name: string, path: string, mayWrite: boolean): Promise
     await using handle = await open(path, "r");
     const { bytesRead, buffer } = await handle.read(Buffer.alloc(16), 0, 16, 0);
     if (bytesRead > 0 && buffer.toString("latin1") !== headOfFile)
-      throw new SkeinError("invalid", `"${name}" is bound as a database, but ${path} is not an SQLite file`);
+      throw new SkeinError(
+        "invalid",
+        `binding "${name}": expected a database, but ${path} is not an SQLite file`,
+      );
   } catch (error) {
     if (error instanceof SkeinError) throw error;
     if (mayWrite && (error as NodeJS.ErrnoException).code === "ENOENT") return;

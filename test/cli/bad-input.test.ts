@@ -162,7 +162,7 @@ suite("bad input changes nothing", { concurrency: 4 }, () => {
       words: () => ["append", id, "-"],
       input: Uint8Array.of(0x61, 0xff, 0x62),
       code: "invalid",
-      message: /not valid UTF-8/,
+      message: /invalid UTF-8/,
       hint: /iconv/,
     },
     {
@@ -170,7 +170,7 @@ suite("bad input changes nothing", { concurrency: 4 }, () => {
       words: () => ["append", id, "--lines"],
       input: Uint8Array.of(0xed, 0xa0, 0x80, 10),
       code: "invalid",
-      message: /not valid UTF-8/,
+      message: /invalid UTF-8/,
       hint: /iconv/,
     },
     {
@@ -303,7 +303,7 @@ suite("bad input changes nothing", { concurrency: 4 }, () => {
     if (process.platform !== "linux") return t.skip("only Linux tells the bytes of a command line");
     const through = ["sh", "-c", String.raw`exec "$0" append "$1" "$(printf 'a\377b')" --json`];
     const ended = await skein.run([id], { through });
-    assertRefused(ended, { code: "invalid", message: /not valid UTF-8/, hint: /iconv/ });
+    assertRefused(ended, { code: "invalid", message: /invalid UTF-8/, hint: /iconv/ });
   });
 
   test("without --json it is said in two lines, and never with a stack", async () => {

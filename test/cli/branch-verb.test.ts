@@ -68,7 +68,7 @@ suite("branching and coming back together", { concurrency: true }, () => {
     await json("record", a, "fact", "x", "1");
     await json("record", b, "fact", "x", "2");
     for (const [words, message] of [
-      [[a, a], /the same session/],
+      [[a, a], /from: expected another session/],
       [[a, b, "--resolve", "fact/x"], /--resolve: expected .* got "fact\/x"/],
       [[a, b, "--resolve", "fact/x=mine"], /expected KIND\/KEY=VALUE/],
       [[a, b, "--value", "fact/x"], /--value: expected .* got "fact\/x"/],

@@ -65,7 +65,7 @@ suite("messages on the command line", { concurrency: true }, () => {
       [["send", "-", b, "x", "--reply-within", "10m"], 2, /between sessions/],
       [["send", "-", b, "x", "--at", "b.db"], 2, /--store STORE/],
       [["send", a, b, "x", "--at", "nowhere.db"], 3, /no store at/],
-      [["send", a, b, ""], 2, /the message is empty/],
+      [["send", a, b, ""], 2, /send: message: expected a text/],
       [["send", a, "ses_none", "x"], 3, /no session id ends in/],
       [["contract", b, "--schema", "x.json"], 2, /--schema requires TOPIC/],
       [["contract", b, "t", "--schema", "nowhere.json"], 3, /cannot be read/],

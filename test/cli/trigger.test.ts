@@ -95,7 +95,7 @@ suite("trigger", { concurrency: true }, () => {
   test("is refused with what is wrong, and where", async () => {
     const { say, open, wrong } = place();
     const id = await open("Payroll");
-    await wrong(/a cause is required/, "add", id, "t");
+    await wrong(/specify a cause/, "add", id, "t");
     await wrong(/--at and --cron are exclusive/, "add", id, "t", "--at", "2h", "--cron", "* * * * *");
     await wrong(/--every is required/, "add", id, "t", "--check", "date");
     await wrong(
@@ -116,7 +116,14 @@ suite("trigger", { concurrency: true }, () => {
       "--zone",
       "Mars/Base",
     );
-    await wrong(/2020-01-01T00:00:00.000Z is in the past/, "add", id, "t", "--at", "2020-01-01");
+    await wrong(
+      /at: expected a future time, got 2020-01-01T00:00:00.000Z/,
+      "add",
+      id,
+      "t",
+      "--at",
+      "2020-01-01",
+    );
     await wrong(/ID and NAME are required/, "add", "t", "--every", "1m");
     await wrong(
       /trigger add: expected ID NAME, or NAME with --open OBJECTIVE\n {2}hint: skein trigger add/,

@@ -1,6 +1,8 @@
 /** Holds every error text of src against the pattern of errors: what failed, expected and got, a remedy. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { localOperations } from "../../src/call/local.ts";
+import { operationIds, operationOf } from "../../src/call/operations.ts";
 import { errorTexts, type ErrorText } from "./error-list.ts";
 import { parseSource, readSources } from "./source.ts";
 
@@ -44,6 +46,51 @@ test("no text ends in a period; the console alone shows sentences", () => {
     made !== "reason:" &&
     literals.some((text) => /^[a-z].*[a-z)]\.$/.test(text));
   assert.deepEqual(findBreaches(ends), []);
+});
+
+/** A message begins with a name and a colon: a call, field, option, header or file, also one filled in. */
+const name = String.raw`(?:\$\{[^}]*\}|--)?[\w.\-\[\]]*(?:\$\{[^}]*\}[\w.\-\[\]]*)*(?: \$?["{(\w][^:]*)?`;
+const named = new RegExp(`^${name}: `);
+const calls = [...operationIds.map(operationOf), ...Object.values(localOperations)];
+/** Some are fields of another call: `bind` is also an option of `open`. */
+const fields = new Set(calls.flatMap(({ params }) => Object.keys(params.shape)));
+const callNames = new Set(calls.map(({ call }) => call).filter((call) => !fields.has(call)));
+/** After the name of a call: a field, an option, an argument, or several to choose from. */
+const field = /^(?:\$\{|[a-zA-Z]+(?:[.[$]\S*)?: |--|[A-Z]{2,}|specify |unknown option|unexpected )/;
+
+/** Invalid input that is not a field: each with what it is. */
+const fieldless: readonly (readonly [what: string, messages: RegExp])[] = [
+  ["a file, by its path", /^\$\{(?:path|shown|spot\.shown|top|quote\(directory\))\} (?:is|has|already)/],
+  ["a line of a file", /^\$\{(?:where|file)\}(?:, line|:\$\{line)/],
+  ["a session or token, by its id", /^expected a session id|matches more than one (?:session|token)$/],
+  [
+    "a command",
+    /^unknown command|^unknown option .* before the verb$|is not available in chat$|^no session is open yet$/,
+  ],
+  ["a terminal", /^export: a bundle is binary/],
+  ["a request as a whole", /^the request (?:body|target)|^duplicate header/],
+  ["a number in JSON", /^the number .* would lose precision$/],
+  ["an image or a file of a tool", /^the binary data contains the secret/],
+  ["rows of a query of a tool", /^the result has more than/],
+  ["the answer of a model", /^the (?:response has no|summary is not)/],
+  ["a helper names the field", /^wrong\b/],
+];
+
+test("an error about an argument names its field", () => {
+  const isNamed = ({ message }: ErrorText): boolean => {
+    const [call = ""] = message.split(": ", 1);
+    if (callNames.has(call)) return field.test(message.slice(call.length + 2));
+    return named.test(message);
+  };
+  const invalid = texts.filter(({ code, where }) => code === "invalid" && !where.startsWith("src/console/"));
+  assert.ok(invalid.length > 300, `the list has ${invalid.length} errors about arguments`);
+  const unnamed = invalid.filter((one) => !isNamed(one));
+  assert.deepEqual(
+    findBreaches(({ message }) => !fieldless.some(([, messages]) => messages.test(message)), unnamed),
+    [],
+  );
+  const unused = fieldless.filter(([, messages]) => !unnamed.some(({ message }) => messages.test(message)));
+  assert.deepEqual(unused, [], "exceptions that no error needs");
 });
 
 test("the list sees helpers, refusals, problems, reasons and hints", () => {

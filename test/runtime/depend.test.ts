@@ -172,7 +172,7 @@ test("circles, unknown sessions and triggers that say nothing are refused when t
   const chain = [a, c, b, a].map(({ id }) => id).join(" waits for ");
   await assert.rejects(a.trigger("x", end(c.id)), {
     code: "invalid",
-    message: `trigger "x": sessions: circular wait: ${chain}`,
+    message: `trigger "x": sessions: cycle: ${chain}`,
   });
   await assert.rejects(a.trigger("x", end(a.id)), { code: "invalid" });
   const gone = `ses_${"0".repeat(26)}`;

@@ -292,7 +292,7 @@ test("a scoring function that fails is named, and the fork is there all the same
   };
   await assert.rejects(session.replay({ from: 1, score: broken }), {
     code: "invalid",
-    message: "replay: the scoring function failed: no judge (replay)",
+    message: "replay: score: the function failed: no judge (replay)",
     hint: /^the replayed turns are in ses_/,
   });
   await assert.rejects(session.replay({ from: 1, score: () => ({ a: "b" }) as never }), /no number for "a"/);

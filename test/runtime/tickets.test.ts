@@ -317,7 +317,7 @@ test("what cannot be is refused before anything is made", async () => {
   assert.match(await run({ directory: "/nowhere/at/all" }), /^not-found: .*\/nowhere\/at\/all/);
   assert.match(await run({ directory: "/", worktrees: true }), /^invalid: "\/" is not in a Git repository/);
   assert.match(await run({ worktrees: true, base: "nothing" }), /^not-found: .* has no commit "nothing"/);
-  assert.match(await run({ base: "main" }), /^invalid: tickets: base requires worktrees/);
+  assert.match(await run({ base: "main" }), /^invalid: tickets: base: requires worktrees/);
   assert.match(await run({ agent: "nobody@3" }), /^not-found: /);
   assert.match(await run({ budget: { usd: -1 } }), /^invalid: budget: usd: expected a limit, got -1/);
   assert.deepEqual(await opened(engine), []);

@@ -337,7 +337,7 @@ test("a hook that cannot be is refused, and what may be a secret is not repeated
     );
   assert.equal(
     await refused(engine.setHook("a", url, { ...closed, events: ["turn.endet"] })),
-    'invalid: setHook: types: unknown event type "turn.endet"',
+    'invalid: setHook: events: unknown event type "turn.endet"',
   );
   const said = [
     await refused(engine.setHook("a", "https://me:sesame@example.com/", closed)),

@@ -69,7 +69,7 @@ test("each binding brings its tools, in an order that does not change", async ()
 });
 
 test("a name twice is refused, wherever it comes from", async () => {
-  const twice = (name: string) => `invalid: two tools are named "${name}"`;
+  const twice = (name: string) => `invalid: tool "${name}": defined twice`;
   const making = (...names: readonly string[]) =>
     failure(Promise.try(() => makeToolSource({ world, tools: names.map(named) })));
   assert.equal(await making("pay", "pay"), twice("pay"));

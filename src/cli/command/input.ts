@@ -68,7 +68,7 @@ function decode(what: string, bytes: Uint8Array): string {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (cause) {
-    throw new SkeinError("invalid", `${what} is not valid UTF-8`, { hint: utf8Hint, cause });
+    throw new SkeinError("invalid", `${what}: invalid UTF-8`, { hint: utf8Hint, cause });
   }
 }
 

@@ -17,7 +17,7 @@ export function readDocument(what: string, path: string): string {
       cause,
     });
   }
-  throw new SkeinError("invalid", `${quote(path)} is too long for a file of this kind`, {
+  throw new SkeinError("invalid", `${quote(path)}: too long for a file of this kind`, {
     hint: `at most ${limit.documentBytesMax} bytes`,
   });
 }

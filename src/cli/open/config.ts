@@ -100,7 +100,7 @@ function readText(env: Env): string | null {
   } catch (cause) {
     const missing = (cause as NodeJS.ErrnoException).code === "ENOENT";
     if (missing && !env["SKEIN_CONFIG"]) return null;
-    throw new SkeinError("invalid", `the configuration ${path} cannot be read`, {
+    throw new SkeinError("invalid", `${path}: the configuration cannot be read`, {
       hint: "check SKEIN_CONFIG and the permissions of the file",
       cause,
     });

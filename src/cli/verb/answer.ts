@@ -56,7 +56,9 @@ export const answer = verb({
       );
     }
     if (args.VERDICT === undefined && (question?.calls.length ?? 0) > 0) {
-      throw new SkeinError("invalid", "answer: tool calls wait for approval", { hint: "allow or deny them" });
+      throw new SkeinError("invalid", "answer: VERDICT is required: tool calls wait for approval", {
+        hint: "allow or deny them",
+      });
     }
     const verdict = args.VERDICT === undefined ? "allow" : oneOf("VERDICT", args.VERDICT, verdicts);
     const written = await found.answer({

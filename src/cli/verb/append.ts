@@ -85,7 +85,7 @@ function checkTogether(given: {
 
 function inputRecord(text: string, from: string | undefined): AppendRecord {
   if (text === "") {
-    throw new SkeinError("invalid", "append: the input is empty", {
+    throw new SkeinError("invalid", "append: TEXT is missing or empty", {
       hint: "pass a text, or pipe one in",
     });
   }

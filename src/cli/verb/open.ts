@@ -92,7 +92,7 @@ export const open = verb({
   async run({ args, options, out, engine, session: find, place, nowMs }) {
     const { name, agent, model, instructions, priority } = options;
     if (args.OBJECTIVE !== undefined && options.objective !== undefined) {
-      throw new SkeinError("invalid", "open: the objective is given twice", {
+      throw new SkeinError("invalid", "open: OBJECTIVE is given twice", {
         hint: "use OBJECTIVE or --objective, not both",
       });
     }

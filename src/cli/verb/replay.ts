@@ -52,7 +52,9 @@ export const replay = verb({
     const { from, name, model, instructions, save } = options;
     const kind = save === undefined ? undefined : kindOf(save);
     if (args.ID.includes("@") && from !== undefined)
-      throw new SkeinError("invalid", "replay: the position is given twice", { hint: "remove one of them" });
+      throw new SkeinError("invalid", "replay: --from: the position is given twice", {
+        hint: "remove one of them",
+      });
     const { session: found, seq } = await placeOf("replay", args.ID, from, session);
     const progress = out.progress();
     const show = ({ what, done, of }: ReplayProgress): void =>

@@ -94,9 +94,13 @@ export const serve = verb({
         hint: "0 chooses a free port",
       });
     if (concurrency > limit.concurrencyMax) {
-      throw new SkeinError("invalid", `--concurrency: out of range, got ${concurrency}`, {
-        hint: `at most ${limit.concurrencyMax}`,
-      });
+      throw new SkeinError(
+        "invalid",
+        `--concurrency: expected at most ${limit.concurrencyMax}, got ${concurrency}`,
+        {
+          hint: `at most ${limit.concurrencyMax}`,
+        },
+      );
     }
     checkBinding(host, { named: options.host !== undefined });
     const at = await locateStore(place);

@@ -59,9 +59,13 @@ export const up = verb({
     const limits = options.limit.map(limitOf);
     const concurrency = options.concurrency ?? concurrencyUsual;
     if (concurrency > limit.concurrencyMax) {
-      throw new SkeinError("invalid", `--concurrency: out of range, got ${concurrency}`, {
-        hint: `at most ${limit.concurrencyMax}`,
-      });
+      throw new SkeinError(
+        "invalid",
+        `--concurrency: expected at most ${limit.concurrencyMax}, got ${concurrency}`,
+        {
+          hint: `at most ${limit.concurrencyMax}`,
+        },
+      );
     }
     const fresh = !(await storeExists(place));
     const opened = await engine({ create: true });

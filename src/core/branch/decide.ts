@@ -113,7 +113,7 @@ export const branchDecisions: Decisions<BranchCommand["do"]> = {
     if (from === state.standing.session)
       return refuse(
         "invalid",
-        "merge: source and target are the same session",
+        "merge: from: expected another session, got the target itself",
         "name a fork of this session, or the session that it was forked from",
       );
     const { items } = state.mind;

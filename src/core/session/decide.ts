@@ -32,7 +32,8 @@ export const sessionDecisions: Decisions<SessionCommand["do"]> = {
     const { labels } = state.standing;
     const kept = [...labels.keys()].filter((key) => !remove.includes(key));
     const count = new Set([...kept, ...Object.keys(set)]).size;
-    if (count > limit.labelsMax) return refuse("refused", `labels: a session has at most ${limit.labelsMax}`);
+    if (count > limit.labelsMax)
+      return refuse("refused", `labels: expected at most ${limit.labelsMax} per session`);
     const missing = remove.find((key) => !labels.has(key));
     if (missing !== undefined) return refuse("not-found", `there is no label "${missing}"`);
     return (
@@ -202,14 +203,14 @@ function openNow(command: CommandOf<"open">): Decision {
     firstInput,
   } = command;
   if (Object.keys(labels ?? {}).length > limit.labelsMax) {
-    return refuse("invalid", `labels: a session has at most ${limit.labelsMax}`);
+    return refuse("invalid", `labels: expected at most ${limit.labelsMax} per session`);
   }
   if (bind.length > limit.bindingsMax)
-    return refuse("invalid", `bind: a session has at most ${limit.bindingsMax} bindings`);
+    return refuse("invalid", `bind: expected at most ${limit.bindingsMax} bindings per session`);
   if (grant.length > limit.permissionsMax)
-    return refuse("invalid", `permissions: a session has at most ${limit.permissionsMax}`);
+    return refuse("invalid", `permissions: expected at most ${limit.permissionsMax} per session`);
   if (triggers.length > limit.triggersMax)
-    return refuse("invalid", `triggers: a session has at most ${limit.triggersMax}`);
+    return refuse("invalid", `wake: expected at most ${limit.triggersMax} triggers per session`);
   const { parent, depth, closesWhenDone, got, sleeps, payer = parent?.session ?? "" } = command;
   const limits = budget === undefined ? command.limits : amountsOf(budget);
   const born = { parent, depth, closesWhenDone };

@@ -114,11 +114,16 @@ export const turnDecisions: Decisions<TurnCommand["do"]> = {
   append: (state, { records, sent }, { digest }) => {
     const refusal = forbidden(state, "write", "receive input");
     if (refusal !== null) return refusal;
-    if (records.length === 0) return refuse("invalid", "append: no records", "pass at least one record");
+    if (records.length === 0)
+      return refuse(
+        "invalid",
+        "append: records: expected at least one, got none",
+        "pass at least one record",
+      );
     if (records.length > limit.appendRecordsMax) {
       return refuse(
         "invalid",
-        `append: at most ${limit.appendRecordsMax} records at once, got ${records.length}`,
+        `append: records: expected at most ${limit.appendRecordsMax}, got ${records.length}`,
       );
     }
     const wrong = records.find((record) => record.type !== "input.received" && !isForeign(record.type));

@@ -256,7 +256,7 @@ async function initialFiles(deps: Deps, files: readonly string[]): Promise<Loade
 async function load({ world }: Deps, kind: Loaded["kind"], path: string): Promise<Loaded> {
   // Closing a file of an open database would drop the locks that this process holds on it.
   if (await exists(`${path.replace(/-(?:wal|shm)$/, "")}-shm`)) {
-    throw new SkeinError("invalid", `document ${quote(path)} belongs to an open database`, {
+    throw new SkeinError("invalid", `files: ${quote(path)} belongs to an open database`, {
       hint: "bind it as a database instead",
     });
   }
@@ -278,7 +278,7 @@ async function load({ world }: Deps, kind: Loaded["kind"], path: string): Promis
   const read = bytes.toString("utf8");
   const text = safeText(world, read);
   if (text.includes("\0") || text.includes("\uFFFD")) {
-    throw new SkeinError("invalid", `document ${quote(path)} is not UTF-8 text`, {
+    throw new SkeinError("invalid", `files: ${quote(path)} is not UTF-8 text`, {
       hint: "bind the file instead, and read it with a tool",
     });
   }

@@ -97,7 +97,7 @@ export async function mergeSession(
   checkMerge(options);
   const from = await findSession(deps.store, options.from);
   if (from === session) {
-    throw new SkeinError("invalid", "merge: source and target are the same session", {
+    throw new SkeinError("invalid", "merge: from: expected another session, got the target itself", {
       hint: "name a fork of this session, or the session that it was forked from",
     });
   }

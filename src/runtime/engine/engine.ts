@@ -457,7 +457,7 @@ export class Engine implements AsyncDisposable {
     if (!(bytes instanceof Uint8Array) || bytes.length > limit.blobBytesMax) {
       throw new SkeinError(
         "invalid",
-        `putBlob: expected at most ${limit.blobBytesMax} bytes as a Uint8Array`,
+        `putBlob: bytes: expected at most ${limit.blobBytesMax} bytes as a Uint8Array`,
       );
     }
     return keepBytes(this.#deps, bytes, { begins: true });

@@ -30,7 +30,7 @@ export async function keepStream(place: Place, chunks: AsyncIterable<Uint8Array>
     return await oneAtATime(async () => keepBytes(place, await file.bytes(upload.size), { begins: true }));
   }
   if (upload.secret !== null) {
-    throw new SkeinError("invalid", `putBlob: the binary data contains the secret ${upload.secret}`, {
+    throw new SkeinError("invalid", `putBlob: bytes: contains the secret ${upload.secret}`, {
       hint: "Skein cannot redact binary data; remove the secret first",
     });
   }
@@ -69,7 +69,10 @@ class Upload implements AsyncDisposable {
   async add(chunk: Uint8Array): Promise<void> {
     this.size += chunk.length;
     if (this.size > limit.blobBytesMax) {
-      throw new SkeinError("invalid", `putBlob: expected at most ${limit.blobBytesMax} bytes, got more`);
+      throw new SkeinError(
+        "invalid",
+        `putBlob: bytes: expected at most ${limit.blobBytesMax} bytes, got more`,
+      );
     }
     this.#sum.update(chunk);
     if (this.isText) this.isText = this.#isStillText(chunk);

@@ -105,7 +105,7 @@ function checkSend(options: SendOptions): void {
   checkCall("session.send", options);
   const { withinMs, deadlineMs, at } = options;
   if (withinMs !== undefined && deadlineMs !== undefined)
-    throw new SkeinError("invalid", "send: give withinMs or deadlineMs, not both");
+    throw new SkeinError("invalid", "send: specify withinMs or deadlineMs, not both");
   if (at !== "memory:") return;
   throw new SkeinError("invalid", `send: at: expected a path or URL, got ${quote(at)}`, {
     hint: "pass the path of the store's file",
@@ -116,7 +116,9 @@ function checkSend(options: SendOptions): void {
 function textOf(value: unknown): string {
   if (typeof value === "string" && value.trim() !== "") return value;
   if (typeof value === "string")
-    throw new SkeinError("invalid", "send: the message is empty", { hint: "pass a non-empty text" });
+    throw new SkeinError("invalid", "send: message: expected a text, got an empty one", {
+      hint: "pass a non-empty text",
+    });
   checkJson("the message", value);
   return JSON.stringify(value);
 }
@@ -124,7 +126,7 @@ function textOf(value: unknown): string {
 function deadlineOf({ withinMs, deadlineMs }: SendOptions, nowMs: number): number | undefined {
   const until = deadlineMs ?? (withinMs === undefined ? undefined : nowMs + withinMs);
   if (until === undefined || until > nowMs) return until;
-  throw new SkeinError("invalid", `send: the deadline ${momentText(until)} has passed`);
+  throw new SkeinError("invalid", `send: deadlineMs: expected a future time, got ${momentText(until)}`);
 }
 
 /** The receiver, and its store. */
@@ -137,7 +139,7 @@ async function address(
   const place = at === undefined ? undefined : placeOf(at);
   if (replyTo !== undefined) return addressOfReply(deps, from, to, replyTo, place);
   if (to === null) {
-    throw new SkeinError("invalid", "send: there is no receiver", {
+    throw new SkeinError("invalid", "send: to: missing", {
       hint: "pass a receiver; only a reply may omit it",
     });
   }

@@ -58,7 +58,7 @@ async function ask(
 ): Promise<readonly (readonly [string, Given])[]> {
   const items = await readItems(store, session, state);
   const wrong = (why: string, cause?: unknown): SkeinError =>
-    new SkeinError("invalid", `replay: the scoring function ${why} (${side})`, {
+    new SkeinError("invalid", `replay: score: the function ${why} (${side})`, {
       hint: `the replayed turns are in ${fork}`,
       cause,
     });

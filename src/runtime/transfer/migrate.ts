@@ -27,7 +27,7 @@ export async function migrateSession(
   checkCall("session.migrate", options);
   const { model, to } = options;
   if ((model === undefined) === (to === undefined)) {
-    throw new SkeinError("invalid", "migrate: give a model or a store, and not both", {
+    throw new SkeinError("invalid", "migrate: specify model or to, not both", {
       hint: 'for example { model: "anthropic/…" } or { to: "./other.db" }',
       field: "model",
     });

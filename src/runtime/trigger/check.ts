@@ -100,7 +100,7 @@ async function checkOnce(
   }
   const database = bound.find(({ kind, name }) => kind === "database" && name === binding);
   if (database !== undefined) return ["query", 0, await runQuery(deps, sql, database, signal)];
-  throw new SkeinError("invalid", `no database is bound as "${binding}"`, { hint: "bind it first" });
+  throw new SkeinError("invalid", `binding: no database is bound as "${binding}"`, { hint: "bind it first" });
 }
 
 /** Allowed private hosts: bindings name them in `options.hosts`. */

@@ -155,7 +155,7 @@ export class Tree {
     for (const name of folder.folders) if (!folders.has(name)) isChanged = this.#drop(below(path, name));
     folder.folders = new Set(folders.keys());
     if (this.#entries > entriesMax)
-      throw new SkeinError("invalid", `${this.root} contains more than ${entriesMax} files`, {
+      throw new SkeinError("invalid", `path: ${this.root} contains more than ${entriesMax} files`, {
         hint: "watch a subdirectory",
       });
     for (const [name, id] of folders)

@@ -65,7 +65,7 @@ export async function lookOnce(world: World, scope: FileScope): Promise<{ readon
   const listing = await tree.list(matches);
   if (tree.trouble !== null) throw new SkeinError("invalid", tree.trouble);
   if (options.only !== undefined && listing.length === 0) {
-    throw new SkeinError("invalid", `${scope.path} cannot be watched as a file`, {
+    throw new SkeinError("invalid", `path: ${scope.path} cannot be watched as a file`, {
       hint: "bind a database as a database, and watch it as a resource",
     });
   }

@@ -36,7 +36,7 @@ export const gitSource: Source = {
     const place = await boundPlace(given.path, bindings);
     const repository = place.isDirectory ? await findRepository(place.path, place.root) : null;
     if (repository === null) {
-      throw new SkeinError("invalid", `${given.path} is not a Git repository`, {
+      throw new SkeinError("invalid", `path: ${given.path} is not a Git repository`, {
         hint: "use a repository inside a bound directory",
       });
     }

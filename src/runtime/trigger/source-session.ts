@@ -207,7 +207,7 @@ async function headSeq({ store }: Deps, session: SessionId | null, other: Sessio
     });
   }
   if (head.copy !== true) return head.seq;
-  throw new SkeinError("invalid", `${other} lives elsewhere, and its end is not reported here`, {
+  throw new SkeinError("invalid", `sessions: ${other} lives elsewhere, and its end is not reported here`, {
     hint: "wait for it in that store",
   });
 }
@@ -221,7 +221,7 @@ async function refuseCircle(deps: Deps, session: SessionId, sessions: readonly S
     for (const next of await awaitedBy(deps, one.at)) {
       const path = [...one.path, next];
       if (next === session) {
-        throw new SkeinError("invalid", `sessions: circular wait: ${path.join(" waits for ")}`, {
+        throw new SkeinError("invalid", `sessions: cycle: ${path.join(" waits for ")}`, {
           hint: "remove one of them",
         });
       }

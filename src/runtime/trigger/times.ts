@@ -79,14 +79,22 @@ export function checkTime(
   const lastMs = 8.64e15;
   const moment = spec.kind === "at" ? spec.at : spec.kind === "every" ? (spec.fromMs ?? 0) : 0;
   if (moment > lastMs)
-    throw new SkeinError("invalid", `${where}: ${moment} is after the end of time`, {
-      field: `${field}.${spec.kind === "at" ? "at" : "fromMs"}`,
-    });
+    throw new SkeinError(
+      "invalid",
+      `${where}: ${spec.kind === "at" ? "at" : "fromMs"}: ${moment} is out of range`,
+      {
+        field: `${field}.${spec.kind === "at" ? "at" : "fromMs"}`,
+      },
+    );
   if (spec.kind === "at" && spec.at <= nowMs)
-    throw new SkeinError("invalid", `${where}: ${new Date(spec.at).toISOString()} is in the past`, {
-      hint: `use a future time; it is ${new Date(nowMs).toISOString()} now`,
-      field: `${field}.at`,
-    });
+    throw new SkeinError(
+      "invalid",
+      `${where}: at: expected a future time, got ${new Date(spec.at).toISOString()}`,
+      {
+        hint: `use a future time; it is ${new Date(nowMs).toISOString()} now`,
+        field: `${field}.at`,
+      },
+    );
   if (spec.kind !== "cron") return;
   checkZone(spec.zone ?? "UTC", where, `${field}.zone`);
   if (nextOfLine(spec, nowMs, { where, field }) === null)

@@ -24,9 +24,13 @@ export async function boundPlace(given: string, bindings: readonly Binding[]): P
   if (given.includes("\0")) throw new SkeinError("invalid", "path: contains a NUL character");
   const roots = await rootsOf(bindings);
   if (roots.length === 0) {
-    throw new SkeinError("invalid", `${quote(given)} is not bound: no file and no directory is`, {
-      hint: "bind the directory first; only bound paths can be watched",
-    });
+    throw new SkeinError(
+      "invalid",
+      `path: ${quote(given)} is outside the bindings: the session has no bound file or directory`,
+      {
+        hint: "bind the directory first; only bound paths can be watched",
+      },
+    );
   }
   const folders = roots.filter(({ isDirectory }) => isDirectory);
   const spelled = isAbsolute(given)
@@ -50,7 +54,7 @@ export async function boundPlace(given: string, bindings: readonly Binding[]): P
       hint: "to wait for a new file, watch its directory with a glob",
     });
   }
-  throw new SkeinError("invalid", `${quote(given)} is outside the bound directories`, {
+  throw new SkeinError("invalid", `path: ${quote(given)} is outside the bound directories`, {
     hint: `bound: ${roots.map(({ path }) => path).join(", ")}`,
   });
 }

@@ -300,7 +300,7 @@ const isSame = ({ origin, value, because, erased, by }: MemoryEntry, asked: Prom
 function checkFits(memory: Memory, promotion: Promotion): void {
   const { kind, key, value } = promotion;
   if (isTooLong(key, value)) {
-    throw new SkeinError("invalid", `${kind} ${quote(key)} is too long to be remembered`, {
+    throw new SkeinError("invalid", `${kind} ${quote(key)}: value: too long to be remembered`, {
       hint: `a session carries at most ${limit.memoryTokensMax} tokens in all: shorten it`,
     });
   }

@@ -145,7 +145,7 @@ function findToken(all: ReadonlyMap<string, TokenRef>, idOrEnding: unknown): Tok
   const hint = '"skein tokens list" lists the tokens';
   // The argument may be a token: it is not repeated.
   if (typeof idOrEnding !== "string" || !/^(tok_)?[0-9a-z]{4,26}$/.test(idOrEnding)) {
-    throw new SkeinError("invalid", "revokeToken: expected a token id", {
+    throw new SkeinError("invalid", "revokeToken: token: expected a token id", {
       hint: "an id is tok_ and 26 characters; a unique suffix of at least 4 characters is accepted",
       field: "token",
     });

@@ -219,7 +219,7 @@ function checkEvents(given: readonly string[]): readonly string[] {
       (one.endsWith(".*") && families.has(one.slice(0, -2)));
     if (isKnown) continue;
     const near = nearest(one, eventTypes);
-    throw new SkeinError("invalid", `setHook: types: unknown event type ${quote(one)}`, {
+    throw new SkeinError("invalid", `setHook: events: unknown event type ${quote(one)}`, {
       hint: near === undefined ? hint : `did you mean "${near}"?`,
     });
   }

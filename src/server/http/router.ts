@@ -57,7 +57,7 @@ export function parseTarget(target: string): Target | Problem {
   for (const pair of query.includes("%") ? query.split("&") : []) {
     if (decoded(pair) !== null) continue;
     const field = decoded(pair.split("=")[0] ?? "") ?? "";
-    return makeProblem("invalid", "query: invalid percent-encoding", {
+    return makeProblem("invalid", "query string: invalid percent-encoding", {
       field,
       hint: "encode it as UTF-8 with %",
     });

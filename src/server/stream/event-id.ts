@@ -32,10 +32,14 @@ export async function positionIn(
   if (record?.hash.startsWith(hash) === true) return { seq, hash: record.hash };
   if (hash !== "") throw new ProblemError(otherHistory(session, seq, field));
   throw new ProblemError(
-    makeProblem("invalid", `event ${seq} does not exist in ${session.id}, which ends at ${head}`, {
-      field,
-      hint: `the store may have been rolled back; continue after ${head}, or read from the start`,
-    }),
+    makeProblem(
+      "invalid",
+      `Last-Event-ID: event ${seq} does not exist in ${session.id}, which ends at ${head}`,
+      {
+        field,
+        hint: `the store may have been rolled back; continue after ${head}, or read from the start`,
+      },
+    ),
   );
 }
 

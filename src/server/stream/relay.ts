@@ -57,7 +57,7 @@ export function checkRelayAddress(given: string): string {
   const url = given.length <= limit.hookUrlCharsMax ? URL.parse(given) : null;
   const isFine = url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "";
   if (isFine && url.search === "" && url.hash === "") return url.href.replace(/\/$/, "");
-  throw new SkeinError("invalid", `expected the URL of a server, got ${quote(given)}`, {
+  throw new SkeinError("invalid", `relay URL: expected the URL of a server, got ${quote(given)}`, {
     hint: "for example http://10.0.0.5:7717",
   });
 }

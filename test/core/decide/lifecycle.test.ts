@@ -150,7 +150,7 @@ test("labels are set and removed in one event, up to their limit", () => {
   assert.equal(full.state.standing.labels.size, limit.labelsMax);
   assert.deepEqual(full.refusal({ do: "label", set: { more: "v" } }), {
     code: "refused",
-    message: "labels: a session has at most 20",
+    message: "labels: expected at most 20 per session",
   });
   assert.deepEqual(full.brings({ do: "label", set: { more: "v" }, remove: ["l0"] }), [
     { type: "session.labeled", body: { set: { more: "v" }, remove: ["l0"] } },

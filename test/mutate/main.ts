@@ -40,6 +40,8 @@ const number = (name: "sample" | "tests" | "limit" | "jobs"): number => {
 };
 const [sample, testsMax, jobs] = [number("sample"), number("tests"), number("jobs")];
 const limitMs = number("limit") * 1000;
+/** How many of the nearest tests are measured, of which `--tests` are run for one mutant. */
+const measuredMax = Math.max(120, testsMax);
 const seed = values.seed === undefined ? randomSeed() : Number(values.seed);
 const files = positionals.length > 0 ? positionals : Object.values(guarded).flat();
 
@@ -86,7 +88,7 @@ function isKnown({ file, from, to }: Mutant, line: string): boolean {
 
 /** What each test file reaches, and how long it takes. */
 async function measured(copy: string): Promise<readonly Reach[]> {
-  const near = waiting.flatMap(({ file }) => nearTests(copy, file, testsMax));
+  const near = waiting.flatMap(({ file }) => nearTests(copy, file, measuredMax));
   const tests = new Set(near).values();
   const found: Reach[] = [];
   const options = { tree: copy, files, fresh: values.fresh, scratch };

@@ -6,13 +6,13 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { z } from "zod";
-import type { Session } from "../../src/runtime/engine/session.ts";
-import { realWorld } from "../../src/runtime/world.ts";
-import { defineTool } from "../../src/tool/define.ts";
-import { makeToolSource } from "../../src/tool/source.ts";
-import { kind, noFile } from "../kind.ts";
-import { engineOn, inMemory, workspace } from "./place.ts";
-import { engineWith, scripted, use } from "./turn/scripted.ts";
+import type { Session } from "../../../src/runtime/engine/session.ts";
+import { realWorld } from "../../../src/runtime/world.ts";
+import { defineTool } from "../../../src/tool/define.ts";
+import { makeToolSource } from "../../../src/tool/source.ts";
+import { kind, noFile } from "../../kind.ts";
+import { engineOn, inMemory, workspace } from "../place.ts";
+import { engineWith, scripted, use } from "./scripted.ts";
 
 const bind = [{ kind: "tool", name: "pay" }] as const;
 

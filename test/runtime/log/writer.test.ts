@@ -2,14 +2,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import type { SkeinError } from "../../src/core/error.ts";
-import { limit } from "../../src/core/limit.ts";
-import { Engine } from "../../src/runtime/engine/engine.ts";
-import type { Session } from "../../src/runtime/engine/session.ts";
-import type { Part, Store } from "../../src/store/port.ts";
-import { faultyStore, type Fault, type FaultyCall } from "../../src/store/faulty.ts";
-import type { StoredRecord } from "../../src/core/chain.ts";
-import { inMemory, type Place } from "./place.ts";
+import type { SkeinError } from "../../../src/core/error.ts";
+import { limit } from "../../../src/core/limit.ts";
+import { Engine } from "../../../src/runtime/engine/engine.ts";
+import type { Session } from "../../../src/runtime/engine/session.ts";
+import type { Part, Store } from "../../../src/store/port.ts";
+import { faultyStore, type Fault, type FaultyCall } from "../../../src/store/faulty.ts";
+import type { StoredRecord } from "../../../src/core/chain.ts";
+import { makeSessionId } from "../../../src/core/ids.ts";
+import { makeStateReader } from "../../../src/runtime/read/state-reader.ts";
+import { makeWriter, type ChangeOptions, type WriterOptions } from "../../../src/runtime/log/writer.ts";
+import { inMemory, type Place } from "../place.ts";
 
 /** An engine on a store whose appends meet these faults, one after another; then all goes well again. */
 function onFaulty(place: Place, faults: readonly Fault[]) {
@@ -229,4 +232,84 @@ test("an append that expects a head is refused when it is not there, and never d
   await assert.rejects(session.append("b", { expect: { seq: 1 } }), refused);
   await assert.rejects(session.append("b", { expect: { seq: 9 } }), { code: "conflict" });
   assert.equal((await recordsOf(place, session)).length, 2);
+});
+
+/** A writer alone, without an engine. */
+const writerOn = ({ store, world }: Place, more: Partial<WriterOptions> = {}) =>
+  makeWriter(store, world, makeStateReader(store), { tenant: "default", ...more });
+const bySystem: ChangeOptions = { actor: "system" };
+const opening = (place: Place) =>
+  ({ command: { do: "open", workspace: place.store.workspace, objective: "o" } }) as const;
+
+test("a session begins once, and a refused beginning writes nothing", async () => {
+  await using place = inMemory();
+  const writer = writerOn(place);
+  const [id, other] = [1, 2].map((nowMs) => makeSessionId({ nowMs, random: new Uint8Array(10) }));
+  assert.ok(id !== undefined && other !== undefined);
+  await writer.begin(id, opening(place), bySystem);
+  await assert.rejects(writer.begin(id, opening(place), bySystem), {
+    code: "conflict",
+    message: `${id} exists already`,
+  });
+  const from = await writer.current(id);
+  await assert.rejects(writer.begin(other, { ...opening(place), from }, bySystem), {
+    code: "conflict",
+    message: "open: the session exists already",
+  });
+  assert.equal(await place.store.head(other), undefined);
+});
+
+test("a change under a lease that another holder has taken is fenced", async () => {
+  await using place = inMemory();
+  const session = await place.engine.open({ objective: "o" });
+  const writer = writerOn(place);
+  const lease = (holder: string) => ({ ...bySystem, lease: { holder, leaseMs: 60_000 } });
+  const label = (value: string) => ({ do: "label", set: { k: value }, remove: [] }) as const;
+  const first = await writer.change(session.id, label("one"), lease("one"));
+  const second = await writer.change(session.id, label("two"), lease("two"));
+  await assert.rejects(writer.change(session.id, label("late"), { ...bySystem, epoch: first.firstSeq }), {
+    code: "fenced",
+  });
+  await writer.change(session.id, label("now"), { ...bySystem, epoch: second.firstSeq });
+  assert.equal((await session.state()).labels["k"], "now");
+});
+
+test("a rewind that ends a turn first gives the state of its target", async () => {
+  await using place = inMemory();
+  const session = await place.engine.open({ objective: "o" });
+  await session.record("fact", "gone", 1);
+  await session.input("Go");
+  const drive = await session.drive({ leaseMs: 60_000 });
+  await drive.begin();
+  await drive.lease.release();
+  await session.suspend({ reason: "to look at it" });
+  await session.rewind(1);
+  const types = (await recordsOf(place, session)).map(({ type }) => type);
+  assert.deepEqual(types.slice(-2), ["turn.ended", "session.rewound"]);
+  assert.equal((await session.fold()).mind.items.size, 0);
+  assert.equal((await session.verify()).ok, true);
+});
+
+test("records for the workspace are written in the append of the change", async () => {
+  await using place = inMemory();
+  const session = await place.engine.open({ objective: "o" });
+  const headOf = async (): Promise<number> => (await place.store.head(place.store.workspace))?.seq ?? 0;
+  const before = await headOf();
+  let after = 0;
+  const always = async () => ({
+    headSeq: await headOf(),
+    events: [{ type: "x.beside", v: 1, body: {} }] as const,
+    after: async () => void after++,
+  });
+  const writer = writerOn(place, { always });
+  await writer.change(session.id, { do: "label", set: { k: "v" }, remove: [] }, bySystem);
+  assert.deepEqual([await headOf(), after], [before + 1, 1]);
+});
+
+test("a writer that only writes leaves snapshots, as a reader does", async () => {
+  await using place = inMemory();
+  const session = await place.engine.open({ objective: "o" });
+  for (let count = 0; count < 600; count++) await session.append("x".repeat(500));
+  const snapshot = await place.store.snapshot(session.id, Infinity);
+  assert.ok((snapshot?.seq ?? 0) > 256, String(snapshot?.seq));
 });

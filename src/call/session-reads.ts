@@ -4,6 +4,7 @@ import { once } from "../core/cache.ts";
 import { partKinds } from "../core/context/source.ts";
 import { limit } from "../core/limit.ts";
 import * as answer from "./answer.ts";
+import { exportFormats } from "./export-formats.ts";
 import * as field from "./field.ts";
 import { read } from "./operation.ts";
 
@@ -186,6 +187,29 @@ export const sessionReads = {
         "skein context 4x8kz1 --uncompacted --json  # everything, for programs",
       ],
     },
+  }),
+  "session.exportTranscript": read("session", "exportTranscript", {
+    title: "Export the conversation for another tool",
+    asks: true,
+    summary:
+      "The conversation on the session's current path as a file of another tool, or as plain messages. " +
+      "left lists what the format cannot express.",
+    path: "/v1/sessions/{id}/transcript",
+    params: () => ({
+      format: z.enum(exportFormats).describe("the tool, or the API of the messages"),
+      cwd: field.Path.describe("its working directory; by default that of the session").exactOptional(),
+    }),
+    answer: () =>
+      z.looseObject({
+        session: SessionId,
+        format: Text,
+        sessionId: answer.MaybeText,
+        cwd: answer.MaybeText,
+        path: Text,
+        text: Text,
+        left: z.array(Text),
+        entries: Count,
+      }),
   }),
   "session.tools": read("session", "tools", {
     title: "Read which tools the model is offered",

@@ -24,6 +24,7 @@ export type { EngineStats, StatsOptions } from "../runtime/engine/engine.ts";
 export type { ImportedRow, ImportedStats, ImportedSum } from "../runtime/read/imported-stats.ts";
 export type { IndexProgress } from "../runtime/read/projection.ts";
 export type { ExportOptions, Signer } from "../runtime/transfer/bundle.ts";
+export type { ExportedTranscript, ExportTranscriptOptions } from "../runtime/transfer/foreign-transcript.ts";
 export type {
   ImportTranscriptOptions,
   ImportTranscriptReport,

@@ -202,6 +202,8 @@ export interface WrittenTranscript {
   /** Where the tool looks for it, relative to its own folder. */
   readonly path: string;
   readonly text: string;
+  /** The id that the tool knows the session by; null for messages and pages. */
+  readonly sessionId: string | null;
   /** What does not map, in words, with a count. */
   readonly left: readonly string[];
 }

@@ -9,6 +9,7 @@ export type {
 } from "./import.ts";
 export { watchTranscripts } from "./watch.ts";
 export type { WatchTranscriptsOptions } from "./watch.ts";
+export { installPath, installTranscript, resumeCommand } from "./install.ts";
 export { findTranscripts, loadTranscript, readTranscript } from "./read-transcript.ts";
 export type { OpenTranscript, ReadTranscriptOptions } from "./read-transcript.ts";
 export { checkTarget, transcriptTargets, writeTranscript } from "./writers.ts";

@@ -53,6 +53,7 @@ export const table: Readonly<Record<string, Row>> = {
   "turn/broken-call.test.ts": all,
   "imported-stats.test.ts": all,
   "history-family.test.ts": "reads transcripts in its process",
+  "foreign-transcript.test.ts": all,
   "history-import.test.ts": "reads transcripts in its process",
   "history-redaction.test.ts": "reads transcripts in its process",
   "signed-bundle.test.ts": all,

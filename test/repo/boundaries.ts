@@ -40,8 +40,9 @@ const layers: Readonly<Record<string, Layer>> = {
   // The description of every call: library, server, client, command line and console are derived from it.
   call: { src: ["core", "call"], node: "none", packages: ["zod"] },
   // The engine validates what callers pass against the descriptions; it knows nothing of HTTP.
+  // It writes sessions for other tools by pure functions; readers of their files stay outside.
   runtime: {
-    src: ["core", "call", "platform", "runtime", "transcripts (types)", ...ports],
+    src: ["core", "call", "platform", "runtime", "transcripts (types)", "transcripts/writers", ...ports],
     node: "all",
     packages: "all",
   },

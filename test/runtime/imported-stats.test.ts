@@ -71,3 +71,30 @@ test("sums by tool, project, model and week count a branch once and leave out pa
     { group: "2026-11-09", ...sum(1, 1, 0, 1, 5) },
   ]);
 });
+
+test("the total is the sum of the states: copied answers count once, tokens of no answer too", async () => {
+  await using place = await inFile();
+  const library = new Engine({ store: place.store, world: place.world });
+  const usage = {
+    inputTokens: 7,
+    outputTokens: 3,
+    cacheReadTokens: 0,
+    cacheWriteTokens: 0,
+    reasoningTokens: 0,
+    costUsd: 0.125,
+  };
+  const sources = ["one", "two"].map((sourceId) => {
+    const source = sourceOf({ entries: [said("u1", "Hm"), answered("a1", "Same.")], header: { sourceId } });
+    return { ...source, plan: { ...source.plan, otherUsage: usage } };
+  });
+  const sum = { calls: 0, inputTokens: 0, outputTokens: 0, nanoUsd: 0, unpriced: 0 };
+  for (const source of sources) {
+    const { session } = await library.importTranscript(source);
+    const { imported } = await (await library.session(session)).state();
+    for (const key of Object.keys(sum) as (keyof typeof sum)[]) sum[key] += imported[key];
+  }
+  const { calls: answers, ...rest } = sum;
+  const { total } = (await place.engine.stats({ imported: true })).imported!;
+  assert.deepEqual(total, { ...rest, answers, sessions: 2, activeMs: total.activeMs });
+  assert.equal(answers, 1);
+});

@@ -31,6 +31,15 @@ export function typedLines(heard: { interrupted(): void; ended(): void }): Typed
   };
 }
 
+/** Asks on a terminal only: without one the result is false. */
+export async function confirm(question: string): Promise<boolean> {
+  if (!process.stdin.isTTY || !process.stdout.isTTY) return false;
+  const end = (): void => lines.close();
+  using lines = typedLines({ interrupted: end, ended: end });
+  await lines.prompt(`${question} [y/N] `);
+  return /^y(es)?$/i.test((await lines.next())?.trim() ?? "");
+}
+
 type Lines = Pick<TypedLines, "next" | "prompt" | "close">;
 
 function keyboard(heard: { interrupted(): void }): Lines {

@@ -6,7 +6,7 @@ import type { Session } from "../../runtime/engine/session.ts";
 import { present } from "../command/input.ts";
 import type { Screen } from "../command/screen.ts";
 import { bytes, count, cut, oneLine, plural } from "../format/text.ts";
-import { typedLines } from "../chat/typed-lines.ts";
+import { confirm } from "../chat/typed-lines.ts";
 import { verb } from "../command/verb.ts";
 
 /** Rows of one list to show; the rest is counted. */
@@ -53,7 +53,7 @@ export const erase = verb({
     if (!out.json && (!isEmpty(plan) || plan.copies.length > 0 || plan.kept.length > 0))
       for (const line of planLines(plan, out)) await out.line(line);
     if (!isEmpty(plan)) {
-      if (!options.yes && (out.json || !(await agreed()))) throw unsure(plan);
+      if (!options.yes && (out.json || !(await confirm("Erase it for good?")))) throw unsure(plan);
     }
     const report = await withProgress(out, found, wanted, "erased");
     await out.answer(report, () => doneLines(report, out));
@@ -90,15 +90,6 @@ async function withProgress(
   } finally {
     shown.end();
   }
-}
-
-/** Asks on a terminal only. */
-async function agreed(): Promise<boolean> {
-  if (!process.stdin.isTTY || !process.stdout.isTTY) return false;
-  const end = (): void => lines.close();
-  using lines = typedLines({ interrupted: end, ended: end });
-  await lines.prompt("Erase it for good? [y/N] ");
-  return /^y(es)?$/i.test((await lines.next())?.trim() ?? "");
 }
 
 const unsure = (plan: EraseReport): SkeinError =>

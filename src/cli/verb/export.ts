@@ -1,4 +1,5 @@
 /** Exports a session: as an importable bundle, as its records, or as a page for people. */
+import { exportFormats } from "../../call/export-formats.ts";
 import { SkeinError } from "../../core/error.ts";
 import { errorText } from "../../core/first-error.ts";
 import type { Session } from "../../runtime/engine/session.ts";
@@ -9,6 +10,7 @@ import { openOutput } from "../command/output.ts";
 import { isUnread } from "../command/screen.ts";
 import { bytes, jsonText } from "../format/text.ts";
 import { verb } from "../command/verb.ts";
+import { exportForTool } from "./export-transcript.ts";
 
 export const exportVerb = verb({
   name: "export",
@@ -17,7 +19,7 @@ export const exportVerb = verb({
   options: {
     format: {
       type: "text",
-      choices: ["bundle", "jsonl", "markdown", "html"],
+      choices: ["bundle", "jsonl", "markdown", "html", ...exportFormats],
       what: "by default bundle",
     },
     output: {
@@ -31,6 +33,9 @@ export const exportVerb = verb({
     move: { type: "flag", what: "the session moves with the bundle: it becomes read-only here" },
     to: { type: "text", value: "WORKSPACE", what: "with --move: the only workspace that may take it over" },
     sign: { type: "flag", what: 'sign it with your key ("skein keys")' },
+    install: { type: "flag", what: "put it where claude-code, codex or pi looks for its sessions" },
+    cwd: { type: "text", value: "DIR", what: "the session's working directory in the other tool" },
+    yes: { type: "flag", short: "y", what: "with --install: without a confirmation" },
   },
   about: [
     "A bundle holds everything: records, shared parts of ancestors, blobs. Without --move it is " +
@@ -38,26 +43,40 @@ export const exportVerb = verb({
       'import" reads it.',
     "jsonl is the records exactly as they are stored, one a line; docs/log-format.md says how to " +
       "verify them without Skein. markdown and html are for people; html is one self-contained file.",
+    "claude-code, codex, opencode and pi write a file that the tool opens and resumes: the conversation on " +
+      "the session's current path, with calls and results. ai-sdk, openai and anthropic write the messages " +
+      "of an API. What the format cannot express is listed on standard error. --install never replaces a " +
+      "file of the tool.",
   ],
   examples: [
     "skein export 4x8kz1 > x.skein  # a copy of the session",
     "skein export 4x8kz1 --move -o x.skein  # the session itself, for another machine",
     "skein export 4x8kz1 --format html -o session.html  # a page to read",
     "skein export 4x8kz1 --format jsonl > session.jsonl  # every record, to verify",
+    "skein export 4x8kz1 --format claude-code --install  # continue it in Claude Code",
+    "skein export 4x8kz1 --format opencode -o session.json  # then: opencode import session.json",
+    "skein export 4x8kz1 --format anthropic > messages.json  # messages for an API",
   ],
   endsUnread: true,
   async run({ args, options, out, engine, session, store, place, untilStopped }) {
     const { format = "bundle" } = options;
     const output = standardOutput.has(options.output) ? undefined : options.output;
     checkWords(options);
-    const extra = ["with-forks", "move", "to", "sign"].find((name) => {
-      const value = options[name as keyof typeof options];
-      return format !== "bundle" && value !== undefined && value !== false;
-    });
+    const extra = ["with-forks", "move", "to", "sign"].find(
+      (name) => format !== "bundle" && isGiven(options, name),
+    );
     if (extra !== undefined) {
       throw new SkeinError("invalid", `export: --${extra} requires a bundle`, { hint: "omit --format" });
     }
+    const tool = exportFormats.find((one) => one === format);
+    const stray = tool === undefined && ["install", "cwd", "yes"].find((name) => isGiven(options, name));
+    if (typeof stray === "string")
+      throw new SkeinError("invalid", `export: --${stray} requires the format of another tool`, {
+        hint: "add --format claude-code, codex or pi",
+      });
     const found = await session(args.ID);
+    if (tool !== undefined)
+      return exportForTool(found, tool, { ...options, output, out, place, untilStopped });
     if (format === "jsonl" && output === undefined) {
       for await (const record of found.records()) await out.emit(record);
       return;
@@ -93,6 +112,9 @@ export const exportVerb = verb({
     ]);
   },
 });
+
+const isGiven = (options: Readonly<Record<string, unknown>>, name: string): boolean =>
+  options[name] !== undefined && options[name] !== false;
 
 /** The answer must not follow the bundle. */
 const standardOutput = new Set([undefined, "-", "/dev/stdout"]);

@@ -18,6 +18,7 @@ import type { ReplayResult, ReplayOptions } from "../replay/replay.ts";
 import { type StateView, viewState } from "../read/state-view.ts";
 import type { VerifyOptions, VerifyReport } from "../govern/verify.ts";
 import { makeReadSaid } from "../read/event-cache.ts";
+import type { ExportedTranscript, ExportTranscriptOptions } from "../transfer/foreign-transcript.ts";
 import type { SessionEvent } from "../../core/event.ts";
 
 export class SessionReader {
@@ -111,6 +112,13 @@ export class SessionReader {
       ...options,
       atSeq: await this.#position(options.atSeq ?? (await this.#head()).seq),
     });
+  }
+
+  /** The conversation on its current path as a file of another tool, or as plain messages. */
+  async exportTranscript(options: ExportTranscriptOptions): Promise<ExportedTranscript> {
+    checkCall("session.exportTranscript", options);
+    const { exportTranscript } = await import("../transfer/foreign-transcript.ts");
+    return exportTranscript(this.#deps, this.id, options);
   }
 
   /** The offered tools, and the decision of the rules that name no arguments. */

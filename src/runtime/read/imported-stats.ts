@@ -14,7 +14,7 @@ export interface ImportedSum {
   readonly outputTokens: number;
   /** Billionths of a dollar: as the tool stored it, or by Skein's price list at import. */
   readonly nanoUsd: number;
-  /** Answers of an unknown price: they are not in the amount. */
+  /** Answers, and tokens of no answer, of an unknown price: they are not in the amount. */
   readonly unpriced: number;
   /** Time between one record and the next; a pause of more than 15 minutes does not count. */
   readonly activeMs: number;
@@ -54,26 +54,32 @@ const groups = {
 
 const number = (path: string): string => `CAST(e.body ->> '$.${path}' AS bigint)`;
 
+/** An answer that another session has too, and an addition to one, are no answers of their own. */
+const isAnswer =
+  "e.type = 'answer.imported' AND e.body ->> '$.copied' IS NULL AND e.body ->> '$.continues' IS NULL";
+
 /**
  * A call, and what a person says next, belongs to the model that answered before it; what comes before every
- * answer to the first. A record without a time belongs to the week in which its session began.
+ * answer to the first; tokens of no answer to the last. A record without a time belongs to the week in which
+ * its session began.
  */
 const sql = `WITH facts AS (
   SELECT e.session, max(e.body ->> '$.tool') AS tool, max(e.content ->> '$.cwd') AS project
   FROM events e WHERE e.type = 'source.imported' GROUP BY e.session
 ), entries AS (
   SELECT e.session, e.seq, e.body ->> '$.model' AS model, ${number("atMs")} AS at,
-    CASE WHEN e.type = 'answer.imported' THEN 1 ELSE 0 END AS answers,
+    CASE WHEN e.type = 'answer.imported' THEN 1 ELSE 0 END AS begins,
+    CASE WHEN ${isAnswer} THEN 1 ELSE 0 END AS answers,
     coalesce(${number("usage.inputTokens")}, 0) AS input_tokens,
     coalesce(${number("usage.outputTokens")}, 0) AS output_tokens,
     coalesce(${number("costNanoUsd")}, 0) AS nano_usd,
-    CASE WHEN e.type IN ('answer.imported', 'source.imported') AND e.body ->> '$.costNanoUsd' IS NULL
+    CASE WHEN ((${isAnswer}) OR e.type = 'source.imported') AND e.body ->> '$.costNanoUsd' IS NULL
       THEN 1 ELSE 0 END AS unpriced
   FROM events e WHERE e.type IN ('input.imported', 'answer.imported', 'call.imported')
-    OR (e.type = 'source.imported' AND e.body ->> '$.usage.inputTokens' IS NOT NULL)
+    OR (e.type = 'source.imported' AND e.body ->> '$.usage' IS NOT NULL)
 ), placed AS (
   SELECT e.*, e.at - lag(e.at) OVER (PARTITION BY e.session ORDER BY e.seq) AS gap,
-    sum(e.answers) OVER (PARTITION BY e.session ORDER BY e.seq) AS answer
+    sum(e.begins) OVER (PARTITION BY e.session ORDER BY e.seq) AS answer
   FROM entries e
 ), timed AS (
   SELECT p.session, p.gap, p.answers, p.input_tokens, p.output_tokens, p.nano_usd, p.unpriced,

@@ -102,7 +102,7 @@ async function callEntry(
     if (whole.length <= textCharsMax) return storable(value);
     const text = isText ? world.safe(whole) : world.safeJson(whole);
     blocks.push(await fileBlock(world, text, name, isText ? "text/plain" : "application/json"));
-    return `${cut(text, shownChars)}\n[${text.length} characters; the whole is kept as ${name}]`;
+    return `${cut(text, shownChars)}\n${wholeNote(text, name)}`;
   };
   const texts = call.output.flatMap((one) => (one.type === "attachment" ? [] : [one.text]));
   const attachments = call.output.filter((one) => one.type === "attachment");
@@ -145,12 +145,21 @@ async function blocksOf(world: EntryWorld, blocks: readonly TranscriptBlock[]): 
     if (fits) kept.push({ type, text, ...opaqueOf(block) });
     else {
       const shown = cut(text, Math.min(shownChars, Math.max(room, 1_000)));
-      kept.push({ type, text: `${shown}\n[${text.length} characters; the whole is kept as a file]` });
+      kept.push({ type, text: `${shown}\n${wholeNote(text, "a file")}` });
       kept.push(await fileBlock(world, text, `${type}.txt`, "text/plain"));
     }
     room -= Math.min(text.length, shownChars);
   }
   return kept;
+}
+
+const wholeNote = ({ length }: string, name: string): string =>
+  `[${length} characters; the whole is kept as ${name}]`;
+
+/** Whether a shown text says that the whole of it is in the file of this name beside it. */
+export function isCutFor(shown: string, file: string): boolean {
+  const isText = /^(text|reasoning)\.txt$/.test(file);
+  return shown.endsWith(`; the whole is kept as ${isText ? "a file" : file}]`);
 }
 
 /** A signature belongs to a model and an account. It is kept, and only that model is sent it again. */

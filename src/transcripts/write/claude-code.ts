@@ -15,7 +15,7 @@ export function writeClaudeCode(transcript: Transcript): WrittenTranscript {
   const { header } = transcript;
   const session = derivedUuid("claude-code", header.tool, header.sourceId);
   const left = new LeftOver();
-  countCommon(transcript, left);
+  countCommon(transcript, left, "claude-code");
   const chain = new Chain(transcript, session, left);
   for (const [at, entry] of transcript.entries.entries()) chain.add(entry, at);
   const titles = [
@@ -26,7 +26,7 @@ export function writeClaudeCode(transcript: Transcript): WrittenTranscript {
   ];
   const text = [...chain.records, ...titles].map((record) => `${JSON.stringify(record)}\n`).join("");
   const folder = (header.cwd ?? "/").replace(/[^A-Za-z0-9]/g, "-").slice(0, 200);
-  return { path: `projects/${folder}/${session}.jsonl`, text, left: left.list() };
+  return { path: `projects/${folder}/${session}.jsonl`, text, sessionId: session, left: left.list() };
 }
 
 class Chain {
@@ -36,10 +36,12 @@ class Chain {
   readonly #left: LeftOver;
   readonly #clock: Clock;
   readonly #ids: CallIds;
+  readonly #isOwn: boolean;
   #parent: string | null = null;
 
   constructor(transcript: Transcript, session: string, left: LeftOver) {
     this.#transcript = transcript;
+    this.#isOwn = transcript.header.tool === "claude-code";
     this.#session = session;
     this.#left = left;
     this.#clock = new Clock(transcript);
@@ -118,7 +120,10 @@ class Chain {
     for (const { call, id } of calls) {
       const content = call.status === "unknown" ? resultText(call) : this.#content(call.output);
       const block = { tool_use_id: id, type: "tool_result", content, is_error: call.status !== "ok" };
-      this.#push("user", call.endedAtMs ?? entry.atMs, { message: { role: "user", content: [block] } });
+      this.#push("user", call.endedAtMs ?? entry.atMs, {
+        message: { role: "user", content: [block] },
+        ...(this.#isOwn && call.structured !== undefined ? { toolUseResult: call.structured } : {}),
+      });
     }
   }
 
@@ -129,7 +134,7 @@ class Chain {
       this.#left.add("attachment of an answer, written as its name");
       return [{ type: "text", text: `[attachment: ${block.name ?? block.mediaType}]` }];
     }
-    if (this.#transcript.header.tool === "claude-code" && typeof block.opaque === "string")
+    if (this.#isOwn && typeof block.opaque === "string")
       return [{ type: "thinking", thinking: block.text, signature: block.opaque }];
     this.#left.add("thinking block without a signature of this tool");
     return [];

@@ -32,7 +32,7 @@ export function writeCodex(transcript: Transcript): WrittenTranscript {
   const [day = "1970-01-01", time = ""] = startedAt.split("T");
   const name = `rollout-${day}T${time.slice(0, 8).replaceAll(":", "-")}-${id}.jsonl`;
   const text = rollout.lines.map((line) => `${JSON.stringify(line)}\n`).join("");
-  return { path: `sessions/${day.replaceAll("-", "/")}/${name}`, text, left: left.list() };
+  return { path: `sessions/${day.replaceAll("-", "/")}/${name}`, text, sessionId: id, left: left.list() };
 }
 
 class Rollout {
@@ -134,7 +134,9 @@ class Rollout {
       });
     }
     for (const block of entry.blocks) this.#addBlock(block, entry.atMs);
-    if (entry.error !== null) this.#addBlock({ type: "text", text: entry.error }, entry.atMs);
+    if (entry.error !== null && entry.blocks.length + entry.calls.length === 0)
+      this.#event(entry.atMs, { type: "error", message: entry.error });
+    else if (entry.error !== null) this.#addBlock({ type: "text", text: entry.error }, entry.atMs);
     const calls = entry.calls.map((call, index) => ({ call, id: this.#ids.next(call.id, at, index) }));
     for (const { call, id } of calls)
       if (typeof call.input === "string")

@@ -16,7 +16,7 @@ export function writeJsonl({ header, entries, tasks }: Transcript): WrittenTrans
   ];
   const name = header.sourceId.replace(/[^A-Za-z0-9._-]/g, "-").slice(0, 100);
   const text = lines.map((line) => `${JSON.stringify(line)}\n`).join("");
-  return { path: `${header.tool}-${name}.jsonl`, text, left: [] };
+  return { path: `${header.tool}-${name}.jsonl`, text, sessionId: null, left: [] };
 }
 
 /** Reads what `writeJsonl` wrote. */

@@ -58,15 +58,16 @@ export function providerOf(model: string | null): string {
   return /^(gpt|o\d|codex)/.test(model) ? "openai" : "unknown";
 }
 
-/** Left by all targets but the model itself. */
-export function countCommon(transcript: Transcript, left: LeftOver): void {
+/** Left by all targets but the model itself; a tool gets its own structured results back. */
+export function countCommon(transcript: Transcript, left: LeftOver, target?: string): void {
   left.add("task of the to-do list", transcript.tasks.length);
   for (const entry of transcript.entries) {
     if (entry.kind === "answer") {
-      left.add(
-        "structured result of a call",
-        entry.calls.filter((call) => call.structured !== undefined).length,
-      );
+      if (transcript.header.tool !== target)
+        left.add(
+          "structured result of a call",
+          entry.calls.filter((call) => call.structured !== undefined).length,
+        );
       left.add("call without a result, written as an error", entry.calls.filter(isOpen).length);
     }
   }

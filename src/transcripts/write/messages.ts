@@ -32,7 +32,7 @@ function writeMessages(transcript: Transcript, name: string, dialect: Dialect): 
     return blocks.length + calls.length === 0 ? [] : dialect.answer(blocks, calls);
   });
   const text = `${JSON.stringify(messages, null, 2)}\n`;
-  return { path: `${name}-messages.json`, text, left: left.list() };
+  return { path: `${name}-messages.json`, text, sessionId: null, left: left.list() };
 }
 
 const imageUrl = (block: TranscriptBlock): string | null =>

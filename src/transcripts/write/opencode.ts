@@ -15,11 +15,12 @@ type Json = Record<string, unknown>;
 
 export function writeOpencode(transcript: Transcript): WrittenTranscript {
   const left = new LeftOver();
-  countCommon(transcript, left);
+  countCommon(transcript, left, "opencode");
   left.add("tag", transcript.header.tags.length);
   const document = new OpencodeDocument(transcript, left).make();
   const { id } = document.info;
-  return { path: `${id}.json`, text: `${JSON.stringify(document, null, 2)}\n`, left: left.list() };
+  const text = `${JSON.stringify(document, null, 2)}\n`;
+  return { path: `${id}.json`, text, sessionId: id, left: left.list() };
 }
 
 class OpencodeDocument {
@@ -29,6 +30,8 @@ class OpencodeDocument {
   readonly #seed: string;
   readonly #session: string;
   readonly #ids: CallIds;
+  /** The first message of an entry, by the entry's id. */
+  readonly #messageIds = new Map<string, string>();
   readonly #messages: { info: Json; parts: Json[] }[] = [];
   #parts = 0;
   #lastUser: string | null = null;
@@ -50,16 +53,24 @@ class OpencodeDocument {
     const { header } = this.#transcript;
     const created = header.startedAtMs ?? this.#clock.at(null);
     for (const [at, entry] of this.#transcript.entries.entries()) {
+      const first = this.#messages.length;
       if (entry.kind === "input")
         this.#addUser(entry.atMs, this.#blockParts(entry.blocks, entry.from === "context"));
       else if (entry.kind === "answer") this.#addAnswer(entry, at);
       else {
-        if (entry.keptFrom !== null) this.#left.add("kept tail of a compaction");
-        this.#addUser(entry.atMs, [{ type: "compaction", auto: true }]);
+        const tail = entry.keptFrom === null ? undefined : this.#messageIds.get(entry.keptFrom);
+        if (entry.keptFrom !== null && tail === undefined) this.#left.add("kept tail of a compaction");
+        this.#requestCompaction(entry.atMs, {
+          type: "compaction",
+          auto: true,
+          ...(tail === undefined ? {} : { tail_start_id: tail }),
+        });
         this.#addAssistant(entry.atMs, { summary: true, finish: "stop" }, [
           { type: "text", text: entry.summary },
         ]);
       }
+      const id = this.#messages[first]?.info["id"];
+      if (typeof id === "string") this.#messageIds.set(entry.id, id);
     }
     return {
       info: {
@@ -75,6 +86,19 @@ class OpencodeDocument {
     };
   }
 
+  /** The tool asks for a summary in a message without text: one that is there already is that one. */
+  #requestCompaction(atMs: number | null, part: Json): void {
+    const last = this.#messages.at(-1);
+    if (last?.info["role"] === "user" && last.parts.length === 0)
+      last.parts.push(this.#part(part, last.info["id"]));
+    else this.#addUser(atMs, [part]);
+  }
+
+  #part(part: Json, messageID: unknown): Json {
+    this.#parts += 1;
+    return { ...part, id: this.#id("prt", this.#parts), sessionID: this.#session, messageID };
+  }
+
   /** Ids sort in the order of the session and are unique over the tool's whole database. */
   #id(prefix: "msg" | "prt", at: number): string {
     const order = at.toString(16).padStart(6, "0");
@@ -83,10 +107,7 @@ class OpencodeDocument {
 
   #add(info: Json, parts: readonly Json[]): string {
     const id = this.#id("msg", this.#messages.length);
-    const whole = parts.map((part) => {
-      this.#parts += 1;
-      return { ...part, id: this.#id("prt", this.#parts), sessionID: this.#session, messageID: id };
-    });
+    const whole = parts.map((part) => this.#part(part, id));
     this.#messages.push({ info: { ...info, id, sessionID: this.#session }, parts: whole });
     return id;
   }
@@ -132,6 +153,7 @@ class OpencodeDocument {
     const calls = entry.calls.map((call, index) =>
       this.#callPart(entry, call, this.#ids.next(call.id, at, index)),
     );
+    if (usage === null || usage.costUsd === null) this.#left.add("unknown cost of an answer, written as 0");
     const error = entry.interrupted
       ? { error: { name: "MessageAbortedError", data: { message: "The operation was aborted." } } }
       : entry.error === null
@@ -156,6 +178,11 @@ class OpencodeDocument {
     );
   }
 
+  #metadata({ structured }: AnswerEntry["calls"][number]): Json {
+    const isOwn = this.#transcript.header.tool === "opencode" && structured !== undefined;
+    return isOwn ? asRecord(structured) : {};
+  }
+
   #callPart(entry: AnswerEntry, call: AnswerEntry["calls"][number], callID: string): Json {
     const start = entry.atMs ?? 0;
     const time = { start, end: Math.max(start, call.endedAtMs ?? start) };
@@ -165,7 +192,7 @@ class OpencodeDocument {
     this.#left.add("attachment of a result, written as its name", files.length);
     const state =
       call.status === "ok"
-        ? { status: "completed", input, output: text, title: call.name, metadata: {}, time }
+        ? { status: "completed", input, output: text, title: call.name, metadata: this.#metadata(call), time }
         : { status: "error", input, error: text === "" ? "error" : text, time };
     return { type: "tool", callID, tool: call.name, state };
   }

@@ -47,7 +47,12 @@ export function writeMarkdown(transcript: Transcript): WrittenTranscript {
             .join("\n"),
         ]),
   ];
-  return { path: `${name(transcript)}.md`, text: `${parts.join("\n\n")}\n`, left: left.list() };
+  return {
+    path: `${name(transcript)}.md`,
+    text: `${parts.join("\n\n")}\n`,
+    sessionId: null,
+    left: left.list(),
+  };
 }
 
 /** One line of text, in which no character has a meaning for Markdown or HTML. */
@@ -122,7 +127,7 @@ export function writeHtml(transcript: Transcript): WrittenTranscript {
     `<!doctype html>\n<html lang="en"><head><meta charset="utf-8">` +
     `<meta http-equiv="Content-Security-Policy" content="${policy}">` +
     `<title>${title}</title><style>${style}</style></head>\n<body>\n${body.join("\n")}\n</body></html>\n`;
-  return { path: `${name(transcript)}.html`, text, left: left.list() };
+  return { path: `${name(transcript)}.html`, text, sessionId: null, left: left.list() };
 }
 
 function htmlEntry(entry: ForeignEntry, left: LeftOver): string {

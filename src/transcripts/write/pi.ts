@@ -16,7 +16,7 @@ export function writePi(transcript: Transcript): WrittenTranscript {
   const { header } = transcript;
   const session = derivedUuid("pi", header.tool, header.sourceId);
   const left = new LeftOver();
-  countCommon(transcript, left);
+  countCommon(transcript, left, "pi");
   left.add("tag", header.tags.length);
   const file = new PiFile(transcript, session, left);
   const startedAt = isoTime(header.startedAtMs ?? 0);
@@ -27,7 +27,7 @@ export function writePi(transcript: Transcript): WrittenTranscript {
   const folder = `--${cwd.replace(/^[/\\]/, "").replace(/[/\\:]/g, "-")}--`;
   const name = `${startedAt.replace(/[:.]/g, "-")}_${session}.jsonl`;
   const text = file.lines.map((line) => `${JSON.stringify(line)}\n`).join("");
-  return { path: `sessions/${folder}/${name}`, text, left: left.list() };
+  return { path: `sessions/${folder}/${name}`, text, sessionId: session, left: left.list() };
 }
 
 class PiFile {
@@ -86,6 +86,7 @@ class PiFile {
       })),
     ];
     const { usage } = entry;
+    if (usage === null || usage.costUsd === null) this.#left.add("unknown cost of an answer, written as 0");
     const input = usage === null ? 0 : usage.inputTokens - usage.cacheReadTokens - usage.cacheWriteTokens;
     const cost = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: usage?.costUsd ?? 0 };
     const stop =
@@ -105,6 +106,7 @@ class PiFile {
         cost,
       },
       stopReason: stop,
+      ...(entry.messageId === null ? {} : { responseId: entry.messageId }),
       ...(entry.error === null ? {} : { errorMessage: entry.error }),
       timestamp: ms,
     }));
@@ -115,6 +117,7 @@ class PiFile {
         toolName: call.name,
         content:
           call.status === "unknown" ? [{ type: "text", text: resultText(call) }] : this.#content(call.output),
+        ...(this.#isOwn && call.structured !== undefined ? { details: call.structured } : {}),
         isError: call.status !== "ok",
         timestamp: ms,
       }));

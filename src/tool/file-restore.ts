@@ -11,6 +11,7 @@ import { access, lstat, mkdir, open, readdir, readlink, rename, rm, rmdir, symli
 import { dirname, join } from "node:path";
 import { SkeinError } from "../core/error.ts";
 import { isPlainPath, isSameVersion, type FileVersion } from "../core/tool/file-version.ts";
+import { comparable, hasFileModes, modeOf } from "../platform/file-mode.ts";
 import { isLiveDatabase } from "./live-database.ts";
 import { inParallel } from "./file-shelf.ts";
 import { temporaryEnding } from "./file-tree.ts";
@@ -107,9 +108,10 @@ async function obstacle(
   const now = await versionAt(world, tree, path);
   if (typeof now === "string") return now;
   const kind = now?.kind ?? null;
-  if (isSameVersion(now, to)) return { isDue: false, now: kind };
-  if (!plan.isOurs && !isSameVersion(now, expect) && !isBetween(now, expect, to))
-    return changedSince(now, expect);
+  const [was, becomes] = [comparable(expect), comparable(to)];
+  if (isSameVersion(now, becomes)) return { isDue: false, now: kind };
+  if (!plan.isOurs && !isSameVersion(now, was) && !isBetween(now, was, becomes))
+    return changedSince(now, was);
   if (to !== null && to.kind !== "directory") {
     if (to.held !== undefined) return `how it was held a secret (${to.held}), so it was not kept`;
     if (to.blob === undefined) return "how it was could not be read, so its content was not kept";
@@ -136,6 +138,7 @@ function isBetween(now: FileVersion | null, expect: FileVersion | null, to: File
   const [was, becomes] = [expect?.kind === "directory", to?.kind === "directory"];
   if (now === null) return to !== null && was !== becomes;
   if (now.kind !== "directory" || !(was || becomes)) return false;
+  if (!hasFileModes) return true;
   return now.mode === openedMode(expect?.mode ?? 0) || (becomes && now.mode === openedMode(0));
 }
 
@@ -213,8 +216,8 @@ async function versionAt(
     const full = `${directory.path}/${path.slice(path.lastIndexOf("/") + 1)}`;
     const stat = await lstat(full).catch(absent);
     if (stat === undefined) return null;
-    const mode = stat.mode & 0o7777;
-    if (stat.isDirectory()) return { kind: "directory", mode };
+    if (stat.isDirectory()) return { kind: "directory", mode: modeOf(stat, "directory") };
+    const mode = modeOf(stat, "file");
     if (stat.isSymbolicLink()) {
       const target = await readlink(full, { encoding: "buffer" });
       return { kind: "symlink", mode, blob: world.hashBytes(target) };

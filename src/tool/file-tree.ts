@@ -7,6 +7,7 @@ import { lstat, readdir, readlink } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { isPlainPath } from "../core/tool/file-version.ts";
 import { ignoredNames, unsettledMs } from "../platform/file-look.ts";
+import { modeOf } from "../platform/file-mode.ts";
 import { isWithin, realBoundPath, writableRoots } from "./bound-path.ts";
 import { databaseOf } from "./live-database.ts";
 import type { Bound, FileTree } from "./port.ts";
@@ -173,7 +174,7 @@ export async function sightOf(path: string): Promise<Sight | undefined> {
         ? "directory"
         : undefined;
   if (kind === undefined) return undefined;
-  const mode = Number(stat.mode) & 0o7777;
+  const mode = modeOf(stat, kind);
   const doubtfulUntilMs = Number(stat.ctimeMs) + unsettledMs(stat.ctimeNs);
   const sight = { kind, mode, bytes: Number(stat.size), doubtfulUntilMs } as const;
   // An entry in a directory changes only the directory's times.

@@ -9,6 +9,7 @@ import { lstat, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import type { TreeChange } from "../core/tool/file-version.ts";
+import { hasFileModes } from "../platform/file-mode.ts";
 import { Shelf, type Entry } from "./file-shelf.ts";
 import { isWithin } from "./bound-path.ts";
 import { covers, lookAt, lookAtPaths, temporaryEnding, withParents } from "./file-tree.ts";
@@ -217,7 +218,7 @@ async function ownFolder(): Promise<string> {
   await mkdir(folder, { mode: 0o700 }).catch(() => undefined);
   const stat = await lstat(folder).catch(() => undefined);
   const isOurs = stat?.isDirectory() === true && stat.uid === (process.getuid?.() ?? stat.uid);
-  if (isOurs && (process.getuid === undefined || (stat.mode & 0o077) === 0)) return folder;
+  if (isOurs && (!hasFileModes || (stat.mode & 0o077) === 0)) return folder;
   return mkdtemp(join(tmpdir(), "skein-files-"));
 }
 

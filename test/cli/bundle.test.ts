@@ -1,9 +1,10 @@
 /** Export, import, migrate and keys on the command line. */
 import assert from "node:assert/strict";
-import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { makeFolder, skeinIn } from "./skein.ts";
+import { modeOf } from "../file-mode.ts";
 
 /** Two folders, each with a store of its own; most commands are run in this process, which is quicker. */
 function two() {
@@ -104,7 +105,7 @@ test("a bundle that is signed is known by the keys one trusts", async () => {
   assert.match((await a.process(["export", id, "--sign", "-o", "x"], { env })).stderr, /no key at/);
   const made = await a.process(["keys", "new", "--json"], { env });
   const { path, publicKey } = JSON.parse(made.stdout) as { path: string; publicKey: string };
-  assert.equal(statSync(path).mode & 0o777, 0o600);
+  assert.equal(modeOf(path, 0o600), 0o600);
   assert.match((await a.process(["keys", "new"], { env })).stderr, /already exists/);
   assert.ok((await a.process(["keys"], { env })).stdout.includes(publicKey));
   assert.equal((await a.process(["export", id, "--sign", "-o", "x"], { env })).code, 0);

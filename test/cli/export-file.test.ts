@@ -18,6 +18,7 @@ import { test } from "node:test";
 import { runWords } from "../../src/cli/command/run.ts";
 import { collectingSurface } from "../../src/cli/command/screen.ts";
 import { endOf, makeFolder, skeinIn } from "./skein.ts";
+import { modeOf } from "../file-mode.ts";
 
 async function folderWithSession() {
   const folder = makeFolder();
@@ -58,7 +59,7 @@ test("a file that is there is replaced only when forced", async () => {
   assert.equal(readFileSync(at("x"), "utf8"), "mine");
   assert.equal((await skein.here("export", id, "-o", at("x"), "--force")).code, 0);
   assert.equal(isBundle(at("x")), true);
-  assert.equal(statSync(at("x")).mode & 0o777, 0o600);
+  assert.equal(modeOf(at("x"), 0o600), 0o600);
   assert.deepEqual(
     readdirSync(folder).filter((name) => name.endsWith(".part")),
     [],

@@ -1,6 +1,6 @@
 /** The server as a process: it says where it is and how to log in, runs what is due, and ends when told. */
 import assert from "node:assert/strict";
-import { readFileSync, statSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
 import { realWorld } from "../../src/runtime/world.ts";
@@ -8,6 +8,7 @@ import { sqliteStore } from "../../src/store/sqlite/store.ts";
 import { workspace } from "../runtime/place.ts";
 import { until } from "../server/until.ts";
 import { endOf, makeFolder, skeinIn, type Skein } from "./skein.ts";
+import { modeOf } from "../file-mode.ts";
 
 /** The first lines that it prints. */
 async function linesOf(child: Skein, count: number): Promise<string[]> {
@@ -25,7 +26,7 @@ test("skein serve serves, runs what is due, says that its port is taken, and end
   const [at = "", login = ""] = await linesOf(child, 2);
   const [url = ""] = /http:\/\/127\.0\.0\.1:\d+/.exec(at) ?? [];
   const token = readFileSync(`${folder}/skein.db.token`, "utf8").trim();
-  assert.equal(statSync(`${folder}/skein.db.token`).mode & 0o777, 0o600);
+  assert.equal(modeOf(`${folder}/skein.db.token`, 0o600), 0o600);
   assert.equal(login.trim(), `log in:   ${url}/#token=${token}`);
 
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };

@@ -26,7 +26,7 @@ export async function runTestFiles(files: readonly string[], options: QueueOptio
   const results: FileResult[] = [];
   const runNext = async (): Promise<void> => {
     for (const file of waiting) {
-      const result = await runTestFile(file, options.limits);
+      const result = await runTestFile(file, options.limits === undefined ? {} : { limits: options.limits });
       results.push(result);
       for (const event of eventsOf(result)) reporter.write(event);
     }

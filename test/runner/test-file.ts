@@ -35,6 +35,9 @@ export interface FileLimits {
 
 const fileLimits: FileLimits = { testMs: 300_000, silentMs: 330_000, endMs: 30_000 };
 
+/** Titles of tests to leave out, as JSON. */
+export const skipVariable = "SKEIN_TEST_SKIP";
+
 const inside = join(import.meta.dirname, "inside.ts");
 const running = new Set<number>();
 
@@ -43,12 +46,19 @@ export function killRunning(): void {
   for (const pid of running) killTree(pid);
 }
 
-export async function runTestFile(file: string, limits: FileLimits = fileLimits): Promise<FileResult> {
+interface RunOptions {
+  readonly limits?: FileLimits;
+  /** Further variables of its environment. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export async function runTestFile(file: string, options: RunOptions = {}): Promise<FileResult> {
+  const { limits = fileLimits, env = {} } = options;
   const folder = mkdtempSync(join(tmpdir(), "skein-test-file-"));
   const log = join(folder, "log");
   writeFileSync(log, "");
   const started = performance.now();
-  const child = start(file, log, limits);
+  const child = start(file, log, { limits, env: { ...process.env, ...env } });
   let output = "";
   child.stdout?.setEncoding("utf8").on("data", (text: string) => void (output += text));
   child.stderr?.setEncoding("utf8").on("data", (text: string) => void (output += text));
@@ -69,15 +79,23 @@ export async function runTestFile(file: string, limits: FileLimits = fileLimits)
   return { file, events, output, seconds, cpuSeconds, problem };
 }
 
-function start(file: string, log: string, limits: FileLimits): ChildProcess {
+const escaped = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\/]/g, String.raw`\$&`);
+
+function start(
+  file: string,
+  log: string,
+  { limits, env: given }: { readonly limits: FileLimits; readonly env: NodeJS.ProcessEnv },
+): ChildProcess {
+  const skipped = JSON.parse(given[skipVariable] ?? "[]") as readonly string[];
   const flags = [
     "--conditions=skein-source",
     `--import=${inside}`,
     `--test-reporter=${inside}`,
     "--test-reporter-destination=stdout",
     `--test-timeout=${limits.testMs}`,
+    ...skipped.map((title) => `--test-skip-pattern=/${escaped(title)}$/`),
   ];
-  const env = { ...process.env, [logVariable]: log };
+  const env = { ...given, [logVariable]: log };
   // A process group of its own, to be killed as a whole.
   return spawn(process.execPath, [...flags, resolve(file)], {
     env,

@@ -19,7 +19,10 @@ export function makeFolder(): Disposable & { readonly path: string; at(name: str
 
 export const pause = (ms: number): Promise<void> => realWorld().sleep(ms);
 
-export async function until(holds: () => Promise<boolean>, what = "it", ms = 8_000): Promise<void> {
+/** Without watches of the file system (test/platform) it is polled every 10 seconds. */
+const patienceMs = process.getuid === undefined ? 40_000 : 8_000;
+
+export async function until(holds: () => Promise<boolean>, what = "it", ms = patienceMs): Promise<void> {
   const world = realWorld();
   for (const end = world.now() + ms; !(await holds());) {
     if (world.now() > end) throw new Error(`${what} did not come about in time`);

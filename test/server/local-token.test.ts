@@ -15,6 +15,7 @@ import { newToken } from "../../src/runtime/workspace/tokens.ts";
 import { loginLink, localTokenPath, openLocalToken } from "../../src/server/auth/local-token.ts";
 import { digest } from "../core/digest.ts";
 import { all, inFile, inMemory } from "../runtime/place.ts";
+import { modeOf } from "../file-mode.ts";
 
 async function place() {
   const file = await inFile();
@@ -27,10 +28,7 @@ test("the first start makes a token that only its owner can read; later ones fin
   const { file, engine, kept, open } = await place();
   await using _ = file;
   const { token, made } = await open();
-  assert.deepEqual(
-    [made, readFileSync(kept, "utf8"), statSync(kept).mode & 0o777],
-    [true, `${token}\n`, 0o600],
-  );
+  assert.deepEqual([made, readFileSync(kept, "utf8"), modeOf(kept, 0o600)], [true, `${token}\n`, 0o600]);
   assert.deepEqual(await open(), { token, made: false });
   const holder = await engine.checkToken(token);
   assert.deepEqual(holder?.scopes, ["admin"]);
@@ -73,7 +71,7 @@ test("one that others could read is revoked and replaced", async () => {
   const after = await open();
   assert.ok(after.made && after.token !== before.token);
   assert.equal(await engine.checkToken(before.token), null);
-  assert.equal(statSync(kept).mode & 0o777, 0o600);
+  assert.equal(modeOf(kept, 0o600), 0o600);
 });
 
 test("a file that is no token's, or a link, is left alone", async () => {
@@ -101,7 +99,7 @@ test("an empty file, which covers the name in sandboxes, is filled in place", as
     openLocalToken(other.engine, { world: other.world, path: kept }),
   ]);
   assert.equal(ours.token, theirs.token);
-  assert.deepEqual([statSync(kept).ino, statSync(kept).mode & 0o777], [ino, 0o600]);
+  assert.deepEqual([statSync(kept).ino, modeOf(kept, 0o600)], [ino, 0o600]);
   assert.equal(readFileSync(kept, "utf8").split("\n")[0], ours.token);
   assert.equal((await open()).made, false);
 });

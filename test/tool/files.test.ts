@@ -1,13 +1,14 @@
 /** File tools: reading, writing, editing, and never outside of what is bound. */
 import type { Binding } from "../../src/core/tool/commands.ts";
 import assert from "node:assert/strict";
-import { chmod, mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { fileTools } from "../../src/tool/files.ts";
 import type { Bound, OuterTool } from "../../src/tool/port.ts";
 import { openRoot } from "../../src/tool/root.ts";
 import { callTool, failure, key, openFolder, outerTool } from "./calling.ts";
+import { modeOf } from "../file-mode.ts";
 
 interface Place extends AsyncDisposable {
   readonly root: string;
@@ -111,7 +112,7 @@ describe("writing", () => {
       text: "replaced run.sh (3 bytes)",
       detail: { changed: ["run.sh"] },
     });
-    assert.equal((await stat(join(place.root, "run.sh"))).mode & 0o777, 0o750);
+    assert.equal(modeOf(join(place.root, "run.sh"), 0o750), 0o750);
     assert.equal(await readFile(join(place.root, "a/b/c.txt"), "utf8"), "é");
     assert.deepEqual((await readdir(place.root)).toSorted(), ["a", "run.sh"]);
   });

@@ -27,6 +27,7 @@ import type { Engine } from "../../runtime/engine/engine.ts";
 import { newToken } from "../../runtime/workspace/tokens.ts";
 import type { World } from "../../runtime/world.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
+import { hasFileModes } from "../../platform/file-mode.ts";
 
 export interface LocalToken {
   readonly token: string;
@@ -118,7 +119,7 @@ function readPrivate(path: string): { readonly token: string; readonly isPrivate
   try {
     const { mode, uid, size } = fstatSync(file);
     const isMine = uid === (process.getuid?.() ?? uid);
-    const isPrivate = isMine && ((mode & 0o077) === 0 || process.platform === "win32");
+    const isPrivate = isMine && ((mode & 0o077) === 0 || !hasFileModes);
     if (size === 0) return null;
     const [token = ""] = size > 1_000 ? [] : readFileSync(file, "utf8").trim().split("\n");
     // Any other file is not ours to remove.

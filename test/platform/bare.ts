@@ -1,0 +1,38 @@
+/** What a run without `/proc`, watches of files and modes cannot show, and the environment of such a run. */
+import { join } from "node:path";
+import { skipVariable } from "../runner/test-file.ts";
+
+/** Titles of tests, by what they need. */
+export const needed: Readonly<Record<string, readonly string[]>> = {
+  "/proc: without it an ended process is not told from a running one of another machine": [
+    "a process is gone once it has ended, and one of another machine is not known to be",
+    "is held by one at a time, and taken over from a process that is gone by one alone",
+  ],
+  "/proc: the test itself lists processes": [
+    "the whole process group is gone afterwards, however stubborn",
+    "say what is wrong, and leave nothing running",
+    "take the good ones with them: opening is all or nothing",
+  ],
+  "/proc: without paths of open directories a directory swapped for a link leads out of a binding": [
+    "a directory that is swapped for a link all the time never gives a way out",
+  ],
+  "modes of files": [
+    "a file that cannot be read is told, and is never put back",
+    "one that others could read is revoked and replaced",
+    "the documented backup has mode 0600, whatever the umask was",
+    "a directory that is read-only",
+    "a check that fails is told once and does not fire; the exit code is a result",
+  ],
+  "watches: a poll every 10 seconds is too slow for it, or warns first": [
+    "no journal is there at any moment while a store is created",
+    "a follower in another process has each event within 50 ms at the median, and misses none",
+    "of 1,000 changes each settled state fires once, and the last one is how the tree is",
+    "a directory that vanishes is told once, and watched again when it is back",
+  ],
+};
+
+/** For test files, and for the programs that they start. */
+export const bareEnvironment: Readonly<Record<string, string>> = {
+  NODE_OPTIONS: `--import=${join(import.meta.dirname, "without-posix.ts")}`,
+  [skipVariable]: JSON.stringify(Object.values(needed).flat()),
+};

@@ -1,6 +1,7 @@
 /**
  * The test command: the checks, then every test file; or, when files or folders are named, only those. Long
  * tests run in slices, unless `--long` is given.
+ * `--times` lists the time of every file, not only of the ten slowest.
  * Nothing is left out in silence: skipped tests are listed, and under CI a skip without a reason fails.
  * The counts come last.
  */
@@ -33,7 +34,8 @@ const longest = [
 ];
 const isLong = process.argv.includes("--long");
 if (isLong) process.env["SKEIN_TEST_LONG"] = "1";
-const named = process.argv.slice(2).filter((word) => word !== "--long");
+const isTimed = process.argv.includes("--times");
+const named = process.argv.slice(2).filter((word) => !word.startsWith("--"));
 const found = (named.length > 0 ? named : ["test"]).flatMap(testFiles);
 const files = [
   ...longest.filter((file) => found.includes(file)),
@@ -59,7 +61,7 @@ const bareSkips = skips.filter((skip) => skip.reason === "");
 for (const { name, reason } of skips) console.log(`﹣ skipped: ${name}: ${reason || "no reason given"}`);
 if (failedChecks.length > 0) console.log(`✖ failed before the tests: ${failedChecks.join(", ")}`);
 if (!isLong) console.log("long tests ran in slices: npm run test:long runs every case");
-console.log(`slowest files:\n${slowestOf(results).join("\n")}`);
+console.log(`slowest files:\n${slowestOf(results, isTimed ? results.length : 10).join("\n")}`);
 if (failed) console.log(`ℹ seed ${seed}`);
 console.log(summary.map((line) => `ℹ ${line}`).join("\n"));
 

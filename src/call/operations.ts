@@ -6,6 +6,7 @@ import type { z } from "zod";
 import { engineAccess } from "./engine-access.ts";
 import { engineSessions } from "./engine-sessions.ts";
 import { engineStore } from "./engine-store.ts";
+import { engineTranscripts } from "./engine-transcripts.ts";
 import { engineWorkspace } from "./engine-workspace.ts";
 import type { Operation } from "./operation.ts";
 import { sessionBranches } from "./session-branch.ts";
@@ -20,6 +21,7 @@ export const operations = {
   ...engineWorkspace,
   ...engineAccess,
   ...engineStore,
+  ...engineTranscripts,
   ...sessionReads,
   ...sessionInput,
   ...sessionKnowledge,

@@ -10,6 +10,16 @@ export type { Me } from "../protocol/me.ts";
 export type { Followed, FollowOptions, RemoteEngine } from "./engine.ts";
 export type { RemoteSession, RemoteView } from "./session.ts";
 export type { Fetch } from "./world.ts";
+export type {
+  FindTranscriptsOptions,
+  PreviewEntry,
+  TranscriptPreview,
+  TranscriptResult,
+  TranscriptRow,
+  TranscriptsFound,
+  TranscriptTool,
+  UploadTranscriptOptions,
+} from "./transcripts.ts";
 
 /** Options of `connect`. */
 export interface ConnectOptions {

@@ -9,6 +9,13 @@ import type { Plan, RunPlanOptions, TicketRow } from "../tickets/tickets.ts";
 import { callOperation, readGiven } from "./method.ts";
 import { madeSession, makeSession, type RemoteSession } from "./session.ts";
 import { followStream, wholeEvent } from "./stream.ts";
+import type {
+  FindTranscriptsOptions,
+  TranscriptPreview,
+  TranscriptResult,
+  TranscriptsFound,
+  UploadTranscriptOptions,
+} from "./transcripts.ts";
 import type { Wire } from "./wire.ts";
 import type { SessionEvent } from "../core/event.ts";
 
@@ -44,6 +51,20 @@ export interface RemoteEngine extends Omit<Pick<Engine, keyof Engine>, LocalCall
   runTickets(plan: Plan, options?: RunPlanOptions): Promise<readonly TicketRow[]>;
   /** Lists the tickets of a plan with their status. */
   tickets(plan: Plan): Promise<TicketRow[]>;
+  /** Finds the sessions of other tools on the server's machine. */
+  findTranscripts(options?: FindTranscriptsOptions): Promise<TranscriptsFound>;
+  /** The first messages of one of them. */
+  previewTranscript(key: string): Promise<TranscriptPreview>;
+  /** Imports sessions that were found. */
+  importTranscripts(
+    keys: readonly string[],
+    options?: { readonly again?: boolean },
+  ): Promise<readonly TranscriptResult[]>;
+  /** Imports the sessions in a file of another tool. */
+  uploadTranscript(
+    source: AsyncIterable<Uint8Array> | Blob,
+    options?: UploadTranscriptOptions,
+  ): Promise<readonly TranscriptResult[]>;
   /** The identity of this client at the server, and its scopes. */
   me(): Promise<Me>;
   /** Follows the feed, with deltas. Every event once, until the signal is aborted. */
@@ -104,6 +125,12 @@ export function makeEngine(wire: Wire): RemoteEngine {
       const asked = readGiven("engine.import", [options]);
       const answer = await wire.call("engine.import", { ...asked, body: await bodyOf(wire, source) });
       return answer as Awaited<ReturnType<Engine["import"]>>;
+    },
+    async uploadTranscript(source, options = {}) {
+      const asked = readGiven("engine.uploadTranscript", [options]);
+      const body = source instanceof Blob ? source : await bodyOf(wire, source);
+      const answer = await wire.call("engine.uploadTranscript", { ...asked, body });
+      return answer as readonly TranscriptResult[];
     },
     me: async () => (await wire.me()) as Me,
     follow: (options = {}) => follow(wire, options),

@@ -163,7 +163,7 @@ export function rootsOf({
   });
 }
 
-function isThere(path: string): boolean {
+export function isThere(path: string): boolean {
   try {
     return new SourceFolder(path).root !== "";
   } catch {
@@ -246,7 +246,7 @@ function isBeingWritten(found: FoundTranscript, { entries }: TranscriptPlan, isB
 }
 
 /** Few tools name a session; the first thing that a person said tells them apart. */
-async function titledPlan(open: OpenTranscript, plan: TranscriptPlan): Promise<TranscriptPlan> {
+export async function titledPlan(open: OpenTranscript, plan: TranscriptPlan): Promise<TranscriptPlan> {
   if (plan.header.title !== null) return plan;
   for (const planned of plan.entries.slice(0, 20)) {
     if (planned.kind !== "input") continue;

@@ -185,7 +185,7 @@ test("a rewritten source is reported once, never mixed, and others are followed 
   await skeinIn(home.folder).open();
   writeFileSync(home.fileOf(name), `${linesOf(name, 2).join("\n")}\n`);
   const watch = startWatch(t, home);
-  await watch.until("the session", () => watch.changes.length > 0);
+  await watch.until("the session", () => addedTo(watch, name) === 6);
   const session = watch.changes[0]?.session ?? "";
   const rewritten = linesOf(name, 3).join("\n").replaceAll(`"22-`, `"99-`);
   writeFileSync(home.fileOf(name), rewritten);

@@ -61,7 +61,7 @@ const layers: Readonly<Record<string, Layer>> = {
   },
   protocol: { src: ["core", "call", "protocol"], node: "none", packages: ["zod"] },
   server: {
-    src: ["core", "call", "platform", "runtime", "tickets", "protocol", "server"],
+    src: ["core", "call", "platform", "runtime", "tickets", "transcripts", "protocol", "server"],
     node: "all",
     packages: "all",
   },

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { operationIds, operationOf, type OperationId } from "../../src/call/operations.ts";
 import { saveApproval } from "./saved-approval.ts";
+import { claudeText, makeTranscriptHome, transcriptId } from "./transcript-home.ts";
 import { fine, frames, served, type Given } from "./served.ts";
 
 const agent = { name: "fixer", instructions: "Fix it." };
@@ -47,7 +48,8 @@ function makeCaller(place: Caller["place"], folder: string): Caller {
 }
 
 test("every operation does its work over HTTP, and its answer is as the table says", async () => {
-  await using place = await served({ otherStores: true });
+  using home = makeTranscriptHome();
+  await using place = await served({ otherStores: true, transcripts: home.transcripts });
   const folder = mkdtempSync(join(tmpdir(), "skein-test-"));
   const caller = makeCaller(place, folder);
   try {
@@ -56,6 +58,7 @@ test("every operation does its work over HTTP, and its answer is as the table sa
     await turning(caller, id);
     const next = await living(caller, id);
     await sharing(caller);
+    await importing(caller);
     await moving(caller, fork, next);
     assert.deepEqual([...caller.called].toSorted(), operationIds.toSorted());
     assert.deepEqual(place.troubles, []);
@@ -205,6 +208,16 @@ async function sharing({ call, place }: Caller): Promise<void> {
   await call("engine.removeHook", { params: { name: "told" } });
   const { hash } = (await call("engine.putBlob", { bytes: Buffer.from("an image") })) as { hash: string };
   assert.equal(await call("engine.blob", { params: { hash } }), "an image");
+}
+
+/** Sessions of other tools. */
+async function importing({ call }: Caller): Promise<void> {
+  const { sessions } = (await call("engine.findTranscripts")) as { sessions: { key: string }[] };
+  const key = sessions[0]?.key ?? "";
+  await call("engine.previewTranscript", { params: { key } });
+  await call("engine.importTranscripts", { params: { keys: [key] } });
+  const text = claudeText(transcriptId(5), "/home/ann/x", "Which rate?");
+  await call("engine.uploadTranscript", { bytes: Buffer.from(text) });
 }
 
 /** Away and back. */

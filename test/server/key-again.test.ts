@@ -300,11 +300,13 @@ const ofSession: Partial<Record<OperationId, readonly Row[]>> = {
 };
 
 /**
- * What writes nothing, what streams what it does (requests.test.ts), and what can only be asked while a call
- * waits.
+ * What writes nothing, what imports files (transcripts.test.ts), what streams what it does
+ * (requests.test.ts), and what can only be asked while a call waits.
  */
 const others: readonly OperationId[] = [
   "engine.export",
+  "engine.importTranscripts",
+  "engine.uploadTranscript",
   "engine.query",
   "engine.tickets",
   "session.answer",

@@ -55,6 +55,7 @@ export interface ServedOptions {
   readonly world?: Partial<ServeOptions["world"]>;
   readonly otherStores?: boolean;
   readonly privateHooks?: boolean;
+  readonly transcripts?: ServeOptions["transcripts"];
   readonly openStore?: OpenStore;
 }
 
@@ -88,6 +89,7 @@ export async function served(options: ServedOptions = {}): Promise<Served> {
       ...(options.isReady === undefined ? {} : { isReady: options.isReady }),
       otherStores: options.otherStores ?? false,
       privateHooks: options.privateHooks ?? false,
+      ...(options.transcripts === undefined ? {} : { transcripts: options.transcripts }),
       ...(options.page === undefined ? {} : { page: options.page }),
       ...(options.docs === undefined ? {} : { docs: options.docs }),
     });

@@ -172,7 +172,7 @@ const prices = new Map(
 );
 
 /** By the model's name, with or without its provider and date: `claude-sonnet-5-5-20260929`. */
-function priceOf(model: string): TokenPrice | null {
+export function priceOf(model: string): TokenPrice | null {
   const name = model.slice(model.lastIndexOf("/") + 1);
   return prices.get(name) ?? prices.get(name.replace(/-\d{8}$/, "")) ?? null;
 }

@@ -1,5 +1,6 @@
 /** Serves the engine over HTTP until it is stopped, with a built-in worker. */
 import { once } from "node:events";
+import { homedir } from "node:os";
 import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
 import { errorText } from "../../core/first-error.ts";
@@ -10,10 +11,11 @@ import { makeAuthorizer } from "../../server/auth/authorize.ts";
 import { serve as listen } from "../../server/http/server.ts";
 import { logForms, troubleLine } from "../../server/outbound/request-log.ts";
 import { cookieKeyFrom, localTokenPath, loginLink, openLocalToken } from "../../server/auth/local-token.ts";
-import { checkBinding } from "../../server/http/cross-origin.ts";
+import { checkBinding, isLoopback } from "../../server/http/cross-origin.ts";
 import { otlpFrom } from "../../server/outbound/otlp.ts";
 import { openOutward } from "../../server/outbound/outbound.ts";
 import { makeTenants, oneTenant } from "../../server/http/tenants.ts";
+import { LocalTranscripts } from "../../transcripts/local-transcripts.ts";
 import { locateStore } from "../../store/registry.ts";
 import { oneOf } from "../command/args.ts";
 import { present } from "../command/input.ts";
@@ -21,6 +23,7 @@ import { readConsole, readDocs } from "../open/console-files.ts";
 import { makeOpening } from "../open/open-engine.ts";
 import { oneLine, plural } from "../format/text.ts";
 import { verb } from "../command/verb.ts";
+import { priceOf } from "./import-transcripts.ts";
 
 const hostUsual = "127.0.0.1";
 const portUsual = 7717;
@@ -58,6 +61,11 @@ export const serve = verb({
       type: "flag",
       what: "let tokens with operate name other stores, which the server opens as its own user",
     },
+    "import-from": {
+      type: "list",
+      value: "DIR",
+      what: "let tokens with operate import other tools' sessions from this folder or home; none forbids it",
+    },
     "allow-private": {
       type: "flag",
       what: "allow webhooks at addresses of this machine and private networks",
@@ -75,6 +83,9 @@ export const serve = verb({
       'tokens add" makes others.',
     "Only this machine can reach the server, unless --host names another address. The connection is " +
       "not encrypted: put a proxy with TLS in front, and name it with --origin.",
+    "Tokens with operate can import the sessions of Claude Code, Codex and other tools from your home " +
+      "while only this machine can reach the server; --import-from DIR names other folders, and is needed " +
+      "with --host, --origin or tenants.",
     "/healthz and /readyz are for monitoring, /metrics for Prometheus, with a token that has " +
       "operate. Webhooks of triggers are called at /v1/hooks/TOKEN.",
     "Several servers may share a store: each of them streams the deltas of all. They reach one " +
@@ -150,6 +161,10 @@ export const serve = verb({
       version,
       engines: [opened],
       otherStores: options["other-stores"],
+      transcripts: localTranscripts(options["import-from"], {
+        isLocal: isLoopback(host) && options.origin.length === 0 && at.tenancy === undefined,
+        now: world.now,
+      }),
       ...present({ relayAddress: options["relay-address"] }),
       authorizer: (bound) =>
         makeAuthorizer({
@@ -174,6 +189,16 @@ export const serve = verb({
     await worker?.stop();
   },
 });
+
+/** By default this user's home, and only if no other machine and no other tenant can ask. */
+function localTranscripts(
+  given: readonly string[],
+  { isLocal, now }: { readonly isLocal: boolean; readonly now: () => number },
+): LocalTranscripts {
+  const usual = isLocal ? "home" : null;
+  const from = given.includes("none") ? null : given.length > 0 ? given : usual;
+  return new LocalTranscripts({ from, machine: { home: homedir(), env: process.env }, now, price: priceOf });
+}
 
 const workerLine = (name: string, concurrency: number): string =>
   `${name} runs up to ${plural(concurrency, "session")} at once; Ctrl-C stops it`;

@@ -48,6 +48,11 @@ export const engineHandlers: Handlers = {
     (await import("../../tickets/tickets.ts")).runPlan(engine, plan, rest),
   "engine.tickets": async ({ engine }, { plan }) =>
     (await import("../../tickets/tickets.ts")).listTickets(engine, plan),
+  "engine.findTranscripts": ({ transcripts }, params) => transcripts.find(params),
+  "engine.previewTranscript": ({ transcripts }, { key }) => transcripts.preview(key),
+  "engine.importTranscripts": ({ transcripts, engine }, params) => transcripts.import(engine, params),
+  "engine.uploadTranscript": ({ transcripts, engine, bytes }, params) =>
+    transcripts.upload(engine, bytes(), params),
   "engine.feed": ({ engine }, params) => readFeed(engine, params),
   "engine.query": ({ engine, gone }, { sql }) => engine.query(sql, { signal: gone() }),
   "engine.anchor": async (call, { url }) => {

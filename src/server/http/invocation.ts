@@ -7,6 +7,7 @@ import { makeProblem } from "../../protocol/problem.ts";
 import type { CarriedPart } from "../../runtime/branch/carry-over.ts";
 import type { Engine } from "../../runtime/engine/engine.ts";
 import { isPrivateHost } from "../../platform/outbound.ts";
+import type { LocalTranscripts } from "../../transcripts/local-transcripts.ts";
 import { Session } from "../../runtime/engine/session.ts";
 import { ProblemError } from "./problem.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
@@ -22,6 +23,7 @@ export interface Call {
   readonly otherStores: boolean;
   /** True when webhooks may have private addresses. */
   readonly privateHooks: boolean;
+  readonly transcripts: LocalTranscripts;
   /** The caller's own key, where the library's call takes one. */
   readonly keyed: { readonly key?: string };
   /** Aborted when the client has disconnected: for work that would only cost then. */

@@ -28,6 +28,7 @@ import { openSink, problemFrame } from "../stream/sink.ts";
 import { endWithToken } from "../auth/token-expiry.ts";
 import { streamed, streamOpeners, wantsStream, type Streamed, type StreamGiven } from "../stream/streams.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
+import type { LocalTranscripts } from "../../transcripts/local-transcripts.ts";
 
 export interface ServerContext {
   readonly authorizer: Authorizer;
@@ -38,6 +39,7 @@ export interface ServerContext {
   /** True when callers may name other stores. */
   readonly otherStores: boolean;
   readonly privateHooks: boolean;
+  readonly transcripts: LocalTranscripts;
   readonly relay: Pick<Relay, "attend" | "answer">;
   /** Aborted when the server stops. */
   readonly stopping: AbortSignal;
@@ -87,6 +89,7 @@ export async function answerCall(
     session: () => sessionOf(engine, route),
     otherStores: serverContext.otherStores,
     privateHooks: serverContext.privateHooks,
+    transcripts: serverContext.transcripts,
     keyed: operation.keyed && key !== undefined ? { key } : {},
     gone: () => goneSignal(requestContext.response),
     bytes: () => readBytes(request),

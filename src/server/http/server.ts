@@ -41,6 +41,7 @@ import { relayPath } from "../stream/relay-proof.ts";
 import { sendJson, sendProblem, sendText, type Headers } from "./reply.ts";
 import { findRoute, parseTarget, type Target } from "./router.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
+import { LocalTranscripts } from "../../transcripts/local-transcripts.ts";
 
 /** One completed request. Never a token, never a body. */
 export interface CompletedRequest {
@@ -80,6 +81,8 @@ export interface ServeOptions {
   readonly otherStores?: boolean;
   /** True allows webhooks at addresses of this machine and of private networks. Defaults to false. */
   readonly privateHooks?: boolean;
+  /** The sessions of other tools that callers may import. By default only those that they upload. */
+  readonly transcripts?: LocalTranscripts;
   /** The files of the console. Without them `/` is the API page, which is always at `/api`. */
   readonly page?: PageFiles;
   /** The docs site at `/docs`, read at its first request. Null: it was not built. */
@@ -93,6 +96,9 @@ export interface ServeOptions {
   /** Receives errors that only a bug of the program, or of the store, explains. */
   readonly trouble?: (error: unknown) => void;
 }
+
+const uploadsOnly = ({ now }: Pick<World, "now">): LocalTranscripts =>
+  new LocalTranscripts({ from: null, machine: { home: "", env: {} }, now });
 
 export interface Serving extends AsyncDisposable {
   readonly host: string;
@@ -151,6 +157,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     hubOf: hubs.of,
     otherStores: options.otherStores ?? false,
     privateHooks: options.privateHooks ?? false,
+    transcripts: options.transcripts ?? uploadsOnly(world),
     relay,
     stopping: stopping.signal,
     trouble: tellOnce(options.trouble ?? ignore, () => world.steady?.() ?? world.now()),

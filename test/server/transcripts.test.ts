@@ -1,0 +1,97 @@
+/** Sessions of other tools over HTTP: who may find, preview, import and upload them, and what they become. */
+import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { test } from "node:test";
+import {
+  engineAt,
+  type TranscriptPreview,
+  type TranscriptResult,
+  type TranscriptsFound,
+} from "../../src/client/connect.ts";
+import { fine, served } from "./served.ts";
+import { claudeText, makeTranscriptHome, transcriptId } from "./transcript-home.ts";
+
+type Found = TranscriptsFound;
+type Results = readonly TranscriptResult[];
+
+test("they are found with counts and projects, filtered, previewed and imported once", async () => {
+  using home = makeTranscriptHome();
+  await using place = await served({ transcripts: home.transcripts });
+  const found = fine(await place.call("engine.findTranscripts")) as Found;
+  assert.deepEqual(
+    found.tools.map(({ tool, title, sessions }) => [tool, title, sessions]),
+    [["claude-code", "Claude Code", 3]],
+  );
+  // The links out of the home are not followed.
+  assert.deepEqual(found.sessions.map(({ project }) => String(project)).toSorted(), [
+    "/home/ann/checkout",
+    "/home/ann/payroll",
+    "/home/ann/payroll",
+  ]);
+  const filtered = async (params: object): Promise<number> =>
+    (fine(await place.call("engine.findTranscripts", { params: { ...params } })) as Found).sessions.length;
+  assert.equal(await filtered({ project: "CHECKOUT" }), 1);
+  assert.equal(await filtered({ text: "month 2" }), 1);
+  assert.equal(await filtered({ tool: "codex" }), 0);
+  assert.equal(await filtered({ since: Date.now() + 60_000 }), 0);
+  const [first] = found.sessions;
+  const key = first?.key ?? "";
+  const preview = fine(
+    await place.call("engine.previewTranscript", { params: { key } }),
+  ) as TranscriptPreview;
+  assert.equal(preview.isWhole, true);
+  assert.deepEqual(
+    preview.entries.map(({ kind, calls = [] }) => [kind, ...calls.map(({ name }) => name)]),
+    [["input"], ["answer", "Bash"], ["answer"]],
+  );
+  const again = async (): Promise<Results> =>
+    fine(await place.call("engine.importTranscripts", { params: { keys: [key] } })) as Results;
+  const [made] = await again();
+  assert.deepEqual([made?.status, made?.added, made?.key], ["new", 3, key]);
+  const [same] = await again();
+  assert.deepEqual([same?.status, same?.session], ["same", made?.session]);
+  const state = await (await place.engine.session(made?.session ?? "")).state();
+  assert.equal(state.status, "suspended");
+});
+
+test("a caller names keys, never paths, and needs the scope operate", async () => {
+  using home = makeTranscriptHome();
+  await using place = await served({ transcripts: home.transcripts });
+  const { token } = await place.engine.addToken({ scopes: ["read", "write"] });
+  const headers = { authorization: `Bearer ${token}` };
+  assert.equal((await place.call("engine.findTranscripts", { headers })).status, 403);
+  const bad = ["../../etc/passwd", "0".repeat(31), `${"0".repeat(31)}/`];
+  for (const key of bad)
+    assert.equal((await place.call("engine.previewTranscript", { params: { key } })).status, 400);
+  const unknown = "0".repeat(32);
+  assert.equal((await place.call("engine.previewTranscript", { params: { key: unknown } })).status, 404);
+  const keys = [unknown];
+  assert.equal((await place.call("engine.importTranscripts", { params: { keys } })).status, 404);
+});
+
+test("by default a server reads nothing of its machine, and takes uploads", async () => {
+  await using place = await served();
+  const denied = await place.call("engine.findTranscripts");
+  assert.ok([403, 409].includes(denied.status), String(denied.status));
+  assert.match(JSON.stringify(denied.body), /--import-from/);
+  const { token } = await place.engine.addToken({ scopes: ["write"] });
+  const client = engineAt(place.server.url, { token });
+  const text = claudeText(transcriptId(5), "/home/ann/x", "Which rate?");
+  const results = await client.uploadTranscript(new Blob([text]), { name: "../../x.jsonl" });
+  assert.deepEqual(
+    results.map(({ status, tool, title }) => [status, tool, title]),
+    [["new", "claude-code", "Which rate?"]],
+  );
+  const named = await client.uploadTranscript(new Blob([text]), { tool: "claude-code" });
+  assert.equal(named[0]?.tool, "claude-code");
+  await assert.rejects(client.uploadTranscript(new Blob(["{}\n"]), { name: "x.jsonl" }), /no transcript/);
+  await assert.rejects(client.uploadTranscript(new Blob([text]), { name: "x.exe" }), /\.jsonl/);
+  await assert.rejects(client.uploadTranscript(new Blob(["PK"]), { name: "x.zip" }));
+  await client.close();
+  assert.deepEqual(
+    readdirSync(tmpdir()).filter((name) => name.startsWith("skein-upload-")),
+    [],
+  );
+  assert.deepEqual(place.troubles, []);
+});

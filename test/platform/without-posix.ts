@@ -101,7 +101,7 @@ for (const name of ["chmod", "fchmod", "lchmod", "chown", "fchown", "lchown"]) {
     name,
     () =>
       (...args) =>
-        void queueMicrotask(() => void last(args)?.(null)),
+        queueMicrotask(() => void last(args)?.(null)),
   );
   replace(fs.promises, name, () => async () => undefined);
 }

@@ -13,16 +13,16 @@ const operationOf = (id: CallId): Operation => described[id];
 
 type Values = Readonly<Record<string, unknown>>;
 
-interface Known {
+interface KnownOptions {
   readonly names: readonly string[];
   /** Required options. */
   readonly required: readonly string[];
 }
 
 /** Pure cache: descriptions never change. */
-const known = new Map<CallId, Known>();
+const known = new Map<CallId, KnownOptions>();
 
-function knownOf(id: CallId): Known {
+function knownOf(id: CallId): KnownOptions {
   const before = known.get(id);
   if (before !== undefined) return before;
   const { args, params, keyed, local, remote }: Operation = operationOf(id);

@@ -7,7 +7,7 @@ import { trimEndOf } from "../core/text/trim.ts";
 
 export { SkeinError } from "../protocol/library.ts";
 export type { Me } from "../protocol/me.ts";
-export type { Followed, FollowOptions, RemoteEngine } from "./engine.ts";
+export type { FollowUpdate, FollowOptions, RemoteEngine } from "./engine.ts";
 export type { RemoteSession, RemoteView } from "./session.ts";
 export type { Fetch } from "./world.ts";
 export type {

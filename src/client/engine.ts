@@ -37,7 +37,7 @@ export interface FollowOptions {
  * An update of any log: an event and its position, or a delta of a session, live only. `rollback`: the store
  * fell back to an earlier copy of itself; events after that position are repeated, null is the beginning.
  */
-export type Followed =
+export type FollowUpdate =
   | { readonly event: SessionEvent; readonly position: string }
   | { readonly rollback: string | null }
   | { readonly session: SessionId; readonly delta: LiveDelta };
@@ -68,7 +68,7 @@ export interface RemoteEngine extends Omit<Pick<Engine, keyof Engine>, LocalCall
   /** The identity of this client at the server, and its scopes. */
   me(): Promise<Me>;
   /** Follows the feed, with deltas. Every event once, until the signal is aborted. */
-  follow(options?: FollowOptions): AsyncGenerator<Followed>;
+  follow(options?: FollowOptions): AsyncGenerator<FollowUpdate>;
   /** Aborts this client's requests. The server and its sessions continue. May be called twice. */
   close(): Promise<void>;
 }
@@ -181,7 +181,7 @@ function streamOf(source: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array>
   });
 }
 
-async function* follow(wire: Wire, options: FollowOptions): AsyncGenerator<Followed> {
+async function* follow(wire: Wire, options: FollowOptions): AsyncGenerator<FollowUpdate> {
   checkOptions("follow", options, ["after", "family", "signal"]);
   const { signal, ...params } = options;
   if (isAborted(signal)) return;
@@ -201,6 +201,6 @@ async function* follow(wire: Wire, options: FollowOptions): AsyncGenerator<Follo
 
 const isAborted = (signal: AbortSignal | undefined): boolean => signal?.aborted === true;
 
-function deltaOf({ session, ...delta }: LiveDelta & { readonly session?: string }): Followed {
+function deltaOf({ session, ...delta }: LiveDelta & { readonly session?: string }): FollowUpdate {
   return { session: session as SessionId, delta };
 }

@@ -3,12 +3,12 @@ import { checkJson, checkOptions, SkeinError } from "../protocol/library.ts";
 import type { Operation } from "../call/operation.ts";
 import { operationOf, type OperationId } from "../call/operations.ts";
 import { queryForms } from "../protocol/query.ts";
-import type { Asked, Wire } from "./wire.ts";
+import type { WireRequest, Wire } from "./wire.ts";
 
 type Options = Readonly<Record<string, unknown>>;
 
 /** The arguments of a call: positional ones by name, and its options. */
-export function readGiven(id: OperationId, given: readonly unknown[]): Asked {
+export function readGiven(id: OperationId, given: readonly unknown[]): WireRequest {
   const operation = operationOf(id);
   const { args, call } = operation;
   const options = (given[args.length] === undefined ? {} : given[args.length]) as Options;

@@ -8,8 +8,8 @@ import { errorOf, Problem } from "../protocol/problem.ts";
 import type { LiveDelta } from "../runtime/turn/live.ts";
 import type { RunResult } from "../runtime/turn/runner.ts";
 import type { Frame } from "./frames.ts";
-import { brokenOff, Lost } from "./client-error.ts";
-import { waitBefore, type Asked, type Wire } from "./wire.ts";
+import { brokenOff, ConnectionLost } from "./client-error.ts";
+import { waitBefore, type WireRequest, type Wire } from "./wire.ts";
 import type { SessionEvent } from "../core/event.ts";
 
 /** Failed connections in a row before the stream gives up. */
@@ -23,7 +23,11 @@ export type StreamItem =
   | { readonly what: "ran"; readonly ran: RunResult };
 
 /** Ends with the server's last frame, or when the signal is aborted. */
-export async function* followStream(wire: Wire, id: OperationId, asked: Asked): AsyncGenerator<StreamItem> {
+export async function* followStream(
+  wire: Wire,
+  id: OperationId,
+  asked: WireRequest,
+): AsyncGenerator<StreamItem> {
   const answers = makeAnswers();
   let lastId = asked.lastId ?? null;
   let tries = 0;
@@ -40,7 +44,7 @@ export async function* followStream(wire: Wire, id: OperationId, asked: Asked): 
         if (item.what === "ran") return;
       }
     } catch (error) {
-      if (!(error instanceof Lost)) throw error;
+      if (!(error instanceof ConnectionLost)) throw error;
       ({ cause } = error);
     }
     if (tries >= triesMax) throw gone(cause);
@@ -52,7 +56,7 @@ export async function* followStream(wire: Wire, id: OperationId, asked: Asked): 
 }
 
 /** Where to continue. A feed position may be empty, which a header cannot say. */
-function placeOf(id: OperationId, { params }: Asked, lastId: string | null): Asked {
+function placeOf(id: OperationId, { params }: WireRequest, lastId: string | null): WireRequest {
   if (lastId === null) return {};
   return id === "engine.feed" ? { params: { ...params, after: lastId } } : { lastId };
 }

@@ -9,7 +9,7 @@ import type { Operation } from "../call/operation.ts";
 import { operationOf, type OperationId } from "../call/operations.ts";
 import { encodeQuery } from "../protocol/query.ts";
 import { makeFrameParser, type Frame } from "./frames.ts";
-import { brokenOff, errorIn, isPassing, Lost, lostError, mayHaveArrived } from "./client-error.ts";
+import { brokenOff, errorIn, isPassing, ConnectionLost, lostError, mayHaveArrived } from "./client-error.ts";
 import type { ClientWorld } from "./world.ts";
 
 export interface WireOptions {
@@ -20,7 +20,7 @@ export interface WireOptions {
   readonly world: ClientWorld;
 }
 
-export interface Asked {
+export interface WireRequest {
   /** Of the path. */
   readonly session?: string;
   readonly params?: Readonly<Record<string, unknown>>;
@@ -40,12 +40,12 @@ export interface Asked {
 export interface Wire {
   readonly world: ClientWorld;
   /** Resolves to the JSON response; undefined if there is none. */
-  call(id: OperationId, asked?: Asked): Promise<unknown>;
+  call(id: OperationId, asked?: WireRequest): Promise<unknown>;
   me(): Promise<unknown>;
   /** The response bytes, as they arrive. */
-  bytes(id: OperationId, asked?: Asked): AsyncGenerator<Uint8Array>;
-  /** A stream, as long as its connection lasts. Throws `Lost` on a disconnect. */
-  frames(id: OperationId, asked?: Asked): AsyncGenerator<Frame>;
+  bytes(id: OperationId, asked?: WireRequest): AsyncGenerator<Uint8Array>;
+  /** A stream, as long as its connection lasts. Throws `ConnectionLost` on a disconnect. */
+  frames(id: OperationId, asked?: WireRequest): AsyncGenerator<Frame>;
   /** Aborts everything in progress; later requests are refused. */
   close(): void;
 }
@@ -65,7 +65,11 @@ export function makeWire({ url, token, world }: WireOptions): Wire {
   const over = new AbortController();
   const closed = (): SkeinError => new SkeinError("unavailable", "the client is closed");
 
-  function requestOf(operation: Operation, asked: Asked, accept: string): readonly [string, RequestInit] {
+  function requestOf(
+    operation: Operation,
+    asked: WireRequest,
+    accept: string,
+  ): readonly [string, RequestInit] {
     const { params = {}, session = "", body } = asked;
     const path = operation.path.replace("{id}", encodeURIComponent(session));
     const isJson = operation.takes === "json";
@@ -89,13 +93,13 @@ export function makeWire({ url, token, world }: WireOptions): Wire {
     ];
   }
 
-  /** One attempt. A network failure is `Lost`; a refusal is the server's error. */
+  /** One attempt. A network failure is `ConnectionLost`; a refusal is the server's error. */
   async function attempt(request: readonly [string, RequestInit], signal: AbortSignal): Promise<Response> {
     let response: Response;
     try {
       response = await world.fetch(request[0], { ...request[1], signal });
     } catch (error) {
-      throw new Lost(error);
+      throw new ConnectionLost(error);
     }
     if (response.ok) return response;
     const problem = await errorIn(response);
@@ -104,7 +108,7 @@ export function makeWire({ url, token, world }: WireOptions): Wire {
 
   async function retrying<T>(
     operation: Operation,
-    asked: Asked,
+    asked: WireRequest,
     use: (response: Response) => Promise<T>,
   ): Promise<T> {
     const request = requestOf(operation, asked, acceptOf(operation));
@@ -151,7 +155,7 @@ export function makeWire({ url, token, world }: WireOptions): Wire {
         const response = await attempt(requestOf(operation, asked, "text/event-stream"), signal);
         const parse = makeFrameParser();
         const decoder = new TextDecoder();
-        const pieces = chunksOf(response, (error) => new Lost(error));
+        const pieces = chunksOf(response, (error) => new ConnectionLost(error));
         for await (const piece of watched(pieces, world, dropped)) {
           const text = decoder.decode(piece, { stream: true });
           const frames = parse(text);
@@ -180,7 +184,7 @@ async function readJson(response: Response): Promise<unknown> {
     text = await response.text();
     return JSON.parse(text) as unknown;
   } catch (error) {
-    throw new Lost(error);
+    throw new ConnectionLost(error);
   }
 }
 

@@ -7,7 +7,7 @@ import { Link } from "./link.tsx";
 import { Login } from "./login.tsx";
 import { Palette } from "./palette/palette.tsx";
 import { Icon, type IconName } from "./ui/icon.tsx";
-import { tell, Toasts } from "./ui/toast.tsx";
+import { showToast, Toasts } from "./ui/toast.tsx";
 import { Empty } from "./ui/load-error.tsx";
 import { go, useRoute, type Route } from "./route.ts";
 import { Keys } from "./keys.tsx";
@@ -34,7 +34,7 @@ export function App(): ReactNode {
   const open = (): void => {
     if (refusal === undefined) return setOver("open");
     put();
-    tell(refusal);
+    showToast(refusal);
   };
   const own = [
     { key: "ctrl+k", what: "Open the command palette", act: () => setOver("palette") },

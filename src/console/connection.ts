@@ -22,7 +22,7 @@ let logins = 0;
 let wasIn = false;
 
 /** Like `fetch`, and observed. During an outage a request waits, and retries only at intervals. */
-export async function heardFetch(url: string, init: RequestInit): Promise<Response> {
+export async function trackedFetch(url: string, init: RequestInit): Promise<Response> {
   if (connection.get() === "lost") await reached(init.signal ?? undefined);
   const began = logins;
   let response: Response;

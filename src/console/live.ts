@@ -4,19 +4,19 @@
  * again. Nothing is missed.
  */
 import { useEffect, useRef } from "react";
-import type { Followed } from "../client/connect.ts";
+import type { FollowUpdate } from "../client/connect.ts";
 import { connection, mended } from "./connection.ts";
 import { engine } from "./server.ts";
 import { after } from "./world.ts";
 
 /** The updates for views. After a rollback they read again. */
-export type Heard = Exclude<Followed, { readonly rollback: unknown }>;
+export type LiveUpdate = Exclude<FollowUpdate, { readonly rollback: unknown }>;
 
 const againMs = 2_000;
 const settleMs = 250;
 
 /** Follows until the returned function is called. Any session names its family. */
-function follow(family: string | null, hear: (update: Heard) => void, missed: () => void): () => void {
+function follow(family: string | null, hear: (update: LiveUpdate) => void, missed: () => void): () => void {
   let position: string | null = null;
   let stream: AbortController | null = null;
   let isOver = false;
@@ -77,7 +77,7 @@ function follow(family: string | null, hear: (update: Heard) => void, missed: ()
 /** Follows while the component is mounted. */
 export function useFollow(
   family: string | null | undefined,
-  hear: (update: Heard) => void,
+  hear: (update: LiveUpdate) => void,
   missed: () => void,
 ): void {
   const latest = useRef({ hear, missed });

@@ -1,8 +1,8 @@
 /** The server of this page, as an engine. */
 import { engineAt, type RemoteEngine, type RemoteSession } from "../client/connect.ts";
-import { heardFetch } from "./connection.ts";
+import { trackedFetch } from "./connection.ts";
 
-export const engine: RemoteEngine = engineAt(location.origin, { fetch: heardFetch });
+export const engine: RemoteEngine = engineAt(location.origin, { fetch: trackedFetch });
 
 const sessions = new Map<string, Promise<RemoteSession>>();
 

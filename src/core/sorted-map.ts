@@ -9,7 +9,7 @@ type Entry<T> = readonly [key: string, value: T];
 type Chunk<T> = readonly Entry<T>[];
 
 /** An immutable map, sorted by key. */
-export class Keyed<T> {
+export class SortedMap<T> {
   readonly #chunks: readonly Chunk<T>[];
   readonly size: number;
 
@@ -18,17 +18,17 @@ export class Keyed<T> {
     this.size = size;
   }
 
-  static empty<T>(): Keyed<T> {
-    return new Keyed<T>([], 0);
+  static empty<T>(): SortedMap<T> {
+    return new SortedMap<T>([], 0);
   }
 
   /** From entries in any order; of two with the same key the last wins. */
-  static from<T>(entries: Iterable<Entry<T>>): Keyed<T> {
+  static from<T>(entries: Iterable<Entry<T>>): SortedMap<T> {
     const sorted = [...new Map(entries)].toSorted(([a], [b]) => (a < b ? -1 : 1));
     const chunks: Chunk<T>[] = [];
     for (let i = 0; i < sorted.length; i += chunkEntriesMax)
       chunks.push(sorted.slice(i, i + chunkEntriesMax));
-    return new Keyed<T>(chunks, sorted.length);
+    return new SortedMap<T>(chunks, sorted.length);
   }
 
   get(key: string): T | undefined {
@@ -40,23 +40,26 @@ export class Keyed<T> {
     return this.get(key) !== undefined;
   }
 
-  set(key: string, value: T): Keyed<T> {
+  set(key: string, value: T): SortedMap<T> {
     const place = Math.max(0, this.#chunkFor(key));
     const chunk = this.#chunks[place] ?? [];
     const at = chunk.findIndex(([other]) => other >= key);
     const slot = at === -1 ? chunk.length : at;
     const replaces = chunk[slot]?.[0] === key;
     const grown = chunk.toSpliced(slot, replaces ? 1 : 0, [key, value]);
-    return new Keyed<T>(this.#chunks.toSpliced(place, 1, ...split(grown)), this.size + (replaces ? 0 : 1));
+    return new SortedMap<T>(
+      this.#chunks.toSpliced(place, 1, ...split(grown)),
+      this.size + (replaces ? 0 : 1),
+    );
   }
 
-  delete(key: string): Keyed<T> {
+  delete(key: string): SortedMap<T> {
     const place = this.#chunkFor(key);
     const chunk = this.#chunks[place];
     const slot = chunk?.findIndex(([other]) => other === key) ?? -1;
     if (chunk === undefined || slot === -1) return this;
     const shrunk = chunk.toSpliced(slot, 1);
-    return new Keyed<T>(
+    return new SortedMap<T>(
       this.#chunks.toSpliced(place, 1, ...(shrunk.length > 0 ? [shrunk] : [])),
       this.size - 1,
     );

@@ -11,7 +11,7 @@ import type { TriggerKind } from "./trigger/events.ts";
 import type { Binding } from "./tool/commands.ts";
 import type { z } from "zod";
 import type { Digest } from "./chain.ts";
-import { Keyed } from "./sorted-map.ts";
+import { SortedMap } from "./sorted-map.ts";
 import type { SessionStatus } from "./session/lifecycle.ts";
 import { subtract, type Ranges } from "./range.ts";
 
@@ -47,7 +47,7 @@ export interface Overlay extends Ref {
   readonly toSeq: number;
   readonly strategy: "prune" | "summarize" | "extract";
   /** The durable tier at that time, which the context shows in place of the range; empty if pruned. */
-  readonly items: Keyed<ItemRef>;
+  readonly items: SortedMap<ItemRef>;
 }
 
 /** The part of the state that rewinds with the session. */
@@ -59,14 +59,14 @@ export interface Mind {
   readonly overlays: readonly Overlay[];
   /** Where the first turn began; 0 before it. Documents from before it are part of the instructions. */
   readonly firstTurnSeq: number;
-  readonly items: Keyed<ItemRef>;
-  readonly scratch: Keyed<Ref>;
+  readonly items: SortedMap<ItemRef>;
+  readonly scratch: SortedMap<Ref>;
   /** By digest. */
-  readonly documents: Keyed<Ref & { readonly kind: string }>;
+  readonly documents: SortedMap<Ref & { readonly kind: string }>;
   readonly memory: readonly Ref[];
   /** Per other session: the position up to which it has been merged. */
-  readonly bases: Keyed<number>;
-  readonly calls: Keyed<OpenCall>;
+  readonly bases: SortedMap<number>;
+  readonly calls: SortedMap<OpenCall>;
 }
 
 /** The turn in progress. */
@@ -169,7 +169,7 @@ export interface Standing {
   readonly model: string | null;
   readonly name: Ref | null;
   readonly objective: Ref | null;
-  readonly labels: Keyed<string>;
+  readonly labels: SortedMap<string>;
   readonly priority: number;
   readonly expiresAfterIdleMs: number | null;
   readonly status: SessionStatus;
@@ -185,10 +185,10 @@ export interface Standing {
    * worked on.
    */
   readonly workedTo: number | null;
-  readonly bindings: Keyed<Ref & { readonly kind: Binding["kind"]; readonly mode: "read" | "write" }>;
+  readonly bindings: SortedMap<Ref & { readonly kind: Binding["kind"]; readonly mode: "read" | "write" }>;
   /** The tools offered to the model since the last compaction, rewind or migration: the last entry counts. */
   readonly tools: readonly (Ref & { readonly digest: string })[];
-  readonly permissions: Keyed<
+  readonly permissions: SortedMap<
     Ref & {
       readonly tool: string;
       readonly rule: "allow" | "ask" | "deny";
@@ -207,22 +207,22 @@ export interface Standing {
   readonly reserved: { readonly seq: number; readonly model: string; readonly amounts: Amounts } | null;
   /** Allotted to other sessions, minus refunds. */
   readonly allotted: UsedAmounts;
-  readonly holds: Keyed<number>;
-  readonly triggers: Keyed<TriggerRef>;
+  readonly holds: SortedMap<number>;
+  readonly triggers: SortedMap<TriggerRef>;
   readonly inbox: Inbox;
   /** Per other session: the number of the last message sent to it, and received from it. */
-  readonly sent: Keyed<number>;
-  readonly received: Keyed<number>;
+  readonly sent: SortedMap<number>;
+  readonly received: SortedMap<number>;
   /** Messages to other stores without a confirmed delivery, by id. */
-  readonly outbox: Keyed<{ readonly to: string; readonly number: number; readonly seq: number }>;
+  readonly outbox: SortedMap<{ readonly to: string; readonly number: number; readonly seq: number }>;
   /** Requests that wait for a reply, sent and received, by id. */
-  readonly requests: Keyed<{ readonly to: string; readonly seq: number; readonly deadlineMs: number }>;
-  readonly asked: Keyed<{ readonly from: string; readonly seq: number; readonly deadlineMs: number }>;
+  readonly requests: SortedMap<{ readonly to: string; readonly seq: number; readonly deadlineMs: number }>;
+  readonly asked: SortedMap<{ readonly from: string; readonly seq: number; readonly deadlineMs: number }>;
   /** The last handoff. */
   readonly handoff: (Ref & { readonly toSeq: number }) | null;
-  readonly contracts: Keyed<Ref>;
-  readonly checkpoints: Keyed<number>;
-  readonly scores: Keyed<{ readonly value: number; readonly seq: number }>;
+  readonly contracts: SortedMap<Ref>;
+  readonly checkpoints: SortedMap<number>;
+  readonly scores: SortedMap<{ readonly value: number; readonly seq: number }>;
   readonly erased: { readonly ranges: Ranges; readonly records: number; readonly bytes: number };
   /** The renderer of the last request; null where the next request may use another one. */
   readonly renderer: number | null;
@@ -253,7 +253,7 @@ export interface Standing {
  * Why a session with a rolled-back log is suspended: its store lost records that it had acknowledged. The
  * session stays suspended until a person activates it.
  */
-export const setBack = "set-back";
+export const rolledBackReason = "set-back";
 
 /** Why an imported session is suspended until it is reviewed. Only a person can activate it. */
 export const imported = "imported";
@@ -277,12 +277,12 @@ const emptyMind: Mind = {
   lost: [],
   overlays: [],
   firstTurnSeq: 0,
-  items: Keyed.empty(),
-  scratch: Keyed.empty(),
-  documents: Keyed.empty(),
+  items: SortedMap.empty(),
+  scratch: SortedMap.empty(),
+  documents: SortedMap.empty(),
   memory: [],
-  bases: Keyed.empty(),
-  calls: Keyed.empty(),
+  bases: SortedMap.empty(),
+  calls: SortedMap.empty(),
 };
 
 export const emptyStanding: Standing = {
@@ -298,7 +298,7 @@ export const emptyStanding: Standing = {
   model: null,
   name: null,
   objective: null,
-  labels: Keyed.empty(),
+  labels: SortedMap.empty(),
   priority: 5,
   expiresAfterIdleMs: null,
   status: "open",
@@ -308,9 +308,9 @@ export const emptyStanding: Standing = {
   sleep: null,
   lease: { held: false },
   workedTo: null,
-  bindings: Keyed.empty(),
+  bindings: SortedMap.empty(),
   tools: [],
-  permissions: Keyed.empty(),
+  permissions: SortedMap.empty(),
   limits: {},
   used: nothingUsed,
   unpriced: 0,
@@ -325,18 +325,18 @@ export const emptyStanding: Standing = {
   lost: null,
   reserved: null,
   allotted: nothingUsed,
-  holds: Keyed.empty(),
-  triggers: Keyed.empty(),
+  holds: SortedMap.empty(),
+  triggers: SortedMap.empty(),
   inbox: { waiting: [], received: 0, fromSeq: 0 },
-  sent: Keyed.empty(),
-  received: Keyed.empty(),
-  outbox: Keyed.empty(),
-  requests: Keyed.empty(),
-  asked: Keyed.empty(),
+  sent: SortedMap.empty(),
+  received: SortedMap.empty(),
+  outbox: SortedMap.empty(),
+  requests: SortedMap.empty(),
+  asked: SortedMap.empty(),
   handoff: null,
-  contracts: Keyed.empty(),
-  checkpoints: Keyed.empty(),
-  scores: Keyed.empty(),
+  contracts: SortedMap.empty(),
+  checkpoints: SortedMap.empty(),
+  scores: SortedMap.empty(),
   erased: { ranges: [], records: 0, bytes: 0 },
   renderer: null,
   zone: "smart",
@@ -419,10 +419,10 @@ const keyedInStanding = [
 
 export function parseSnapshot(text: string): State {
   const raw = JSON.parse(text) as { mind: Record<string, unknown>; standing: Record<string, unknown> };
-  for (const name of keyedInMind) raw.mind[name] = Keyed.from(raw.mind[name] as [string, unknown][]);
+  for (const name of keyedInMind) raw.mind[name] = SortedMap.from(raw.mind[name] as [string, unknown][]);
   for (const overlay of raw.mind["overlays"] as { items: unknown }[])
-    overlay.items = Keyed.from(overlay.items as [string, ItemRef][]);
+    overlay.items = SortedMap.from(overlay.items as [string, ItemRef][]);
   for (const name of keyedInStanding)
-    raw.standing[name] = Keyed.from(raw.standing[name] as [string, unknown][]);
+    raw.standing[name] = SortedMap.from(raw.standing[name] as [string, unknown][]);
   return raw as unknown as State;
 }

@@ -3,7 +3,7 @@ import { entryOf } from "./catalog.ts";
 import { valueText } from "./summary-text.ts";
 
 /** The fields of an event that a summary uses. */
-export interface Summarized {
+export interface SummaryInput {
   readonly type: string;
   readonly body: unknown;
   readonly content: unknown;
@@ -11,12 +11,12 @@ export interface Summarized {
 }
 
 /** One line. Records of other programs, or of a newer Skein, show their type. */
-export function summarize(event: Summarized): string {
+export function summarize(event: SummaryInput): string {
   const line = knownSummary(event) ?? `${event.type} ${valueText(event.body)}`;
   return event.erased ? `${line} (content erased)` : line;
 }
 
-function knownSummary({ type, body, content }: Summarized): string | undefined {
+function knownSummary({ type, body, content }: SummaryInput): string | undefined {
   try {
     return entryOf(type)?.summary(body, content);
   } catch {

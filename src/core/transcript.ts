@@ -31,7 +31,7 @@ export interface Call {
   readonly late?: EventOf<"tool.settled">;
 }
 
-interface Placed {
+interface PlacedEntry {
   readonly key: string;
   /** Position in the log. */
   readonly seq: number;
@@ -39,7 +39,7 @@ interface Placed {
   readonly isLost: boolean;
 }
 
-export type TranscriptEntry = Placed &
+export type TranscriptEntry = PlacedEntry &
   (
     | { readonly kind: "input"; readonly input: Input }
     | { readonly kind: "answer"; readonly answer: EventOf<"model.responded"> }

@@ -11,7 +11,7 @@ export type { ZoneTokens } from "../core/context/zone.ts";
 export type { EventOf, OpaqueEvent, SessionLogEvent, WorkspaceEvent } from "../core/event.ts";
 export type { Range, Ranges } from "../core/range.ts";
 export type { SessionDependency } from "../core/session/commands.ts";
-export type { Keyed } from "../core/sorted-map.ts";
+export type { SortedMap } from "../core/sorted-map.ts";
 export type {
   Amounts,
   ImportedUsage,

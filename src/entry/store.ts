@@ -13,7 +13,7 @@ export type {
 } from "../store/driver.ts";
 export type { BlobStore, Chunks } from "../store/port/blob.ts";
 export type {
-  Appended,
+  AppendedPart,
   Draft,
   DraftContent,
   Durability,
@@ -27,8 +27,14 @@ export type {
   ReadRange,
   StoreWorld,
 } from "../store/port/log.ts";
-export type { Maintenance, Packed, StoreStats } from "../store/port/maintenance.ts";
-export type { Finished, Received, ReceivedRecord, ReceiveStore, Reception } from "../store/port/receive.ts";
+export type { Maintenance, PackResult, StoreStats } from "../store/port/maintenance.ts";
+export type {
+  FinishRequest,
+  ReceivedLog,
+  ReceivedRecord,
+  ReceiveStore,
+  Reception,
+} from "../store/port/receive.ts";
 export type {
   DueRow,
   RunMatch,

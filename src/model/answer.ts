@@ -34,13 +34,13 @@ interface Draft {
 }
 
 type Spoken = Extract<LanguageModelV4StreamPart, { type: `${Draft["type"]}-${"start" | "delta" | "end"}` }>;
-type Ended = Extract<LanguageModelV4StreamPart, { type: "finish" }>;
+type AnswerEnd = Extract<LanguageModelV4StreamPart, { type: "finish" }>;
 
 export function readAnswer(toolOf: (name: string) => string): AnswerReader {
   const blocks: (Draft | Extract<AnswerBlock, { type: "tool-call" }>)[] = [];
   const open = new Map<string, Draft>();
   const announced = new Set<string>();
-  let end: Ended | null = null;
+  let end: AnswerEnd | null = null;
 
   /** Block ids may repeat in sequence, so a start always begins a new block. */
   const speak = (type: Draft["type"], part: Spoken): ModelDelta | null => {
@@ -111,7 +111,11 @@ export function readAnswer(toolOf: (name: string) => string): AnswerReader {
   };
 }
 
-function wholeAnswer(blocks: readonly AnswerBlock[], end: Ended | null, sent: string | null): ModelAnswer {
+function wholeAnswer(
+  blocks: readonly AnswerBlock[],
+  end: AnswerEnd | null,
+  sent: string | null,
+): ModelAnswer {
   if (end === null || end.finishReason.unified === "interrupted") throw dropped();
   if (end.finishReason.unified === "error") {
     const why = end.finishReason.raw ?? "no reason given";

@@ -27,7 +27,7 @@ export interface Address {
   readonly family: number;
 }
 
-export interface Posted {
+export interface PostResult {
   readonly status: number;
   readonly ms: number;
 }
@@ -55,7 +55,7 @@ export async function post(
     readonly headers: Readonly<Record<string, string>>;
     readonly signal?: AbortSignal;
   },
-): Promise<Posted> {
+): Promise<PostResult> {
   const { world } = outbound;
   const clock = (): number => world.steady?.() ?? world.now();
   const url = checkUrl(to);

@@ -6,7 +6,7 @@ import { bodyHashOf, link, type Digest } from "../core/chain.ts";
 import { SkeinError } from "../core/error.ts";
 import { isWorkspaceId, type LogId, type SessionId } from "../core/ids.ts";
 import { limit } from "../core/limit.ts";
-import type { Expect, Finished, Outcome, Part, Received, ReceivedRecord } from "./port.ts";
+import type { Expect, FinishRequest, Outcome, Part, ReceivedLog, ReceivedRecord } from "./port.ts";
 
 /** Whether a log with this end is as expected; 0 and no hash for a missing log. */
 export const agrees = (headSeq: number, hash: string | undefined, expect: Expect): boolean => {
@@ -155,7 +155,7 @@ export const depthFlaw = (parentDepth: number): SkeinError | null =>
 /** The state of a log for a receiver: `log` is null if only its name exists. */
 export const presenceOf = (
   log: { readonly seen: boolean; readonly copy: boolean } | null,
-): Received["there"] => (log === null ? "nothing" : !log.seen ? "prefix" : log.copy ? "copy" : "own");
+): ReceivedLog["there"] => (log === null ? "nothing" : !log.seen ? "prefix" : log.copy ? "copy" : "own");
 
 /** The base of a received fork is missing, or does not reach the fork point. */
 export const missingOrigin = (seq: number, base: SessionId | null): SkeinError =>
@@ -203,7 +203,7 @@ export const usedKey = (session: LogId | null, cause?: unknown): SkeinError =>
 
 /** Whether a received log can be finished: `end` is its last record here, undefined without records. */
 export function checkFinished(
-  { session, seq, hash, as, index }: Finished,
+  { session, seq, hash, as, index }: FinishRequest,
   { end, deleted }: { readonly end: LastRecord | undefined; readonly deleted: boolean },
 ): void {
   if (end?.seq !== seq || end.hash !== hash) {
@@ -217,5 +217,5 @@ export function checkFinished(
 }
 
 /** Whether finishing changes a visible log: it got more records, or a copy becomes a local session. */
-export const changesVisible = (as: Finished["as"], log: { more: boolean; copy: boolean }): boolean =>
+export const changesVisible = (as: FinishRequest["as"], log: { more: boolean; copy: boolean }): boolean =>
   log.more || (as === "own" && log.copy);

@@ -22,7 +22,7 @@ import type { SnapshotStore } from "./port/snapshot.ts";
 
 export type { BlobStore, Chunks } from "./port/blob.ts";
 export type {
-  Appended,
+  AppendedPart,
   Draft,
   DraftContent,
   Durability,
@@ -35,8 +35,8 @@ export type {
   ReadRange,
   StoreWorld,
 } from "./port/log.ts";
-export type { Maintenance, Packed, StoreStats } from "./port/maintenance.ts";
-export type { Finished, Received, ReceivedRecord, ReceiveStore, Reception } from "./port/receive.ts";
+export type { Maintenance, PackResult, StoreStats } from "./port/maintenance.ts";
+export type { FinishRequest, ReceivedLog, ReceivedRecord, ReceiveStore, Reception } from "./port/receive.ts";
 export type {
   DueRow,
   RunMatch,

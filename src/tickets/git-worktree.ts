@@ -151,7 +151,7 @@ const markOf = (branch: string): string => `branch.${branch}.skein`;
 const has = async (world: World, top: string, branch: string): Promise<boolean> =>
   (await git(world, top, ["rev-parse", "--verify", "--quiet", `refs/heads/${branch}`])).code === 0;
 
-interface Wanted {
+interface WorktreeRequest {
   readonly plan: string;
   readonly id: string;
   readonly after: readonly string[];
@@ -176,7 +176,7 @@ export async function inTurn<Result>(
 export async function makeWorktree(
   world: World,
   { top, base }: Repository,
-  { plan, id, after, isBegun }: Wanted,
+  { plan, id, after, isBegun }: WorktreeRequest,
 ): Promise<Worktree> {
   const branch = branchOf(plan, id);
   const directory = worktreeDirectory(top, plan, id);
@@ -246,13 +246,13 @@ async function ignoreFolder(top: string): Promise<void> {
   await writeFile(join(top, ".skein", ".gitignore"), "*\n");
 }
 
-interface Listed {
+interface ListedWorktree {
   readonly branch: string | null;
   readonly isHalf: boolean;
 }
 
 /** What Git knows of a worktree at this path; an interrupted creation is half. */
-async function listed(world: World, top: string, directory: string): Promise<Listed | null> {
+async function listed(world: World, top: string, directory: string): Promise<ListedWorktree | null> {
   const all = await must(world, top, ["worktree", "list", "--porcelain", "-z"], "listing the worktrees");
   const entry = all.split("\0\0").find((one) => one.split("\0")[0] === `worktree ${directory}`);
   if (entry === undefined) return null;

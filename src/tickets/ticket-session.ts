@@ -97,7 +97,11 @@ async function attemptOf(
 }
 
 /** The first input, once: nothing runs before it. */
-export async function tellTicket(engine: Engine, session: SessionId, { title, text }: Ticket): Promise<void> {
+export async function messageTicket(
+  engine: Engine,
+  session: SessionId,
+  { title, text }: Ticket,
+): Promise<void> {
   const said = text === "" ? title : text.length <= repeatedCharsMax ? text : `${title}\n\n${pointed}`;
   await (await engine.session(session)).append(said, { key: "ticket" });
 }

@@ -49,7 +49,7 @@ export interface Standing {
   readonly seq: number;
 }
 
-interface Begun {
+interface StartedTicket {
   readonly session: SessionId;
   readonly attempt: number;
   readonly text: string | null;
@@ -58,8 +58,8 @@ interface Begun {
 }
 
 /** The last session of each ticket of a plan. */
-async function begunOf(engine: Engine, plan: string): Promise<Map<string, Begun>> {
-  const found = new Map<string, Begun>();
+async function begunOf(engine: Engine, plan: string): Promise<Map<string, StartedTicket>> {
+  const found = new Map<string, StartedTicket>();
   for (let cursor: string | undefined; ;) {
     const more = cursor === undefined ? {} : { cursor };
     const page = await engine.sessions({ labels: { plan }, limit: limit.listMax, ...more });
@@ -84,7 +84,7 @@ export const textMark = (ticket: Ticket): string =>
   createHash("sha256").update(ticketForm(ticket)).digest("hex").slice(0, 12);
 
 /** What the runner of a plan knows besides the store. */
-export interface Known {
+export interface PlanKnowledge {
   /** Failures of this run that are not in the store. */
   readonly troubles: ReadonlyMap<string, Trouble>;
   /** Closed sessions: they are read once. */
@@ -100,7 +100,7 @@ export interface Trouble {
 export async function standingsOf(
   engine: Engine,
   plan: Plan,
-  known: Known = { troubles: new Map(), over: new Map() },
+  known: PlanKnowledge = { troubles: new Map(), over: new Map() },
 ): Promise<readonly Standing[]> {
   const begun = await begunOf(engine, plan.name);
   const found = new Map<string, Standing>();
@@ -130,8 +130,8 @@ function unopened(ticket: Ticket, trouble: Trouble | undefined): Standing | null
 async function opened(
   engine: Engine,
   ticket: Ticket,
-  begun: Begun,
-  { over: ended }: Known,
+  begun: StartedTicket,
+  { over: ended }: PlanKnowledge,
 ): Promise<Standing> {
   const before = ended.get(begun.session);
   if (before !== undefined) return before;
@@ -186,7 +186,7 @@ function notBegun(ticket: Ticket, others: Others): TicketRow {
   return { ...row, status: "waiting", why: `after ${named.join(", ")}` };
 }
 
-async function standingOf(engine: Engine, ticket: Ticket, begun: Begun): Promise<Standing> {
+async function standingOf(engine: Engine, ticket: Ticket, begun: StartedTicket): Promise<Standing> {
   const { session, attempt, branch, text } = begun;
   const handle = await engine.session(session);
   const state = await handle.fold();

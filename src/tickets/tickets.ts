@@ -16,9 +16,15 @@ import { agentHint, isAgentWord } from "../core/workspace/agent.ts";
 import { checkPlan, type Plan } from "./plan.ts";
 import type { Ticket } from "./plan-draft.ts";
 import { checkBinding, checkBudget } from "../runtime/options.ts";
-import { agentNamed, beginTicket, tellTicket, type Manner } from "./ticket-session.ts";
+import { agentNamed, beginTicket, messageTicket, type Manner } from "./ticket-session.ts";
 import { commitAll, inTurn, repositoryOf, restoreWorktree, worktreeDirectory } from "./git-worktree.ts";
-import { standingsOf, type Known, type Standing, type TicketRow, type Trouble } from "./ticket-status.ts";
+import {
+  standingsOf,
+  type PlanKnowledge,
+  type Standing,
+  type TicketRow,
+  type Trouble,
+} from "./ticket-status.ts";
 import type { Engine } from "../runtime/engine/engine.ts";
 import type { Session } from "../runtime/engine/session.ts";
 import { realWorld } from "../runtime/world.ts";
@@ -147,7 +153,7 @@ class PlanRun {
   readonly #parallel: number;
   readonly #tickets: ReadonlyMap<string, Ticket>;
   readonly #troubles = new Map<string, Trouble>();
-  readonly #known: Known = { troubles: this.#troubles, over: new Map() };
+  readonly #known: PlanKnowledge = { troubles: this.#troubles, over: new Map() };
   /** Failed tickets to start again, once each. */
   readonly #again = new Set<string>();
   /** The sessions started in this run: the same one must not appear twice. */
@@ -265,14 +271,14 @@ class PlanRun {
     }
     this.#begun.set(row.ticket, session);
     this.#placed.add(session);
-    await tellTicket(this.#engine, session, ticket);
+    await messageTicket(this.#engine, session, ticket);
   }
 
   /** An idle session: gets its first input if it has none, or is closed. */
   async #rest({ row, due }: Standing): Promise<void> {
     const { session } = row;
     if (session === null) return;
-    if (due === "tell") return tellTicket(this.#engine, session, this.#ticket(row));
+    if (due === "tell") return messageTicket(this.#engine, session, this.#ticket(row));
     await this.#commit(row);
     await this.#close(await this.#engine.session(session), due === "fail" ? (row.why ?? "it failed") : null);
   }

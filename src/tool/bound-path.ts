@@ -6,7 +6,7 @@
 import { readlink, realpath } from "node:fs/promises";
 import { dirname, isAbsolute, join, resolve, sep } from "node:path";
 import { SkeinError } from "../core/error.ts";
-import type { Bound } from "./port.ts";
+import type { StoredBinding } from "./port.ts";
 
 const linksMax = 40;
 
@@ -14,7 +14,7 @@ export const isWithin = (root: string, path: string): boolean =>
   path === root || path.startsWith(root.endsWith(sep) ? root : root + sep);
 
 /** The directories that a session may write through its bindings, without links. */
-export async function writableRoots(bound: readonly Bound[]): Promise<readonly string[]> {
+export async function writableRoots(bound: readonly StoredBinding[]): Promise<readonly string[]> {
   const paths = bound.flatMap(({ kind, mode, path, sandbox }) =>
     path !== undefined && mode === "write" && (kind === "directory" || (kind === "shell" && sandbox === true))
       ? [resolve(path)]

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { databaseOf } from "./live-database.ts";
 import type { ToolWorld } from "./port.ts";
 import { ignoredNames, unsettledMs } from "../platform/file-look.ts";
-import type { Reserved } from "./reserved.ts";
+import type { IsReserved } from "./reserved.ts";
 
 const changeLimit = {
   /** Entries of one scan. A larger tree is not compared. */
@@ -27,7 +27,7 @@ export type Changes =
 export async function watchChanges(
   world: Pick<ToolWorld, "now" | "hashBytes">,
   directory: string,
-  isReserved: Reserved,
+  isReserved: IsReserved,
 ): Promise<() => Promise<Changes>> {
   const where = { directory, isReserved };
   const before = await look(world, where, undefined);
@@ -50,7 +50,7 @@ export async function watchChanges(
 
 async function look(
   world: Pick<ToolWorld, "now" | "hashBytes">,
-  { directory, isReserved }: { readonly directory: string; readonly isReserved: Reserved },
+  { directory, isReserved }: { readonly directory: string; readonly isReserved: IsReserved },
   before: Look | undefined,
 ): Promise<Look | undefined> {
   const seen = new Map<string, { print: string; hash: string | undefined }>();

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { SkeinError } from "../core/error.ts";
 import { defineTool } from "./define.ts";
 import { secretsOf } from "./environment.ts";
-import { ToolOutput, type Bound, type OuterTool, type ToolWorld } from "./port.ts";
+import { ToolOutput, type StoredBinding, type OuterTool, type ToolWorld } from "./port.ts";
 import { openPostgres } from "./postgres-query.ts";
 import { rowsLimit, rowsText, type Rows } from "./rows.ts";
 import { openSqlite } from "./sqlite-query.ts";
@@ -25,7 +25,7 @@ export interface Database {
 /** Empty without a database. The stack closes what is opened. */
 export async function databaseTools(
   world: ToolWorld,
-  bound: readonly Bound[],
+  bound: readonly StoredBinding[],
   opened: AsyncDisposableStack,
   writable: readonly string[] = [],
 ): Promise<OuterTool[]> {
@@ -69,7 +69,7 @@ export async function databaseTools(
 
 async function openDatabase(
   world: ToolWorld,
-  bound: Bound,
+  bound: StoredBinding,
   { opened, writable }: { readonly opened: AsyncDisposableStack; readonly writable: readonly string[] },
 ): Promise<Database> {
   const { name, mode, path, url } = bound;
@@ -104,7 +104,7 @@ async function openDatabase(
 
 const isPostgres = (url: string): boolean => /^postgres(ql)?:\/\//.test(url);
 
-function timeoutOf({ name, options }: Bound): number {
+function timeoutOf({ name, options }: StoredBinding): number {
   const isSet = typeof options === "object" && options !== null && "timeoutMs" in options;
   const timeoutMs: unknown = isSet ? options.timeoutMs : databaseLimit.timeoutMsDefault;
   const most = databaseLimit.timeoutMsMax;

@@ -3,14 +3,14 @@
  * a tool is opened, and removed from its output.
  */
 import { SkeinError } from "../core/error.ts";
-import type { Bound, ToolWorld } from "./port.ts";
+import type { StoredBinding, ToolWorld } from "./port.ts";
 
 /** Shorter values are not hidden: they may occur as ordinary words. */
 const hiddenCharsMin = 6;
 
 export function secretsOf(
   world: Pick<ToolWorld, "secret">,
-  { name, secrets = [] }: Bound,
+  { name, secrets = [] }: StoredBinding,
 ): Record<string, string> {
   return Object.fromEntries(
     secrets.map((secret) => {

@@ -7,7 +7,7 @@ import { restoreFiles, type RestoreWorld } from "./file-restore.ts";
 import { isWithin } from "./bound-path.ts";
 import { sightOf, temporaryEnding } from "./file-tree.ts";
 import { isLiveDatabase } from "./live-database.ts";
-import type { Reserved } from "./reserved.ts";
+import type { IsReserved } from "./reserved.ts";
 import type { FileBlobs, FileConflict, FilePut, FileTree } from "./port.ts";
 
 /** `to` appears only when complete. */
@@ -19,7 +19,7 @@ export async function copyTree(
     puts,
     blobs,
     isReserved,
-  }: { readonly puts: readonly FilePut[]; readonly blobs: FileBlobs; readonly isReserved: Reserved },
+  }: { readonly puts: readonly FilePut[]; readonly blobs: FileBlobs; readonly isReserved: IsReserved },
 ): Promise<readonly FileConflict[]> {
   if ((await lstat(to).catch(() => undefined)) !== undefined)
     throw new SkeinError("conflict", `copy: ${to} already exists`, {
@@ -48,7 +48,7 @@ export async function copyTree(
   }
 }
 
-async function copyOver({ root, file }: FileTree, to: string, isReserved: Reserved): Promise<void> {
+async function copyOver({ root, file }: FileTree, to: string, isReserved: IsReserved): Promise<void> {
   const from = file === undefined ? root : join(root, file);
   if (file !== undefined && (await sightOf(from)) === undefined) return;
   await cp(from, to, {

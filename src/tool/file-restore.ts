@@ -16,7 +16,7 @@ import { isLiveDatabase } from "./live-database.ts";
 import { inParallel } from "./file-shelf.ts";
 import { temporaryEnding } from "./file-tree.ts";
 import type { FileBlobs, FileConflict, FilePut, FileTree } from "./port.ts";
-import type { Reserved } from "./reserved.ts";
+import type { IsReserved } from "./reserved.ts";
 import { openDirectory, type Directory } from "./root.ts";
 
 const { O_RDONLY, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK } = constants;
@@ -35,7 +35,7 @@ interface Plan {
   readonly planned: ReadonlyMap<string, FilePut>;
   readonly blobs: FileBlobs;
   readonly isOurs: boolean;
-  readonly isReserved: Reserved;
+  readonly isReserved: IsReserved;
 }
 
 /** All, or nothing with the reason. With `isOurs` the current state does not matter. */
@@ -43,7 +43,7 @@ export async function restoreFiles(
   world: RestoreWorld,
   puts: readonly FilePut[],
   blobs: FileBlobs,
-  options: { readonly isOurs?: boolean; readonly isReserved?: Reserved } = {},
+  options: { readonly isOurs?: boolean; readonly isReserved?: IsReserved } = {},
 ): Promise<readonly FileConflict[]> {
   const byTree = Map.groupBy(puts, ({ tree }) => tree);
   const conflicts: FileConflict[] = [];

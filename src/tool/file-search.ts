@@ -110,7 +110,7 @@ function grepFiles(roots: readonly Root[]): OuterTool {
 
 async function grepFile(
   grep: Grep,
-  { spot, directory, name }: Found,
+  { spot, directory, name }: SearchHit,
   most: number,
 ): Promise<string[] | "large"> {
   if (await isLiveDatabase(`${directory.path}/${name}`)) return [];
@@ -150,7 +150,7 @@ export function makeDenied(isPathDenied: ToolCall["isPathDenied"]): {
 const short = (text: string): string =>
   text.length > searchLimit.lineCharsMax ? `${text.slice(0, searchLimit.lineCharsMax)}…` : text;
 
-function report(found: readonly string[], walked: Walked, nothing: string): string {
+function report(found: readonly string[], walked: WalkEntry, nothing: string): string {
   const note =
     walked === "full"
       ? `\n[stopped after ${found.length}; narrow it down]`
@@ -160,7 +160,7 @@ function report(found: readonly string[], walked: Walked, nothing: string): stri
   return `${found.length === 0 ? nothing : found.join("\n")}${note}`;
 }
 
-interface Found {
+interface SearchHit {
   readonly spot: Spot;
   readonly directory: Directory;
   readonly name: string;
@@ -169,8 +169,8 @@ interface Found {
 }
 
 /** `full`: the visitor had enough. `long`: there were too many entries. */
-type Walked = "all" | "full" | "long";
-type Visit = (file: Found) => Promise<boolean>;
+type WalkEntry = "all" | "full" | "long";
+type Visit = (file: SearchHit) => Promise<boolean>;
 
 interface Walk {
   readonly roots: readonly Root[];
@@ -185,7 +185,7 @@ async function search(
   roots: readonly Root[],
   options: { readonly path: string | undefined; readonly named: string; readonly signal: AbortSignal },
   visit: Visit,
-): Promise<Walked> {
+): Promise<WalkEntry> {
   const { path, named, signal } = options;
   const isEverywhere = path === undefined || (path === "." && directories(roots).length !== 1);
   const starts = isEverywhere
@@ -201,7 +201,7 @@ async function search(
   return "all";
 }
 
-async function searchFrom(spot: Spot, walk: Walk): Promise<Walked> {
+async function searchFrom(spot: Spot, walk: Walk): Promise<WalkEntry> {
   if (spot.steps.length > 0) {
     await using directory = await enter(spot);
     const name = directory.last;
@@ -217,7 +217,10 @@ async function searchFrom(spot: Spot, walk: Walk): Promise<Walked> {
 }
 
 /** Files before deeper directories, each by name. Links are not followed. */
-async function walkDirectory({ spot, directory, below }: Omit<Found, "name">, walk: Walk): Promise<Walked> {
+async function walkDirectory(
+  { spot, directory, below }: Omit<SearchHit, "name">,
+  walk: Walk,
+): Promise<WalkEntry> {
   const all = await readdir(directory.path, { withFileTypes: true }).catch(() => []);
   const { isReserved = () => false } = spot.root;
   const entries = all.filter(({ name }) => !isReserved(join(directory.real, name)));

@@ -10,8 +10,8 @@ import { ignoredNames, unsettledMs } from "../platform/file-look.ts";
 import { modeOf } from "../platform/file-mode.ts";
 import { isWithin, realBoundPath, writableRoots } from "./bound-path.ts";
 import { databaseOf } from "./live-database.ts";
-import type { Bound, FileTree } from "./port.ts";
-import type { Reserved } from "./reserved.ts";
+import type { StoredBinding, FileTree } from "./port.ts";
+import type { IsReserved } from "./reserved.ts";
 import { openRoot } from "./root.ts";
 
 export const treeLimit = {
@@ -45,8 +45,8 @@ export interface Look {
 }
 
 /** The trees of bindings: writable ones, then the working directories of shells. */
-export async function everyTree(bound: readonly Bound[]): Promise<readonly FileTree[]> {
-  const isShell = ({ kind }: Bound): boolean => kind === "shell";
+export async function everyTree(bound: readonly StoredBinding[]): Promise<readonly FileTree[]> {
+  const isShell = ({ kind }: StoredBinding): boolean => kind === "shell";
   const shellsLast = [...bound.filter((one) => !isShell(one)), ...bound.filter(isShell)];
   const writable = await writableRoots(bound);
   const found = await Promise.all(shellsLast.map((one) => treeOf(one, writable).catch(() => undefined)));
@@ -75,7 +75,7 @@ export function placeIn(
   return { tree, path: relative(tree.root, full) };
 }
 
-async function treeOf(bound: Bound, writable: readonly string[]): Promise<FileTree | undefined> {
+async function treeOf(bound: StoredBinding, writable: readonly string[]): Promise<FileTree | undefined> {
   const { kind, name, mode, path, options } = bound;
   if (bound.sandbox === true && mode !== "write") return undefined;
   if (kind === "shell") {
@@ -96,7 +96,7 @@ export function covers(outer: FileTree, inner: FileTree): boolean {
 }
 
 /** The current state of the tree; a text if it is unknown. The store's names stay hidden. */
-export async function lookAt(tree: FileTree, isReserved: Reserved): Promise<Look | string> {
+export async function lookAt(tree: FileTree, isReserved: IsReserved): Promise<Look | string> {
   if (tree.file !== undefined) return lookAtPaths(tree, [tree.file], isReserved);
   const seen = new Map<string, Sight>();
   const hidden = new Set<string>();
@@ -136,7 +136,7 @@ const isPassedOver = (name: string): boolean => ignoredNames.includes(name) || n
 export async function lookAtPaths(
   tree: FileTree,
   paths: readonly string[],
-  isReserved: Reserved,
+  isReserved: IsReserved,
 ): Promise<Look> {
   const seen = new Map<string, Sight>();
   const hidden = new Set<string>();

@@ -14,13 +14,13 @@ import { Shelf, type Entry } from "./file-shelf.ts";
 import { isWithin } from "./bound-path.ts";
 import { covers, lookAt, lookAtPaths, temporaryEnding, withParents } from "./file-tree.ts";
 import { makeTurns } from "./file-write.ts";
-import type { Reserved } from "./reserved.ts";
+import type { IsReserved } from "./reserved.ts";
 import type { FileBlobs, FileTree, FileWatch, OuterTool, WatchedCalls } from "./port.ts";
 
 /** What to scan: all of a tree, or these paths of it. */
 type Scope = ReadonlyMap<FileTree, readonly string[] | "all">;
 
-interface Kept {
+interface StoredList {
   readonly tree: FileTree;
   readonly paths: readonly string[] | "all";
   readonly prefix: string;
@@ -33,7 +33,7 @@ const listName = "calls.json";
 interface WatchOptions {
   readonly now: () => number;
   readonly session: string | undefined;
-  readonly isReserved?: Reserved;
+  readonly isReserved?: IsReserved;
 }
 
 /** Without a session nothing outlives the run. */
@@ -45,7 +45,7 @@ class Watch implements FileWatch, AsyncDisposable {
   readonly #trees: readonly FileTree[];
   readonly #now: () => number;
   readonly #session: string | undefined;
-  readonly #isReserved: Reserved;
+  readonly #isReserved: IsReserved;
   readonly #shelves = new Map<FileTree, Shelf>();
   /** Trees that are too large, and why. */
   readonly #given = new Map<FileTree, string>();
@@ -53,7 +53,7 @@ class Watch implements FileWatch, AsyncDisposable {
   #directory: string | undefined;
   /** Calls are in progress, and their list is written. */
   #isListed = false;
-  #left: readonly Kept[] = [];
+  #left: readonly StoredList[] = [];
 
   constructor(trees: readonly FileTree[], { now, session, isReserved }: WatchOptions) {
     this.#trees = trees;
@@ -154,7 +154,7 @@ class Watch implements FileWatch, AsyncDisposable {
 
   async #writeList(scope: Scope): Promise<void> {
     if (this.#session === undefined || this.#directory === undefined) return;
-    const kept = [...scope].flatMap(([tree, paths]): Kept[] => {
+    const kept = [...scope].flatMap(([tree, paths]): StoredList[] => {
       const shelf = this.#shelves.get(tree);
       if (shelf === undefined || (paths === "all" && this.#given.has(tree))) return [];
       const prefix = prefixOf(this.#trees, tree);
@@ -200,9 +200,9 @@ class Watch implements FileWatch, AsyncDisposable {
 }
 
 /** A truncated list counts as empty. */
-function readList(text: string): readonly Kept[] {
+function readList(text: string): readonly StoredList[] {
   try {
-    return JSON.parse(text) as Kept[];
+    return JSON.parse(text) as StoredList[];
   } catch {
     return [];
   }

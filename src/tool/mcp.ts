@@ -13,7 +13,7 @@ import { hideSecrets, plainEnv, secretsOf } from "./environment.ts";
 import { LooseResult, outputOf, readResult } from "./mcp-output.ts";
 import { watchAnswers } from "./mcp-http.ts";
 import { makeStdioTransport, NotSent, type McpWorld } from "./mcp-stdio.ts";
-import { OutcomeUnknown, type Bound, type InputCheck, type OuterTool } from "./port.ts";
+import { OutcomeUnknown, type StoredBinding, type InputCheck, type OuterTool } from "./port.ts";
 
 const mcpLimit = {
   openMsDefault: 20_000,
@@ -61,7 +61,7 @@ interface OpenServer {
 /** Starts or connects all servers. What is opened goes to the stack at once, so that a failure closes it. */
 export async function mcpTools(
   world: McpWorld,
-  bound: readonly Bound[],
+  bound: readonly StoredBinding[],
   opened: AsyncDisposableStack,
   signal: AbortSignal,
 ): Promise<McpTools> {
@@ -93,7 +93,7 @@ async function refreshServer(server: OpenServer, signal: AbortSignal): Promise<b
 
 async function openServer(
   world: McpWorld,
-  bound: Bound,
+  bound: StoredBinding,
   opened: AsyncDisposableStack,
   signal: AbortSignal,
 ): Promise<OpenServer> {
@@ -135,7 +135,7 @@ async function openServer(
 
 async function reach(
   world: McpWorld,
-  { name, command, url }: Bound,
+  { name, command, url }: StoredBinding,
   options: z.infer<typeof Options> & { readonly secrets: Readonly<Record<string, string>> },
 ): Promise<{
   readonly transport: Transport;

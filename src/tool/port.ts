@@ -48,7 +48,7 @@ export interface ExactCommand {
   readonly binding: string;
 }
 
-interface Described {
+interface ToolDescription {
   readonly name: string;
   readonly description: string;
   /** JSON Schema of an object. */
@@ -58,7 +58,7 @@ interface Described {
 }
 
 /** A tool that acts outside the session. */
-export interface OuterTool extends Described {
+export interface OuterTool extends ToolDescription {
   readonly effect: "read" | "idempotent" | "unsafe";
   readonly timeoutMs: number;
   /**
@@ -86,7 +86,7 @@ export interface OuterTool extends Described {
 }
 
 /** A tool that acts on the session itself. */
-export interface SessionTool extends Described {
+export interface SessionTool extends ToolDescription {
   readonly effect: "session";
   /** The action on the session; the runtime performs it, in one append with the result. */
   act(input: unknown): SessionAct;
@@ -138,7 +138,7 @@ export class ToolOutput {
 }
 
 /** A binding as the log stores it. */
-export interface Bound extends Binding {
+export interface StoredBinding extends Binding {
   readonly name: string;
   readonly mode: "read" | "write";
 }
@@ -266,9 +266,9 @@ export interface ToolSource {
    * not start, a duplicate name), with everything closed.
    */
   open(
-    bound: readonly Bound[],
+    bound: readonly StoredBinding[],
     options: { readonly signal: AbortSignal; readonly session?: string },
   ): Promise<Toolbox>;
   /** The writable files of these bindings. */
-  files?(bound: readonly Bound[]): Promise<BoundFiles>;
+  files?(bound: readonly StoredBinding[]): Promise<BoundFiles>;
 }

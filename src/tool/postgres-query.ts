@@ -9,14 +9,14 @@ import { effectfulQuery, isHarmless, readStatement } from "./read-statement.ts";
 import { cell, rowsLimit, type Rows } from "./rows.ts";
 
 /** The connection broke, and the outcome of its statement is unknown. */
-class Gone extends Error {
+class ConnectionGone extends Error {
   override readonly name = "Gone";
 }
 
 interface Connection extends Pick<PostgresConnection, "sql" | "isGone"> {
   /**
-   * The answer, or `Gone` if the connection breaks before it: the library may wait forever. A larger answer
-   * or error is refused, and ends the connection.
+   * The answer, or `ConnectionGone` if the connection breaks before it: the library may wait forever. A
+   * larger answer or error is refused, and ends the connection.
    */
   orGone<T>(answer: Promise<T>, bytesMax?: number): Promise<T>;
   end(): void;
@@ -30,7 +30,7 @@ export interface PostgresOptions {
   readonly mayWrite: boolean;
 }
 
-interface Asked {
+interface QueryRequest {
   readonly rowsMax: number;
   readonly mayWrite: boolean;
   readonly signal: AbortSignal;
@@ -123,7 +123,7 @@ async function openConnection(
         };
         const lose = (): void => {
           answered();
-          reject(new Gone("the connection was lost"));
+          reject(new ConnectionGone("the connection was lost"));
         };
         const refuse = (): void => {
           reject(
@@ -150,7 +150,8 @@ const codeOf = (error: unknown): string =>
   error instanceof Error && "code" in error ? String(error.code) : "";
 
 /** Whether the connection is broken, by codes of PostgreSQL, of sockets and of the library. */
-const isBroken = (error: unknown): boolean => error instanceof Gone || brokenCodes.test(codeOf(error));
+const isBroken = (error: unknown): boolean =>
+  error instanceof ConnectionGone || brokenCodes.test(codeOf(error));
 const brokenCodes = /^(08...|57P0[1-5]|53300|25P03|E[A-Z]+|CONNECT_TIMEOUT|CONNECTION_[A-Z]+)$/;
 
 /** Whatever the code is: only the server's own answer tells the outcome. */
@@ -203,12 +204,12 @@ type Answer = readonly Readonly<Record<string, unknown>>[];
 async function run(
   connection: Connection,
   sql: string,
-  { rowsMax, mayWrite, signal }: Asked,
+  { rowsMax, mayWrite, signal }: QueryRequest,
   begun: (pid: number) => void,
 ): Promise<Rows> {
   const { sql: client, orGone } = connection;
   const say = (text: string, values: string[] = []): Promise<Answer> => {
-    if (connection.isGone) throw new Gone("the connection was lost");
+    if (connection.isGone) throw new ConnectionGone("the connection was lost");
     return orGone(client.unsafe(text, values) as Promise<Answer>);
   };
   const ask = async (): Promise<unknown[][]> => {

@@ -7,7 +7,7 @@ import { realpath } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 
 /** Whether an absolute path without links is reserved. */
-export type Reserved = (path: string) => boolean;
+export type IsReserved = (path: string) => boolean;
 
 /** Linux is case-sensitive; most file systems elsewhere are not. */
 const fold = (path: string): string => (process.platform === "linux" ? path : path.toLowerCase());
@@ -24,7 +24,7 @@ export async function storeFiles(stores: readonly string[]): Promise<readonly st
   return [...found];
 }
 
-export async function reservedBy(stores: readonly string[]): Promise<Reserved> {
+export async function reservedBy(stores: readonly string[]): Promise<IsReserved> {
   const files = (await storeFiles(stores)).map(fold);
   return (path) => files.some((file) => fold(path).startsWith(file));
 }

@@ -13,8 +13,8 @@ import { basename, dirname, isAbsolute, join, posix, resolve, sep } from "node:p
 import { SkeinError } from "../core/error.ts";
 import { isWithin, realBoundPath } from "./bound-path.ts";
 import { isLiveDatabase } from "./live-database.ts";
-import type { Bound } from "./port.ts";
-import type { Reserved } from "./reserved.ts";
+import type { StoredBinding } from "./port.ts";
+import type { IsReserved } from "./reserved.ts";
 
 export interface Root {
   readonly name: string;
@@ -31,7 +31,7 @@ export interface Root {
   /** Of a bound file: its name in that directory, the only usable one. */
   readonly file?: string;
   /** The store's own names, which no tool reads, lists or writes. */
-  readonly isReserved?: Reserved;
+  readonly isReserved?: IsReserved;
 }
 
 /** A location below a root, as requested. */
@@ -56,13 +56,13 @@ const stepsMax = 64;
 const pathCharsMax = 4_096;
 
 export interface RootOptions {
-  readonly isReserved?: Reserved;
+  readonly isReserved?: IsReserved;
   /** The writable directories of the session: see bound-path.ts. */
   readonly writable?: readonly string[];
 }
 
 export async function openRoot(
-  { name, mode, kind, path }: Bound,
+  { name, mode, kind, path }: StoredBinding,
   { isReserved = () => false, writable = [] }: RootOptions = {},
 ): Promise<Root> {
   if (path === undefined) {

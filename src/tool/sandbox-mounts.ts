@@ -10,7 +10,7 @@ import { lstat, open, readdir, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { SkeinError } from "../core/error.ts";
 import { isWithin, realBoundPath, writableRoots } from "./bound-path.ts";
-import type { Bound } from "./port.ts";
+import type { StoredBinding } from "./port.ts";
 import { storeFiles } from "./reserved.ts";
 
 export interface Mount {
@@ -23,7 +23,7 @@ const absentNames = ["-journal", ".token"];
 
 /** Outer ones first, so that inner ones are mounted over them. Bound twice, writable wins. */
 export async function mountsOf(
-  bound: readonly Bound[],
+  bound: readonly StoredBinding[],
   stores: readonly string[],
 ): Promise<readonly Mount[]> {
   const found = new Map<string, boolean>();

@@ -14,7 +14,7 @@ import { errorText } from "../core/first-error.ts";
 import { realBoundPath, writableRoots } from "./bound-path.ts";
 import { makeCapture } from "./capture.ts";
 import type { McpWorld, PipedChild } from "./mcp-stdio.ts";
-import type { Bound, ToolWorld } from "./port.ts";
+import type { StoredBinding, ToolWorld } from "./port.ts";
 import { coveredPaths, identify, mountsOf } from "./sandbox-mounts.ts";
 
 type Command = readonly [string, ...string[]];
@@ -34,8 +34,8 @@ export interface Sandbox {
 /** What a sandboxed shell sees of the session: its own directory and the bound files and directories. */
 export async function openSandbox(
   world: McpWorld,
-  shell: Bound,
-  { bound, hidden }: { readonly bound: readonly Bound[]; readonly hidden: readonly string[] },
+  shell: StoredBinding,
+  { bound, hidden }: { readonly bound: readonly StoredBinding[]; readonly hidden: readonly string[] },
 ): Promise<Sandbox> {
   const all = [...bound, shell];
   const mounts = await mountsOf(all, hidden);

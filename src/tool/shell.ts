@@ -11,9 +11,9 @@ import { watchChanges, type Changes } from "./changes.ts";
 import { defineTool } from "./define.ts";
 import { hideSecrets, plainEnv, secretsOf } from "./environment.ts";
 import type { McpWorld } from "./mcp-stdio.ts";
-import { reservedBy, type Reserved } from "./reserved.ts";
+import { reservedBy, type IsReserved } from "./reserved.ts";
 import { openSandbox, type Sandbox } from "./sandbox.ts";
-import { ToolOutput, type Bound, type Child, type OuterTool, type ToolWorld } from "./port.ts";
+import { ToolOutput, type StoredBinding, type Child, type OuterTool, type ToolWorld } from "./port.ts";
 
 const shellLimit = {
   timeoutSecondsDefault: 120,
@@ -38,13 +38,13 @@ interface Shell {
   readonly sandbox: Sandbox | null;
   readonly isNetworked: boolean;
   readonly secrets: Readonly<Record<string, string>>;
-  readonly isReserved: Reserved;
+  readonly isReserved: IsReserved;
 }
 
 /** Empty without a shell binding. With several, the model names one. `around` is what sandboxes show. */
 export async function shellTools(
   world: McpWorld,
-  bound: readonly Bound[],
+  bound: readonly StoredBinding[],
   around: Parameters<typeof openSandbox>[2] = { bound: [], hidden: [] },
 ): Promise<OuterTool[]> {
   if (bound.length === 0) return [];
@@ -96,7 +96,7 @@ function sandboxNote({ name, sandbox, isNetworked }: Shell): string {
 
 async function openShell(
   world: McpWorld,
-  bound: Bound,
+  bound: StoredBinding,
   around: Parameters<typeof openSandbox>[2],
 ): Promise<Shell> {
   const { name, path, options } = bound;

@@ -13,7 +13,7 @@ import { watchFiles } from "./file-watch.ts";
 import { fileTools } from "./files.ts";
 import type { McpWorld } from "./mcp-stdio.ts";
 import { mcpTools } from "./mcp.ts";
-import type { Bound, OuterTool, Tool, Toolbox, ToolSource } from "./port.ts";
+import type { StoredBinding, OuterTool, Tool, Toolbox, ToolSource } from "./port.ts";
 import { reservedBy } from "./reserved.ts";
 import { openRoot } from "./root.ts";
 import { sessionTools } from "./session.ts";
@@ -33,7 +33,8 @@ export function makeToolSource(options: {
     async open(bound, { signal, session }) {
       await using opened = new AsyncDisposableStack();
       const own: Tool[] = [...sessionTools];
-      const of = (...kinds: readonly Bound["kind"][]) => bound.filter(({ kind }) => kinds.includes(kind));
+      const of = (...kinds: readonly StoredBinding["kind"][]) =>
+        bound.filter(({ kind }) => kinds.includes(kind));
       const [isReserved, writable] = [await reservedBy(hidden), await writableRoots(bound)];
       const roots = of("file", "directory").map((one) => openRoot(one, { isReserved, writable }));
       own.push(...fileTools(await Promise.all(roots)));

@@ -1,9 +1,9 @@
 /** What sessions of a family are called where two have the same name, as a fork has at first. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { titlesAmong, type Titled } from "../../src/console/view/family/relative.ts";
+import { titlesAmong, type TitledSession } from "../../src/console/view/family/relative.ts";
 
-const node = (session: string, name: string | null, objective: string | null = null): Titled => ({
+const node = (session: string, name: string | null, objective: string | null = null): TitledSession => ({
   session,
   name,
   objective,

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { operationIds, operationOf, type OperationId } from "../../src/call/operations.ts";
 import { commandOf, needsSession } from "../../src/console/palette/commands.ts";
 import { fieldsOf, paramsOf, titleOf, type Field } from "../../src/console/palette/form.ts";
-import { offered, type Known } from "../../src/console/palette/items.ts";
+import { offered, type PaletteState } from "../../src/console/palette/items.ts";
 import { keyName, keyRows } from "../../src/console/key-rows.ts";
 import { matchOf, piecesOf, recentOf, recentWith } from "../../src/console/palette/match.ts";
 
@@ -196,7 +196,12 @@ test("what was chosen lately comes first, once", () => {
   assert.equal(first?.id, "engine.stats");
 });
 
-const known = (session: string, name: string): Known => ({ session, name, objective: "Why", status: "open" });
+const known = (session: string, name: string): PaletteState => ({
+  session,
+  name,
+  objective: "Why",
+  status: "open",
+});
 
 test("sessions are found by name and by the ending of their id", () => {
   const sessions = [known("ses_aaaa1111", "Payroll run"), known("ses_bbbb2222", "Index")];

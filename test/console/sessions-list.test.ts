@@ -6,7 +6,7 @@ import {
   comparing,
   filterOf,
   matches,
-  type Asked,
+  type FilterQuery,
   type Row,
 } from "../../src/console/view/sessions/filter.ts";
 import { holding, rowsMax, sessionList } from "../../src/console/view/sessions/list.ts";
@@ -20,8 +20,8 @@ function server(count: number) {
   const rows = new Map<string, Row>();
   for (let n = 1; n <= count; n++)
     rows.set(idOf(n), rowOf({ session: idOf(n), activeAt: n, priority: n % 10 }));
-  const asked: Asked[] = [];
-  const read = async (options: Asked) => {
+  const asked: FilterQuery[] = [];
+  const read = async (options: FilterQuery) => {
     asked.push(options);
     const { limit = 50, cursor, activeSince = -Infinity, status } = options;
     const all = [...rows.values()]

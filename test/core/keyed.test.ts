@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { Keyed } from "../../src/core/sorted-map.ts";
+import { SortedMap } from "../../src/core/sorted-map.ts";
 
 /** Few enough that they meet, and of several scripts, since the order is part of the canonical form. */
 const key = fc.oneof(
@@ -15,7 +15,7 @@ const inOrder = (map: ReadonlyMap<string, number>) => [...map].toSorted(([a], [b
 test("setting and deleting does what it does to a map, and earlier versions stay as they were", () => {
   fc.assert(
     fc.property(fc.array(change, { maxLength: 400 }), fc.nat(), (changes, pick) => {
-      let keyed = Keyed.empty<number>();
+      let keyed = SortedMap.empty<number>();
       const map = new Map<string, number>();
       let kept = { keyed, entries: inOrder(map) };
       for (const [place, { key, value }] of changes.entries()) {
@@ -46,11 +46,11 @@ test("setting and deleting does what it does to a map, and earlier versions stay
 test("what is made from entries in any order is what setting them one by one makes", () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(key, fc.nat()), { maxLength: 200 }), (entries) => {
-      const one = entries.reduce((keyed, [key, value]) => keyed.set(key, value), Keyed.empty<number>());
-      const all = Keyed.from(entries);
+      const one = entries.reduce((keyed, [key, value]) => keyed.set(key, value), SortedMap.empty<number>());
+      const all = SortedMap.from(entries);
       assert.deepEqual([all.toJSON(), all.size], [one.toJSON(), one.size]);
       const text = JSON.stringify(all);
-      const read = Keyed.from(JSON.parse(text) as [string, number][]);
+      const read = SortedMap.from(JSON.parse(text) as [string, number][]);
       assert.equal(JSON.stringify(read), text);
     }),
   );
@@ -59,7 +59,7 @@ test("what is made from entries in any order is what setting them one by one mak
 test("a large map is emptied key by key from either end, and the others stay where they are", () => {
   const keys = Array.from({ length: 300 }, (_, place) => `key-${1_000 + place}`);
   for (const order of [keys, keys.toReversed()]) {
-    let keyed = Keyed.from(keys.map((key) => [key, key] as const));
+    let keyed = SortedMap.from(keys.map((key) => [key, key] as const));
     for (const [place, key] of order.entries()) {
       keyed = keyed.delete(key);
       assert.deepEqual([keyed.size, keyed.get(key)], [299 - place, undefined]);
@@ -72,14 +72,14 @@ test("a large map is emptied key by key from either end, and the others stay whe
 });
 
 test("deleting what is not there gives back the same map", () => {
-  const keyed = Keyed.from([["a", 1]]);
+  const keyed = SortedMap.from([["a", 1]]);
   assert.equal(keyed.delete("b"), keyed);
-  assert.equal(Keyed.empty<number>().delete("b").size, 0);
+  assert.equal(SortedMap.empty<number>().delete("b").size, 0);
 });
 
 /** Milliseconds for so many changes of a map with so many entries. */
 function msFor(changes: number, size: number): number {
-  let keyed = Keyed.from(Array.from({ length: size }, (_, place) => [`key-${place}`, place] as const));
+  let keyed = SortedMap.from(Array.from({ length: size }, (_, place) => [`key-${place}`, place] as const));
   const started = performance.now();
   for (let place = 0; place < changes; place++) keyed = keyed.set(`key-${(place * 7919) % size}`, -place);
   assert.equal(keyed.size, size);

@@ -9,7 +9,7 @@ import {
   mergeItems,
   resolve,
   takeTheirs,
-  type Merged,
+  type MergeOutcome,
   type MergeItem,
   type MergeItems,
 } from "../../src/core/branch/merge.ts";
@@ -31,7 +31,7 @@ const items = (...list: readonly MergeItem[]): MergeItems =>
   new Map(list.map((one) => [`${one.kind}/${one.key}`, one]));
 
 /** Names by what becomes of them. */
-const fates = ({ taken, same, left, conflicts }: Merged) => ({
+const fates = ({ taken, same, left, conflicts }: MergeOutcome) => ({
   taken: taken.map(({ name }) => name),
   same: same.map(({ name }) => name),
   left: left.map(({ name }) => name),
@@ -241,7 +241,7 @@ const grown = (base: MergeItems) =>
 const threes = tier.chain((base) => fc.tuple(fc.constant(base), grown(base), grown(base)));
 
 /** The tier after a merge without conflicts. */
-function after(ours: MergeItems, { taken }: Merged): MergeItems {
+function after(ours: MergeItems, { taken }: MergeOutcome): MergeItems {
   const next = new Map(ours);
   for (const { name, theirs } of taken) {
     if (theirs === null) next.delete(name);

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { SkeinError } from "../../src/core/error.ts";
-import { Keyed } from "../../src/core/sorted-map.ts";
+import { SortedMap } from "../../src/core/sorted-map.ts";
 import { statuses, type SessionStatus } from "../../src/core/session/lifecycle.ts";
 import {
   actions,
@@ -261,12 +261,15 @@ test("what is due agrees with a plain model, by agent, label, status and age", (
 });
 
 test("a hold, a run and what is still under way keep a session from what is due", () => {
-  const held = { ...emptyStanding, holds: Keyed.from([["audit", 3]]) };
-  const sent = { ...emptyStanding, outbox: Keyed.from([["m", { to: "s", number: 1, seq: 2 }]]) };
+  const held = { ...emptyStanding, holds: SortedMap.from([["audit", 3]]) };
+  const sent = { ...emptyStanding, outbox: SortedMap.from([["m", { to: "s", number: 1, seq: 2 }]]) };
   const open = { to: "s", seq: 2, deadlineMs: now + 1 };
-  const waits = { ...emptyStanding, requests: Keyed.from([["m", open]]) };
-  const asked = { ...emptyStanding, asked: Keyed.from([["m", { from: "s", seq: 2, deadlineMs: now + 1 }]]) };
-  const late = { ...emptyStanding, requests: Keyed.from([["m", { ...open, deadlineMs: now }]]) };
+  const waits = { ...emptyStanding, requests: SortedMap.from([["m", open]]) };
+  const asked = {
+    ...emptyStanding,
+    asked: SortedMap.from([["m", { from: "s", seq: 2, deadlineMs: now + 1 }]]),
+  };
+  const late = { ...emptyStanding, requests: SortedMap.from([["m", { ...open, deadlineMs: now }]]) };
   const newer = { ...emptyStanding, newer: { type: "session.beamed", v: 1, seq: 3 } };
   const seen = [held, { ...emptyStanding, status: "running" as const }, newer, sent, waits, asked, late].map(
     (one) => (["expire", "archive", "delete"] as const).map((what) => obstacle(what, one, now)),
@@ -288,7 +291,7 @@ test("a hold, a run and what is still under way keep a session from what is due"
 });
 
 test("a context that was only pruned was not compacted", () => {
-  const overlay = { seq: 9, hash: null, fromSeq: 1, items: Keyed.empty<never>() };
+  const overlay = { seq: 9, hash: null, fromSeq: 1, items: SortedMap.empty<never>() };
   const overlays = [
     { ...overlay, strategy: "summarize" as const, toSeq: 4 },
     { ...overlay, strategy: "extract" as const, toSeq: 7 },

@@ -12,6 +12,7 @@ export const needed: Readonly<Record<string, readonly string[]>> = {
     "the whole process group is gone afterwards, however stubborn",
     "say what is wrong, and leave nothing running",
     "take the good ones with them: opening is all or nothing",
+    "many large uploads at once take little memory, and leave nothing when they break off",
   ],
   "/proc: without paths of open directories a directory swapped for a link leads out of a binding": [
     "a directory that is swapped for a link all the time never gives a way out",

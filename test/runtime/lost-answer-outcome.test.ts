@@ -6,7 +6,7 @@ import { SkeinError } from "../../src/core/error.ts";
 import type { LogId, SessionId } from "../../src/core/ids.ts";
 import { limit } from "../../src/core/limit.ts";
 import { awaitOutcome, keyedParts } from "../../src/runtime/log/lost-answer.ts";
-import type { Appended, Draft, Expect, Outcome, Part, ReadRange, Store } from "../../src/store/port.ts";
+import type { AppendedPart, Draft, Expect, Outcome, Part, ReadRange, Store } from "../../src/store/port.ts";
 
 /** A store of one log that answers appends as told, and holds these records. */
 function answering(
@@ -146,7 +146,7 @@ test("a log that is dropped has nothing to find, and is found with the others", 
   });
   await assert.rejects(place.settle([dropped]), { code: "unknown" });
   const { parts } = (await place.settle([asked({ seq: 4 }), { ...dropped, expect: "exists" }])) as {
-    readonly parts: readonly Appended[];
+    readonly parts: readonly AppendedPart[];
   };
   assert.deepEqual([parts[1]?.firstSeq, parts[1]?.headSeq], [1, 0]);
 });

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import type { DraftEvent } from "../../src/core/decision.ts";
 import type { LogId } from "../../src/core/ids.ts";
 import { bodyHashOf, contentHashOf } from "../../src/core/chain.ts";
-import type { Appended, Draft, Store } from "../../src/store/port.ts";
+import type { AppendedPart, Draft, Store } from "../../src/store/port.ts";
 import type { MadeWorld } from "./made-world.ts";
 
 export type RawEvent = DraftEvent & { readonly v?: number; readonly key?: string };
@@ -35,7 +35,7 @@ export async function writeRaw(
   { store, world }: { readonly store: Store; readonly world: MadeWorld },
   session: LogId,
   events: readonly RawEvent[],
-): Promise<Appended> {
+): Promise<AppendedPart> {
   const drafts = events.map((event) => rawDraft(world, event));
   const outcome = await store.append([{ session, expect: "exists", drafts }]);
   assert.ok(outcome.kind === "ok", outcome.kind);

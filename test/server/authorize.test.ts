@@ -11,7 +11,7 @@ import {
 } from "../../src/core/workspace/access-token.ts";
 import { limit } from "../../src/core/limit.ts";
 import { newToken } from "../../src/runtime/workspace/tokens.ts";
-import { isProblem, problemHeaders, type Authorized } from "../../src/server/auth/authorize.ts";
+import { isProblem, problemHeaders, type Caller } from "../../src/server/auth/authorize.ts";
 import type { Problem } from "../../src/protocol/problem.ts";
 import { all } from "../runtime/place.ts";
 import { bearing, gated, incoming, own } from "./gate.ts";
@@ -20,7 +20,7 @@ const dayMs = 86_400_000;
 const read = { operation: { scope: "read" } } as const;
 const write = { operation: { scope: "write" } } as const;
 
-function known(answer: Authorized | Problem): Authorized {
+function known(answer: Caller | Problem): Caller {
   assert.ok(!isProblem(answer), JSON.stringify(answer));
   return answer;
 }

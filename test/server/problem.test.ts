@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SkeinError } from "../../src/core/error.ts";
 import { realWorld } from "../../src/runtime/world.ts";
-import { problemOf, tellOnce } from "../../src/server/http/problem.ts";
+import { problemOf, reportOnce } from "../../src/server/http/problem.ts";
 import { asSkeinError } from "../../src/store/postgres/connection/errors.ts";
 import { sqliteStore } from "../../src/store/sqlite/store.ts";
 import { workspace } from "../runtime/place.ts";
@@ -53,7 +53,7 @@ test("what is no matter of the store's place is told as it is", () => {
 test("in an outage whoever runs the server is told once a minute, and of everything else each time", () => {
   const heard: unknown[] = [];
   let nowMs = 0;
-  const tell = tellOnce(
+  const tell = reportOnce(
     (error) => heard.push(error instanceof Error ? error.message : error),
     () => nowMs,
   );

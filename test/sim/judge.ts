@@ -4,7 +4,7 @@ import type { LogId, SessionId } from "../../src/core/ids.ts";
 import { emptyState, type State } from "../../src/core/state.ts";
 import { readContext } from "../../src/runtime/context/context-reader.ts";
 import { Engine } from "../../src/runtime/engine/engine.ts";
-import { makeStateReader, unread, type Known } from "../../src/runtime/read/state-reader.ts";
+import { makeStateReader, unread, type KnownState } from "../../src/runtime/read/state-reader.ts";
 import type { World } from "../../src/runtime/world.ts";
 import type { Store } from "../../src/store/port.ts";
 import { followCalls, followInputs } from "./follow.ts";
@@ -72,7 +72,7 @@ function judgeWakes(
 async function statesOf(store: Store, session: SessionId, toSeq: number): Promise<State[]> {
   const reader = makeStateReader(store);
   const states: State[] = [emptyState];
-  let known: Known = unread();
+  let known: KnownState = unread();
   for (let seq = 1; seq <= toSeq; seq++) {
     known = await reader.advance(session, known, seq);
     states.push(known.state);

@@ -9,7 +9,7 @@ import type { State } from "../../src/core/state.ts";
 import { dueOf, type RunLimit } from "../../src/core/trigger/schedule.ts";
 import { nextOf } from "../../src/core/turn/next.ts";
 import { Engine } from "../../src/runtime/engine/engine.ts";
-import { makeStateReader, unread, type Known } from "../../src/runtime/read/state-reader.ts";
+import { makeStateReader, unread, type KnownState } from "../../src/runtime/read/state-reader.ts";
 import { memoryStore } from "../../src/store/memory/store.ts";
 import type { Store } from "../../src/store/port.ts";
 import { makeRandom, type Random } from "../crash/random.ts";
@@ -123,7 +123,7 @@ function makeSim(seed: number, plant: Plant, lines: string[]): Sim {
 
 function makeLook(store: Store): (session: SessionId) => Promise<State> {
   const reader = makeStateReader(store);
-  const known = new Map<SessionId, Known>();
+  const known = new Map<SessionId, KnownState>();
   return async (session) => {
     const before = known.get(session) ?? unread();
     const now = await reader.advance(session, before, (await store.head(session))?.seq ?? 0);

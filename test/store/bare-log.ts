@@ -3,7 +3,7 @@ import { genesisHash, link, type Digest, type StoredRecord } from "../../src/cor
 import type { LogId, SessionId, WorkspaceId } from "../../src/core/ids.ts";
 import { depthFlaw, missingForkPoint } from "../../src/store/judge.ts";
 import { pageOf } from "../../src/store/memory/log.ts";
-import type { Appended, LogHead, LogStore, Outcome, Part, ReadRange } from "../../src/store/port/log.ts";
+import type { AppendedPart, LogHead, LogStore, Outcome, Part, ReadRange } from "../../src/store/port/log.ts";
 
 export interface BareLogs {
   readonly workspace: WorkspaceId;
@@ -63,7 +63,7 @@ export function bareLog(logs: BareLogs, world: { now(): number; readonly digest:
   }
 
   /** All or none. */
-  function writeAll(parts: readonly Part[]): Appended[] {
+  function writeAll(parts: readonly Part[]): AppendedPart[] {
     const length = feed.length;
     try {
       return parts.map(write);
@@ -78,7 +78,7 @@ export function bareLog(logs: BareLogs, world: { now(): number; readonly digest:
   const headBefore = (session: LogId, length: number): boolean =>
     feed.slice(0, length).some((record) => record.session === session);
 
-  function write({ session, drafts, parent }: Part): Appended {
+  function write({ session, drafts, parent }: Part): AppendedPart {
     if (parent) begin(session, parent);
     const before = recordsOf(session);
     let last = before.at(-1);

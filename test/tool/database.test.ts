@@ -8,7 +8,7 @@ import { test } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import { realWorld } from "../../src/runtime/world.ts";
 import { databaseTools } from "../../src/tool/database.ts";
-import type { Bound, OuterTool } from "../../src/tool/port.ts";
+import type { StoredBinding, OuterTool } from "../../src/tool/port.ts";
 import { callTool, failure, openFolder } from "./calling.ts";
 
 const world = realWorld();
@@ -16,7 +16,7 @@ const world = realWorld();
 interface Place extends AsyncDisposable {
   readonly path: string;
   readonly file: string;
-  open(...bound: readonly Partial<Bound>[]): Promise<readonly OuterTool[]>;
+  open(...bound: readonly Partial<StoredBinding>[]): Promise<readonly OuterTool[]>;
 }
 
 async function openPlace(): Promise<Place> {
@@ -172,7 +172,7 @@ test("what is no database is refused when it is opened", async () => {
   await using place = await openPlace();
   const text = join(place.path, "a.txt");
   await writeFile(text, "this is no database at all");
-  const cases: readonly [Partial<Bound>, RegExp][] = [
+  const cases: readonly [Partial<StoredBinding>, RegExp][] = [
     [{ path: text }, /^invalid: .* is not an SQLite file$/],
     [{ path: join(place.path, "none.db") }, /^unavailable: .* cannot open .*$/],
     [{ path: join(place.path, "no", "none.db"), mode: "write" }, /^invalid|^unavailable|unable to open/],

@@ -14,7 +14,7 @@ import { restoreFiles } from "../../src/tool/file-restore.ts";
 import { Shelf } from "../../src/tool/file-shelf.ts";
 import { everyTree, outermost, sightOf } from "../../src/tool/file-tree.ts";
 import { watchFiles } from "../../src/tool/file-watch.ts";
-import type { Bound, FileBlobs, FileTree, WatchedCalls } from "../../src/tool/port.ts";
+import type { StoredBinding, FileBlobs, FileTree, WatchedCalls } from "../../src/tool/port.ts";
 import { openFolder } from "./calling.ts";
 import { checkUnreadable } from "./unreadable.ts";
 
@@ -39,7 +39,12 @@ const anything = defineTool({
   run: () => "done",
 });
 const calls = [{ tool: anything, input: {} }];
-const bound = (path: string, name = "work"): Bound => ({ kind: "directory", path, name, mode: "write" });
+const bound = (path: string, name = "work"): StoredBinding => ({
+  kind: "directory",
+  path,
+  name,
+  mode: "write",
+});
 const textOf = (text: string, mode = 0o644): FileVersion => ({
   kind: "file",
   mode,

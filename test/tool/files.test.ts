@@ -5,7 +5,7 @@ import { chmod, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { fileTools } from "../../src/tool/files.ts";
-import type { Bound, OuterTool } from "../../src/tool/port.ts";
+import type { StoredBinding, OuterTool } from "../../src/tool/port.ts";
 import { openRoot } from "../../src/tool/root.ts";
 import { callTool, failure, key, openFolder, outerTool } from "./calling.ts";
 import { modeOf } from "../file-mode.ts";
@@ -36,7 +36,7 @@ async function openPlace(
 }
 
 async function toolsOf(bound: readonly (Binding & { readonly name: string })[]): Promise<OuterTool[]> {
-  const whole = bound.map((one): Bound => ({ mode: "read", ...one }));
+  const whole = bound.map((one): StoredBinding => ({ mode: "read", ...one }));
   return fileTools(await Promise.all(whole.map((one) => openRoot(one))));
 }
 

@@ -8,7 +8,7 @@ import { setTimeout } from "node:timers/promises";
 import { realWorld } from "../../src/runtime/world.ts";
 import type { McpWorld } from "../../src/tool/mcp-stdio.ts";
 import { mcpTools } from "../../src/tool/mcp.ts";
-import { OutcomeUnknown, type Bound, type OuterTool } from "../../src/tool/port.ts";
+import { OutcomeUnknown, type StoredBinding, type OuterTool } from "../../src/tool/port.ts";
 import { callTool, failure, outerTool } from "./calling.ts";
 import { answer } from "./mcp-server.ts";
 
@@ -21,7 +21,7 @@ interface Place extends AsyncDisposable {
 }
 
 /** The processes that were started are noted, so that it can be seen that they are gone. */
-async function openServers(...bound: readonly Partial<Bound>[]): Promise<Place> {
+async function openServers(...bound: readonly Partial<StoredBinding>[]): Promise<Place> {
   const pids: number[] = [];
   const real = realWorld();
   const world: McpWorld = {
@@ -34,7 +34,7 @@ async function openServers(...bound: readonly Partial<Bound>[]): Promise<Place> 
     },
   };
   const opened = new AsyncDisposableStack();
-  const whole = bound.map((one): Bound => ({ kind: "mcp", name: "srv", mode: "read", ...one }));
+  const whole = bound.map((one): StoredBinding => ({ kind: "mcp", name: "srv", mode: "read", ...one }));
   try {
     const mcp = await mcpTools(world, whole, opened, new AbortController().signal);
     return { tools: mcp.tools(), pids, [Symbol.asyncDispose]: () => opened.disposeAsync() };
@@ -45,7 +45,7 @@ async function openServers(...bound: readonly Partial<Bound>[]): Promise<Place> 
   }
 }
 
-const stdio = (way = "well", more: Partial<Bound> = {}): Partial<Bound> => ({
+const stdio = (way = "well", more: Partial<StoredBinding> = {}): Partial<StoredBinding> => ({
   command: [process.execPath, program, way],
   ...more,
 });
@@ -208,7 +208,7 @@ describe("over stdio", () => {
 describe("servers that do not work", () => {
   test("say what is wrong, and leave nothing running", async () => {
     const quick = { options: { openMs: 1_500 } };
-    const cases: readonly [Partial<Bound>, RegExp][] = [
+    const cases: readonly [Partial<StoredBinding>, RegExp][] = [
       [{ command: ["/nonexistent/server"] }, /^unavailable: .* "srv": cannot start: .*ENOENT/],
       [stdio("dies"), /^unavailable: .*it ended with exit code 3; stderr: no configuration found$/],
       [stdio("hangs", quick), /^unavailable: .*timed out/],

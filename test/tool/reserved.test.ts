@@ -4,16 +4,19 @@ import { mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { realWorld } from "../../src/runtime/world.ts";
-import type { Bound } from "../../src/tool/port.ts";
+import type { StoredBinding } from "../../src/tool/port.ts";
 import { makeToolSource } from "../../src/tool/source.ts";
 import { callTool, failure, openFolder } from "./calling.ts";
 
 const world = realWorld();
 const names = ["skein.db", "skein.db-wal", "skein.db-journal", "skein.db-suspect", "skein.db.token"];
 
-async function openPlace(more: readonly Bound[] = []) {
+async function openPlace(more: readonly StoredBinding[] = []) {
   const folder = await openFolder();
-  const bound: Bound[] = [{ kind: "directory", name: "w", mode: "write", path: folder.path }, ...more];
+  const bound: StoredBinding[] = [
+    { kind: "directory", name: "w", mode: "write", path: folder.path },
+    ...more,
+  ];
   const source = makeToolSource({ world, hidden: [join(folder.path, "skein.db")] });
   const box = await source.open(bound, { signal: new AbortController().signal });
   return {
@@ -64,7 +67,7 @@ test("a bound file that is one of them is refused too", async () => {
   const path = join(folder.path, "skein.db.token");
   await writeFile(path, "token");
   const source = makeToolSource({ world, hidden: [join(folder.path, "skein.db")] });
-  const bound: Bound[] = [{ kind: "file", name: "t", mode: "write", path }];
+  const bound: StoredBinding[] = [{ kind: "file", name: "t", mode: "write", path }];
   await using box = await source.open(bound, { signal: new AbortController().signal });
   assert.match(await failure(callTool(box.tools, "read_file", { path: "t" })), /is a file of the store/);
 });

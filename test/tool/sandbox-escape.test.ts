@@ -22,7 +22,7 @@ import { text } from "node:stream/consumers";
 import { describe, test } from "node:test";
 import { openEngine } from "../../src/index.ts";
 import { realWorld } from "../../src/runtime/world.ts";
-import type { Bound } from "../../src/tool/port.ts";
+import type { StoredBinding } from "../../src/tool/port.ts";
 import { makeToolSource } from "../../src/tool/source.ts";
 import { scripted, use } from "../runtime/turn/scripted.ts";
 import { noBubblewrap } from "./bubblewrap.ts";
@@ -30,11 +30,11 @@ import { callTool, failure, openFolder, type Called } from "./calling.ts";
 
 const skip = await noBubblewrap();
 const world = realWorld();
-const shell: Bound = { kind: "shell", name: "sandbox", mode: "read", sandbox: true };
+const shell: StoredBinding = { kind: "shell", name: "sandbox", mode: "read", sandbox: true };
 const exitOf = ({ detail }: Called): unknown => (detail as { exit: unknown }).exit;
 
 /** One run of a session: its tools are opened anew. */
-async function openRun(bound: readonly Bound[], hidden: readonly string[] = []) {
+async function openRun(bound: readonly StoredBinding[], hidden: readonly string[] = []) {
   const box = await makeToolSource({ world, hidden }).open(bound, { signal: new AbortController().signal });
   return {
     run: (command: string) => callTool(box.tools, "shell", { command }),
@@ -79,7 +79,7 @@ describe("the store in a directory that a sandbox may write", { skip }, () => {
   test("has no journal and no token that a command made", async () => {
     await using folder = await openFolder();
     const store = join(folder.path, "skein.db");
-    const work: Bound = { kind: "directory", name: "w", mode: "write", path: folder.path };
+    const work: StoredBinding = { kind: "directory", name: "w", mode: "write", path: folder.path };
     await using engine = await openEngine({ store, env: {}, models: scripted([]).models });
     await engine.open({ objective: "Stay" });
     await using place = await openRun([work, shell], [store]);
@@ -98,7 +98,7 @@ describe("the store in a directory that a sandbox may write", { skip }, () => {
     const store = join(folder.path, "sub", "deep", "skein.db");
     await mkdir(join(folder.path, "sub", "deep"), { recursive: true });
     await writeFile(store, "chained records");
-    const work: Bound = { kind: "directory", name: "w", mode: "write", path: folder.path };
+    const work: StoredBinding = { kind: "directory", name: "w", mode: "write", path: folder.path };
     await using place = await openRun([work, shell], [store]);
     for (const way of ["mv sub sub2", "mv sub/deep sub/x", "rm -rf sub", "mv sub/deep/skein.db x"]) {
       assert.notEqual(exitOf(await place.run(way)), 0, way);
@@ -127,13 +127,13 @@ describe("the store in a directory that a sandbox may write", { skip }, () => {
 
 describe("a binding inside of a writable one", { skip }, () => {
   /** `p` is bound for writing, and `p/x/sub` besides. */
-  async function openPlace(more: Partial<Bound> = {}) {
+  async function openPlace(more: Partial<StoredBinding> = {}) {
     const folder = await openFolder();
     const [work, outside] = [join(folder.path, "p"), join(folder.path, "outside")];
     await mkdir(join(work, "x", "sub"), { recursive: true });
     await mkdir(outside);
     await writeFile(join(outside, "private.txt"), "private words");
-    const bound: Bound[] = [
+    const bound: StoredBinding[] = [
       { kind: "directory", name: "w", mode: "write", path: work },
       { kind: "directory", name: "inner", mode: "write", path: join(work, "x", "sub"), ...more },
       shell,
@@ -163,7 +163,7 @@ describe("a binding inside of a writable one", { skip }, () => {
     await using without = await openRun([...place.bound.slice(0, 1), shell]);
     const alias = join(place.path, "alias");
     await symlink(place.work, alias);
-    const inner = (path: string): Bound => ({ kind: "directory", name: "inner", mode: "read", path });
+    const inner = (path: string): StoredBinding => ({ kind: "directory", name: "inner", mode: "read", path });
     const spelled = join(alias, "x", "sub");
     {
       // A link that the session could not have made is followed.
@@ -193,7 +193,7 @@ describe("a binding inside of a writable one", { skip }, () => {
     new DatabaseSync(join(place.work, "x", "own.db")).exec("CREATE TABLE t (a)");
     const [work] = place.bound;
     assert.ok(work !== undefined);
-    const database: Bound = {
+    const database: StoredBinding = {
       kind: "database",
       name: "db",
       mode: "write",
@@ -209,7 +209,7 @@ describe("a binding inside of a writable one", { skip }, () => {
       database,
       { ...database, kind: "file", path: join(place.work, "x", "private.txt") },
       { ...shell, name: "second", path: join(place.work, "x") },
-    ] satisfies Bound[])
+    ] satisfies StoredBinding[])
       assert.match(
         await failure(openRun([work, one, shell])),
         /^refused: .*contains the symbolic link/,

@@ -12,7 +12,7 @@ import { limit } from "../../src/core/limit.ts";
 import { openEngine } from "../../src/index.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import type { McpWorld } from "../../src/tool/mcp-stdio.ts";
-import type { Bound, OuterTool } from "../../src/tool/port.ts";
+import type { StoredBinding, OuterTool } from "../../src/tool/port.ts";
 import { excessOf } from "../../src/tool/sandbox.ts";
 import { shellTools } from "../../src/tool/shell.ts";
 import { engineWith, scripted, use } from "../runtime/turn/scripted.ts";
@@ -34,7 +34,7 @@ interface Place extends AsyncDisposable {
 }
 
 async function openPlace(
-  more: Partial<Bound> = {},
+  more: Partial<StoredBinding> = {},
   hidden: (folder: string) => readonly string[] = () => [],
 ): Promise<Place> {
   const folder = await openFolder();
@@ -44,11 +44,11 @@ async function openPlace(
   for (const path of [writable, readable, outside]) await mkdir(path);
   await writeFile(join(readable, "given.txt"), "given");
   await writeFile(join(outside, "private.txt"), "private words");
-  const bound: Bound[] = [
+  const bound: StoredBinding[] = [
     { kind: "directory", name: "w", mode: "write", path: writable },
     { kind: "directory", name: "r", mode: "read", path: readable },
   ];
-  const shell: Bound = { kind: "shell", name: "sandbox", mode: "read", sandbox: true, ...more };
+  const shell: StoredBinding = { kind: "shell", name: "sandbox", mode: "read", sandbox: true, ...more };
   const tools = await shellTools(world, [shell], { bound, hidden: hidden(folder.path) });
   return {
     writable,
@@ -253,7 +253,7 @@ describe("a sandboxed shell", { skip }, () => {
     assert.match(await failure(place.run("cat private.txt")), /was moved or replaced by a link/);
     await rm(place.writable);
     for (const path of ["/", "/proc", "/dev/shm"]) {
-      const shell: Bound = { kind: "shell", name: "s", mode: "read", sandbox: true, path };
+      const shell: StoredBinding = { kind: "shell", name: "s", mode: "read", sandbox: true, path };
       const opening = shellTools(world, [shell], { bound: [], hidden: [] });
       assert.match(await failure(opening), /invalid: sandbox: cannot mount/, path);
     }
@@ -265,7 +265,13 @@ describe("a sandboxed shell", { skip }, () => {
       ...world,
       spawnPiped: ([, ...words], options) => world.spawnPiped(["bwrap-that-is-not-there", ...words], options),
     };
-    const shell: Bound = { kind: "shell", name: "sandbox", mode: "read", sandbox: true, path: folder.path };
+    const shell: StoredBinding = {
+      kind: "shell",
+      name: "sandbox",
+      mode: "read",
+      sandbox: true,
+      path: folder.path,
+    };
     const opening = shellTools(nothing, [shell], { bound: [], hidden: [] });
     await assert.rejects(opening, {
       code: "unavailable",

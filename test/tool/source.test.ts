@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { z } from "zod";
 import { realWorld } from "../../src/runtime/world.ts";
 import { defineTool } from "../../src/tool/define.ts";
-import type { Bound, OuterTool } from "../../src/tool/port.ts";
+import type { StoredBinding, OuterTool } from "../../src/tool/port.ts";
 import { makeToolSource } from "../../src/tool/source.ts";
 import { failure, openFolder } from "./calling.ts";
 
@@ -14,7 +14,7 @@ const world = realWorld();
 const options = { signal: new AbortController().signal };
 const named = (name: string): OuterTool =>
   defineTool({ name, description: "Does it.", input: z.object({}), run: () => "done" });
-const bind = (kind: Bound["kind"], more: Partial<Bound> = {}): Bound => ({
+const bind = (kind: StoredBinding["kind"], more: Partial<StoredBinding> = {}): StoredBinding => ({
   kind,
   name: kind,
   mode: "read",

@@ -19,7 +19,7 @@ import { helpRows, parseCommand } from "./chat-command.ts";
 import { manyLines, oneLine } from "../format/text.ts";
 import { hearAll } from "./turn.ts";
 import type { TypedLines } from "./typed-lines.ts";
-import type { Performed } from "../command/verb.ts";
+import type { CommandResult } from "../command/verb.ts";
 
 export interface TalkPlace {
   readonly out: Screen;
@@ -28,7 +28,7 @@ export interface TalkPlace {
   /** Opens a session with this objective. */
   readonly open: (objective: string) => Promise<Session>;
   /** Runs a command line on the same store. */
-  readonly perform: (words: readonly string[]) => Promise<Performed>;
+  readonly perform: (words: readonly string[]) => Promise<CommandResult>;
 }
 
 export class Talk {
@@ -235,7 +235,7 @@ export class Talk {
     return this.#goOn();
   }
 
-  async #perform(words: readonly string[]): Promise<Performed> {
+  async #perform(words: readonly string[]): Promise<CommandResult> {
     const { out, perform } = this.#place;
     const done = await perform(out.json ? [...words, "--json"] : words);
     const said = `${done.stdout}${done.stderr}`.trimEnd();

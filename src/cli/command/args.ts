@@ -23,7 +23,7 @@ export const globalOptions = {
 
 type Value = string | number | boolean | readonly string[] | undefined;
 
-export interface Parsed {
+export interface ParsedWords {
   readonly args: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly options: Readonly<Record<string, Value>>;
 }
@@ -42,7 +42,7 @@ export function findVerb(words: readonly string[]): {
   return { name: null, rest: [...words] };
 }
 
-export function parseWords(verb: Verb, words: readonly string[], nowMs: number): Parsed {
+export function parseWords(verb: Verb, words: readonly string[], nowMs: number): ParsedWords {
   const where = verb.name;
   const known: Options = { ...verb.options, ...globalOptions };
   const given = new Map<string, string[]>();
@@ -201,7 +201,7 @@ export function parseNumber(what: string, text: string): number {
   throw new SkeinError("invalid", `${what}: expected a number, got ${quote(text)}`, { hint: "a number" });
 }
 
-export function parseArgs(verb: Verb, words: readonly string[]): Parsed["args"] {
+export function parseArgs(verb: Verb, words: readonly string[]): ParsedWords["args"] {
   const hint = `usage: skein ${verb.name} ${verb.args.map(shownArg).join(" ")}`;
   const args: Record<string, string | readonly string[] | undefined> = {};
   let place = 0;

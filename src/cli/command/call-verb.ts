@@ -22,7 +22,7 @@ import {
 import { answerChange } from "./change-verb.ts";
 import { present } from "./input.ts";
 import { placeOf } from "./position.ts";
-import type { AnyPresentation, Shown, Use } from "./presentation.ts";
+import type { AnyPresentation, PresentedResult, Use } from "./presentation.ts";
 import type { Screen } from "./screen.ts";
 import { verb, type Call, type Options, type Verb } from "./verb.ts";
 
@@ -176,7 +176,7 @@ async function invoke(operation: Operation, use: Use<OperationId, Options>, more
   return target[operation.call]?.(...own, ...argumentsOf(operation, use.params, more));
 }
 
-async function write(out: Screen, shown: Shown, result: unknown): Promise<number | void> {
+async function write(out: Screen, shown: PresentedResult, result: unknown): Promise<number | void> {
   const { lines, notes = [], code } = shown;
   if (out.json) {
     const value = shown.json ?? result ?? { done: true };

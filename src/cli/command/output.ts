@@ -42,7 +42,7 @@ async function toScreen(out: Screen, chunks: AsyncIterable<Uint8Array>): Promise
   return size;
 }
 
-interface Opened {
+interface OpenedFile {
   readonly file: FileHandle;
   /** Its temporary name until it is complete and on disk; null for a pipe or device. */
   readonly part: string | null;
@@ -51,7 +51,7 @@ interface Opened {
 async function toFile(
   path: string,
   target: string,
-  { file, part, stop }: Opened & { readonly stop: AbortSignal | undefined },
+  { file, part, stop }: OpenedFile & { readonly stop: AbortSignal | undefined },
   chunks: AsyncIterable<Uint8Array>,
 ): Promise<number> {
   let size = 0;
@@ -78,7 +78,7 @@ const stopped = (path: string): SkeinError =>
   });
 
 /** Under a unique, unguessable name. */
-async function beginPart(path: string, target: string): Promise<Opened> {
+async function beginPart(path: string, target: string): Promise<OpenedFile> {
   const name = `.${basename(target).slice(0, 40)}.${randomBytes(8).toString("hex")}.part`;
   const part = join(dirname(target), name);
   const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;

@@ -32,7 +32,7 @@ export interface Use<K extends OperationId, O extends Options> extends Pick<
   readonly found: K extends `session.${string}` | "engine.delete" | "engine.export" ? Session : null;
 }
 
-export interface Shown {
+export interface PresentedResult {
   /** For programs: one value, or a list, written one a line. By default the result. */
   readonly json?: object | readonly object[];
   readonly lines: readonly string[];
@@ -56,7 +56,7 @@ export interface Presentation<K extends OperationId, O extends Options, R> {
   progress?(at: Progress): string;
   /** The result of a change, such as "renamed"; by default the description has it. */
   done?(use: Use<K, O>): string;
-  print?(result: R, use: Use<K, O>): Shown | Promise<Shown>;
+  print?(result: R, use: Use<K, O>): PresentedResult | Promise<PresentedResult>;
 }
 
 /** A presentation whose types are forgotten, with the call that it is of. */

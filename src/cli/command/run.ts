@@ -11,7 +11,7 @@ import { makeOpening } from "../open/open-engine.ts";
 import { pastableCommand } from "./pastable-command.ts";
 import { collectingSurface, makeScreen, type Screen, type Surface } from "./screen.ts";
 import { jsonText, oneLine } from "../format/text.ts";
-import type { Call, Performed, StopOptions, Verb } from "./verb.ts";
+import type { Call, CommandResult, StopOptions, Verb } from "./verb.ts";
 import { loadVerb, otherWords, verbNames } from "./verbs.ts";
 
 export interface Circumstances {
@@ -85,7 +85,7 @@ async function perform(
   words: readonly string[],
   columns: number | null,
   untilStopped: Call["untilStopped"],
-): Promise<Performed> {
+): Promise<CommandResult> {
   const surface = collectingSurface(columns);
   const code = await runWords(words, { surface, untilStopped });
   return { code, ...surface.collected };

@@ -81,10 +81,10 @@ export interface Call<O extends Options = Options, A extends ArgNames = ArgNames
   readonly perform: (
     words: readonly string[],
     options?: { readonly columns?: number | null },
-  ) => Promise<Performed>;
+  ) => Promise<CommandResult>;
 }
 
-export interface Performed {
+export interface CommandResult {
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;

@@ -8,7 +8,7 @@ import { table, type Column } from "./table.ts";
 import { count, oneLine } from "./text.ts";
 import { titleOf } from "./title.ts";
 
-interface Shown extends Column {
+interface ShownColumn extends Column {
   readonly cell: (row: SessionSummary) => string;
   /** True when a row has a value there; an empty column is left out on a terminal. */
   readonly says?: (row: SessionSummary) => boolean;
@@ -41,7 +41,7 @@ function statusWord({ status, copy, full, outbox = 0 }: SessionSummary): string 
 function columnsFor(
   { columns, dim, green, yellow }: Pick<Screen, "columns" | "dim" | "green" | "yellow">,
   nowMs: number,
-): Shown[] {
+): ShownColumn[] {
   const short = columns !== null;
   const color = { open: green, running: green, suspended: yellow, sleeping: yellow };
   return [

@@ -3,7 +3,7 @@
  * the log is escaped, and the page's own policy forbids the rest.
  */
 import { exact } from "./moment.ts";
-import { verdictOf, type Said, type Scene, type Story } from "./transcript.ts";
+import { verdictOf, type TextBlock, type Scene, type Story } from "./transcript.ts";
 
 /** Returns the bytes of an image; null when it is missing. */
 export type ReadImage = (hash: string) => Promise<Uint8Array | null>;
@@ -56,7 +56,7 @@ async function sceneHtml(scene: Scene, read: ReadImage): Promise<string> {
   return `<article class="scene ${who}${lost ? " lost" : ""}" id="e${seq}">${heading}${shown}</article>\n`;
 }
 
-async function saidHtml(said: Said, read: ReadImage): Promise<string> {
+async function saidHtml(said: TextBlock, read: ReadImage): Promise<string> {
   if (said.kind !== "image") {
     const tag = said.kind === "code" ? "pre" : 'div class="text"';
     return `<${tag}>${escaped(said.text)}</${said.kind === "code" ? "pre" : "div"}>`;

@@ -1,7 +1,7 @@
 /** A session as Markdown. Foreign text is fenced or quoted: it cannot pass for the page itself. */
 import { escapeHtml } from "./markdown-escape.ts";
 import { exact } from "./moment.ts";
-import { verdictOf, type Said, type Scene, type Story } from "./transcript.ts";
+import { verdictOf, type TextBlock, type Scene, type Story } from "./transcript.ts";
 import { oneLine } from "./text.ts";
 
 export async function* markdownOf(story: Story): AsyncGenerator<string> {
@@ -27,7 +27,7 @@ function sceneText({ seq, at, title, said, lost }: Scene): string {
   return head + said.map((one) => `${saidText(one)}\n\n`).join("");
 }
 
-function saidText(said: Said): string {
+function saidText(said: TextBlock): string {
   switch (said.kind) {
     case "text":
       return quoted(said.text);

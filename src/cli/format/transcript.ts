@@ -37,12 +37,12 @@ export interface Scene {
   /** Who or what: a person, the model, a tool; or the session itself. */
   readonly who: "person" | "model" | "reasoning" | "call" | "result" | "note";
   readonly title: string;
-  readonly said: readonly Said[];
+  readonly said: readonly TextBlock[];
   /** It was rewound away, and no longer counts. */
   readonly lost: boolean;
 }
 
-export type Said =
+export type TextBlock =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "code"; readonly text: string }
   | { readonly kind: "image"; readonly blob: string; readonly mediaType: string };
@@ -96,7 +96,7 @@ const sceneOf = (
   { seq, at }: SessionEvent,
   who: Scene["who"],
   title: string,
-  said: readonly Said[],
+  said: readonly TextBlock[],
 ): Part => ({
   seq,
   at,
@@ -144,21 +144,21 @@ function noteScenes({ event, text }: Extract<TranscriptEntry, { readonly kind: "
 
 type Blocks = readonly { readonly type: string; readonly [field: string]: unknown }[] | undefined;
 
-function saidIn(blocks: Blocks): Said[] {
-  return (blocks ?? []).flatMap(({ type, text, blob, mediaType, name }): Said[] => {
+function saidIn(blocks: Blocks): TextBlock[] {
+  return (blocks ?? []).flatMap(({ type, text, blob, mediaType, name }): TextBlock[] => {
     if (type === "text") return asText(text);
     if (type === "image") return [{ kind: "image", blob: String(blob), mediaType: String(mediaType) }];
     return type === "file" ? asText(`[file ${String(name ?? mediaType)}]`) : [];
   });
 }
 
-const asText = (value: unknown): Said[] =>
+const asText = (value: unknown): TextBlock[] =>
   typeof value === "string" && value !== "" ? [{ kind: "text", text: value }] : [];
 
 /** Replaces an erased content. */
 const gone = asText("(erased)");
 
-function asCode(value: unknown): Said[] {
+function asCode(value: unknown): TextBlock[] {
   if (value === undefined) return [];
   return [{ kind: "code", text: typeof value === "string" ? value : JSON.stringify(value, null, 2) }];
 }

@@ -12,13 +12,13 @@ import { SkeinError } from "../../core/error.ts";
 /** How long the writer may write, after its first acknowledgement. */
 const writeMs = 500;
 
-export interface Killed {
+export interface KillReport {
   /** The acknowledged positions, in the order of the sent lines. */
   readonly acknowledged: readonly number[];
   readonly acknowledgedMs: number;
 }
 
-export interface Survived {
+export interface SurvivalReport {
   /** Acknowledged lines found at their position. */
   readonly found: number;
   readonly missing: number;
@@ -31,7 +31,7 @@ type Child = ChildProcessByStdio<Writable, Readable, null>;
 const lineNumber = (number: number): string => `Line ${number} of many`;
 
 /** Feeds a `skein append --lines` process, and kills it in the middle. */
-export async function killWriter(store: string, session: string, stopped: AbortSignal): Promise<Killed> {
+export async function killWriter(store: string, session: string, stopped: AbortSignal): Promise<KillReport> {
   const child = startSkein(["append", session, "--lines", "--json", "--store", store]);
   const kill = () => void child.kill("SIGKILL");
   stopped.addEventListener("abort", kill, { once: true });
@@ -76,7 +76,11 @@ async function feed(child: Child): Promise<void> {
 }
 
 /** Reads the log in a new process, and compares it with the acknowledgements. */
-export async function readBack(store: string, session: string, { acknowledged }: Killed): Promise<Survived> {
+export async function readBack(
+  store: string,
+  session: string,
+  { acknowledged }: KillReport,
+): Promise<SurvivalReport> {
   const child = startSkein(["log", session, "--json", "--type", "input.received", "--store", store]);
   child.stdin.end();
   const texts = new Map<number, string>();

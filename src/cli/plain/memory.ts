@@ -8,7 +8,7 @@ import type { ForgetResult, MemoryEntry } from "../../runtime/workspace/memory.t
 import { oneOf } from "../command/args.ts";
 import { present } from "../command/input.ts";
 import { itemKinds } from "../command/item-kinds.ts";
-import { grid, invalid, plain, type Shown } from "../command/presentation.ts";
+import { grid, invalid, plain, type PresentedResult } from "../command/presentation.ts";
 import type { Screen } from "../command/screen.ts";
 import { verb, type Call } from "../command/verb.ts";
 import { ago, exact } from "../format/moment.ts";
@@ -100,7 +100,7 @@ const named = {
   examples: [],
 } as const;
 
-interface Wanted {
+interface MemoryTarget {
   readonly words: readonly string[];
   readonly given: Parameters<typeof ownerOf>[0];
 }
@@ -157,7 +157,7 @@ export const memoryActions = [
 type OpenEngine = Call["engine"];
 
 /** Entries by their key, or by kind and key, in all scopes; at least one. */
-async function find(engine: OpenEngine, { words, given }: Wanted): Promise<MemoryEntry[]> {
+async function find(engine: OpenEngine, { words, given }: MemoryTarget): Promise<MemoryEntry[]> {
   const key = words.at(-1) ?? "";
   const kind = words.length === 2 ? oneOf("KIND", words[0] ?? "", itemKinds) : undefined;
   const all = await (await engine()).memory(ownerOf(given));
@@ -180,7 +180,7 @@ interface EntryName {
 }
 
 /** The one entry. A forgotten entry can still be erased, by its full name alone. */
-async function nameOf(engine: OpenEngine, wanted: Wanted, erase: boolean): Promise<EntryName> {
+async function nameOf(engine: OpenEngine, wanted: MemoryTarget, erase: boolean): Promise<EntryName> {
   const { words, given } = wanted;
   let found: readonly (Omit<EntryName, "owner"> & { readonly owner: string | null })[];
   try {
@@ -229,7 +229,7 @@ function entryLines(one: MemoryEntry, { bold, dim }: Screen): string[] {
 /** As for an unavailable store. */
 const notScrubbed = 4;
 
-function forgottenText(gone: ForgetResult): Shown & { readonly code: number } {
+function forgottenText(gone: ForgetResult): PresentedResult & { readonly code: number } {
   const { erasure } = gone;
   const done = doneText(gone, "forgotten");
   if (erasure === undefined) return { lines: [done], code: 0 };

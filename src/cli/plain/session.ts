@@ -7,7 +7,7 @@ import { resources, type Amounts, type UsedAmounts } from "../../core/state.ts";
 import { roughly } from "../../core/text/utc.ts";
 import type { Session } from "../../runtime/engine/session.ts";
 import { present } from "../command/input.ts";
-import { grid, invalid, plain, type Shown } from "../command/presentation.ts";
+import { grid, invalid, plain, type PresentedResult } from "../command/presentation.ts";
 import type { Screen } from "../command/screen.ts";
 import { checkServer } from "../format/binding-word.ts";
 import { money } from "../format/money.ts";
@@ -126,7 +126,7 @@ const names: Readonly<Record<keyof UsedAmounts, string>> = {
   wallMs: "time at work",
 };
 
-async function showBudget(session: Session, out: Screen): Promise<Shown> {
+async function showBudget(session: Session, out: Screen): Promise<PresentedResult> {
   const state = await session.fold();
   const { limits, used, allotted, reserved, unpriced } = state.standing;
   const left = budgetLeft(state);

@@ -7,7 +7,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { killWriter, readBack, type Killed, type Survived } from "../open/tour-kill.ts";
+import { killWriter, readBack, type KillReport, type SurvivalReport } from "../open/tour-kill.ts";
 import { count, plural } from "../format/text.ts";
 import { verb, type Call } from "../command/verb.ts";
 
@@ -146,7 +146,7 @@ function makeGuide(call: Call, store: string, stopped: AbortSignal): Guide {
 
 const shellWord = (word: string): string => (/^[\w.,:=/-]+$/.test(word) ? word : `"${word}"`);
 
-async function sayKilled(guide: Guide, name: string, killed: Killed): Promise<void> {
+async function sayKilled(guide: Guide, name: string, killed: KillReport): Promise<void> {
   const { acknowledged, acknowledgedMs } = killed;
   const appends = plural(acknowledged.length, "append");
   await guide.say(
@@ -155,7 +155,11 @@ async function sayKilled(guide: Guide, name: string, killed: Killed): Promise<vo
   await guide.say(`   ${appends} had been acknowledged by then, in ${count(acknowledgedMs)} ms.`);
 }
 
-async function saySurvived(guide: Guide, { acknowledged }: Killed, survived: Survived): Promise<void> {
+async function saySurvived(
+  guide: Guide,
+  { acknowledged }: KillReport,
+  survived: SurvivalReport,
+): Promise<void> {
   const { found, missing, unanswered } = survived;
   const share = `${count(found)} of ${count(acknowledged.length)} acknowledged appends`;
   const verdict = missing === 0 ? "Nothing is lost." : `${count(missing)} ARE LOST.`;

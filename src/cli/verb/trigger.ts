@@ -123,7 +123,7 @@ const usage = {
   fire: "ID NAME, or the NAME of a template",
 } as const satisfies Record<(typeof actions)[number], string>;
 
-type Given = OptionValues<typeof options>;
+type TriggerInput = OptionValues<typeof options>;
 type Name = keyof typeof options;
 
 const takes: Readonly<Record<(typeof actions)[number], readonly Name[]>> = {
@@ -132,7 +132,7 @@ const takes: Readonly<Record<(typeof actions)[number], readonly Name[]>> = {
   remove: [],
   fire: ["text"],
 };
-type Here = Pick<Call, "out" | "engine" | "session" | "nowMs"> & { readonly options: Given };
+type Here = Pick<Call, "out" | "engine" | "session" | "nowMs"> & { readonly options: TriggerInput };
 
 const does: Readonly<
   Record<(typeof actions)[number], (here: Here, words: readonly string[]) => Promise<void>>
@@ -180,7 +180,7 @@ const ofOpen: readonly Name[] = [
 ];
 
 /** The one option that names the kind. A check also has its interval, a query its database. */
-function kindOf(given: Given): (typeof kinds)[number] {
+function kindOf(given: TriggerInput): (typeof kinds)[number] {
   const found = kinds.filter((name) => typedOf(given, [name]).length > 0);
   const [first, ...more] = found.filter(
     (one) => !found.some((other) => other !== one && beside[other].includes(one)),
@@ -196,7 +196,7 @@ function kindOf(given: Given): (typeof kinds)[number] {
 }
 
 /** Options of another kind are probably a mistake. */
-function checkBeside(given: Given, kind: (typeof kinds)[number]): void {
+function checkBeside(given: TriggerInput, kind: (typeof kinds)[number]): void {
   const all = [...new Set(Object.values(beside).flat())];
   const [lost] = typedOf(
     given,
@@ -215,12 +215,12 @@ function checkBeside(given: Given, kind: (typeof kinds)[number]): void {
   });
 }
 
-const everyOf = ({ every }: Given): number => {
+const everyOf = ({ every }: TriggerInput): number => {
   if (every !== undefined) return every;
   throw new SkeinError("invalid", "trigger: --every is required", { hint: "add --every 1m" });
 };
 
-async function specOf(given: Given, engine: Engine, nowMs: number): Promise<TriggerSpec> {
+async function specOf(given: TriggerInput, engine: Engine, nowMs: number): Promise<TriggerSpec> {
   const { at, cron, zone, file, glob, git, ref, path, topic, secret, resource, debounce: debounceMs } = given;
   const kind = kindOf(given);
   switch (kind) {
@@ -253,7 +253,10 @@ async function specOf(given: Given, engine: Engine, nowMs: number): Promise<Trig
   }
 }
 
-async function sessionSpec({ session, on, item, all, give }: Given, engine: Engine): Promise<TriggerSpec> {
+async function sessionSpec(
+  { session, on, item, all, give }: TriggerInput,
+  engine: Engine,
+): Promise<TriggerSpec> {
   const sessions = await Promise.all(session.map(async (one) => (await engine.session(one)).id));
   const more = { ...(all ? { all } : {}), ...present({ give: give as "handoff" | undefined }) };
   if (item !== undefined && on === "end")
@@ -305,7 +308,7 @@ function warnUnset({ out, options: { secret } }: Here): void {
 const lines = (done: string, { token }: { readonly token?: string }): string[] =>
   token === undefined ? [done] : [done, "its token, which is not shown again:", token];
 
-function openingOf(given: Given): TemplateOptions["open"] {
+function openingOf(given: TriggerInput): TemplateOptions["open"] {
   const { open: objective = "", agent, model, bind, label, priority } = given;
   return {
     objective,

@@ -18,7 +18,7 @@ export type Outcome =
   | { readonly what: "done" }
   | { readonly what: "answer"; readonly value: unknown };
 
-interface Given {
+interface CallInput {
   readonly session: string | null;
   readonly params: Readonly<Record<string, unknown>>;
   /** The content of a chosen file. */
@@ -27,7 +27,7 @@ interface Given {
 
 type Method = (...given: readonly unknown[]) => unknown;
 
-export async function call(id: OperationId, { session, params, file }: Given): Promise<Outcome> {
+export async function call(id: OperationId, { session, params, file }: CallInput): Promise<Outcome> {
   const operation = operationOf(id);
   const { of, path, takes } = operation;
   const target = of === "engine" ? engine : await sessionOf(session ?? "");

@@ -11,9 +11,9 @@ import { engine } from "../server.ts";
 import { brief } from "../ui/visible.ts";
 import type { Outcome } from "./call.ts";
 import { commandOf, needsSession } from "./commands.ts";
-import { fieldsOf, paramsOf, titleOf, type Field, type Typed } from "./form.ts";
+import { fieldsOf, paramsOf, titleOf, type Field, type TypedValues } from "./form.ts";
 
-export interface Sent {
+export interface SentCommand {
   readonly session: string | null;
   readonly params: Readonly<Record<string, unknown>>;
   readonly file: File | null;
@@ -23,7 +23,7 @@ interface CommandFormProps {
   readonly id: OperationId;
   /** The current session; null: the form asks for one. */
   readonly session: string | null;
-  readonly send: (sent: Sent) => Promise<void>;
+  readonly send: (sent: SentCommand) => Promise<void>;
   readonly back: () => void;
 }
 
@@ -40,7 +40,7 @@ export function CommandForm({ id, session, send, back }: CommandFormProps): Reac
   const { title, does } = commandOf(id);
   const fields = shownFields(id);
   const asksSession = needsSession(id) && session === null;
-  const [typed, setTyped] = useState<Typed>({});
+  const [typed, setTyped] = useState<TypedValues>({});
   const [named, setNamed] = useState("");
   const [file, setFile] = useState<File | null>(null);
   const [error, setError] = useState<unknown>(null);

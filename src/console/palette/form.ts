@@ -101,10 +101,10 @@ function hintOf(kind: Kind, schema: Schema): string {
 }
 
 /** The typed values: a text per field, also for a flag: "true", or empty. */
-export type Typed = Readonly<Record<string, string>>;
+export type TypedValues = Readonly<Record<string, string>>;
 
 /** Only the given values; throws a readable error for an invalid one. */
-export function paramsOf(fields: readonly Field[], typed: Typed): Record<string, unknown> {
+export function paramsOf(fields: readonly Field[], typed: TypedValues): Record<string, unknown> {
   const params: Record<string, unknown> = {};
   for (const field of fields) {
     const value = valueOf(field, typed[field.name] ?? "");

@@ -5,7 +5,7 @@ import { commandOf, needsSession } from "./commands.ts";
 import { matchOf } from "./match.ts";
 
 /** A session as the palette lists it. */
-export interface Known {
+export interface PaletteState {
   readonly session: string;
   readonly status: string;
   readonly name: string | null;
@@ -33,7 +33,7 @@ export type Item =
       readonly kind: "session";
       readonly id: string;
       readonly title: string;
-      readonly known: Known;
+      readonly known: PaletteState;
       readonly places: Places;
     }
   | {
@@ -47,7 +47,7 @@ type Places = readonly number[];
 
 interface Offer {
   readonly query: string;
-  readonly sessions: readonly Known[];
+  readonly sessions: readonly PaletteState[];
   readonly own: readonly Own[];
   readonly recent: readonly string[];
   /** Whether there is a session that its calls would act on. */
@@ -104,7 +104,7 @@ function ownFor(offer: Offer): { item: Item; score: number }[] {
   });
 }
 
-function sessionFor(offer: Offer, known: Known): { item: Item; score: number }[] {
+function sessionFor(offer: Offer, known: PaletteState): { item: Item; score: number }[] {
   const { query } = offer;
   const title = brief(known.name || known.objective || known.session, 100);
   const item = (places: Places): Item => ({ kind: "session", id: known.session, title, known, places });

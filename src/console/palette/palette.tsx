@@ -3,14 +3,14 @@ import { shortId } from "../../core/text/short-id.ts";
 import { useEffect, useId, useMemo, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
 import { logout } from "../connection.ts";
 import { call, type Outcome } from "./call.ts";
-import { Answer, CommandForm, shownFields, type Sent } from "./command-form.tsx";
+import { Answer, CommandForm, shownFields, type SentCommand } from "./command-form.tsx";
 import { commandOf, needsSession, searchPath } from "./commands.ts";
-import { offered, type Item, type Known, type Own } from "./items.ts";
+import { offered, type Item, type PaletteState, type Own } from "./items.ts";
 import { piecesOf, recentOf, recentWith } from "./match.ts";
 import { bytes } from "../ui/amount.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { Status } from "../ui/status.tsx";
-import { tell } from "../ui/toast.tsx";
+import { showToast } from "../ui/toast.tsx";
 import { Trouble } from "../ui/load-error.tsx";
 import { useReading } from "../query-cache.ts";
 import { go, sessionPath, useRoute, type Route } from "../route.ts";
@@ -48,7 +48,7 @@ export function Palette({ close, open, keys }: PaletteProps): ReactNode {
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
   const back = (): void => setStep({ at: "list" });
-  const send = async (id: OperationId, sent: Sent): Promise<void> => {
+  const send = async (id: OperationId, sent: SentCommand): Promise<void> => {
     const { does } = commandOf(id);
     if (does.how === "go") {
       close();
@@ -110,11 +110,11 @@ export function Palette({ close, open, keys }: PaletteProps): ReactNode {
 function settle(id: OperationId, outcome: Outcome): void {
   const { title } = commandOf(id);
   if (outcome.what === "made") {
-    if (outcome.carriedOver !== null) tell(carriedText(outcome.carriedOver));
+    if (outcome.carriedOver !== null) showToast(carriedText(outcome.carriedOver));
     go(sessionPath(outcome.session));
   } else if (outcome.what === "place") go(sessionPath(outcome.session, "transcript", { at: outcome.seq }));
-  else if (outcome.what === "file") tell(`${outcome.name}: ${bytes(outcome.bytes)}`);
-  else tell(`${title}: done.`);
+  else if (outcome.what === "file") showToast(`${outcome.name}: ${bytes(outcome.bytes)}`);
+  else showToast(`${title}: done.`);
   if (id === "engine.delete") go("/");
 }
 
@@ -167,7 +167,7 @@ function useOwn(close: () => void, keys: (() => void) | undefined): readonly Own
 const waitMs = 120;
 
 /** Sessions by the typed text, with a short delay. */
-function useSessions(query: string): readonly Known[] {
+function useSessions(query: string): readonly PaletteState[] {
   const [asked, setAsked] = useState("");
   useEffect(() => after(waitMs, () => setAsked(query.trim().slice(0, 200))), [query]);
   const first = useReading("sessions/palette/", () => engine.sessions({ limit: 50 })).value?.rows;

@@ -1,6 +1,6 @@
 /** A button, which shows a busy state while its action runs. */
 import { useState, type ButtonHTMLAttributes, type ReactNode } from "react";
-import { tellError } from "./toast.tsx";
+import { showError } from "./toast.tsx";
 
 interface ButtonProps extends Omit<ButtonHTMLAttributes<HTMLButtonElement>, "onClick"> {
   readonly kind?: "main" | "bad" | "quiet";
@@ -18,7 +18,7 @@ export function Button({ kind, size, act, refusal, disabled, children, ...rest }
     try {
       await act?.();
     } catch (error) {
-      tellError(error);
+      showError(error);
     } finally {
       setBusy(false);
     }

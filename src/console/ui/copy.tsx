@@ -1,11 +1,11 @@
 /** A button that copies a text to the clipboard, and says so. */
 import type { ReactNode } from "react";
 import { Button } from "./button.tsx";
-import { tell } from "./toast.tsx";
+import { showToast } from "./toast.tsx";
 
 export async function copyText(text: string, what: string): Promise<void> {
   await navigator.clipboard.writeText(text);
-  tell(`Copied: ${what}.`);
+  showToast(`Copied: ${what}.`);
 }
 
 interface CopyProps {

@@ -1,14 +1,14 @@
 /** The effect of an event, in a line that is safe to show; its actor; and the families that filter a log. */
 import { sessionSlices } from "../../core/catalog.ts";
-import { summarize, type Summarized } from "../../core/summary.ts";
+import { summarize, type SummaryInput } from "../../core/summary.ts";
 import { shortId } from "../../core/text/short-id.ts";
 import { brief, visible } from "./visible.ts";
 
 const charsMax = 280;
-const summaries = new WeakMap<Summarized, string>();
+const summaries = new WeakMap<SummaryInput, string>();
 
 /** The summary of core, cut, with control characters made visible. Cached, because rows render often. */
-export function summaryOf(event: Summarized): string {
+export function summaryOf(event: SummaryInput): string {
   const known = summaries.get(event);
   if (known !== undefined) return known;
   const line = brief(summarize(event), charsMax);
@@ -30,7 +30,7 @@ export const eventFamilies = Object.keys(sessionSlices) as readonly EventFamily[
 export const typesOf = (family: EventFamily): readonly string[] => Object.keys(sessionSlices[family]);
 
 /** Whether an event is a problem, or needs attention. */
-export function toneOfEvent({ type, body }: Pick<Summarized, "type" | "body">): "bad" | "warn" | null {
+export function toneOfEvent({ type, body }: Pick<SummaryInput, "type" | "body">): "bad" | "warn" | null {
   const { status, outcome, by } = (body ?? {}) as Readonly<Record<string, unknown>>;
   if (type === "model.failed" || type === "message.refused") return "bad";
   if (type === "tool.settled") return status === "error" || status === "unknown" ? "bad" : null;

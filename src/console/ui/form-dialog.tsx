@@ -13,7 +13,7 @@ export interface Field {
   readonly placeholder?: string;
 }
 
-export type Given = Readonly<Record<string, string>>;
+export type FormValues = Readonly<Record<string, string>>;
 
 export interface Form {
   readonly title: string;
@@ -24,7 +24,7 @@ export interface Form {
   /** It deletes something for good. */
   readonly isBad?: boolean;
   /** An empty field is an empty text; a checked box is `on`. The dialog closes when it is done. */
-  readonly act: (given: Given) => unknown;
+  readonly act: (given: FormValues) => unknown;
 }
 
 interface FormDialogProps {
@@ -39,7 +39,7 @@ export function FormDialog({ form, close }: FormDialogProps): ReactNode {
       name,
       typeof value === "string" ? value : "",
     ]);
-    const given = Object.fromEntries(values) as Given;
+    const given = Object.fromEntries(values) as FormValues;
     // A browser accepts a space as a value.
     const missing = fields.find(
       ({ name, required }) => required === true && (given[name] ?? "").trim() === "",

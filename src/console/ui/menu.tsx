@@ -1,6 +1,6 @@
 /** A menu that opens below its button: arrows choose, Enter runs, Escape closes. */
 import { useEffect, useId, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
-import { tellError } from "./toast.tsx";
+import { showError } from "./toast.tsx";
 
 export interface Choice {
   readonly name: string;
@@ -57,7 +57,7 @@ export function Menu({ label, choices, children, kind }: MenuProps): ReactNode {
     try {
       await act?.();
     } catch (error) {
-      tellError(error);
+      showError(error);
     }
   };
 

@@ -4,7 +4,7 @@ import type { OperationId } from "../../call/operations.ts";
 import { useRefusal } from "../scopes.ts";
 import { useShortcuts } from "../shortcut.ts";
 import { Button } from "./button.tsx";
-import { tell } from "./toast.tsx";
+import { showToast } from "./toast.tsx";
 
 interface PlaceHeadProps {
   readonly title: string;
@@ -19,7 +19,7 @@ interface PlaceHeadProps {
 
 export function PlaceHead({ title, does, what = does, act, needs }: PlaceHeadProps): ReactNode {
   const refusal = useRefusal(needs);
-  useShortcuts([{ key: "a", what, act: () => (refusal === undefined ? act() : tell(refusal)) }]);
+  useShortcuts([{ key: "a", what, act: () => (refusal === undefined ? act() : showToast(refusal)) }]);
   return (
     <div className="head">
       <h1 className="spread">{title}</h1>

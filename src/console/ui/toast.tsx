@@ -31,10 +31,10 @@ function show(toast: Omit<Toast, "id">): void {
 const drop = (id: number): void => toasts.set(toasts.get().filter((one) => one.id !== id));
 
 /** Reports an action; with a link, such as to a new session. */
-export const tell = (text: string, undo?: Toast["undo"], about?: string): void =>
+export const showToast = (text: string, undo?: Toast["undo"], about?: string): void =>
   show({ text, hint: undefined, tone: "plain", undo, about });
 
-export function tellError(error: unknown): void {
+export function showError(error: unknown): void {
   const { text, hint } = wordsOf(error);
   show({ text, hint, tone: "bad", undo: undefined });
 }

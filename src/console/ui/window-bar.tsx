@@ -1,11 +1,11 @@
 /** How full the context window is, and of what: a stacked bar with its zones marked, and a legend. */
 import type { ReactNode } from "react";
 import { count, tokens as short } from "./amount.ts";
-import { sharesOf, type Filled } from "./window-share.ts";
+import { sharesOf, type WindowFill } from "./window-share.ts";
 import "./window-bar.css";
 
 interface WindowBarProps {
-  readonly context: Filled;
+  readonly context: WindowFill;
   /** The bar alone, for narrow layouts. */
   readonly compact?: boolean;
 }

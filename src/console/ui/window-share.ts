@@ -1,7 +1,7 @@
 /** The content of a context window, as shares of a bar. */
 import type { PartKind } from "../../core/context/source.ts";
 
-export interface Filled {
+export interface WindowFill {
   readonly reasons: readonly { readonly kind: PartKind; readonly tokens: number }[];
   readonly tokens: number;
   readonly windowTokens: number | null;
@@ -36,7 +36,7 @@ export const kindNames: Readonly<Record<PartKind, string>> = {
 };
 const kinds = Object.keys(kindNames) as readonly PartKind[];
 
-export function sharesOf({ reasons, tokens, windowTokens, zones }: Filled): Shares {
+export function sharesOf({ reasons, tokens, windowTokens, zones }: WindowFill): Shares {
   const whole = Math.max(windowTokens ?? 0, tokens, 1);
   const percentOf = (part: number): number => (part / whole) * 100;
   const shares = kinds.flatMap((kind) => {

@@ -4,7 +4,7 @@ import { useRefusal } from "../scopes.ts";
 import { plural } from "../ui/amount.ts";
 import { AskFirst } from "../ui/confirm.tsx";
 import { Button } from "../ui/button.tsx";
-import { tell } from "../ui/toast.tsx";
+import { showToast } from "../ui/toast.tsx";
 import { go, sessionPath } from "../route.ts";
 import { makeSamples, removeSamples, useSampleProgress, useSamples } from "../sample.ts";
 import type { SampleProgress } from "../sample/maker.ts";
@@ -94,12 +94,12 @@ function FirstSteps({ open }: FirstRunProps): ReactNode {
 
 async function make(): Promise<void> {
   const first = await makeSamples();
-  tell("Samples created.", { name: "View", act: () => go(sessionPath(first)) });
+  showToast("Samples created.", { name: "View", act: () => go(sessionPath(first)) });
 }
 
 async function remove(): Promise<void> {
   const removed = await removeSamples();
-  tell(`${plural(removed ?? 0, "sample session")} removed. The agent sample-clerk stays.`);
+  showToast(`${plural(removed ?? 0, "sample session")} removed. The agent sample-clerk stays.`);
 }
 
 function Making({ progress }: { readonly progress: SampleProgress }): ReactNode {

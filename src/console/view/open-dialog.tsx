@@ -4,7 +4,7 @@ import { useId, useState, type KeyboardEvent, type ReactNode } from "react";
 import { limit } from "../../protocol/library.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
-import { tell, tellError } from "../ui/toast.tsx";
+import { showToast, showError } from "../ui/toast.tsx";
 import { Trouble } from "../ui/load-error.tsx";
 import { brief } from "../ui/visible.ts";
 import { refresh, useReading } from "../query-cache.ts";
@@ -99,8 +99,8 @@ async function openWith(fields: Fields): Promise<void> {
     await session.input(first, { key: freshKey() });
     await runWithoutWorker(session);
   } catch (error) {
-    tell("The session is open, but sending its first message failed.");
-    tellError(error);
+    showToast("The session is open, but sending its first message failed.");
+    showError(error);
   }
 }
 

@@ -3,14 +3,14 @@ import { useEffect, useRef, useState } from "react";
 import { goWith } from "../route.ts";
 import { after } from "../world.ts";
 
-interface Typed {
+interface TypedState {
   readonly typed: string;
   readonly type: (text: string) => void;
   /** To the URL at once. */
   readonly ask: (text: string) => void;
 }
 
-export function useTyped(text: string, restMs: number): Typed {
+export function useTyped(text: string, restMs: number): TypedState {
   const [typed, setTyped] = useState(text);
   const sent = useRef(text);
   const waiting = useRef<(() => void) | null>(null);

@@ -47,7 +47,7 @@ export interface Triple {
   readonly theirs: MergeItem | null;
 }
 
-export interface Merged {
+export interface MergeOutcome {
   /** Only they changed it. */
   readonly taken: readonly Triple[];
   /** Both changed it to the same. */
@@ -57,8 +57,13 @@ export interface Merged {
   readonly conflicts: readonly Triple[];
 }
 
-export function mergeItems(base: MergeItems, ours: MergeItems, theirs: MergeItems): Merged {
-  const merged: { readonly [K in keyof Merged]: Triple[] } = { taken: [], same: [], left: [], conflicts: [] };
+export function mergeItems(base: MergeItems, ours: MergeItems, theirs: MergeItems): MergeOutcome {
+  const merged: { readonly [K in keyof MergeOutcome]: Triple[] } = {
+    taken: [],
+    same: [],
+    left: [],
+    conflicts: [],
+  };
   for (const name of [...new Set([...base.keys(), ...theirs.keys()])].toSorted()) {
     const triple = tripleOf(name, base.get(name), ours.get(name), theirs.get(name));
     const fate = fateOf(triple);
@@ -80,7 +85,7 @@ function tripleOf(
 }
 
 /** Null: nothing is merged, and nothing reported. */
-function fateOf({ base, ours, theirs }: Triple): keyof Merged | null {
+function fateOf({ base, ours, theirs }: Triple): keyof MergeOutcome | null {
   if (isOneRecord(theirs, base)) return null;
   if (isUnchanged(theirs, base)) {
     const untouched = isUnchanged(ours, base) && ours?.because === base?.because;

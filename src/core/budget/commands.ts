@@ -12,7 +12,7 @@ export interface Budget {
 }
 
 /** The refund of a session that ends, and its payer. */
-export interface Returned {
+export interface Refund {
   readonly to: string;
   readonly amounts: Amounts;
 }
@@ -24,5 +24,5 @@ export type BudgetCommand =
       readonly do: "regain";
       readonly from: string;
       readonly amounts: Amounts;
-      readonly returned?: Returned;
+      readonly returned?: Refund;
     };

@@ -1,5 +1,5 @@
 /** Decisions on budgets and allotments. */
-import type { BudgetCommand, Returned } from "./commands.ts";
+import type { BudgetCommand, Refund } from "./commands.ts";
 import {
   type Decisions,
   type DraftEvent,
@@ -29,7 +29,7 @@ export const budgetDecisions: Decisions<BudgetCommand["do"]> = {
     ),
 };
 
-export const returnedDrafts = (returned: Returned | undefined): readonly DraftEvent[] =>
+export const returnedDrafts = (returned: Refund | undefined): readonly DraftEvent[] =>
   returned === undefined
     ? []
     : [draft("budget.allotted", { session: returned.to, direction: "returned", amounts: returned.amounts })];

@@ -6,22 +6,22 @@ import { field } from "./source.ts";
 import { gap, isBlank, textOf } from "./text.ts";
 
 /** What a context needs of a request and an outcome; a call of another tool is both in one record. */
-interface Requested {
+interface RequestedCall {
   readonly seq: number;
   readonly body: { readonly call: string; readonly tool: string };
   readonly content: unknown;
 }
-interface Settled extends Pick<EventOf<"tool.settled">, "seq" | "contentBytes" | "erased"> {
+interface SettledCall extends Pick<EventOf<"tool.settled">, "seq" | "contentBytes" | "erased"> {
   readonly body: { readonly status: "ok" | "error" | "unknown" | "skipped" };
   readonly content: unknown;
 }
 
 export interface Call {
-  readonly event: Requested;
+  readonly event: RequestedCall;
   /** The name as offered. */
   readonly tool: string;
   denied: EventOf<"tool.denied"> | null;
-  settled: Settled | null;
+  settled: SettledCall | null;
   /** The result has been shown to the model. */
   isShown: boolean;
 }
@@ -66,7 +66,7 @@ const silent = {
 
 /** The text of an outcome, and its images. */
 export function resultText(
-  event: Settled,
+  event: SettledCall,
   { isPruned, images }: Manner,
 ): { readonly said: string; readonly images: readonly UserBlock[] } {
   const { status } = event.body;

@@ -31,7 +31,7 @@ export interface HandoffOptions {
   readonly prose?: { readonly text: string; readonly model: string } | undefined;
 }
 
-export interface Written {
+export interface HandoffText {
   readonly text: string;
   readonly tokens: number;
 }
@@ -74,7 +74,7 @@ function widthFor(source: HandoffSource, options: HandoffOptions): Width {
   return widths[low] ?? tightest;
 }
 
-export function writeHandoff(source: HandoffSource, options: HandoffOptions): Written {
+export function writeHandoff(source: HandoffSource, options: HandoffOptions): HandoffText {
   const { tokensMax, count } = options;
   // Lines are counted one by one; together they may have a few more tokens, which the next attempt reserves.
   for (let room = tokensMax; ;) {
@@ -133,13 +133,13 @@ function spare(source: HandoffSource, width: Width, options: HandoffOptions): nu
 /** The share of the room that is reserved for facts, files and failures, if there are enough of them. */
 const restShare = 0.2;
 
-interface Fixed {
+interface FixedPart {
   readonly head: string;
   readonly next: string;
   readonly foot: string;
 }
 
-function fixedParts(source: HandoffSource, width: Width, { prose }: HandoffOptions): Fixed {
+function fixedParts(source: HandoffSource, width: Width, { prose }: HandoffOptions): FixedPart {
   const { state, at, fromSeq } = source;
   const { session } = state.standing;
   const short = shortId(session);
@@ -215,7 +215,7 @@ const textOf = (lines: readonly Line[]): string => lines.map(({ text }) => text)
  */
 function roomBeside(
   source: HandoffSource,
-  { head, next, foot }: Fixed,
+  { head, next, foot }: FixedPart,
   lists: readonly List[],
   options: HandoffOptions,
 ): Room {

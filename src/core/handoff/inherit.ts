@@ -4,10 +4,10 @@
  */
 import { itemKey } from "../item/fold.ts";
 import type { ItemRef, State } from "../state.ts";
-import { valuesMax, type Inherited } from "./source.ts";
+import { valuesMax, type InheritedItem } from "./source.ts";
 import { inLine } from "./text.ts";
 
-type Kind = Inherited["kind"];
+type Kind = InheritedItem["kind"];
 
 /** The inherited lists, by their headings. */
 export const headings = {
@@ -29,10 +29,10 @@ export function leftOpen({ mind }: State): ItemRef[] {
 
 /** A key that was recorded again or retracted here does not count as inherited. */
 export function unsettled(
-  inherited: readonly Inherited[],
+  inherited: readonly InheritedItem[],
   { mind }: State,
   retracted: readonly Pick<ItemRef, "kind" | "key">[],
-): Inherited[] {
+): InheritedItem[] {
   const settled = [...mind.items.values(), ...retracted];
   const keys = new Set(settled.map(({ kind, key }) => itemKey(kind, key)));
   const names = new Set(settled.map(({ kind, key }) => itemKey(kind, inLine(key, 400))));
@@ -63,8 +63,8 @@ export const secondHandText = (origin: string, line: string): string =>
 export function readLists(
   text: string,
   where: { readonly session: string; readonly seq: number },
-): Inherited[] {
-  const found: Inherited[] = [];
+): InheritedItem[] {
+  const found: InheritedItem[] = [];
   let kind: Kind | undefined;
   for (const line of text.split("\n")) {
     if (line.startsWith("#")) kind = (headings as Readonly<Record<string, Kind>>)[line.replace(/^## /, "")];

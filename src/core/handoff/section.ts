@@ -7,10 +7,10 @@ import { mayIn } from "../session/lifecycle.ts";
 import { includes } from "../range.ts";
 import { resources, type ItemRef } from "../state.ts";
 import { secondHandText } from "./inherit.ts";
-import { isFileTool, type HandoffSource, type Inherited } from "./source.ts";
+import { isFileTool, type HandoffSource, type InheritedItem } from "./source.ts";
 import { moneyText } from "../text/money.ts";
 import { count, plural } from "../text/number-format.ts";
-import { fieldLine, fieldOf, inLine, pointerTo, saidIn } from "./text.ts";
+import { fieldLine, fieldOf, inLine, pointerTo, textIn } from "./text.ts";
 
 /** The length limits in characters, from the widest to the tightest. */
 export interface Width {
@@ -62,10 +62,10 @@ export function itemLines(source: HandoffSource, kind: ItemRef["kind"], width: W
   ];
 }
 
-const inheritedOf = ({ inherited }: HandoffSource, kind: ItemRef["kind"]): Inherited[] =>
+const inheritedOf = ({ inherited }: HandoffSource, kind: ItemRef["kind"]): InheritedItem[] =>
   inherited.filter((one) => one.kind === kind);
 
-function inheritedLine({ state }: HandoffSource, one: Inherited, width: Width): Line {
+function inheritedLine({ state }: HandoffSource, one: InheritedItem, width: Width): Line {
   const { session, seq } = one;
   const text =
     "key" in one
@@ -130,7 +130,7 @@ export function standingLines(source: HandoffSource, width: Width): Line[] {
 function answerOf({ contents }: HandoffSource, seq: number, width: Width): string {
   const content = contents.get(seq);
   if (content === undefined) return gap("what it said");
-  return inLine(saidIn(content), width.said * 2) || "(no words, only calls)";
+  return inLine(textIn(content), width.said * 2) || "(no words, only calls)";
 }
 
 const doneNamed = 5;
@@ -168,7 +168,7 @@ export function nextLines(
   const { standing, mind } = state;
   const said = (seq: number): string => {
     const content = contents.get(seq);
-    return content === undefined ? gap("what it said") : inLine(saidIn(content), width.said);
+    return content === undefined ? gap("what it said") : inLine(textIn(content), width.said);
   };
   const input = (seq: number): string => {
     const content = contents.get(seq);

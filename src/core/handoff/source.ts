@@ -24,11 +24,11 @@ export interface HandoffSource {
   /** The session whose work this one continues. */
   readonly carriesOn: string | null;
   /** What it inherited from there and did not settle, the oldest first. */
-  readonly inherited: readonly Inherited[];
+  readonly inherited: readonly InheritedItem[];
 }
 
 /** An item of a predecessor; or, if that session is deleted, its line in the handoff. */
-export type Inherited = {
+export type InheritedItem = {
   readonly kind: ItemRef["kind"];
   /** Where it lies: the item, or the loaded handoff. */
   readonly session: string;

@@ -45,7 +45,7 @@ export const fieldOf = (content: unknown, name: string): unknown =>
     : undefined;
 
 /** The text of blocks. */
-export function saidIn(content: unknown): string {
+export function textIn(content: unknown): string {
   const blocks = fieldOf(content, "blocks");
   const given = Array.isArray(blocks) ? (blocks as unknown[]) : [];
   return given

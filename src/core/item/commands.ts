@@ -1,10 +1,10 @@
 /** Commands on items, scratch and the memory that a session starts with. */
 import type { ItemKind } from "./events.ts";
-import type { Carried } from "../memory/choice.ts";
+import type { CarriedEntry } from "../memory/choice.ts";
 
 /** The memory that a session carries, and its tokens in the context. */
 export interface CarriedMemory {
-  readonly items: readonly Carried[];
+  readonly items: readonly CarriedEntry[];
   readonly tokens: number;
 }
 

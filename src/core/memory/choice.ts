@@ -21,7 +21,7 @@ export interface Candidate {
 }
 
 /** One carried entry, as `memory.carried` stores it. */
-export interface Carried {
+export interface CarriedEntry {
   readonly scope: MemoryScope;
   readonly kind: string;
   readonly key: string;
@@ -107,8 +107,8 @@ function whyOf({ scope }: MemoryRef, relevant: Relevant | undefined): string {
 }
 
 /** One entry as a line. */
-export const memoryLine = (item: Carried): string => carriedText([item]).split("\n").slice(1).join("\n");
+export const memoryLine = (item: CarriedEntry): string => carriedText([item]).split("\n").slice(1).join("\n");
 
 /** The text that the renderer makes of carried entries. */
-export const carriedText = (items: readonly Carried[]): string =>
+export const carriedText = (items: readonly CarriedEntry[]): string =>
   memoryText({ items }, 0, Number.POSITIVE_INFINITY);

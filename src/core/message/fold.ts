@@ -1,7 +1,7 @@
 /** Folds of messages between sessions, and the contracts of their topics. */
 import { limit } from "../limit.ts";
 import type { messageEvents } from "./events.ts";
-import { Keyed } from "../sorted-map.ts";
+import { SortedMap } from "../sorted-map.ts";
 import { type Folds, refOf, stand } from "../state-change.ts";
 import type { State } from "../state.ts";
 import { receive } from "../turn/fold.ts";
@@ -41,5 +41,5 @@ export const messageFolds: Folds<keyof typeof messageEvents> = {
 /** Received requests; once there are too many, without those whose deadline is long past. */
 function withinTime(asked: State["standing"]["asked"], at: number): State["standing"]["asked"] {
   if (asked.size < limit.requestsMax) return asked;
-  return Keyed.from([...asked.entries()].filter(([, { deadlineMs }]) => deadlineMs >= at));
+  return SortedMap.from([...asked.entries()].filter(([, { deadlineMs }]) => deadlineMs >= at));
 }

@@ -79,7 +79,7 @@ function complaintAbout(name: string, value: unknown): string | undefined {
 const secretCharsMax = 16_384;
 const passesMax = 10;
 
-interface Known extends Form {
+interface KnownSecret extends Form {
   readonly name: string;
 }
 
@@ -180,7 +180,7 @@ function isJson(text: string): boolean {
   }
 }
 
-const isKnown = (entry: Known | Look): entry is Known => "text" in entry;
+const isKnown = (entry: KnownSecret | Look): entry is KnownSecret => "text" in entry;
 
 /** Registered values in the decoded readings of a text, including overlaps. */
 function findEncoded(grams: Grams, text: string): readonly SecretPlace[] {
@@ -229,7 +229,7 @@ const nowhere: ReadonlySet<number> = new Set();
  */
 function wholeOf(
   text: string,
-  { text: form, around, edges, name }: Known,
+  { text: form, around, edges, name }: KnownSecret,
   at: number,
   { reach, stops }: { readonly reach: number; readonly stops: ReadonlySet<number> },
 ): SecretPlace {
@@ -270,12 +270,12 @@ const alphanumeric = "abcdefghijklmnopqrstuvwxyz0123456789".split("");
 class Grams {
   /** Which sequences of three letters occur in them, by slot. */
   readonly #table = new Uint8Array(2 ** tableBits);
-  readonly #entries = new Map<number, (Known | Look)[]>();
+  readonly #entries = new Map<number, (KnownSecret | Look)[]>();
   /** Whether any value is registered, and any with a space. */
   hasKnown = false;
   hasSpaces = false;
 
-  addKnown(known: Known): void {
+  addKnown(known: KnownSecret): void {
     this.hasKnown = true;
     this.hasSpaces ||= known.text.includes(" ");
     this.#add(known.text, known);
@@ -287,7 +287,7 @@ class Grams {
     for (const char of alphanumeric) this.#add(anchor.replace("?", char), look);
   }
 
-  #add(text: string, entry: Known | Look): void {
+  #add(text: string, entry: KnownSecret | Look): void {
     let gram = 0;
     for (let at = 0; at < gramChars; at++) gram = next(gram, text.charCodeAt(at));
     this.#table[slot(gram >>> 8)] = 1;
@@ -301,7 +301,7 @@ class Grams {
    * Calls back with each entry that may begin at a position, until a callback returns true. Of four letters
    * in a row the first three or the last three begin at an even position: only those are looked up.
    */
-  each(text: string, call: (entry: Known | Look, at: number) => boolean): boolean {
+  each(text: string, call: (entry: KnownSecret | Look, at: number) => boolean): boolean {
     for (let at = this.#next(text, 0); at >= 0; at = this.#next(text, at + 2)) {
       if (this.#begins(text, at - 1, call) || this.#begins(text, at, call)) return true;
     }
@@ -328,7 +328,7 @@ class Grams {
     return -1;
   }
 
-  #begins(text: string, start: number, call: (entry: Known | Look, at: number) => boolean): boolean {
+  #begins(text: string, start: number, call: (entry: KnownSecret | Look, at: number) => boolean): boolean {
     if (start < 0 || start + gramChars > text.length) return false;
     let gram = 0;
     for (let at = 0; at < gramChars; at++) gram = next(gram, text.charCodeAt(start + at));
@@ -347,7 +347,7 @@ function isAscii(text: string): boolean {
   return read === text.length && written === text.length;
 }
 
-const none: readonly (Known | Look)[] = [];
+const none: readonly (KnownSecret | Look)[] = [];
 const next = (gram: number, code: number): number => (gram << 8) | (folded[code & 255] ?? 0);
 const slot = (three: number): number => Math.imul(three, 0x9e3779b1) >>> (32 - tableBits);
 

@@ -1,5 +1,5 @@
 /** Commands on a session: its life, its lease, where it lives and what it starts with. */
-import type { Budget, Returned } from "../budget/commands.ts";
+import type { Budget, Refund } from "../budget/commands.ts";
 import type { CarriedMemory } from "../item/commands.ts";
 import type { Binding, Permission } from "../tool/commands.ts";
 import type { TriggerSetting } from "../trigger/commands.ts";
@@ -15,7 +15,7 @@ export interface Pin {
 }
 
 /** A document that a session starts with. */
-export interface Loaded {
+export interface LoadedDocument {
   readonly kind: "agents-md" | "file" | "handoff";
   readonly path?: string;
   readonly text: string;
@@ -62,7 +62,7 @@ export interface OpenOptions {
 }
 
 /** The body of `session.moved`. */
-export interface Moved {
+export interface MoveBody {
   /** The name of the move, known at both ends. */
   readonly move: string;
   /** The target workspace; absent if unknown, as in a bundle. */
@@ -75,7 +75,7 @@ export type SessionCommand =
       readonly workspace: string;
       readonly objective: string;
       readonly pin?: Pin;
-      readonly documents?: readonly Loaded[];
+      readonly documents?: readonly LoadedDocument[];
       readonly carried?: CarriedMemory;
       readonly parent?: { readonly session: string; readonly seq: number };
       readonly depth?: number;
@@ -129,19 +129,19 @@ export type SessionCommand =
       readonly do: "close";
       readonly outcome?: "completed" | "failed" | "expired";
       readonly reason?: string;
-      readonly returned?: Returned;
+      readonly returned?: Refund;
       /** What passes to a successor in the same append: it fires and counts there from now on. */
       readonly handedOver?: { readonly triggers: readonly string[]; readonly limits?: Amounts };
     }
-  | { readonly do: "cancel"; readonly reason?: string; readonly returned?: Returned }
+  | { readonly do: "cancel"; readonly reason?: string; readonly returned?: Refund }
   | { readonly do: "reopen"; readonly reason?: string }
   | { readonly do: "archive"; readonly reason?: string }
   /** `held`: the session is running. `where` is for people. */
-  | ({ readonly do: "move"; readonly held: boolean; readonly where?: string } & Moved)
+  | ({ readonly do: "move"; readonly held: boolean; readonly where?: string } & MoveBody)
   /** `moved` is the body of the last record, `workspace` the one that imports it. */
   | {
       readonly do: "arrive";
-      readonly moved: Moved | null;
+      readonly moved: MoveBody | null;
       readonly workspace: string;
       readonly where?: string;
       /** No trusted key signed the bundle: the session waits for review. */

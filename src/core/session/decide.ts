@@ -16,9 +16,9 @@ import { present } from "../present.ts";
 import { stillForReview, suspendForReview } from "../govern/review.ts";
 import { carriedDrafts } from "../item/decide.ts";
 import { limit } from "../limit.ts";
-import type { Loaded, Pin, SessionCommand } from "./commands.ts";
+import type { LoadedDocument, Pin, SessionCommand } from "./commands.ts";
 import { mayIn } from "./lifecycle.ts";
-import { type State, setBack } from "../state.ts";
+import { type State, rolledBackReason } from "../state.ts";
 import { boundDraft, grantDraft } from "../tool/drafts.ts";
 import { triggerDraft } from "../trigger/drafts.ts";
 import { endTurn, inputDraft, firstInputDrafts } from "../turn/drafts.ts";
@@ -186,7 +186,7 @@ export const sessionDecisions: Decisions<SessionCommand["do"]> = {
 
 /** Whether it stays suspended until a person activates it, whatever else they do. */
 const isForPerson = ({ standing: { why, unreviewed } }: State): boolean =>
-  unreviewed || why?.by === "person" || why?.by === setBack;
+  unreviewed || why?.by === "person" || why?.by === rolledBackReason;
 
 function openNow(command: CommandOf<"open">): Decision {
   const { workspace, objective, name, agent, model, instructions, constraints, labels, from } = command;
@@ -243,5 +243,5 @@ const handedOverDrafts = (over: CommandOf<"close">["handedOver"]): readonly Draf
 export const pinDraft = ({ definition, ...body }: Pin): DraftEvent =>
   draft("agent.pinned", body, { definition });
 
-const loadedDraft = ({ path, text, ...body }: Loaded): DraftEvent =>
+const loadedDraft = ({ path, text, ...body }: LoadedDocument): DraftEvent =>
   draft("document.loaded", body, present({ path, text }));

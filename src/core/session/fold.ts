@@ -1,9 +1,9 @@
 /** Folds of a session: its life, its lease, where it lives and what it starts with. */
 import type { BodyOf } from "../catalog.ts";
 import type { sessionEvents } from "./events.ts";
-import { Keyed } from "../sorted-map.ts";
+import { SortedMap } from "../sorted-map.ts";
 import { type Folds, beginAnew, refOf, stand, think } from "../state-change.ts";
-import { imported, setBack } from "../state.ts";
+import { imported, rolledBackReason } from "../state.ts";
 
 export const sessionFolds: Folds<keyof typeof sessionEvents> = {
   "session.opened": (state, event) => {
@@ -18,7 +18,7 @@ export const sessionFolds: Folds<keyof typeof sessionEvents> = {
       agent: body.agent === undefined ? null : { name: body.agent, version: 0, seq },
       model: body.model ?? null,
       priority: body.priority,
-      labels: Keyed.from(Object.entries(body.labels ?? {})),
+      labels: SortedMap.from(Object.entries(body.labels ?? {})),
       objective: body.has.includes("objective") ? refOf(event) : null,
       name: body.has.includes("name") ? refOf(event) : null,
       expiresAfterIdleMs: body.expiresAfterIdleMs ?? null,
@@ -93,6 +93,6 @@ export const sessionFolds: Folds<keyof typeof sessionEvents> = {
 
 /** Older programs lack some of the causes and record an error, or a person. */
 function suspendedBy({ by, tail, imported: isImported }: BodyOf<"session.suspended">): string {
-  if (tail !== undefined) return setBack;
+  if (tail !== undefined) return rolledBackReason;
   return isImported === true ? imported : by;
 }

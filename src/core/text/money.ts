@@ -52,16 +52,16 @@ export function moneyText(nanoUsd: number): string {
 }
 
 /** The part that lists show. */
-type Shown = Pick<Spend, "nanoUsd" | "unpriced" | "unconfirmedNanoUsd">;
+type ShownMoney = Pick<Spend, "nanoUsd" | "unpriced" | "unconfirmedNanoUsd">;
 
-export const addShown = (a: Shown, b: Shown): Shown => ({
+export const addShown = (a: ShownMoney, b: ShownMoney): ShownMoney => ({
   nanoUsd: a.nanoUsd + b.nanoUsd,
   unpriced: a.unpriced + b.unpriced,
   unconfirmedNanoUsd: a.unconfirmedNanoUsd + b.unconfirmedNanoUsd,
 });
 
 /** `$0.015 + up to $0.17 unconfirmed`; `unknown`; `$0.20 and 2 calls unknown`. */
-export function spendText({ nanoUsd, unpriced, unconfirmedNanoUsd }: Shown): string {
+export function spendText({ nanoUsd, unpriced, unconfirmedNanoUsd }: ShownMoney): string {
   const bound = unconfirmedNanoUsd > 0 ? ` + up to ${moneyText(unconfirmedNanoUsd)} unconfirmed` : "";
   if (unpriced === 0) return `${moneyText(nanoUsd)}${bound}`;
   if (nanoUsd === 0) return `unknown${bound}`;

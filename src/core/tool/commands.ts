@@ -38,7 +38,7 @@ export interface Permission {
   readonly reason?: string;
 }
 
-export interface Called {
+export interface ToolCallDraft {
   readonly call: string;
   readonly tool: string;
   readonly effect: "read" | "idempotent" | "unsafe" | "session";

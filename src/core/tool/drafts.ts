@@ -3,7 +3,7 @@ import type { CommandOf } from "../command.ts";
 import { type DraftEvent, because, draft } from "../decision.ts";
 import { present } from "../present.ts";
 import type { OpenCall, State } from "../state.ts";
-import type { Binding, Called, Permission } from "./commands.ts";
+import type { Binding, ToolCallDraft, Permission } from "./commands.ts";
 import { inTurn } from "../turn/drafts.ts";
 
 /**
@@ -53,7 +53,11 @@ export const approval = (on: readonly number[]): DraftEvent =>
   );
 
 /** The first records of an answer's calls; the answer itself comes right before them. */
-export function callDrafts(state: State, calls: readonly Called[], model: string): readonly DraftEvent[] {
+export function callDrafts(
+  state: State,
+  calls: readonly ToolCallDraft[],
+  model: string,
+): readonly DraftEvent[] {
   const drafts: DraftEvent[] = [];
   const more = { ...inTurn(state), cause: state.seq + 1 };
   for (const { call, tool, effect, input, verdict, reason, command } of calls) {

@@ -121,7 +121,7 @@ export function readChange(
 }
 
 /** A path that changed within a range of a log: its first and its last version. */
-export interface Touched {
+export interface FileSpan {
   readonly name: string;
   readonly path: string;
   readonly first: FileVersion | null;
@@ -132,8 +132,8 @@ export interface Touched {
 export function touchedIn(
   changes: readonly RecordedChange[],
   keyOf: (name: string, path: string) => string | undefined,
-): ReadonlyMap<string, Touched> {
-  const touched = new Map<string, Touched>();
+): ReadonlyMap<string, FileSpan> {
+  const touched = new Map<string, FileSpan>();
   for (const { name, files } of changes) {
     for (const { path, before, after } of files) {
       const key = keyOf(name, path);

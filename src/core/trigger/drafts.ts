@@ -8,14 +8,14 @@ import type { TriggerSetting } from "./commands.ts";
 export const triggerDraft = ({ spec, ...body }: TriggerSetting): DraftEvent =>
   draft("trigger.set", present(body), { spec });
 
-export interface Addressed {
+export interface MessageHeader {
   /** The sending session; null: a person. */
   readonly from: string | null;
   readonly topic?: string | undefined;
 }
 
 /** The triggers that a message fires. */
-export const triggersFor = ({ standing }: State, { from, topic }: Addressed): readonly string[] =>
+export const triggersFor = ({ standing }: State, { from, topic }: MessageHeader): readonly string[] =>
   [...standing.triggers.entries()].flatMap(([name, trigger]) => {
     const fits =
       trigger.kind === "message" &&

@@ -8,7 +8,7 @@ import { SkeinError } from "../error.ts";
 import { checkTexts, isObject } from "../option-check.ts";
 import { quote } from "../ids.ts";
 import { limit } from "../limit.ts";
-import { imported, setBack, type State } from "../state.ts";
+import { imported, rolledBackReason, type State } from "../state.ts";
 import { nextOf } from "../turn/next.ts";
 
 /** When the session next has work: 0 now, a time, or null if none until the next append. */
@@ -62,7 +62,7 @@ const suspendedFor: Readonly<Record<string, string>> = {
   unknown: "answer",
   error: "error",
   person: "person",
-  [setBack]: "set back",
+  [rolledBackReason]: "set back",
   [imported]: "review",
 };
 
@@ -133,7 +133,7 @@ export function checkLimit(given: RunLimit, where = "limits"): RunLimit {
 }
 
 /** What a candidate waits for: the exhausted limit, and its usage. */
-export interface Held {
+export interface LimitHold {
   readonly limit: RunLimit;
   readonly running: number;
 }
@@ -152,7 +152,7 @@ export function heldBy(
   candidate: Candidate,
   running: readonly Candidate[],
   limits: readonly RunLimit[],
-): Held | null {
+): LimitHold | null {
   for (const one of limits) {
     if (!isOf(one, candidate)) continue;
     const count = running.filter((other) => isOf(one, other)).length;
@@ -162,7 +162,7 @@ export function heldBy(
 }
 
 /** As text: `agent limit (2 of 2)`. */
-export function heldText({ limit: { agent, model, running: most }, running }: Held): string {
+export function heldText({ limit: { agent, model, running: most }, running }: LimitHold): string {
   const what = agent !== undefined ? "agent" : model !== undefined ? "model" : "label";
   return `${what} limit (${running} of ${most})`;
 }

@@ -1,9 +1,9 @@
 /** Commands on a turn: inputs, model calls, the context window. */
-import type { Returned } from "../budget/commands.ts";
+import type { Refund } from "../budget/commands.ts";
 import type { Command } from "../command.ts";
 import type { ZoneCause } from "../context/zone.ts";
 import type { ContentBlock } from "../schema.ts";
-import type { Called } from "../tool/commands.ts";
+import type { ToolCallDraft } from "../tool/commands.ts";
 import type { Amounts } from "../state.ts";
 
 /** What can be appended from outside: an input, or a record of another program. */
@@ -24,7 +24,7 @@ export type AppendRecord =
   | { readonly type: `x.${string}`; readonly body?: unknown; readonly content?: unknown };
 
 /** Inputs that a request consumes: the position of each, and its number in the inbox. */
-export type Taken = readonly (readonly [seq: number, input: number])[];
+export type ConsumedInputs = readonly (readonly [seq: number, input: number])[];
 
 /** The tokens of a model call, and whether they are estimated. */
 export interface CountedUsage {
@@ -36,7 +36,7 @@ export interface CountedUsage {
   readonly estimated?: boolean;
 }
 
-export interface Zoned {
+export interface ZoneChange {
   readonly zone: "smart" | "strained" | "full";
   readonly tokens: number;
   readonly windowTokens: number;
@@ -49,7 +49,7 @@ export interface Zoned {
 export type TurnCommand =
   | {
       readonly do: "begin";
-      readonly inputs: Taken;
+      readonly inputs: ConsumedInputs;
       /** The tools offered from here on, if they changed. */
       readonly tools?: { readonly digest: string; readonly definitions: readonly unknown[] };
       /** For a session without a model: the one it continues with. */
@@ -61,7 +61,7 @@ export type TurnCommand =
       readonly renderer: number;
       readonly context: string;
       readonly parts: number;
-      readonly inputs: Taken;
+      readonly inputs: ConsumedInputs;
       readonly reserved: Amounts;
       readonly estimatedTokens?: number;
       readonly outputTokensMax: number;
@@ -79,10 +79,10 @@ export type TurnCommand =
       readonly usage: CountedUsage;
       readonly costNanoUsd: number | null;
       readonly blocks: readonly ContentBlock[];
-      readonly calls: readonly Called[];
+      readonly calls: readonly ToolCallDraft[];
       readonly sent?: string;
       readonly ms?: number;
-      readonly zone?: Zoned;
+      readonly zone?: ZoneChange;
     }
   | {
       readonly do: "fail";
@@ -103,7 +103,7 @@ export type TurnCommand =
       readonly do: "end";
       readonly outcome: "completed" | "interrupted" | "failed" | "refused" | "length";
       /** The refund, if the session closes with it. */
-      readonly returned?: Returned;
+      readonly returned?: Refund;
     }
   | {
       readonly do: "compact";
@@ -119,7 +119,7 @@ export type TurnCommand =
       readonly pruned?: readonly number[];
       /** Items found in the range and recorded with it. */
       readonly items?: readonly Extract<Command, { readonly do: "record" }>[];
-      readonly zone?: Zoned;
+      readonly zone?: ZoneChange;
     }
   /** `sent`: its inputs are a person's messages, and fire the message triggers. */
   | { readonly do: "append"; readonly records: readonly AppendRecord[]; readonly sent?: true };

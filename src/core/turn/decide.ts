@@ -20,7 +20,7 @@ import { includes } from "../range.ts";
 import type { State } from "../state.ts";
 import { approval, callDrafts, toolsDraft } from "../tool/drafts.ts";
 import { triggersFor } from "../trigger/drafts.ts";
-import type { AppendRecord, TurnCommand, Zoned } from "./commands.ts";
+import type { AppendRecord, TurnCommand, ZoneChange } from "./commands.ts";
 import {
   type InputRecord,
   causedBy,
@@ -168,7 +168,7 @@ const unpriced = (state: State, model: string): readonly DraftEvent[] => [
   ),
 ];
 
-function zoneDrafts(state: State, zone: Zoned | undefined): readonly DraftEvent[] {
+function zoneDrafts(state: State, zone: ZoneChange | undefined): readonly DraftEvent[] {
   if (zone === undefined || zone.zone === state.standing.zone) return [];
   const { by = [], turns, ageMs, ...body } = zone;
   const cause = by.length === 0 ? {} : present({ by: [...by], turns, ageMs });

@@ -3,7 +3,7 @@ import { budgetReason, budgetShort, workMs } from "../budget/budget.ts";
 import type { Digest } from "../chain.ts";
 import { type Decision, type DraftEvent, because, draft, forbidden, refuse } from "../decision.ts";
 import { present } from "../present.ts";
-import { Keyed } from "../sorted-map.ts";
+import { SortedMap } from "../sorted-map.ts";
 import { type State, mindForm, mindHash, type Amounts } from "../state.ts";
 import type { AppendRecord } from "./commands.ts";
 
@@ -84,7 +84,7 @@ export function endTurn(
     return draft("tool.settled", { call, status }, undefined, { turn: turn.number, cause: seq });
   });
   const toSeq = settled.length === 0 ? state.mind.toSeq : state.seq + settled.length;
-  const hash = mindHash(digest, { ...state.mind, calls: Keyed.empty(), toSeq });
+  const hash = mindHash(digest, { ...state.mind, calls: SortedMap.empty(), toSeq });
   const body = { outcome, steps: turn.steps, mindForm, mindHash: hash };
   return [...settled, ...writeOff(state), draft("turn.ended", body, undefined, { turn: turn.number })];
 }

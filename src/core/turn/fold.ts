@@ -1,7 +1,7 @@
 /** Folds of a turn: inputs, model calls, the context window. */
 import { loseOpenCall, settleCall } from "../budget/fold.ts";
 import * as range from "../range.ts";
-import { Keyed } from "../sorted-map.ts";
+import { SortedMap } from "../sorted-map.ts";
 import { type Folds, beginAnew, heard, refOf, stand, think, worked } from "../state-change.ts";
 import type { Inbox, ItemRef, Overlay } from "../state.ts";
 import type { turnEvents } from "./events.ts";
@@ -70,7 +70,7 @@ export const turnFolds: Folds<keyof typeof turnEvents> = {
   "zone.crossed": (state, { body }) => stand(state, { zone: body.zone }),
   "transcript.compacted": (state, event) => {
     const { fromSeq, toSeq, strategy } = event.body;
-    const items = strategy === "prune" ? Keyed.empty<ItemRef>() : state.mind.items;
+    const items = strategy === "prune" ? SortedMap.empty<ItemRef>() : state.mind.items;
     const overlay: Overlay = { fromSeq, toSeq, strategy, items, ...refOf(event) };
     // An overlay inside a newer one is never visible again; without it the list stays as short as the
     // context.

@@ -3,7 +3,7 @@ import { present } from "../../core/present.ts";
 import { type ItemKind, itemKinds } from "../../core/item/events.ts";
 import type { MessagePart, ContextPart, ResultBlock } from "../../core/context/part.ts";
 
-export interface Known {
+export interface KnownText {
   readonly kind: ItemKind;
   readonly key: string;
   readonly value: string;
@@ -12,7 +12,7 @@ export interface Known {
 }
 
 /** A call and its result. */
-export interface Done {
+export interface DoneStep {
   readonly tool: string;
   readonly input: Readonly<Record<string, unknown>>;
   readonly status: ResultBlock["status"];
@@ -29,7 +29,7 @@ export const textOf = ({ content }: MessagePart): string =>
   content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
 
 /** The calls of these messages, in order, with their results. */
-export function doneIn(messages: readonly MessagePart[]): Done[] {
+export function doneIn(messages: readonly MessagePart[]): DoneStep[] {
   return messages.flatMap((message, place) => {
     if (message.role !== "assistant") return [];
     const results = messages[place + 1]?.role === "tool" ? messages[place + 1]?.content : [];
@@ -46,9 +46,9 @@ export function doneIn(messages: readonly MessagePart[]): Done[] {
 }
 
 /** Items by kind and key, the newest last; without retracted ones. */
-export function itemsIn(parts: readonly ContextPart[]): Known[] {
-  const items = new Map<string, Known>();
-  const put = (item: Known): void => {
+export function itemsIn(parts: readonly ContextPart[]): KnownText[] {
+  const items = new Map<string, KnownText>();
+  const put = (item: KnownText): void => {
     items.delete(`${item.kind} ${item.key}`);
     items.set(`${item.kind} ${item.key}`, item);
   };
@@ -68,7 +68,7 @@ export function itemsIn(parts: readonly ContextPart[]): Known[] {
   return [...items.values()];
 }
 
-function change(items: Map<string, Known>, put: (item: Known) => void, done: Done): void {
+function change(items: Map<string, KnownText>, put: (item: KnownText) => void, done: DoneStep): void {
   const { tool, input, status } = done;
   if (status !== "ok") return;
   const { kind, key, value, because, status: state } = input;
@@ -79,7 +79,7 @@ function change(items: Map<string, Known>, put: (item: Known) => void, done: Don
 }
 
 /** The items that a recall returned as JSON; empty if it returned something else. */
-export function recalledItems(text: string): Known[] {
+export function recalledItems(text: string): KnownText[] {
   const given = jsonOf(text);
   if (!Array.isArray(given)) return [];
   return (given as unknown[]).flatMap((one) => {
@@ -88,7 +88,7 @@ export function recalledItems(text: string): Known[] {
   });
 }
 
-function itemOf(given: { readonly kind: ItemKind } & Readonly<Record<string, unknown>>): Known {
+function itemOf(given: { readonly kind: ItemKind } & Readonly<Record<string, unknown>>): KnownText {
   const { kind, key, value, because, status } = given;
   return {
     kind,
@@ -106,7 +106,7 @@ const itemLine =
 const carriedWhy = / \((?:this agent's|the user's preference|the workspace's)(?:, on [^()]*)?\)$/;
 
 /** Items as contexts show them: at compactions, in notes, from memory. */
-function itemsOfText(text: string): Known[] {
+function itemsOfText(text: string): KnownText[] {
   return text.split("\n").flatMap((line) => {
     const [, kind, key = "", status, rest = ""] = itemLine.exec(line) ?? [];
     if (!isKind(kind)) return [];

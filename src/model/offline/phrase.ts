@@ -1,8 +1,8 @@
 /** The phrases it understands, and the tool call of each. The first match wins. */
 import { type ItemKind, itemKinds } from "../../core/item/events.ts";
 import { present } from "../../core/present.ts";
-import { jsonOf, keyOf, type Known } from "./known.ts";
-import type { Masked } from "./quote.ts";
+import { jsonOf, keyOf, type KnownText } from "./known.ts";
+import type { MaskedText } from "./quote.ts";
 
 export interface Wish {
   readonly tool: string;
@@ -11,7 +11,7 @@ export interface Wish {
 
 export interface Circumstances {
   /** Items known when the message arrived: an item to forget has a kind. */
-  readonly items: readonly Known[];
+  readonly items: readonly KnownText[];
   /** Names of offered tools; any of them can be called by its name. */
   readonly offered: readonly string[];
   /** Milliseconds since 1970; null without a clock, and then "tomorrow" is in a day. */
@@ -23,7 +23,7 @@ type Pieces = Readonly<Record<string, string | undefined>>;
 interface Reading extends Circumstances {
   /** The named groups as they matched, with quoted pieces still masked. */
   readonly raw: Pieces;
-  readonly masked: Masked;
+  readonly masked: MaskedText;
 }
 
 /**
@@ -54,7 +54,7 @@ export function isHead(text: string, { offered }: Circumstances): boolean {
 }
 
 /** The calls of the first form that fits; null when none does. */
-export function wishesIn(text: string, masked: Masked, known: Circumstances): readonly Wish[] | null {
+export function wishesIn(text: string, masked: MaskedText, known: Circumstances): readonly Wish[] | null {
   for (const [form, wish] of phrases) {
     const match = form.exec(text);
     if (match === null) continue;
@@ -85,7 +85,7 @@ const itemPhrases: readonly Phrase[] = [
       / (?<what>.+?)(?: because (?<because>.+))?/,
     ),
     ({ named, what = "", because }, { items }) => {
-      const isMeant = (item: Known): boolean => keyOf(item.key) === keyOf(what);
+      const isMeant = (item: KnownText): boolean => keyOf(item.key) === keyOf(what);
       const kind = named?.toLowerCase() ?? items.findLast(isMeant)?.kind ?? "fact";
       const exact = items.findLast((item) => item.kind === kind && isMeant(item))?.key ?? keyOf(what);
       return call("retract", { kind, key: exact, because });

@@ -1,6 +1,6 @@
 /** The progress on the last message: the request, the calls so far, and the next step. */
 import type { MessagePart, ContextPart, ToolDefinition } from "../../core/context/part.ts";
-import { boundaryLine, doneIn, itemsIn, keyOf, messagesOf, textOf, type Done } from "./known.ts";
+import { boundaryLine, doneIn, itemsIn, keyOf, messagesOf, textOf, type DoneStep } from "./known.ts";
 import type { Wish } from "./phrase.ts";
 import { answerTo } from "./reply.ts";
 import { readMessage, type Clause } from "./wish.ts";
@@ -15,7 +15,7 @@ export interface Plan {
   readonly groups: readonly { readonly wishes: readonly Wish[]; readonly said: readonly string[] }[];
   /** The groups requested since the message. */
   readonly begun: number;
-  readonly done: readonly Done[];
+  readonly done: readonly DoneStep[];
   /** The last group had a failed call: the rest is skipped. */
   readonly isStopped: boolean;
   /** Tools that are needed and not offered. */

@@ -16,7 +16,7 @@ const quoted = new RegExp(
   "g",
 );
 
-export interface Masked {
+export interface MaskedText {
   /** Each quoted piece is one unbreakable word. */
   readonly text: string;
   /** The original, without its quotes if it is only a quote. */
@@ -25,7 +25,7 @@ export interface Masked {
   exact(piece: string): string;
 }
 
-export function maskQuotes(given: string): Masked {
+export function maskQuotes(given: string): MaskedText {
   const kept: { readonly exact: string; readonly plain: string }[] = [];
   const text = given.replace(/[\uE000\uE001]/g, "").replace(quoted, (exact: string, ...groups: unknown[]) => {
     const plain = groups.slice(0, 5).find((group) => typeof group === "string") as string;

@@ -1,6 +1,15 @@
 /** The offline model's texts: results of calls, answers to questions, and what it can do. */
 import type { ContextPart, ToolDefinition } from "../../core/context/part.ts";
-import { asText, itemsIn, jsonOf, keyOf, mentionOf, recalledItems, type Done, type Known } from "./known.ts";
+import {
+  asText,
+  itemsIn,
+  jsonOf,
+  keyOf,
+  mentionOf,
+  recalledItems,
+  type DoneStep,
+  type KnownText,
+} from "./known.ts";
 import { kindNamed } from "./phrase.ts";
 
 export const introduction =
@@ -10,7 +19,7 @@ export const introduction =
 const shownCharsMax = 2_000;
 
 /** A sentence, or more, for one call. */
-export function outcomeText(done: Done): string {
+export function outcomeText(done: DoneStep): string {
   const { tool, input, status, text } = done;
   const what = deedOf(tool, input);
   switch (status) {
@@ -195,7 +204,7 @@ export function answerTo(question: string, parts: readonly ContextPart[]): strin
   return near === undefined ? null : `${lineText(near)}.`;
 }
 
-function whyText(asked: string, items: readonly Known[]): string | null {
+function whyText(asked: string, items: readonly KnownText[]): string | null {
   const reasoned = items.filter(({ because }) => because !== undefined);
   const found = reasoned.findLast((item) =>
     isAbout(item, asked.replace(/^why(?: did (?:we|you|i)| is| are)?/i, "")),
@@ -204,14 +213,14 @@ function whyText(asked: string, items: readonly Known[]): string | null {
 }
 
 /** Whether every significant word occurs in the item. */
-function isAbout({ key, value }: Known, subject: string): boolean {
+function isAbout({ key, value }: KnownText, subject: string): boolean {
   const words = subject.toLowerCase().match(/[\p{L}\p{N}]{3,}/gu) ?? [];
   const meant = words.filter((word) => !/^(?:the|our|and|for|did|decide|decided|choose|about)$/.test(word));
   const text = `${key} ${value}`.toLowerCase();
   return meant.length > 0 && meant.every((word) => text.includes(word));
 }
 
-function lineText({ kind, key, value, because, status }: Known): string {
+function lineText({ kind, key, value, because, status }: KnownText): string {
   const reason = because === undefined ? "" : `, because ${because}`;
   if (kind === "fact") return `${key} is ${value}${reason}`;
   return `${kind} ${key}${status === undefined ? "" : ` (${status})`}: ${value}${reason}`;

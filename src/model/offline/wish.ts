@@ -4,7 +4,7 @@
  * other; those joined by "and" run together. Quotes stay intact.
  */
 import { isHead, questions, wishesIn, type Circumstances, type Wish } from "./phrase.ts";
-import { maskQuotes, type Masked } from "./quote.ts";
+import { maskQuotes, type MaskedText } from "./quote.ts";
 
 /** The kind of one piece of a message. */
 export type Clause =
@@ -51,7 +51,7 @@ function strip(piece: string): string {
   return text.replace(/(?<=[\w\uE001)%])[.!]+$/, "").replace(/,?\s+please$/i, "");
 }
 
-function clauseOf(text: string, masked: Masked, circumstances: Circumstances): Clause {
+function clauseOf(text: string, masked: MaskedText, circumstances: Circumstances): Clause {
   const said = masked.exact(text);
   if (/^(?:hi|hello|hey|good (?:morning|day|evening)|thanks|thank you)\b[\s\w,]{0,30}$/i.test(text)) {
     return { is: "greeting", said };

@@ -5,7 +5,7 @@
  */
 import type { Binding, Permission } from "../../core/tool/commands.ts";
 import type { CommandOf } from "../../core/command.ts";
-import type { Loaded, OpenOptions, Pin } from "../../core/session/commands.ts";
+import type { LoadedDocument, OpenOptions, Pin } from "../../core/session/commands.ts";
 import { readFile, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import type { AgentDefinition } from "../../core/workspace/agent.ts";
@@ -31,7 +31,7 @@ import { guardRules, strictRules, withRules } from "../govern/rules.ts";
 
 type Opening = Omit<CommandOf<"open">, "do" | "workspace" | "parent">;
 
-interface Prepared {
+interface PreparedSession {
   readonly opening: Opening;
   readonly carriedOver: CarryOver | null;
 }
@@ -40,7 +40,7 @@ export const prepareOpening = async (deps: Deps, options: OpenOptions): Promise<
   (await prepareCarried(deps, options)).opening;
 
 /** The same, with the list of what carries over from the earlier session. */
-export async function prepareCarried(deps: Deps, options: OpenOptions): Promise<Prepared> {
+export async function prepareCarried(deps: Deps, options: OpenOptions): Promise<PreparedSession> {
   const { files = [], handoffs = [], wake = [], after, ...rest } = options;
   const carried = options.from === undefined ? null : await carryOn(deps, options.from, options.objective);
   const { objective = options.objective ?? "", from, handoff, taken } = carried ?? {};
@@ -89,9 +89,12 @@ export async function prepareCarried(deps: Deps, options: OpenOptions): Promise<
  */
 async function carriedBefore(
   { store, states }: Deps,
-  { from, handoff: { path = "" } }: { readonly from: SessionId; readonly handoff: Pick<Loaded, "path"> },
+  {
+    from,
+    handoff: { path = "" },
+  }: { readonly from: SessionId; readonly handoff: Pick<LoadedDocument, "path"> },
   { budget }: OpenOptions,
-): Promise<{ files: readonly Loaded[]; limits: Amounts | null; carriedOver: CarryOver }> {
+): Promise<{ files: readonly LoadedDocument[]; limits: Amounts | null; carriedOver: CarryOver }> {
   const state = await states.at(from, Number(path.split("@")[1]));
   const { files, erased: erasedFiles } = await initialFilesOf(store, from, state);
   const left = budgetLeft(state);
@@ -114,7 +117,7 @@ export async function carriedAgain(
   const { mind } = await states.at(next, (await headOf({ store }, next)).seq);
   const loaded = [...mind.documents.values()].find(({ kind }) => kind === "handoff");
   const content = loaded === undefined ? undefined : await readContent(store, next, loaded.seq);
-  const handoff = (content ?? {}) as Pick<Loaded, "path">;
+  const handoff = (content ?? {}) as Pick<LoadedDocument, "path">;
   const from = await findSession(store, options.from);
   if (handoff.path?.startsWith(`${from}@`) !== true) return null;
   return (await carriedBefore(deps, { from, handoff }, options)).carriedOver;
@@ -186,8 +189,8 @@ const lastOfName = (bind: readonly Binding[]): Binding[] => [
 ];
 
 /** The handoffs of sessions, written first where they are missing or stale. */
-async function handoffDocuments(deps: Deps, sessions: readonly string[]): Promise<Loaded[]> {
-  const documents: Loaded[] = [];
+async function handoffDocuments(deps: Deps, sessions: readonly string[]): Promise<LoadedDocument[]> {
+  const documents: LoadedDocument[] = [];
   for (const one of sessions) documents.push(await handoffDocument(deps, await findSession(deps.store, one)));
   return documents;
 }
@@ -220,8 +223,8 @@ export function absolute(binding: Binding): Binding {
  * AGENTS.md of each bound directory and of those above it, up to the root of its repository; outside a
  * repository of the directory alone. The outermost first, so that the nearest has the last word.
  */
-export async function instructionFiles(deps: Deps, bind: readonly Binding[]): Promise<Loaded[]> {
-  const documents: Loaded[] = [];
+export async function instructionFiles(deps: Deps, bind: readonly Binding[]): Promise<LoadedDocument[]> {
+  const documents: LoadedDocument[] = [];
   for (const { kind, path } of bind) {
     if (kind !== "directory" || path === undefined) continue;
     for (const folder of (await foldersUp(path)).toReversed()) {
@@ -247,13 +250,13 @@ const exists = (path: string): Promise<boolean> =>
     () => false,
   );
 
-async function initialFiles(deps: Deps, files: readonly string[]): Promise<Loaded[]> {
-  const documents: Loaded[] = [];
+async function initialFiles(deps: Deps, files: readonly string[]): Promise<LoadedDocument[]> {
+  const documents: LoadedDocument[] = [];
   for (const file of files) documents.push(await load(deps, "file", resolve(file)));
   return documents;
 }
 
-async function load({ world }: Deps, kind: Loaded["kind"], path: string): Promise<Loaded> {
+async function load({ world }: Deps, kind: LoadedDocument["kind"], path: string): Promise<LoadedDocument> {
   // Closing a file of an open database would drop the locks that this process holds on it.
   if (await exists(`${path.replace(/-(?:wal|shm)$/, "")}-shm`)) {
     throw new SkeinError("invalid", `files: ${quote(path)} belongs to an open database`, {
@@ -287,7 +290,7 @@ async function load({ world }: Deps, kind: Loaded["kind"], path: string): Promis
 }
 
 /** Two paths may lead to the same text; it is loaded once. */
-export const distinct = (documents: readonly Loaded[]): Loaded[] => [
+export const distinct = (documents: readonly LoadedDocument[]): LoadedDocument[] => [
   ...new Map(documents.map((one) => [one.digest, one])).values(),
 ];
 

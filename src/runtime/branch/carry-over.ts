@@ -2,7 +2,7 @@
  * What carries over from a session to its successor, and what stays behind. Nothing is left out silently:
  * everything the earlier session has is in one of the two lists.
  */
-import type { Loaded } from "../../core/session/commands.ts";
+import type { LoadedDocument } from "../../core/session/commands.ts";
 import type { TriggerSetting } from "../../core/trigger/commands.ts";
 import { budgetLeft } from "../../core/budget/budget.ts";
 import { present } from "../../core/present.ts";
@@ -36,8 +36,8 @@ export async function initialFilesOf(
   store: Store,
   session: SessionId,
   { mind }: State,
-): Promise<{ readonly files: readonly Loaded[]; readonly erased: number }> {
-  const files: Loaded[] = [];
+): Promise<{ readonly files: readonly LoadedDocument[]; readonly erased: number }> {
+  const files: LoadedDocument[] = [];
   let erased = 0;
   for (const [digest, { kind, seq }] of mind.documents.entries()) {
     if (kind !== "file") continue;
@@ -93,11 +93,11 @@ export async function triggersToMove(
 const webhookLeft = "its address names the closed session; set it again: skein trigger add ID NAME --webhook";
 
 /** Input for the lists: what the caller carried over. */
-export interface Taken {
+export interface CarriedState {
   readonly state: State;
   readonly bindings: readonly string[];
   readonly permissions: readonly string[];
-  readonly files: readonly Loaded[];
+  readonly files: readonly LoadedDocument[];
   readonly erasedFiles: number;
   readonly limits: Amounts | null;
   readonly triggers: MovedTriggers;
@@ -106,7 +106,7 @@ export interface Taken {
   readonly name?: string | undefined;
 }
 
-export function listCarryOver(from: SessionId, taken: Taken): CarryOver {
+export function listCarryOver(from: SessionId, taken: CarriedState): CarryOver {
   const { standing } = taken.state;
   const { agent, model, labels } = standing;
   const moved: CarriedPart[] = [
@@ -126,7 +126,7 @@ export function listCarryOver(from: SessionId, taken: Taken): CarryOver {
 
 const isThere = ({ names }: CarriedPart): boolean => names.length > 0;
 
-function leftBehind({ state, handoff, ...taken }: Taken): CarriedPart[] {
+function leftBehind({ state, handoff, ...taken }: CarriedState): CarriedPart[] {
   const { standing, mind } = state;
   const missing = (had: Iterable<string>, has: readonly string[]): string[] =>
     [...had].filter((name) => !has.includes(name));

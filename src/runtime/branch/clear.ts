@@ -4,7 +4,7 @@
  */
 import { present } from "../../core/present.ts";
 import type { Command, CommandOf } from "../../core/command.ts";
-import type { Loaded } from "../../core/session/commands.ts";
+import type { LoadedDocument } from "../../core/session/commands.ts";
 import { budgetLeft, handOverBudget, type BudgetHandover } from "../../core/budget/budget.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
@@ -25,7 +25,7 @@ import { handoffDocument } from "./handoff.ts";
 import { expectAt } from "../read/known-heads.ts";
 import { checkObjective } from "../options.ts";
 import { workedUntil } from "../log/child-refund.ts";
-import { decideSealed, type Sealed } from "../log/seal.ts";
+import { decideSealed, type SealedDrafts } from "../log/seal.ts";
 import { indexEntry } from "../log/session-index.ts";
 import { nameOf, objectiveFor, takenNames, takeOver } from "./predecessor.ts";
 import type { Deps } from "../deps.ts";
@@ -40,14 +40,18 @@ export interface ClearOptions {
   readonly handoff?: boolean;
 }
 
-export interface Cleared {
+export interface ClearResult {
   readonly next: SessionId;
   readonly carriedOver: CarryOver | null;
 }
 
 type Opening = CommandOf<"open">;
 
-export async function clearSession(deps: Deps, session: SessionId, options: ClearOptions): Promise<Cleared> {
+export async function clearSession(
+  deps: Deps,
+  session: SessionId,
+  options: ClearOptions,
+): Promise<ClearResult> {
   const { writer } = deps;
   // If absent, it is the same as before; an empty one is invalid.
   if (options.objective !== undefined) checkObjective("clear", options.objective);
@@ -114,7 +118,10 @@ async function opening(
   state: State,
   next: SessionId,
   session: SessionId,
-  options: Omit<ClearOptions, "handoff"> & { readonly handoff: Loaded | null; readonly over: Handover },
+  options: Omit<ClearOptions, "handoff"> & {
+    readonly handoff: LoadedDocument | null;
+    readonly over: Handover;
+  },
 ): Promise<{ readonly part: Part; readonly carriedOver: CarryOver }> {
   const { store, world, actor } = deps;
   const { pin, bind, ...rest } = await takeOver(store, session, state);
@@ -191,7 +198,7 @@ const paidBy = ({ standing: { payer } }: State, { limits, got }: BudgetHandover)
   ...(payer === null ? {} : { got, payer: payer.session }),
 });
 
-function accepted(decision: ReturnType<typeof decideSealed>): Sealed {
+function accepted(decision: ReturnType<typeof decideSealed>): SealedDrafts {
   if (!("refusal" in decision)) return decision;
   const { code, message, hint } = decision.refusal;
   throw new SkeinError(code, message, { hint });

@@ -1,5 +1,5 @@
 /** Compares the files of two positions, by the versions in the logs. Nothing on disk is read. */
-import { isSameVersion, touchedIn, type FileVersion, type Touched } from "../../core/tool/file-version.ts";
+import { isSameVersion, touchedIn, type FileVersion, type FileSpan } from "../../core/tool/file-version.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { unifiedDiff } from "../../core/text/text-diff.ts";
 import { readChanges, type UnknownFileChange } from "../read/file-versions.ts";
@@ -43,7 +43,7 @@ export async function diffFiles(deps: Deps, from: Side, to: Side, commonSeq: num
   const files: FileDiff[] = [];
   for (const key of [...new Set([...was.keys(), ...is.keys()])].toSorted()) {
     const [a, b] = [was.get(key), is.get(key)];
-    const { name, path } = (a ?? b) as Touched;
+    const { name, path } = (a ?? b) as FileSpan;
     const before = a === undefined ? (b?.first ?? null) : a.last;
     const after = b === undefined ? (a?.first ?? null) : b.last;
     if (isSameVersion(before, after)) continue;

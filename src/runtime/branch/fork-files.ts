@@ -9,7 +9,7 @@ import { lstat, realpath, rm } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
-import type { Bound, FileTree } from "../../tool/port.ts";
+import type { StoredBinding, FileTree } from "../../tool/port.ts";
 import { assertReviewed } from "../govern/review.ts";
 import { fileConflict, filesOf, putsOf, readChanges } from "../read/file-versions.ts";
 import type { ForkPlan } from "./fork.ts";
@@ -74,7 +74,7 @@ function placesFor(trees: readonly FileTree[], to: string): ReadonlyMap<FileTree
 
 /** The bindings inside the copied trees, bound to the copy. Databases stay where they are. */
 async function rebound(
-  bound: readonly Bound[],
+  bound: readonly StoredBinding[],
   places: ReadonlyMap<FileTree, string>,
 ): Promise<readonly Binding[]> {
   const found: Binding[] = [];

@@ -4,7 +4,7 @@
  */
 import { readRecords } from "../read/record-pages.ts";
 import { leftOpen, readLists, unsettled } from "../../core/handoff/inherit.ts";
-import { scanRecordsMax, type Inherited } from "../../core/handoff/source.ts";
+import { scanRecordsMax, type InheritedItem } from "../../core/handoff/source.ts";
 import { readEvent, type EventOf } from "../../core/event.ts";
 import { isSessionId, type SessionId } from "../../core/ids.ts";
 import { includes } from "../../core/range.ts";
@@ -19,8 +19,8 @@ export async function inheritedBy(
   session: SessionId,
   state: State,
   seen: ReadonlySet<string> = new Set(),
-): Promise<Inherited[]> {
-  const inherited: Inherited[] = [];
+): Promise<InheritedItem[]> {
+  const inherited: InheritedItem[] = [];
   for (const { kind, seq } of state.mind.documents.values()) {
     if (kind === "handoff") inherited.push(...(await handedOver(deps, { session, seq }, seen)));
   }
@@ -33,7 +33,7 @@ async function handedOver(
   deps: Deps,
   loaded: { readonly session: SessionId; readonly seq: number },
   seen: ReadonlySet<string>,
-): Promise<Inherited[]> {
+): Promise<InheritedItem[]> {
   const { store, states } = deps;
   const content = await readContent(store, loaded.session, loaded.seq);
   const { path = "", text = "" } = (content ?? {}) as { readonly path?: string; readonly text?: string };
@@ -44,7 +44,7 @@ async function handedOver(
   const seq = position === undefined ? (head?.seq ?? 0) : Number(position);
   if (head === undefined || head.seq < seq || seen.size >= earlierMax) return readLists(text, loaded);
   const state = await states.at(earlier, seq);
-  const items: Inherited[] = [];
+  const items: InheritedItem[] = [];
   for (const { kind, key, seq: at } of leftOpen(state)) {
     const value = await readContent(store, earlier, at);
     items.push({ kind, key, session: earlier, seq: at, content: value });

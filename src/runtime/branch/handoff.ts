@@ -5,7 +5,7 @@
 import { readRecords } from "../read/record-pages.ts";
 import { checkCall } from "../../call/check.ts";
 import type { CommandOf } from "../../core/command.ts";
-import type { Loaded } from "../../core/session/commands.ts";
+import type { LoadedDocument } from "../../core/session/commands.ts";
 import type { StoredRecord } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
 import { readEvent } from "../../core/event.ts";
@@ -257,7 +257,7 @@ async function lastAnswer({ store }: Deps, session: SessionId, { mind }: State):
 }
 
 /** The handoff of a session as a document that the next one starts with. */
-export async function handoffDocument(deps: Deps, session: SessionId): Promise<Loaded> {
+export async function handoffDocument(deps: Deps, session: SessionId): Promise<LoadedDocument> {
   const { text, seq, toSeq } = await handoffSession(deps, session, {});
   const bytes = new TextEncoder().encode(text);
   const digest = deps.world.hashBytes(bytes);

@@ -7,7 +7,7 @@ import { isStoredAgent, type AgentDefinition } from "../../core/workspace/agent.
 import { share } from "../../core/context/text.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { memoryId, type MemoryName, type MemoryRef, type MemoryScope } from "../../core/memory/memory.ts";
-import { carryDefaults, memoryLine, rankMemory, type Carried } from "../../core/memory/choice.ts";
+import { carryDefaults, memoryLine, rankMemory, type CarriedEntry } from "../../core/memory/choice.ts";
 import type { State } from "../../core/state.ts";
 import { roughTokens } from "../../core/context/token-count.ts";
 import { readContent } from "../read/content.ts";
@@ -44,7 +44,7 @@ export async function carriedFor(deps: Deps, asked: CarryAsked): Promise<Carried
   const { memory, relevance, values } = indexed;
   const owners = { agent: asked.agent, user: principalOf(actor) };
   const ranked = rankMemory(memory, relevance, asked.objective, { owners, scopes: carry.scopes });
-  const items: Carried[] = [];
+  const items: CarriedEntry[] = [];
   let [used, misfits, chars] = [frameTokens, 0, 0];
   // While there is room an estimate suffices: a tokenizer takes long to load.
   let count: (text: string) => number | Promise<number> = roughTokens;
@@ -54,7 +54,7 @@ export async function carriedFor(deps: Deps, asked: CarryAsked): Promise<Carried
     const value = values.has(id) ? values.get(id) : await readValue(deps, entry);
     if (value === undefined) continue;
     const { scope, kind, key, origin } = entry;
-    const item: Carried = { scope, kind, key, value, why, ...(origin === null ? {} : { origin }) };
+    const item: CarriedEntry = { scope, kind, key, value, why, ...(origin === null ? {} : { origin }) };
     if (asked.known?.has(knownAs(entry, value)) === true) continue;
     let tokens = await count(lineOf(item));
     const room = isRelevant ? carry.tokensMax : carry.tokensMax * preferencesShare;
@@ -75,7 +75,7 @@ export async function carriedFor(deps: Deps, asked: CarryAsked): Promise<Carried
   return items.length === 0 ? null : { items, tokens: used };
 }
 
-const lineOf = (item: Carried): string => `${memoryLine(item)}\n`;
+const lineOf = (item: CarriedEntry): string => `${memoryLine(item)}\n`;
 
 async function readValue(deps: Deps, entry: MemoryRef): Promise<unknown> {
   const { value, erased } = await readEntry(deps, entry);
@@ -114,7 +114,9 @@ async function alreadyCarried(
 ): Promise<ReadonlySet<string>> {
   const known = new Set<string>();
   for (const { seq } of mind.memory) {
-    const content = (await readContent(store, session, seq)) as { items?: readonly Carried[] } | undefined;
+    const content = (await readContent(store, session, seq)) as
+      | { items?: readonly CarriedEntry[] }
+      | undefined;
     for (const item of content?.items ?? []) known.add(knownAs(item as unknown as MemoryName, item.value));
   }
   return known;

@@ -3,7 +3,7 @@
  * items that differ; the length of the logs does not matter.
  */
 import type { SessionId } from "../../core/ids.ts";
-import { isOneRecord, mergeItems, type Merged, type MergeItem } from "../../core/branch/merge.ts";
+import { isOneRecord, mergeItems, type MergeOutcome, type MergeItem } from "../../core/branch/merge.ts";
 import { includes } from "../../core/range.ts";
 import { emptyState, type ItemRef, type State } from "../../core/state.ts";
 import { SkeinError } from "../../core/error.ts";
@@ -20,7 +20,7 @@ export interface Party {
   readonly chain: readonly Ancestor[];
 }
 
-export interface Plan extends Merged {
+export interface Plan extends MergeOutcome {
   /** New records of the other session lie after this position. */
   readonly sinceSeq: number;
   /** The common base; null when they have nothing in common. */

@@ -136,7 +136,7 @@ interface Work {
   readonly settled: Map<string, ResolvedConflict>;
 }
 
-interface Answered {
+interface ConflictAnswer {
   readonly settled: readonly ResolvedConflict[];
   readonly open: readonly MergeConflict[];
 }
@@ -149,7 +149,7 @@ function checkStatus({ session, state }: Party): void {
   });
 }
 
-async function settleConflicts(deps: Deps, work: Work, ours: Party, plan: Plan): Promise<Answered> {
+async function settleConflicts(deps: Deps, work: Work, ours: Party, plan: Plan): Promise<ConflictAnswer> {
   const shown: MergeConflict[] = [];
   for (const triple of plan.conflicts) shown.push(await showConflict(deps, ours, work.theirs, triple));
   const { resolve: given = {} } = work.options;
@@ -247,7 +247,7 @@ async function reportOf(
   deps: Deps,
   work: Work,
   plan: Plan,
-  { settled, open }: Answered,
+  { settled, open }: ConflictAnswer,
 ): Promise<MergeReport> {
   const { theirs, options } = work;
   const { session: from, state } = theirs;

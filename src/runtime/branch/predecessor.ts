@@ -1,13 +1,13 @@
 /** What a session inherits from the one it continues: parts of the standing, nothing of the mind. */
 import { present } from "../../core/present.ts";
 import type { Binding } from "../../core/tool/commands.ts";
-import type { Loaded, OpenOptions, Pin } from "../../core/session/commands.ts";
+import type { LoadedDocument, OpenOptions, Pin } from "../../core/session/commands.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
 import type { NamedRule } from "../../core/tool/permission-order.ts";
 import type { Ref, State } from "../../core/state.ts";
 import type { Store } from "../../store/port.ts";
-import type { Taken } from "./carry-over.ts";
+import type { CarriedState } from "./carry-over.ts";
 import { contentOf, readContent } from "../read/content.ts";
 import type { Deps } from "../deps.ts";
 import { findSession } from "../read/find.ts";
@@ -24,7 +24,7 @@ export type TakenOver = Omit<OpenOptions, "objective" | "from" | "files" | "bind
 };
 
 /** The names of inherited bindings and rules. */
-export const takenNames = ({ bind, grant }: TakenOver): Pick<Taken, "bindings" | "permissions"> => ({
+export const takenNames = ({ bind, grant }: TakenOver): Pick<CarriedState, "bindings" | "permissions"> => ({
   bindings: bind.map(({ name, kind }) => name ?? kind),
   permissions: grant.map(({ name, tool }) => name ?? tool),
 });
@@ -107,7 +107,7 @@ export interface CarriedOn {
   readonly from: SessionId;
   readonly objective: string;
   readonly taken: TakenOver;
-  readonly handoff: Loaded;
+  readonly handoff: LoadedDocument;
 }
 
 /**

@@ -3,7 +3,7 @@
  * the last compaction, and what the state refers to; never the whole history.
  */
 import { present } from "../../core/present.ts";
-import type { Taken } from "../../core/turn/commands.ts";
+import type { ConsumedInputs } from "../../core/turn/commands.ts";
 import { contextDigest, rendererNow, renderers } from "../../core/context/context.ts";
 import { isEarly } from "../../core/context/frame.ts";
 import { boundaryOf, pruning, type ContextSource, type PartReason } from "../../core/context/source.ts";
@@ -29,7 +29,7 @@ export interface Context {
   readonly settings: Settings;
   /** The state it was rendered from, and the inputs that it takes. */
   readonly state: State;
-  readonly inputs: Taken;
+  readonly inputs: ConsumedInputs;
   /** The request that sent exactly this; null for the next request. */
   readonly requestSeq: number | null;
   /**
@@ -74,7 +74,7 @@ export interface NextOptions {
   readonly state: State;
   readonly settings: Settings;
   /** The inputs that the request takes. */
-  readonly inputs: Taken;
+  readonly inputs: ConsumedInputs;
   readonly renderer?: number;
   readonly uncompacted?: boolean;
   readonly whole?: boolean;
@@ -113,7 +113,7 @@ async function rebuild(
   deps: ContextWorld,
   session: SessionId,
   { seq, body, content }: EventOf<"model.requested">,
-  { uncompacted, whole }: Pick<Wanted, "uncompacted" | "whole">,
+  { uncompacted, whole }: Pick<ContextRequest, "uncompacted" | "whole">,
 ): Promise<Context> {
   const settings = (content?.settings as Settings | undefined) ?? { model: body.model, images: false };
   const next = await nextContext(deps, session, {
@@ -143,7 +143,7 @@ async function lastSettings({ store }: ContextWorld, session: SessionId, state: 
   return (settings as Settings | undefined) ?? { model, images: false };
 }
 
-interface Wanted {
+interface ContextRequest {
   readonly state: State;
   readonly settings: Settings;
   readonly taken: readonly number[];
@@ -152,7 +152,11 @@ interface Wanted {
   readonly toSeq: number;
 }
 
-async function gather(deps: ContextWorld, session: SessionId, wanted: Wanted): Promise<ContextSource> {
+async function gather(
+  deps: ContextWorld,
+  session: SessionId,
+  wanted: ContextRequest,
+): Promise<ContextSource> {
   const { state, settings, taken, uncompacted, whole, toSeq } = wanted;
   const { mind, standing } = state;
   const boundary = boundaryOf(wanted);

@@ -4,7 +4,7 @@
  */
 import type { SessionId } from "../../core/ids.ts";
 import type { Deps, OpenStore } from "../deps.ts";
-import type { Asked } from "../log/request-scope.ts";
+import type { RequestScope } from "../log/request-scope.ts";
 import type { Engine } from "./engine.ts";
 import type { Session } from "./session.ts";
 
@@ -20,7 +20,7 @@ export interface EngineInternals extends Pick<
   "store" | "world" | "tenant" | "actor" | "holder" | "live" | "tokens" | "writer"
 > {
   /** The engine for one request: with its idempotency key, expected position and rights. */
-  forRequest(request: Asked): Engine;
+  forRequest(request: RequestScope): Engine;
   /** A handle without a lookup: the write finds out whether the session exists. */
   sessionAt(id: SessionId, options?: { readonly openStore?: OpenStore | undefined }): Session;
 }

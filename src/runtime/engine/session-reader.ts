@@ -53,7 +53,7 @@ export class SessionReader {
   /** Events by position or time, to the end, or following. */
   events(options: EventsOptions = {}): AsyncGenerator<SessionEvent> {
     const { store, writer } = this.#deps;
-    return readEvents(store, this.id, options, writer.setBack);
+    return readEvents(store, this.id, options, writer.suspendRolledBack);
   }
 
   /**

@@ -11,7 +11,7 @@ import { anchorText, chainRoot, merkleOf, sortHeads, type ListedHead } from "../
 import type { SessionId } from "../../core/ids.ts";
 import type { Store } from "../../store/port.ts";
 import type { Deps } from "../deps.ts";
-import { holds } from "../read/known-heads.ts";
+import { holdsRecord } from "../read/known-heads.ts";
 import { post } from "../../platform/outbound.ts";
 import { writeOnce } from "../log/workspace-log.ts";
 import { newestList, readHeads, rootBefore, type HeadLists } from "./read-heads.ts";
@@ -168,7 +168,8 @@ async function changedSince(
     if (known?.seq === headSeq) continue;
     const head = await store.head(session);
     if (head === undefined) continue;
-    const goesOn = known === undefined || (head.seq >= known.seq && (await holds(store, session, known)));
+    const goesOn =
+      known === undefined || (head.seq >= known.seq && (await holdsRecord(store, session, known)));
     if (goesOn) changed.push({ log: session, seq: head.seq, hash: head.hash });
     else cut.push(session);
   }
@@ -258,7 +259,7 @@ export async function acceptHeads(deps: Deps, options: AcceptOptions): Promise<A
       if (head !== undefined) heads.set(session, { log: session, seq: head.seq, hash: head.hash });
     }
     for (const [log, known] of lists.heads)
-      if (!heads.has(log) || !(await holds(store, log as SessionId, known))) missing.push(log);
+      if (!heads.has(log) || !(await holdsRecord(store, log as SessionId, known))) missing.push(log);
     logs = missing;
     const named = anchor === undefined ? {} : { anchor: { seq: anchor.seq, hash: anchor.hash } };
     const body = { count: missing.length, ...named };

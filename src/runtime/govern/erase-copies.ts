@@ -11,7 +11,7 @@ import type { Range, Ranges } from "../../core/range.ts";
 import type { Deps } from "../deps.ts";
 import { contentOf, readContent } from "../read/content.ts";
 import type { Family } from "./erase-family.ts";
-import { type Gone } from "./erase-survey.ts";
+import { type ErasedContent } from "./erase-survey.ts";
 import type { IndexProgress } from "../read/projection.ts";
 import { everyLog } from "../read/every-log.ts";
 import type { EraseCopy } from "../workspace/memory.ts";
@@ -23,7 +23,7 @@ export interface EraseKept {
   readonly type: string;
 }
 
-export interface Found {
+export interface CopyHit {
   readonly copy: EraseCopy;
 }
 
@@ -64,9 +64,9 @@ const provenance = [
 export async function findCopies(
   deps: Deps,
   family: Family,
-  erased: readonly Gone[],
+  erased: readonly ErasedContent[],
   options: CopyOptions,
-): Promise<{ readonly found: readonly Found[]; readonly kept: readonly EraseKept[] }> {
+): Promise<{ readonly found: readonly CopyHit[]; readonly kept: readonly EraseKept[] }> {
   const { finds } = options;
   if (erased.length === 0 && finds === undefined) return { found: [], kept: [] };
   const { candidates, handoffs, kept } = await readCandidates(deps, family, options);
@@ -140,7 +140,7 @@ class Loss {
   }
 }
 
-function byOwner(erased: readonly Gone[]): ReadonlyMap<LogId, Ranges> {
+function byOwner(erased: readonly ErasedContent[]): ReadonlyMap<LogId, Ranges> {
   const owners = new Map<LogId, [number, number][]>();
   for (const { owner, seq } of erased.toSorted((a, b) => a.seq - b.seq)) {
     const ranges = owners.get(owner) ?? [];
@@ -330,8 +330,11 @@ const sharesField = (
   Object.entries(ours).some(([name, value]) => JSON.stringify(value) === JSON.stringify(theirs[name]));
 
 /** Without those that were erased before. */
-async function stillThere({ store }: Deps, found: ReadonlyMap<Candidate, string>): Promise<readonly Found[]> {
-  const copies: Found[] = [];
+async function stillThere(
+  { store }: Deps,
+  found: ReadonlyMap<Candidate, string>,
+): Promise<readonly CopyHit[]> {
+  const copies: CopyHit[] = [];
   for (const [{ via, record }, why] of found) {
     const { seq, type, contentBytes } = record;
     const [now] = await store.read(via, { fromSeq: seq, toSeq: seq, limit: 1, contents: true });

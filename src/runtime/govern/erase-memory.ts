@@ -14,7 +14,7 @@ import type { Deps } from "../deps.ts";
 import { findCopies, ownRanges } from "./erase-copies.ts";
 import { readFamily } from "./erase-family.ts";
 import { scrubIfDue } from "./erase-scrub.ts";
-import { bytesOf, survey, type Gone } from "./erase-survey.ts";
+import { bytesOf, survey, type ErasedContent } from "./erase-survey.ts";
 import { eraseTarget } from "./erase-write.ts";
 import {
   type EraseCopy,
@@ -115,7 +115,7 @@ async function copiesOf(
       }
     }
   }
-  const sources = first.map(({ session, seq, type, bytes }): Gone => {
+  const sources = first.map(({ session, seq, type, bytes }): ErasedContent => {
     return { seq, type, bytes, owner: session, message: null };
   });
   const { found: more } = await findCopies(deps, family, sources, {

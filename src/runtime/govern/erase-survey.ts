@@ -8,7 +8,7 @@ import type { Ranges } from "../../core/range.ts";
 import type { Store } from "../../store/port.ts";
 
 /** An erased content. */
-export interface Gone {
+export interface ErasedContent {
   readonly seq: number;
   readonly type: string;
   readonly bytes: number;
@@ -19,15 +19,15 @@ export interface Gone {
 }
 
 /** A content to erase. */
-export interface Doomed extends Gone {
+export interface ErasableContent extends ErasedContent {
   /** True when no content that stays lies between it and the one before. */
   readonly joined: boolean;
 }
 
 export interface Survey {
-  readonly doomed: readonly Doomed[];
+  readonly doomed: readonly ErasableContent[];
   /** Contents erased earlier. */
-  readonly gone: readonly Gone[];
+  readonly gone: readonly ErasedContent[];
 }
 
 /** `picks` selects a content; without it, all of them are selected. */
@@ -41,8 +41,8 @@ export async function survey(
   } = {},
 ): Promise<Survey> {
   const { picks = () => true, progress } = options;
-  const doomed: Doomed[] = [];
-  const gone: Gone[] = [];
+  const doomed: ErasableContent[] = [];
+  const gone: ErasedContent[] = [];
   let joined = false;
   for (const each of ranges) {
     joined = false;
@@ -61,7 +61,7 @@ export async function survey(
   return { doomed, gone };
 }
 
-const contentAt = (record: StoredRecord): Gone => ({
+const contentAt = (record: StoredRecord): ErasedContent => ({
   seq: record.seq,
   type: record.type,
   bytes: record.contentBytes ?? 0,
@@ -75,7 +75,9 @@ function messageOf({ type, body }: StoredRecord): string | null {
 }
 
 /** In order; adjacent ones are joined. */
-export const joinNeighbours = (contents: readonly (Gone & { readonly joined?: boolean })[]): Doomed[] =>
+export const joinNeighbours = (
+  contents: readonly (ErasedContent & { readonly joined?: boolean })[],
+): ErasableContent[] =>
   contents
     .toSorted((a, b) => a.seq - b.seq)
     .map((one, place, all) => ({
@@ -86,11 +88,11 @@ export const joinNeighbours = (contents: readonly (Gone & { readonly joined?: bo
 /** What one append erases. */
 export interface Batch {
   readonly ranges: Ranges;
-  readonly doomed: readonly Doomed[];
+  readonly doomed: readonly ErasableContent[];
 }
 
 /** Their positions. */
-export function rangesOf(doomed: readonly Doomed[]): Ranges {
+export function rangesOf(doomed: readonly ErasableContent[]): Ranges {
   const ranges: [number, number][] = [];
   for (const { seq, joined } of doomed) {
     const last = ranges.at(-1);
@@ -104,8 +106,8 @@ export function rangesOf(doomed: readonly Doomed[]): Ranges {
 export const rangesBytesMax = limit.bodyBytesMax - 200;
 
 /** As many as one append may erase, and one body can name. */
-export function batchesOf(doomed: readonly Doomed[]): readonly Batch[] {
-  const batches: { ranges: [number, number][]; doomed: Doomed[]; bytes: number }[] = [];
+export function batchesOf(doomed: readonly ErasableContent[]): readonly Batch[] {
+  const batches: { ranges: [number, number][]; doomed: ErasableContent[]; bytes: number }[] = [];
   for (const one of doomed) {
     const last = batches.at(-1);
     const { seq } = one;

@@ -22,7 +22,7 @@ export interface Target {
   readonly sharers: ReadonlyMap<SessionId, number>;
 }
 
-export interface Done {
+export interface EraseProgress {
   (records: number): void;
 }
 
@@ -32,7 +32,7 @@ export async function eraseTarget(
   deps: Deps,
   { session, survey, sharers }: Target,
   reason: string | undefined,
-  done: Done,
+  done: EraseProgress,
 ): Promise<void> {
   for (const batch of batchesOf(survey.doomed)) {
     if (isWorkspaceId(session)) await eraseOfWorkspace(deps, batch, reason);
@@ -106,7 +106,7 @@ async function isGone(store: Store, { doomed }: Batch): Promise<boolean> {
  * Records the erasure in sessions that share it and lack the record: a fork that was made meanwhile, or those
  * beyond the limit of one append.
  */
-export async function tellSharers(
+export async function notifySharers(
   deps: Deps,
   { session, survey }: Target,
   sharers: ReadonlyMap<SessionId, number>,

@@ -12,12 +12,12 @@ import * as range from "../../core/range.ts";
 import type { Range, Ranges } from "../../core/range.ts";
 import { readContent } from "../read/content.ts";
 import type { Deps } from "../deps.ts";
-import { findCopies, type EraseKept, type Found } from "./erase-copies.ts";
+import { findCopies, type EraseKept, type CopyHit } from "./erase-copies.ts";
 import { readFamily, type Family, type Stretch } from "./erase-family.ts";
 import { scrubIfDue } from "./erase-scrub.ts";
 import { bytesOf, joinNeighbours, rangesOf, survey, type Survey } from "./erase-survey.ts";
 import { makeBodyFinder, makeFinder } from "./erase-text.ts";
-import { eraseTarget, tellSharers, type Target } from "./erase-write.ts";
+import { eraseTarget, notifySharers, type Target } from "./erase-write.ts";
 import { headOf } from "../read/position.ts";
 import type { IndexProgress } from "../read/projection.ts";
 import { wayTo } from "../read/moved.ts";
@@ -112,7 +112,7 @@ export async function eraseSession(
   for (const target of targets) await eraseTarget(deps, target, reason, done);
   const family = await readFamily(deps);
   for (const target of targets)
-    await tellSharers(deps, target, await sharersOf(family, target.session), reason);
+    await notifySharers(deps, target, await sharersOf(family, target.session), reason);
   return { ...report, scrubbed: await scrubIfDue(deps.store) };
 }
 
@@ -274,7 +274,7 @@ const sharersOf = async (family: Family, session: LogId): Promise<ReadonlyMap<Se
   isWorkspaceId(session) ? new Map() : family.sharers(session);
 
 /** The logs that hold copies, each with what to erase of it. */
-async function targetsOf(deps: Deps, family: Family, found: readonly Found[]): Promise<Target[]> {
+async function targetsOf(deps: Deps, family: Family, found: readonly CopyHit[]): Promise<Target[]> {
   const byLog = new Map<LogId, number[]>();
   for (const { copy } of found) byLog.set(copy.session, [...(byLog.get(copy.session) ?? []), copy.seq]);
   const targets: Target[] = [];

@@ -13,7 +13,7 @@ import { paybackOf } from "../log/child-refund.ts";
 import { headOf } from "../read/position.ts";
 import { decideSealed, seal } from "../log/seal.ts";
 
-export interface Dropped {
+export interface SessionDrop {
   readonly session: SessionId;
   readonly reason?: string | undefined;
   /** Throws if the current session must not be deleted after all. */
@@ -23,7 +23,7 @@ export interface Dropped {
 /** All of them or none, under this key of a record. Rejects with `conflict` when one changed in between. */
 export async function dropSessions(
   deps: Deps,
-  dropped: readonly Dropped[],
+  dropped: readonly SessionDrop[],
   key: string | null = null,
 ): Promise<void> {
   const { store, world, writer, actor } = deps;

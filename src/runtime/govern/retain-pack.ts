@@ -4,7 +4,7 @@ import { isWorkspaceId, type LogId } from "../../core/ids.ts";
 import type { SessionStatus } from "../../core/session/lifecycle.ts";
 import { compactedTo, packersFor, packRecordsMin, spanText } from "../../core/govern/policy.ts";
 import type { Candidate, NamedPolicy } from "../../core/govern/policy.ts";
-import type { Packed, Store } from "../../store/port.ts";
+import type { PackResult, Store } from "../../store/port.ts";
 import type { Deps } from "../deps.ts";
 import { recordBytes } from "../read/state-reader.ts";
 
@@ -62,7 +62,12 @@ async function agedTo(
 }
 
 /** The size of the records between two positions. */
-export async function weigh(store: Store, session: LogId, fromSeq: number, toSeq: number): Promise<Packed> {
+export async function weigh(
+  store: Store,
+  session: LogId,
+  fromSeq: number,
+  toSeq: number,
+): Promise<PackResult> {
   let records = 0;
   let bytes = 0;
   for await (const page of readPages(store, session, [fromSeq, toSeq])) {

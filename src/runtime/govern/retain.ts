@@ -11,11 +11,11 @@ import type { LogId, SessionId } from "../../core/ids.ts";
 import { candidateOf, dueFor, isFor, obstacle } from "../../core/govern/policy.ts";
 import type { PolicyAction, Candidate, Due, NamedPolicy } from "../../core/govern/policy.ts";
 import type { State } from "../../core/state.ts";
-import type { Packed, SessionRow } from "../../store/port.ts";
+import type { PackResult, SessionRow } from "../../store/port.ts";
 import type { Deps } from "../deps.ts";
 import { checkClocks } from "./clock-check.ts";
 import { followedPolicies, refuseEverything } from "../workspace/policies.ts";
-import { dropSessions, type Dropped } from "./retain-drop.ts";
+import { dropSessions, type SessionDrop } from "./retain-drop.ts";
 import { planPacking, weigh, type PackPlan } from "./retain-pack.ts";
 import { isFree } from "../read/lease-status.ts";
 
@@ -269,7 +269,7 @@ async function close(pass: Pass, row: SessionRow, due: Due): Promise<void> {
     return due.do === "expire" ? { do: "close", outcome: "expired", reason } : { do: "archive", reason };
   };
   const { headSeq } = await writer.change(session, build, { actor, asked: false });
-  const none: Packed = { records: 0, bytesBefore: 0, bytesAfter: 0 };
+  const none: PackResult = { records: 0, bytesBefore: 0, bytesAfter: 0 };
   const found = due.do === "archive" ? await store.pack(session, headSeq, signal) : none;
   pass.done.push({ session, ...due, ...found });
 }
@@ -287,7 +287,7 @@ async function dropAll(pass: Pass, tasks: readonly RetainTask[]): Promise<void> 
 
 async function drop(pass: Pass, tasks: readonly RetainTask[]): Promise<void> {
   const { deps, done } = pass;
-  const dropped: Dropped[] = [];
+  const dropped: SessionDrop[] = [];
   const deleted: RetainAction[] = [];
   for (const { row, due } of tasks) {
     if (due === null) continue;

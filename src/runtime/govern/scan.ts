@@ -116,13 +116,13 @@ export function checkScan(options: ScanOptions): void {
   checkCall("engine.scan", options);
 }
 
-type Found = Pick<ScanFinding, "kind" | "registered" | "where" | "preview">;
+type ScanHit = Pick<ScanFinding, "kind" | "registered" | "where" | "preview">;
 
-function makeLooker(store: Store, redactor: Redactor): (record: StoredRecord) => Promise<readonly Found[]> {
+function makeLooker(store: Store, redactor: Redactor): (record: StoredRecord) => Promise<readonly ScanHit[]> {
   /** A file that many records name is read once. */
-  const blobs = new Map<string, readonly Found[]>();
+  const blobs = new Map<string, readonly ScanHit[]>();
 
-  async function inBlob(hash: string): Promise<readonly Found[]> {
+  async function inBlob(hash: string): Promise<readonly ScanHit[]> {
     const known = blobs.get(hash);
     if (known !== undefined) return known;
     const parts: Uint8Array[] = [];
@@ -141,7 +141,7 @@ function makeLooker(store: Store, redactor: Redactor): (record: StoredRecord) =>
   }
 
   return async (record) => {
-    const found: Found[] = [];
+    const found: ScanHit[] = [];
     if (redactor.find(record.body).length > 0) {
       const leaves = leavesOf(JSON.parse(record.body)).filter((leaf) => !vocabulary().has(leaf));
       found.push(...leaves.flatMap((leaf) => inText(redactor, leaf, "body")));
@@ -172,12 +172,12 @@ function blobsNamed(content: unknown): readonly string[] {
 /**
  * Exactly what redaction would remove today: the leaves that differ from those of the value without secrets.
  */
-function inValue(redactor: Redactor, value: unknown): readonly Found[] {
+function inValue(redactor: Redactor, value: unknown): readonly ScanHit[] {
   const text = JSON.stringify(value);
   const clean = redactor.jsonText(text);
   if (clean === text) return [];
   const [before, after] = [leavesOf(value), leavesOf(JSON.parse(clean))];
-  return before.flatMap((leaf, place): readonly Found[] => {
+  return before.flatMap((leaf, place): readonly ScanHit[] => {
     const redacted = after[place] ?? "";
     if (leaf === redacted) return [];
     const found = inText(redactor, leaf, "content");
@@ -187,7 +187,7 @@ function inValue(redactor: Redactor, value: unknown): readonly Found[] {
   });
 }
 
-function inText(redactor: Redactor, text: string, where: Found["where"]): readonly Found[] {
+function inText(redactor: Redactor, text: string, where: ScanHit["where"]): readonly ScanHit[] {
   const places = redactor.find(text);
   return places.map(({ start, end, name, registered }, place) => {
     const before = text.slice(places[place - 1]?.end ?? 0, start).slice(-aroundChars);

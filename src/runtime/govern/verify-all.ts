@@ -3,7 +3,7 @@ import { SkeinError } from "../../core/error.ts";
 import { isLogId, quote, type LogId, type SessionId } from "../../core/ids.ts";
 import type { Store } from "../../store/port.ts";
 import type { Deps } from "../deps.ts";
-import { holds } from "../read/known-heads.ts";
+import { holdsRecord } from "../read/known-heads.ts";
 import type { IndexProgress } from "../read/projection.ts";
 import { everyLog } from "../read/every-log.ts";
 import { emptyReport, joinReports, verifyLog, withStoreProblem } from "./verify.ts";
@@ -117,7 +117,9 @@ export async function anchorProblems(
   const head = await store.head(store.workspace);
   if ((head?.seq ?? 0) < seq)
     return bad((head?.seq ?? 0) + 1, `the tail is missing: the anchor is at ${seq}`);
-  return (await holds(store, store.workspace, anchor)) ? [] : bad(seq, "the record is not the anchored one");
+  return (await holdsRecord(store, store.workspace, anchor))
+    ? []
+    : bad(seq, "the record is not the anchored one");
 }
 
 const summaryOf = (lists: HeadLists | null): VerifyAllReport["heads"] => ({

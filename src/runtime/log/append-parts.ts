@@ -3,7 +3,7 @@ import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
 import type { Outcome, Part, Store } from "../../store/port.ts";
 import type { World } from "../world.ts";
-import { seal, type Sealed } from "./seal.ts";
+import { seal, type SealedDrafts } from "./seal.ts";
 import type { Beside } from "./workspace-effects.ts";
 
 export interface Shares {
@@ -22,9 +22,9 @@ interface Place {
 export function assembleAppend(
   place: Place,
   part: Part,
-  { blobs }: Sealed,
+  { blobs }: SealedDrafts,
   { refunds = [], beside, actor }: Shares,
-): { readonly parts: readonly Part[]; readonly blobs: Sealed["blobs"] } {
+): { readonly parts: readonly Part[]; readonly blobs: SealedDrafts["blobs"] } {
   if (refunds.length === 0 && (beside ?? null) === null) return { parts: [part], blobs };
   const share = shareOf(place, beside, actor);
   return { parts: [part, ...refunds, ...share.parts], blobs: [...blobs, ...share.blobs] };
@@ -35,7 +35,7 @@ function shareOf(
   { store, world }: Place,
   beside: Beside | null | undefined,
   actor: string,
-): { parts: Part[]; blobs: Sealed["blobs"] } {
+): { parts: Part[]; blobs: SealedDrafts["blobs"] } {
   if (beside === null || beside === undefined || beside.events.length === 0) return { parts: [], blobs: [] };
   const { drafts, blobs } = seal(world, beside.events, { actor, key: null });
   const { headSeq: seq, headHash: hash } = beside;
@@ -50,7 +50,7 @@ function shareOf(
 export async function appendWithBlobs(
   store: Store,
   parts: readonly Part[],
-  blobs: Sealed["blobs"],
+  blobs: SealedDrafts["blobs"],
 ): Promise<Outcome> {
   for (let tries = 1; ; tries++) {
     for (const { hash, bytes } of blobs) await store.putBlob(hash, [bytes]);

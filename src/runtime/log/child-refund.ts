@@ -3,7 +3,7 @@
  * Both parts are in the append that closes it, so that nothing returns twice or only half.
  */
 import type { Command } from "../../core/command.ts";
-import type { Returned } from "../../core/budget/commands.ts";
+import type { Refund } from "../../core/budget/commands.ts";
 import { plus } from "../../core/budget/fold.ts";
 import { leftToReturn } from "../../core/budget/budget.ts";
 import type { Refusal } from "../../core/decision.ts";
@@ -14,14 +14,14 @@ import type { Amounts, State } from "../../core/state.ts";
 import type { Part } from "../../store/port.ts";
 import type { Deps } from "../deps.ts";
 import { expectAt } from "../read/known-heads.ts";
-import type { Sealed } from "./seal.ts";
+import type { SealedDrafts } from "./seal.ts";
 import { isFree } from "../read/lease-status.ts";
 
 type Place = Pick<Deps, "store" | "world">;
 type Current = (session: SessionId) => Promise<State>;
 
 export interface Payback {
-  readonly returned: Returned;
+  readonly returned: Refund;
   /** The sessions that get a refund: the payer, and if that one has ended, its payer. */
   readonly refunds: readonly {
     readonly session: SessionId;
@@ -40,7 +40,7 @@ export async function paybackOf(place: Place, current: Current, state: State): P
   const first = leftToReturn(state, await workedUntil(place, state));
   if (first === null) return null;
   const refunds: { session: SessionId; state: State; command: Command }[] = [];
-  let [returned, from] = [first as Returned, state.standing.session];
+  let [returned, from] = [first as Refund, state.standing.session];
   for (let steps = 0; steps <= limit.childDepthMax; steps++) {
     const payer = await read(returned.to as SessionId);
     if (payer === null || !mayIn(payer.standing.status, "describe") || payer.standing.newer !== null) break;
@@ -73,14 +73,14 @@ export async function workedUntil(place: Place, { standing: { session, workedTo 
   return isFree(place, head?.lease ?? null) ? workedTo : place.store.now();
 }
 
-interface Decided {
+interface RefundDecision {
   readonly state: State;
   readonly command: Command;
-  readonly decision: Sealed | { readonly refusal: Refusal };
+  readonly decision: SealedDrafts | { readonly refusal: Refusal };
 }
 
 /** True when a change ends the session, and so may refund something. */
-export const isEnding = (decision: Decided["decision"]): boolean =>
+export const isEnding = (decision: RefundDecision["decision"]): boolean =>
   "events" in decision && decision.events.some(({ type }) => type === "session.closed");
 
 /**
@@ -88,11 +88,11 @@ export const isEnding = (decision: Decided["decision"]): boolean =>
  * refuses, nothing is refunded at all.
  */
 export async function withPayback(
-  { state, command, decision }: Decided,
-  decide: (state: State, command: Command, whole: boolean) => Decided["decision"],
+  { state, command, decision }: RefundDecision,
+  decide: (state: State, command: Command, whole: boolean) => RefundDecision["decision"],
   place: Place,
   current: Current,
-): Promise<{ readonly decision: Decided["decision"]; readonly refunds: readonly Part[] }> {
+): Promise<{ readonly decision: RefundDecision["decision"]; readonly refunds: readonly Part[] }> {
   const plain = { decision, refunds: [] };
   if (!isEnding(decision)) return plain;
   const payback = await paybackOf(place, current, state);
@@ -108,7 +108,7 @@ export async function withPayback(
 }
 
 /** The part of a refund that an ended session passes on to its payer. */
-function passedOn(payer: State, amounts: Amounts): Returned | null {
+function passedOn(payer: State, amounts: Amounts): Refund | null {
   const allotted = plus(payer.standing.allotted, amounts, -1);
   return leftToReturn({ ...payer, standing: { ...payer.standing, allotted } }, 0);
 }

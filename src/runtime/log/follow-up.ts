@@ -9,7 +9,7 @@ import { fold } from "../../core/fold.ts";
 import type { LogId } from "../../core/ids.ts";
 import type { State } from "../../core/state.ts";
 import type { Part } from "../../store/port.ts";
-import type { Sealed } from "./seal.ts";
+import type { SealedDrafts } from "./seal.ts";
 import { noRecall, recordOf } from "./writer-errors.ts";
 
 export interface FollowUp {
@@ -21,8 +21,8 @@ export interface FollowUp {
 /** Returns the next follow-up; null ends the append. Called again after each one. */
 export type NextFollowUp = (state: State) => FollowUp | null | Promise<FollowUp | null>;
 
-export interface Decided {
-  readonly decision: Sealed | { readonly refusal: Refusal };
+export interface FollowUpDecision {
+  readonly decision: SealedDrafts | { readonly refusal: Refusal };
   /** Refunds to paying sessions. */
   readonly refunds: readonly Part[];
 }
@@ -31,12 +31,12 @@ export interface Decided {
 export async function withFollowUps(
   session: LogId,
   state: State,
-  first: { readonly decision: Sealed; readonly refunds: readonly Part[] },
+  first: { readonly decision: SealedDrafts; readonly refunds: readonly Part[] },
   how: {
     readonly next: NextFollowUp;
-    readonly decide: (state: State, followUp: FollowUp) => Promise<Decided>;
+    readonly decide: (state: State, followUp: FollowUp) => Promise<FollowUpDecision>;
   },
-): Promise<Decided> {
+): Promise<FollowUpDecision> {
   let { decision, refunds } = first;
   let between = foldDrafts(session, state, decision);
   for (;;) {
@@ -60,7 +60,7 @@ export function leaseMove(events: readonly DraftEvent[]): Part["lease"] {
 }
 
 /** The state after drafts. Their time is not known yet: running time counts up to the record before. */
-function foldDrafts(session: LogId, state: State, { drafts }: Sealed): State {
+function foldDrafts(session: LogId, state: State, { drafts }: SealedDrafts): State {
   return drafts.reduce((before, draft) => {
     const record = recordOf(session, draft, { seq: before.seq + 1, at: before.at, hash: "" });
     return fold(before, trustEvent(record), noRecall);
@@ -68,7 +68,7 @@ function foldDrafts(session: LogId, state: State, { drafts }: Sealed): State {
 }
 
 /** Only the first draft of an append carries the key by which a lost answer is found. */
-const join = (first: Sealed, more: Sealed): Sealed => ({
+const join = (first: SealedDrafts, more: SealedDrafts): SealedDrafts => ({
   drafts: [...first.drafts, ...more.drafts.map((draft) => ({ ...draft, key: null }))],
   blobs: [...first.blobs, ...more.blobs],
   events: [...first.events, ...more.events],

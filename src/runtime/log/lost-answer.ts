@@ -11,7 +11,7 @@
 import type { StoredRecord } from "../../core/chain.ts";
 import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
-import type { Appended, Draft, Outcome, Part, Store } from "../../store/port.ts";
+import type { AppendedPart, Draft, Outcome, Part, Store } from "../../store/port.ts";
 import type { World } from "../world.ts";
 import { neverAnswered } from "./writer-errors.ts";
 
@@ -73,8 +73,8 @@ export const keyedParts = (world: Pick<World, "random">, parts: readonly Part[])
   });
 
 /** The records of the append, part by part; null when they do not exist. */
-async function findOwn(store: Store, parts: readonly Part[]): Promise<readonly Appended[] | null> {
-  const found: Appended[] = [];
+async function findOwn(store: Store, parts: readonly Part[]): Promise<readonly AppendedPart[] | null> {
+  const found: AppendedPart[] = [];
   for (const part of parts) {
     const own = part.drafts.length === 0 ? nothingWritten(part) : await ownOf(store, part);
     if (own === null) return null;
@@ -83,12 +83,12 @@ async function findOwn(store: Store, parts: readonly Part[]): Promise<readonly A
   return parts.some(({ drafts }) => drafts.length > 0) ? found : null;
 }
 
-const nothingWritten = ({ session, expect }: Part): Appended => {
+const nothingWritten = ({ session, expect }: Part): AppendedPart => {
   const headSeq = typeof expect === "object" ? expect.seq : 0;
   return { session, firstSeq: headSeq + 1, headSeq, at: 0, hashes: [] };
 };
 
-async function ownOf(store: Store, part: Part): Promise<Appended | null> {
+async function ownOf(store: Store, part: Part): Promise<AppendedPart | null> {
   const { session, drafts } = part;
   const firstSeq = await placeOf(store, part);
   if (firstSeq === undefined) return null;

@@ -12,7 +12,7 @@ import type { Build, Change, Writer } from "./writer.ts";
 import { moved } from "./writer-errors.ts";
 import type { NeedScope } from "../../core/tool/permission.ts";
 
-export interface Asked {
+export interface RequestScope {
   /** Identifies this call; a second one with it is not written. */
   readonly key?: string | undefined;
   /**
@@ -20,21 +20,21 @@ export interface Asked {
    */
   readonly madeMs?: number | undefined;
   /** The session and its expected position; ignored when the call was already written with this key. */
-  readonly expect?: Expected | undefined;
+  readonly expect?: ExpectedPosition | undefined;
   /** For calls that take a key argument: an earlier change with it must be this very change. */
   readonly same?: boolean | undefined;
   /** Throws unless the caller has a scope, for parts that need more than the call itself. */
   readonly need?: NeedScope | undefined;
 }
 
-interface Expected {
+interface ExpectedPosition {
   readonly session: SessionId;
   readonly seq: number;
   readonly key?: string | undefined;
 }
 
 /** The engine's dependencies for one call: with its idempotency key, expected position and rights. */
-export function requestDeps(outer: Deps, { key, madeMs, expect, same, need }: Asked): Deps {
+export function requestDeps(outer: Deps, { key, madeMs, expect, same, need }: RequestScope): Deps {
   const deps = need === undefined ? outer : { ...outer, need };
   if (key === undefined && expect === undefined && same !== true) return deps;
   const parts = askedParts(deps, { key, expect, same });
@@ -73,7 +73,7 @@ function derivedId({ world, store, tenant }: Deps, key: string, nowMs: number): 
   return makeSessionId({ nowMs, random });
 }
 
-function askedParts(deps: Deps, { key, expect, same }: Asked): Pick<Deps, "writer" | "runs"> {
+function askedParts(deps: Deps, { key, expect, same }: RequestScope): Pick<Deps, "writer" | "runs"> {
   const { writer, runs } = deps;
   let done = false;
   let isNamed = false;
@@ -155,5 +155,5 @@ function askedParts(deps: Deps, { key, expect, same }: Asked): Pick<Deps, "write
 }
 
 /** True when a change was not written because the session had moved on. */
-export const hasGoneOn = (error: unknown, { expect }: Asked): boolean =>
+export const hasGoneOn = (error: unknown, { expect }: RequestScope): boolean =>
   expect !== undefined && error instanceof SkeinError && error.code === "conflict" && !isReused(error);

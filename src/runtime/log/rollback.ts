@@ -9,10 +9,10 @@ import type { Command } from "../../core/command.ts";
 import { SkeinError } from "../../core/error.ts";
 import { isWorkspaceId, type LogId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
-import { setBack, type State } from "../../core/state.ts";
+import { rolledBackReason, type State } from "../../core/state.ts";
 import type { Store } from "../../store/port.ts";
-import { holds, type Noted } from "../read/known-heads.ts";
-import type { Known, StateReader } from "../read/state-reader.ts";
+import { holdsRecord, type KnownHead } from "../read/known-heads.ts";
+import type { KnownState, StateReader } from "../read/state-reader.ts";
 
 export interface Rollbacks {
   /** How often this process found the log rolled back. */
@@ -20,28 +20,28 @@ export interface Rollbacks {
   /** Throws the finding when the log was rolled back more often than this. */
   assertNone(log: LogId, times: number): void;
   /** The log does not hold these heads. Nothing else is done with it before that is reported. */
-  found(log: LogId, heads: readonly Noted[]): void;
+  found(log: LogId, heads: readonly KnownHead[]): void;
   /** If a rollback was found and not yet reported, suspends the session and throws; else does nothing. */
   raise(log: LogId): Promise<void>;
   /** The same for a rollback that another component found by its own heads; returns the error to throw. */
-  suspendFor(log: LogId, heads: readonly Noted[]): Promise<SkeinError>;
+  suspendFor(log: LogId, heads: readonly KnownHead[]): Promise<SkeinError>;
 }
 
-interface Given {
+interface RollbackInput {
   readonly store: Store;
   readonly states: StateReader;
   /** Writes it unless the log has moved on: then false. True also when the session does not allow it. */
-  readonly suspend: (log: LogId, known: Known, command: Command) => Promise<boolean>;
+  readonly suspend: (log: LogId, known: KnownState, command: Command) => Promise<boolean>;
 }
 
-export function makeRollbacks({ store, states, suspend }: Given): Rollbacks {
+export function makeRollbacks({ store, states, suspend }: RollbackInput): Rollbacks {
   const counts = new Map<LogId, number>();
   const errors = new Map<LogId, SkeinError>();
   /** Found, and not reported yet: the store may be out of reach. */
-  const open = new Map<LogId, readonly Noted[]>();
+  const open = new Map<LogId, readonly KnownHead[]>();
   const suspending = new Map<LogId, Promise<SkeinError>>();
 
-  async function suspendFor(log: LogId, heads: readonly Noted[]): Promise<SkeinError> {
+  async function suspendFor(log: LogId, heads: readonly KnownHead[]): Promise<SkeinError> {
     const toSeq = heads[0]?.seq ?? 0;
     const common = await commonOf(store, log, heads);
     const tail = { ...(common === null ? {} : { fromSeq: common + 1 }), toSeq };
@@ -88,11 +88,11 @@ export function makeRollbacks({ store, states, suspend }: Given): Rollbacks {
 }
 
 const isSetBack = ({ standing: { status, why } }: State): boolean =>
-  status === "suspended" && why?.by === setBack;
+  status === "suspended" && why?.by === rolledBackReason;
 
 /** The last of these heads that the log still holds; null when it holds none. */
-async function commonOf(store: Store, log: LogId, heads: readonly Noted[]): Promise<number | null> {
-  for (const head of heads) if (await holds(store, log, head)) return head.seq;
+async function commonOf(store: Store, log: LogId, heads: readonly KnownHead[]): Promise<number | null> {
+  for (const head of heads) if (await holdsRecord(store, log, head)) return head.seq;
   return null;
 }
 

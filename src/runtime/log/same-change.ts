@@ -13,7 +13,7 @@ import type { Deps } from "../deps.ts";
 import { decideSealed } from "./seal.ts";
 import type { Build } from "./writer.ts";
 
-type Known = Pick<Deps, "store" | "world" | "states">;
+type KnownRecord = Pick<Deps, "store" | "world" | "states">;
 
 export const reusedKey = (): SkeinError =>
   new SkeinError("conflict", "the Idempotency-Key was used for another change", {
@@ -31,7 +31,7 @@ export interface Again {
 }
 
 export async function isSameChange(
-  { store, world, states }: Known,
+  { store, world, states }: KnownRecord,
   session: SessionId,
   { build, actor, firstSeq }: Again,
 ): Promise<boolean> {
@@ -86,12 +86,14 @@ export async function isSameMessage(
   const { body } = readEvent(record, false).event as EventOf<"message.sent">;
   if (given.to !== null && !body.to.endsWith(given.to)) return false;
   if (body.topic !== given.topic || body.replyTo !== given.replyTo) return false;
-  const content = (await contentOf(store, record)) as { readonly blocks?: readonly Said[] } | undefined;
+  const content = (await contentOf(store, record)) as
+    | { readonly blocks?: readonly ChangeContent[] }
+    | undefined;
   const text = content?.blocks?.[0]?.text;
   const said = typeof given.message === "string" ? given.message : JSON.stringify(given.message);
   return text === undefined || isMarked(text) || text === (world.redactor?.text(said) ?? said);
 }
 
-interface Said {
+interface ChangeContent {
   readonly text?: string;
 }

@@ -20,7 +20,7 @@ import type { World } from "../world.ts";
 import { blobField } from "../read/content.ts";
 
 /** Drafts ready for a store, and the blobs that must be stored before them. */
-export interface Sealed {
+export interface SealedDrafts {
   readonly drafts: readonly Draft[];
   readonly blobs: readonly { readonly hash: string; readonly bytes: Uint8Array }[];
   /** The events as they are stored: without secrets. */
@@ -38,7 +38,7 @@ export function decideSealed(
   state: State,
   command: Command,
   options: { readonly facts: Facts; readonly key: string | null },
-): Sealed | { readonly refusal: Refusal } {
+): SealedDrafts | { readonly refusal: Refusal } {
   const { facts, key } = options;
   const decision = decide(state, command, facts);
   if (!decision.ok) return decision;
@@ -56,7 +56,7 @@ export function seal(
   world: World,
   events: readonly DraftEvent[],
   options: { readonly actor: string; readonly key: string | null },
-): Sealed {
+): SealedDrafts {
   const blobs: { hash: string; bytes: Uint8Array }[] = [];
   const stored: DraftEvent[] = [];
   for (const { type, content } of events) {

@@ -8,27 +8,27 @@ import type { LogId } from "../../core/ids.ts";
 import { makeCache } from "../../core/cache.ts";
 import type { Store } from "../../store/port.ts";
 import {
-  holds,
+  holdsRecord,
   isBehind,
-  isNotAsBefore,
+  isRollbackError,
   makeNotedHeads,
-  notAsBefore,
+  rollbackError,
   noteState,
-  type Noted,
+  type KnownHead,
 } from "../read/known-heads.ts";
 import { makeRollbacks } from "./rollback.ts";
-import type { Known, StateReader } from "../read/state-reader.ts";
+import type { KnownState, StateReader } from "../read/state-reader.ts";
 
 /** The minimum number of cached states; at most twice as many. */
 const cachedSessionsMin = 500;
 
 export interface Newest {
   /** The last known state; undefined when it is not cached. */
-  known(log: LogId): Known | undefined;
-  keep(log: LogId, known: Known): Known;
+  known(log: LogId): KnownState | undefined;
+  keep(log: LogId, known: KnownState): KnownState;
   forget(log: LogId): void;
   /** The known state, brought up to the head of the log. Rejects with `corrupt` after a rollback. */
-  refresh(log: LogId): Promise<Known>;
+  refresh(log: LogId): Promise<KnownState>;
   /** How often this process found the log rolled back. */
   times(log: LogId): number;
   /** Throws the finding when the log was rolled back more often than this. */
@@ -37,24 +37,24 @@ export interface Newest {
    * A component knew this head, and the log does not hold it: suspends the session. Returns the error to
    * throw.
    */
-  setBack(log: LogId, head: Noted): Promise<SkeinError>;
+  suspendRolledBack(log: LogId, head: KnownHead): Promise<SkeinError>;
 }
 
 export interface NewestOptions {
   readonly store: Store;
   readonly states: StateReader;
   /** As `makeRollbacks` needs it. */
-  readonly suspend: (log: LogId, known: Known, command: Command) => Promise<boolean>;
+  readonly suspend: (log: LogId, known: KnownState, command: Command) => Promise<boolean>;
   /** Called for a rolled-back log, to drop other caches of it. */
   readonly forget: ((log: LogId) => void) | undefined;
 }
 
 export function makeNewest({ store, states, suspend, forget }: NewestOptions): Newest {
-  const cache = makeCache<LogId, Known>(cachedSessionsMin);
+  const cache = makeCache<LogId, KnownState>(cachedSessionsMin);
   const noted = makeNotedHeads();
   const rollbacks = makeRollbacks({ store, states, suspend });
 
-  function keep(log: LogId, known: Known): Known {
+  function keep(log: LogId, known: KnownState): KnownState {
     for (const one of known.recent ?? []) noted.note(log, one);
     noted.note(log, { seq: known.state.seq, hash: known.hash });
     // An earlier read may arrive later.
@@ -63,7 +63,7 @@ export function makeNewest({ store, states, suspend, forget }: NewestOptions): N
     return known;
   }
 
-  async function refresh(log: LogId): Promise<Known> {
+  async function refresh(log: LogId): Promise<KnownState> {
     await rollbacks.raise(log);
     // Before the head is read, so that the log must hold them.
     const times = rollbacks.times(log);
@@ -72,7 +72,7 @@ export function makeNewest({ store, states, suspend, forget }: NewestOptions): N
     try {
       return await read(log, known, heads[0]);
     } catch (error) {
-      if (!isNotAsBefore(error) || heads.length === 0) throw error;
+      if (!isRollbackError(error) || heads.length === 0) throw error;
     }
     // When several find it at once, one report is enough.
     if (rollbacks.times(log) === times) {
@@ -86,7 +86,11 @@ export function makeNewest({ store, states, suspend, forget }: NewestOptions): N
     throw new Error("invariant: what was found is thrown");
   }
 
-  async function read(log: LogId, known: Known | undefined, last: Noted | undefined): Promise<Known> {
+  async function read(
+    log: LogId,
+    known: KnownState | undefined,
+    last: KnownHead | undefined,
+  ): Promise<KnownState> {
     const head = await store.head(log);
     if (head === undefined) {
       cache.delete(log);
@@ -94,12 +98,12 @@ export function makeNewest({ store, states, suspend, forget }: NewestOptions): N
         hint: '"skein ps" lists the sessions',
       });
     }
-    if (last !== undefined && isBehind(head, last)) throw notAsBefore(log, last.seq);
+    if (last !== undefined && isBehind(head, last)) throw rollbackError(log, last.seq);
     const newest = await (known === undefined
       ? states.load(log, head.seq)
       : states.advance(log, known, head.seq));
     const isRead = known !== undefined || last === undefined || last.seq === head.seq;
-    if (!isRead && !(await holds(store, log, last))) throw notAsBefore(log, last.seq);
+    if (!isRead && !(await holdsRecord(store, log, last))) throw rollbackError(log, last.seq);
     const sure = newest.hash === "" ? { ...newest, hash: head.hash } : newest;
     noteState(sure.state, sure.hash);
     return keep(log, sure);
@@ -112,7 +116,7 @@ export function makeNewest({ store, states, suspend, forget }: NewestOptions): N
     refresh,
     times: rollbacks.times,
     assertNone: rollbacks.assertNone,
-    async setBack(log, head) {
+    async suspendRolledBack(log, head) {
       // Checks this process's own state first.
       const own: unknown = await refresh(log).catch((error: unknown) => error);
       return own instanceof SkeinError && own.code === "corrupt" ? own : rollbacks.suspendFor(log, [head]);

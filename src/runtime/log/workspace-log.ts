@@ -9,7 +9,7 @@ import type { DraftEvent } from "../../core/decision.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { LogId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
-import type { Appended, Store } from "../../store/port.ts";
+import type { AppendedPart, Store } from "../../store/port.ts";
 import { seal } from "./seal.ts";
 import type { World } from "../world.ts";
 import type { Writer } from "./writer.ts";
@@ -58,7 +58,7 @@ export async function writeWorkspace(
   { store, world, writer, actor }: WorkspaceDeps,
   build: BuildEvents,
   key: string | null = null,
-): Promise<Appended | null> {
+): Promise<AppendedPart | null> {
   for (let tries = 0, lost = 0; tries < limit.conflictRetriesMax; tries++) {
     const { seq, hash } = await writer.workspace.read();
     writer.workspace.throwRollback();

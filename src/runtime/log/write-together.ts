@@ -5,11 +5,11 @@ import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { emptyState, type State } from "../../core/state.ts";
-import type { Appended, Outcome, Part, Store } from "../../store/port.ts";
+import type { AppendedPart, Outcome, Part, Store } from "../../store/port.ts";
 import { expectAt } from "../read/known-heads.ts";
 import type { World } from "../world.ts";
 import { awaitOutcome } from "./lost-answer.ts";
-import type { decideSealed, Sealed } from "./seal.ts";
+import type { decideSealed, SealedDrafts } from "./seal.ts";
 import { indexEntry, touchesIndex } from "./session-index.ts";
 import type { Newest } from "./state-cache.ts";
 import { fenced, refused } from "./writer-errors.ts";
@@ -34,7 +34,7 @@ export async function writeTogether(
   deps: TogetherDeps,
   members: readonly Member[],
   actor: string,
-): Promise<readonly Appended[]> {
+): Promise<readonly AppendedPart[]> {
   for (let tries = 0; tries < limit.conflictRetriesMax; tries++) {
     const all = await decideAll(deps, members, actor);
     if (all === null) continue;
@@ -53,9 +53,9 @@ async function decideAll(
   { store, newest, learn, decide }: TogetherDeps,
   members: readonly Member[],
   actor: string,
-): Promise<{ parts: Part[]; blobs: Sealed["blobs"] } | null> {
+): Promise<{ parts: Part[]; blobs: SealedDrafts["blobs"] } | null> {
   const parts: Part[] = [];
-  const blobs: Sealed["blobs"][number][] = [];
+  const blobs: SealedDrafts["blobs"][number][] = [];
   for (const { session, build, epoch, history, key, erase, start } of members) {
     const state = start === undefined ? (await newest.refresh(session)).state : (start.from ?? emptyState);
     if (history !== undefined) newest.assertNone(session, history);
@@ -87,7 +87,7 @@ async function decideAll(
 async function appendAll(
   { store, world }: TogetherDeps,
   parts: readonly Part[],
-  blobs: Sealed["blobs"],
+  blobs: SealedDrafts["blobs"],
 ): Promise<AppendOutcome> {
   for (const { hash, bytes } of blobs) await store.putBlob(hash, [bytes]);
   return resolveOutcome({ store, world }, parts, await store.append(parts));

@@ -12,9 +12,15 @@ import { SkeinError } from "../../core/error.ts";
 import { isWorkspaceId, type LogId, type SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { emptyState, type State } from "../../core/state.ts";
-import type { Appended, Draft, Part, Store } from "../../store/port.ts";
+import type { AppendedPart, Draft, Part, Store } from "../../store/port.ts";
 import type { Also, Beside } from "./workspace-effects.ts";
-import { leaseMove, withFollowUps, type Decided, type FollowUp, type NextFollowUp } from "./follow-up.ts";
+import {
+  leaseMove,
+  withFollowUps,
+  type FollowUpDecision,
+  type FollowUp,
+  type NextFollowUp,
+} from "./follow-up.ts";
 import { appendWithBlobs, assembleAppend, type Shares } from "./append-parts.ts";
 import { buildOrExisting, orExisting } from "./existing-change.ts";
 import { resolveOutcome, writeTogether, type TogetherDeps } from "./write-together.ts";
@@ -25,14 +31,14 @@ import {
   expectAt,
   makeWorkspaceHeadReader,
   noteState,
-  type Noted,
+  type KnownHead,
   type WorkspaceHeadReader,
 } from "../read/known-heads.ts";
 import { isEnding, withPayback } from "./child-refund.ts";
 import { indexEntry, touchesIndex } from "./session-index.ts";
-import { decideSealed, recordKey, type Sealed } from "./seal.ts";
+import { decideSealed, recordKey, type SealedDrafts } from "./seal.ts";
 import { makeLearner } from "./bound-secrets.ts";
-import { recordBytes, unread, type Known, type StateReader } from "../read/state-reader.ts";
+import { recordBytes, unread, type KnownState, type StateReader } from "../read/state-reader.ts";
 import type { World } from "../world.ts";
 import { moved, noRecall, unknownOutcome, recordOf, refused } from "./writer-errors.ts";
 import { refusedElsewhere } from "../read/moved.ts";
@@ -82,12 +88,12 @@ export interface Writer {
   /** The state at the head. */
   current(session: SessionId): Promise<State>;
   /** Several logs at once, all or none, decided by the caller. Conflicts go to the caller. */
-  commit(parts: readonly Part[]): Promise<readonly Appended[]>;
+  commit(parts: readonly Part[]): Promise<readonly AppendedPart[]>;
   /**
    * Changes of several sessions in one append, all or none, each decided on its state; decided again when one
    * of them has changed. A build must not change these sessions itself: it would wait for its own turn.
    */
-  together(members: readonly Member[], options: { readonly actor: string }): Promise<readonly Appended[]>;
+  together(members: readonly Member[], options: { readonly actor: string }): Promise<readonly AppendedPart[]>;
   /** The position of the change with this key of the caller; undefined when there is none. */
   keyed(session: SessionId, key: string): Promise<number | undefined>;
   forget(session: SessionId): void;
@@ -99,7 +105,7 @@ export interface Writer {
    * A component knew this head, and the log does not hold it: suspends the session. Returns the error to
    * throw.
    */
-  setBack(session: LogId, head: Noted): Promise<SkeinError>;
+  suspendRolledBack(session: LogId, head: KnownHead): Promise<SkeinError>;
 }
 
 /** One session's part of a change of several. */
@@ -162,7 +168,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
   const parts: TogetherDeps = { store, world, newest, learn, decide: decided };
 
   /** False when the log no longer exists. */
-  async function suspend(session: LogId, known: Known, command: Command): Promise<boolean> {
+  async function suspend(session: LogId, known: KnownState, command: Command): Promise<boolean> {
     const sealed = decided(known.state, command, { actor: "system" });
     if ("refusal" in sealed || isWorkspaceId(session)) return true;
     const expect = expectAt(noteState(known.state, known.hash));
@@ -215,14 +221,16 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     state: State,
     command: Command,
     options: Pick<ChangeOptions, "actor" | "key" | "followUp" | "verbatim">,
-  ): Promise<Decided> {
+  ): Promise<FollowUpDecision> {
     const alone = decided(state, command, options);
     const { decision, refunds } = isEnding(alone)
       ? await paidBack({ state, command, decision: alone }, options)
       : { decision: alone, refunds: [] };
     if (options.followUp === undefined || "refusal" in decision) return { decision, refunds };
-    const decideNext = (on: State, { command: next, actor = options.actor }: FollowUp): Promise<Decided> =>
-      decidedWhole(session, on, next, { actor });
+    const decideNext = (
+      on: State,
+      { command: next, actor = options.actor }: FollowUp,
+    ): Promise<FollowUpDecision> => decidedWhole(session, on, next, { actor });
     const how = { next: options.followUp, decide: decideNext };
     return withFollowUps(session, state, { decision, refunds }, how);
   }
@@ -242,8 +250,8 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
    */
   function writeBeside(
     session: SessionId,
-    known: Known,
-    sealed: Sealed,
+    known: KnownState,
+    sealed: SealedDrafts,
     options: ChangeOptions & { readonly refunds: readonly Part[] },
   ): Promise<Change | null> {
     const { state } = known;
@@ -292,8 +300,8 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
   /** Null: the head was not at the expected position, and nothing is written. */
   async function write(
     session: SessionId,
-    known: Known,
-    sealed: Sealed,
+    known: KnownState,
+    sealed: SealedDrafts,
     options: WriteOptions,
   ): Promise<Change | null> {
     const { expect, epoch, parent, lease = leaseMove(sealed.events) } = options;
@@ -322,9 +330,9 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
   /** The new state, computed from the written drafts without reading them back. */
   function publish(
     session: SessionId,
-    known: Known,
+    known: KnownState,
     drafts: readonly Draft[],
-    { firstSeq, headSeq, at, hashes }: Appended,
+    { firstSeq, headSeq, at, hashes }: AppendedPart,
   ): Change | Promise<Change> {
     // A rewind needs the mind at its target, which the state reader finds.
     if (drafts.some(({ type }) => type === "session.rewound")) {
@@ -354,14 +362,14 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
   function together(
     members: readonly Member[],
     { actor }: { readonly actor: string },
-  ): Promise<readonly Appended[]> {
+  ): Promise<readonly AppendedPart[]> {
     const sessions = members.map(({ session }) => session);
     return inTurn(sessions, () => writeTogether(parts, members, actor));
   }
 
   const keyOf = (key: string): string => checkedKey(world, tenant, key);
 
-  async function commit(given: readonly Part[]): Promise<readonly Appended[]> {
+  async function commit(given: readonly Part[]): Promise<readonly AppendedPart[]> {
     const parts = keyedParts(world, given);
     const outcome = await awaitOutcome({ store, world }, parts, await store.append(parts));
     if (outcome.kind === "ok") return outcome.parts;
@@ -379,7 +387,7 @@ export function makeWriter(store: Store, world: World, states: StateReader, how:
     forget: newest.forget,
     history: newest.times,
     assertHistory: newest.assertNone,
-    setBack: newest.setBack,
+    suspendRolledBack: newest.suspendRolledBack,
   };
 }
 

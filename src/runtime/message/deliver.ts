@@ -94,7 +94,7 @@ export async function deliverAll(deps: Deps, progress?: DeliverProgress): Promis
 }
 
 /** One unreadable session does not block the others. */
-function failed(session: SessionId, error: unknown): Delivered {
+function failed(session: SessionId, error: unknown): DeliveryResult {
   if (!(error instanceof SkeinError)) throw error;
   const waiting = [{ session, to: "", count: 0, reason: error.message }];
   return { delivered: 0, refused: 0, overdue: 0, waiting };
@@ -108,7 +108,7 @@ async function sendersOf(store: Store): Promise<SessionId[]> {
   return found;
 }
 
-type Delivered = Omit<DeliverReport, "sessions">;
+type DeliveryResult = Omit<DeliverReport, "sessions">;
 
 /** Delivers the messages of one session: all of them, or to one receiver only. */
 export async function deliverFrom(
@@ -116,7 +116,7 @@ export async function deliverFrom(
   session: SessionId,
   stores: Stores,
   only?: SessionId,
-): Promise<Delivered> {
+): Promise<DeliveryResult> {
   const overdue = await giveUp(deps, session, await deps.writer.current(session));
   const { standing } = await deps.writer.current(session);
   // A stranger who is not trusted yet chose its destinations.

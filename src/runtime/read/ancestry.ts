@@ -1,7 +1,7 @@
 /** Ancestry: the logs that a session's own builds on, and the common part of two sessions. */
 import { assert, SkeinError } from "../../core/error.ts";
 import { parseSessionId, type SessionId } from "../../core/ids.ts";
-import type { Keyed } from "../../core/sorted-map.ts";
+import type { SortedMap } from "../../core/sorted-map.ts";
 import type { Store } from "../../store/port.ts";
 import type { StateReader } from "./state-reader.ts";
 
@@ -64,7 +64,11 @@ export function sharedSeq(a: readonly Ancestor[], b: readonly Ancestor[]): numbe
  * The last position of the other log that a session knows: because they share it, or because it was merged
  * from there or from an ancestor of it.
  */
-export function knownSeq(own: readonly Ancestor[], other: readonly Ancestor[], bases: Keyed<number>): number {
+export function knownSeq(
+  own: readonly Ancestor[],
+  other: readonly Ancestor[],
+  bases: SortedMap<number>,
+): number {
   const merged = other.map(({ session, seq }) => Math.min(seq, bases.get(session) ?? 0));
   return Math.max(sharedSeq(own, other), ...merged);
 }

@@ -1,7 +1,7 @@
 /** The resource bindings of a session, with their addresses. */
 import type { SessionId } from "../../core/ids.ts";
 import type { State } from "../../core/state.ts";
-import type { Bound } from "../../tool/port.ts";
+import type { StoredBinding } from "../../tool/port.ts";
 import { readContent } from "./content.ts";
 import type { Deps } from "../deps.ts";
 
@@ -10,11 +10,11 @@ export async function readBindings(
   { store }: Deps,
   session: SessionId,
   { standing }: State,
-): Promise<readonly Bound[]> {
-  const bound: Bound[] = [];
+): Promise<readonly StoredBinding[]> {
+  const bound: StoredBinding[] = [];
   for (const [name, { kind, mode, seq }] of standing.bindings.entries()) {
     const content = await readContent(store, session, seq);
-    if (content !== undefined) bound.push({ ...(content as Omit<Bound, "name">), name, kind, mode });
+    if (content !== undefined) bound.push({ ...(content as Omit<StoredBinding, "name">), name, kind, mode });
   }
   return bound;
 }

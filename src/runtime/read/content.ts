@@ -55,7 +55,7 @@ export function blobReference(content: unknown): { readonly sha256: string; read
   return content[blobField] as { sha256: string; bytes: number };
 }
 
-interface Sized {
+interface SizedContent {
   readonly content: unknown;
   readonly contentBytes: number | null;
 }
@@ -63,14 +63,14 @@ interface Sized {
 export const isKeptAsBlob = (content: unknown): boolean => blobReference(content) !== null;
 
 /** The output size of an event's content: a blob counts, not its reference. */
-export const givenBytes = (event: Sized): number =>
+export const givenBytes = (event: SizedContent): number =>
   event.content === undefined ? 0 : (blobReference(event.content)?.bytes ?? event.contentBytes ?? 0);
 
 /**
  * Called with each event of a result that is returned whole; throws once they exceed what may be held and
  * written out at once.
  */
-export function makeWhole(session: LogId): (event: Sized) => void {
+export function makeWhole(session: LogId): (event: SizedContent) => void {
   let bytes = 0;
   return (event) => {
     // A pruned event keeps the reference, and nothing of the blob.

@@ -6,7 +6,7 @@ import type { LogId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { Store } from "../../store/port.ts";
 import { givenBytes, inflate, isKeptAsBlob } from "./content.ts";
-import { isStill, notAsBefore, type Noted } from "./known-heads.ts";
+import { stillHolds, rollbackError, type KnownHead } from "./known-heads.ts";
 
 /** Options of `session.events`: a range, filters, and whether to follow. */
 export interface EventsOptions {
@@ -26,9 +26,9 @@ export interface EventsOptions {
 }
 
 /** Called with a head that a follower knew, and that the log no longer holds; returns the error to throw. */
-export type WhenSetBack = (log: LogId, head: Noted) => Promise<SkeinError>;
+export type WhenSetBack = (log: LogId, head: KnownHead) => Promise<SkeinError>;
 
-const notThere: WhenSetBack = async (log, { seq }) => notAsBefore(log, seq);
+const notThere: WhenSetBack = async (log, { seq }) => rollbackError(log, seq);
 
 export const readEvents = (
   store: Store,
@@ -119,7 +119,7 @@ async function* readLog(
   const { since, until } = moments(options);
   const notice = follow ? makeNotice(store, signal) : null;
   /** The newest known head; the followed log must still hold it. */
-  let met: Noted | null = null;
+  let met: KnownHead | null = null;
   try {
     while (left > 0 && fromSeq <= toSeq && !isAborted(signal)) {
       notice?.clear();
@@ -130,7 +130,7 @@ async function* readLog(
       const range = { fromSeq, toSeq: Math.min(toSeq, headSeq), reverse, limit: want, contents: true };
       const page = await store.read(session, types === undefined ? range : { ...range, types });
       // After the page was read: another server may have taken over meanwhile.
-      if (met !== null && !(await isStill(store, head, met))) throw await given.whenSetBack(session, met);
+      if (met !== null && !(await stillHolds(store, head, met))) throw await given.whenSetBack(session, met);
       if (follow) met = head;
       for (const record of page) {
         if (record.at >= until) return;

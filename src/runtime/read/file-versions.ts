@@ -4,7 +4,7 @@ import { readEvent } from "../../core/event.ts";
 import { readChange, touchedIn, type RecordedChange } from "../../core/tool/file-version.ts";
 import type { SessionId } from "../../core/ids.ts";
 import type { Store } from "../../store/port.ts";
-import type { Bound, BoundFiles, FileConflict, FilePut, FileTree } from "../../tool/port.ts";
+import type { StoredBinding, BoundFiles, FileConflict, FilePut, FileTree } from "../../tool/port.ts";
 import { inflate } from "./content.ts";
 import type { Deps } from "../deps.ts";
 
@@ -37,7 +37,7 @@ export async function readChanges(
   return changes;
 }
 
-export async function filesOf(deps: Deps, bound: readonly Bound[]): Promise<BoundFiles> {
+export async function filesOf(deps: Deps, bound: readonly StoredBinding[]): Promise<BoundFiles> {
   const source = await deps.tools?.();
   if (source?.files !== undefined) return source.files(bound);
   throw new SkeinError("unavailable", "files: no tools are configured", {

@@ -1,6 +1,6 @@
 /** The inbox: queued inputs, read from the position of the oldest. */
 import { readRecords } from "./record-pages.ts";
-import type { Taken } from "../../core/turn/commands.ts";
+import type { ConsumedInputs } from "../../core/turn/commands.ts";
 import { readEvent } from "../../core/event.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
@@ -31,10 +31,11 @@ export async function readWaiting(store: Store, session: SessionId, state: State
   return found;
 }
 
-export const takenOf = (waiting: readonly Waiting[]): Taken => waiting.map(({ seq, input }) => [seq, input]);
+export const takenOf = (waiting: readonly Waiting[]): ConsumedInputs =>
+  waiting.map(({ seq, input }) => [seq, input]);
 
 /** The inputs that the next request would take: in a turn those that steer it, else all queued ones. */
-export async function nextTaken(store: Store, session: SessionId, state: State): Promise<Taken> {
+export async function nextTaken(store: Store, session: SessionId, state: State): Promise<ConsumedInputs> {
   if (state.standing.inbox.waiting.length === 0) return [];
   const waiting = await readWaiting(store, session, state);
   return takenOf(state.standing.turn === null ? waiting : waiting.filter(({ steers }) => steers));

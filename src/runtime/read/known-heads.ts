@@ -8,15 +8,15 @@ import { makeCache } from "../../core/cache.ts";
 import type { State } from "../../core/state.ts";
 import type { Expect, Head, Store } from "../../store/port.ts";
 
-export interface Noted {
+export interface KnownHead {
   readonly seq: number;
   readonly hash: string;
 }
 
-export interface NotedHeads {
-  note(log: LogId, head: Noted): void;
+export interface KnownHeads {
+  note(log: LogId, head: KnownHead): void;
   /** Those of one log, the latest first. */
-  of(log: LogId): readonly Noted[];
+  of(log: LogId): readonly KnownHead[];
   forget(log: LogId): void;
 }
 
@@ -24,8 +24,8 @@ export interface NotedHeads {
 const logsMin = 10_000;
 const headsMax = 32;
 
-export function makeNotedHeads(): NotedHeads {
-  const heads = makeCache<LogId, Noted[]>(logsMin);
+export function makeNotedHeads(): KnownHeads {
+  const heads = makeCache<LogId, KnownHead[]>(logsMin);
   return {
     note(log, head) {
       const own = heads.get(log) ?? [];
@@ -40,30 +40,30 @@ export function makeNotedHeads(): NotedHeads {
 }
 
 /** A record is missing, or another one stands in its place. */
-export function notAsBefore(log: LogId, seq: number): SkeinError {
+export function rollbackError(log: LogId, seq: number): SkeinError {
   return new SkeinError("corrupt", `${log} was rolled back: record ${seq} is missing`, {
     hint: "a failover or a restored backup lost it; see docs/operating.md",
     detail: "rolled-back",
   });
 }
 
-export const isNotAsBefore = (error: unknown): boolean =>
+export const isRollbackError = (error: unknown): boolean =>
   error instanceof SkeinError && error.detail === "rolled-back";
 
 /** True when a later read head cannot be of the same log as the noted one. */
-export const isBehind = (head: Pick<Head, "seq" | "hash">, { seq, hash }: Noted): boolean =>
+export const isBehind = (head: Pick<Head, "seq" | "hash">, { seq, hash }: KnownHead): boolean =>
   head.seq < seq || (head.seq === seq && head.hash !== hash);
 
 /** True when the log still holds the record. */
-export async function holds(store: Store, log: LogId, { seq, hash }: Noted): Promise<boolean> {
+export async function holdsRecord(store: Store, log: LogId, { seq, hash }: KnownHead): Promise<boolean> {
   const [record] = await store.read(log, { fromSeq: seq, toSeq: seq, limit: 1, contents: false });
   return record?.hash === hash;
 }
 
 /** True when a log with this head still holds the earlier one. */
-export async function isStill(store: Store, head: Head, met: Noted): Promise<boolean> {
+export async function stillHolds(store: Store, head: Head, met: KnownHead): Promise<boolean> {
   if (isBehind(head, met)) return false;
-  return head.seq === met.seq || holds(store, head.session, met);
+  return head.seq === met.seq || holdsRecord(store, head.session, met);
 }
 
 /** The hash of the record at a state's position. Kept with the state. */
@@ -80,7 +80,7 @@ export function expectAt(state: State): Exclude<Expect, string> {
   return hash === undefined ? { seq: state.seq } : { seq: state.seq, hash };
 }
 
-export interface WorkspaceHead extends Noted {
+export interface WorkspaceHead extends KnownHead {
   /** How often it was found rolled back: dependent caches start over when that changes. */
   readonly times: number;
 }
@@ -93,7 +93,7 @@ export interface WorkspaceHeadReader {
 }
 
 export function makeWorkspaceHeadReader(store: Store): WorkspaceHeadReader {
-  let known: Noted = { seq: 0, hash: "" };
+  let known: KnownHead = { seq: 0, hash: "" };
   let times = 0;
   let reported = 0;
   return {
@@ -102,7 +102,8 @@ export function makeWorkspaceHeadReader(store: Store): WorkspaceHeadReader {
       const { seq, hash } = (await store.head(store.workspace)) ?? { seq: 0, hash: "" };
       const isThere =
         last.seq === 0 ||
-        (!isBehind({ seq, hash }, last) && (seq === last.seq || (await holds(store, store.workspace, last))));
+        (!isBehind({ seq, hash }, last) &&
+          (seq === last.seq || (await holdsRecord(store, store.workspace, last))));
       if (!isThere && known === last) times += 1;
       if (!isThere ? known === last : seq > known.seq) known = { seq, hash };
       return { seq, hash, times };

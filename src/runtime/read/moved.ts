@@ -1,5 +1,5 @@
 /** Where a session has moved. */
-import type { Moved } from "../../core/session/commands.ts";
+import type { MoveBody } from "../../core/session/commands.ts";
 import type { Refusal } from "../../core/decision.ts";
 import { joinHosts, splitHosts } from "../../core/text/host-list.ts";
 import type { SessionId } from "../../core/ids.ts";
@@ -10,16 +10,16 @@ import { readContent } from "./content.ts";
 import type { Deps } from "../deps.ts";
 
 /** The move of a session that is no longer here; null when it is here. */
-export async function movedBy({ store, writer }: Deps, session: SessionId): Promise<Moved | null> {
+export async function movedBy({ store, writer }: Deps, session: SessionId): Promise<MoveBody | null> {
   return movedIn(store, session, await writer.current(session));
 }
 
-export async function movedIn(store: Store, session: SessionId, state: State): Promise<Moved | null> {
+export async function movedIn(store: Store, session: SessionId, state: State): Promise<MoveBody | null> {
   const { status, why } = state.standing;
   if (status !== "moved" || why === null) return null;
   const range = { fromSeq: why.seq, toSeq: why.seq, limit: 1, contents: false };
   const [record] = await store.read(session, range);
-  return record?.type === "session.moved" ? (JSON.parse(record.body) as Moved) : null;
+  return record?.type === "session.moved" ? (JSON.parse(record.body) as MoveBody) : null;
 }
 
 /** The destination of a moved session, in words; null when it is here, or the destination is unknown. */

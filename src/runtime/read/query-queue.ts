@@ -11,14 +11,14 @@ interface Waiting {
   readonly go: () => void;
 }
 
-export interface Queried {
+export interface QueryCaller {
   /** The caller. */
   readonly actor: string;
   /** Aborted when the caller no longer waits. */
   readonly signal?: AbortSignal | undefined;
 }
 
-export type QueryLine = <T>(queried: Queried, work: () => Promise<T>) => Promise<T>;
+export type QueryLine = <T>(queried: QueryCaller, work: () => Promise<T>) => Promise<T>;
 
 const endedQuery = (): SkeinError => new SkeinError("unavailable", "query: aborted by the caller");
 
@@ -40,7 +40,7 @@ export function makeQueryLine(): QueryLine {
     }
   }
 
-  function turn({ actor, signal }: Queried): Promise<void> {
+  function turn({ actor, signal }: QueryCaller): Promise<void> {
     const own = waiting.filter((one) => one.actor === actor).length;
     if (waiting.length >= limit.queriesWaitingMax || own >= limit.queriesWaitingMax / 4) {
       throw new SkeinError(

@@ -17,7 +17,7 @@ import {
 } from "../../core/state.ts";
 import type { StoredRecord } from "../../core/chain.ts";
 import type { Snapshot, Store } from "../../store/port.ts";
-import { holds, isNotAsBefore, notAsBefore, type Noted } from "./known-heads.ts";
+import { holdsRecord, isRollbackError, rollbackError, type KnownHead } from "./known-heads.ts";
 
 /** Between two snapshots there are at least this many events … */
 const snapshotEventsMin = 256;
@@ -36,12 +36,12 @@ export const recordBytes = (record: {
 }): number => recordOverheadBytes + record.body.length + (record.contentBytes ?? 0);
 
 /** A state, and what was added to the log since its last snapshot. */
-export interface Known {
+export interface KnownState {
   readonly state: State;
   /** The hash of the last folded record; empty when there is none, or it is unknown. */
   readonly hash: string;
   /** The hashes of the last read records, to recognize the same log. */
-  readonly recent?: readonly Noted[];
+  readonly recent?: readonly KnownHead[];
   readonly events: number;
   readonly bytes: number;
   /** Logs between the snapshot and the state, besides the first. */
@@ -50,7 +50,7 @@ export interface Known {
   readonly dueBytes: number;
 }
 
-const fresh = (state: State, hash: string): Known => ({
+const fresh = (state: State, hash: string): KnownState => ({
   state,
   hash,
   events: 0,
@@ -60,19 +60,19 @@ const fresh = (state: State, hash: string): Known => ({
 });
 
 /** The initial state before any read; for a new fork, its parent's state. */
-export const unread = (state: State = emptyState): Known => fresh(state, "");
+export const unread = (state: State = emptyState): KnownState => fresh(state, "");
 
 export interface StateReader {
   /** The state at a position that exists. */
   at(session: LogId, seq: number): Promise<State>;
   /**
    * From a known state to a later position. Rejects when the log does not hold the known records:
-   * `isNotAsBefore` distinguishes that from other damage.
+   * `isRollbackError` distinguishes that from other damage.
    */
-  advance(session: LogId, from: Known, toSeq: number): Promise<Known>;
-  load(session: LogId, seq: number): Promise<Known>;
+  advance(session: LogId, from: KnownState, toSeq: number): Promise<KnownState>;
+  load(session: LogId, seq: number): Promise<KnownState>;
   /** Writes a snapshot if it is due; returns the updated entry. */
-  note(session: LogId, known: Known, force?: boolean): Known;
+  note(session: LogId, known: KnownState, force?: boolean): KnownState;
   /** Resolves when no snapshot is being written. */
   settled(): Promise<void>;
 }
@@ -84,9 +84,9 @@ export function makeStateReader(store: Store): StateReader {
   const writing = new Set<Promise<void>>();
   // Snapshots that the store does not have yet. Without them every rewind in a log would be folded to its
   // target from the last written one, and every rewind on that way again: time that doubles with each.
-  const unwritten = new Map<LogId, Map<number, Known>>();
+  const unwritten = new Map<LogId, Map<number, KnownState>>();
 
-  async function load(session: LogId, seq: number): Promise<Known> {
+  async function load(session: LogId, seq: number): Promise<KnownState> {
     for (let toSeq = seq; ;) {
       const held = latest(unwritten.get(session), toSeq);
       const stored = readSnapshot(await store.snapshot(session, toSeq));
@@ -95,7 +95,7 @@ export function makeStateReader(store: Store): StateReader {
         if (from.state.seq === seq && from.hash !== "") await assertHeld(session, from);
         return await advance(session, from, seq);
       } catch (error) {
-        if (!isNotAsBefore(error) || from.state.seq === 0) throw error;
+        if (!isRollbackError(error) || from.state.seq === 0) throw error;
         // Made from lost records: an earlier one may still be valid.
         letGo(session, from);
         toSeq = from.state.seq - 1;
@@ -103,24 +103,24 @@ export function makeStateReader(store: Store): StateReader {
     }
   }
 
-  async function assertHeld(session: LogId, { state: { seq }, hash }: Known): Promise<void> {
-    if (!(await holds(store, session, { seq, hash }))) throw notAsBefore(session, seq);
+  async function assertHeld(session: LogId, { state: { seq }, hash }: KnownState): Promise<void> {
+    if (!(await holdsRecord(store, session, { seq, hash }))) throw rollbackError(session, seq);
   }
 
-  function hold(session: LogId, known: Known): void {
-    const states = unwritten.get(session) ?? new Map<number, Known>();
+  function hold(session: LogId, known: KnownState): void {
+    const states = unwritten.get(session) ?? new Map<number, KnownState>();
     unwritten.set(session, states.set(known.state.seq, known));
     const [oldest] = states.keys();
     if (states.size > unwrittenMax && oldest !== undefined) states.delete(oldest);
   }
 
-  function letGo(session: LogId, { state }: Known): void {
+  function letGo(session: LogId, { state }: KnownState): void {
     const states = unwritten.get(session);
     if (states?.get(state.seq)?.state === state) states.delete(state.seq);
     if (states?.size === 0) unwritten.delete(session);
   }
 
-  async function advance(session: LogId, from: Known, toSeq: number): Promise<Known> {
+  async function advance(session: LogId, from: KnownState, toSeq: number): Promise<KnownState> {
     let known = from;
     // Reads the last known record too, so that a fold never continues from another history.
     let linked = known.hash === "";
@@ -133,7 +133,7 @@ export function makeStateReader(store: Store): StateReader {
         contents: false,
       });
       if (page[0]?.seq !== fromSeq) throw await missing(session, fromSeq, !linked);
-      if (!linked && page[0].hash !== known.hash) throw notAsBefore(session, fromSeq);
+      if (!linked && page[0].hash !== known.hash) throw rollbackError(session, fromSeq);
       const next = linked ? page : page.slice(1);
       linked = next.length === 0;
       for (const record of next) {
@@ -149,13 +149,14 @@ export function makeStateReader(store: Store): StateReader {
   /** Another process may have deleted the session between two reads; that is not damage. */
   async function missing(session: LogId, seq: number, wasThere: boolean): Promise<SkeinError> {
     const head = await store.head(session);
-    if (head !== undefined) return wasThere && head.seq < seq ? notAsBefore(session, seq) : gap(session, seq);
+    if (head !== undefined)
+      return wasThere && head.seq < seq ? rollbackError(session, seq) : gap(session, seq);
     return new SkeinError("not-found", `there is no session ${session}`, {
       hint: '"skein ps" lists the sessions',
     });
   }
 
-  async function step(session: LogId, known: Known, record: StoredRecord): Promise<Known> {
+  async function step(session: LogId, known: KnownState, record: StoredRecord): Promise<KnownState> {
     const read = readEvent(record, false);
     let recalled: { readonly seq: number; readonly mind: Mind } | null = null;
     if (read.kind === "known" && read.event.type === "session.rewound") {
@@ -177,7 +178,7 @@ export function makeStateReader(store: Store): StateReader {
     };
   }
 
-  function note(session: LogId, known: Known, force = false): Known {
+  function note(session: LogId, known: KnownState, force = false): KnownState {
     if (!force && (known.events < snapshotEventsMin || known.bytes < known.dueBytes)) return known;
     const text = snapshotText(known.state);
     const dueBytes = text.length * snapshotShare;
@@ -206,7 +207,7 @@ export function makeStateReader(store: Store): StateReader {
 }
 
 /** The last of the states that is not past the position. */
-function latest(states: ReadonlyMap<number, Known> | undefined, seq: number): Known {
+function latest(states: ReadonlyMap<number, KnownState> | undefined, seq: number): KnownState {
   let best = unread();
   for (const one of states?.values() ?? [])
     if (one.state.seq <= seq && one.state.seq > best.state.seq) best = one;
@@ -218,7 +219,7 @@ const withHash = (text: string, hash: string): string =>
   hash === "" ? text : `${text.slice(0, -1)},"hash":"${hash}"}`;
 
 /** The state of a snapshot; the empty one when none is usable. A bad snapshot bricks no session. */
-function readSnapshot(snapshot: Snapshot | undefined): Known {
+function readSnapshot(snapshot: Snapshot | undefined): KnownState {
   if (snapshot === undefined || snapshot.form !== snapshotForm) return unread();
   try {
     const { hash = "", ...state } = parseSnapshot(snapshot.text) as State & { readonly hash?: string };

@@ -58,8 +58,8 @@ export interface StateView {
     readonly seq: number;
   }[];
   /** Requests that wait for a reply: its own, and those of others to it. */
-  readonly requests: readonly (Waited & { readonly to: string })[];
-  readonly asked: readonly (Waited & { readonly from: string })[];
+  readonly requests: readonly (WaitRef & { readonly to: string })[];
+  readonly asked: readonly (WaitRef & { readonly from: string })[];
   /** Topics with a message schema. */
   readonly contracts: readonly string[];
   readonly turn: TurnState | null;
@@ -96,7 +96,7 @@ export interface StateView {
   readonly mindHash: string;
 }
 
-interface Waited {
+interface WaitRef {
   readonly message: string;
   readonly seq: number;
   /** The deadline of the reply. */

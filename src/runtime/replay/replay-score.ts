@@ -26,7 +26,7 @@ export type ReplayJudgment = Readonly<
 export type ReplayScorer = (run: ReplayRun) => ReplayJudgment | Promise<ReplayJudgment>;
 
 /** A scored run: its log, up to where. */
-interface Judged {
+interface ScoredRun {
   readonly side: ReplayRun["side"];
   readonly session: SessionId;
   readonly state: State;
@@ -37,8 +37,8 @@ interface Judged {
 export async function scoreRuns(
   deps: Deps,
   score: ReplayScorer,
-  original: Judged,
-  replay: Judged,
+  original: ScoredRun,
+  replay: ScoredRun,
 ): Promise<{ readonly original: ReadonlyMap<string, number> }> {
   const fork = replay.session;
   for (const [name, given] of await ask(deps, score, replay, fork)) {
@@ -48,14 +48,14 @@ export async function scoreRuns(
   return { original: new Map(scores.map(([name, { value }]) => [name, value])) };
 }
 
-type Given = { readonly value: number; readonly because?: string; readonly seq?: number };
+type ScoreInput = { readonly value: number; readonly because?: string; readonly seq?: number };
 
 async function ask(
   { store }: Deps,
   score: ReplayScorer,
-  { side, session, state, turns }: Judged,
+  { side, session, state, turns }: ScoredRun,
   fork: SessionId,
-): Promise<readonly (readonly [string, Given])[]> {
+): Promise<readonly (readonly [string, ScoreInput])[]> {
   const items = await readItems(store, session, state);
   const wrong = (why: string, cause?: unknown): SkeinError =>
     new SkeinError("invalid", `replay: score: the function ${why} (${side})`, {
@@ -70,7 +70,7 @@ async function ask(
   if (typeof judgment !== "object" || judgment === null)
     throw wrong(`returned ${quote(judgment)} instead of scores`);
   return Object.entries(judgment).map(([name, one]) => {
-    const given: Given = typeof one === "number" ? { value: one } : one;
+    const given: ScoreInput = typeof one === "number" ? { value: one } : one;
     if (typeof given !== "object" || given === null || !Number.isFinite(given.value))
       throw wrong(`returned no number for ${quote(name)}`);
     const { value, because, seq } = given;

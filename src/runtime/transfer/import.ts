@@ -2,7 +2,7 @@
  * Import: reads a bundle once, from the first byte to the last. Everything is verified as it arrives, and
  * stays invisible until the last of it has been verified; on an error, all of it is discarded.
  */
-import type { Moved } from "../../core/session/commands.ts";
+import type { MoveBody } from "../../core/session/commands.ts";
 import { createPublicKey, verify } from "node:crypto";
 import {
   bundleFlaw,
@@ -355,11 +355,11 @@ async function checkMove(
   receiver: Receiver,
   { session, toSeq }: BundleLog,
   move: string,
-): Promise<Moved> {
+): Promise<MoveBody> {
   const { standing, seq } = await receiver.state(session);
   const range = { fromSeq: toSeq, toSeq, limit: 1, contents: false, received: true } as const;
   const [last] = await store.read(session, range);
-  const moved = last?.type === "session.moved" ? (JSON.parse(last.body) as Moved) : null;
+  const moved = last?.type === "session.moved" ? (JSON.parse(last.body) as MoveBody) : null;
   if (standing.status !== "moved" || seq !== toSeq || moved?.move !== move) {
     throw bundleFlaw(`${session} was not moved by the move in the manifest`);
   }

@@ -4,7 +4,7 @@
  */
 import { readRows } from "../read/session-rows.ts";
 import { checkCall } from "../../call/check.ts";
-import type { Moved } from "../../core/session/commands.ts";
+import type { MoveBody } from "../../core/session/commands.ts";
 import { SkeinError } from "../../core/error.ts";
 import { isSessionId, quote, type SessionId } from "../../core/ids.ts";
 import type { Store } from "../../store/port.ts";
@@ -105,7 +105,9 @@ const checkOther = ({ store }: Deps, to: Store): void => {
 };
 
 /** What was found of a session. */
-type Found = Leaving | { readonly session: SessionId; readonly stands: "gone" | "before" | "elsewhere" };
+type FoundStores =
+  | Leaving
+  | { readonly session: SessionId; readonly stands: "gone" | "before" | "elsewhere" };
 
 /** Source and destination; null: a store that does not exist yet. */
 interface Looking extends Pick<Moving, "deps" | "deleted"> {
@@ -113,12 +115,12 @@ interface Looking extends Pick<Moving, "deps" | "deleted"> {
 }
 
 /** The status of a session in both stores. */
-async function look({ deps: { store }, to, deleted }: Looking, session: SessionId): Promise<Found> {
+async function look({ deps: { store }, to, deleted }: Looking, session: SessionId): Promise<FoundStores> {
   const head = await store.head(session);
   if (head === undefined) return { session, stands: "gone" };
   const range = { fromSeq: head.seq, toSeq: head.seq, limit: 1, contents: false };
   const [last] = await store.read(session, range);
-  const moved = last?.type === "session.moved" ? (JSON.parse(last.body) as Moved) : null;
+  const moved = last?.type === "session.moved" ? (JSON.parse(last.body) as MoveBody) : null;
   if (moved !== null && head.copy !== true) {
     if (to === null || moved.to !== to.workspace) return { session, stands: "elsewhere" };
     const there = await to.head(session);
@@ -142,13 +144,13 @@ async function look({ deps: { store }, to, deleted }: Looking, session: SessionI
   return { session, head, stands, move: stands === "begun" ? (moved?.move ?? null) : null, lineage };
 }
 
-const isLeaving = (found: Found): found is Leaving => "lineage" in found;
+const isLeaving = (found: FoundStores): found is Leaving => "lineage" in found;
 
 /** Sessions inspected at once. */
 const lookedAtOnce = 64;
 
 /** All sessions, so that a fork mostly comes after its parent. */
-async function* lookAtAll(looking: Looking): AsyncGenerator<Found> {
+async function* lookAtAll(looking: Looking): AsyncGenerator<FoundStores> {
   for await (const page of logPages(looking.deps.store)) {
     const sessions = page.filter((log) => isSessionId(log));
     for (let from = 0; from < sessions.length; from += lookedAtOnce) {
@@ -301,7 +303,7 @@ async function moveEach(moving: Moving, tally: Tally, { tell, signal }: Manner):
 }
 
 /** Groups of which none is an ancestor of another. */
-async function* groupsOf(all: AsyncIterable<Found>, tally: Tally): AsyncGenerator<readonly Leaving[]> {
+async function* groupsOf(all: AsyncIterable<FoundStores>, tally: Tally): AsyncGenerator<readonly Leaving[]> {
   let list: Leaving[] = [];
   let records = 0;
   for await (const found of all) {

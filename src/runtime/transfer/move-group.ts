@@ -10,7 +10,7 @@ import { trustEvent } from "../../core/event.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import { snapshotForm, snapshotText, type State } from "../../core/state.ts";
-import type { Finished, Head, Part, Store } from "../../store/port.ts";
+import type { FinishRequest, Head, Part, Store } from "../../store/port.ts";
 import type { Deps } from "../deps.ts";
 import { copyBlobs } from "./move-blob.ts";
 import type { Travelling } from "./move-lineage.ts";
@@ -63,7 +63,7 @@ interface Parcel {
   readonly view: Store;
   readonly state: State;
   readonly move: string | null;
-  readonly finished: readonly Finished[];
+  readonly finished: readonly FinishRequest[];
 }
 
 /** None of the group is an ancestor of another. */
@@ -120,7 +120,7 @@ function left(session: SessionId, error: unknown): Fate {
 }
 
 /** False: one of them blocks all. */
-async function finishTogether(to: Store, list: readonly Finished[]): Promise<boolean> {
+async function finishTogether(to: Store, list: readonly FinishRequest[]): Promise<boolean> {
   try {
     if (list.length > 0) await to.finish(list);
     return true;
@@ -130,14 +130,14 @@ async function finishTogether(to: Store, list: readonly Finished[]): Promise<boo
   }
 }
 
-interface Shared {
-  readonly finished: readonly Finished[];
+interface SharedHistory {
+  readonly finished: readonly FinishRequest[];
   /** Errors of failed logs: sessions that need them are left. */
   readonly failed: ReadonlyMap<SessionId, unknown>;
 }
 
 /** The shared prefixes of the group that are missing there: as far as the longest needs them. */
-async function sendPrefixes(moving: Moving, group: readonly Leaving[]): Promise<Shared> {
+async function sendPrefixes(moving: Moving, group: readonly Leaving[]): Promise<SharedHistory> {
   const needed = new Map<SessionId, Travelling>();
   for (const { lineage } of group) {
     for (const log of lineage.slice(0, -1)) {
@@ -145,7 +145,7 @@ async function sendPrefixes(moving: Moving, group: readonly Leaving[]): Promise<
       if (known === undefined || known.toSeq < log.toSeq) needed.set(log.session, log);
     }
   }
-  const finished: Finished[] = [];
+  const finished: FinishRequest[] = [];
   const failed = new Map<SessionId, unknown>();
   for (const log of needed.values()) {
     try {
@@ -157,7 +157,7 @@ async function sendPrefixes(moving: Moving, group: readonly Leaving[]): Promise<
   return { finished, failed };
 }
 
-async function sendPrefix(moving: Moving, log: Travelling): Promise<readonly Finished[]> {
+async function sendPrefix(moving: Moving, log: Travelling): Promise<readonly FinishRequest[]> {
   const { deps, to, deleted, sent } = moving;
   const receiver = makeReceiver(to, deps.world, deleted);
   await sendPages(moving, receiver, log, await meet(moving, receiver, log));
@@ -291,7 +291,7 @@ function viewOf(store: Store, records: readonly StoredRecord[]): Store {
 /** A log of this length may have a snapshot, and is worth one. */
 const snapshotRecordsMin = 256;
 
-interface Fenced {
+interface FencedLog {
   readonly record: StoredRecord;
   readonly state: State;
   readonly move: string;
@@ -316,7 +316,7 @@ async function fence(
   moving: Moving,
   leaving: Leaving,
   { state, view }: Pick<Parcel, "state" | "view">,
-): Promise<Fenced> {
+): Promise<FencedLog> {
   const { session, head } = leaving;
   const { move, draft, events } = decideMove(moving, leaving, state);
   const index = await indexEntry(view, session, state, events);

@@ -10,7 +10,7 @@ import type { SessionId } from "../../core/ids.ts";
 import { checkJson } from "../../core/text/json.ts";
 import { limit } from "../../core/limit.ts";
 import type { State } from "../../core/state.ts";
-import type { Finished, IndexEntry, ReceivedRecord, Store } from "../../store/port.ts";
+import type { FinishRequest, IndexEntry, ReceivedRecord, Store } from "../../store/port.ts";
 import { blobsHere, blobsOf, blobTextOf } from "./move-blob.ts";
 import { indexEntryOf } from "../log/session-index.ts";
 import { makeStateReader } from "../read/state-reader.ts";
@@ -43,9 +43,9 @@ export interface Receiver {
   /** The state at the end of an ended log. */
   state(session: SessionId): Promise<State>;
   /** How the store finishes them; by default each is folded to compute its index entry. */
-  finished(as: (log: BundleLog) => Finished["as"], known?: Entries): Promise<readonly Finished[]>;
+  finished(as: (log: BundleLog) => FinishRequest["as"], known?: Entries): Promise<readonly FinishRequest[]>;
   /** Finishes all of them. */
-  finish(as: (log: BundleLog) => Finished["as"]): Promise<void>;
+  finish(as: (log: BundleLog) => FinishRequest["as"]): Promise<void>;
   /** Discards everything. */
   discard(): Promise<void>;
   readonly put: { readonly records: number };
@@ -185,10 +185,10 @@ export function makeReceiver(store: Store, world: World, deleted?: ReadonlySet<s
   }
 
   async function finished(
-    as: (log: BundleLog) => Finished["as"],
+    as: (log: BundleLog) => FinishRequest["as"],
     known?: Entries,
-  ): Promise<readonly Finished[]> {
-    const list: Finished[] = [];
+  ): Promise<readonly FinishRequest[]> {
+    const list: FinishRequest[] = [];
     for (const log of begun) {
       const { session, toSeq: seq, hash } = log;
       const becomes = as(log);

@@ -57,7 +57,7 @@ const stays: ReadonlySet<string> = new Set([
   "hook.abandoned",
 ]);
 
-interface Keyed {
+interface KeyedDraft {
   readonly key: string;
   readonly event: DraftEvent;
 }
@@ -89,7 +89,7 @@ const batchRecords = 200;
 /** How many were written before another writer interfered, or an answer was lost: then it checks again. */
 async function writeThere(
   { deps: { world, actor }, to, writer }: Moving,
-  list: readonly Keyed[],
+  list: readonly KeyedDraft[],
   headSeq: number,
 ): Promise<number> {
   let seq = headSeq;
@@ -149,10 +149,10 @@ async function* recordsOf(store: Store, { contents = false } = {}): AsyncGenerat
 }
 
 /** What this workspace has and the other lacks. */
-async function knowledge(moving: Moving, there: There): Promise<Keyed[]> {
+async function knowledge(moving: Moving, there: There): Promise<KeyedDraft[]> {
   const { deps } = moving;
   const { store } = deps;
-  const list: Keyed[] = [];
+  const list: KeyedDraft[] = [];
   for await (const record of recordsOf(store, { contents: true })) {
     const key = keyOf(deps, store.workspace, record);
     if (stays.has(record.type) || there.keys.has(key)) continue;
@@ -220,10 +220,10 @@ async function fenceTemplates({ deps, to }: Moving): Promise<void> {
 }
 
 /** Templates that left for the other workspace, and are not set there yet. */
-async function templates({ deps, to }: Moving, there: There): Promise<Keyed[]> {
+async function templates({ deps, to }: Moving, there: There): Promise<KeyedDraft[]> {
   const { store } = deps;
   const refs = new Map<string, TemplateRef>();
-  const list: Keyed[] = [];
+  const list: KeyedDraft[] = [];
   for await (const record of recordsOf(store)) {
     const body = JSON.parse(record.body) as { name?: string; to?: string };
     const ref = record.type === "trigger.removed" && body.to === to.workspace && refs.get(body.name ?? "");

@@ -18,7 +18,7 @@ const redirects = new Set([301, 302, 303, 307, 308]);
 /** True for an address on the public internet. IPv4 in the form of IPv6 follows the rules of IPv4. */
 export const isPublic = (address: string): boolean => !isPrivate(address.replace(/^::ffff:(?=\d+\.)/i, ""));
 
-export interface Fetched {
+export interface FetchResult {
   readonly status: number;
   readonly body: string;
 }
@@ -40,7 +40,7 @@ export async function fetchChecked(
   text: string,
   allowed: ReadonlySet<string>,
   signal: AbortSignal,
-): Promise<Fetched> {
+): Promise<FetchResult> {
   let url = checkAddress(text);
   for (let hops = 0; ; hops++) {
     const { location, ...fetched } = await fetchOnce(url, await resolved(url, allowed), signal);
@@ -50,12 +50,12 @@ export async function fetchChecked(
   }
 }
 
-interface Resolved {
+interface ResolvedHost {
   readonly address: string;
   readonly family: number;
 }
 
-async function resolved(url: URL, allowed: ReadonlySet<string>): Promise<Resolved> {
+async function resolved(url: URL, allowed: ReadonlySet<string>): Promise<ResolvedHost> {
   const name = url.hostname.replace(/^\[|\]$/g, "");
   const literal = isIP(name);
   const found = literal === 0 ? await addressesOf(name) : [{ address: name, family: literal }];
@@ -70,7 +70,7 @@ async function resolved(url: URL, allowed: ReadonlySet<string>): Promise<Resolve
   });
 }
 
-async function addressesOf(name: string): Promise<readonly Resolved[]> {
+async function addressesOf(name: string): Promise<readonly ResolvedHost[]> {
   try {
     return await lookup(name, { all: true });
   } catch (cause) {
@@ -80,9 +80,9 @@ async function addressesOf(name: string): Promise<readonly Resolved[]> {
 
 function fetchOnce(
   url: URL,
-  { address, family }: Resolved,
+  { address, family }: ResolvedHost,
   signal: AbortSignal,
-): Promise<Fetched & { readonly location: string | null }> {
+): Promise<FetchResult & { readonly location: string | null }> {
   const options: RequestOptions = {
     method: "GET",
     agent: false,

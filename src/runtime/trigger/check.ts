@@ -4,7 +4,7 @@ import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import { limit } from "../../core/limit.ts";
 import type { SpecOf } from "../../core/trigger/trigger.ts";
-import { ReadOnly, ToolOutput, type Bound } from "../../tool/port.ts";
+import { ReadOnly, ToolOutput, type StoredBinding } from "../../tool/port.ts";
 import type { Deps } from "../deps.ts";
 import { learnNamed } from "../log/redact.ts";
 import { fetchChecked } from "./address.ts";
@@ -12,7 +12,7 @@ import { cut } from "./ended-sessions.ts";
 
 export type QuerySpec = SpecOf<"query">;
 
-export interface Checked {
+export interface CheckResult {
   readonly digest: string;
   /** The result, as the session sees it. */
   readonly text: string;
@@ -46,9 +46,9 @@ export function checkQuery(spec: QuerySpec): QuerySpec {
 export async function runCheck(
   deps: Deps,
   spec: QuerySpec,
-  bound: readonly Bound[],
+  bound: readonly StoredBinding[],
   signal: AbortSignal,
-): Promise<Checked> {
+): Promise<CheckResult> {
   const over = new AbortController();
   const ends = AbortSignal.any([signal, over.signal]);
   const late = new AbortController();
@@ -69,14 +69,14 @@ export async function runCheck(
 }
 
 const shownChars = 2_000;
-type Given = readonly [kind: "exit code" | "status" | "query", status: number, output: string];
+type CheckInput = readonly [kind: "exit code" | "status" | "query", status: number, output: string];
 
 async function checkOnce(
   deps: Deps,
   { command, url, binding, sql = "" }: QuerySpec,
-  bound: readonly Bound[],
+  bound: readonly StoredBinding[],
   signal: AbortSignal,
-): Promise<Given> {
+): Promise<CheckInput> {
   for (const { secrets } of bound) learnNamed(deps.world, secrets);
   if (command !== undefined) {
     const shell = bound.find(({ kind, name }) => kind === "shell" && (binding ?? name) === name);
@@ -104,7 +104,7 @@ async function checkOnce(
 }
 
 /** Allowed private hosts: bindings name them in `options.hosts`. */
-const hostsOf = (bound: readonly Bound[]): ReadonlySet<string> =>
+const hostsOf = (bound: readonly StoredBinding[]): ReadonlySet<string> =>
   new Set(
     bound.flatMap(({ options }) => {
       const hosts = (options as { readonly hosts?: unknown } | null | undefined)?.hosts;
@@ -119,9 +119,9 @@ const lifeline =
 async function runCommand(
   { world }: Deps,
   command: readonly string[],
-  { path, options, secrets = [], name }: Bound,
+  { path, options, secrets = [], name }: StoredBinding,
   signal: AbortSignal,
-): Promise<Given> {
+): Promise<CheckInput> {
   const own = (options as { readonly cwd?: unknown } | null | undefined)?.cwd;
   const given = typeof own === "string" ? own : (path ?? ".");
   const env: Record<string, string> = { TERM: "dumb" };
@@ -188,7 +188,12 @@ async function collect(stream: AsyncIterable<Uint8Array>, stop: () => void): Pro
 const rowsMax = 1_000;
 
 /** Read-only, whatever the binding allows. */
-async function runQuery({ tools }: Deps, sql: string, database: Bound, signal: AbortSignal): Promise<string> {
+async function runQuery(
+  { tools }: Deps,
+  sql: string,
+  database: StoredBinding,
+  signal: AbortSignal,
+): Promise<string> {
   if (tools === undefined) throw new SkeinError("unavailable", "no tools are configured");
   const source = await tools();
   await using toolbox = await source.open([{ ...database, mode: "read" }], { signal });

@@ -10,7 +10,7 @@ import { handoffSession } from "../branch/handoff.ts";
 import { stateNow } from "../read/state-now.ts";
 
 /** How a session ended, and the position of that record; 0 when it was deleted. */
-export interface Ended {
+export interface SessionEnd {
   readonly session: SessionId;
   readonly seq: number;
   readonly outcome: string;
@@ -19,7 +19,10 @@ export interface Ended {
 const endings = ["session.closed", "session.reopened", "session.forked"];
 
 /** How a session ended; null while it is open. */
-export async function endedOf({ store }: Pick<Deps, "store">, session: SessionId): Promise<Ended | null> {
+export async function endedOf(
+  { store }: Pick<Deps, "store">,
+  session: SessionId,
+): Promise<SessionEnd | null> {
   const head = await store.head(session);
   if (head === undefined) return { session, seq: 0, outcome: "deleted" };
   const range = { fromSeq: 1, toSeq: head.seq, reverse: true, limit: 1, contents: false };
@@ -35,11 +38,11 @@ const allCharsMax = 32_000;
 const handoffTokens = 1_000;
 
 /** The report about ended sessions: only what the logs say, so that all workers write the same. */
-export async function tellEnded(
+export async function notifyWaiting(
   deps: Deps,
   name: string,
   spec: SpecOf<"session">,
-  ended: readonly Ended[],
+  ended: readonly SessionEnd[],
 ): Promise<string> {
   const most = Math.max(500, Math.min(charsMax, Math.floor(allCharsMax / ended.length)));
   const texts: string[] = [];
@@ -51,7 +54,7 @@ export async function tellEnded(
 
 async function tellOne(
   deps: Deps,
-  { session, seq, outcome }: Ended,
+  { session, seq, outcome }: SessionEnd,
   give: NonNullable<SpecOf<"session">["give"]>,
   most: number,
 ): Promise<string> {
@@ -74,7 +77,7 @@ async function tellItems(deps: Deps, session: SessionId, { mind }: State): Promi
   let chars = 0;
   for (const { kind, key, seq } of mind.items.values()) {
     if (kind !== "fact" && kind !== "decision") continue;
-    const line = await tellItem(deps, session, { kind, key, seq });
+    const line = await notifyItem(deps, session, { kind, key, seq });
     chars += line.length;
     lines.push(`- ${line}`);
     if (chars > charsMax) break;
@@ -83,7 +86,7 @@ async function tellItems(deps: Deps, session: SessionId, { mind }: State): Promi
 }
 
 /** An item in a line: `fact base-rate: 4.1 (because …) [4x8kz1@12]`. */
-export async function tellItem(
+export async function notifyItem(
   { store }: Pick<Deps, "store">,
   session: SessionId,
   { kind, key, seq }: { readonly kind: string; readonly key: string; readonly seq: number },

@@ -50,7 +50,7 @@ async function drain(stream: AsyncIterable<Uint8Array>): Promise<void> {
 }
 
 /** The commits between two. */
-export interface Moved {
+export interface CommitRange {
   /** The new one does not descend from the old one: a force push, or the old one was removed. */
   readonly isForced: boolean;
   /** True when something matches; always without paths. */
@@ -67,7 +67,7 @@ export async function movedBetween(
   world: World,
   top: string,
   { from, to, paths }: { readonly from: string; readonly to: string; readonly paths: readonly string[] },
-): Promise<Moved> {
+): Promise<CommitRange> {
   const only = paths.length === 0 ? [] : ["--", ...paths.map((path) => `:(top)${path}`)];
   const follows = await git(world, top, ["merge-base", "--is-ancestor", from, to]);
   const isForced = follows.code !== 0;

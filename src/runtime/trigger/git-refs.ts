@@ -45,7 +45,7 @@ export async function repositoryAt(top: string): Promise<Repository | null> {
 }
 
 /** What a ref finally points to: a commit's id, the refs on the way, and whether the ref exists. */
-export interface Pointed {
+export interface RefTarget {
   readonly id: string | null;
   readonly way: readonly string[];
 }
@@ -53,7 +53,7 @@ export interface Pointed {
 const idForm = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/;
 const wayMax = 5;
 
-export async function pointed(repository: Repository, ref: string): Promise<Pointed> {
+export async function pointed(repository: Repository, ref: string): Promise<RefTarget> {
   const way = [ref];
   for (let name = ref; way.length <= wayMax;) {
     const value =

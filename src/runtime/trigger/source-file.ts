@@ -8,7 +8,7 @@ import type { SpecOf } from "../../core/trigger/trigger.ts";
 import { readContent } from "../read/content.ts";
 import type { Deps } from "../deps.ts";
 import type { World } from "../world.ts";
-import { watchLevel, type Sight, type Subject, type Watched } from "./watch-hub.ts";
+import { watchLevel, type Sight, type Subject, type WatchId } from "./watch-hub.ts";
 import type { Source, Watch } from "./source.ts";
 import { ignoredNames } from "../../platform/file-look.ts";
 import { Tree, type Listing, type TreeOptions } from "./folder-tree.ts";
@@ -177,20 +177,20 @@ function fileSubject(deps: Deps, scope: FileScope, notice: () => void): Subject 
 }
 
 /** The list of files that a firing keeps. */
-interface Kept {
+interface CachedTree {
   readonly files?: Readonly<Record<string, string>>;
 }
 
 /** The list of files when the trigger fired for this digest, if it was kept. */
 async function keptListing(
   { store }: Deps,
-  { session, name }: Watched,
+  { session, name }: WatchId,
   digest: string,
 ): Promise<Listing | undefined> {
   if (session === null) return undefined;
   const seq = await lastFired(store, session, name, digest);
   const content = seq === undefined ? undefined : await readContent(store, session, seq);
-  const files = (content as { readonly detail?: Kept } | undefined)?.detail?.files;
+  const files = (content as { readonly detail?: CachedTree } | undefined)?.detail?.files;
   return files === undefined ? undefined : Object.entries(files);
 }
 

@@ -6,7 +6,7 @@ import { quote } from "../../core/ids.ts";
 import type { SpecOf } from "../../core/trigger/trigger.ts";
 import type { World } from "../world.ts";
 import { watchFolders } from "./folder-watch.ts";
-import { movedBetween, type Moved } from "./git-log.ts";
+import { movedBetween, type CommitRange } from "./git-log.ts";
 import {
   beforeRebase,
   findRepository,
@@ -16,7 +16,7 @@ import {
   isSwitched,
   pointed,
   repositoryAt,
-  type Pointed,
+  type RefTarget,
   type Repository,
 } from "./git-refs.ts";
 import { watchLevel, type Sight, type Subject } from "./watch-hub.ts";
@@ -70,7 +70,7 @@ function checkPath(path: string): void {
 }
 
 /** What is checked out, or the ref. During a rebase, HEAD counts as where it was before. */
-async function standing(repository: Repository, ref: string | undefined): Promise<Pointed> {
+async function standing(repository: Repository, ref: string | undefined): Promise<RefTarget> {
   const found = await pointed(repository, ref ?? "HEAD");
   const before = ref === undefined ? await beforeRebase(repository) : null;
   return before === null ? found : { ...found, id: before };
@@ -89,7 +89,7 @@ function gitSubject(world: World, spec: SpecOf<"git">, notice: () => void): Subj
   const folders = watchFolders(notice, isOfRefs);
   let last: string | null | undefined;
 
-  async function look(): Promise<Pointed> {
+  async function look(): Promise<RefTarget> {
     const repository = await repositoryAt(top);
     if (repository === null) throw new SkeinError("not-found", `${top} is no longer a Git repository`);
     const { way } = await pointed(repository, ref ?? "HEAD");
@@ -102,7 +102,7 @@ function gitSubject(world: World, spec: SpecOf<"git">, notice: () => void): Subj
     async look(): Promise<Sight> {
       const { id, way } = await look();
       last = id;
-      const asked = new Map<string, Promise<Moved>>();
+      const asked = new Map<string, Promise<CommitRange>>();
       return {
         digest: digestOf(id),
         async tell({ name }, was) {
@@ -133,7 +133,7 @@ function describeMove(
   name: string,
   where: string,
   { from, to, paths }: { readonly from: string; readonly to: string; readonly paths: readonly string[] },
-  { isForced, commits, subjects, switched }: Moved & { readonly switched: boolean },
+  { isForced, commits, subjects, switched }: CommitRange & { readonly switched: boolean },
 ) {
   const how = isForced && !switched ? " by force: the new commit does not follow from the old one" : "";
   const touching =

@@ -6,7 +6,7 @@ import type { Binding } from "../../core/tool/commands.ts";
 import { SkeinError } from "../../core/error.ts";
 import { limit } from "../../core/limit.ts";
 import { errorText } from "../../core/first-error.ts";
-import type { Bound } from "../../tool/port.ts";
+import type { StoredBinding } from "../../tool/port.ts";
 import { prepareOpening } from "../branch/bootstrap.ts";
 import type { Deps } from "../deps.ts";
 import { checkAddress } from "./address.ts";
@@ -59,23 +59,23 @@ export const querySource: Source = {
 
 const wordsOf = (error: unknown): string => errorText(error).slice(0, limit.reasonCharsMax);
 
-const boundAs = (binding: Binding): Bound => ({
+const boundAs = (binding: Binding): StoredBinding => ({
   ...binding,
   name: binding.name ?? binding.path ?? binding.url ?? binding.kind,
   mode: binding.mode ?? "read",
 });
 
 /** A session's bindings at the time of each check; a template's as it was set. */
-function bindingsFor(deps: Deps, { session, name }: Watch): () => Promise<readonly Bound[]> {
+function bindingsFor(deps: Deps, { session, name }: Watch): () => Promise<readonly StoredBinding[]> {
   if (session !== null) return async () => readBindings(deps, session, await stateNow(deps, session));
-  let made: Promise<readonly Bound[]> | null = null;
+  let made: Promise<readonly StoredBinding[]> | null = null;
   return () => {
     made ??= ofTemplate(deps, name);
     return made;
   };
 }
 
-async function ofTemplate(deps: Deps, name: string): Promise<readonly Bound[]> {
+async function ofTemplate(deps: Deps, name: string): Promise<readonly StoredBinding[]> {
   const { foldedTemplates, withContent } = await import("./templates.ts");
   const ref = (await foldedTemplates(deps)).refs.get(name);
   const open = ref === undefined ? null : (await withContent(deps, ref)).open;

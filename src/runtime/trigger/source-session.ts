@@ -11,7 +11,7 @@ import { errorText } from "../../core/first-error.ts";
 import type { SpecOf, TriggerSpec } from "../../core/trigger/trigger.ts";
 import type { Deps } from "../deps.ts";
 import { contentOf } from "../read/content.ts";
-import { endedOf, tellEnded, tellItem, type Ended } from "./ended-sessions.ts";
+import { endedOf, notifyWaiting, notifyItem, type SessionEnd } from "./ended-sessions.ts";
 import { specOf } from "./fire.ts";
 import { listen } from "./session-news.ts";
 import type { Cause, Source, Watch } from "./source.ts";
@@ -34,7 +34,7 @@ export const sessionSource: Source = {
     const spec = watch.spec as SessionSpec;
     const sessions = spec.sessions as readonly SessionId[];
     const news = await listen(deps, sessions, signal);
-    const how = { deps, watch, spec, fire, seen: new Seen() };
+    const how = { deps, watch, spec, fire, seen: new SeenEnds() };
     const look = spec.on === "item" ? lookAtItems : spec.all === true ? lookAtAll : lookAtEach;
     news.again(sessions);
     for (let reported = false, begun = false; !signal.aborted; await news.next()) {
@@ -61,11 +61,11 @@ interface Look {
   readonly watch: Watch;
   readonly spec: SessionSpec;
   readonly fire: (cause: Cause) => Promise<string | null | undefined>;
-  readonly seen: Seen;
+  readonly seen: SeenEnds;
 }
 
 /** What a trigger has fired for, by its own log. */
-class Seen {
+class SeenEnds {
   readonly #last = new Map<string, number>();
   #count = 0;
 
@@ -76,7 +76,7 @@ class Seen {
     for await (const record of readRecords(store, log, [setSeq + 1, toSeq], only)) {
       if ((JSON.parse(record.body) as { name: string }).name !== name) continue;
       const content = (await contentOf(store, record)) as { detail?: { of?: unknown } } | undefined;
-      if (Array.isArray(content?.detail?.of)) this.add(content.detail.of as Ended[]);
+      if (Array.isArray(content?.detail?.of)) this.add(content.detail.of as SessionEnd[]);
     }
   }
 
@@ -101,7 +101,7 @@ type Looking = (look: Look, touched: readonly SessionId[]) => Promise<boolean>;
 /** Once, when the last of them has ended. */
 const lookAtAll: Looking = async ({ deps, watch, spec, fire, seen }) => {
   if (seen.any) return true;
-  const ended: Ended[] = [];
+  const ended: SessionEnd[] = [];
   for (const session of spec.sessions as readonly SessionId[]) {
     const one = await endedOf(deps, session);
     if (one === null) return false;
@@ -131,10 +131,10 @@ async function endCause(
   deps: Deps,
   { name }: Watch,
   spec: SessionSpec,
-  { once, ended }: { readonly once: string; readonly ended: readonly Ended[] },
+  { once, ended }: { readonly once: string; readonly ended: readonly SessionEnd[] },
 ): Promise<Cause> {
   const which = ended.map(({ session, seq }) => `${session}@${seq}`).toSorted();
-  const text = await tellEnded(deps, name, spec, ended);
+  const text = await notifyWaiting(deps, name, spec, ended);
   return { digest: deps.world.digest("", which.join("\n")), once, text, detail: { of: ended } };
 }
 
@@ -149,7 +149,7 @@ const lookAtItems: Looking = async ({ deps, watch, spec, fire, seen }, touched) 
       const { kind, key } = JSON.parse(body) as { kind: string; key: string };
       if (kind !== spec.item?.kind || !fits(spec.item.key, key)) continue;
       const once = `${session}@${seq}`;
-      const item = await tellItem(deps, session, { kind, key, seq });
+      const item = await notifyItem(deps, session, { kind, key, seq });
       const text = `Trigger "${watch.name}": the session ${session} recorded ${item}`;
       const cause = { digest: world.digest("", once), once, text, detail: { of: [{ session, seq }] } };
       if ((await fire(cause)) === undefined) return true;

@@ -119,7 +119,7 @@ function freeName(kind: string, taken: ReadonlyMap<string, unknown>): string {
 
 const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-interface Wanted {
+interface TriggerRequest {
   readonly name: string;
   readonly spec: TriggerSpec;
   /** For error messages. */
@@ -134,7 +134,7 @@ interface Wanted {
 /** Validates a trigger, and inspects what it watches. */
 export async function prepareTrigger(
   deps: Deps,
-  { name, spec, where, bindings, session, owner }: Wanted,
+  { name, spec, where, bindings, session, owner }: TriggerRequest,
 ): Promise<{ readonly setting: TriggerSetting; readonly token: string | null }> {
   const { kind } = spec;
   if (isTimeSpec(spec)) {

@@ -9,7 +9,7 @@ import type { World } from "../world.ts";
 import type { Cause, Source, Watch } from "./source.ts";
 
 /** Identifies a subscriber. Kept small: there may be thousands. */
-export type Watched = Pick<Watch, "session" | "name">;
+export type WatchId = Pick<Watch, "session" | "name">;
 
 /** The state of a thing. */
 export interface Sight {
@@ -17,7 +17,7 @@ export interface Sight {
   /** A problem to report although the thing is watched. */
   readonly trouble?: string;
   /** Describes the difference to the earlier state; null when no relevant difference exists. */
-  tell(watch: Watched, was: string | null): Promise<Pick<Cause, "text" | "detail"> | null>;
+  tell(watch: WatchId, was: string | null): Promise<Pick<Cause, "text" | "detail"> | null>;
 }
 
 /** A watched thing. */
@@ -34,7 +34,7 @@ export interface Subject {
 type How = Parameters<Source["watch"]>[2];
 
 interface Watcher {
-  readonly watched: Watched;
+  readonly watched: WatchId;
   readonly how: How;
   last: string | null;
   /** This state brought no news, compared with `last`. */

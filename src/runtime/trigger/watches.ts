@@ -26,7 +26,7 @@ export interface Watches {
   stop(): Promise<void>;
 }
 
-interface Wanted extends Omit<Watch, "spec"> {
+interface WantedWatch extends Omit<Watch, "spec"> {
   readonly kind: TriggerKind;
   readonly spec: () => Promise<TriggerSpec | null>;
   readonly fire: (cause: Cause) => Promise<string | null | undefined>;
@@ -120,7 +120,7 @@ export function makeWatches(
   }
 
   /** Ends the removed watches of a log, and begins the new ones. */
-  async function sync(owner: LogId, wanted: readonly Wanted[]): Promise<void> {
+  async function sync(owner: LogId, wanted: readonly WantedWatch[]): Promise<void> {
     const own = going.get(owner) ?? new Map<string, Going>();
     for (const [name, one] of own) {
       if (wanted.some((other) => other.name === name && other.setSeq === one.setSeq)) continue;

@@ -101,7 +101,7 @@ const unknown = (): SkeinError =>
     hint: 'the token was removed or replaced; "skein trigger add" creates a new one',
   });
 
-interface Given {
+interface WebhookInput {
   readonly bytes: Uint8Array;
   readonly headers: ReadonlyMap<string, string>;
 }
@@ -111,7 +111,7 @@ function read(
   { world }: Deps,
   name: string,
   spec: Hook,
-  { bytes, headers }: Given,
+  { bytes, headers }: WebhookInput,
 ): { readonly text: string; readonly once?: string; readonly digest: string; readonly detail: object } {
   if (bytes.length > limit.webhookBytesMax) {
     throw new SkeinError(
@@ -146,7 +146,7 @@ function decode(bytes: Uint8Array): string {
   }
 }
 
-function checkSignature(world: Deps["world"], { signedBy }: Hook, { bytes, headers }: Given): void {
+function checkSignature(world: Deps["world"], { signedBy }: Hook, { bytes, headers }: WebhookInput): void {
   if (signedBy === undefined) return;
   const value = world.secret(signedBy);
   if (value === undefined || value === "") {

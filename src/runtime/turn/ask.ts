@@ -65,7 +65,8 @@ export function startRun<T extends { readonly seq: number }>(
       const range = { fromSeq, follow: true, signal: over.signal };
       reading = (async () => {
         const { store, writer } = deps;
-        for await (const event of readEvents(store, session, range, writer.setBack)) updates.event(event);
+        for await (const event of readEvents(store, session, range, writer.suspendRolledBack))
+          updates.event(event);
       })();
       reading.catch(updates.fail);
       // Delivers everything up to the end of the run before the run is over.

@@ -13,7 +13,7 @@ import { cleanText } from "./tool-output.ts";
 import { momentOf, type Moment } from "../read/lease-status.ts";
 
 /** Filled while a call streams. */
-export interface Streamed {
+export interface StreamedParts {
   readonly text: string[];
   /** Reasoning and arguments: output that is counted and not kept. */
   readonly rest: string[];
@@ -23,7 +23,7 @@ export interface Streamed {
   heard: Moment;
 }
 
-export const nothingStreamed = ({ world }: Pick<Deps, "world">): Streamed => ({
+export const nothingStreamed = ({ world }: Pick<Deps, "world">): StreamedParts => ({
   text: [],
   rest: [],
   reported: null,
@@ -33,7 +33,7 @@ export const nothingStreamed = ({ world }: Pick<Deps, "world">): Streamed => ({
 
 /** Records what a driver yields. True for parts that subscribers receive. */
 export function takeNote(
-  streamed: Streamed,
+  streamed: StreamedParts,
   one: ModelDelta | ModelProgress,
   now: Moment,
 ): one is ModelDelta {
@@ -58,7 +58,7 @@ export function takeNote(
   }
 }
 
-function takeUsage(streamed: Streamed, one: Extract<ModelProgress, { type: "usage" }>): false {
+function takeUsage(streamed: StreamedParts, one: Extract<ModelProgress, { type: "usage" }>): false {
   const usage = readUsage(one.usage);
   if (usage === null) return false;
   streamed.reported = usage;
@@ -70,7 +70,7 @@ export interface Broken {
   readonly model: Model;
   readonly requestSeq: number;
   readonly error: Pick<ModelError, "message" | "retryable" | "isRejected"> & { readonly kind: string };
-  readonly streamed: Streamed;
+  readonly streamed: StreamedParts;
   /** The reservation of the request, and the counted tokens of its context. */
   readonly reserved: Amounts;
   readonly inputTokens: number;
@@ -125,7 +125,7 @@ const longestSince = (then: Moment, now: Moment): number =>
   Math.max(0, now.wallMs - then.wallMs, now.steadyMs - then.steadyMs);
 
 /** As an answer is stored: without secrets, and not longer than a record allows. */
-function partialText({ world }: Deps, { text }: Streamed): string {
+function partialText({ world }: Deps, { text }: StreamedParts): string {
   const whole = safeText(world, cleanText(text.join("")));
   if (whole.trim() === "") return "";
   return whole.length <= limit.partialCharsMax

@@ -1,6 +1,6 @@
 /** Records compactions: what replaces what, and how many tokens that saves. */
 import type { Command } from "../../core/command.ts";
-import type { CountedUsage, Zoned } from "../../core/turn/commands.ts";
+import type { CountedUsage, ZoneChange } from "../../core/turn/commands.ts";
 import { itemKey } from "../../core/item/fold.ts";
 import type { Cut } from "../../core/compaction/plan.ts";
 import type { FoundItem } from "../../core/compaction/prompt.ts";
@@ -171,7 +171,7 @@ async function boundaryTokens(
 }
 
 /** Turns and age count from here on. */
-function zoneAfter({ runContext }: StepWorld, tokens: number): Zoned {
+function zoneAfter({ runContext }: StepWorld, tokens: number): ZoneChange {
   const { windowTokens } = runContext.model.facts;
   return readZone({ tokens, windowTokens, turns: 0, ageMs: 0 }, runContext.rules.zones);
 }

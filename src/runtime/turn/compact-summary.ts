@@ -73,7 +73,7 @@ export interface SummaryOptions {
   readonly inputs: readonly OpenInput[];
 }
 
-export type Summarized =
+export type SummaryOutcome =
   | {
       readonly kind: "summary";
       readonly summary: string;
@@ -97,7 +97,7 @@ export async function summarize(
   cut: Cut,
   summarizer: Summarizer,
   options: SummaryOptions,
-): Promise<Summarized> {
+): Promise<SummaryOutcome> {
   for (let attempt = 1; ; attempt++) {
     const summarized = await ask(step, survey, cut, summarizer, options);
     if (summarized.kind !== "failed") return summarized;
@@ -115,7 +115,7 @@ async function ask(
   cut: Cut,
   summarizer: Summarizer,
   options: SummaryOptions,
-): Promise<Summarized> {
+): Promise<SummaryOutcome> {
   const asked = promptFor(survey, summaryTokens(summarizer.windowTokens, cut.goneTokens), options);
   // Sends what the log holds.
   const prompt = safeText(step.deps.world, asked);
@@ -127,7 +127,7 @@ async function ask(
   return { kind: "summary", summary, items, requestSeq, usage, costNanoUsd };
 }
 
-export type Answered =
+export type SummaryAnswer =
   | {
       readonly kind: "words";
       readonly words: string;
@@ -135,14 +135,14 @@ export type Answered =
       readonly usage: CountedUsage;
       readonly costNanoUsd: number | null;
     }
-  | Exclude<Summarized, { readonly kind: "summary" }>;
+  | Exclude<SummaryOutcome, { readonly kind: "summary" }>;
 
 /** Calls a model about the context up to a position. The result is not recorded yet, and must be. */
 export async function askModel(
   step: StepWorld,
   summarizer: Summarizer,
   asked: { readonly toSeq: number; readonly prompt: string; readonly reason: SummaryOptions["reason"] },
-): Promise<Answered> {
+): Promise<SummaryAnswer> {
   const { deps, drive } = step;
   const { model } = summarizer;
   const request = await makeRequest(step, summarizer, asked);

@@ -19,11 +19,11 @@ import type { Overlay, State } from "../../core/state.ts";
 import { imageTokens, roughTokens } from "../../core/context/token-count.ts";
 import type { Store } from "../../store/port.ts";
 import { readContent } from "../read/content.ts";
-import { measure, type Measured, type StepWorld } from "./step.ts";
+import { measure, type MeasuredContext, type StepWorld } from "./step.ts";
 
 export interface Survey {
   readonly state: State;
-  readonly measured: Measured;
+  readonly measured: MeasuredContext;
   /** The summary the context begins with; null when nothing was summarized yet. */
   readonly boundary: Overlay | null;
   /** Of the messages, in order. */
@@ -108,7 +108,7 @@ function unansweredTurn(events: readonly SessionLogEvent[]): number | null {
 }
 
 /** Outputs that the context shows, each with the position of its outcome. */
-function outputsOf(measured: Measured, marks: readonly Mark[], scale: number): ShownOutput[] {
+function outputsOf(measured: MeasuredContext, marks: readonly Mark[], scale: number): ShownOutput[] {
   const requested = new Map<string, number>();
   const settled = new Map<string, number>();
   for (const { type, seq, call = "" } of marks) {

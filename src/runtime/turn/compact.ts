@@ -34,7 +34,7 @@ import {
 import { openInputs, surveyOf, type Survey } from "./compact-survey.ts";
 import { readContent } from "../read/content.ts";
 import { nextContext } from "../context/context-reader.ts";
-import type { Measured, StepWorld } from "./step.ts";
+import type { MeasuredContext, StepWorld } from "./step.ts";
 
 export interface CompactOptions {
   readonly reason: "threshold" | "overflow" | "asked";
@@ -45,7 +45,7 @@ export interface CompactOptions {
 }
 
 /** True when this context must be compacted before it is sent. */
-export function mustCompact(step: StepWorld, { tokens }: Measured): boolean {
+export function mustCompact(step: StepWorld, { tokens }: MeasuredContext): boolean {
   const { windowTokens } = step.runContext.model.facts;
   if (!isOverfull(tokens, windowTokens, step.runContext.rules.compaction)) return false;
   const tried = step.failedTokens ?? 0;
@@ -130,9 +130,9 @@ async function writeOff({ drive }: StepWorld): Promise<void> {
  * `whole`: all of the planned range was replaced. `piece`: some of it, and there is more. `again`: nothing
  * was written, but less is requested next time.
  */
-type Did = "whole" | "piece" | "again" | "nothing" | "stopped";
+type CompactStep = "whole" | "piece" | "again" | "nothing" | "stopped";
 
-async function compactOnce(task: Task, now: Survey, keepTokens: number): Promise<Did> {
+async function compactOnce(task: Task, now: Survey, keepTokens: number): Promise<CompactStep> {
   const { strategy, windowTokens, reason } = task;
   const forced = isForced(task, now);
   const least = reason === "asked" ? askedGainTokens : Math.floor(windowTokens * gainShare);
@@ -173,7 +173,7 @@ async function prune(task: Task, now: Survey, toSeq: number, gainTokensMin: numb
 }
 
 /** Summarizes the range with the first model that can. */
-async function replace(task: Task, now: Survey, { cut, fits, isWhole }: RangePlan): Promise<Did> {
+async function replace(task: Task, now: Survey, { cut, fits, isWhole }: RangePlan): Promise<CompactStep> {
   const { step, reason, instructions } = task;
   const strategy = task.strategy === "extract" ? "extract" : "summarize";
   const done = isWhole ? "whole" : "piece";

@@ -8,7 +8,7 @@
  * durable: so act only after `request` or `start` has resolved.
  */
 import type { ContentBlock } from "../../core/schema.ts";
-import type { Called } from "../../core/tool/commands.ts";
+import type { ToolCallDraft } from "../../core/tool/commands.ts";
 import type { CountedUsage } from "../../core/turn/commands.ts";
 import { present } from "../../core/present.ts";
 import { checkOptions, SkeinError } from "../../core/error.ts";
@@ -303,9 +303,9 @@ function inFlight({ standing }: State): string {
 export function takeCalls(
   blocks: readonly ContentBlock[],
   state: State,
-  effectOf: (tool: string) => Called["effect"],
-): { readonly blocks: ContentBlock[]; readonly calls: Called[] } {
-  const calls: Called[] = [];
+  effectOf: (tool: string) => ToolCallDraft["effect"],
+): { readonly blocks: ContentBlock[]; readonly calls: ToolCallDraft[] } {
+  const calls: ToolCallDraft[] = [];
   const taken = new Set<string>(state.mind.calls.keys());
   const kept = blocks.map((block): ContentBlock => {
     if (block.type !== "tool-call") return block;

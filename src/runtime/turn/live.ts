@@ -52,7 +52,7 @@ export interface Live {
 /** The size of a delta within an answer: characters of a text, or one. */
 export const sizeOf = (delta: ModelDelta): number => (delta.type === "tool-call" ? 1 : delta.text.length);
 
-interface Made {
+interface LiveAnswer {
   readonly requestSeq: number;
   size: number;
   /** Adjacent deltas of one kind are joined; null when they are too large to cache. */
@@ -62,7 +62,7 @@ interface Made {
 export function makeLive(): Live {
   const listeners = new Map<SessionId, Set<(delta: LiveDelta) => void>>();
   const everywhere = new Set<(session: SessionId, delta: LiveDelta) => void>();
-  const made = new Map<SessionId, Made>();
+  const made = new Map<SessionId, LiveAnswer>();
   const overhearing = new Set<(part: LivePart) => void>();
   const attending = new Set<Parameters<Live["onInterestChanged"]>[0]>();
   const tell = (session: SessionId | null, isHeard: boolean): void => {

@@ -7,7 +7,7 @@ import { ModelError, type ModelAnswer, type Model } from "../../model/port.ts";
 import { readUsage } from "../../core/budget/reported-usage.ts";
 import { readBlob } from "../read/content.ts";
 import type { Deps } from "../deps.ts";
-import { takeNote, type Streamed } from "./broken-call.ts";
+import { takeNote, type StreamedParts } from "./broken-call.ts";
 import { momentOf } from "../read/lease-status.ts";
 
 /** Rejects with `ModelError` only. An aborted signal takes effect at once, whatever the driver does. */
@@ -22,7 +22,7 @@ export async function listen(
     /** Deltas belong to the request at this position. Null: they have no subscribers. */
     readonly requestSeq: number | null;
     /** Filled with what arrived, for settling the call if it breaks off. */
-    readonly streamed: Streamed;
+    readonly streamed: StreamedParts;
   },
 ): Promise<ModelAnswer> {
   const { store, world, live } = deps;

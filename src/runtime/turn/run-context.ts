@@ -4,7 +4,7 @@
  */
 import { agentRules, mayOffer, type AgentDefinition, type AgentRules } from "../../core/workspace/agent.ts";
 import type { SessionId } from "../../core/ids.ts";
-import { Keyed } from "../../core/sorted-map.ts";
+import { SortedMap } from "../../core/sorted-map.ts";
 import type { Settings, ToolDefinition } from "../../core/context/part.ts";
 import type { Ruling } from "../../core/tool/permission.ts";
 import { isUnreviewed } from "../../core/govern/review.ts";
@@ -131,7 +131,7 @@ export async function listTools(deps: Deps, session: SessionId): Promise<readonl
 
 const withoutBindings = (state: State): State => ({
   ...state,
-  standing: { ...state.standing, bindings: Keyed.empty(), unreviewed: false },
+  standing: { ...state.standing, bindings: SortedMap.empty(), unreviewed: false },
 });
 
 /** The rules for the calls of a session at this state. */

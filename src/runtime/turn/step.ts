@@ -2,8 +2,8 @@
  * One step of a turn: renders the context, records the request, calls the model, records its answer. Costs
  * are reserved before and settled after, so that a crash loses no charge.
  */
-import type { Called } from "../../core/tool/commands.ts";
-import type { CountedUsage, Taken, Zoned } from "../../core/turn/commands.ts";
+import type { ToolCallDraft } from "../../core/tool/commands.ts";
+import type { CountedUsage, ConsumedInputs, ZoneChange } from "../../core/turn/commands.ts";
 import { budgetLeft } from "../../core/budget/budget.ts";
 import { mayIn } from "../../core/session/lifecycle.ts";
 import { limit } from "../../core/limit.ts";
@@ -28,11 +28,11 @@ import { readBindings } from "../read/bindings.ts";
 import type { NextFollowUp } from "../log/follow-up.ts";
 
 /** A context and its token count, as far as it is known before it is sent. */
-export interface Measured {
+export interface MeasuredContext {
   readonly context: Rendered;
   /** The state it was rendered at, and the inputs that a request then takes. */
   readonly atSeq: number;
-  readonly inputs: Taken;
+  readonly inputs: ConsumedInputs;
   readonly estimated: number;
   readonly tokens: number;
 }
@@ -62,7 +62,7 @@ export interface StepWorld {
 }
 
 /** What a request at this state would send. */
-export async function measure(step: StepWorld, state: State): Promise<Measured> {
+export async function measure(step: StepWorld, state: State): Promise<MeasuredContext> {
   const { deps, drive, runContext } = step;
   const taken = await nextTaken(deps.store, drive.session, state);
   const rendered = await nextContext(deps, drive.session, {
@@ -95,13 +95,13 @@ export function reservation(facts: ModelFacts, tokens: number, outputTokensMax: 
   return { tokens: tokens + outputTokensMax, ...(nanoUsd === null ? {} : { nanoUsd }) };
 }
 
-export type Asked =
+export type RequestOutcome =
   | { readonly kind: "answered" }
   /** The session is suspended, or the turn was ended from outside. */
   | { readonly kind: "stopped" }
   | { readonly kind: "failed"; readonly error: ModelError };
 
-export async function takeStep(step: StepWorld, first: Measured): Promise<Asked> {
+export async function takeStep(step: StepWorld, first: MeasuredContext): Promise<RequestOutcome> {
   const { deps, drive, runContext } = step;
   const { world } = deps;
   const { facts, name: model } = runContext.model;
@@ -150,7 +150,7 @@ export async function takeStep(step: StepWorld, first: Measured): Promise<Asked>
 
 async function respond(
   step: StepWorld,
-  measured: Measured,
+  measured: MeasuredContext,
   answer: ModelAnswer,
   { ms, requestSeq }: { readonly ms: number; readonly requestSeq: number },
 ): Promise<void> {
@@ -175,7 +175,7 @@ async function respond(
         (tool) => runContext.tools.get(tool)?.effect ?? "unsafe",
       );
       const places = answered.flatMap((block, place) => (block.type === "tool-call" ? [place] : []));
-      const judged: Called[] = [];
+      const judged: ToolCallDraft[] = [];
       for (const [number, call] of calls.entries()) {
         judged.push(await judge(step, state, call, wrong.get(places[number] ?? -1)));
       }
@@ -202,12 +202,12 @@ async function respond(
 async function judge(
   step: StepWorld,
   state: State,
-  call: Called,
+  call: ToolCallDraft,
   unfit: string | undefined,
-): Promise<Called> {
+): Promise<ToolCallDraft> {
   const { deps, drive, runContext } = step;
   const tool = runContext.tools.get(call.tool);
-  const wrong = (reason: string): Called => ({ ...call, verdict: "error", reason });
+  const wrong = (reason: string): ToolCallDraft => ({ ...call, verdict: "error", reason });
   if (tool === undefined) {
     const names = [...runContext.tools.keys()];
     const there = names.length === 0 ? "there are none" : `there are ${names.slice(0, 50).join(", ")}`;
@@ -228,7 +228,7 @@ async function judge(
   return { ...call, verdict: "ask", command };
 }
 
-function zoneNow({ deps, runContext }: StepWorld, state: State, tokens: number): Zoned {
+function zoneNow({ deps, runContext }: StepWorld, state: State, tokens: number): ZoneChange {
   const { windowTokens } = runContext.model.facts;
   const { contextFrom, lastTurn } = state.standing;
   const turns = lastTurn - contextFrom.turn;
@@ -237,7 +237,7 @@ function zoneNow({ deps, runContext }: StepWorld, state: State, tokens: number):
 }
 
 /** Counts for a provider that reports no usage. */
-async function counted(deps: Deps, measured: Measured, answer: ModelAnswer): Promise<CountedUsage> {
+async function counted(deps: Deps, measured: MeasuredContext, answer: ModelAnswer): Promise<CountedUsage> {
   const outputTokens = await deps.tokenizer.count(JSON.stringify(answer.blocks));
   return { inputTokens: measured.tokens, outputTokens, estimated: true };
 }

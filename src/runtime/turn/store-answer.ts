@@ -8,7 +8,7 @@ import { limit } from "../../core/limit.ts";
 import type { ModelAnswer, AnswerBlock } from "../../model/port.ts";
 import { cleanText } from "./tool-output.ts";
 
-export interface Stored {
+export interface StoredAnswer {
   readonly blocks: readonly ContentBlock[];
   /** Why calls cannot run, by their index among the blocks. */
   readonly wrong: ReadonlyMap<number, string>;
@@ -20,7 +20,7 @@ const blockBytes = 512;
 type Redact = <T>(value: T) => T;
 
 /** Sizes are those of the stored JSON, without secrets. */
-export function storeAnswer({ blocks }: ModelAnswer, redact: Redact): Stored {
+export function storeAnswer({ blocks }: ModelAnswer, redact: Redact): StoredAnswer {
   const kept: ContentBlock[] = [];
   const wrong = new Map<number, string>();
   const room = { text: limit.answerTextBytesMax, metadata: limit.answerMetadataBytesMax };

@@ -17,7 +17,7 @@ import { noteRest, watchCalls } from "./file-changes.ts";
 import type { Deps } from "../deps.ts";
 import { pathRules, type CallRules } from "../govern/rules.ts";
 import { toolErrorText, shapeOutput } from "./tool-output.ts";
-import { runTool, type Ran } from "./tool-run.ts";
+import { runTool, type ToolRunOutcome } from "./tool-run.ts";
 import { commandOf, findApproval, listApprovals } from "../workspace/approvals.ts";
 import { momentOf } from "../read/lease-status.ts";
 import { readBindings } from "../read/bindings.ts";
@@ -223,7 +223,7 @@ async function runEntry(
   };
   let ended: Promise<unknown> = Promise.resolve();
   const run: OuterTool["run"] = (...given) => (ended = tool.run(...given));
-  const ran: Ran | null = await runTool(
+  const ran: ToolRunOutcome | null = await runTool(
     deps,
     Object.create(tool, { run: { value: run } }) as OuterTool,
     checked.value,
@@ -268,7 +268,7 @@ async function settleResult(drive: Drive, result: CommandOf<"settle">): Promise<
 
 /** What changed, and in the result's detail why that may not be all. */
 function withChanges(
-  ran: Ran,
+  ran: ToolRunOutcome,
   changed: readonly TreeChange[],
 ): { readonly changed?: readonly TreeChange[]; readonly detail?: unknown } {
   if (changed.length === 0) return {};

@@ -12,7 +12,7 @@ import { ToolOutput } from "../../tool/port.ts";
 import { keepBytes, safeJson, safeText } from "../log/redact.ts";
 import type { World } from "../world.ts";
 
-export interface Shaped {
+export interface ShapedOutput {
   readonly status: "ok" | "error";
   readonly output: unknown;
   readonly blocks?: readonly ContentBlock[];
@@ -28,7 +28,7 @@ interface Place {
  * Never fails because of the output: a result that cannot be stored is an error that says why. `seq` is the
  * position of the request, by which `recall` finds the whole again.
  */
-export async function shapeOutput(place: Place, given: unknown, seq: number): Promise<Shaped> {
+export async function shapeOutput(place: Place, given: unknown, seq: number): Promise<ShapedOutput> {
   const rich = given instanceof ToolOutput ? given : null;
   const status = rich?.isError === true ? "error" : "ok";
   const raw = rich?.text ?? given;

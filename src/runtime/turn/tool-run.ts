@@ -1,11 +1,11 @@
 /** Runs one call of a tool: under its timeout, until it ends or its result is unwanted. */
 import { OutcomeUnknown, type OuterTool } from "../../tool/port.ts";
 import type { Store } from "../../store/port.ts";
-import { toolErrorText, shapeOutput, type Shaped } from "./tool-output.ts";
+import { toolErrorText, shapeOutput, type ShapedOutput } from "./tool-output.ts";
 import type { World } from "../world.ts";
 
-export type Ran =
-  | Shaped
+export type ToolRunOutcome =
+  | ShapedOutput
   /** It was stopped and did not return: its effect is unknown. */
   | { readonly status: "unknown"; readonly output: string };
 
@@ -31,7 +31,7 @@ export async function runTool(
     readonly seq: number;
     readonly signal: AbortSignal;
   },
-): Promise<Ran | null> {
+): Promise<ToolRunOutcome | null> {
   const { world } = place;
   const over = new AbortController();
   const signal = AbortSignal.any([call.signal, over.signal]);
@@ -69,7 +69,7 @@ async function attempt(
   }
 }
 
-async function shape(place: Place, tool: OuterTool, ended: Attempt, seq: number): Promise<Ran> {
+async function shape(place: Place, tool: OuterTool, ended: Attempt, seq: number): Promise<ToolRunOutcome> {
   if ("error" in ended && ended.error instanceof OutcomeUnknown && tool.effect === "unsafe") {
     return { status: "unknown", output: toolErrorText(ended.error) };
   }

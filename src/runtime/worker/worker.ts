@@ -79,7 +79,7 @@ interface Running {
 }
 
 /** The result of a poll. */
-interface Seen {
+interface SeenSession {
   readonly limits: readonly RunLimit[];
   /** Run by others. */
   readonly others: readonly DueRow[];
@@ -290,7 +290,7 @@ export class SessionWorker implements AsyncDisposable {
   }
 
   /** Starts what may run. False when a session turned out to have nothing to do. */
-  async #start({ limits, others, ready, cut }: Seen): Promise<boolean> {
+  async #start({ limits, others, ready, cut }: SeenSession): Promise<boolean> {
     const { store } = this.#deps;
     const going = (): DueRow[] => [...others, ...[...this.#running.values()].map(({ row }) => row)];
     const free = (): number => this.#concurrency - this.#running.size;
@@ -326,7 +326,7 @@ export class SessionWorker implements AsyncDisposable {
   }
 
   /** Preempts the least urgent sessions, before their next step, when more urgent ones wait. */
-  #makeWay({ limits, others, ready }: Seen): void {
+  #makeWay({ limits, others, ready }: SeenSession): void {
     const spoken = new Set(this.#yielding.values());
     const waiting = ready.toSorted((a, b) => a.priority - b.priority).slice(0, this.#concurrency);
     for (const urgent of waiting) {
@@ -344,7 +344,7 @@ export class SessionWorker implements AsyncDisposable {
   /**
    * A session that always has more to do does not keep its slot for ever while others of its priority wait.
    */
-  async #takeTurns({ limits, others, ready }: Seen): Promise<void> {
+  async #takeTurns({ limits, others, ready }: SeenSession): Promise<void> {
     if (ready.length === 0) return;
     for (const [session, { row, turn, stop }] of this.#running) {
       if (stop.signal.aborted) continue;

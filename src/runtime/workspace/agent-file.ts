@@ -32,12 +32,12 @@ export function parseAgent(text: string, { name, path }: AgentFileOptions = {}):
   return checkAgent(named, { where, lineOf });
 }
 
-export interface Found {
+export interface ParsedAgentFile {
   readonly given: Readonly<Record<string, unknown>>;
   readonly lineOf: (path: readonly PropertyKey[]) => number | undefined;
 }
 
-function fromJson(text: string, where: string): Found {
+function fromJson(text: string, where: string): ParsedAgentFile {
   try {
     JSON.parse(text);
   } catch (cause) {
@@ -50,7 +50,7 @@ function fromJson(text: string, where: string): Found {
   return fromYaml(text, where, 1);
 }
 
-function fromMarkdown(text: string, where: string): Found {
+function fromMarkdown(text: string, where: string): ParsedAgentFile {
   const [opening, ...lines] = text.split(/\r?\n/);
   if (opening?.trimEnd() !== "---") return { given: { instructions: text.trim() }, lineOf: () => undefined };
   const end = lines.findIndex((line) => line.trimEnd() === "---");
@@ -73,7 +73,7 @@ function fromMarkdown(text: string, where: string): Found {
   return { ...found, given: { ...found.given, instructions: body } };
 }
 
-export function fromYaml(text: string, where: string, firstLine: number): Found {
+export function fromYaml(text: string, where: string, firstLine: number): ParsedAgentFile {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
   const lineAt = (position: number): number => lines.linePos(position).line + firstLine - 1;

@@ -67,7 +67,7 @@ export async function addAgent(
 /** The newest version of each agent, by name. */
 export async function listAgents(deps: AgentDeps): Promise<AgentSummary[]> {
   const { store } = deps;
-  const newest = new Map<string, Defined>();
+  const newest = new Map<string, DefinedAgent>();
   for await (const defined of definitions(deps, { reverse: false })) newest.set(defined.name, defined);
   const summaries: AgentSummary[] = [];
   for (const { name, version, digest, at, seq } of newest.values()) {
@@ -112,7 +112,7 @@ export async function showAgent(deps: AgentDeps, name: string, version?: number)
   });
 }
 
-interface Defined {
+interface DefinedAgent {
   readonly name: string;
   readonly version: number;
   readonly digest: string;
@@ -121,14 +121,14 @@ interface Defined {
   readonly seq: number;
 }
 
-async function versionOf(deps: AgentDeps, name: string, version: number): Promise<Defined> {
+async function versionOf(deps: AgentDeps, name: string, version: number): Promise<DefinedAgent> {
   for await (const defined of definitions(deps, { reverse: true })) {
     if (defined.name === name && defined.version === version) return defined;
   }
   throw new Error("invariant: a version that was added is there");
 }
 
-async function newestOf(deps: AgentDeps, name: string): Promise<Defined | undefined> {
+async function newestOf(deps: AgentDeps, name: string): Promise<DefinedAgent | undefined> {
   for await (const defined of definitions(deps, { reverse: true })) {
     if (defined.name === name) return defined;
   }
@@ -139,7 +139,7 @@ async function newestOf(deps: AgentDeps, name: string): Promise<Defined | undefi
 export interface DefinedAgents {
   readonly seq: number;
   readonly times: number;
-  readonly list: readonly Defined[];
+  readonly list: readonly DefinedAgent[];
 }
 
 /** With the state of an engine a long log is read once. */
@@ -149,7 +149,7 @@ type AgentDeps = Pick<WorkspaceDeps, "store" | "writer"> & { readonly shared?: P
 async function* definitions(
   { store, writer, shared }: AgentDeps,
   { reverse }: { readonly reverse: boolean },
-): AsyncGenerator<Defined> {
+): AsyncGenerator<DefinedAgent> {
   const { seq: toSeq, times } = await writer.workspace.read();
   const kept = shared?.agents;
   const before = kept?.times === times ? kept : { seq: 0, list: [] };
@@ -161,12 +161,12 @@ async function* definitions(
   yield* reverse ? list.toReversed() : list;
 }
 
-function definedBy({ body, at, actor, seq }: StoredRecord): Defined {
+function definedBy({ body, at, actor, seq }: StoredRecord): DefinedAgent {
   const { agent, version, digest } = JSON.parse(body) as { agent: string; version: number; digest: string };
   return { name: agent, version, digest, at, actor, seq };
 }
 
-const isErased = async (store: Store, { seq }: Defined): Promise<boolean> =>
+const isErased = async (store: Store, { seq }: DefinedAgent): Promise<boolean> =>
   (await definitionAt(store, seq)) === undefined;
 
 async function definitionAt(store: Store, seq: number): Promise<unknown> {
@@ -176,7 +176,7 @@ async function definitionAt(store: Store, seq: number): Promise<unknown> {
   return (content as { readonly definition?: unknown } | undefined)?.definition;
 }
 
-async function withDefinition(store: Store, { seq, ...defined }: Defined): Promise<AgentVersion> {
+async function withDefinition(store: Store, { seq, ...defined }: DefinedAgent): Promise<AgentVersion> {
   const definition = await definitionAt(store, seq);
   const called = `version ${defined.version} of agent ${quote(defined.name)}`;
   if (definition === undefined) {

@@ -12,7 +12,7 @@ import { canonicalJson } from "../../core/tool/permission-order.ts";
 import type { StoredRecord } from "../../core/chain.ts";
 import type { DraftEvent } from "../../core/decision.ts";
 import type { Store } from "../../store/port.ts";
-import type { Bound, Tool } from "../../tool/port.ts";
+import type { StoredBinding, Tool } from "../../tool/port.ts";
 import type { Also } from "../log/workspace-effects.ts";
 import { contentOf } from "../read/content.ts";
 import { writeOnce, type WorkspaceDeps } from "../log/workspace-log.ts";
@@ -28,7 +28,11 @@ export interface Approval {
 }
 
 /** What exactly a call runs; undefined where the tool cannot say. */
-export function commandOf(tool: Tool, checked: unknown, bound: readonly Bound[]): SavedCommand | undefined {
+export function commandOf(
+  tool: Tool,
+  checked: unknown,
+  bound: readonly StoredBinding[],
+): SavedCommand | undefined {
   if (tool.effect === "session" || tool.command === undefined) return undefined;
   const { text, directory, binding } = tool.command(checked);
   const found = bound.find(({ name }) => name === binding);

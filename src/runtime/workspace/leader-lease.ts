@@ -9,12 +9,12 @@ import type { Deps } from "../deps.ts";
 
 type LeaderDeps = Pick<Deps, "store" | "world" | "writer" | "holder">;
 import { seal } from "../log/seal.ts";
-import { holds, type Noted } from "../read/known-heads.ts";
+import { holdsRecord, type KnownHead } from "../read/known-heads.ts";
 import { isFree, isWithin, momentOf } from "../read/lease-status.ts";
 
 export interface LeaderLease {
   /** The record that took it, which identifies writes under it: see `isLeader`. */
-  readonly taken: Noted;
+  readonly taken: KnownHead;
   /** Aborted when it is lost or released. */
   readonly lost: AbortSignal;
   /** Releases it. May be called twice. */
@@ -57,14 +57,14 @@ const sealing = { actor: "system", key: null };
  * True when a write now is under the lease that this record took. After a rollback of the store another
  * process may hold a lease with the same epoch.
  */
-export async function isLeader({ store }: Pick<Deps, "store">, taken: Noted): Promise<boolean> {
+export async function isLeader({ store }: Pick<Deps, "store">, taken: KnownHead): Promise<boolean> {
   if ((await store.head(store.workspace))?.epoch !== taken.seq) return false;
-  return holds(store, store.workspace, taken);
+  return holdsRecord(store, store.workspace, taken);
 }
 
 function holdDuty(
   deps: LeaderDeps,
-  taken: Noted,
+  taken: KnownHead,
   { leaseMs, asked }: { readonly leaseMs: number; readonly asked: ReturnType<typeof momentOf> },
 ): LeaderLease {
   const { store, world } = deps;

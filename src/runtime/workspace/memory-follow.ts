@@ -49,7 +49,7 @@ async function besideItems(deps: Deps, change: AlsoChange): Promise<Beside | nul
   const events = memoryDrafts(memory, given);
   const room = limit.appendRecordsMax - drafts.length;
   if (events.length > 0 && events.length <= room) return { ...head, events };
-  const named = items.map(({ body }) => body as Named);
+  const named = items.map(({ body }) => body as NamedEntry);
   const after = async (): Promise<void> => {
     if (events.length > room) await writeRest(deps, given);
     const now = (await deps.store.head(deps.store.workspace))?.seq ?? 0;
@@ -95,7 +95,7 @@ async function writeRest(deps: Deps, given: Parameters<typeof memoryDrafts>[1]):
   }
 }
 
-interface Named {
+interface NamedEntry {
   readonly kind: ItemKind;
   readonly key: string;
 }
@@ -104,7 +104,7 @@ interface Named {
  * Two programs may promote an item and replace it at one time. The later one checks again, and makes memory
  * follow the session's current item.
  */
-export async function mend(deps: Deps, session: SessionId, items: readonly Named[]): Promise<void> {
+export async function mend(deps: Deps, session: SessionId, items: readonly NamedEntry[]): Promise<void> {
   const done = writeWorkspace(deps, async () => {
     const { memory } = await deps.memory.fold();
     if (items.every(({ kind, key }) => memory.from(session, kind, key).length === 0)) return [];

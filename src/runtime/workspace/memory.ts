@@ -416,10 +416,10 @@ export interface PromoteOptions {
   readonly because?: string;
 }
 
-type Asked = PromoteOptions & { readonly kind: ItemKind; readonly key: string };
+type MemoryQuery = PromoteOptions & { readonly kind: ItemKind; readonly key: string };
 
 /** Promotes an item of a session, with its value and origin, for later sessions. */
-export async function promoteItem(deps: Deps, session: SessionId, asked: Asked): Promise<MemoryEntry> {
+export async function promoteItem(deps: Deps, session: SessionId, asked: MemoryQuery): Promise<MemoryEntry> {
   checkScope("promote", asked.scope);
   checkKind("promote", asked.kind);
   const build = async (): Promise<Promotion> => {
@@ -437,7 +437,7 @@ async function promotionOf(
   deps: Deps,
   session: SessionId,
   state: State,
-  { scope, kind, key, because, by }: Asked & { readonly by: MemoryBy },
+  { scope, kind, key, because, by }: MemoryQuery & { readonly by: MemoryBy },
 ): Promise<Promotion> {
   const item = state.mind.items.get(itemKey(kind, key));
   if (item === undefined) {
@@ -474,7 +474,7 @@ async function promotionOf(
 
 /** The records for the workspace's log when a model has one of its session's items remembered. */
 export const rememberBeside =
-  (deps: Deps, asked: Asked): Also =>
+  (deps: Deps, asked: MemoryQuery): Also =>
   async ({ session, state }) => {
     const promotion = await promotionOf(deps, session, state, { ...asked, by: "tool" });
     const { memory, ...head } = await deps.memory.fold();

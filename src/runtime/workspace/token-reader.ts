@@ -147,7 +147,7 @@ const noHash = "0".repeat(64);
 const isSameHash = (a: string, b: string): boolean =>
   a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));
 
-interface Issued {
+interface IssuedBody {
   readonly id: TokenId;
   readonly hash: string;
   readonly scopes: readonly string[];
@@ -157,7 +157,7 @@ interface Issued {
 
 /** The first record of an id counts, and so does the first that revokes it. */
 function apply(known: Map<string, TokenRef>, { type, body, seq, at, actor }: StoredRecord): void {
-  const given = JSON.parse(body) as Issued;
+  const given = JSON.parse(body) as IssuedBody;
   const { id, hash, principal, expiresAt = null } = given;
   const before = known.get(id);
   if (type === "token.revoked") {

@@ -15,7 +15,7 @@ import type { Deps } from "../deps.ts";
 import { findSession } from "../read/find.ts";
 import type { WebhookFailure } from "./webhook-failures.ts";
 import { checkUrl } from "../../platform/outbound.ts";
-import type { Noted } from "../read/known-heads.ts";
+import type { KnownHead } from "../read/known-heads.ts";
 import { writeOnce, writeWorkspace, type WorkspaceDeps } from "../log/workspace-log.ts";
 
 /** Options of `engine.setHook`. */
@@ -173,7 +173,7 @@ async function apply(
 export async function noteDelivered(
   deps: WorkspaceDeps & HookDeps,
   { name, setSeq }: Pick<HookEntry, "name" | "setSeq">,
-  { to, count, taken }: { readonly to: string; readonly count: number; readonly taken: Noted },
+  { to, count, taken }: { readonly to: string; readonly count: number; readonly taken: KnownHead },
 ): Promise<void> {
   await writeWorkspace({ ...deps, actor: "system" }, async () => {
     if (!(await isLeader(deps, taken))) return [];
@@ -190,7 +190,7 @@ export async function noteAbandoned(
     readonly session: string;
     readonly seq: number;
     readonly attempts: number;
-    readonly taken: Noted;
+    readonly taken: KnownHead;
   },
 ): Promise<void> {
   const { session, seq, attempts, taken } = given;

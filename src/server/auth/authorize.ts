@@ -18,7 +18,7 @@ import { makeRate } from "./rate-limit.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
 
 /** An authenticated caller. */
-export interface Authorized {
+export interface Caller {
   /** Acts as the token's principal. */
   readonly engine: Engine;
   readonly tenant: string;
@@ -48,7 +48,7 @@ export interface Authorizer {
   authorize(
     incoming: Incoming,
     options: { readonly operation: { readonly scope: TokenScope | null } },
-  ): Promise<Authorized | Problem>;
+  ): Promise<Caller | Problem>;
   /** Exchanges a token in the header `Authorization` for a cookie. */
   login(incoming: Incoming): Promise<{ readonly setCookie: string } | Problem>;
   logout(incoming: Incoming): { readonly setCookie: string } | Problem;
@@ -143,7 +143,7 @@ export function makeAuthorizer(options: AuthorizerOptions): Authorizer {
   async function authorize(
     incoming: Incoming,
     { operation }: { readonly operation: { readonly scope: TokenScope | null } },
-  ): Promise<Authorized | Problem> {
+  ): Promise<Caller | Problem> {
     const astray = gate.check(incoming);
     if (astray !== null) return astray;
     const byHeader = incoming.headers.authorization !== undefined;

@@ -2,7 +2,7 @@
  * Ends the streams of a token as soon as it is invalid: when it expires, and when the log says that it was
  * revoked, by any process.
  */
-import type { Authorized } from "./authorize.ts";
+import type { Caller } from "./authorize.ts";
 import type { Hub } from "../stream/hub.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
 
@@ -10,7 +10,7 @@ import { internalsOf } from "../../runtime/engine/internals.ts";
 const waitMsMax = 2_147_483_647;
 
 /** Until the returned function is called. */
-export function endWithToken(who: Authorized, hub: Hub, end: () => void): () => void {
+export function endWithToken(who: Caller, hub: Hub, end: () => void): () => void {
   const { store, world, tokens } = internalsOf(who.engine);
   const over = new AbortController();
 

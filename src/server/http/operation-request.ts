@@ -7,12 +7,12 @@ import { firstError } from "../../core/first-error.ts";
 import { textInHeader } from "../../protocol/header.ts";
 import type { OperationId } from "../../call/operations.ts";
 import { makeProblem } from "../../protocol/problem.ts";
-import { hasGoneOn, type Asked } from "../../runtime/log/request-scope.ts";
+import { hasGoneOn, type RequestScope } from "../../runtime/log/request-scope.ts";
 import type { Engine } from "../../runtime/engine/engine.ts";
 import { isReused } from "../../runtime/log/same-change.ts";
 import type { Session } from "../../runtime/engine/session.ts";
 import type { Arrivals } from "./request-timeout.ts";
-import { isProblem, type Authorized, type Authorizer } from "../auth/authorize.ts";
+import { isProblem, type Caller, type Authorizer } from "../auth/authorize.ts";
 import { readBytes, readParams, readText } from "./body.ts";
 import { handle, needAlso, type Call, type Handlers } from "./invocation.ts";
 import { engineHandlers } from "./engine-handlers.ts";
@@ -26,7 +26,7 @@ import type { Route, Target } from "./router.ts";
 import { sessionHandlers } from "./session-handlers.ts";
 import { openSink, problemFrame } from "../stream/sink.ts";
 import { endWithToken } from "../auth/token-expiry.ts";
-import { streamed, streamOpeners, wantsStream, type Streamed, type StreamGiven } from "../stream/streams.ts";
+import { streamed, streamOpeners, wantsStream, type StreamId, type StreamGiven } from "../stream/streams.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
 import type { LocalTranscripts } from "../../transcripts/local-transcripts.ts";
 
@@ -55,7 +55,7 @@ export interface RequestContext {
   readonly target: Target;
   readonly headers: Headers;
   /** Called with the caller, once authenticated. */
-  readonly onAuthenticated: (who: Authorized) => void;
+  readonly onAuthenticated: (who: Caller) => void;
 }
 
 const handlers: Handlers = { ...engineHandlers, ...sessionHandlers };
@@ -102,7 +102,7 @@ export async function answerCall(
 }
 
 /** The error for the caller, where their key or expected position caused it. */
-function askedError(error: unknown, asked: Asked): unknown {
+function askedError(error: unknown, asked: RequestScope): unknown {
   if (isReused(error)) return reusedProblem();
   if (!hasGoneOn(error, asked)) return error;
   const { message, hint } = error as SkeinError;
@@ -118,11 +118,11 @@ const noSession = (given: string): ProblemError =>
   );
 
 interface Performance {
-  readonly asked: Asked;
+  readonly asked: RequestScope;
   readonly route: Route;
   readonly call: Call;
   readonly params: Readonly<Record<string, unknown>>;
-  readonly who: Authorized;
+  readonly who: Caller;
   readonly text: string;
 }
 
@@ -154,7 +154,7 @@ async function perform(
   } else value = (await answer()) ?? null;
   if (operation.gives === "nothing") return sendText(response, 204, "", headers);
   if (isStreamed(id) && wantsStream(request, params)) return headOfStream(response, headers);
-  sendJson(response, JSON.stringify(value), headers, placeHeaders(value as Placed));
+  sendJson(response, JSON.stringify(value), headers, placeHeaders(value as ExpectedHead));
 }
 
 /** A stream is for GET; HEAD returns its headers, and opens nothing. */
@@ -163,7 +163,7 @@ const headOfStream = (response: ServerResponse, headers: Headers): void => {
   response.writeHead(200, { ...headers, ...own }).end();
 };
 
-const keptName = ({ tenant, actor }: Authorized, request: IncomingMessage): string =>
+const keptName = ({ tenant, actor }: Caller, request: IncomingMessage): string =>
   [tenant, actor, keyIn(request)].join("\n");
 
 /** The write itself looks up its session; other sessions, and id suffixes, are looked up beforehand. */
@@ -172,12 +172,12 @@ async function sessionOf(engine: Engine, { operation, session }: Route): Promise
   return internalsOf(engine).sessionAt(session);
 }
 
-const isStreamed = (id: OperationId): id is Streamed => streamed.some((one) => one === id);
+const isStreamed = (id: OperationId): id is StreamId => streamed.some((one) => one === id);
 
 async function stream(
   serverContext: ServerContext,
   { request, response, headers }: RequestContext,
-  { call, params, who, id, asked }: Performance & { readonly id: Streamed },
+  { call, params, who, id, asked }: Performance & { readonly id: StreamId },
 ): Promise<void> {
   const given: StreamGiven = {
     hub: serverContext.hubOf(call.engine),
@@ -199,17 +199,17 @@ async function stream(
   }
 }
 
-type Placed = Readonly<Record<"headSeq" | "session" | "seq" | "hash", unknown>> | null;
+type ExpectedHead = Readonly<Record<"headSeq" | "session" | "seq" | "hash", unknown>> | null;
 
 /** The response to a change has the session's new position; a new resource has its URL. */
-function placeHeaders(value: Placed): Headers {
+function placeHeaders(value: ExpectedHead): Headers {
   if (typeof value?.headSeq === "number") return { etag: `"${value.headSeq}"` };
   if (typeof value?.hash === "string" && typeof value.seq === "number") return { etag: `"${value.seq}"` };
   const isMade = typeof value?.session === "string" && Object.keys(value).length === 1;
   return isMade ? { location: `/v1/sessions/${value.session}` } : {};
 }
 
-const nothing: Asked = {};
+const nothing: RequestScope = {};
 
 /** Most callers give neither key nor expected position. */
 const isPlain = ({ headers }: IncomingMessage): boolean =>
@@ -218,9 +218,9 @@ const isPlain = ({ headers }: IncomingMessage): boolean =>
 /** The caller's key and expected position, for the engine. */
 async function askedOf(
   { kept }: Pick<ServerContext, "kept">,
-  who: Authorized,
+  who: Caller,
   { route, request, text }: Pick<Performance, "route" | "text"> & { readonly request: IncomingMessage },
-): Promise<Asked> {
+): Promise<RequestScope> {
   const { operation, session } = route;
   if (operation.method === "GET") return {};
   const key = keyIn(request);
@@ -261,7 +261,7 @@ async function askedOf(
 }
 
 /** A key that a call passes to the library itself stands in the log as it is. */
-async function checkUnused({ engine }: Authorized, session: SessionId, key: string): Promise<void> {
+async function checkUnused({ engine }: Caller, session: SessionId, key: string): Promise<void> {
   if ((await internalsOf(engine).writer.keyed(session, key)) !== undefined) throw reusedProblem();
 }
 

@@ -33,7 +33,7 @@ const againMs = 60_000;
 const reportedCount = 50;
 
 /** In an outage every request meets the same error of the store: it is logged once a minute. */
-export function tellOnce(tell: (error: unknown) => void, clock: () => number): (error: unknown) => void {
+export function reportOnce(tell: (error: unknown) => void, clock: () => number): (error: unknown) => void {
   const reportedAt = makeCache<string, number>(reportedCount);
   return (error) => {
     if (!(error instanceof SkeinError) || whereIn(error) === null) return tell(error);

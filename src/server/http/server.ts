@@ -24,7 +24,7 @@ import type { Engine } from "../../runtime/engine/engine.ts";
 import type { World } from "../../runtime/world.ts";
 import { answerCall, type ServerContext } from "./operation-request.ts";
 import { makeArrivals, type Arrivals } from "./request-timeout.ts";
-import { isProblem, type Authorized, type Authorizer } from "../auth/authorize.ts";
+import { isProblem, type Caller, type Authorizer } from "../auth/authorize.ts";
 import { docsFileAt, isDocs, isVisit, makePageSender, pageFileAt } from "./console-files.ts";
 import type { PageFiles } from "./console-files.ts";
 import { cookieName } from "./cookie.ts";
@@ -35,7 +35,7 @@ import { makeKeptAnswers } from "./stored-response.ts";
 import { safetyHeaders } from "./cross-origin.ts";
 import { hooksPath } from "./webhooks-in.ts";
 import { apiPage } from "./api-page.ts";
-import { problemOf, ProblemError, tellOnce } from "./problem.ts";
+import { problemOf, ProblemError, reportOnce } from "./problem.ts";
 import { checkRelayAddress, makeRelay, relayAddress } from "../stream/relay.ts";
 import { relayPath } from "../stream/relay-proof.ts";
 import { sendJson, sendProblem, sendText, type Headers } from "./reply.ts";
@@ -160,7 +160,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     transcripts: options.transcripts ?? uploadsOnly(world),
     relay,
     stopping: stopping.signal,
-    trouble: tellOnce(options.trouble ?? ignore, () => world.steady?.() ?? world.now()),
+    trouble: reportOnce(options.trouble ?? ignore, () => world.steady?.() ?? world.now()),
     streaming: options.streaming ?? ignore,
   };
   const listener = makeListener(serverContext, { ...options, port });
@@ -404,7 +404,7 @@ function makeListener(
     const route = findRoute(request.method ?? "GET", target.path);
     if (isProblem(route)) throw new ProblemError(route);
     completed.operation = route.id;
-    const onAuthenticated = ({ tenant, actor }: Authorized): void => {
+    const onAuthenticated = ({ tenant, actor }: Caller): void => {
       [completed.tenant, completed.actor] = [tenant, actor];
     };
     await answerCall(serverContext, { request, response, target, headers, onAuthenticated }, route);

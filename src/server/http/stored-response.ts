@@ -25,7 +25,7 @@ export interface KeptAnswers {
   check(name: string, session: string): void;
 }
 
-interface Kept {
+interface StoredEntry {
   readonly digest: string;
   readonly session: string;
   readonly answer: Promise<string>;
@@ -37,7 +37,7 @@ export const reusedProblem = (): ProblemError => {
 };
 
 export function makeKeptAnswers(): KeptAnswers {
-  const kept = new Map<string, Kept>();
+  const kept = new Map<string, StoredEntry>();
 
   function forget(name: string, answer: Promise<string>): void {
     if (kept.get(name)?.answer === answer) kept.delete(name);

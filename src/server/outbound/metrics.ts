@@ -43,7 +43,7 @@ export interface Metrics {
 }
 
 /** The figures of one tenant; no other tenant sees them. */
-interface Seen {
+interface MetricState {
   readonly requests: Map<string, { readonly labels: Labels; count: number }>;
   readonly latency: Histogram;
   readonly events: Map<string, number>;
@@ -54,7 +54,7 @@ interface Seen {
   counted: { readonly atMs: number; readonly lines: Promise<readonly string[]> } | null;
 }
 
-const nothingSeen = (): Seen => ({
+const nothingSeen = (): MetricState => ({
   requests: new Map(),
   latency: makeHistogram(latencyBounds),
   events: new Map(),
@@ -65,12 +65,12 @@ const nothingSeen = (): Seen => ({
 });
 
 export function makeMetrics(world: Pick<World, "now" | "steady">): Metrics {
-  const tenants = new Map<string, Seen>();
+  const tenants = new Map<string, MetricState>();
   const startedMs = world.now();
   const clock = (): number => world.steady?.() ?? world.now();
 
   /** Unauthenticated requests belong to no tenant, and are not shown. */
-  function seenOf(tenant: string): Seen {
+  function seenOf(tenant: string): MetricState {
     const seen = tenants.get(tenant) ?? nothingSeen();
     tenants.set(tenant, seen);
     return seen;
@@ -87,7 +87,7 @@ export function makeMetrics(world: Pick<World, "now" | "steady">): Metrics {
   }
 
   /** Concurrent and close requests share one read of the store. */
-  function storeLines(engine: Engine, seen: Seen): Promise<readonly string[]> {
+  function storeLines(engine: Engine, seen: MetricState): Promise<readonly string[]> {
     const { counted } = seen;
     if (counted !== null && clock() - counted.atMs < countedMs) return counted.lines;
     const lines = countStore(engine);
@@ -131,7 +131,7 @@ export function makeMetrics(world: Pick<World, "now" | "steady">): Metrics {
   };
 }
 
-function ownLines(seen: Seen, startedMs: number): readonly string[] {
+function ownLines(seen: MetricState, startedMs: number): readonly string[] {
   const events = [...seen.events].map(([type, count]) => ({ labels: { type }, count }));
   const requests = [...seen.requests.values()];
   return [

@@ -100,7 +100,7 @@ const answerMs = 10_000;
 const passing: readonly number[] = [429, 502, 503, 504];
 
 /** The result of a request. */
-type Sent = "taken" | "refused" | "away";
+type SentPoint = "taken" | "refused" | "away";
 
 export function makeOtlp(options: OtlpOptions): Otlp {
   const { world, trouble, everyMs = everyUsualMs } = options;
@@ -114,8 +114,8 @@ export function makeOtlp(options: OtlpOptions): Otlp {
   let isTold = false;
   let sending = Promise.resolve();
 
-  async function post(path: string, body: object): Promise<Sent> {
-    let sent: Sent = "away";
+  async function post(path: string, body: object): Promise<SentPoint> {
+    let sent: SentPoint = "away";
     const late = new AbortController();
     const done = new AbortController();
     void world.sleep(answerMs, done.signal).then(() => late.abort());

@@ -10,7 +10,7 @@ import { limit } from "../../core/limit.ts";
 import { takeLeaderLease, type LeaderLease } from "../../runtime/workspace/leader-lease.ts";
 import type { Engine } from "../../runtime/engine/engine.ts";
 import { listHooks, noteAbandoned, noteDelivered, type HookEntry } from "../../runtime/workspace/webhooks.ts";
-import { post, type Outbound, type Posted } from "../../platform/outbound.ts";
+import { post, type Outbound, type PostResult } from "../../platform/outbound.ts";
 import { signatureOf } from "../../runtime/trigger/webhook-token.ts";
 import { isLast, lastOf, parsePlace, placeText, type FeedPlace } from "../stream/feed-cursor.ts";
 import { followFeed, type Following } from "./feed-follow.ts";
@@ -157,7 +157,7 @@ async function sendOn(engine: Engine, hook: HookEntry, options: AsLeader): Promi
       for (const record of after(records, place)) {
         if (signal.aborted) return;
         if (await isWanted(deps, hook, record)) {
-          const became = await tellUntil(deps, { hook, record, options, signal });
+          const became = await deliverUntil(deps, { hook, record, options, signal });
           if (became === "broken off") return;
           if (became === "delivered") delivered += 1;
         }
@@ -257,7 +257,7 @@ interface Telling {
   readonly signal: AbortSignal;
 }
 
-async function tellUntil(
+async function deliverUntil(
   deps: EngineInternals,
   telling: Telling,
 ): Promise<"delivered" | "given up" | "broken off"> {
@@ -295,7 +295,7 @@ async function tellUntil(
   }
 }
 
-const whyNot = ({ status }: Posted): Error | null =>
+const whyNot = ({ status }: PostResult): Error | null =>
   status >= 200 && status < 300 ? null : new Error(`the receiver responded with ${status}`);
 const asError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));
 
@@ -313,7 +313,7 @@ export async function callHook(
     readonly options: Pick<WebhooksOutOptions, "outbound">;
     readonly signal?: AbortSignal;
   },
-): Promise<Posted> {
+): Promise<PostResult> {
   const { hook, signal } = given;
   const secret = world.secret(hook.secret);
   if (secret === undefined || secret === "") {

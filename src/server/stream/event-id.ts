@@ -5,7 +5,7 @@
  */
 import { makeProblem } from "../../protocol/problem.ts";
 import type { Engine } from "../../runtime/engine/engine.ts";
-import type { Noted } from "../../runtime/read/known-heads.ts";
+import type { KnownHead } from "../../runtime/read/known-heads.ts";
 import type { Session } from "../../runtime/engine/session.ts";
 import { ProblemError } from "../http/problem.ts";
 import { internalsOf } from "../../runtime/engine/internals.ts";
@@ -17,7 +17,7 @@ export async function positionIn(
   { engine, session }: { readonly engine: Engine; readonly session: Session },
   text: string | undefined,
   field: string,
-): Promise<Noted | undefined> {
+): Promise<KnownHead | undefined> {
   if (text === undefined || text === "") return undefined;
   const [, digits, hash = ""] = form.exec(text) ?? [];
   if (digits === undefined) {

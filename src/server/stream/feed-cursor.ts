@@ -61,14 +61,14 @@ export function parsePlace(text: string | undefined): FeedPlace {
   });
 }
 
-export interface Resumed {
+export interface FeedResume {
   readonly place: FeedPlace;
   /** The store was rolled back since the cursor was given out: later events are sent again. */
   readonly rolledBack: boolean;
 }
 
 /** Where a reader continues. Throws for an invalid cursor, or one whose history is unknown. */
-export async function resumePlace(engine: Engine, text: string, field = "after"): Promise<Resumed> {
+export async function resumePlace(engine: Engine, text: string, field = "after"): Promise<FeedResume> {
   try {
     return await findPlace(engine, text);
   } catch (error) {
@@ -77,7 +77,7 @@ export async function resumePlace(engine: Engine, text: string, field = "after")
   }
 }
 
-async function findPlace(engine: Engine, text: string): Promise<Resumed> {
+async function findPlace(engine: Engine, text: string): Promise<FeedResume> {
   const place = parsePlace(text);
   const { after, last } = place;
   const { store } = internalsOf(engine);
@@ -97,7 +97,7 @@ const isNamed = (position: string | null): boolean => position?.includes("!") ==
 async function pastEnd(engine: Engine, after: string | null): Promise<SkeinError> {
   const end = await internalsOf(engine).store.feedEnd();
   return new SkeinError("invalid", `after: position ${after} does not exist; the feed ends at ${end}`, {
-    hint: setBack,
+    hint: rollbackHint,
   });
 }
 
@@ -107,12 +107,12 @@ async function pastHead(engine: Engine, { session, seq }: LastGiven): Promise<Sk
     "invalid",
     `after: event ${seq} does not exist in ${session}, which ends at ${head}`,
     {
-      hint: setBack,
+      hint: rollbackHint,
     },
   );
 }
 
-const setBack = "the store may have been rolled back; read the feed again from the start";
+const rollbackHint = "the store may have been rolled back; read the feed again from the start";
 
 /** A deleted session has no events, and none is sent again. */
 async function isThere(engine: Engine, { session, seq, hash }: LastGiven): Promise<boolean> {

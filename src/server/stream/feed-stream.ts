@@ -13,7 +13,7 @@ import {
   type Family,
   type FeedPlace,
   type FeedStep,
-  type Resumed,
+  type FeedResume,
 } from "./feed-cursor.ts";
 import type { Hub } from "./hub.ts";
 import { beatFrame, type Sink } from "./sink.ts";
@@ -22,7 +22,7 @@ import type { SessionEvent } from "../../core/event.ts";
 
 export interface FeedStreamOptions {
   /** Where a reader continues; without it the stream begins with new events. */
-  readonly resumed?: Resumed | undefined;
+  readonly resumed?: FeedResume | undefined;
   readonly family: Family | null;
   /** False: it ends with the newest event. */
   readonly follow?: boolean | undefined;

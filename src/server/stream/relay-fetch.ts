@@ -66,14 +66,14 @@ export function makeFetching(engine: Engine, hub: Hub): Fetching {
   };
 }
 
-interface Given {
+interface RelayInput {
   readonly engine: Engine;
   readonly hub: Hub;
   readonly heard: (part: LivePart) => void;
 }
 
 /** One session, wherever it runs. */
-function followOne({ engine, hub, heard }: Given, session: SessionId): { stop(): void } {
+function followOne({ engine, hub, heard }: RelayInput, session: SessionId): { stop(): void } {
   const { store, world, holder: own, tenant } = internalsOf(engine);
   const over = new AbortController();
   let news = new AbortController();
@@ -130,7 +130,7 @@ function followOne({ engine, hub, heard }: Given, session: SessionId): { stop():
 }
 
 /** All sessions of all other servers. */
-function followAll({ engine, heard }: Given): { stop(): void } {
+function followAll({ engine, heard }: RelayInput): { stop(): void } {
   const { store, world, holder: own, tenant } = internalsOf(engine);
   const over = new AbortController();
   const open = new Map<string, RelayConnection>();

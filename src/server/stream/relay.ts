@@ -39,7 +39,7 @@ export interface Relay {
   stop(): Promise<void>;
 }
 
-interface Attended {
+interface RelayPeer {
   readonly tenant: string;
   readonly giving: Giving | null;
   readonly fetching: Fetching;
@@ -63,7 +63,7 @@ export function checkRelayAddress(given: string): string {
 }
 
 export function makeRelay({ address, hubOf, stopping, random }: RelayOptions): Relay {
-  const attended = new Map<Deps["store"], Attended>();
+  const attended = new Map<Deps["store"], RelayPeer>();
   let isOver = false;
 
   async function leave(store: Deps["store"]): Promise<void> {

@@ -8,7 +8,7 @@ import { limit } from "../../core/limit.ts";
 import type { Engine } from "../../runtime/engine/engine.ts";
 import { readEventsPage } from "../../runtime/read/event-reader.ts";
 import type { LiveDelta } from "../../runtime/turn/live.ts";
-import { isStill, type Noted } from "../../runtime/read/known-heads.ts";
+import { stillHolds, type KnownHead } from "../../runtime/read/known-heads.ts";
 import type { Session } from "../../runtime/engine/session.ts";
 import type { Hub } from "./hub.ts";
 import { beatFrame, eventFrame, eventId, type SharedFrame, type Sink } from "./sink.ts";
@@ -18,7 +18,7 @@ import type { SessionEvent } from "../../core/event.ts";
 export interface SessionStreamOptions {
   readonly fromSeq: number;
   /** The reader's last record; the stream fails when the log does not hold it. */
-  readonly last?: Noted | undefined;
+  readonly last?: KnownHead | undefined;
   readonly toSeq?: number | undefined;
   readonly types?: readonly string[] | undefined;
   /** The maximum number of events. */
@@ -52,7 +52,7 @@ export async function streamSession(
   /** A delta after its whole answer is too late. */
   let answeredSeq = 0;
   /** The newest known record: the log must still hold it at every read. */
-  let met: Noted | null = options.last ?? null;
+  let met: KnownHead | null = options.last ?? null;
   const { live: heardHere, store, writer } = internalsOf(engine);
 
   const wake = (): void => woken.resolve();
@@ -95,7 +95,8 @@ export async function streamSession(
       const page =
         atSeq < toSeq ? await readEventsPage(store, session.id, range) : { events: [], next: null };
       // After the page was read: another server may have taken over meanwhile.
-      if (met !== null && !(await isStill(store, head, met))) throw await writer.setBack(session.id, met);
+      if (met !== null && !(await stillHolds(store, head, met)))
+        throw await writer.suspendRolledBack(session.id, met);
       met = { seq: head.seq, hash: head.hash };
       if (atSeq >= toSeq) return;
       let read = 0;

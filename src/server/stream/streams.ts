@@ -7,7 +7,7 @@ import type { Engine } from "../../runtime/engine/engine.ts";
 import { stillWaiting } from "../../runtime/options.ts";
 import type { RunResult } from "../../runtime/turn/runner.ts";
 import type { Session } from "../../runtime/engine/session.ts";
-import type { Noted } from "../../runtime/read/known-heads.ts";
+import type { KnownHead } from "../../runtime/read/known-heads.ts";
 import type { Call } from "../http/invocation.ts";
 import { positionIn } from "./event-id.ts";
 import { familyOf, resumePlace } from "./feed-cursor.ts";
@@ -33,9 +33,9 @@ export interface StreamGiven {
 }
 
 export const streamed = ["session.events", "session.ask", "session.watch", "engine.feed"] as const;
-export type Streamed = (typeof streamed)[number];
+export type StreamId = (typeof streamed)[number];
 
-export const streamOpeners: { readonly [K in Streamed]: Opener<K> } = {
+export const streamOpeners: { readonly [K in StreamId]: Opener<K> } = {
   "session.events": openEvents,
   "engine.feed": openFeed,
   "session.ask": openAsk,
@@ -131,7 +131,7 @@ interface Running {
   readonly engine: Engine;
   readonly session: Session;
   readonly fromSeq: number;
-  readonly last: Noted | undefined;
+  readonly last: KnownHead | undefined;
   readonly running: Promise<RunResult>;
 }
 

@@ -6,7 +6,7 @@ import { bodyHashOf, contentHashOf, flaw, genesisHash } from "../../core/chain.t
 import type { LogId, SessionId } from "../../core/ids.ts";
 import { makeSessionId } from "../../core/ids.ts";
 import type {
-  Appended,
+  AppendedPart,
   Draft,
   Expect,
   IndexEntry,
@@ -137,15 +137,15 @@ export async function opened(bench: Bench, count = 1, more: Partial<Part> = {}):
 export const forked = (bench: Bench, parent: SessionId, seq: number, count = 1): Promise<SessionId> =>
   opened(bench, count, { parent: { session: parent, seq } });
 
-export const dropped = (bench: Bench, session: SessionId): Promise<readonly Appended[]> =>
+export const dropped = (bench: Bench, session: SessionId): Promise<readonly AppendedPart[]> =>
   append(bench, { session, expect: "exists", drafts: [], drop: true });
 
 /** Appends, and fails the case if the append is refused. */
-export async function append(bench: Bench, ...parts: readonly Part[]): Promise<readonly Appended[]> {
+export async function append(bench: Bench, ...parts: readonly Part[]): Promise<readonly AppendedPart[]> {
   return written(await bench.store.append(parts));
 }
 
-export function written(outcome: Outcome): readonly Appended[] {
+export function written(outcome: Outcome): readonly AppendedPart[] {
   assert.equal(outcome.kind, "ok", `refused: ${JSON.stringify(outcome)}`);
   return outcome.kind === "ok" ? outcome.parts : [];
 }

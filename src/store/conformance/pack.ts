@@ -4,7 +4,7 @@ import type { LogId, SessionId } from "../../core/ids.ts";
 import type { Bench, ConformanceCase } from "./bench.ts";
 import { append, assertWhole, draftOf, dropped, feedAll, forked, hashOfBytes } from "./bench.ts";
 import { opened, partOf, readAll, seqsOf, startOfTime, upTo, written } from "./bench.ts";
-import type { Draft, Packed, Store } from "../port.ts";
+import type { Draft, PackResult, Store } from "../port.ts";
 
 export const packCases: readonly ConformanceCase[] = [
   { name: "what is packed reads as before", run: readsAsBefore },
@@ -75,7 +75,7 @@ async function readings(store: Store, session: LogId): Promise<unknown> {
   return found;
 }
 
-async function packed(store: Store, session: LogId, toSeq = everything): Promise<Packed> {
+async function packed(store: Store, session: LogId, toSeq = everything): Promise<PackResult> {
   const done = await store.pack(session, toSeq);
   assert.ok(done.bytesAfter <= done.bytesBefore || done.records < 20, "packing made it longer");
   return done;

@@ -5,7 +5,7 @@ import type { SessionId } from "../../core/ids.ts";
 import { append, assertWhole, draftOf, dropped, entryOf, feedAll, forked } from "./bench.ts";
 import { hashOfBytes, isError, opened, partOf, readAll, seqsOf, startOfTime, upTo } from "./bench.ts";
 import type { Bench, ConformanceCase } from "./bench.ts";
-import type { Finished, ReceivedRecord, Reception, Store } from "../port.ts";
+import type { FinishRequest, ReceivedRecord, Reception, Store } from "../port.ts";
 
 export const receiveCases: readonly ConformanceCase[] = [
   { name: "a received log is unseen until it is finished, and then as it was", run: unseenThenWhole },
@@ -64,14 +64,14 @@ const plain = (records: readonly ReceivedRecord[]): readonly StoredRecord[] =>
 
 export const end = (
   { session, records }: { readonly session: SessionId; readonly records: readonly StoredRecord[] },
-  as: Finished["as"],
-): Finished => {
+  as: FinishRequest["as"],
+): FinishRequest => {
   const last = records.at(-1);
   const where = { session, seq: last?.seq ?? 0, hash: last?.hash ?? "" };
   return as === "prefix" ? { ...where, as } : { ...where, as, index: entryOf({ name: "received" }) };
 };
 
-async function received(bench: Bench, count: number, as: Finished["as"] = "own") {
+async function received(bench: Bench, count: number, as: FinishRequest["as"] = "own") {
   const log = made(bench, count);
   await bench.store.receive(alone(log.session));
   await bench.store.put(log.session, log.records);

@@ -38,14 +38,14 @@ const take = (bench: Bench, session: SessionId, holder: string, leaseMs = 1_000)
 const release = (bench: Bench, session: SessionId) =>
   append(bench, partOf(bench, session, "exists", { lease: "release" }));
 
-interface Asked {
+interface ScheduleQuery {
   readonly nowMs?: number;
   readonly limit?: number;
   readonly perAgent?: number;
   readonly except?: readonly RunMatch[];
 }
 
-async function due({ store }: Bench, asked: Asked = {}): Promise<readonly SessionId[]> {
+async function due({ store }: Bench, asked: ScheduleQuery = {}): Promise<readonly SessionId[]> {
   const rows = await store.due({ nowMs: startOfTime + 1_000, limit: 100, perAgent: 100, ...asked });
   return rows.map(({ session }) => session);
 }

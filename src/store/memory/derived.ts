@@ -36,13 +36,13 @@ export interface DerivedState {
   erasures: number;
 }
 
-type Derived = IndexStore &
+type DerivedPart = IndexStore &
   SnapshotStore &
   SearchStore &
   Omit<ScheduleStore, "now" | "readClock"> &
   Pick<Store, "clearDerived">;
 
-export function makeDerived(state: DerivedState): Derived {
+export function makeDerived(state: DerivedState): DerivedPart {
   const { world, logs } = state;
   const log = livingLog.bind(null, logs);
   return {

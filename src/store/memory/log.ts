@@ -15,7 +15,7 @@ import {
   type LogFacts,
   type Refusal,
 } from "../judge.ts";
-import type { Appended, Draft, Head, IndexEntry, Outcome, Part } from "../port.ts";
+import type { AppendedPart, Draft, Head, IndexEntry, Outcome, Part } from "../port.ts";
 import type { ReadRange, Snapshot } from "../port.ts";
 
 export interface Log {
@@ -79,12 +79,12 @@ export function livingLog(logs: Logs, id: LogId): Log | undefined {
 export const headSeqOf = (log: Log): number => log.firstSeq + log.records.length - 1;
 
 /** Why a log is not writable; null if it is. */
-export type Closed = (session: LogId) => LogFacts["closed"];
+export type ClosedReason = (session: LogId) => LogFacts["closed"];
 
 interface Appending {
   readonly digest: Digest;
   readonly now: number;
-  readonly closed: Closed;
+  readonly closed: ClosedReason;
   /** Throws if the append is impossible, after its verdict. */
   readonly beforeWrite: () => void;
 }
@@ -106,7 +106,7 @@ export function appendParts(
   return { kind: "ok", parts: parts.map((part) => writePart({ logs, digest, now }, part)) };
 }
 
-function verdictOn(logs: Logs, part: Part, closed: Closed): Refusal | null {
+function verdictOn(logs: Logs, part: Part, closed: ClosedReason): Refusal | null {
   const { session } = part;
   const log = livingLog(logs, session);
   const seq = log && headSeqOf(log);
@@ -147,7 +147,7 @@ interface Write {
   readonly now: number;
 }
 
-function writePart(write: Write, part: Part): Appended {
+function writePart(write: Write, part: Part): AppendedPart {
   const log = write.logs.all.get(part.session) ?? beginPart(write.logs, part);
   const firstSeq = headSeqOf(log) + 1;
   const last = recordAt(log, firstSeq - 1);

@@ -14,7 +14,7 @@ import {
   usedKey,
   type LogFacts,
 } from "../judge.ts";
-import type { Finished, ReadRange, Received, ReceivedRecord, Reception } from "../port.ts";
+import type { FinishRequest, ReadRange, ReceivedLog, ReceivedRecord, Reception } from "../port.ts";
 import type { Log, Logs } from "./log.ts";
 import { beginLog, pageOf, setIndex } from "./log.ts";
 
@@ -26,7 +26,7 @@ export interface Receiving {
 
 export type Receptions = Map<LogId, Receiving>;
 
-export function receive(logs: Logs, receptions: Receptions, reception: Reception): Received {
+export function receive(logs: Logs, receptions: Receptions, reception: Reception): ReceivedLog {
   const { session } = reception;
   const log = logs.all.get(session);
   if (!receptions.has(session) && !log) {
@@ -69,7 +69,7 @@ export function put(
 }
 
 /** Checks all of them first, so nothing needs a rollback. */
-export function finish(logs: Logs, receptions: Receptions, list: readonly Finished[]): void {
+export function finish(logs: Logs, receptions: Receptions, list: readonly FinishRequest[]): void {
   for (const one of list) {
     const { session, seq } = one;
     const end = lastUpTo(logs, receptions, session, receptions.has(session) ? Infinity : seq);
@@ -80,7 +80,7 @@ export function finish(logs: Logs, receptions: Receptions, list: readonly Finish
   for (const one of list) finishOne(logs, receptions, one);
 }
 
-function finishOne(logs: Logs, receptions: Receptions, { session, as, index }: Finished): void {
+function finishOne(logs: Logs, receptions: Receptions, { session, as, index }: FinishRequest): void {
   const received = receptions.get(session);
   const there = logs.all.get(session);
   const wasSeen = there !== undefined && !there.dropped;

@@ -3,7 +3,7 @@ import { isSessionId, type LogId } from "../../core/ids.ts";
 import type { DueRow, IndexEntry, RunMatch, ScheduledRow, ServerRow, Store, WorkerRow } from "../port.ts";
 import { asCopy, goneMs, type Scheduling } from "../worker-rows.ts";
 
-interface Scheduled {
+interface ScheduleRow {
   readonly id: LogId;
   readonly dropped: boolean;
   readonly copy: boolean;
@@ -14,7 +14,7 @@ interface Scheduled {
   readonly epoch: number;
 }
 
-export function schedules(logs: () => Iterable<Scheduled>, now: () => number): Scheduling {
+export function schedules(logs: () => Iterable<ScheduleRow>, now: () => number): Scheduling {
   const workers = new Map<string, WorkerRow>();
   const servers = new Map<string, ServerRow>();
   const rows = (): DueRow[] => [...logs()].flatMap(dueRow);
@@ -92,7 +92,7 @@ function matches({ agent, model, labels = {} }: RunMatch, row: DueRow): boolean 
   );
 }
 
-function dueRow({ id, dropped, copy, index, sinceMs, lease, leaseOrder, epoch }: Scheduled): DueRow[] {
+function dueRow({ id, dropped, copy, index, sinceMs, lease, leaseOrder, epoch }: ScheduleRow): DueRow[] {
   if (dropped || copy || index === null || !isSessionId(id)) return [];
   const { status, agent, model = null, priority, labels, due = null, deadline: deadlineMs = null } = index;
   const held = epoch === 0 || lease === null ? null : { ...lease, order: leaseOrder };
@@ -100,7 +100,7 @@ function dueRow({ id, dropped, copy, index, sinceMs, lease, leaseOrder, epoch }:
   return [{ ...own, due, deadlineMs, sinceMs, lease: held }];
 }
 
-function scheduledRow(log: Scheduled | undefined): ScheduledRow[] {
+function scheduledRow(log: ScheduleRow | undefined): ScheduledRow[] {
   if (log === undefined) return [];
   const { waits = null, triggers = null, zone = "smart" } = log.index ?? {};
   const { nanoUsd = 0, unconfirmedNanoUsd = 0, unpriced = 0 } = log.index ?? {};

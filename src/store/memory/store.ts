@@ -13,7 +13,7 @@ import { piecesOf } from "../blob-pieces.ts";
 import { feedOfProjections, makePositionedFeed } from "../feed-position.ts";
 import { missingBlob } from "../judge.ts";
 import { withProgress } from "../paging.ts";
-import type { Outcome, Packed, Part, Store, StoreStats, StoreWorld } from "../port.ts";
+import type { Outcome, PackResult, Part, Store, StoreStats, StoreWorld } from "../port.ts";
 import { makeDerived, type DerivedState } from "./derived.ts";
 import { entriesToErase, eraseEntries, refuseTooMany } from "./erase.ts";
 import type { Log, Logs } from "./log.ts";
@@ -175,7 +175,7 @@ async function* chunksOf(chunks: readonly Uint8Array[]): AsyncGenerator<Uint8Arr
   for (const chunk of chunks) yield chunk.slice();
 }
 
-function pack(log: Log | undefined, toSeq: number): Packed {
+function pack(log: Log | undefined, toSeq: number): PackResult {
   const from = log?.packedTo ?? 0;
   const to = log === undefined ? 0 : Math.max(from, Math.min(toSeq, headSeqOf(log) - 1));
   const records = log?.records.slice(from + 1 - log.firstSeq, to + 1 - log.firstSeq) ?? [];

@@ -95,7 +95,7 @@ export interface Part {
 /** The outcome of an append. */
 export type Outcome =
   /** All parts are written, with the promised durability. */
-  | { readonly kind: "ok"; readonly parts: readonly Appended[] }
+  | { readonly kind: "ok"; readonly parts: readonly AppendedPart[] }
   /** Nothing is written. The head of this log is not as expected; 0 if the log does not exist. */
   | { readonly kind: "conflict"; readonly session: LogId; readonly headSeq: number }
   /** Nothing is written. The epoch in force is this one; 0 without a lease. */
@@ -106,7 +106,7 @@ export type Outcome =
   | { readonly kind: "unknown"; readonly cause: unknown };
 
 /** The result of one log's share of an append. */
-export interface Appended {
+export interface AppendedPart {
   readonly session: LogId;
   readonly firstSeq: number;
   readonly headSeq: number;

@@ -3,7 +3,7 @@ import type { LogId } from "../../core/ids.ts";
 import type { Durability } from "./log.ts";
 
 /** The result of packing: records, and their size before and after, as the driver counts it. */
-export interface Packed {
+export interface PackResult {
   readonly records: number;
   readonly bytesBefore: number;
   readonly bytesAfter: number;
@@ -49,7 +49,7 @@ export interface Maintenance {
    * steps alongside other work. Reads return the same as before. Packed records stay packed. Resolves to what
    * this call packed; stops early, with its result so far, if the signal is aborted.
    */
-  pack(session: LogId, toSeq: number, signal?: AbortSignal): Promise<Packed>;
+  pack(session: LogId, toSeq: number, signal?: AbortSignal): Promise<PackResult>;
   /**
    * The last packed position of the log's own records; one before its first own position, if none is packed.
    */

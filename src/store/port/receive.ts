@@ -13,7 +13,7 @@ export interface Reception {
 }
 
 /** What a store has of a log that is being received. */
-export interface Received {
+export interface ReceivedLog {
   /**
    * The last record here, finished or only received; without records the fork point, or 0 and the genesis
    * hash.
@@ -33,7 +33,7 @@ export interface ReceivedRecord extends StoredRecord {
 }
 
 /** What a received log becomes. */
-export interface Finished {
+export interface FinishRequest {
   readonly session: SessionId;
   /** Its last record. Nothing is finished if the received log ends elsewhere. */
   readonly seq: number;
@@ -56,7 +56,7 @@ export interface ReceiveStore {
    * `parent.seq`. While more of an existing log is received, it is not writable. A log that receives nothing
    * for a day may be deleted.
    */
-  receive(reception: Reception): Promise<Received>;
+  receive(reception: Reception): Promise<ReceivedLog>;
   /**
    * The next records of a log that is being received, all or none; durable when it resolves. Dense, and
    * chained: the store verifies each hash against the previous one, and that the blobs exist. The caller
@@ -69,7 +69,7 @@ export interface ReceiveStore {
    * `conflict` if one ends elsewhere, and with `refused` if it was deleted here and is to become more than a
    * prefix. A received log has no lease.
    */
-  finish(logs: readonly Finished[]): Promise<void>;
+  finish(logs: readonly FinishRequest[]): Promise<void>;
   /**
    * Deletes the unfinished part of a received log, with the blobs that nothing else refers to, in small
    * steps. Harmless if there is nothing.

@@ -56,4 +56,4 @@ export const tooMuch = (bytesMax: number): { readonly error: string; readonly hi
 });
 
 /** A database error may repeat values of any length. */
-export const saidOf = (text: string): string => (text.length > 500 ? `${text.slice(0, 500)}…` : text);
+export const describeError = (text: string): string => (text.length > 500 ? `${text.slice(0, 500)}…` : text);

@@ -15,7 +15,7 @@ import {
   type Refusal,
 } from "../judge.ts";
 import { state } from "../sql/log-state.ts";
-import type { Appended, Draft, IndexEntry, Outcome, Part, StoreWorld } from "../port.ts";
+import type { AppendedPart, Draft, IndexEntry, Outcome, Part, StoreWorld } from "../port.ts";
 import { isConstraint } from "./connection.ts";
 import { makeEraser, markUnscrubbed } from "./erase.ts";
 import type { HeadRow, Logs } from "./log.ts";
@@ -47,7 +47,7 @@ interface Target {
   readonly head: HeadRow | null;
 }
 
-interface Placed {
+interface AppendPlace {
   readonly seq: number;
   readonly at: number;
   /** The hash of the previous record. */
@@ -110,7 +110,7 @@ export function makeAppender(database: DatabaseSync, tenant: string, context: Dr
     return row === undefined ? segments.keyed(log, bytes) : row[0];
   }
 
-  function write({ part, head: found }: Target): Appended {
+  function write({ part, head: found }: Target): AppendedPart {
     const head = found ?? begin(part);
     const { id } = head;
     const at = Math.max(world.now(), head.at);
@@ -159,7 +159,7 @@ export function makeAppender(database: DatabaseSync, tenant: string, context: Dr
     log: number,
     part: Part,
     draft: Draft,
-    place: Placed,
+    place: AppendPlace,
   ): { row: SQLInputValue[]; hash: string } {
     const { type, v, actor, turn, cause, key, body, bodyHash, content } = draft;
     const { seq, at } = place;
@@ -224,7 +224,7 @@ export function makeAppender(database: DatabaseSync, tenant: string, context: Dr
     }
   }
 
-  function insert(log: number, part: Part, draft: Draft, place: Placed): string {
+  function insert(log: number, part: Part, draft: Draft, place: AppendPlace): string {
     const { row, hash } = rowOf(log, part, draft, place);
     const { lastInsertRowid } = insertRecord.run(...row);
     for (const blob of draft.blobs) refer(blob, lastInsertRowid);

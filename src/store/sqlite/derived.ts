@@ -63,7 +63,7 @@ export function makeLister(database: DatabaseSync, tenant: string): Lister {
   };
 
   /** Rows with their exact times, in index order, which lags behind by less than `activeLagMs`. */
-  function* candidates(filter: SessionFilter, end: ListPosition | null, first: number): Generator<Found> {
+  function* candidates(filter: SessionFilter, end: ListPosition | null, first: number): Generator<ListRow> {
     let from: ListPosition | null = end;
     let own = false;
     let lastId: number | null = null;
@@ -92,7 +92,7 @@ export function makeLister(database: DatabaseSync, tenant: string): Lister {
     const count = Math.min(page.limit, limit.listMax);
     const end = page.cursor === undefined ? null : parseCursor(page.cursor);
     const { activeSince = 0, activeBefore = Infinity } = filter;
-    let found: Found[] = [];
+    let found: ListRow[] = [];
     for (const candidate of candidates(filter, end, count + 1)) {
       // Once the page is full, only rows that the index placed too low can still belong to it.
       const lowest = found[count];
@@ -111,7 +111,7 @@ export function makeLister(database: DatabaseSync, tenant: string): Lister {
     return { rows: shown.map(sessionRow), cursor: more ? cursorOf(bottom) : null };
   }
 
-  function sessionRow({ row, headSeq, at }: Found): SessionRow {
+  function sessionRow({ row, headSeq, at }: ListRow): SessionRow {
     const [id, , session, openedAt, status, agent, priority, forkSeq, copy, outbox, full] = row;
     const [name, objective] = (title.get(id) as unknown as [string | null, string | null] | undefined) ?? [
       null,
@@ -139,7 +139,7 @@ export function makeLister(database: DatabaseSync, tenant: string): Lister {
   return { list };
 }
 
-interface Found extends ListPosition {
+interface ListRow extends ListPosition {
   readonly row: ListArray;
   readonly headSeq: number;
   readonly session: SessionId;

@@ -7,7 +7,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { limit } from "../../core/limit.ts";
 import { lostChunksAtOnce } from "../blob-pieces.ts";
 import { tooManyErased } from "../judge.ts";
-import type { Appended, Part } from "../port.ts";
+import type { AppendedPart, Part } from "../port.ts";
 import { joinStretches } from "../sql/stretch.ts";
 import type { Line, Logs } from "./log.ts";
 import type { Ranges, SegmentWriter } from "./segment-write.ts";
@@ -17,7 +17,7 @@ export interface Eraser {
    * After all writes, so that no blob is deleted that a new record refers to; only of earlier records. Throws
    * if it is too much.
    */
-  erase(parts: readonly Part[], written: readonly Appended[]): void;
+  erase(parts: readonly Part[], written: readonly AppendedPart[]): void;
 }
 
 export function makeEraser(database: DatabaseSync, logs: Logs, segmentWriter: SegmentWriter): Eraser {

@@ -7,7 +7,7 @@ import { unpackable } from "../sql/damage.ts";
 import type { DatabaseSync } from "node:sqlite";
 import { flaw, genesisHash } from "../../core/chain.ts";
 import type { LogId } from "../../core/ids.ts";
-import type { Packed } from "../port.ts";
+import type { PackResult } from "../port.ts";
 import type { DriverParts } from "./append.ts";
 import type { AnyLine, Stretch } from "./log.ts";
 import { whole, type Row } from "./read.ts";
@@ -54,7 +54,7 @@ export async function packLog(
   session: LogId,
   toSeq: number,
   signal?: AbortSignal,
-): Promise<Packed> {
+): Promise<PackResult> {
   const { writer, database } = context;
   const total = { records: 0, bytesBefore: 0, bytesAfter: 0 };
   for (let tries = 0; ; tries++) {

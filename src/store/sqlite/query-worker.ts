@@ -11,7 +11,7 @@ import { limit as limits } from "../../core/limit.ts";
 import { errorText } from "../../core/first-error.ts";
 import {
   rowBytes,
-  saidOf,
+  describeError,
   tooMuch,
   type Answer,
   severalStatements,
@@ -86,7 +86,7 @@ function answer({ path, sql, limit, bytesMax }: QueryRequest): QueryAnswer {
   } catch (error) {
     const isTooLong = error instanceof Error && "errcode" in error && error.errcode === sqliteTooBig;
     if (isTooLong) return { ...tooMuch(bytesMax), error: `a value of more than ${lengths.length} bytes` };
-    return { error: saidOf(errorText(error)), hint };
+    return { error: describeError(errorText(error)), hint };
   } finally {
     database.close();
   }

@@ -21,7 +21,7 @@ import {
   type LastRecord,
 } from "../judge.ts";
 import { state } from "../sql/log-state.ts";
-import type { Finished, Received, ReceivedRecord, Reception, Store } from "../port.ts";
+import type { FinishRequest, ReceivedLog, ReceivedRecord, Reception, Store } from "../port.ts";
 import { recordColumns, type Appender, type DriverParts } from "./append.ts";
 import { isConstraint } from "./connection.ts";
 import { hexOf, type AnyLine } from "./log.ts";
@@ -45,9 +45,9 @@ export const receptions = (
 
 /** Each runs in one transaction of the writer. */
 export interface Receiver {
-  receive(reception: Reception): Received;
+  receive(reception: Reception): ReceivedLog;
   put(session: SessionId, records: readonly ReceivedRecord[]): void;
-  finish(logs: readonly Finished[]): void;
+  finish(logs: readonly FinishRequest[]): void;
   /** One step; false if nothing of it is left. */
   discardSome(session: SessionId): boolean;
 }
@@ -68,7 +68,7 @@ export function makeReceiver(
     appender.forget();
   };
 
-  function receive({ session, parent, base }: Reception): Received {
+  function receive({ session, parent, base }: Reception): ReceivedLog {
     const line = logs.findAny(session);
     if (line === undefined || isBare(line)) begin({ session, parent, base }, line);
     const found = logs.findAny(session);
@@ -76,7 +76,7 @@ export function makeReceiver(
     return { ...lastOf(session, found), there: thereOf(line) };
   }
 
-  const thereOf = (line: AnyLine | undefined): Received["there"] =>
+  const thereOf = (line: AnyLine | undefined): ReceivedLog["there"] =>
     line === undefined || line.dropped === receiving || isBare(line)
       ? presenceOf(null)
       : presenceOf({ seen: line.dropped === seen, copy: line.copy });
@@ -193,12 +193,12 @@ export function makeReceiver(
     }
   }
 
-  function finish(list: readonly Finished[]): void {
+  function finish(list: readonly FinishRequest[]): void {
     for (const one of list) finishOne(one, checkEnd(one));
     forget();
   }
 
-  function checkEnd(one: Finished): AnyLine {
+  function checkEnd(one: FinishRequest): AnyLine {
     const { session, seq } = one;
     const line = logs.findAny(session);
     const open = line !== undefined && (line.dropped === receiving || line.untilSeq !== null);
@@ -214,7 +214,7 @@ export function makeReceiver(
     return point && { seq, hash: point.hash };
   }
 
-  function finishOne({ seq, as, index }: Finished, line: AnyLine): void {
+  function finishOne({ seq, as, index }: FinishRequest, line: AnyLine): void {
     const { id, dropped, untilSeq } = line;
     const wasSeen = dropped === seen;
     const more = dropped === receiving || untilSeq !== null;

@@ -73,14 +73,18 @@ type MoreArray = [...DueArray, ...More];
 const columns = `l.id, l.session, l.status, l.agent, s.model, l.priority, s.due, s.since, e.holder,
   e.until_ms, (SELECT position FROM records WHERE log = l.id AND seq = l.epoch), s.deadline`;
 
-interface Given {
+interface ScheduleInput {
   readonly tenant: string;
   readonly now: () => number;
   /** Runs a read, and converts its errors. */
   readonly look: <T>(work: () => T) => Promise<T>;
 }
 
-export function schedules(database: DatabaseSync, writer: Writer, { tenant, now, look }: Given): Scheduling {
+export function schedules(
+  database: DatabaseSync,
+  writer: Writer,
+  { tenant, now, look }: ScheduleInput,
+): Scheduling {
   const next = database.prepare("SELECT min(due) FROM schedule WHERE tenant = ? AND due > ?");
   const held = database.prepare(
     `SELECT ${columns} FROM leases e CROSS JOIN logs l ON l.id = e.log LEFT JOIN schedule s ON s.log = e.log
@@ -150,7 +154,7 @@ function makeRows(database: DatabaseSync): (row: DueArray) => DueRow {
 /** One step per agent, for any number of its sessions. */
 function makeDue(
   database: DatabaseSync,
-  { tenant, now }: Pick<Given, "tenant" | "now">,
+  { tenant, now }: Pick<ScheduleInput, "tenant" | "now">,
   rowOf: (row: DueArray) => DueRow,
 ): (options: Parameters<Store["due"]>[0]) => DueRow[] {
   const priorities = database.prepare(

@@ -56,7 +56,7 @@ export interface RecordRange {
   readonly types?: ReadonlySet<number> | undefined;
 }
 
-interface Opened {
+interface OpenSegment {
   readonly heads: Heads;
   contents: Contents | null;
   /** As far as they were asked for. */
@@ -89,7 +89,7 @@ export function makeSegments(database: DatabaseSync, names: SegmentNames): Segme
   const readContents = database.prepare("SELECT contents FROM segments WHERE id = ?");
   const byKey = database.prepare("SELECT seq FROM packed_keys WHERE log = ? AND key = ? ORDER BY seq");
   for (const one of [ending, below, readHeads, readContents, byKey]) one.setReturnArrays(true);
-  const kept = new Map<number, Opened>();
+  const kept = new Map<number, OpenSegment>();
   let keptBytes = 0;
   let recent: Segment | undefined;
 
@@ -113,7 +113,7 @@ export function makeSegments(database: DatabaseSync, names: SegmentNames): Segme
     );
 
   /** Undefined if it no longer exists: another process rewrote or deleted it. */
-  function open(segment: Segment, contents: boolean): Opened | undefined {
+  function open(segment: Segment, contents: boolean): OpenSegment | undefined {
     const known = kept.get(segment.id);
     const opened = known ?? openHeads(segment);
     if (opened === undefined) return undefined;
@@ -144,7 +144,7 @@ export function makeSegments(database: DatabaseSync, names: SegmentNames): Segme
     keptBytes -= one.heads.bodies.length + (one.contents?.texts.length ?? 0);
   }
 
-  function openHeads(segment: Segment): Opened | undefined {
+  function openHeads(segment: Segment): OpenSegment | undefined {
     const row = readHeads.get(segment.id) as unknown as [Uint8Array] | undefined;
     if (row === undefined) return undefined;
     try {
@@ -157,7 +157,7 @@ export function makeSegments(database: DatabaseSync, names: SegmentNames): Segme
   }
 
   /** All fields but hash, salt and content. */
-  function headOf({ log, fromSeq }: Segment, { heads }: Opened, place: number) {
+  function headOf({ log, fromSeq }: Segment, { heads }: OpenSegment, place: number) {
     const { at: moments, type, v, actor, turn, cause, keyAt, hashAt, contentBytes, bodyAt } = heads;
     const seq = fromSeq + place;
     const back = cause[place] ?? 0;
@@ -185,7 +185,7 @@ export function makeSegments(database: DatabaseSync, names: SegmentNames): Segme
     tail.toString("hex", groupsAt + group * 32, groupsAt + group * 32 + 32);
 
   /** Stored for the last record of each group; for any other computed from the previous one. */
-  function hashOf(segment: Segment, opened: Opened, place: number, head?: Head): string {
+  function hashOf(segment: Segment, opened: OpenSegment, place: number, head?: Head): string {
     const { heads, hashes } = opened;
     const known = hashes[place];
     if (known !== undefined) return known;
@@ -198,7 +198,7 @@ export function makeSegments(database: DatabaseSync, names: SegmentNames): Segme
     return hash;
   }
 
-  function fieldOf(segment: Segment, opened: Opened, place: number, field: PackedField) {
+  function fieldOf(segment: Segment, opened: OpenSegment, place: number, field: PackedField) {
     const { heads, contents } = opened;
     switch (field) {
       case "at":
@@ -225,7 +225,7 @@ export function makeSegments(database: DatabaseSync, names: SegmentNames): Segme
     }
   }
 
-  function recordOf(segment: Segment, opened: Opened, place: number, contents: boolean): StoredRecord {
+  function recordOf(segment: Segment, opened: OpenSegment, place: number, contents: boolean): StoredRecord {
     const head = headOf(segment, opened, place);
     const hash = hashOf(segment, opened, place, head);
     const held = contents && hasContent(opened.heads, place) ? opened.contents : null;
@@ -299,7 +299,7 @@ export function makeSegments(database: DatabaseSync, names: SegmentNames): Segme
   const look = <T>(
     log: number,
     seq: number,
-    read: (opened: Opened, place: number, segment: Segment) => T,
+    read: (opened: OpenSegment, place: number, segment: Segment) => T,
   ): T | undefined => {
     const segment = at(log, seq);
     const opened = segment && open(segment, false);

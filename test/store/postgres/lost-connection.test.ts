@@ -6,7 +6,7 @@ import { openEngine } from "../../../src/index.ts";
 import { realWorld } from "../../../src/runtime/world.ts";
 import { parseAddress } from "../../../src/store/postgres/connection/address.ts";
 import { openDatabase } from "../../../src/store/postgres/connection/connection.ts";
-import { isServerAnswer, Lost } from "../../../src/store/postgres/connection/errors.ts";
+import { isServerAnswer, ConnectionLost } from "../../../src/store/postgres/connection/errors.ts";
 import { watchSockets } from "../../postgres/broken-socket.ts";
 import { noPostgres, ownDatabase } from "../../postgres/place.ts";
 
@@ -39,7 +39,7 @@ test("a statement and a COMMIT whose connection broke are lost, and done once", 
     const grown = async (): Promise<boolean> => (await count("numbers")) > rows;
     await database.run("SELECT 1");
     const brokenStatement = sockets.breakAfter("INSERT INTO numbers", code, grown);
-    await assert.rejects(database.once("INSERT INTO numbers VALUES (1)"), Lost, code);
+    await assert.rejects(database.once("INSERT INTO numbers VALUES (1)"), ConnectionLost, code);
     await brokenStatement;
     rows += 1;
     const brokenCommit = sockets.breakAfter("COMMIT", code, grown);

@@ -11,7 +11,7 @@ import { PlaceHead } from "../../ui/page-header.tsx";
 import { Portion } from "../../ui/show-more.tsx";
 import { Json, Said } from "../../ui/untrusted-text.tsx";
 import { Status } from "../../ui/status.tsx";
-import { tell } from "../../ui/toast.tsx";
+import { showToast } from "../../ui/toast.tsx";
 import { Empty, WhenRead } from "../../ui/load-error.tsx";
 import { brief } from "../../ui/visible.ts";
 import { useReading } from "../../query-cache.ts";
@@ -134,7 +134,7 @@ interface ShownProps {
 function Shown({ shown, last, models }: ShownProps): ReactNode {
   const [isEditing, setEditing] = useState(false);
   const refusal = useRefusal("engine.addAgent");
-  const edit = (): void => (refusal === undefined ? setEditing(true) : tell(refusal));
+  const edit = (): void => (refusal === undefined ? setEditing(true) : showToast(refusal));
   useShortcuts([{ key: "e", what: "Edit as a new version", act: edit }]);
   const { name, version, definition, at, actor } = shown;
   const isLast = version === last.version;

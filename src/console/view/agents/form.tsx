@@ -1,7 +1,7 @@
 /** A new agent, or a new version of one. */
 import { useId, useState, type ReactNode } from "react";
 import { Form, Labeled } from "../../ui/form.tsx";
-import { tell } from "../../ui/toast.tsx";
+import { showToast } from "../../ui/toast.tsx";
 import { refresh } from "../../query-cache.ts";
 import { go } from "../../route.ts";
 import { engine } from "../../server.ts";
@@ -25,7 +25,7 @@ export function AgentDialog({ first, version, models, close }: AgentFormProps): 
     const added = await engine.addAgent(definitionOf(form));
     refresh("agents");
     close();
-    tell(
+    showToast(
       added.version === version
         ? "No changes: this is already the newest version."
         : `${added.name}@${added.version} added. Open sessions keep their version.`,

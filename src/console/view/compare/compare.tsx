@@ -3,7 +3,7 @@ import { useState, type ReactNode } from "react";
 import { Link } from "../../link.tsx";
 import { count } from "../../ui/amount.ts";
 import { Button } from "../../ui/button.tsx";
-import { tell } from "../../ui/toast.tsx";
+import { showToast } from "../../ui/toast.tsx";
 import { Empty, WhenRead } from "../../ui/load-error.tsx";
 import { brief } from "../../ui/visible.ts";
 import { useReading } from "../../query-cache.ts";
@@ -14,8 +14,8 @@ import { useScope } from "../session/scope.ts";
 import { Choose } from "../family/choose.tsx";
 import { ComparedFiles, ComparedState, ComparedTranscript } from "./compared-rest.tsx";
 import { ComparedItems } from "./compared-items.tsx";
-import { compareItems, type Compared, type Diff } from "./difference.ts";
-import { titlesAmong, type Titled } from "../family/relative.ts";
+import { compareItems, type Comparison, type Diff } from "./difference.ts";
+import { titlesAmong, type TitledSession } from "../family/relative.ts";
 import "../family/family.css";
 
 export function Compare({ params }: { readonly params: URLSearchParams }): ReactNode {
@@ -47,8 +47,8 @@ export interface Side {
 
 interface Read {
   readonly diff: Diff;
-  readonly items: readonly Compared[];
-  readonly right: Titled;
+  readonly items: readonly Comparison[];
+  readonly right: TitledSession;
   readonly lastSeqs: readonly [left: number, right: number];
 }
 
@@ -90,7 +90,7 @@ function Both({ other, otherAt }: BothProps): ReactNode {
 
 interface SideBySideProps {
   readonly diff: Diff;
-  readonly items: readonly Compared[];
+  readonly items: readonly Comparison[];
   readonly left: Side;
   readonly right: Side;
 }
@@ -160,7 +160,9 @@ function SideHead({ side, param }: { readonly side: Side; readonly param: "at" |
     const text = typed.trim();
     const isThere = /^\d{1,15}$/.test(text) && Number(text) >= 1 && Number(text) <= lastSeq;
     if (isThere || text === "") return goWith({ [param]: text });
-    tell(`Position ${brief(text, 20)} does not exist in “${brief(title, 60)}” (1 to ${count(lastSeq)}).`);
+    showToast(
+      `Position ${brief(text, 20)} does not exist in “${brief(title, 60)}” (1 to ${count(lastSeq)}).`,
+    );
   };
   return (
     <div className="compare-side">

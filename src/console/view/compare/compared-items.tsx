@@ -3,12 +3,12 @@ import { useState, type ReactNode } from "react";
 import { plural } from "../../ui/amount.ts";
 import { brief } from "../../ui/visible.ts";
 import type { Side } from "./compare.tsx";
-import type { Compared, Deed, DiffItem } from "./difference.ts";
+import type { Comparison, StepView, DiffItem } from "./difference.ts";
 import { Marked } from "./marked.tsx";
 import { valueText } from "./words.ts";
 
 interface ComparedItemsProps {
-  readonly items: readonly Compared[];
+  readonly items: readonly Comparison[];
   readonly left: Side;
   readonly right: Side;
 }
@@ -46,7 +46,7 @@ export function ComparedItems({ items, left, right }: ComparedItemsProps): React
 }
 
 /** The common value before, if both have changed it. */
-function Before({ item: { base, leftDeed, rightDeed } }: { readonly item: Compared }): ReactNode {
+function Before({ item: { base, leftDeed, rightDeed } }: { readonly item: Comparison }): ReactNode {
   if (base === null || leftDeed === null || rightDeed === null) return null;
   return (
     <span className="compare-before">
@@ -61,7 +61,7 @@ const tones = { added: "good", changed: "warn", retracted: "bad" } as const;
 interface CellProps {
   readonly item: DiffItem | null;
   readonly against: DiffItem | null;
-  readonly deed: Deed;
+  readonly deed: StepView;
   readonly base: DiffItem | null;
   readonly side: Side;
 }

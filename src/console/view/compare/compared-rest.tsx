@@ -8,7 +8,7 @@ import { brief, visible } from "../../ui/visible.ts";
 import { sessionPath } from "../../route.ts";
 import type { Side } from "./compare.tsx";
 import { fieldText, fieldWords, type Diff, type FieldChange, type FileDiff } from "./difference.ts";
-import type { Said as Spoken } from "./difference.ts";
+import type { PlacedText as Spoken } from "./difference.ts";
 
 interface Sides {
   readonly left: Side;

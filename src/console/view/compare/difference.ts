@@ -4,28 +4,28 @@ import { count } from "../../ui/amount.ts";
 
 export type Diff = Awaited<ReturnType<RemoteSession["diff"]>>;
 export type DiffItem = NonNullable<NonNullable<Diff["items"]>[number]["from"]>;
-export type Said = NonNullable<Diff["transcript"]>["added"][number];
+export type PlacedText = NonNullable<Diff["transcript"]>["added"][number];
 export type FieldChange = NonNullable<Diff["state"]>[number];
 export type FileDiff = NonNullable<Diff["files"]>["files"][number];
 
 /** One side's change of an item since the base; null: unchanged, or never there. */
-export type Deed = "added" | "changed" | "retracted" | null;
+export type StepView = "added" | "changed" | "retracted" | null;
 
-export interface Compared {
+export interface Comparison {
   readonly kind: string;
   readonly key: string;
   readonly base: DiffItem | null;
   readonly left: DiffItem | null;
   readonly right: DiffItem | null;
-  readonly leftDeed: Deed;
-  readonly rightDeed: Deed;
+  readonly leftDeed: StepView;
+  readonly rightDeed: StepView;
 }
 
 /** The items that differ. A change that both made is not a difference. */
 export function compareItems(
   changes: NonNullable<Diff["items"]>,
   base: readonly DiffItem[],
-): readonly Compared[] {
+): readonly Comparison[] {
   const before = new Map(base.map((item) => [nameOf(item), item]));
   return changes.map(({ kind, key, from, to }) => {
     const was = before.get(nameOf({ kind, key })) ?? null;
@@ -43,7 +43,7 @@ export function compareItems(
 
 const nameOf = ({ kind, key }: { readonly kind: string; readonly key: string }): string => `${kind}/${key}`;
 
-function deedOf(was: DiffItem | null, is: DiffItem | null): Deed {
+function deedOf(was: DiffItem | null, is: DiffItem | null): StepView {
   if (was === null) return is === null ? null : "added";
   if (is === null) return "retracted";
   return partsOf(was) === partsOf(is) ? null : "changed";

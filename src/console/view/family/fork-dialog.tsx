@@ -2,7 +2,7 @@
 import { useState, type ReactNode } from "react";
 import { present } from "../../../core/present.ts";
 import { Form, Labeled } from "../../ui/form.tsx";
-import { tell } from "../../ui/toast.tsx";
+import { showToast } from "../../ui/toast.tsx";
 import { go, sessionPath } from "../../route.ts";
 import { sessionOf } from "../../server.ts";
 import { titleOf, type Node } from "./relative.ts";
@@ -21,7 +21,7 @@ export function ForkDialog({ node, close }: ForkDialogProps): ReactNode {
     const given = { objective: objective.trim() || undefined, name: name.trim() || undefined };
     const made = await session.fork({ atSeq: Number(seq), ...present(given) });
     close();
-    tell(`Forked at ${seq}.`);
+    showToast(`Forked at ${seq}.`);
     go(sessionPath(made.id));
   };
   return (

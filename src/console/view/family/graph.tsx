@@ -4,7 +4,7 @@
  */
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useRef, useState, type KeyboardEvent, type ReactNode, type RefObject } from "react";
-import { tell } from "../../ui/toast.tsx";
+import { showToast } from "../../ui/toast.tsx";
 import { useShortcuts } from "../../shortcut.ts";
 import { after } from "../../world.ts";
 import { choicesOf, type Acts } from "./act.ts";
@@ -142,7 +142,7 @@ function useKeys({ current, nodes, acts, move }: Keys): void {
     if (node === undefined) return;
     const choice = choicesOf(node, acts).find(({ name }) => name.startsWith(word));
     if (choice?.refusal === undefined) choice?.act?.();
-    else tell(choice.refusal);
+    else showToast(choice.refusal);
   };
   useShortcuts([
     { key: "j", what: "Next session of the family", act: () => move("down") },
@@ -170,12 +170,12 @@ function useWidth(box: RefObject<HTMLDivElement | null>): {
   return { width, isNarrow: width > 0 && width < 560 };
 }
 
-interface Shown {
+interface ShownNode {
   readonly shown: readonly Lane[];
   readonly reveal: (place: number) => void;
 }
 
-function useShown(box: RefObject<HTMLDivElement | null>, lanes: readonly Lane[], rowPx: number): Shown {
+function useShown(box: RefObject<HTMLDivElement | null>, lanes: readonly Lane[], rowPx: number): ShownNode {
   const isWhole = lanes.length <= wholeMax;
   const virtual = useWindowVirtualizer({
     count: isWhole ? 0 : lanes.length,

@@ -7,21 +7,23 @@ import { brief } from "../../ui/visible.ts";
 export type Lineage = Awaited<ReturnType<RemoteEngine["lineage"]>>;
 export type Node = Lineage["nodes"][number];
 
-export interface Titled {
+export interface TitledSession {
   readonly session: string;
   readonly name: string | null;
   readonly objective: string | null;
 }
 
 /** Its name; without one its objective; without that its id suffix. */
-export const titleOf = (node: Titled, chars = 60): string =>
+export const titleOf = (node: TitledSession, chars = 60): string =>
   brief(node.name ?? "", chars) || brief(node.objective ?? "", chars) || shortId(node.session);
 
-type TitleAmong = (node: Titled, chars?: number) => string;
+type TitleAmong = (node: TitledSession, chars?: number) => string;
 const known = new WeakMap<object, TitleAmong>();
 
 /** The title of each among these: duplicates get the id suffix in front. */
-export function titlesAmong(nodes: ReadonlyMap<string, Titled> | readonly Titled[]): TitleAmong {
+export function titlesAmong(
+  nodes: ReadonlyMap<string, TitledSession> | readonly TitledSession[],
+): TitleAmong {
   const before = known.get(nodes);
   if (before !== undefined) return before;
   const times = new Map<string, number>();

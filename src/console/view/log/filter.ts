@@ -1,5 +1,5 @@
 /** Which events of a log are shown, as in the URL; and the target of "go to". Pure. */
-import type { Summarized } from "../../../core/summary.ts";
+import type { SummaryInput } from "../../../core/summary.ts";
 import { actorWords, eventFamilies, summaryOf, type EventFamily, typesOf } from "../../ui/event-summary.ts";
 
 export interface LogFilter {
@@ -30,7 +30,7 @@ export function seqOf(params: URLSearchParams): number | null {
 }
 
 /** The text is searched in the shown summary of an event, and in its content. */
-export function holds(event: Summarized & { readonly actor: string }, text: string): boolean {
+export function holds(event: SummaryInput & { readonly actor: string }, text: string): boolean {
   if (text === "") return true;
   const wanted = text.toLowerCase();
   const shown = `${event.type} ${actorWords(event.actor)} ${summaryOf(event)}`;

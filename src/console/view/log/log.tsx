@@ -4,7 +4,7 @@ import { useCell } from "../../signal.ts";
 import { count, plural } from "../../ui/amount.ts";
 import { Button } from "../../ui/button.tsx";
 import { copyText } from "../../ui/copy.tsx";
-import { tell } from "../../ui/toast.tsx";
+import { showToast } from "../../ui/toast.tsx";
 import { Empty } from "../../ui/load-error.tsx";
 import { goWith } from "../../route.ts";
 import { useShortcuts } from "../../shortcut.ts";
@@ -13,7 +13,7 @@ import type { SessionEvent } from "../../../core/event.ts";
 import { useScope } from "../session/scope.ts";
 import { filterOf, isAll, seqOf, type LogFilter } from "./filter.ts";
 import { eventJson } from "./row.tsx";
-import { Rows, type Marked } from "./rows.tsx";
+import { Rows, type MarkedRow } from "./rows.tsx";
 import { useRows, type Rows as RowsSource } from "./source.ts";
 import { nowhereWords, Tools, useNamedTime } from "./tools.tsx";
 import "./log.css";
@@ -24,7 +24,7 @@ export function Log({ params }: { readonly params: URLSearchParams }): ReactNode
   const rows = useRows(filter);
   const named = seqOf(params);
   const isLooking = useNamedTime(params);
-  const [marked, setMarked] = useState<Marked>({
+  const [marked, setMarked] = useState<MarkedRow>({
     chosen: named,
     picked: new Set(),
     unfolded: new Set(named === null ? [] : [named]),
@@ -33,7 +33,7 @@ export function Log({ params }: { readonly params: URLSearchParams }): ReactNode
   useEffect(() => {
     if (named === null) return;
     const headSeq = log.headSeq.get();
-    if (named > headSeq) tell(nowhereWords(named, headSeq));
+    if (named > headSeq) showToast(nowhereWords(named, headSeq));
     setMarked((before) => ({ ...before, chosen: named }));
   }, [named]);
   const moves = useMoves(rows, marked, setMarked);
@@ -66,12 +66,12 @@ interface LogMoves {
 const addressMs = 300;
 
 /** The actions of keys and clicks. The URL follows after a pause. */
-function useMoves(rows: RowsSource, marked: Marked, setMarked: (marked: Marked) => void): LogMoves {
+function useMoves(rows: RowsSource, marked: MarkedRow, setMarked: (marked: MarkedRow) => void): LogMoves {
   const { log } = useScope();
   const waiting = useRef<(() => void) | null>(null);
   useEffect(() => () => waiting.current?.(), []);
   const { chosen, picked, unfolded } = marked;
-  const go = (seq: number, more: Partial<Marked> = {}): void => {
+  const go = (seq: number, more: Partial<MarkedRow> = {}): void => {
     setMarked({ ...marked, ...more, chosen: seq });
     waiting.current?.();
     waiting.current = after(addressMs, () => goWith({ seq, time: null }, { replace: true }));

@@ -21,7 +21,7 @@ const aheadRows = 20;
 const endPx = 40;
 const leastHeight = 240;
 
-export interface Marked {
+export interface MarkedRow {
   readonly chosen: number | null;
   readonly picked: ReadonlySet<number>;
   readonly unfolded: ReadonlySet<number>;
@@ -29,7 +29,7 @@ export interface Marked {
 
 interface RowsProps {
   readonly rows: RowsSource;
-  readonly marked: Marked;
+  readonly marked: MarkedRow;
   readonly choose: (seq: number, event: MouseEvent) => void;
   /** The initial scroll position; null: the end. */
   readonly begin: number | null;
@@ -104,7 +104,7 @@ export function Rows({ rows, marked, choose, begin }: RowsProps): ReactNode {
 
 /** Scrolls the selected row into view, with as much of its expanded part as fits; also after it was read. */
 function useChosenInView(
-  { chosen, unfolded }: Marked,
+  { chosen, unfolded }: MarkedRow,
   rows: RowsSource,
   scrollTo: (place: number, align: "center") => void,
 ): void {

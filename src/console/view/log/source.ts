@@ -5,7 +5,7 @@
 import { useCallback, useEffect, useMemo, useState } from "react";
 import type { RemoteSession } from "../../../client/connect.ts";
 import { cell, useCell, type Cell } from "../../signal.ts";
-import { tellError } from "../../ui/toast.tsx";
+import { showError } from "../../ui/toast.tsx";
 import type { SessionEvent } from "../../../core/event.ts";
 import type { EventLog } from "../session/event-log.ts";
 import { useScope } from "../session/scope.ts";
@@ -29,7 +29,7 @@ export interface Rows {
 const pageEvents = 500;
 const settleMs = 150;
 
-interface Gathered {
+interface GatheredRows {
   /** Ascending. */
   readonly events: readonly SessionEvent[];
   readonly isWhole: boolean;
@@ -38,13 +38,13 @@ interface Gathered {
 
 /** The events of some types, from the newest back. */
 interface Gathering {
-  readonly gathered: Cell<Gathered>;
+  readonly gathered: Cell<GatheredRows>;
   more(): void;
   hear(log: EventLog): Promise<void>;
 }
 
 function gathering(session: RemoteSession, types: readonly string[], toSeq: number): Gathering {
-  const gathered = cell<Gathered>({ events: [], isWhole: false, isReading: false });
+  const gathered = cell<GatheredRows>({ events: [], isWhole: false, isReading: false });
   const wanted = types.length === 0 ? {} : { types };
   let heardTo = toSeq;
 
@@ -62,7 +62,7 @@ function gathering(session: RemoteSession, types: readonly string[], toSeq: numb
       gathered.set({ events: [...older.toReversed(), ...events], isWhole: isLast, isReading: false });
     } catch (error) {
       gathered.set({ ...gathered.get(), isReading: false });
-      tellError(error);
+      showError(error);
     }
   }
 
@@ -81,7 +81,7 @@ function gathering(session: RemoteSession, types: readonly string[], toSeq: numb
   };
 }
 
-const empty = cell<Gathered>({ events: [], isWhole: true, isReading: false });
+const empty = cell<GatheredRows>({ events: [], isWhole: true, isReading: false });
 
 export function useRows(filter: LogFilter): Rows {
   const { session, log, at: place } = useScope();
@@ -98,7 +98,7 @@ export function useRows(filter: LogFilter): Rows {
   );
   useEffect(() => some?.more(), [some]);
   useEffect(() => {
-    if (at === null) some?.hear(log).catch(tellError);
+    if (at === null) some?.hear(log).catch(showError);
   }, [some, log, headSeq, at]);
   const gathered = useCell(some?.gathered ?? empty);
   const text = useSlow(filter.text);
@@ -139,7 +139,7 @@ function wholeRows(log: EventLog, count: number): Rows {
 
 function foundRows(
   found: readonly SessionEvent[],
-  { events, isWhole, isReading }: Gathered,
+  { events, isWhole, isReading }: GatheredRows,
   some: Gathering,
 ): Omit<Rows, "seqOf"> {
   return {

@@ -4,13 +4,13 @@ import type { RemoteSession } from "../../../client/connect.ts";
 import { count, plural } from "../../ui/amount.ts";
 import { Button } from "../../ui/button.tsx";
 import { exact } from "../../ui/moment.tsx";
-import { tell, tellError } from "../../ui/toast.tsx";
+import { showToast, showError } from "../../ui/toast.tsx";
 import { goWith } from "../../route.ts";
 import { after, now } from "../../world.ts";
 import { useScope } from "../session/scope.ts";
 import { placeOf, textMax, type LogFilter } from "./filter.ts";
 import { TypesDialog } from "./types-dialog.tsx";
-import { Verified } from "./verified.tsx";
+import { VerifyState } from "./verified.tsx";
 
 interface ToolsProps {
   readonly filter: LogFilter;
@@ -39,7 +39,7 @@ export function Tools({ filter, picked, copy }: ToolsProps): ReactNode {
         </Button>
       )}
       <span className="spread" />
-      <Verified />
+      <VerifyState />
       {choosesTypes ? (
         <TypesDialog
           types={types}
@@ -82,12 +82,12 @@ function GoTo(): ReactNode {
   const go = async (): Promise<void> => {
     const place = placeOf(typed, now());
     if (place === null) {
-      tell("Enter a position such as 57, or a time such as 14:02, 2026-11-03 14:02, or 2 h.");
+      showToast("Enter a position such as 57, or a time such as 14:02, 2026-11-03 14:02, or 2 h.");
       return;
     }
     const lastSeq = at ?? log.headSeq.get();
     if ("seq" in place && (place.seq < 1 || place.seq > lastSeq)) {
-      tell(nowhereWords(place.seq, lastSeq));
+      showToast(nowhereWords(place.seq, lastSeq));
       return;
     }
     const seq = "seq" in place ? place.seq : await firstSince(session, place.time);
@@ -99,7 +99,7 @@ function GoTo(): ReactNode {
       className="row"
       onSubmit={(event) => {
         event.preventDefault();
-        go().catch(tellError);
+        go().catch(showError);
       }}
     >
       <input
@@ -119,7 +119,7 @@ function GoTo(): ReactNode {
 /** The first event since a time; without one, a toast says so and the last event is shown. */
 async function firstSince(session: RemoteSession, time: number): Promise<number> {
   for await (const event of session.events({ since: time, limit: 1 })) return event.seq;
-  tell(`No events since ${exact(time)}. This is the last event.`);
+  showToast(`No events since ${exact(time)}. This is the last event.`);
   return (await session.head()).seq;
 }
 
@@ -131,7 +131,7 @@ export function useNamedTime(params: URLSearchParams): boolean {
     if (named === null) return;
     const place = /^\d{12,15}$/.test(named) ? { time: Number(named) } : placeOf(named, now());
     const found = place === null ? null : "seq" in place ? place.seq : firstSince(session, place.time);
-    void Promise.resolve(found).then((seq) => goWith({ seq, time: null }, { replace: true }), tellError);
+    void Promise.resolve(found).then((seq) => goWith({ seq, time: null }, { replace: true }), showError);
   }, [named, session]);
   return named !== null;
 }

@@ -6,13 +6,13 @@ import { count, plural } from "../../ui/amount.ts";
 import { Button } from "../../ui/button.tsx";
 import { Link } from "../../link.tsx";
 import { visible } from "../../ui/untrusted-text.tsx";
-import { tellError } from "../../ui/toast.tsx";
+import { showError } from "../../ui/toast.tsx";
 import { sessionPath } from "../../route.ts";
 import { useScope } from "../session/scope.ts";
 
 type Report = Awaited<ReturnType<RemoteSession["verify"]>>;
 
-interface Verified {
+interface VerifyState {
   readonly report: Report;
   readonly headSeq: number;
 }
@@ -20,10 +20,10 @@ interface Verified {
 /** Shorter logs hash quickly: these are verified automatically. */
 const autoMax = 2_000;
 
-export function Verified(): ReactNode {
+export function VerifyState(): ReactNode {
   const { session, log } = useScope();
   const headSeq = useCell(log.headSeq);
-  const [verified, setVerified] = useState<Verified | null>(null);
+  const [verified, setVerified] = useState<VerifyState | null>(null);
   const [isBusy, setBusy] = useState(false);
   const verify = async (): Promise<void> => {
     setBusy(true);
@@ -35,7 +35,7 @@ export function Verified(): ReactNode {
     }
   };
   useEffect(() => {
-    if (log.headSeq.get() <= autoMax) verify().catch(tellError);
+    if (log.headSeq.get() <= autoMax) verify().catch(showError);
   }, [session]);
   return (
     <div className="row log-verified" role="status">
@@ -48,7 +48,7 @@ export function Verified(): ReactNode {
   );
 }
 
-function Outcome({ report, headSeq, isOld }: Verified & { readonly isOld: boolean }): ReactNode {
+function Outcome({ report, headSeq, isOld }: VerifyState & { readonly isOld: boolean }): ReactNode {
   const { id } = useScope();
   const { firstBad } = report;
   if (firstBad !== null) {

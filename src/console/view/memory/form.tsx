@@ -1,7 +1,7 @@
 /** A memory entry that comes from no session. */
 import { useState, type ReactNode } from "react";
 import { Form, Labeled, Options } from "../../ui/form.tsx";
-import { tell } from "../../ui/toast.tsx";
+import { showToast } from "../../ui/toast.tsx";
 import { refresh, useReading } from "../../query-cache.ts";
 import { engine } from "../../server.ts";
 
@@ -15,7 +15,7 @@ const scopeNames: Readonly<Record<Scope, string>> = {
   user: "My sessions",
 };
 
-interface Remembered {
+interface MemoryForm {
   readonly scope: Scope;
   readonly owner: string;
   readonly kind: (typeof kinds)[number];
@@ -24,12 +24,12 @@ interface Remembered {
   readonly because: string;
 }
 
-const empty: Remembered = { scope: "workspace", owner: "", kind: "fact", key: "", value: "", because: "" };
+const empty: MemoryForm = { scope: "workspace", owner: "", kind: "fact", key: "", value: "", because: "" };
 
 export function RememberDialog({ close }: { readonly close: () => void }): ReactNode {
   const [form, setForm] = useState(empty);
   const agents = useReading("agents", () => engine.agents());
-  const set = (field: keyof Remembered) => (event: { readonly target: { readonly value: string } }) =>
+  const set = (field: keyof MemoryForm) => (event: { readonly target: { readonly value: string } }) =>
     setForm({ ...form, [field]: event.target.value });
   const send = async (): Promise<void> => {
     const { scope, owner, kind, key, value, because } = form;
@@ -42,7 +42,7 @@ export function RememberDialog({ close }: { readonly close: () => void }): React
       ...(because.trim() === "" ? {} : { because: because.trim() }),
     });
     refresh("memory");
-    tell(`${key.trim()} added to memory.`);
+    showToast(`${key.trim()} added to memory.`);
     close();
   };
   return (

@@ -12,7 +12,7 @@ import { PlaceHead } from "../../ui/page-header.tsx";
 import { Portion } from "../../ui/show-more.tsx";
 import { Json, Said } from "../../ui/untrusted-text.tsx";
 import { SessionName } from "../../ui/session-name.tsx";
-import { tell } from "../../ui/toast.tsx";
+import { showToast } from "../../ui/toast.tsx";
 import { Empty, WhenRead } from "../../ui/load-error.tsx";
 import { brief } from "../../ui/visible.ts";
 import { refresh, useReading } from "../../query-cache.ts";
@@ -139,7 +139,7 @@ function EntryRow({ entry }: { readonly entry: Entry }): ReactNode {
   const forget = async (): Promise<void> => {
     await engine.forget({ scope, kind, key, ...(owner === null ? {} : { owner }) });
     refresh("memory");
-    tell(`${brief(key, 60)} forgotten.`);
+    showToast(`${brief(key, 60)} forgotten.`);
   };
   return (
     <li tabIndex={-1} className="places-row">

@@ -20,16 +20,16 @@ export interface MergeDraft {
   drop(): void;
 }
 
-interface Kept {
+interface StoredDraft {
   readonly answers: Answers;
   readonly summary: string;
 }
 
-const nothing: Kept = { answers: {}, summary: "" };
+const nothing: StoredDraft = { answers: {}, summary: "" };
 
-function read(key: string): Kept {
+function read(key: string): StoredDraft {
   try {
-    const kept = JSON.parse(sessionStorage.getItem(key) ?? "null") as Kept | null;
+    const kept = JSON.parse(sessionStorage.getItem(key) ?? "null") as StoredDraft | null;
     return kept ?? nothing;
   } catch {
     return nothing;
@@ -41,7 +41,7 @@ export function useMergeDraft(into: string, from: string): MergeDraft {
   const [kept, setKept] = useState(() => read(key));
   // An update from an earlier draft adds to the latest resolutions, and removes none.
   const latest = useRef(kept);
-  const keep = (next: Kept): void => {
+  const keep = (next: StoredDraft): void => {
     latest.current = next;
     setKept(next);
     try {

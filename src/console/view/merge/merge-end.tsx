@@ -3,7 +3,7 @@ import { useEffect, useState, type ReactNode } from "react";
 import { plural } from "../../ui/amount.ts";
 import { Button } from "../../ui/button.tsx";
 import { Said } from "../../ui/untrusted-text.tsx";
-import { tell, tellError } from "../../ui/toast.tsx";
+import { showToast, showError } from "../../ui/toast.tsx";
 import { refresh } from "../../query-cache.ts";
 import { go, sessionPath } from "../../route.ts";
 import { useShortcuts } from "../../shortcut.ts";
@@ -110,11 +110,13 @@ export function MergeBar({ plan, draft, isTaking, theirs }: BarProps): ReactNode
     });
     if (!report.ok) {
       refresh(`session/${id}`);
-      tell("Nothing merged: the sessions changed meanwhile. Your choices are kept; review and merge again.");
+      showToast(
+        "Nothing merged: the sessions changed meanwhile. Your choices are kept; review and merge again.",
+      );
       return;
     }
     draft.drop();
-    tell(
+    showToast(
       report.written === null
         ? "Nothing new to merge."
         : `Merged “${theirs}” at position ${report.written}: ${plural(report.taken.length, "item")} taken, ` +
@@ -126,7 +128,7 @@ export function MergeBar({ plan, draft, isTaking, theirs }: BarProps): ReactNode
     const rest = await session.merge({ from: plan.from, dryRun: true });
     if (rest.range === null) return;
     const look = (): void => go(sessionPath(id, "merge", { from: plan.from }));
-    tell(`“${theirs}” has new changes since, which were not merged.`, {
+    showToast(`“${theirs}” has new changes since, which were not merged.`, {
       name: "View",
       act: look,
     });
@@ -136,7 +138,7 @@ export function MergeBar({ plan, draft, isTaking, theirs }: BarProps): ReactNode
       key: "ctrl+enter",
       what: "Merge",
       act: () => {
-        if (isReady) merge().catch(tellError);
+        if (isReady) merge().catch(showError);
       },
     },
   ]);

@@ -13,7 +13,7 @@ import { Conflicts } from "./conflicts.tsx";
 import { Incoming } from "./incoming.tsx";
 import { MergeBar, MergeSummary } from "./merge-end.tsx";
 import { useMergeDraft } from "./merge-draft.ts";
-import { titlesAmong, type Titled } from "../family/relative.ts";
+import { titlesAmong, type TitledSession } from "../family/relative.ts";
 import "../family/family.css";
 
 export function Merge({ params }: { readonly params: URLSearchParams }): ReactNode {
@@ -36,7 +36,7 @@ function Planned({ from }: { readonly from: string }): ReactNode {
 
 interface ShownProps {
   readonly plan: MergePlan;
-  readonly other: Titled;
+  readonly other: TitledSession;
 }
 
 function Shown({ plan, other }: ShownProps): ReactNode {

@@ -2,13 +2,13 @@
 import type { RemoteEngine } from "../../../client/connect.ts";
 
 export type Hit = Awaited<ReturnType<RemoteEngine["search"]>>[number];
-type Remembered = Awaited<ReturnType<RemoteEngine["memory"]>>;
+type MemoryHit = Awaited<ReturnType<RemoteEngine["memory"]>>;
 
 /** The log keeps earlier memory: only current entries are valid. */
 export const isOfMemory = ({ type }: Pick<Hit, "type">): boolean => type === "memory.promoted";
 
 /** Positions of matches that are forgotten by now, or superseded. */
-export function outdated(hits: readonly Hit[], memory: Remembered): ReadonlySet<number> {
+export function outdated(hits: readonly Hit[], memory: MemoryHit): ReadonlySet<number> {
   const held = new Set(memory.map(({ seq }) => seq));
   return new Set(hits.filter((hit) => isOfMemory(hit) && !held.has(hit.seq)).map(({ seq }) => seq));
 }

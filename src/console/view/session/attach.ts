@@ -1,6 +1,6 @@
 /** Files to attach to an input: uploaded as soon as they are added. */
 import { engine } from "../../server.ts";
-import { imageTypes, type Attached } from "./attachment.tsx";
+import { imageTypes, type Attachment } from "./attachment.tsx";
 
 /** A longer text becomes a file: a record holds at most a mebibyte, including file references. */
 const textBytesMax = 1_040_000;
@@ -8,7 +8,7 @@ const textBytesMax = 1_040_000;
 /** A longer pasted text does not go into the field: no browser lays it out in time. */
 export const pastedCharsMax = 20_000;
 
-export interface Given {
+export interface FileInput {
   readonly id: number;
   /** Of a long pasted text: it is still sent as text. */
   readonly text: string | null;
@@ -17,12 +17,12 @@ export interface Given {
   /** For the thumbnail; null without one. */
   readonly address: string | null;
   /** Set once the server has it. */
-  readonly attached: Attached | null;
+  readonly attached: Attachment | null;
 }
 
 let count = 0;
 
-export function givenOf(file: File): Given {
+export function givenOf(file: File): FileInput {
   const isImage = imageTypes.includes(file.type);
   return {
     id: ++count,
@@ -34,7 +34,7 @@ export function givenOf(file: File): Given {
   };
 }
 
-export const givenText = (text: string): Given => ({
+export const givenText = (text: string): FileInput => ({
   id: ++count,
   text,
   name: `Pasted text, ${text.length.toLocaleString("en")} characters`,
@@ -43,7 +43,7 @@ export const givenText = (text: string): Given => ({
   attached: null,
 });
 
-export async function upload(file: File, { name, isImage }: Given): Promise<Attached> {
+export async function upload(file: File, { name, isImage }: FileInput): Promise<Attachment> {
   const blob = await engine.putBlob(new Uint8Array(await file.arrayBuffer()));
   const mediaType = /^[\w.+-]+\/[\w.+-]+$/.test(file.type) ? file.type : "application/octet-stream";
   return isImage ? { type: "image", blob, mediaType } : { type: "file", blob, mediaType, name };
@@ -57,7 +57,7 @@ export const isTooLong = (text: string): boolean =>
   text.length > textBytesMax / 6 && new TextEncoder().encode(JSON.stringify(text)).length > textBytesMax;
 
 /** A text that is too long for a record, as a file. */
-export async function asFile(text: string): Promise<Attached | null> {
+export async function asFile(text: string): Promise<Attachment | null> {
   if (!isTooLong(text)) return null;
   const blob = await engine.putBlob(new TextEncoder().encode(text));
   return { type: "file", blob, mediaType: "text/plain", name: longName };

@@ -7,7 +7,7 @@ import { brief } from "../../ui/visible.ts";
 import { useReading } from "../../query-cache.ts";
 import { engine } from "../../server.ts";
 
-export interface Attached {
+export interface Attachment {
   readonly type: "image" | "file";
   readonly blob: string;
   readonly mediaType: string;
@@ -20,10 +20,12 @@ interface Block {
   readonly type: string;
 }
 
-export const attachedIn = (blocks: readonly Block[] | undefined): readonly Attached[] =>
-  (blocks ?? []).filter(({ type }) => type === "image" || type === "file") as unknown as readonly Attached[];
+export const attachedIn = (blocks: readonly Block[] | undefined): readonly Attachment[] =>
+  (blocks ?? []).filter(
+    ({ type }) => type === "image" || type === "file",
+  ) as unknown as readonly Attachment[];
 
-export function Attachments({ of }: { readonly of: readonly Attached[] }): ReactNode {
+export function Attachments({ of }: { readonly of: readonly Attachment[] }): ReactNode {
   if (of.length === 0) return null;
   return (
     <ul className="attachments">
@@ -52,7 +54,7 @@ function useAddress(bytes: Uint8Array | undefined, type: string): string | null 
   return address;
 }
 
-function Picture({ of }: { readonly of: Attached }): ReactNode {
+function Picture({ of }: { readonly of: Attachment }): ReactNode {
   const { value, error } = useReading(`blob/${of.blob}`, () => engine.blob(of.blob));
   const address = useAddress(value, of.mediaType);
   const [isLarge, setLarge] = useState(false);
@@ -72,7 +74,7 @@ function Picture({ of }: { readonly of: Attached }): ReactNode {
   );
 }
 
-function FileOf({ of }: { readonly of: Attached }): ReactNode {
+function FileOf({ of }: { readonly of: Attachment }): ReactNode {
   const [length, setLength] = useState<number | null>(null);
   const name = brief(of.name ?? "Unnamed file", 80);
   const save = async (): Promise<void> => {

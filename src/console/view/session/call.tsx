@@ -117,9 +117,9 @@ function CallDetail({ call, phase, isWhole }: CallDetailProps): ReactNode {
   );
 }
 
-type Settled = NonNullable<Call["settled"]>;
+type SettledState = NonNullable<Call["settled"]>;
 
-function Outcome({ settled, phase }: { readonly settled: Settled; readonly phase: Phase }): ReactNode {
+function Outcome({ settled, phase }: { readonly settled: SettledState; readonly phase: Phase }): ReactNode {
   const titles: Partial<Record<Phase, string>> = {
     error: "Error",
     unknown: "Outcome unknown",

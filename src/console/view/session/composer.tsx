@@ -1,7 +1,7 @@
 /** The message field: for the next turn, or to steer the one in progress. */
 import { useCallback, useEffect, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
 import { Button } from "../../ui/button.tsx";
-import { tell, tellError } from "../../ui/toast.tsx";
+import { showToast, showError } from "../../ui/toast.tsx";
 import { brief } from "../../ui/visible.ts";
 import { useShortcuts } from "../../shortcut.ts";
 import { after, freshKey } from "../../world.ts";
@@ -13,7 +13,7 @@ import {
   longName,
   pastedCharsMax,
   upload,
-  type Given,
+  type FileInput,
 } from "./attach.ts";
 import { send, type Mode } from "./pending.ts";
 import { useScope } from "./scope.ts";
@@ -53,7 +53,7 @@ function keepDraft(id: string, text: string): void {
 
 /** Added files, each uploaded at once; a failed one is reported and removed. */
 function useGiven() {
-  const [given, setGiven] = useState<readonly Given[]>([]);
+  const [given, setGiven] = useState<readonly FileInput[]>([]);
   const add = useCallback((files: readonly File[]) => {
     for (const file of files) {
       const one = givenOf(file);
@@ -62,7 +62,7 @@ function useGiven() {
         (attached) =>
           setGiven((list) => list.map((other) => (other.id === one.id ? { ...other, attached } : other))),
         (error: unknown) => {
-          tellError(error);
+          showError(error);
           drop(one.id);
         },
       );
@@ -79,7 +79,7 @@ function useGiven() {
 }
 
 /** The whole text to send: the typed part, then the pasted one. */
-const textOf = (typed: string, given: readonly Given[]): string =>
+const textOf = (typed: string, given: readonly FileInput[]): string =>
   [typed.trim(), ...given.flatMap(({ text }) => text ?? [])].filter((one) => one !== "").join("\n\n");
 
 function useWriter() {
@@ -138,7 +138,7 @@ function useWriter() {
     } catch (error) {
       // The field may be unmounted, as after a logout: then it returns with the next one.
       if ((field.current?.value ?? "") === "") write(text);
-      tellError(error);
+      showError(error);
     }
   };
   return { field, files, changed, go, mayGo, isFile };
@@ -156,7 +156,7 @@ function Writing(): ReactNode {
   }, [field]);
   const stop = async (): Promise<void> => {
     await session.interrupt();
-    tell("Interrupt requested.");
+    showToast("Interrupt requested.");
     reread();
   };
   const key = (event: KeyboardEvent): void => {
@@ -166,7 +166,7 @@ function Writing(): ReactNode {
       void go(isRunning && (event.ctrlKey || event.metaKey) ? "steer" : "queue");
     } else if (event.key === "Escape") {
       event.preventDefault();
-      if (isRunning) stop().catch(tellError);
+      if (isRunning) stop().catch(showError);
       else field.current?.blur();
     }
   };
@@ -258,7 +258,7 @@ function Attach({ add }: { readonly add: (files: readonly File[]) => void }): Re
 }
 
 interface GivenFilesProps {
-  readonly given: readonly Given[];
+  readonly given: readonly FileInput[];
   readonly drop: (id: number) => void;
 }
 

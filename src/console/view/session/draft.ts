@@ -1,8 +1,8 @@
 /** A streaming answer, built from its deltas. */
-import type { Followed } from "../../../client/connect.ts";
+import type { FollowUpdate } from "../../../client/connect.ts";
 import type { Draft } from "./scope.ts";
 
-type LiveDelta = Extract<Followed, { readonly delta: unknown }>["delta"];
+type LiveDelta = Extract<FollowUpdate, { readonly delta: unknown }>["delta"];
 
 export function withDelta(draft: Draft | null, { requestSeq, delta }: LiveDelta): Draft {
   const before: Draft =

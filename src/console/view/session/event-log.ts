@@ -4,7 +4,7 @@
  */
 import type { RemoteSession } from "../../../client/connect.ts";
 import { cell, type Cell } from "../../signal.ts";
-import { tellError } from "../../ui/toast.tsx";
+import { showError } from "../../ui/toast.tsx";
 import type { SessionEvent } from "../../../core/event.ts";
 
 const pageEvents = 200;
@@ -81,7 +81,7 @@ export function eventLog(session: RemoteSession, headSeq: number): EventLog {
   function readWanted(): void {
     if (reading.size >= readingMax) return;
     const page = wanted.pop();
-    if (page !== undefined) need(page).catch(tellError).finally(readWanted);
+    if (page !== undefined) need(page).catch(showError).finally(readWanted);
   }
 
   const peek = (seq: number): SessionEvent | undefined => pages.get(pageOf(seq))?.[(seq - 1) % pageEvents];

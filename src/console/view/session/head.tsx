@@ -9,7 +9,7 @@ import { FormDialog, type Form } from "../../ui/form-dialog.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { Menu } from "../../ui/menu.tsx";
 import { Status } from "../../ui/status.tsx";
-import { tell, tellError } from "../../ui/toast.tsx";
+import { showToast, showError } from "../../ui/toast.tsx";
 import { brief } from "../../ui/visible.ts";
 import { choicesOf } from "./session-menu.ts";
 import { useMe } from "./entry.tsx";
@@ -53,12 +53,12 @@ function Title({ title }: { readonly title: string }): ReactNode {
     setWriting(false);
     if (name === "" || name === state.name) return;
     await session.rename(name);
-    tell("Renamed.");
+    showToast("Renamed.");
     reread();
   };
   if (isWriting)
     return (
-      <form className="row session-rename" onSubmit={(event) => void rename(event).catch(tellError)}>
+      <form className="row session-rename" onSubmit={(event) => void rename(event).catch(showError)}>
         <input
           ref={field}
           className="field"
@@ -147,7 +147,7 @@ function Deeds(): ReactNode {
   const isAsked = status === "suspended" && why?.by === "approval";
   const doing = (work: () => Promise<unknown>, said: string) => async (): Promise<void> => {
     await work();
-    tell(said);
+    showToast(said);
     reread();
   };
   const may = (command: Parameters<typeof mayIn>[1]): boolean => mayWrite(me) && mayIn(status, command);

@@ -12,7 +12,7 @@ import {
 import type { RemoteSession } from "../../../client/connect.ts";
 import { cell, useCell } from "../../signal.ts";
 import { Link } from "../../link.tsx";
-import { useFollow, type Heard } from "../../live.ts";
+import { useFollow, type LiveUpdate } from "../../live.ts";
 import { count } from "../../ui/amount.ts";
 import { Empty, WhenRead } from "../../ui/load-error.tsx";
 import { brief } from "../../ui/visible.ts";
@@ -85,7 +85,7 @@ function Opened({ session, headSeq, aspect, params }: OpenedProps): ReactNode {
   const reread = useRereading(id);
   // A handle that is read again knows the current length of the log.
   useEffect(() => log.reach(headSeq), [log, headSeq]);
-  const hear = (update: Heard): void => {
+  const hear = (update: LiveUpdate): void => {
     if ("delta" in update) {
       if (update.session === id) draft.set(withDelta(draft.get(), update.delta));
       return;
@@ -105,7 +105,7 @@ function Opened({ session, headSeq, aspect, params }: OpenedProps): ReactNode {
   return <Placed given={{ session, log, draft, reread }} gone={leave} aspect={aspect} params={params} />;
 }
 
-type Given = Pick<Scope, "session" | "log" | "draft" | "reread">;
+type PageInput = Pick<Scope, "session" | "log" | "draft" | "reread">;
 
 /** The state at the position in the URL. While another one loads, the last one stays. */
 function Placed({
@@ -113,7 +113,7 @@ function Placed({
   gone,
   aspect,
   params,
-}: { readonly given: Given; readonly gone: () => void } & Omit<SessionPageProps, "id">): ReactNode {
+}: { readonly given: PageInput; readonly gone: () => void } & Omit<SessionPageProps, "id">): ReactNode {
   const { session } = given;
   const headSeq = useCell(given.log.headSeq);
   const named = /^\d+$/.test(params.get("at") ?? "") ? Number(params.get("at")) : null;

@@ -5,7 +5,7 @@ import { Link } from "../../link.tsx";
 import { Menu } from "../../ui/menu.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { Json, Said } from "../../ui/untrusted-text.tsx";
-import { tell, tellError } from "../../ui/toast.tsx";
+import { showToast, showError } from "../../ui/toast.tsx";
 import { brief } from "../../ui/visible.ts";
 import { sessionPath } from "../../route.ts";
 import { filled } from "./session-menu.ts";
@@ -97,7 +97,7 @@ function Tick({ item, isShut }: { readonly item: Item; readonly isShut: boolean 
       await session.record("task", item.key, item.value, { status: isDone ? "done" : "open", ...because });
     } catch (error) {
       setTurned(null);
-      tellError(error);
+      showError(error);
     }
     reread();
   };
@@ -204,6 +204,6 @@ const promoteForm = ({ session }: Scope, { kind, key }: Item): Form => ({
   act: async (given) => {
     const scope = (given["scope"] ?? "agent") as "agent" | "user" | "workspace";
     await session.promote(kind, key, { scope, ...filled(given, "because") });
-    tell("Promoted to memory.");
+    showToast("Promoted to memory.");
   },
 });

@@ -7,7 +7,7 @@ import { Button } from "../../ui/button.tsx";
 import type { Form } from "../../ui/form-dialog.tsx";
 import { Ago, Due, span } from "../../ui/moment.tsx";
 import { Status } from "../../ui/status.tsx";
-import { tell, tellError } from "../../ui/toast.tsx";
+import { showToast, showError } from "../../ui/toast.tsx";
 import { brief } from "../../ui/visible.ts";
 import { refresh, useReading } from "../../query-cache.ts";
 import { sessionPath } from "../../route.ts";
@@ -41,7 +41,7 @@ function TriggerRow({ trigger, ask }: { readonly trigger: Trigger; readonly ask:
   const refusal = useRefusal("session.untrigger");
   const fire = async (): Promise<void> => {
     await session.fire(name);
-    tell("Fired.");
+    showToast("Fired.");
     reread();
   };
   return (
@@ -167,7 +167,7 @@ export function Labels({ ask }: { readonly ask: Ask }): ReactNode {
                   type="button"
                   className="label-drop"
                   aria-label={`Remove the label ${brief(key, 60)}`}
-                  onClick={() => void session.label({}, { remove: [key] }).then(reread, tellError)}
+                  onClick={() => void session.label({}, { remove: [key] }).then(reread, showError)}
                 >
                   ×
                 </button>

@@ -10,9 +10,9 @@ import { filled } from "./session-menu.ts";
 import { useScope, type Scope, type State } from "./scope.ts";
 import { AskButton, Section, type Ask } from "./section.tsx";
 
-type Used = State["budget"]["used"];
+type UsedAmount = State["budget"]["used"];
 
-const resources: readonly (readonly [keyof Used, string, (value: number) => string])[] = [
+const resources: readonly (readonly [keyof UsedAmount, string, (value: number) => string])[] = [
   ["nanoUsd", "Money", money],
   ["tokens", "Tokens", tokens],
   ["turns", "Turns", count],

@@ -5,17 +5,17 @@
 import type { RemoteSession } from "../../../client/connect.ts";
 import { cell, type Cell } from "../../signal.ts";
 import { connection, mended } from "../../connection.ts";
-import { tellError } from "../../ui/toast.tsx";
+import { showError } from "../../ui/toast.tsx";
 import { engine } from "../../server.ts";
 import { after } from "../../world.ts";
-import type { Attached } from "./attachment.tsx";
+import type { Attachment } from "./attachment.tsx";
 
 export type Mode = "queue" | "steer";
 
 export interface Pending {
   readonly key: string;
   readonly text: string;
-  readonly attached: readonly Attached[];
+  readonly attached: readonly Attachment[];
   readonly mode: Mode;
   /** Its position in the log; null until the server confirms it. */
   readonly seq: number | null;
@@ -30,7 +30,7 @@ export function pendingOf(session: RemoteSession): Cell<readonly Pending[]> {
   if (known !== undefined) return known;
   const made = cell<readonly Pending[]>([]);
   all.set(session.id, made);
-  for (const one of kept(session.id)) send(session, one).catch(tellError);
+  for (const one of kept(session.id)) send(session, one).catch(showError);
   return made;
 }
 
@@ -126,6 +126,6 @@ export async function runWithoutWorker(session: RemoteSession): Promise<void> {
   const workers = await engine.workers().catch(() => null);
   if (workers === null || workers.length > 0) return;
   session.run().catch((error: unknown) => {
-    if ((error as { readonly code?: unknown }).code !== "conflict") tellError(error);
+    if ((error as { readonly code?: unknown }).code !== "conflict") showError(error);
   });
 }

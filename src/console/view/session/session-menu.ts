@@ -4,10 +4,10 @@ import type { Me } from "../../../client/connect.ts";
 import { refusalOf } from "../../scopes.ts";
 import { plural, tokens } from "../../ui/amount.ts";
 import { copyText } from "../../ui/copy.tsx";
-import type { Form, Given } from "../../ui/form-dialog.tsx";
+import type { Form, FormValues } from "../../ui/form-dialog.tsx";
 import type { Choice } from "../../ui/menu.tsx";
 import { saveFile } from "../../ui/save-file.ts";
-import { tell, tellError } from "../../ui/toast.tsx";
+import { showToast, showError } from "../../ui/toast.tsx";
 import { forget, refresh } from "../../query-cache.ts";
 import { go, sessionPath } from "../../route.ts";
 import { engine } from "../../server.ts";
@@ -16,7 +16,10 @@ import type { Scope } from "./scope.ts";
 type Ask = (form: Form) => void;
 
 /** The filled-in values; empty ones are absent. */
-export function filled<N extends string>(given: Given, ...names: readonly N[]): Partial<Record<N, string>> {
+export function filled<N extends string>(
+  given: FormValues,
+  ...names: readonly N[]
+): Partial<Record<N, string>> {
   const found = names.flatMap((name) => {
     const value = given[name]?.trim() ?? "";
     return value === "" ? [] : [[name, value]];
@@ -68,7 +71,7 @@ export function choicesOf(scope: Scope, me: Me | undefined, ask: Ask): readonly 
 
 async function done({ reread }: Scope, work: Promise<unknown>, said: string): Promise<void> {
   await work;
-  tell(said);
+  showToast(said);
   reread();
 }
 
@@ -85,7 +88,7 @@ const forkForm = ({ session, at }: Scope): Form => ({
       ...filled(given, "objective", "name"),
       ...(at === null ? {} : { atSeq: at }),
     });
-    tell("Forked.");
+    showToast("Forked.");
     go(sessionPath(made.id));
   },
 });
@@ -122,7 +125,7 @@ const compressForm = (scope: Scope): Form => ({
   act: async (given) => {
     const options = filled(given, "strategy", "instructions") as Parameters<typeof scope.session.compress>[0];
     const { compacted } = await scope.session.compress(options);
-    tell(compacted ? "Compressed." : "Nothing to compress.");
+    showToast(compacted ? "Compressed." : "Nothing to compress.");
     scope.reread();
   },
 });
@@ -137,7 +140,7 @@ const clearForm = ({ session, state, reread }: Scope): Form => ({
   confirm: "Clear",
   act: async (given) => {
     const made = await session.clear({ ...filled(given, "objective"), handoff: given["handoff"] === "on" });
-    tell("Cleared. This is the successor.");
+    showToast("Cleared. This is the successor.");
     reread();
     go(sessionPath(made.id));
   },
@@ -212,16 +215,16 @@ const deleteForm = ({ id, state }: Scope): Form => ({
     forget(`session/${id}`);
     try {
       await engine.delete(id, filled(given, "reason"));
-      tell("Deleted.");
+      showToast("Deleted.");
     } catch (error) {
-      tellError(error);
+      showError(error);
     }
     refresh("sessions");
   },
 });
 
 async function exportBundle(id: string): Promise<void> {
-  tell("Exporting…");
+  showToast("Exporting…");
   const pieces: Uint8Array[] = [];
   for await (const piece of engine.export(id)) pieces.push(piece);
   saveFile(`${id}.skein`, pieces);

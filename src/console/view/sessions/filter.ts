@@ -4,7 +4,7 @@ import { statuses, type SessionStatus } from "../../../protocol/library.ts";
 import type { RemoteEngine } from "../../../client/connect.ts";
 
 export type Row = Awaited<ReturnType<RemoteEngine["sessions"]>>["rows"][number];
-export type Asked = NonNullable<Parameters<RemoteEngine["sessions"]>[0]>;
+export type FilterQuery = NonNullable<Parameters<RemoteEngine["sessions"]>[0]>;
 
 export const sorts = ["active", "opened", "name", "status", "priority", "cost"] as const;
 export type Sort = (typeof sorts)[number];
@@ -80,7 +80,7 @@ export const isFiltered = ({ text, statuses: some, agent, labels, asks }: Filter
 export const filterName = (filter: Filter): string => JSON.stringify(filter);
 
 /** The server's part of the filter; the rest is applied here. */
-export function askedOf({ text, statuses: some, agent, labels, asks }: Filter): Asked {
+export function askedOf({ text, statuses: some, agent, labels, asks }: Filter): FilterQuery {
   const wanted: readonly SessionStatus[] = asks ? ["suspended"] : some;
   return {
     ...(text === "" ? {} : { text }),

@@ -3,7 +3,7 @@
  * the order is frozen; new rows wait.
  */
 import { cell, type Cell } from "../../signal.ts";
-import { askedOf, comparing, matches, needsAll, type Asked, type Filter, type Row } from "./filter.ts";
+import { askedOf, comparing, matches, needsAll, type FilterQuery, type Filter, type Row } from "./filter.ts";
 
 export interface Listing {
   /** In display order. */
@@ -24,7 +24,7 @@ interface Page {
   readonly rows: readonly Row[];
   readonly cursor: string | null;
 }
-type Read = (asked: Asked) => Promise<Page>;
+type Read = (asked: FilterQuery) => Promise<Page>;
 
 export interface SessionList {
   readonly listing: Cell<Listing>;

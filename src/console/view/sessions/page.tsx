@@ -2,11 +2,11 @@
 import { useCallback, useEffect, useMemo, useRef, useState, type ReactNode } from "react";
 import { useCell } from "../../signal.ts";
 import { mended } from "../../connection.ts";
-import { useFollow, type Heard } from "../../live.ts";
+import { useFollow, type LiveUpdate } from "../../live.ts";
 import { count, plural } from "../../ui/amount.ts";
 import { Button } from "../../ui/button.tsx";
 import type { Choice } from "../../ui/menu.tsx";
-import { tell } from "../../ui/toast.tsx";
+import { showToast } from "../../ui/toast.tsx";
 import { Empty, Trouble } from "../../ui/load-error.tsx";
 import { useReading } from "../../query-cache.ts";
 import { go, sessionPath } from "../../route.ts";
@@ -43,7 +43,7 @@ export function Sessions({ params, open }: SessionsProps): ReactNode {
   const act = useCallback(
     (action: Action, rows: readonly Row[]): void => {
       if (rows.some(isBusy)) return;
-      if (!isEntitled(action, me)) tell(`This needs the scope ${action.scope}, which your login lacks.`);
+      if (!isEntitled(action, me)) showToast(`This needs the scope ${action.scope}, which your login lacks.`);
       else if (action.asks === true && doable(action, rows).length > 0) setAsking({ action, rows });
       else void perform(action, rows);
     },
@@ -112,7 +112,7 @@ function useLive(list: SessionList): void {
       refreshTotals();
     });
   };
-  const hear = (update: Heard): void => {
+  const hear = (update: LiveUpdate): void => {
     if ("delta" in update) return;
     const { event } = update;
     recount();
@@ -169,7 +169,7 @@ function choicesOf(row: Row, me: Parameters<typeof isEntitled>[1], act: Act): re
       name: "Copy the id",
       act: async () => {
         await navigator.clipboard.writeText(row.session);
-        tell("Id copied.");
+        showToast("Id copied.");
       },
     },
   ];
@@ -206,7 +206,7 @@ function useRowKeys(list: SessionList, act: Act): void {
   };
   const doing = (pick: (of: readonly Row[]) => Action) => (): void => {
     const of = meant();
-    if (of.length === 0) tell("Select a session first, with j and k or the arrows.");
+    if (of.length === 0) showToast("Select a session first, with j and k or the arrows.");
     else act(pick(of), of);
   };
   useEffect(() => () => chosen.set(null), []);

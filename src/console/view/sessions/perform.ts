@@ -2,7 +2,7 @@
 import { shortId } from "../../../core/text/short-id.ts";
 import { cell } from "../../signal.ts";
 import { plural } from "../../ui/amount.ts";
-import { tell, tellError, wordsOf } from "../../ui/toast.tsx";
+import { showToast, showError, wordsOf } from "../../ui/toast.tsx";
 import { brief } from "../../ui/visible.ts";
 import { forget } from "../../query-cache.ts";
 import { go, sessionPath } from "../../route.ts";
@@ -40,12 +40,12 @@ function release(action: Action, row: Row, isDone: boolean): void {
   });
 }
 
-interface Given {
+interface ActionInput {
   readonly priority?: number;
 }
 
 /** Returns the new session, if there is one. */
-const works: Readonly<Record<ActionName, (row: Row, given: Given) => Promise<string | null>>> = {
+const works: Readonly<Record<ActionName, (row: Row, given: ActionInput) => Promise<string | null>>> = {
   suspend: async ({ session }) => plain((await sessionOf(session)).suspend()),
   activate: async ({ session }) => plain((await sessionOf(session)).activate()),
   interrupt: async ({ session }) => plain((await sessionOf(session)).interrupt()),
@@ -68,10 +68,16 @@ async function plain(work: Promise<unknown>): Promise<null> {
 }
 
 /** The affected sessions. An undo is offered where there is one. */
-export async function perform(action: Action, chosen: readonly Row[], given: Given = {}): Promise<void> {
+export async function perform(
+  action: Action,
+  chosen: readonly Row[],
+  given: ActionInput = {},
+): Promise<void> {
   const rows = doable(action, chosen);
   if (rows.length === 0) {
-    tell(chosen.length === 1 ? cannot(action, chosen[0]) : `${action.title}: not possible for any of these.`);
+    showToast(
+      chosen.length === 1 ? cannot(action, chosen[0]) : `${action.title}: not possible for any of these.`,
+    );
     return;
   }
   const made: string[] = [];
@@ -89,7 +95,7 @@ export async function perform(action: Action, chosen: readonly Row[], given: Giv
   const done = rows.filter((row) => failed.every(({ of }) => of !== row));
   for (const row of rows) release(action, row, done.includes(row));
   for (const { of, error } of failed.slice(0, 3))
-    tellError(all === 1 ? error : new Error(`${nameOf(of)}: ${wordsOf(error).text}`));
+    showError(all === 1 ? error : new Error(`${nameOf(of)}: ${wordsOf(error).text}`));
   const [only] = made;
   if (only !== undefined && all === 1) return go(sessionPath(only));
   if (done.length > 0) tellDone(action, done);
@@ -105,7 +111,7 @@ function tellDone(action: Action, rows: readonly Row[]): void {
     back === undefined
       ? undefined
       : { name: back.title, act: () => void perform(back.action(), rows.map(back.after)) };
-  tell(`${action.done}: ${what}`, undo, rows.map(({ session }) => session).join(" "));
+  showToast(`${action.done}: ${what}`, undo, rows.map(({ session }) => session).join(" "));
 }
 
 /** The undo, and the status of the rows meanwhile. */

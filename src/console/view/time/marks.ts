@@ -2,7 +2,7 @@
  * The marks on the timeline: few, and worth looking for. A log of any length has no more marks than there is
  * room for.
  */
-import type { Summarized } from "../../../core/summary.ts";
+import type { SummaryInput } from "../../../core/summary.ts";
 import { toneOfEvent, summaryOf } from "../../ui/event-summary.ts";
 import type { Ranges } from "../../../core/range.ts";
 import { lostBy } from "../../../core/transcript.ts";
@@ -48,7 +48,7 @@ const kinds: Readonly<Record<string, MarkKind>> = {
 
 /** Null: not marked. A checkpoint is at its target. */
 export function markOf(
-  event: Summarized & { readonly seq: number; readonly turn: number | null },
+  event: SummaryInput & { readonly seq: number; readonly turn: number | null },
 ): Mark | null {
   if (event.type === "checkpoint.saved") {
     const { seq = event.seq } = event.body as { readonly seq?: number };

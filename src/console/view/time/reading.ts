@@ -18,13 +18,13 @@ async function gathered(session: RemoteSession, options: EventsOptions): Promise
   return events;
 }
 
-interface Marked {
+interface MarkedEntry {
   readonly toSeq: number;
   readonly marks: readonly Mark[];
 }
 
 /** By type and in small numbers: never the whole log. */
-async function readMarks(session: RemoteSession, toSeq: number): Promise<Marked> {
+async function readMarks(session: RemoteSession, toSeq: number): Promise<MarkedEntry> {
   const [turns, others, { nodes }] = await Promise.all([
     gathered(session, { types: turnTypes, toSeq, limit: turnsMax + 1 }),
     gathered(session, { types: markedTypes, toSeq, reverse: true, limit: marksMax }),

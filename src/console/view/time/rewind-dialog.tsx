@@ -5,7 +5,7 @@ import { count, plural } from "../../ui/amount.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { brief } from "../../ui/untrusted-text.tsx";
-import { tell, tellError } from "../../ui/toast.tsx";
+import { showToast, showError } from "../../ui/toast.tsx";
 import { WhenRead } from "../../ui/load-error.tsx";
 import { refresh, useReading } from "../../query-cache.ts";
 import type { RemoteSession } from "../../../client/connect.ts";
@@ -34,14 +34,14 @@ export function useRewind(seq: number): (how?: Parameters<RemoteSession["rewind"
     const restored = files === undefined ? "" : ` ${plural(files.restored.length, "file")} restored.`;
     const undo = async (): Promise<void> => {
       await session.rewind(beforeSeq, { reason: `undoes the rewind to ${seq}` });
-      tell(`Rewind undone: back at ${count(beforeSeq)}.`);
+      showToast(`Rewind undone: back at ${count(beforeSeq)}.`);
       show();
     };
     // An undo would not restore requeued inputs and files.
     const isPlain = how?.requeue !== true && how?.files !== true;
-    tell(
+    showToast(
       `Rewound to ${count(seq)}.${restored}`,
-      isPlain ? { name: "Undo", act: () => void undo().catch(tellError) } : undefined,
+      isPlain ? { name: "Undo", act: () => void undo().catch(showError) } : undefined,
     );
     show();
   };

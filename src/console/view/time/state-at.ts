@@ -4,13 +4,13 @@
  */
 import { useEffect, useRef, useState } from "react";
 import type { RemoteSession } from "../../../client/connect.ts";
-import { tellError } from "../../ui/toast.tsx";
+import { showError } from "../../ui/toast.tsx";
 import { useReading, type Reading } from "../../query-cache.ts";
 import { goWith } from "../../route.ts";
 import type { Scope, State } from "../session/scope.ts";
 import { latestReader, type LatestReader } from "./latest.ts";
 
-interface Placed {
+interface PlacedState {
   /** The wanted position of the state; null: now. */
   readonly at: number | null;
   readonly state: Reading<State>;
@@ -27,7 +27,7 @@ interface Drawn {
 
 const keyOf = (id: string, at: number | null): string => `session/${id}/state/${at ?? "now"}`;
 
-export function useStateAt(session: RemoteSession, inAddress: number | null): Placed {
+export function useStateAt(session: RemoteSession, inAddress: number | null): PlacedState {
   const [drawn, setDrawn] = useState<Drawn | null>(null);
   const drawing = useRef<LatestReader<State> | null>(null);
   /** The resting position of a drag is not read twice. */
@@ -58,7 +58,7 @@ export function useStateAt(session: RemoteSession, inAddress: number | null): Pl
       drawing.current ??= latestReader({
         load: (place) => session.state({ atSeq: place }),
         tell: (place, state) => setDrawn({ seq: place, state }),
-        fail: tellError,
+        fail: showError,
       });
       drawing.current.ask(seq);
       return;

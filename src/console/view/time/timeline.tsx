@@ -7,7 +7,7 @@ import { Button } from "../../ui/button.tsx";
 import { actorWords, summaryOf } from "../../ui/event-summary.ts";
 import { exact } from "../../ui/moment.tsx";
 import { brief } from "../../ui/untrusted-text.tsx";
-import { tell, tellError } from "../../ui/toast.tsx";
+import { showToast, showError } from "../../ui/toast.tsx";
 import { refresh, useReading } from "../../query-cache.ts";
 import { go, sessionPath, useRoute } from "../../route.ts";
 import { useShortcuts } from "../../shortcut.ts";
@@ -94,7 +94,7 @@ function useMoves({ session, at, isDrawn, travel }: Scope, { seq, headSeq, setTh
     const found = await turnFrom(session, latest.current.seq, by);
     step(found ?? (by === 1 ? latest.current.headSeq : 1));
   };
-  return { draw, rest, step, turn: (by) => void turn(by).catch(tellError) };
+  return { draw, rest, step, turn: (by) => void turn(by).catch(showError) };
 }
 
 function Steps({ seq, headSeq, moves }: Omit<Place, "setThumb"> & { readonly moves: Moves }): ReactNode {
@@ -147,7 +147,7 @@ function Ways({ seq, isDrawn }: { readonly seq: number; readonly isDrawn: boolea
   const fork = async (): Promise<void> => {
     const made = await session.fork({ atSeq: seq });
     refresh(marksKey(id));
-    tell(`Forked at ${count(seq)}. This is the fork.`, {
+    showToast(`Forked at ${count(seq)}. This is the fork.`, {
       name: "Go back",
       act: () => go(sessionPath(id, "transcript", { at: seq })),
     });

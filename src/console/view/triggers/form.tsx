@@ -3,7 +3,7 @@ import { useState, type ReactNode } from "react";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { Form, Labeled, Options } from "../../ui/form.tsx";
-import { tell } from "../../ui/toast.tsx";
+import { showToast } from "../../ui/toast.tsx";
 import { refresh, useReading } from "../../query-cache.ts";
 import { engine } from "../../server.ts";
 import { emptySpec, formKinds, kindNames, specOf, type SpecForm } from "./spec.ts";
@@ -34,7 +34,7 @@ export function TemplateDialog({ close }: { readonly close: () => void }): React
     const made = await engine.trigger(name.trim(), specOf(spec), { open });
     refresh("triggers");
     if (made.token === undefined) {
-      tell(`Template ${made.name} set.`);
+      showToast(`Template ${made.name} set.`);
       close();
     } else setToken(made.token);
   };
@@ -113,7 +113,7 @@ function Token({ token, close }: { readonly token: string; readonly close: () =>
   const address = `${location.origin}/v1/hooks/${token}`;
   const copy = async (): Promise<void> => {
     await navigator.clipboard.writeText(address);
-    tell("URL copied.");
+    showToast("URL copied.");
   };
   return (
     <Dialog title="Webhook URL" close={close}>

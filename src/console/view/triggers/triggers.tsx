@@ -10,7 +10,7 @@ import { PlaceHead } from "../../ui/page-header.tsx";
 import { PortionList } from "../../ui/show-more.tsx";
 import { SessionName } from "../../ui/session-name.tsx";
 import { Status } from "../../ui/status.tsx";
-import { tell } from "../../ui/toast.tsx";
+import { showToast } from "../../ui/toast.tsx";
 import { Empty, WhenRead } from "../../ui/load-error.tsx";
 import { brief } from "../../ui/visible.ts";
 import { refresh, useReading } from "../../query-cache.ts";
@@ -76,12 +76,12 @@ function TemplateRow({ template }: { readonly template: Template }): ReactNode {
   const fire = async (): Promise<void> => {
     const session = await engine.fire(name);
     refresh("triggers");
-    tell("Session opened.", { name: "View", act: () => go(sessionPath(session.id)) });
+    showToast("Session opened.", { name: "View", act: () => go(sessionPath(session.id)) });
   };
   const remove = async (): Promise<void> => {
     await engine.untrigger(name);
     refresh("triggers");
-    tell(`Template ${brief(name, 60)} removed.`);
+    showToast(`Template ${brief(name, 60)} removed.`);
   };
   return (
     <li tabIndex={-1} className="places-row">
@@ -169,12 +169,12 @@ function OwnTrigger({ session, trigger }: OwnTriggerProps): ReactNode {
   const fire = async (): Promise<void> => {
     await (await sessionOf(session)).fire(name);
     refresh("triggers");
-    tell(`${brief(name, 60)} fired: the session got its input and woke up.`);
+    showToast(`${brief(name, 60)} fired: the session got its input and woke up.`);
   };
   const remove = async (): Promise<void> => {
     await (await sessionOf(session)).untrigger(name);
     refresh("triggers");
-    tell(`Trigger ${brief(name, 60)} removed.`);
+    showToast(`Trigger ${brief(name, 60)} removed.`);
   };
   return (
     <li className="row wrap">

@@ -3,16 +3,16 @@
  * here one timer serves all waits, because a timer each would be noticeable.
  */
 import type { StoreWorld } from "../../port.ts";
-import { Lost } from "./errors.ts";
+import { ConnectionLost } from "./errors.ts";
 
 export interface Patience {
-  /** Rejects with `Lost` without an answer for about so long, or if the connection was lost. */
-  wait<T>(answer: Promise<T>, asked: Asked): Promise<T>;
+  /** Rejects with `ConnectionLost` without an answer for about so long, or if the connection was lost. */
+  wait<T>(answer: Promise<T>, asked: PendingStatement): Promise<T>;
   /** Fails everything that waits on this connection. */
   lose(connection: object, why: unknown): void;
 }
 
-export interface Asked {
+export interface PendingStatement {
   readonly connection: object;
   readonly text: string;
   readonly waitMs: number;
@@ -41,7 +41,7 @@ export function makePatience(world: StoreWorld): Patience {
       await world.sleep(tickMs);
       for (const one of all.slice()) {
         one.ticksLeft -= 1;
-        if (one.ticksLeft < 0) one.giveUp(new Lost(`no response to ${one.text.slice(0, 80)}`));
+        if (one.ticksLeft < 0) one.giveUp(new ConnectionLost(`no response to ${one.text.slice(0, 80)}`));
       }
     }
     isTicking = false;
@@ -57,7 +57,7 @@ export function makePatience(world: StoreWorld): Patience {
     one.place = -1;
   }
 
-  function wait<T>(answer: Promise<T>, { connection, text, waitMs }: Asked): Promise<T> {
+  function wait<T>(answer: Promise<T>, { connection, text, waitMs }: PendingStatement): Promise<T> {
     return new Promise((resolve, reject) => {
       const take = (value: T): void => {
         leave(one);

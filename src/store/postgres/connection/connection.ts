@@ -18,7 +18,7 @@ import {
 } from "../../../platform/postgres-connection.ts";
 import { makePatience } from "./answer-timeout.ts";
 import { usualSettings } from "./settings.ts";
-import { asSkeinError, isServerAnswer, Lost, TooLong, troubleOf } from "./errors.ts";
+import { asSkeinError, isServerAnswer, ConnectionLost, TooLong, troubleOf } from "./errors.ts";
 
 /** Arrays are passed as texts, see array-literal.ts. */
 export type Value = string | number | boolean | Uint8Array | null;
@@ -42,12 +42,12 @@ export interface StatementOptions {
 export interface Database {
   /** An idempotent statement on its own: retried after any outage. */
   readonly run: Statement;
-  /** A single statement that appends. Rejects with `Lost` if it may have been executed. */
+  /** A single statement that appends. Rejects with `ConnectionLost` if it may have been executed. */
   readonly once: Statement;
   /**
    * A transaction under READ COMMITTED. Statements that do not depend on one another are sent together. It is
    * retried on transient failures: a deadlock, an unreachable server. If the answer to COMMIT is lost, it is
-   * retried if idempotent; otherwise it rejects with `Lost`.
+   * retried if idempotent; otherwise it rejects with `ConnectionLost`.
    */
   transaction<T>(
     work: (statement: Statement) => Promise<T>,
@@ -107,7 +107,8 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
       max_lifetime: null,
       fetch_types: false,
       onnotice: () => undefined,
-      onlost: (single) => patience.lose(single, outcomeOf(single, new Lost("the connection is closed"))),
+      onlost: (single) =>
+        patience.lose(single, outcomeOf(single, new ConnectionLost("the connection is closed"))),
       types: {
         bigint: { to: 20, from: [20], parse: wholeNumber, serialize: String },
         // Dates and times stay as the server writes them.
@@ -134,8 +135,8 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
    */
   const outcomeOf = (single: PostgresConnection, error: unknown): unknown => {
     if (single.isLetIn) {
-      const isKnown = isServerAnswer(error) || error instanceof Lost || error instanceof TooLong;
-      return isKnown ? error : new Lost("the connection was lost", { cause: error });
+      const isKnown = isServerAnswer(error) || error instanceof ConnectionLost || error instanceof TooLong;
+      return isKnown ? error : new ConnectionLost("the connection was lost", { cause: error });
     }
     return isToldOf && troubleOf(error) === "lost"
       ? Object.assign(failure("CONNECT_TIMEOUT", "the server lets nobody in"), { cause: error })
@@ -146,7 +147,7 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
     (single: PostgresConnection): Statement =>
     async (text, values = [], { prepare = !address.pooled, bytesMax } = {}) => {
       // The library would reconnect, and tear a unit of work apart.
-      if (single.isGone) throw new Lost("the connection is closed");
+      if (single.isGone) throw new ConnectionLost("the connection is closed");
       const over = new AbortController();
       if (bytesMax !== undefined) void endIfLonger(single, bytesMax, over.signal);
       try {
@@ -209,7 +210,7 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
         return await work();
       } catch (error) {
         if (closed) checkOpen();
-        if (error instanceof Lost && !passes(error)) throw error;
+        if (error instanceof ConnectionLost && !passes(error)) throw error;
         if (!passes(error) || tries >= triesMax || isOutage(triedAt))
           throw asSkeinError(address.shown, error, { isOpen });
         await world.sleep(waitMs);
@@ -231,7 +232,7 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
     let committing = false;
     /** Late statements of an ended transaction must not run in another one. */
     const within: Statement = async (text, values, how) => {
-      if (over) throw new Lost("the transaction has ended");
+      if (over) throw new ConnectionLost("the transaction has ended");
       try {
         return (await statement(text, values, how)) as never;
       } catch (error) {
@@ -251,7 +252,7 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
     } catch (error) {
       over = true;
       const isLost = troubleOf(error) === "lost";
-      if (isLost && committing) throw new Lost("the response to COMMIT was lost", { cause: error });
+      if (isLost && committing) throw new ConnectionLost("the response to COMMIT was lost", { cause: error });
       await (single.isGone ? null : statement("ROLLBACK").catch(() => single.end()));
       // Before COMMIT was sent, a lost connection means that nothing was written.
       throw isLost ? Object.assign(new Error("busy", { cause: error }), { code: "40001" }) : error;
@@ -283,7 +284,7 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
 }
 
 function orLost(error: unknown): never {
-  throw troubleOf(error) === "lost" ? new Lost("the response was lost", { cause: error }) : error;
+  throw troubleOf(error) === "lost" ? new ConnectionLost("the response was lost", { cause: error }) : error;
 }
 
 /**

@@ -10,7 +10,7 @@ import { usualSettings } from "./settings.ts";
 export type Trouble = "busy" | "away" | "lost";
 
 /** It is unknown whether the transaction was committed. */
-export class Lost extends Error {
+export class ConnectionLost extends Error {
   override readonly name = "Lost";
 }
 
@@ -53,7 +53,7 @@ const troubles: ReadonlyMap<string, Trouble> = new Map([
 ]);
 
 export function troubleOf(error: unknown): Trouble | null {
-  if (error instanceof Lost) return "lost";
+  if (error instanceof ConnectionLost) return "lost";
   return refusedSetting(error) === null ? (troubles.get(codeOf(error)) ?? null) : null;
 }
 

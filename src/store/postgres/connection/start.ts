@@ -18,7 +18,7 @@ export interface StartOptions {
   readonly durability: Durability;
 }
 
-export interface Started {
+export interface StartedConnection {
   /** The tenant's number. */
   readonly tenant: number;
   readonly workspace: WorkspaceId;
@@ -46,7 +46,7 @@ export interface ServerState {
 
 const versionMin = 150_000;
 
-export async function startStore(database: Database, options: StartOptions): Promise<Started> {
+export async function startStore(database: Database, options: StartOptions): Promise<StartedConnection> {
   await startLayout(database, options);
   return openTenant(database, options);
 }
@@ -192,13 +192,13 @@ const noTenant = (tenant: string, place: string): SkeinError =>
     where: place,
   });
 
-type TenantRow = Started & { readonly workspace: string };
+type TenantRow = StartedConnection & { readonly workspace: string };
 
 /** Finds or creates it, within a transaction or without. */
 export async function openTenant(
   database: Pick<Database, "run" | "shown">,
   { tenant, workspace, create }: Pick<StartOptions, "tenant" | "workspace" | "create">,
-): Promise<Started> {
+): Promise<StartedConnection> {
   const find = async (): Promise<TenantRow | undefined> =>
     (
       await database.run<TenantRow & Readonly<Record<string, unknown>>>(

@@ -11,7 +11,10 @@ import { projectionPosition, withoutErasures } from "../../feed-position.ts";
 import { beginning, placeText } from "../log/feed-position.ts";
 import { queryText, wordsText } from "./search-words.ts";
 
-type Derived = Pick<Store, "putSnapshot" | "snapshot" | "projected" | "project" | "search" | "clearDerived">;
+type DerivedPart = Pick<
+  Store,
+  "putSnapshot" | "snapshot" | "projected" | "project" | "search" | "clearDerived"
+>;
 
 /**
  * Words in fewer of the latest texts than this are looked up by index; others are found quickly, from the
@@ -23,7 +26,7 @@ const clearMax = 2_000;
 /** The pause between steps, for other work. */
 const breathMs = 2;
 
-export function makeDerived(driver: Driver): Derived {
+export function makeDerived(driver: Driver): DerivedPart {
   const { database, tenant, world } = driver;
 
   /** In small steps, because a long transaction blocks the feed. */

@@ -167,7 +167,7 @@ SELECT count(*) AS count FROM unnest($2::text[]) s (status) CROSS JOIN LATERAL (
 const tagsOf = (tenant: number, labels: Readonly<Record<string, string>>): string =>
   arrayOf(Object.entries(labels).map(([key, value]) => tagOf(tenant, key, value)));
 
-interface Asked {
+interface ListQuery {
   readonly tenant: number;
   readonly filter: SessionFilter;
   readonly few: boolean;
@@ -184,7 +184,10 @@ interface Asked {
  * The statement for the next rows of the index. By recency: the first of each status, merged. For a rare
  * filter: all matches of it.
  */
-function selection({ tenant, filter, few, from, own, floor, most }: Asked): { sql: string; values: Value[] } {
+function selection({ tenant, filter, few, from, own, floor, most }: ListQuery): {
+  sql: string;
+  values: Value[];
+} {
   const values: Value[] = [tenant, arrayOf(filter.status ?? statuses)];
   const where: string[] = [];
   const value = (one: Value): string => `$${values.push(one)}`;

@@ -4,7 +4,7 @@ import {
   endedQuery,
   failedQuery,
   rowBytes,
-  saidOf,
+  describeError,
   slowQuery,
   tooManyRows,
   tooMuch,
@@ -153,7 +153,7 @@ function asQueryError(error: unknown, timeoutMs: number): unknown {
     return slowQuery(timeoutMs);
   }
   const own = /^(?:0A|21|22|25|2F|34|38|39|42|44|54|P0)/.test(code);
-  return own && error instanceof Error ? invalid(saidOf(error.message)) : error;
+  return own && error instanceof Error ? invalid(describeError(error.message)) : error;
 }
 
 /** Runs so many at once; the others wait in a queue. */

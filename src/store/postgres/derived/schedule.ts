@@ -25,28 +25,28 @@ export function makeSchedules(driver: Driver): Scheduling & Pick<Store, "renew">
     },
     async beat({ name, sinceMs, untilMs, concurrency, limits }) {
       const values = [tenant, name, sinceMs, untilMs, concurrency, JSON.stringify(limits), given()];
-      await clocked(() => run<Clocked>(beat, values));
+      await clocked(() => run<ClockedRow>(beat, values));
     },
     workers: async () => (await run<WorkerColumns>(workers, [tenant, given()])).map(workerOf),
     async announce({ holder, address, secret, untilMs }) {
       const values = [tenant, holder, address, secret, untilMs, given()];
-      await clocked(() => run<Clocked>(announce, values));
+      await clocked(() => run<ClockedRow>(announce, values));
     },
     servers: async () => (await run<ServerColumns>(servers, [tenant, given()])).map(serverOf),
     async renew(session, epoch, leaseMs) {
       const found = await clocked(() =>
-        run<Clocked & { renewed: boolean }>(renew, [tenant, session, epoch, leaseMs, given()]),
+        run<ClockedRow & { renewed: boolean }>(renew, [tenant, session, epoch, leaseMs, given()]),
       );
       return found?.renewed === true;
     },
   };
 }
 
-type Clocked = Row & { readonly now: number };
+type ClockedRow = Row & { readonly now: number };
 
 /** Learns the database's clock from the answer. */
 function makeClocked({ database, world }: Driver) {
-  return async <T extends Clocked>(ask: () => Promise<readonly T[]>): Promise<T | undefined> => {
+  return async <T extends ClockedRow>(ask: () => Promise<readonly T[]>): Promise<T | undefined> => {
     const askedAt = world.now();
     const [row] = await ask();
     if (row !== undefined) database.heardClock(row.now, askedAt);
@@ -242,7 +242,7 @@ interface Pair {
   readonly agent: string;
 }
 
-interface Found extends DueColumns {
+interface CandidateRow extends DueColumns {
   /** The index of its pair, from 1; null if it was found by its deadline. */
   readonly pair: number | null;
   readonly of_priority: number;
@@ -261,7 +261,7 @@ async function due(
   );
   const priorities = [...new Set(known.map(({ priority }) => priority))];
   const find = async (deadlines: readonly number[], each: readonly (Pair & { few: number })[]) =>
-    database.run<Found>(dueRows, [
+    database.run<CandidateRow>(dueRows, [
       tenant,
       database.given(),
       JSON.stringify(except),
@@ -282,7 +282,7 @@ async function due(
   );
   const asked = known.map((pair) => ({ ...pair, few: fewOf.get(pair.priority) ?? perAgent }));
   const first = await find(priorities, asked);
-  const found: Found[] = [];
+  const found: CandidateRow[] = [];
   for (const priority of priorities) {
     if (found.length >= limit) break;
     const rows = first.filter((row) => row.of_priority === priority);
@@ -312,7 +312,7 @@ const sizeOf = (lists: readonly (readonly unknown[])[]): number =>
   lists.reduce((sum, { length }) => sum + length, 0);
 
 /** The longest due first, so many per agent. */
-function byAgent(rows: readonly Found[], most: number): Found[][] {
+function byAgent(rows: readonly CandidateRow[], most: number): CandidateRow[][] {
   const agents = Map.groupBy(
     rows.filter(({ pair }) => pair !== null),
     ({ pair }) => pair,
@@ -320,7 +320,7 @@ function byAgent(rows: readonly Found[], most: number): Found[][] {
   return [...agents.values()].map((list) => list.toSorted((a, b) => sinceOf(a) - sinceOf(b)).slice(0, most));
 }
 
-const inTurns = (agents: readonly (readonly Found[])[]): Found[] =>
+const inTurns = (agents: readonly (readonly CandidateRow[])[]): CandidateRow[] =>
   agents
     .flatMap((list) => list.map((row, turn) => ({ row, turn })))
     .toSorted((a, b) => a.turn - b.turn || sinceOf(a.row) - sinceOf(b.row))

@@ -16,7 +16,7 @@ import { dropLogs, eraseParts } from "./erase.ts";
 import type { Heads } from "./heads.ts";
 import { setIndex } from "./index-entry.ts";
 import { arrayOf } from "../connection/array-literal.ts";
-import { linked, type End, type Linked } from "./records.ts";
+import { linked, type End, type LinkedPart } from "./records.ts";
 import {
   fieldArrays,
   fieldColumns,
@@ -29,7 +29,7 @@ import {
 import { activeLagMs } from "../schema.ts";
 
 /** The result of an append: its outcome, or why it is impossible. */
-export type Judged = Outcome | SkeinError;
+export type AppendVerdict = Outcome | SkeinError;
 
 interface HeadRow extends Row {
   readonly session: LogId;
@@ -81,7 +81,7 @@ interface Beginning {
 }
 
 /** A part to write, with its log. */
-interface Written extends Linked {
+interface WrittenPart extends LinkedPart {
   readonly log: number;
   readonly head: HeadRow | null;
   readonly begins: Beginning | null;
@@ -128,7 +128,7 @@ export async function appendJudged(
   driver: Driver,
   heads: Heads,
   list: readonly (readonly Part[])[],
-): Promise<readonly Judged[]> {
+): Promise<readonly AppendVerdict[]> {
   const { database } = driver;
   const all = list.flat();
   for (const { session } of all) heads.delete(session);
@@ -148,9 +148,10 @@ export async function appendJudged(
   return done.judged.map((one) => (isWritten(one) ? { kind: "ok", parts: one.map(appended) } : one));
 }
 
-const isWritten = (one: Judged | readonly Written[]): one is readonly Written[] => Array.isArray(one);
+const isWritten = (one: AppendVerdict | readonly WrittenPart[]): one is readonly WrittenPart[] =>
+  Array.isArray(one);
 
-const appended = ({ part, firstSeq, seq, at, hashes }: Written) => ({
+const appended = ({ part, firstSeq, seq, at, hashes }: WrittenPart) => ({
   session: part.session,
   firstSeq,
   headSeq: seq,
@@ -198,12 +199,12 @@ async function learn(driver: Driver, statement: Statement, parts: readonly Part[
 }
 
 /** All parts of an append, or why it is refused: the first failing part decides. */
-function judge(driver: Driver, facts: Facts, parts: readonly Part[]): Judged | readonly Written[] {
+function judge(driver: Driver, facts: Facts, parts: readonly Part[]): AppendVerdict | readonly WrittenPart[] {
   for (const part of parts) {
     const refused = refusal(facts, part);
     if (refused !== null) return refused;
   }
-  const written: Written[] = [];
+  const written: WrittenPart[] = [];
   for (const part of parts) {
     const one = place(driver, facts, part, written);
     if (one instanceof SkeinError) return one;
@@ -212,7 +213,7 @@ function judge(driver: Driver, facts: Facts, parts: readonly Part[]): Judged | r
   return written;
 }
 
-function refusal(facts: Facts, part: Part): Judged | null {
+function refusal(facts: Facts, part: Part): AppendVerdict | null {
   const { session } = part;
   const row = facts.heads.get(session);
   const head = row?.state === state.seen ? { ...row, hash: hexOf(row.hash) } : null;
@@ -231,8 +232,8 @@ function place(
   { world }: Driver,
   facts: Facts,
   part: Part,
-  earlier: readonly Written[],
-): Written | SkeinError {
+  earlier: readonly WrittenPart[],
+): WrittenPart | SkeinError {
   const head = facts.heads.get(part.session) ?? null;
   const begin = head === null ? beginning(facts, part, earlier) : null;
   if (begin instanceof SkeinError) return begin;
@@ -258,7 +259,7 @@ function place(
 function beginning(
   facts: Facts,
   { session, index, parent }: Part,
-  earlier: readonly Written[],
+  earlier: readonly WrittenPart[],
 ): { readonly from: Beginning; readonly end: End } | SkeinError {
   if (index === undefined && !isWorkspaceId(session)) return missingIndex(session);
   if (parent === undefined) {
@@ -349,7 +350,7 @@ UPDATE skein.schedule SET since = $2 WHERE tenant = $1 AND log = ANY ($3::bigint
 async function write(
   driver: Driver,
   statement: Statement,
-  written: readonly Written[],
+  written: readonly WrittenPart[],
   nowMs: number,
 ): Promise<void> {
   const { tenant } = driver;
@@ -385,7 +386,7 @@ async function write(
 function sendRecords(
   tenant: number,
   send: (sql: string, values: Parameters<Statement>[1]) => void,
-  written: readonly Written[],
+  written: readonly WrittenPart[],
 ): void {
   const places = written.flatMap(({ log, firstSeq, at, part }) =>
     part.drafts.map((draft, number) => ({ log, seq: firstSeq + number, at, key: draft.key })),
@@ -413,7 +414,11 @@ function sendRecords(
 }
 
 /** The rare extras; after all writes, so that no blob is deleted that a new record refers to. */
-async function writeRest(driver: Driver, statement: Statement, written: readonly Written[]): Promise<void> {
+async function writeRest(
+  driver: Driver,
+  statement: Statement,
+  written: readonly WrittenPart[],
+): Promise<void> {
   const { tenant } = driver;
   const refs = written.flatMap(({ log, firstSeq, part }) =>
     part.drafts.flatMap(({ blobs }, place) => blobs.map((hash) => ({ log, seq: firstSeq + place, hash }))),
@@ -427,7 +432,7 @@ async function writeRest(driver: Driver, statement: Statement, written: readonly
   if (dropped.length > 0) await dropLogs(statement, tenant, dropped);
 }
 
-function headArrays(list: readonly Written[], nowMs: number): string[] {
+function headArrays(list: readonly WrittenPart[], nowMs: number): string[] {
   const holders = list.map(({ part: { lease } }) => (typeof lease === "object" ? lease : null));
   return [
     arrayOf(list.map(({ part }) => part.session)),
@@ -444,7 +449,7 @@ function headArrays(list: readonly Written[], nowMs: number): string[] {
   ];
 }
 
-function logArrays(list: readonly Written[]): string[] {
+function logArrays(list: readonly WrittenPart[]): string[] {
   return [
     arrayOf(list.map(({ log }) => log)),
     arrayOf(list.map(({ part }) => part.session)),

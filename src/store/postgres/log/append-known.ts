@@ -16,7 +16,7 @@ import {
   fieldsOf,
   fieldValues,
   linked,
-  type Linked,
+  type LinkedPart,
 } from "./records.ts";
 import { activeLagMs } from "../schema.ts";
 
@@ -172,13 +172,13 @@ export async function appendKnown(
 }
 
 /** The indices, from 1, of the moved ones; null: all. */
-type Moved = ReadonlySet<number> | null;
+type MovedHead = ReadonlySet<number> | null;
 type Write = (
   driver: Driver,
   form: keyof Forms,
-  ready: readonly Linked[],
+  ready: readonly LinkedPart[],
   before: readonly KnownHead[],
-) => Promise<Moved>;
+) => Promise<MovedHead>;
 
 const writeOne: Write = async ({ database, tenant }, form, [first], [head]) => {
   const draft = first?.part.drafts[0];

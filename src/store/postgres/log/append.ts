@@ -6,12 +6,12 @@ import { SkeinError } from "../../../core/error.ts";
 import type { LogId } from "../../../core/ids.ts";
 import type { Outcome, Part } from "../../port.ts";
 import { partsFlaw } from "../../judge.ts";
-import { appendJudged, type Judged } from "./append-judged.ts";
+import { appendJudged, type AppendVerdict } from "./append-judged.ts";
 import { appendKnown, knownHead } from "./append-known.ts";
 import type { Driver } from "../driver.ts";
 import { makeEstimates } from "../derived/estimate.ts";
 import type { Heads, KnownHead } from "./heads.ts";
-import { isUnique, Lost } from "../connection/errors.ts";
+import { isUnique, ConnectionLost } from "../connection/errors.ts";
 
 /** Batches in flight at once; more would only wait for one another. */
 const batchesMax = 4;
@@ -149,7 +149,7 @@ export function makeAppender(driver: Driver, heads: Heads): Appender {
   }
 
   async function judge(batch: readonly Pending[], tries = 1): Promise<void> {
-    let judged: readonly Judged[];
+    let judged: readonly AppendVerdict[];
     try {
       judged = await appendJudged(
         driver,
@@ -172,7 +172,7 @@ export function makeAppender(driver: Driver, heads: Heads): Appender {
 
   function answerLost(batch: readonly Pending[], error: unknown): void {
     for (const pending of batch) {
-      if (error instanceof Lost) pending.resolve({ kind: "unknown", cause: error });
+      if (error instanceof ConnectionLost) pending.resolve({ kind: "unknown", cause: error });
       else pending.reject(error);
     }
   }

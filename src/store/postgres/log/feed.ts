@@ -127,7 +127,7 @@ const pageSql = withinBytes(
 type FeedRow = RecordRow &
   Cut & { readonly xid: string; readonly log: number; readonly session: LogId; readonly given: boolean };
 
-interface Found {
+interface FeedHit {
   readonly records: StoredRecord[];
   readonly at: Place;
   readonly hash: string | null;
@@ -135,7 +135,7 @@ interface Found {
 
 export function makeFeed({ database, tenant, world }: Driver): Pick<Store, "feed" | "feedEnd"> {
   /** The next records, and where to continue; skips invisible ones. */
-  async function pageFrom(start: Place, want: number): Promise<Found> {
+  async function pageFrom(start: Place, want: number): Promise<FeedHit> {
     for (let at = start; ;) {
       const values = [tenant, at.xid, at.log, at.seq, want, limit.pageBytesMax];
       const rows = await database.run<FeedRow>(pageSql, values);

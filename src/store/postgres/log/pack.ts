@@ -5,7 +5,7 @@
  */
 import { unpackable } from "../../sql/damage.ts";
 import type { LogId } from "../../../core/ids.ts";
-import type { Packed, Store } from "../../port.ts";
+import type { PackResult, Store } from "../../port.ts";
 import type { Row, Statement } from "../connection/connection.ts";
 import type { Driver } from "../driver.ts";
 import { state } from "../../sql/log-state.ts";
@@ -60,7 +60,7 @@ async function numberOf({ database, tenant }: Driver, session: LogId): Promise<n
   return row?.log ?? null;
 }
 
-interface Asked {
+interface PackRequest {
   readonly session: LogId;
   readonly log: number;
   readonly toSeq: number;
@@ -85,7 +85,11 @@ LEFT JOIN LATERAL (
 WHERE h.tenant = $1 AND h.log = $2 AND h.state = ${state.seen} AND h.put_seq IS NULL`;
 
 /** Null if there is nothing left to pack, or the log is not packable. */
-async function packSome(driver: Driver, statement: Statement, asked: Asked): Promise<Packed | null> {
+async function packSome(
+  driver: Driver,
+  statement: Statement,
+  asked: PackRequest,
+): Promise<PackResult | null> {
   const { tenant } = driver;
   const { session, log, toSeq } = asked;
   await lockRecords(statement, [log]);
@@ -106,7 +110,7 @@ async function packSome(driver: Driver, statement: Statement, asked: Asked): Pro
   const where = [tenant, log, firstSeq, range.last_seq];
   const joins = isSmall(end);
   const before = joins ? await bytesOf(statement, tenant, log, end.packed_to) : 0;
-  const [gone] = await statement<Gone>(joins ? extendSegment : newSegment, where);
+  const [gone] = await statement<GoneRow>(joins ? extendSegment : newSegment, where);
   if (gone?.records !== range.records) throw unpackable(session, firstSeq, "a record cannot be extracted");
   const after = await bytesOf(statement, tenant, log, range.last_seq);
   return {
@@ -169,7 +173,7 @@ SELECT seq, wrong FROM (
   WHERE e.tenant = $1 AND e.log = $2 AND e.seq BETWEEN $3 AND $4
 ) looked WHERE wrong IS NOT NULL ORDER BY seq LIMIT 1`;
 
-interface Gone extends Row {
+interface GoneRow extends Row {
   readonly records: number;
   readonly bytes: number;
   readonly places: number;

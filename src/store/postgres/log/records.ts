@@ -12,7 +12,7 @@ export interface End {
 }
 
 /** The drafts of a part, linked into the chain. */
-export interface Linked extends End {
+export interface LinkedPart extends End {
   readonly part: Part;
   readonly firstSeq: number;
   readonly hashes: readonly string[];
@@ -21,7 +21,7 @@ export interface Linked extends End {
 }
 
 /** Links the drafts of a part to the previous record. `seq`, `hash`, `at` are the new end. */
-export function linked(digest: Digest, part: Part, end: End, nowMs: number): Linked {
+export function linked(digest: Digest, part: Part, end: End, nowMs: number): LinkedPart {
   const { session, drafts } = part;
   const at = Math.max(nowMs, end.at);
   const hashes: string[] = [];
@@ -98,7 +98,7 @@ export function fieldParameters(rows: readonly Fields[], form: Form): Value[] {
   ];
 }
 
-export const fieldsOf = (parts: readonly Linked[]): readonly Fields[] =>
+export const fieldsOf = (parts: readonly LinkedPart[]): readonly Fields[] =>
   parts.flatMap(({ part, hashes }) =>
     part.drafts.map((draft, place) => ({
       ...draft,

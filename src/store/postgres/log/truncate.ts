@@ -20,7 +20,7 @@ export interface Cut {
 }
 
 /** The end of a log after a step; done if `seq` is the requested end. */
-export interface Shortened {
+export interface TruncateStep {
   readonly log: number;
   readonly seq: number;
 }
@@ -43,13 +43,13 @@ export async function cutSome(
   statement: Statement,
   tenant: number,
   cuts: readonly Cut[],
-): Promise<readonly Shortened[]> {
+): Promise<readonly TruncateStep[]> {
   const logs = cuts.map(({ log }) => log);
   await lockRecords(statement, logs);
   const found = await statement<Segment>(lastSegments, [tenant, arrayOf(logs)]);
   const segments = new Map(found.map((row) => [row.log, row]));
-  const ends: Shortened[] = [];
-  const packed: Shortened[] = [];
+  const ends: TruncateStep[] = [];
+  const packed: TruncateStep[] = [];
   let left = rowsAtOnce;
   for (const { log, lastSeq, keepSeq } of cuts) {
     if (lastSeq <= keepSeq || left <= 0) continue;
@@ -81,7 +81,7 @@ export async function cutSome(
   return ends;
 }
 
-const endArrays = (ends: readonly Shortened[]): string[] => [
+const endArrays = (ends: readonly TruncateStep[]): string[] => [
   arrayOf(ends.map(({ log }) => log)),
   arrayOf(ends.map(({ seq }) => seq)),
 ];
@@ -186,7 +186,7 @@ WHERE h.tenant = $1 AND h.log = g.log`;
 export async function setEnds(
   statement: Statement,
   tenant: number,
-  ends: readonly Shortened[],
+  ends: readonly TruncateStep[],
   what: "seen" | "put",
 ): Promise<void> {
   await statement(what === "seen" ? setSeen : setPut, [tenant, ...endArrays(ends)]);

@@ -1,7 +1,7 @@
 /** Finishes received logs, all or none: a few statements for any number of logs. */
 import { genesisHash } from "../../../core/chain.ts";
 import { changesVisible, checkFinished } from "../../judge.ts";
-import type { Finished } from "../../port.ts";
+import type { FinishRequest } from "../../port.ts";
 import type { Statement } from "../connection/connection.ts";
 import { endOf } from "../log/truncate.ts";
 import type { Driver } from "../driver.ts";
@@ -12,12 +12,16 @@ import { arrayOf } from "../connection/array-literal.ts";
 
 /** A log to finish, in its current state. */
 interface Ready {
-  readonly one: Finished;
+  readonly one: FinishRequest;
   readonly line: Line;
 }
 
 /** Within a transaction. */
-export async function finish(driver: Driver, statement: Statement, logs: readonly Finished[]): Promise<void> {
+export async function finish(
+  driver: Driver,
+  statement: Statement,
+  logs: readonly FinishRequest[],
+): Promise<void> {
   if (logs.length === 0) {
     await statement("SELECT 1");
     return;
@@ -54,7 +58,7 @@ CROSS JOIN ${endOf}`;
 async function pointsOf(
   statement: Statement,
   tenant: number,
-  logs: readonly Finished[],
+  logs: readonly FinishRequest[],
 ): Promise<ReadonlyMap<string, Point>> {
   const rows = await statement<Point & { session: string } & Record<string, unknown>>(findPoints, [
     tenant,
@@ -67,7 +71,7 @@ async function pointsOf(
 /** More of it was received than is visible, or none of it is visible yet. */
 const isOpen = (line: Line): boolean => line.state === state.receiving || line.put_seq !== null;
 
-function checkEnd(one: Finished, line: Line | undefined, points: ReadonlyMap<string, Point>): Line {
+function checkEnd(one: FinishRequest, line: Line | undefined, points: ReadonlyMap<string, Point>): Line {
   const point = points.get(one.session);
   const last = line === undefined ? undefined : isOpen(line) ? lastOf(line) : endAt(line, one.seq, point);
   const end = point?.rooted === true ? last : undefined;

@@ -16,7 +16,7 @@ import { fieldArrays, fieldColumns, fieldParameters, fieldValues, formOf, inForm
 import { isUnique } from "../connection/errors.ts";
 
 /** One call. */
-interface Given {
+interface RecordInput {
   readonly session: SessionId;
   readonly records: readonly ReceivedRecord[];
 }
@@ -31,7 +31,7 @@ interface Fresh {
 const charsMax = 8_388_608;
 
 export function gatherPuts(driver: Driver): Store["put"] {
-  const put = gather<Given, null>(driver.world, {
+  const put = gather<RecordInput, null>(driver.world, {
     work: (list) =>
       driver.database.transaction((statement) => putAll(driver, statement, list), { twice: true }),
     name: ({ session }) => session,
@@ -49,7 +49,7 @@ const charsOf = (records: readonly ReceivedRecord[]): number =>
 async function putAll(
   driver: Driver,
   statement: Statement,
-  list: readonly Given[],
+  list: readonly RecordInput[],
 ): Promise<readonly (SkeinError | null)[]> {
   const sessions = list.map(({ session }) => session);
   const lines = await linesOf(statement, driver.tenant, sessions, "write");
@@ -71,7 +71,7 @@ async function putAll(
 }
 
 /** Which records are new, and which claim to exist already. */
-function judge(driver: Driver, { session, records }: Given, line: Line | undefined) {
+function judge(driver: Driver, { session, records }: RecordInput, line: Line | undefined) {
   if (line === undefined) throw notReceived(session);
   const start = lastOf(line);
   let last: LastRecord = start;

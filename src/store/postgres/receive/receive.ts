@@ -5,7 +5,7 @@
 import { genesisHash } from "../../../core/chain.ts";
 import type { SessionId } from "../../../core/ids.ts";
 import { depthFlaw, missingOrigin, presenceOf, type LastRecord } from "../../judge.ts";
-import type { Received, Reception, Store } from "../../port.ts";
+import type { ReceivedLog, Reception, Store } from "../../port.ts";
 import { newNumbers } from "../log/append-judged.ts";
 import { dropLost } from "../blob.ts";
 import type { Statement } from "../connection/connection.ts";
@@ -38,7 +38,7 @@ const isBare = (line: Line): boolean =>
   line.put_seq === null &&
   line.seq <= line.fork_seq;
 
-const thereOf = (line: Line | undefined): Received["there"] =>
+const thereOf = (line: Line | undefined): ReceivedLog["there"] =>
   line === undefined || line.state === state.receiving || isBare(line)
     ? presenceOf(null)
     : presenceOf({ seen: line.state === state.seen, copy: line.copy });
@@ -49,7 +49,7 @@ const again = (): Error => Object.assign(new Error("the row was made by another"
 /** Batched, so that a move of many sessions waits for the disk once. Forks go separately. */
 function gatherReceptions(driver: Driver): Store["receive"] {
   const { database } = driver;
-  const together = gather<Reception, Received>(driver.world, {
+  const together = gather<Reception, ReceivedLog>(driver.world, {
     work: (list) => database.transaction((statement) => receiveAll(driver, statement, list), { twice: true }),
     name: ({ session }) => session,
     weight: () => 1,
@@ -76,7 +76,7 @@ async function receiveAll(
   driver: Driver,
   statement: Statement,
   list: readonly Reception[],
-): Promise<readonly Received[]> {
+): Promise<readonly ReceivedLog[]> {
   const { tenant, database } = driver;
   const sessions = list.map(({ session }) => session);
   const lines = await linesOf(statement, tenant, sessions, "write");
@@ -87,7 +87,7 @@ async function receiveAll(
     const made = await statement(insertLogs, [tenant, arrayOf(fresh), genesisHash, database.given(), logs]);
     if (made.length < fresh.length) throw again();
   }
-  const answers: Received[] = [];
+  const answers: ReceivedLog[] = [];
   for (const reception of list) {
     const line = lines.get(reception.session);
     if (line === undefined) answers.push({ seq: 0, hash: genesisHash, there: "nothing" });
@@ -96,7 +96,7 @@ async function receiveAll(
   return answers;
 }
 
-async function receive(driver: Driver, statement: Statement, reception: Reception): Promise<Received> {
+async function receive(driver: Driver, statement: Statement, reception: Reception): Promise<ReceivedLog> {
   const { session, parent, base } = reception;
   const { tenant } = driver;
   const others = [parent?.session ?? [], base ?? []].flat();
@@ -112,7 +112,7 @@ async function receiveAt(
   statement: Statement,
   reception: Reception,
   { line, around }: Parameters<typeof begin>[3],
-): Promise<Received> {
+): Promise<ReceivedLog> {
   const there = thereOf(line);
   if (line !== undefined && !isBare(line)) return { ...lastOf(line), there };
   return { ...(await begin(driver, statement, reception, { line, around })), there };

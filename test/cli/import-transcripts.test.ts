@@ -78,6 +78,8 @@ test("a session is listed, imported, continued when it grows, and goes on with a
     return JSON.parse(ended.stdout) as Answer;
   };
   await skein.open();
+  // A folder that is named like the tool changes nothing.
+  mkdirSync(join(folder, "claude-code"));
   const listed = await run("import", "claude-code", "--dry-run");
   assert.deepEqual(
     listed.sessions.map(({ session, status }) => [session, status]),

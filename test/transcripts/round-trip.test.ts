@@ -1,9 +1,10 @@
 /** Import, export in the same format, import: the same entries, with what was redacted still redacted. */
 import assert from "node:assert/strict";
-import { existsSync, globSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, relative } from "node:path";
 import { after, test } from "node:test";
+import { exportFormats } from "../../src/call/export-formats.ts";
 import type { Session } from "../../src/runtime/engine/session.ts";
 import { importTranscripts } from "../../src/transcripts/transcripts.ts";
 import { all, inMemory } from "../runtime/place.ts";
@@ -120,3 +121,19 @@ for (const tool of tools)
     t.diagnostic(`${sessions} sessions`);
     assert.ok(sessions > 0);
   });
+
+test("exports are the files that the tools' readers took (UPDATE=1 rewrites them)", async () => {
+  await using place = inMemory();
+  const { file, text } = goldenFiles.find(({ format }) => format === "claude-code")!;
+  const path = join(folder, basename(file));
+  writeFileSync(path, text);
+  const [one] = await all(importTranscripts(place.engine, { tool: "claude-code", path, machine }));
+  const session = await place.engine.session(one?.session ?? "");
+  for (const format of exportFormats) {
+    const { path: name, text: written, left } = await session.exportTranscript({ format });
+    const golden = join(import.meta.dirname, "written", `${format}.golden`);
+    const whole = `${name}\n${left.join("\n")}\n\n${written}`;
+    if (process.env["UPDATE"] === "1") writeFileSync(golden, whole);
+    assert.equal(whole, readFileSync(golden, "utf8"), format);
+  }
+});

@@ -1,5 +1,5 @@
 /** Imports a bundle, or the sessions of another tool. */
-import { createReadStream, existsSync } from "node:fs";
+import { createReadStream, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { present } from "../../core/present.ts";
 import { SkeinError } from "../../core/error.ts";
@@ -53,7 +53,9 @@ export const importVerb = verb({
   ],
   async run({ args: { SOURCE: file, PATH: path }, options, out, engine, place, nowMs, untilStopped }) {
     const { toolNames, importFrom, followFrom } = await import("./import-transcripts.ts");
-    if (file !== undefined && toolNames().includes(file) && !existsSync(file)) {
+    // A bundle of that name is a file; a folder of it is no bundle.
+    const isBundle = path === undefined && statSync(file ?? "", { throwIfNoEntry: false })?.isFile();
+    if (file !== undefined && toolNames().includes(file) && isBundle !== true) {
       checkWatch(options);
       const opened = await engine({ create: !options["dry-run"] });
       const { project, since: sinceMs, text, again, verbatim } = options;

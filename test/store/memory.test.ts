@@ -80,7 +80,7 @@ test("what is given out cannot be used to change what is kept", async () => {
 
 test("the memory store has no SQL and says what to do instead", async () => {
   const store = memoryStore({ world, workspace });
-  const refused = { code: "unavailable", message: "a store in memory has no SQL queries", hint: /in a file/ };
+  const refused = { code: "refused", message: "a store in memory has no SQL queries", hint: /in a file/ };
   await assert.rejects(store.query("select 1", { limit: 1, bytesMax: 1_000_000, timeoutMs: 1_000 }), refused);
 });
 

@@ -127,7 +127,7 @@ async function figures(bench: Bench): Promise<void> {
   assert.deepEqual(await store.check(), []);
 }
 
-/** A driver without SQL reports `unavailable`. */
+/** A driver without SQL reports `refused`. */
 async function queryRefuses(bench: Bench): Promise<void> {
   const session = await opened(bench, 2);
   const options = { limit: 10, bytesMax: 1_000_000, timeoutMs: 20_000 };
@@ -139,7 +139,7 @@ async function queryRefuses(bench: Bench): Promise<void> {
     "",
   ]) {
     await assert.rejects(bench.store.query(sql, options), (error: unknown) => {
-      assert.match(String((error as { readonly code?: unknown }).code), /^(invalid|unavailable)$/, sql);
+      assert.match(String((error as { readonly code?: unknown }).code), /^(invalid|refused)$/, sql);
       return true;
     });
   }

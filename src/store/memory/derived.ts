@@ -61,7 +61,7 @@ export function makeDerived(state: DerivedState): DerivedPart {
     project: async (step) => project(state, step),
     search: async (text, options) => findWords(logs.journal, text, options),
     async query() {
-      throw new SkeinError("unavailable", "a store in memory has no SQL queries", {
+      throw new SkeinError("refused", "a store in memory has no SQL queries", {
         hint: "use a store in a file or PostgreSQL",
       });
     },

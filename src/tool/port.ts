@@ -112,7 +112,7 @@ export class ReadOnly extends Error {
  * A tool result beyond text: images, structured detail, an error.
  *
  * @example
- *   run: async () => new ToolOutput("3 rows", { detail: { rows } }),
+ *   const run = async () => new ToolOutput("3 rows", { detail: { rows } });
  */
 export class ToolOutput {
   readonly text: string;

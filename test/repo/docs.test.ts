@@ -7,8 +7,8 @@ import { dirname, join } from "node:path";
 import { after, test } from "node:test";
 import { runCommand } from "./command.ts";
 import type { Block, Page } from "./markdown.ts";
-import { anchorsOf, blocksOf, linksOf } from "./markdown.ts";
-import { entryPoints, root } from "./source.ts";
+import { anchorsOf, blocksOf, docExamplesOf, linksOf } from "./markdown.ts";
+import { entryPoints, readSources, root } from "./source.ts";
 
 const scratch = mkdtempSync(join(tmpdir(), "skein-docs-"));
 after(() => rmSync(scratch, { recursive: true }));
@@ -38,8 +38,10 @@ test("a broken link and a broken anchor are told", () => {
 });
 
 test("code blocks typecheck against the sources; a wrong one is told by its page and line", async () => {
-  const blocks = pages.flatMap(blocksOf).filter(isChecked);
-  assert.ok(blocks.length > 0, "the rule saw no code blocks");
+  const inSources = readSources("src").flatMap(docExamplesOf);
+  assert.ok(inSources.length > 10, "the rule saw no examples of doc comments");
+  const blocks = [...pages.flatMap(blocksOf).filter(isChecked), ...inSources];
+  assert.ok(blocks.length > inSources.length, "the rule saw no code blocks");
   const page = (path: string, code: string) => ({ path, text: `# A\n\n\`\`\`ts\n${code}\n\`\`\`\n` });
   const right = blocksOf(page("docs/zz-right.md", "const n: number = 1;"));
   const wrong = blocksOf(page("docs/zz-wrong.md", '\nconst n: number = "1";'));

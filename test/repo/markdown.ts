@@ -28,6 +28,30 @@ export function blocksOf({ path, text }: Page): Block[] {
   });
 }
 
+/** What the examples of doc comments take as given. */
+const given = [
+  'import * as z from "zod";',
+  'import { homedir } from "node:os";',
+  'import { readFile } from "node:fs/promises";',
+  'import { defineTool, openEngine, SkeinError, ToolOutput, type Engine, type Session } from "skein";',
+  'import { listTickets, parsePlan, runPlan } from "skein/tickets";',
+  "import { findTranscripts, importTranscripts, readTranscript, SourceFolder, watchTranscripts } " +
+    'from "skein/transcripts";',
+  "declare const engine: Engine, session: Session, plan: ReturnType<typeof parsePlan>;",
+  "declare const prices: Map<string, string>, rows: readonly unknown[];",
+].join(" ");
+
+/** The `@example`s of the doc comments of a source file, each with what it takes as given. */
+export function docExamplesOf({ path, text }: Page): Block[] {
+  return [...text.matchAll(/^ *\* @example\n((?: *\*(?!\/).*\n)+)/gm)].map((match) => {
+    const lines = (match[1] ?? "").split("\n").map((line) => line.replace(/^ *\* ?/, ""));
+    const end = lines.findIndex((line) => line.startsWith("@"));
+    const code = (end === -1 ? lines : lines.slice(0, end)).join("\n");
+    const line = text.slice(0, match.index).split("\n").length;
+    return { path, line, marks: ["ts"], code: `${given} async function example() {\n${code}\n}` };
+  });
+}
+
 /** Targets of links and images, without those to other sites. */
 export function linksOf({ text }: Page): string[] {
   const prose = text.replaceAll(fence, "").replaceAll(/`[^`\n]*`/g, "");

@@ -15,6 +15,7 @@ import { useShortcuts } from "./shortcut.ts";
 import { theme, turnTheme } from "./theme.ts";
 import { Agents } from "./view/agents/agents.tsx";
 import { Cost } from "./view/cost/cost.tsx";
+import { Import } from "./view/import/import.tsx";
 import { Memory } from "./view/memory/memory.tsx";
 import { OpenDialog } from "./view/open-dialog.tsx";
 import { Search } from "./view/search/search.tsx";
@@ -74,6 +75,7 @@ const titles: Readonly<Record<Route["at"], string>> = {
   workers: "Workers",
   cost: "Cost",
   memory: "Memory",
+  import: "Import",
   nowhere: "Not found",
 };
 
@@ -96,6 +98,8 @@ function View({ route, open }: { readonly route: Route; readonly open: () => voi
       return <Cost params={route.params} />;
     case "memory":
       return <Memory params={route.params} />;
+    case "import":
+      return <Import name={route.name} params={route.params} />;
     case "nowhere":
       return (
         <Empty title="Page not found">

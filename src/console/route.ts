@@ -4,13 +4,13 @@
  *   /                          sessions                /search?q=…          search over everything
  *   /s/ID                      its transcript          /agents  /agents/NAME
  *   /s/ID/log                  its log                 /triggers  /workers  /cost  /memory
- *   /s/ID/family               its family
+ *   /s/ID/family               its family              /import  /import/stats
  *   /s/ID/compare?with=ID      next to another         …?at=SEQ             the state at that position
  *   /s/ID/merge?from=ID        the preview of a merge
  */
 import { cell, useCell } from "./signal.ts";
 
-export const places = ["search", "agents", "triggers", "workers", "cost", "memory"] as const;
+export const places = ["search", "agents", "triggers", "workers", "cost", "memory", "import"] as const;
 export type Place = (typeof places)[number];
 export const aspects = ["transcript", "log", "family", "compare", "merge", "context"] as const;
 export type Aspect = (typeof aspects)[number];

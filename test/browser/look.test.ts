@@ -7,6 +7,7 @@ import type { Browser, Page } from "playwright-core";
 import type { RemoteEngine } from "../../src/client/connect.ts";
 import { makeSampleFamily } from "../../src/console/sample/maker.ts";
 import { buildPage, noChromium, startChromium } from "./chromium.ts";
+import { makeTranscriptHome, type TranscriptHome } from "../server/transcript-home.ts";
 import { makeStand, type Stand } from "./stand.ts";
 
 const skip = await noChromium();
@@ -21,21 +22,27 @@ interface Violation {
 suite("how it looks and is reached", { skip }, () => {
   let browser: Browser;
   let stand: Stand;
+  let home: TranscriptHome;
   let center: string;
   let other: string;
   before(async () => {
     buildPage();
     browser = await startChromium();
-    stand = await makeStand({ concurrency: 0 });
+    home = makeTranscriptHome();
+    stand = await makeStand({ concurrency: 0, transcripts: home.transcripts });
     // The library's engine has every call of a client's.
     const made = await makeSampleFamily(stand.engine as unknown as RemoteEngine, () => undefined);
     center = made.id;
     const { rows } = await stand.engine.sessions({ text: "Southpay" });
     other = rows[0]?.session ?? "";
+    const { sessions } = await home.transcripts.find({});
+    const keys = sessions.slice(0, 2).map(({ key }) => key);
+    await home.transcripts.import(stand.engine, { keys });
   });
   after(async () => {
     await browser?.close();
     await stand?.[Symbol.asyncDispose]();
+    home?.[Symbol.dispose]();
   });
 
   /** Every main view, with a word that is there once it is read. */
@@ -54,6 +61,8 @@ suite("how it looks and is reached", { skip }, () => {
     ["/workers", "worker"],
     ["/cost", "Cost"],
     ["/memory", "provider"],
+    ["/import", "Which rate"],
+    ["/import/stats", "By project"],
   ];
 
   const show = async (page: Page, [path, word]: readonly [string, string]): Promise<void> => {

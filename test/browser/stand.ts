@@ -13,7 +13,7 @@ import { offlineModel } from "../../src/model/offline.ts";
 import type { Models } from "../../src/model/port.ts";
 import { realWorld } from "../../src/runtime/world.ts";
 import { makeAuthorizer } from "../../src/server/auth/authorize.ts";
-import { serve, type Serving } from "../../src/server/http/server.ts";
+import { serve, type ServeOptions, type Serving } from "../../src/server/http/server.ts";
 import type { OuterTool } from "../../src/tool/port.ts";
 import { oneTenant } from "../../src/server/http/tenants.ts";
 
@@ -63,6 +63,8 @@ export interface StandOptions {
   readonly durability?: "process";
   /** How many sessions a worker runs at once; by default 2, and 0 is no worker. */
   readonly concurrency?: number;
+  /** The sessions of other tools that the server may read; by default none. */
+  readonly transcripts?: ServeOptions["transcripts"];
 }
 
 const often = { perSecond: 1e9, burst: 1e9 };
@@ -91,6 +93,7 @@ export async function makeStand(options: StandOptions = {}): Promise<Stand> {
       port,
       page,
       version: "0.0.0",
+      ...(options.transcripts === undefined ? {} : { transcripts: options.transcripts }),
       authorizer: (bound) =>
         makeAuthorizer({ ...bound, world, cookieKey, rate: often, tenants: oneTenant(engine) }),
     });

@@ -15,7 +15,7 @@ export function claudeText(sessionId: string, cwd: string, question: string): st
   };
   const answer = (id: string, block: object): void =>
     add("assistant", {
-      id,
+      id: `${sessionId}-${id}`,
       type: "message",
       role: "assistant",
       model: "claude-sonnet-4-5-20250929",

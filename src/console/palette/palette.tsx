@@ -148,6 +148,8 @@ const stops: readonly (readonly [title: string, path: string, key: string])[] = 
   ["Go to Workers", "/workers", "g w"],
   ["Go to Cost", "/cost", "g c"],
   ["Go to Memory", "/memory", "g m"],
+  ["Import sessions of other tools", "/import", ""],
+  ["Stats of imported sessions", "/import/stats", ""],
   ["Sessions waiting for a person", "/?waits=person", ""],
   ["Running sessions", "/?status=running", ""],
 ];

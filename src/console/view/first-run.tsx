@@ -1,6 +1,7 @@
 /** The first run: explains sessions, and offers samples. */
 import { useState, type ReactNode } from "react";
 import { useRefusal } from "../scopes.ts";
+import { Link } from "../link.tsx";
 import { plural } from "../ui/amount.ts";
 import { AskFirst } from "../ui/confirm.tsx";
 import { Button } from "../ui/button.tsx";
@@ -74,6 +75,15 @@ function FirstSteps({ open }: FirstRunProps): ReactNode {
           <Button kind="main" act={open} refusal={opening}>
             New session <kbd className="key">n</kbd>
           </Button>
+        </div>
+      </div>
+      <div className="stack">
+        <h2>Import</h2>
+        <p className="soft">Your sessions of Claude Code, Codex and other tools, to search and continue.</p>
+        <div className="row">
+          <Link to="/import" className="button">
+            Import sessions
+          </Link>
         </div>
       </div>
       <div className="stack">

@@ -30,6 +30,9 @@ export function Head({ filter, totals, open, children }: HeadProps): ReactNode {
       <h1>Sessions</h1>
       {totals === undefined ? null : <Counts filter={filter} totals={totals} />}
       {children}
+      <Link to="/import" className="button">
+        Import
+      </Link>
       <Button kind="main" act={open} refusal={useRefusal("engine.open")}>
         New session <kbd className="key sessions-key">n</kbd>
       </Button>

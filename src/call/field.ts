@@ -255,3 +255,14 @@ export const MergeAnswer = once(() =>
 export const DiffPlace = once(() =>
   z.union([Place, z.strictObject({ session: SessionName, at: Place.exactOptional() })]),
 );
+
+/** The formats of `session.exportTranscript`: tools that open the file, and the messages of an API. */
+export const exportFormats = [
+  "claude-code",
+  "codex",
+  "opencode",
+  "pi",
+  "ai-sdk",
+  "openai",
+  "anthropic",
+] as const;

@@ -4,7 +4,6 @@ import { once } from "../core/cache.ts";
 import { partKinds } from "../core/context/source.ts";
 import { limit } from "../core/limit.ts";
 import * as answer from "./answer.ts";
-import { exportFormats } from "./export-formats.ts";
 import * as field from "./field.ts";
 import { read } from "./operation.ts";
 
@@ -196,7 +195,7 @@ export const sessionReads = {
       "left lists what the format cannot express.",
     path: "/v1/sessions/{id}/transcript",
     params: () => ({
-      format: z.enum(exportFormats).describe("the tool, or the API of the messages"),
+      format: z.enum(field.exportFormats).describe("the tool, or the API of the messages"),
       cwd: field.Path.describe("its working directory; by default that of the session").exactOptional(),
     }),
     answer: () =>

@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
-import { exportFormats } from "../../src/call/export-formats.ts";
+import { exportFormats } from "../../src/call/field.ts";
 import { goldenFiles } from "../transcripts/golden.ts";
 import { makeFolder, skeinIn } from "./skein.ts";
 

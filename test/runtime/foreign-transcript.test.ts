@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as z from "zod";
-import { exportFormats } from "../../src/call/export-formats.ts";
+import { exportFormats } from "../../src/call/field.ts";
 import { Engine } from "../../src/runtime/engine/engine.ts";
 import { defineTool } from "../../src/tool/define.ts";
 import { transcriptTargets } from "../../src/transcripts/transcripts.ts";

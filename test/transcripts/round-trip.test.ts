@@ -4,7 +4,7 @@ import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, wri
 import { tmpdir } from "node:os";
 import { basename, dirname, join, relative } from "node:path";
 import { after, test } from "node:test";
-import { exportFormats } from "../../src/call/export-formats.ts";
+import { exportFormats } from "../../src/call/field.ts";
 import type { Session } from "../../src/runtime/engine/session.ts";
 import { importTranscripts } from "../../src/transcripts/transcripts.ts";
 import { all, inMemory } from "../runtime/place.ts";

@@ -1,5 +1,5 @@
 /** Exports a session: as an importable bundle, as its records, or as a page for people. */
-import { exportFormats } from "../../call/export-formats.ts";
+import { exportFormats } from "../../call/field.ts";
 import { SkeinError } from "../../core/error.ts";
 import { errorText } from "../../core/first-error.ts";
 import type { Session } from "../../runtime/engine/session.ts";

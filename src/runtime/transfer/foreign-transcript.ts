@@ -1,5 +1,5 @@
 /** Exports a session in the format of another tool, or as plain messages: reads its log and writes it. */
-import type { exportFormats } from "../../call/export-formats.ts";
+import type { exportFormats } from "../../call/field.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { EventOf, SessionEvent } from "../../core/event.ts";
 import type { SessionId } from "../../core/ids.ts";

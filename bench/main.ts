@@ -16,6 +16,7 @@ const parts: Readonly<Record<string, () => Promise<Measure[]>>> = {
   memory: async () => (await import("./memory.ts")).benchMemory(),
   pack: async () => (await import("./pack.ts")).benchPack(),
   bundle: async () => (await import("./bundle.ts")).benchBundle(),
+  transcripts: async () => (await import("./transcripts.ts")).benchTranscripts(),
   retain: async () => (await import("./retain.ts")).benchRetain(),
   wake: async () => (await import("./wake.ts")).benchWake(),
   serve: async () => (await import("./serve.ts")).benchServe(),

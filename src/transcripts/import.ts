@@ -198,7 +198,8 @@ export async function importOne(
   if (options.sinceMs !== undefined && found.modifiedAtMs < options.sinceMs)
     return { ...nothing, status: "excluded" };
   try {
-    const open = await readTranscript(folder, found);
+    const digest = options.inProgress !== true || options.again === true;
+    const open = await readTranscript(folder, found, { digest });
     const plan = await titledPlan(open, open.plan);
     if (!(await isWanted(open, plan, options))) return { ...nothing, plan, status: "excluded" };
     if (options.dryRun === true) return { ...nothing, plan, status: "found" };
@@ -209,7 +210,7 @@ export async function importOne(
     if (inProgress === true && plan.entries.length <= Number(endsOpen))
       return { ...nothing, plan, status: "excluded" };
     const { status, session, added, branches, children, redactions } = await engine.importTranscript(
-      { ...(await sourceOf(open, found, plan, inProgress === true && again !== true)), endsOpen },
+      { ...(await sourceOf(open, found, plan)), endsOpen },
       {
         progress: options.tell,
         ...present({ again, withoutOriginal, price, verbatim, inProgress }),
@@ -283,17 +284,18 @@ async function sourceOf(
   open: OpenTranscript,
   found: FoundTranscript,
   plan: TranscriptPlan,
-  /** The digest stands with the whole source only. */
-  withoutDigest: boolean,
 ): Promise<TranscriptSource> {
   const hash = createHash("sha256");
-  if (!withoutDigest) for await (const { bytes } of originalOf(open, found, plan)) hash.update(bytes);
+  // A database has no file of its own for each session: its rows are digested.
+  const isFile = inFile(found, plan);
+  if (open.digest !== null && !isFile)
+    for await (const { bytes } of originalOf(open, found, plan)) hash.update(bytes);
   const file = found.files[0] ?? found.sourceId;
   return {
     plan,
     file,
     bytes: found.bytes,
-    digest: hash.digest("hex"),
+    digest: (isFile ? open.digest : null) ?? hash.digest("hex"),
     async *entries(planned: readonly PlannedEntry[]) {
       for (const one of planned) yield await open.entry(one);
     },
@@ -301,16 +303,18 @@ async function sourceOf(
   };
 }
 
+const inFile = ({ files }: FoundTranscript, { entries }: TranscriptPlan): boolean =>
+  entries.some(({ records }) => records.some(({ file }) => file === files[0]));
+
 /** The session's own file, or its piece of one. The rows of a database stand as lines of JSON. */
 async function* originalOf(
   open: OpenTranscript,
   found: FoundTranscript,
-  { entries }: TranscriptPlan,
+  plan: TranscriptPlan,
 ): AsyncGenerator<OriginalChunk> {
   const file = found.files[0] ?? "";
-  const inFile = entries.some(({ records }) => records.some((range) => range.file === file));
-  if (!inFile) {
-    for (const { records } of entries)
+  if (!inFile(found, plan)) {
+    for (const { records } of plan.entries)
       for (const source of records) {
         const bytes = await open.bytes(source);
         yield { bytes, source, isRow: source.to - source.from !== bytes.length };

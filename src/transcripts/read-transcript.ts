@@ -2,6 +2,7 @@
  * Reads a session in two passes: the first scans every record and plans the order, the second reads the
  * records of each entry by their ranges. Only one entry is in memory at a time.
  */
+import { createHash, type Hash } from "node:crypto";
 import { SkeinError } from "../core/error.ts";
 import type { TranscriptFormat } from "./format/format.ts";
 import { formatNamed } from "./formats.ts";
@@ -25,11 +26,15 @@ import { scanRows } from "./read/sqlite-copy.ts";
 export interface ReadTranscriptOptions {
   /** Called with the number of bytes scanned so far. */
   readonly progress?: (bytes: number) => void;
+  /** Computes the digest of the session's own file. */
+  readonly digest?: boolean;
 }
 
 /** A session that is open for reading. Close it: it holds files and perhaps a scratch folder. */
 export interface OpenTranscript extends AsyncDisposable {
   readonly plan: TranscriptPlan;
+  /** SHA-256 of the session's own file, or of its piece of one, as it was scanned; null if not wanted. */
+  readonly digest: string | null;
   /** The entries of the main path, in order. */
   entries(): AsyncGenerator<ForeignEntry>;
   /** Any planned entry: of a branch, of a child. */
@@ -75,12 +80,16 @@ async function openOnce(
   folder: SourceFolder,
   format: TranscriptFormat,
   found: FoundTranscript,
-  { progress }: ReadTranscriptOptions,
+  { progress, digest = false }: ReadTranscriptOptions,
 ): Promise<OpenTranscript> {
   const reader = format.reader(found);
   let scanned = 0;
   const count = (bytes: number): void => progress?.((scanned += bytes));
-  for (const file of found.files) await scanFile({ folder, format, found, file, reader, count });
+  const hash = digest ? createHash("sha256") : null;
+  for (const file of found.files) {
+    const own = file === found.files[0] ? hash : null;
+    await scanFile({ folder, format, found, file, reader, count, hash: own });
+  }
   const plan = reader.plan();
   const entry = async (planned: PlannedEntry): Promise<ForeignEntry> => {
     const records: SourceRecord[] = [];
@@ -89,6 +98,7 @@ async function openOnce(
   };
   return {
     plan,
+    digest: hash?.digest("hex") ?? null,
     entry,
     async *entries() {
       for (const planned of plan.entries) yield await entry(planned);
@@ -106,9 +116,10 @@ interface FileScan {
   readonly file: string;
   readonly reader: TranscriptReader;
   readonly count: (bytes: number) => void;
+  readonly hash: Hash | null;
 }
 
-async function scanFile({ folder, format, found, file, reader, count }: FileScan): Promise<void> {
+async function scanFile({ folder, format, found, file, reader, count, hash }: FileScan): Promise<void> {
   const splitting = format.split(found, file);
   if (splitting.by === "nothing") return;
   const sink: RecordSink = {
@@ -121,8 +132,12 @@ async function scanFile({ folder, format, found, file, reader, count }: FileScan
     return;
   }
   const { from = 0, to = Infinity } = found.piece?.file === file ? found.piece : {};
-  const splitter = splitterOf(splitting, file, sink, from);
-  await folder.scan(file, splitter, { from, to, progress: count });
+  const inner = splitterOf(splitting, file, sink, from);
+  const push = (chunk: Buffer): void => {
+    hash?.update(chunk);
+    inner.push(chunk);
+  };
+  await folder.scan(file, { push, end: () => inner.end() }, { from, to, progress: count });
 }
 
 function splitterOf(

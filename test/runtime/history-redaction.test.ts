@@ -191,7 +191,7 @@ test("a source that has grown stores its last pieces only", async () => {
   const { path, bytes } = sourceFile();
   const filler = { type: "progress", uuid: "x", parentUuid: null, sessionId: id, data: "d".repeat(5_000) };
   const record = `${JSON.stringify(filler)}\n`;
-  const big = Buffer.concat([bytes, Buffer.from(record.repeat(800))]);
+  const big = Buffer.concat([bytes, Buffer.from(record.repeat(3_000))]);
   writeFileSync(path, big);
   const first = await importFile(place, path);
   const piecesOf = async (): Promise<readonly string[]> => {

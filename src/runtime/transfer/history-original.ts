@@ -48,10 +48,8 @@ export class RedactionCounter {
   }
 }
 
-/** Pieces are small at first, so that a source that grows every minute writes little again. */
-const smallPieces = 64;
-const smallPieceBytes = 786_432;
-const largePieceBytes = 16_000_000;
+/** Small enough that a source that grows writes little again. */
+const pieceBytes = 4_000_000;
 
 /** Stores the redacted bytes as blobs, and returns a block for each. */
 export async function keepOriginal(
@@ -73,7 +71,7 @@ export async function keepOriginal(
   for await (const chunk of chunks) {
     held.push(chunk);
     size += chunk.length;
-    if (size >= (blocks.length < smallPieces ? smallPieceBytes : largePieceBytes)) await keep();
+    if (size >= pieceBytes) await keep();
   }
   if (size > 0) await keep();
   return blocks;

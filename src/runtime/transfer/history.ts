@@ -233,8 +233,10 @@ interface Addition {
   readonly copied: () => Promise<ReadonlySet<string>>;
 }
 
-/** The most that one append takes; entries are never split over two. */
-const batchRecordsMax = 500;
+/** The most that one append takes, in records and in bytes of the source; entries are never split over two. */
+const batchRecordsMax = 900;
+const tasksMax = 500;
+const batchBytesMax = 2_097_152;
 
 async function addEntries(
   deps: Deps,
@@ -270,7 +272,7 @@ async function addEntries(
             ...said.content,
           },
         },
-        tasks: isLast ? tasks.slice(0, batchRecordsMax).map((task) => safeTask(world, task)) : [],
+        tasks: isLast ? tasks.slice(0, tasksMax).map((task) => safeTask(world, task)) : [],
       },
       { actor: deps.actor, verbatim: options.verbatim },
     );
@@ -282,15 +284,23 @@ async function addEntries(
   // Where each entry of this run begins, counted in records: a compaction keeps those from one of them on.
   const begins = new Map<string, number>();
   let records = 0;
+  let bytes = 0;
   for await (const entry of source.entries(entries.slice(from, to))) {
     const kept = entry.kind === "compaction" ? begins.get(entry.keptFrom ?? "") : undefined;
     const drafts = await historyEntries(world, entry, kept === undefined ? 0 : records - kept);
     begins.set(entry.id, records);
     records += drafts.length;
-    if (batch.length > 0 && batch.length + drafts.length > batchRecordsMax) await write(false);
+    const size = entry.source.reduce((sum, { from: start, to: end }) => sum + end - start, 0);
+    const isFull = batch.length + drafts.length > batchRecordsMax || bytes + size > batchBytesMax;
+    if (batch.length > 0 && isFull) {
+      await write(false);
+      bytes = 0;
+    }
+    bytes += size;
     batch.push(...drafts);
     taken++;
   }
+  if (batch.length + tasks.length > batchRecordsMax) await write(false);
   await write(true);
   return redactions;
 }

@@ -174,6 +174,7 @@ export const table: Readonly<Record<string, Group | string>> = {
   "crash/durability.test.ts": ofSqlite,
   "crash/erase-kill.test.ts": ofSqlite,
   "crash/fault.test.ts": ofSqlite,
+  "crash/import-kill.test.ts": ofSqlite,
   "crash/kill.test.ts": "kill.ts in test/postgres kills writers there, and the server too",
   "crash/message-kill.test.ts": slice,
   "crash/pack-kill.test.ts": ofSqlite,

@@ -5,11 +5,12 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, test } from "node:test";
-import { deflateRawSync, zstdCompressSync } from "node:zlib";
+import { zstdCompressSync } from "node:zlib";
 import { findTranscripts, SourceFolder } from "../../src/transcripts/transcripts.ts";
 import type { ForeignEntry } from "../../src/transcripts/transcripts.ts";
 import { countEntries, readAll } from "./count.ts";
 import * as golden from "./golden.ts";
+import { zipOf } from "./packed.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "skein-formats-"));
 after(() => rmSync(folder, { recursive: true }));
@@ -192,33 +193,3 @@ test("what both readers count is what the entries hold", async () => {
   const { entries, counted } = await readAll("pi", file("pi.jsonl", golden.piOne));
   assert.deepEqual(countEntries(entries), counted);
 });
-
-/** A zip archive of deflated entries. */
-function zipOf(entries: Readonly<Record<string, string>>, { declared }: { declared?: number } = {}): Buffer {
-  const locals: Buffer[] = [];
-  const directory: Buffer[] = [];
-  let offset = 0;
-  for (const [name, text] of Object.entries(entries)) {
-    const packed = deflateRawSync(Buffer.from(text));
-    const local = Buffer.alloc(30);
-    local.writeUInt32LE(0x04034b50, 0);
-    local.writeUInt16LE(name.length, 26);
-    const central = Buffer.alloc(46);
-    central.writeUInt32LE(0x02014b50, 0);
-    central.writeUInt16LE(8, 10);
-    central.writeUInt32LE(packed.length, 20);
-    central.writeUInt32LE(declared ?? Buffer.byteLength(text), 24);
-    central.writeUInt16LE(name.length, 28);
-    central.writeUInt32LE(offset, 42);
-    locals.push(local, Buffer.from(name), packed);
-    directory.push(central, Buffer.from(name));
-    offset += 30 + name.length + packed.length;
-  }
-  const listing = Buffer.concat(directory);
-  const end = Buffer.alloc(22);
-  end.writeUInt32LE(0x06054b50, 0);
-  end.writeUInt16LE(Object.keys(entries).length, 10);
-  end.writeUInt32LE(listing.length, 12);
-  end.writeUInt32LE(offset, 16);
-  return Buffer.concat([...locals, listing, end]);
-}

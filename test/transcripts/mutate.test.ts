@@ -1,4 +1,7 @@
-/** Mutated and truncated transcripts: none crashes a reader, each ends with a plan and a report. */
+/**
+ * Mutated and truncated transcripts of all formats, databases and archives included: none crashes or hangs a
+ * reader or an import, each ends with a plan and a report, or with an error that names the file.
+ */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,31 +10,59 @@ import { after, test } from "node:test";
 import { SkeinError } from "../../src/core/error.ts";
 import {
   findTranscripts,
+  importTranscripts,
   readTranscript,
   SourceFolder,
   writeTranscript,
 } from "../../src/transcripts/transcripts.ts";
 import type { ForeignEntry } from "../../src/transcripts/transcripts.ts";
-import { makeRandom } from "../crash/random.ts";
-import { goldenFiles } from "./golden.ts";
+import { zstdCompressSync } from "node:zlib";
+import { freshSeed, makeRandom } from "../crash/random.ts";
+import { inMemory } from "../runtime/place.ts";
+import { chatgpt, codex, goldenFiles } from "./golden.ts";
+import { opencodeDatabase, zipOf } from "./packed.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "skein-mutate-"));
 after(() => rmSync(folder, { recursive: true }));
 const cases = process.env["SKEIN_TEST_LONG"] === "1" ? 10_000 : 300;
-const seed = Number(process.env["SKEIN_TEST_SEED"] ?? 1);
+const seed = freshSeed();
+const importedEvery = 10;
+
+const sources = [
+  ...goldenFiles.map(({ format, file, text }) => ({ format, file, bytes: Buffer.from(text) })),
+  { format: "opencode", file: "opencode.db", bytes: opencodeDatabase(folder) },
+  { format: "chatgpt", file: "export.zip", bytes: zipOf({ "conversations.json": chatgpt }) },
+  {
+    format: "codex",
+    file: "rollout-2026-01-02T03-04-01-22222222-2222-4222-8222-222222222222.jsonl.zst",
+    bytes: zstdCompressSync(Buffer.from(codex)),
+  },
+];
+
+/** Whatever it holds becomes sessions, or a reason. */
+async function importOne(tool: string, path: string): Promise<void> {
+  await using place = inMemory();
+  const machine = { home: folder, env: {}, nowMs: Date.now() + 1e9 };
+  for await (const one of importTranscripts(place.engine, { tool, path, machine }))
+    assert.ok(one.status === "new" || (one.status === "failed" && one.reason !== null), one.status);
+  assert.equal((await place.engine.verify()).ok, true);
+}
 
 test(`${cases} mutated transcripts end with a report`, async (t) => {
   t.diagnostic(`seed ${seed}`);
   const { below } = makeRandom(seed);
   let read = 0;
   let entries = 0;
+  const reasons = new Set<string>();
   for (let number = 0; number < cases; number++) {
-    const golden = goldenFiles[number % goldenFiles.length]!;
-    const bytes = mutate(Buffer.from(golden.text), below);
+    const golden = sources[number % sources.length]!;
+    const bytes = mutate(golden.bytes, below);
     const path = join(folder, golden.file);
     writeFileSync(path, bytes);
+    const begun = performance.now();
     try {
       entries += await readEverything(golden.format, path);
+      if (number % importedEvery === 0) await importOne(golden.format, path);
       read += 1;
     } catch (error) {
       writeFileSync(join(tmpdir(), "skein-mutated-failure"), bytes);
@@ -39,9 +70,13 @@ test(`${cases} mutated transcripts end with a report`, async (t) => {
         error instanceof SkeinError,
         `case ${number} of seed ${seed}, ${golden.file}: ${String(error)}`,
       );
+      assert.ok(error.message.length > 10, `case ${number} of seed ${seed}: ${error.message}`);
+      reasons.add(error.message.replaceAll(/"[^"]*"|\d+/g, "…"));
     }
+    const seconds = (performance.now() - begun) / 1e3;
+    assert.ok(seconds < 30, `case ${number} of seed ${seed}, ${golden.file}: ${seconds} s`);
   }
-  t.diagnostic(`${read} read, ${entries} entries`);
+  t.diagnostic(`${read} read, ${entries} entries; others: ${[...reasons].join("; ")}`);
   assert.ok(entries > cases, "most of the content is still read");
 });
 
@@ -51,7 +86,8 @@ async function readEverything(format: string, path: string): Promise<number> {
   for (const found of await findTranscripts(format, source)) {
     const session = await readTranscript(source, found);
     const { plan } = session;
-    const planned = [...plan.entries, ...plan.branches.flatMap((one) => one.entries)];
+    const beside = [...plan.branches, ...plan.children].flatMap((one) => one.entries);
+    const planned = [...plan.entries, ...beside];
     const entries: ForeignEntry[] = [];
     for (const one of planned) entries.push(await session.entry(one));
     assert.equal(typeof plan.report.damagedCount, "number");

@@ -55,6 +55,8 @@ export interface ImportProgress {
   /** Its place among the sessions that were found, from 1. */
   readonly number: number;
   readonly of: number;
+  /** Bytes read so far, of the session's size; then entries written. */
+  readonly bytes: number;
   readonly entries: number;
 }
 
@@ -101,7 +103,8 @@ export async function* importTranscripts(
         const result = await importOne(engine, folder, found, {
           ...options,
           family,
-          tell: (entries) => options.progress?.({ found, number: place + 1, of: all.length, entries }),
+          tell: (bytes, entries) =>
+            options.progress?.({ found, number: place + 1, of: all.length, bytes, entries }),
         });
         family.add(result);
         yield result;
@@ -175,7 +178,7 @@ interface OneOptions extends ImportTranscriptsOptions {
   readonly family: ImportedFamily;
   /** Its file changed a moment ago: more of its last answer may follow. */
   readonly isBusy?: boolean;
-  readonly tell: (entries: number) => void;
+  readonly tell: (bytes: number, entries: number) => void;
 }
 
 /** Reads one session and imports it. A `SkeinError` becomes a result with the status `failed`. */
@@ -185,21 +188,48 @@ export async function importOne(
   found: FoundTranscript,
   options: OneOptions,
 ): Promise<ImportedTranscript> {
-  const nothing = {
-    found,
-    reason: null,
-    session: null,
-    branches: [],
-    children: [],
-    added: 0,
-    redactions: null,
-    plan: null,
-  };
+  const result = await importOnce(engine, folder, found, options);
+  if (!(result instanceof SkeinError)) return result;
+  // Its tool rewrote the file, or another import was faster: the newest is read.
+  await folder.close();
+  const bytes = found.piece === null ? await folder.size(found.files[0] ?? "") : found.bytes;
+  const again = await importOnce(engine, folder, { ...found, bytes }, options);
+  return again instanceof SkeinError ? failed(found, again) : again;
+}
+
+const failed = (found: FoundTranscript, error: SkeinError): ImportedTranscript => ({
+  ...notImported(found),
+  status: "failed",
+  reason: error.message,
+});
+
+const notImported = (found: FoundTranscript) => ({
+  found,
+  reason: null,
+  session: null,
+  branches: [],
+  children: [],
+  added: 0,
+  redactions: null,
+  plan: null,
+});
+
+/** An error when the source changed meanwhile. */
+async function importOnce(
+  engine: TranscriptTarget,
+  folder: SourceFolder,
+  found: FoundTranscript,
+  options: OneOptions,
+): Promise<ImportedTranscript | SkeinError> {
+  const nothing = notImported(found);
   if (options.sinceMs !== undefined && found.modifiedAtMs < options.sinceMs)
     return { ...nothing, status: "excluded" };
   try {
     const digest = options.inProgress !== true || options.again === true;
-    const open = await readTranscript(folder, found, { digest });
+    const open = await readTranscript(folder, found, {
+      digest,
+      progress: (bytes) => options.tell(bytes, 0),
+    });
     const plan = await titledPlan(open, open.plan);
     if (!(await isWanted(open, plan, options))) return { ...nothing, plan, status: "excluded" };
     if (options.dryRun === true) return { ...nothing, plan, status: "found" };
@@ -212,7 +242,7 @@ export async function importOne(
     const { status, session, added, branches, children, redactions } = await engine.importTranscript(
       { ...(await sourceOf(open, found, plan)), endsOpen },
       {
-        progress: options.tell,
+        progress: (entries) => options.tell(found.bytes, entries),
         ...present({ again, withoutOriginal, price, verbatim, inProgress }),
         ...options.family.parentOf(found, plan),
       },
@@ -220,7 +250,7 @@ export async function importOne(
     return { found, status, reason: null, session, branches, children, added, redactions, plan };
   } catch (error) {
     if (!(error instanceof SkeinError)) throw error;
-    return { ...nothing, status: "failed", reason: error.message };
+    return error.code === "conflict" ? error : failed(found, error);
   }
 }
 

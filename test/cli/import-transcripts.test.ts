@@ -66,6 +66,7 @@ interface Answer {
     readonly session: string | null;
     readonly status: string;
     readonly added: number;
+    readonly redactions: { readonly kinds: object } | null;
   }[];
 }
 
@@ -85,7 +86,11 @@ test("a session is listed, imported, continued when it grows, and goes on with a
     listed.sessions.map(({ session, status }) => [session, status]),
     [[null, "found"]],
   );
+  const asked = await skein.run(["import", "claude-code", "--verbatim"], { env });
+  assert.match(asked.stderr, /--verbatim would store secrets[^]*--yes/);
+  assert.notEqual(asked.code, 0);
   const first = (await run("import", "claude-code")).sessions[0]!;
+  assert.deepEqual(first.redactions?.kinds, { "anthropic-key": 1 });
   assert.deepEqual([first.status, first.added], ["new", 3]);
   assert.deepEqual((await run("import", "auto")).sessions[0]?.status, "same");
   writeFileSync(file, transcript(2));
@@ -101,8 +106,8 @@ test("a session is listed, imported, continued when it grows, and goes on with a
   const waiting = await skein.run(["ask", session, "remember rate is 4.1"], { env });
   assert.equal(waiting.code, 7, waiting.stderr);
   await skein.here("activate", session);
-  const asked = await skein.run(["ask", session, "remember rate is 4.1"], { env });
-  assert.equal(asked.code, 0, asked.stderr);
+  const answered = await skein.run(["ask", session, "remember rate is 4.1"], { env });
+  assert.equal(answered.code, 0, answered.stderr);
   const exported = await skein.here("export", session, "--format", "markdown");
   assert.match(exported.stdout, /base: 4\.1/);
   assert.equal((await skein.here("verify")).code, 0);

@@ -194,3 +194,22 @@ test("tokens of no answer count in the imported sum, and only their growth does"
   assert.equal((await importPath(place.engine, path, "pi"))[0]?.status, "grown");
   assert.deepEqual(await sum(), { calls: 2, inputTokens: 220, outputTokens: 8, nanoUsd: 2e9, unpriced: 0 });
 });
+
+test("a file that its tool rewrites while it is imported is read again", async () => {
+  const path = put(`${id(9)}.jsonl`, turns(9, 0, 2_000));
+  await using place = inMemory();
+  const machine = { home: root, env: {}, nowMs: Date.now() + 1e9 };
+  let isRewritten = false;
+  const progress = ({ entries }: { readonly entries: number }): void => {
+    if (entries === 0 || isRewritten) return;
+    isRewritten = true;
+    writeFileSync(path, text(turns(9, 0, 1_500)));
+  };
+  const results = await all(
+    importTranscripts(place.engine, { tool: "claude-code", path, machine, progress }),
+  );
+  assert.ok(isRewritten);
+  assert.deepEqual([results[0]?.status, results[0]?.reason], ["grown", null]);
+  const { entries } = (await (await place.engine.session(results[0]!.session!)).fold()).standing.source!;
+  assert.equal(entries, 3_000);
+});

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, test } from "node:test";
+import { after, test, type TestContext } from "node:test";
 import { SkeinError } from "../../src/core/error.ts";
 import {
   findTranscripts,
@@ -18,13 +18,14 @@ import {
 import type { ForeignEntry } from "../../src/transcripts/transcripts.ts";
 import { zstdCompressSync } from "node:zlib";
 import { freshSeed, makeRandom } from "../crash/random.ts";
+import { sliced } from "../slice.ts";
 import { inMemory } from "../runtime/place.ts";
 import { chatgpt, codex, goldenFiles } from "./golden.ts";
 import { opencodeDatabase, zipOf } from "./packed.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "skein-mutate-"));
 after(() => rmSync(folder, { recursive: true }));
-const cases = process.env["SKEIN_TEST_LONG"] === "1" ? 10_000 : 300;
+const cases = sliced(300, 10_000);
 const seed = freshSeed();
 const importedEvery = 10;
 
@@ -48,7 +49,13 @@ async function importOne(tool: string, path: string): Promise<void> {
   assert.equal((await place.engine.verify()).ok, true);
 }
 
-test(`${cases} mutated transcripts end with a report`, async (t) => {
+/** Each test takes a part, so that none runs into the time limit of one. */
+const parts = sliced(1, 20);
+for (let part = 0; part < parts; part++)
+  test(`${cases / parts} mutated transcripts end with a report, part ${part + 1} of ${parts}`, (t) =>
+    mutateMany(t, seed + part, cases / parts));
+
+async function mutateMany(t: TestContext, seed: number, cases: number): Promise<void> {
   t.diagnostic(`seed ${seed}`);
   const { below } = makeRandom(seed);
   let read = 0;
@@ -78,7 +85,7 @@ test(`${cases} mutated transcripts end with a report`, async (t) => {
   }
   t.diagnostic(`${read} read, ${entries} entries; others: ${[...reasons].join("; ")}`);
   assert.ok(entries > cases, "most of the content is still read");
-});
+}
 
 async function readEverything(format: string, path: string): Promise<number> {
   await using source = new SourceFolder(path);

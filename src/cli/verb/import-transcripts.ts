@@ -8,6 +8,7 @@ import {
   transcriptFormats,
   watchTranscripts,
   type ImportedTranscript,
+  type ImportProgress,
   type ImportTranscriptsOptions,
   type WatchTranscriptsOptions,
 } from "../../transcripts/transcripts.ts";
@@ -25,9 +26,15 @@ export async function importFrom(
   options: Omit<ImportTranscriptsOptions, "price" | "progress">,
 ): Promise<number | undefined> {
   const results: ImportedTranscript[] = [];
-  for await (const one of importTranscripts(engine, { ...options, price: priceOf })) {
-    results.push(one);
-    if (one.status !== "excluded") out.note(progressLine(one, results.length));
+  const shownProgress = out.progress();
+  try {
+    const progress = (now: ImportProgress): void => shownProgress.show(nowLine(now));
+    for await (const one of importTranscripts(engine, { ...options, price: priceOf, progress })) {
+      results.push(one);
+      if (one.status !== "excluded") out.note(progressLine(one, results.length));
+    }
+  } finally {
+    shownProgress.end();
   }
   const shown = results.filter(({ status }) => status !== "excluded");
   await out.answer({ sessions: shown.map(plain), excluded: results.length - shown.length }, () => [
@@ -92,6 +99,10 @@ const row = ({ found, status, session, plan, reason }: ImportedTranscript): stri
   new Date(found.modifiedAtMs).toISOString().slice(0, 10),
   oneLine(reason ?? plan?.header.title ?? plan?.header.cwd ?? found.sourceId),
 ];
+
+const nowLine = ({ found, number, of, bytes: read, entries }: ImportProgress): string =>
+  `${number} of ${of}: ${found.tool} ${oneLine(found.sourceId)}: ` +
+  (entries === 0 ? `read ${bytes(read)} of ${bytes(found.bytes)}` : `${count(entries)} entries imported`);
 
 const progressLine = ({ found, status, reason }: ImportedTranscript, number: number): string =>
   `${number}: ${found.tool} ${found.sourceId}: ${status}${reason === null ? "" : `: ${oneLine(reason)}`}`;

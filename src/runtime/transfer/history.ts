@@ -233,7 +233,7 @@ interface Addition {
   readonly copied: () => Promise<ReadonlySet<string>>;
 }
 
-/** The most that one append takes, in records and in bytes of the source; entries are never split over two. */
+/** The most that one append takes, in records and in bytes of the source. No entry is split over two. */
 const batchRecordsMax = 900;
 const tasksMax = 500;
 const batchBytesMax = 2_097_152;

@@ -1,7 +1,6 @@
 /** Reads rows of a database that another program may have open, from a private copy. */
 import { copyFileSync, existsSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout } from "node:timers/promises";
 import type { DatabaseSync } from "node:sqlite";
 import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
@@ -19,7 +18,7 @@ export async function openCopy(path: string, folder: string, name: string): Prom
   // Loaded when needed: few programs read a database, and the module warns on some versions of Node.
   const { DatabaseSync } = await import("node:sqlite");
   const copy = join(folder, name);
-  await copyQuiet(path, copy);
+  copyQuiet(path, copy);
   return guard(path, () => {
     const database = new DatabaseSync(copy, { readOnly: true });
     database.prepare("SELECT count(*) FROM sqlite_master").get();
@@ -31,11 +30,10 @@ const suffixes = ["", "-wal", "-shm"];
 const copiesMax = 5;
 
 /** A copy is whole only if nothing was written meanwhile, and no transaction is open in the file itself. */
-async function copyQuiet(path: string, copy: string): Promise<void> {
+function copyQuiet(path: string, copy: string): void {
   for (let attempt = 0; attempt < copiesMax; attempt++) {
-    if (attempt > 0) await setTimeout(100 * attempt);
     const before = stateOf(path);
-    if ((statSync(`${path}-journal`, { throwIfNoEntry: false })?.size ?? 0) > 0) continue;
+    if ((statSync(`${path}-journal`, { throwIfNoEntry: false })?.size ?? 0) > 0) throw locked(path);
     for (const suffix of suffixes) {
       rmSync(copy + suffix, { force: true });
       if (suffix === "" || existsSync(path + suffix)) copyFileSync(path + suffix, copy + suffix);

@@ -37,6 +37,7 @@ export interface WatchTranscriptsOptions extends Omit<
 const foldersMax = 256;
 /** Several lines are often written at once. */
 const gatherMs = 30;
+const restMsMax = 300;
 /** Tools write the parts of an answer as they come: it is imported when no other has come for so long. */
 const quietMs = 600;
 /** Where notifications are incomplete, and where they are not: some file systems lose them. */
@@ -74,9 +75,9 @@ export async function* watchTranscripts(
       yield* follower.look();
       if (isFirst) ready?.();
       const isAnnounced = alarm.keep(follower.folders);
-      // Looking takes at most half of the time, however large the folders are.
+      // Looking leaves as much time to others, up to what a reader would notice.
       const tookMs = clock.now() - startedMs;
-      const restMs = Math.max(gatherMs, tookMs);
+      const restMs = Math.max(gatherMs, Math.min(tookMs, restMsMax));
       const poll = Math.min(isAnnounced ? safetyPollMs : pollMs, follower.dueInMs());
       await alarm.wait(Math.max(poll, restMs), restMs);
     }

@@ -1,6 +1,6 @@
 /**
  * Mutated and truncated transcripts of all formats, databases and archives included: none crashes or hangs a
- * reader or an import, each ends with a plan and a report, or with an error that names the file.
+ * reader or an import, each ends with a plan and a report, or with an error that says why.
  */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -27,7 +27,8 @@ const folder = mkdtempSync(join(tmpdir(), "skein-mutate-"));
 after(() => rmSync(folder, { recursive: true }));
 const cases = sliced(300, 10_000);
 const seed = freshSeed();
-const importedEvery = 10;
+/** Shares no factor with the number of sources: each is imported. */
+const importedEvery = 7;
 
 const sources = [
   ...goldenFiles.map(({ format, file, text }) => ({ format, file, bytes: Buffer.from(text) })),

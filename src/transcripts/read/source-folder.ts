@@ -159,7 +159,8 @@ export class SourceFolder {
     const [database] = this.#tableOf(range.file);
     return database === undefined
       ? this.read(range)
-      : Buffer.from(JSON.stringify(await this.readValue(range)));
+      : // A row that a damaged database no longer finds.
+        Buffer.from(JSON.stringify((await this.readValue(range)) ?? null));
   }
 
   /** The value of a record that was read before. */

@@ -59,6 +59,7 @@ export const table: Readonly<Record<string, Row>> = {
   "signed-bundle.test.ts": all,
   "turn/permission.test.ts": all,
   "turn/tool-ledger.test.ts": driven,
+  "trigger/folder-tree.test.ts": inside,
   "import-review.test.ts": all,
   "govern/rules.test.ts": all,
   "cost-surfaces.test.ts": driven,

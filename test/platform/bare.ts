@@ -24,9 +24,6 @@ export const needed: Readonly<Record<string, readonly string[]>> = {
     "a directory that is read-only",
     "a check that fails is told once and does not fire; the exit code is a result",
   ],
-  "watches, and is not understood: polled, a whole directory beside two globs of it did not fire": [
-    "globs, what is passed over, links and databases",
-  ],
   "watches: a poll every 10 seconds is too slow for it, or warns first": [
     "no journal is there at any moment while a store is created",
     "a follower in another process has each event within 50 ms at the median, and misses none",

@@ -155,6 +155,7 @@ export const table: Readonly<Record<string, Group | string>> = {
   "runtime/trigger-times.test.ts": ofWords,
   "runtime/trigger.test.ts": 2,
   "runtime/log/writer.test.ts": ownStore,
+  "runtime/trigger/folder-tree.test.ts": ofFiles,
   "runtime/turn/ask-calls.test.ts": ofModels,
   "runtime/turn/broken-call.test.ts": ofModels,
   "runtime/turn/large-result.test.ts": 2,

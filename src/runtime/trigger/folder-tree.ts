@@ -94,11 +94,16 @@ export class Tree {
     });
   }
 
-  /** Reads everything again; true when something changed. */
+  /**
+   * Reads everything again; true when something changed. All listeners are called then: the next poll, by
+   * another user of the tree, finds nothing new.
+   */
   poll(): Promise<boolean> {
     return this.#inTurn(async () => {
       for (const path of this.#folders.keys()) this.#dirty.add(path);
-      return this.#refresh();
+      const isChanged = await this.#refresh();
+      if (isChanged) for (const listener of this.#listeners) listener("", true);
+      return isChanged;
     });
   }
 

@@ -246,7 +246,7 @@ suite("bad input to turns changes nothing", { concurrency: 4 }, () => {
     const skein = skeinIn(folder);
     const config = join(folder, "config.json");
     const models = () => skein.run(["models", "--json"], { env: { SKEIN_CONFIG: config } });
-    assert.match(errorOf(await models()).message, /config\.json cannot be read/);
+    assert.match(errorOf(await models()).message, /config\.json: the configuration cannot be read/);
     writeFileSync(config, '{"modle":"x"}');
     const wrong = errorOf(await models());
     assert.deepEqual([wrong.code, wrong.hint], ["invalid", 'did you mean "model"?']);

@@ -111,7 +111,7 @@ test("a run that dies between two appends goes on where it stopped", async () =>
     async *entries(wanted) {
       let count = 0;
       for await (const entry of whole.entries(wanted)) {
-        if (++count > 700) throw new Error("killed");
+        if (++count > 1_000) throw new Error("killed");
         yield entry;
       }
     },

@@ -128,6 +128,7 @@ async function reading({ call, on }: Caller, id: string): Promise<void> {
 
 async function turning({ on, called, place }: Caller, id: string): Promise<void> {
   await on(id, "run");
+  await on(id, "exportTranscript", { format: "codex" });
   for (const name of ["ask", "watch"] as const) {
     called.add(`session.${name}`);
     const body = JSON.stringify(name === "ask" ? { input: "And now?" } : {});

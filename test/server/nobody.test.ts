@@ -24,6 +24,7 @@ type Params = Readonly<Record<string, unknown>>;
 
 /** Something right to ask for with each operation on a session: what is wrong then is the session alone. */
 const rightly: Readonly<Record<string, Params>> = {
+  "session.exportTranscript": { format: "codex" },
   "session.append": { records: "hello" },
   "session.input": { input: "hello" },
   "session.ask": { input: "hello" },

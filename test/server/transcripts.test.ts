@@ -1,8 +1,9 @@
 /** Sessions of other tools over HTTP: who may find, preview, import and upload them, and what they become. */
 import assert from "node:assert/strict";
-import { readdirSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { test } from "node:test";
+import { join } from "node:path";
+import { after, test } from "node:test";
 import {
   engineAt,
   type TranscriptPreview,
@@ -71,6 +72,14 @@ test("a caller names keys, never paths, and needs the scope operate", async () =
 });
 
 test("by default a server reads nothing of its machine, and takes uploads", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "skein-own-tmp-"));
+  const before = process.env["TMPDIR"];
+  process.env["TMPDIR"] = folder;
+  after(() => {
+    if (before === undefined) delete process.env["TMPDIR"];
+    else process.env["TMPDIR"] = before;
+    rmSync(folder, { recursive: true });
+  });
   await using place = await served();
   const denied = await place.call("engine.findTranscripts");
   assert.ok([403, 409].includes(denied.status), String(denied.status));
@@ -89,8 +98,9 @@ test("by default a server reads nothing of its machine, and takes uploads", asyn
   await assert.rejects(client.uploadTranscript(new Blob([text]), { name: "x.exe" }), /\.jsonl/);
   await assert.rejects(client.uploadTranscript(new Blob(["PK"]), { name: "x.zip" }));
   await client.close();
+  assert.equal(tmpdir(), folder);
   assert.deepEqual(
-    readdirSync(tmpdir()).filter((name) => name.startsWith("skein-upload-")),
+    readdirSync(folder).filter((name) => name.startsWith("skein-upload-")),
     [],
   );
   assert.deepEqual(place.troubles, []);

@@ -298,3 +298,43 @@ test("a command is a verb with the session put where it belongs", async () => {
     await assert.rejects(parseCommand(text, here), { code: "invalid" });
   assert.deepEqual(splitWords(`a "b \\" c" d'e f'g "" h"`), ["a", 'b " c', "de fg", "", 'h"']);
 });
+
+test("leaving while a turn runs ends quietly, whatever the turn then meets", async () => {
+  const gate = Promise.withResolvers<void>();
+  const script = scripted([
+    async () => {
+      await gate.promise;
+      return "Too late.";
+    },
+  ]);
+  const engine = engineWith(script);
+  const session = await engine.open({ objective: "Try" });
+  const lines = typing();
+  const surface = collectingSurface(null);
+  const talk = new Talk(
+    {
+      out: makeScreen(surface, false),
+      lines,
+      engine: async () => engine,
+      open: async () => session,
+      perform: async () => ({ code: 0, stdout: "", stderr: "" }),
+    },
+    session,
+  );
+  const failures: unknown[] = [];
+  const note = (error: unknown): void => void failures.push(error);
+  process.on("unhandledRejection", note);
+  const talking = talk.run();
+  lines.type("begin");
+  while (script.calls.length === 0) await pause(5);
+  lines.type("/quit");
+  assert.equal(await talking, 0);
+  const closing = engine.close();
+  gate.resolve();
+  await closing;
+  await pause(50);
+  process.off("unhandledRejection", note);
+  assert.deepEqual(failures, []);
+  assert.match(surface.collected.stderr, /the turn is not over; skein run/);
+  assert.doesNotMatch(`${surface.collected.stdout}${surface.collected.stderr}`, /store is closed/);
+});

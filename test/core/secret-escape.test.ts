@@ -18,8 +18,24 @@ test("a token behind an escaped tab or line end in JSON inside a text is redacte
 test("a letter that is not escaped is part of the word, which is no token then", () => {
   const redactor = makeRedactor();
   for (const before of ["t", "n", "x", "_"]) {
-    const text = `see abc${before}${token}`;
+    const text = `see abc${before}glpat-${"a1B2".repeat(6)}`;
     assert.equal(redactor.text(text), text);
+  }
+});
+
+test("a token that a name joins with a hyphen or an underscore is a secret all the same", () => {
+  const redactor = makeRedactor();
+  const tail = "a1B2".repeat(9);
+  for (const [joined, left] of [
+    [`b-ghp_${tail}`, "b-"],
+    [`b_ghp_${tail}`, "b_"],
+    [`xghp_${tail}`, "x"],
+    [`key-AKIA${"A1B2".repeat(4)}`, "key-"],
+    [`my_npm_${tail}`, "my_"],
+    [`x-sk_live_${tail}`, "x-"],
+  ] as const) {
+    const clean = redactor.text(`branch ${joined} is here`);
+    assert.match(clean, new RegExp(`^branch ${left}\\[redacted: [a-z-]+\\] is here$`));
   }
 });
 

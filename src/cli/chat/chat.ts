@@ -40,6 +40,8 @@ export class Talk {
   /** The call that was shown whole, after only a part of it was. */
   #shownCall: string | null = null;
   #presses = 0;
+  /** The engine is closing: a turn that still runs has no reader here. */
+  #hasLeft = false;
   #code = 0;
 
   constructor(place: TalkPlace, session: Session | null) {
@@ -61,6 +63,7 @@ export class Talk {
       this.#presses = 0;
       await this.#take(line.trim()).catch((error: unknown) => this.#tell(error));
     }
+    this.#hasLeft = true;
     return this.#code;
   }
 
@@ -120,18 +123,21 @@ export class Talk {
         return this.#hearing.hear(one);
       },
     };
-    this.#going = (async () => {
+    const showRun = async (): Promise<void> => {
       try {
         await hearAll(run, hearing);
       } catch (error) {
+        if (this.#hasLeft) return;
         await this.#hearing.rest();
         await this.#tell(error);
       }
       begun.resolve();
       this.#going = null;
+      if (this.#hasLeft) return;
       await this.#look({ asksNow: true });
       if (this.#place.lines.interactive) await this.#prompt();
-    })();
+    };
+    this.#going = showRun().catch((error: unknown) => (this.#hasLeft ? undefined : this.#tell(error)));
     return begun.promise;
   }
 

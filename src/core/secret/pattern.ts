@@ -22,12 +22,15 @@ export interface Look {
 }
 
 const word = /[A-Za-z0-9_-]/;
+/** A name before a token may end in a hyphen or an underscore: a branch, a variable, a file. */
+const letter = /[A-Za-z0-9]/;
+const nothing = /(?!)/;
 
 /** Whether a token may begin here: not within another. An escaped line end is not a letter. */
-function begins(text: string, at: number): boolean {
+function begins(text: string, at: number, within = word): boolean {
   if (at === 0) return true;
   const before = text[at - 1] ?? "";
-  return !word.test(before) || ("nrtbf".includes(before) && text[at - 2] === "\\");
+  return !within.test(before) || ("nrtbf".includes(before) && text[at - 2] === "\\");
 }
 
 function sticky(pattern: RegExp, text: string, at: number): RegExpExecArray | null {
@@ -45,6 +48,11 @@ interface TokenForm {
   readonly anchors: readonly string[];
   readonly pattern: RegExp;
   readonly when?: (token: string) => boolean;
+  /**
+   * What may not stand before it; default: any part of a word. Only for a pattern whose tail cannot hold its
+   * anchor: others would read the same text again from every anchor in it.
+   */
+  readonly within?: RegExp;
 }
 
 const isMixed = (token: string): boolean => hasDigit.test(token) && hasLetter.test(token);
@@ -60,12 +68,14 @@ const tokenForms: readonly TokenForm[] = [
     name: "stripe-key",
     anchors: ["sk_l", "sk_t", "rk_l", "rk_t"],
     pattern: /[sr]k_(?:live|test)_[A-Za-z0-9]{16,}/y,
+    within: letter,
   },
   {
     name: "github-token",
     anchors: ["ghp_", "gho_", "ghu_", "ghs_", "ghr_"],
     pattern: /gh[pousr]_[A-Za-z0-9]{30,}/y,
     when: isMixed,
+    within: nothing,
   },
   { name: "github-token", anchors: ["gith"], pattern: /github_pat_[A-Za-z0-9_]{30,}/y, when: isMixed },
   { name: "gitlab-token", anchors: ["glpa"], pattern: /glpat-[A-Za-z0-9_-]{16,}/y },
@@ -82,7 +92,13 @@ const tokenForms: readonly TokenForm[] = [
     anchors: ["skn_"],
     pattern: /skn_[A-Za-z0-9_-]{2,84}_[0-9a-hjkmnp-tv-z]{26}_[A-Za-z0-9_-]{43}/y,
   },
-  { name: "npm-token", anchors: ["npm_"], pattern: /npm_[A-Za-z0-9]{30,}/y, when: isMixed },
+  {
+    name: "npm-token",
+    anchors: ["npm_"],
+    pattern: /npm_[A-Za-z0-9]{30,}/y,
+    when: isMixed,
+    within: letter,
+  },
   { name: "pypi-token", anchors: ["pypi"], pattern: /pypi-[A-Za-z0-9_-]{40,}/y, when: isKey },
   { name: "digitalocean-token", anchors: ["dop_", "doo_", "dor_"], pattern: /do[opr]_v1_[0-9a-f]{40,}/y },
   {
@@ -92,7 +108,7 @@ const tokenForms: readonly TokenForm[] = [
     // Of the usual length, or with a digit: module names are neither.
     when: (token) => isMixed(token) || /^.{3}[^.]{22}\.[^.]{43}$/.test(token),
   },
-  { name: "hugging-face-token", anchors: ["hf_?"], pattern: /hf_[A-Za-z0-9]{30,}/y },
+  { name: "hugging-face-token", anchors: ["hf_?"], pattern: /hf_[A-Za-z0-9]{30,}/y, within: letter },
   {
     name: "jwt",
     anchors: ["eyj?"],
@@ -100,11 +116,11 @@ const tokenForms: readonly TokenForm[] = [
   },
 ];
 
-const tokenLooks: readonly Look[] = tokenForms.map(({ name, anchors, pattern, when }) => ({
+const tokenLooks: readonly Look[] = tokenForms.map(({ name, anchors, pattern, when, within }) => ({
   anchors,
   sure: true,
   find(text, at) {
-    if (!begins(text, at)) return null;
+    if (!begins(text, at, within)) return null;
     const [token] = sticky(pattern, text, at) ?? [];
     if (token === undefined || when?.(token) === false) return null;
     return { start: at, end: at + token.length, name };
@@ -119,7 +135,7 @@ const awsLook: Look = {
   sure: true,
   may: (text, at) => sticky(awsId, text, at) !== null,
   find(text, at) {
-    if (!begins(text, at)) return null;
+    if (!begins(text, at, letter)) return null;
     const id = sticky(awsId, text, at)?.[0];
     if (id === undefined) return null;
     const near = text.slice(at + id.length, at + id.length + 160);

@@ -58,6 +58,11 @@ test("every format goes to standard output or a file, with the losses on standar
   const { resume, left, entries } = JSON.parse(answer.stdout) as Record<string, unknown>;
   assert.match(String(resume), /^opencode import \S+o\.json && opencode --session ses_\w+$/);
   assert.ok(Array.isArray(left) && Number(entries) > 0);
+  const outputOf = async (format: string): Promise<string> =>
+    (await skein.here("export", id, "--format", format, "-o", join(folder, `of-${format}`))).stdout;
+  assert.match(await outputOf("codex"), /^--install puts it where codex finds it$/m);
+  assert.match(await outputOf("pi"), /&& pi --session \/\S+of-pi$/m);
+  assert.doesNotMatch(await outputOf("openai"), /to continue|--install/);
 });
 
 test("--install asks, writes once under the tool's folder, and replaces nothing", async () => {

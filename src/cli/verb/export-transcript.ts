@@ -42,7 +42,9 @@ export async function exportForTool(
   const { text, ...facts } = made;
   const counted = plural(made.entries, "entry", "entries");
   const size = Buffer.byteLength(text);
-  const resume = resumeCommand(format, made, { file, cwd: made.cwd });
+  // Claude Code and Codex find a session only in their own folders.
+  const isFound = install || format === "pi" || format === "opencode";
+  const resume = isFound ? resumeCommand(format, made, { file: resolve(file), cwd: made.cwd }) : null;
   if (install && made.cwd !== null && !existsSync(made.cwd))
     out.note(`the working directory ${oneLine(made.cwd)} does not exist here; --cwd DIR sets another`);
   await out.answer(
@@ -50,6 +52,9 @@ export async function exportForTool(
     () => [
       `wrote ${file}: ${format} of ${session.id}, ${counted}, ${bytes(size)}`,
       ...(resume === null ? [] : [`to continue: ${oneLine(resume)}`]),
+      ...(isFound || typeof made.sessionId !== "string"
+        ? []
+        : [`--install puts it where ${format} finds it`]),
     ],
   );
 }

@@ -60,6 +60,7 @@ export const engineTranscripts = {
           }),
         ),
         more: Count,
+        failed: z.array(z.looseObject({ tool: Text, title: Text, reason: Text })),
       }),
   }),
   "engine.previewTranscript": read("engine", "previewTranscript", {

@@ -42,6 +42,8 @@ export interface TranscriptsFound {
   readonly sessions: readonly TranscriptRow[];
   /** Sessions that fit and are not listed. */
   readonly more: number;
+  /** Tools with a source that cannot be read now, such as a locked database. */
+  readonly failed: readonly { readonly tool: string; readonly title: string; readonly reason: string }[];
 }
 
 /** One message of a preview. */

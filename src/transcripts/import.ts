@@ -3,6 +3,7 @@
  * One that cannot be read is reported and the others go on.
  */
 import { createHash } from "node:crypto";
+import { statSync } from "node:fs";
 import { SkeinError } from "../core/error.ts";
 import type { SessionId } from "../core/ids.ts";
 import { present } from "../core/present.ts";
@@ -16,7 +17,7 @@ import type { HomeFolders, TranscriptFormat } from "./format/format.ts";
 import { formatNamed, transcriptFormats } from "./formats.ts";
 import type { FoundTranscript, PlannedEntry, SourceRange, TranscriptPlan } from "./model.ts";
 import { readTranscript, type OpenTranscript } from "./read-transcript.ts";
-import { SourceFolder } from "./read/source-folder.ts";
+import { SourceFolder, type UnreadableSource } from "./read/source-folder.ts";
 
 /** The part of an engine that takes a transcript. */
 export interface TranscriptTarget {
@@ -93,12 +94,23 @@ export async function* importTranscripts(
   engine: TranscriptTarget,
   options: ImportTranscriptsOptions,
 ): AsyncGenerator<ImportedTranscript> {
+  // A path that the caller gave must exist.
+  if (options.path !== undefined) await new SourceFolder(options.path).close();
   const roots = rootsOf(options);
   const family = new ImportedFamily();
-  for (const { format, path } of roots) {
-    const folder = new SourceFolder(path);
+  const reported = new Set<string>();
+  for (const root of roots) {
+    const { folder, all, failures, error } = await findIn(root);
     try {
-      const all = parentsFirst(await format.find(folder));
+      // Of a file that the caller gave nothing else goes on.
+      if (error !== null && (folder?.only ?? null) !== null) throw error;
+      for (const failure of failures) {
+        // With `auto` each format lists the same folder.
+        const key = `${root.path}\n${failure.found.sourceId}`;
+        if (!reported.has(key)) yield failure;
+        reported.add(key);
+      }
+      if (folder === null) continue;
       for (const [place, found] of all.entries()) {
         const result = await importOne(engine, folder, found, {
           ...options,
@@ -110,10 +122,60 @@ export async function* importTranscripts(
         yield result;
       }
     } finally {
-      await folder.close();
+      await folder?.close();
     }
   }
 }
+
+/** The sessions of a root, and a failure for each part of it that cannot be read. */
+export interface FoundInRoot {
+  /** The caller closes it. Null when the root cannot be opened. */
+  readonly folder: SourceFolder | null;
+  readonly all: readonly FoundTranscript[];
+  readonly failures: readonly ImportedTranscript[];
+  /** The error that left the whole root unread. */
+  readonly error: SkeinError | null;
+}
+
+/** One source that cannot be read leaves the others: of its folder, and of other tools. */
+export async function findIn(
+  { format, path }: TranscriptRoot,
+  opened: SourceFolder | null = null,
+): Promise<FoundInRoot> {
+  let folder = opened;
+  let all: readonly FoundTranscript[] = [];
+  let failure: SkeinError | null = null;
+  const unreadable: UnreadableSource[] = [];
+  try {
+    folder ??= new SourceFolder(path);
+    all = parentsFirst(await format.find(folder));
+  } catch (error) {
+    if (!(error instanceof SkeinError)) {
+      await folder?.close();
+      throw error;
+    }
+    failure = error;
+    unreadable.push({ path, reason: error.message });
+  }
+  unreadable.push(...(folder?.unreadable ?? []));
+  const failures = unreadable.map((one) => unreadableResult(format.name, one));
+  return { folder, all, failures, error: failure };
+}
+
+/** The path stands in place of the session's id, which nothing has read. */
+const unreadableResult = (tool: string, { path, reason }: UnreadableSource): ImportedTranscript => ({
+  ...notImported({
+    tool,
+    sourceId: path,
+    files: [path],
+    piece: null,
+    parentId: null,
+    bytes: 0,
+    modifiedAtMs: 0,
+  }),
+  status: "failed",
+  reason,
+});
 
 /** Sessions imported so far, and the calls that started others. */
 export class ImportedFamily {
@@ -137,7 +199,7 @@ export class ImportedFamily {
   }
 }
 
-export const parentsFirst = (all: readonly FoundTranscript[]): FoundTranscript[] =>
+const parentsFirst = (all: readonly FoundTranscript[]): FoundTranscript[] =>
   all.toSorted((a, b) => Number(a.parentId !== null) - Number(b.parentId !== null));
 
 /** A folder or file to look in, and the format to read it with. */
@@ -166,11 +228,12 @@ export function rootsOf({
   });
 }
 
+/** A folder that exists and cannot be opened is there: its failure is reported. */
 export function isThere(path: string): boolean {
   try {
-    return new SourceFolder(path).root !== "";
-  } catch {
-    return false;
+    return statSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch (error) {
+    return !(error instanceof Error && "code" in error && error.code === "ENOTDIR");
   }
 }
 
@@ -192,9 +255,15 @@ export async function importOne(
   if (!(result instanceof SkeinError)) return result;
   // Its tool rewrote the file, or another import was faster: the newest is read.
   await folder.close();
-  const bytes = found.piece === null ? await folder.size(found.files[0] ?? "") : found.bytes;
-  const again = await importOnce(engine, folder, { ...found, bytes }, options);
-  return again instanceof SkeinError ? failed(found, again) : again;
+  try {
+    const bytes = found.piece === null ? await folder.size(found.files[0] ?? "") : found.bytes;
+    const again = await importOnce(engine, folder, { ...found, bytes }, options);
+    return again instanceof SkeinError ? failed(found, again) : again;
+  } catch (error) {
+    // Its tool removed the file meanwhile.
+    if (!(error instanceof SkeinError)) throw error;
+    return failed(found, error);
+  }
 }
 
 const failed = (found: FoundTranscript, error: SkeinError): ImportedTranscript => ({

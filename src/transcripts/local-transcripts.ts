@@ -6,13 +6,14 @@ import { createHash } from "node:crypto";
 import { createWriteStream } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { SkeinError } from "../core/error.ts";
 import type { TokenPrice } from "../core/budget/price.ts";
 import type { HomeFolders } from "./format/format.ts";
 import { transcriptFormats } from "./formats.ts";
 import {
+  findIn,
   ImportedFamily,
   importOne,
   importTranscripts,
@@ -52,6 +53,13 @@ interface Located {
   readonly found: FoundTranscript;
 }
 
+/** A tool with a source that cannot be read. */
+interface FailedTool {
+  readonly tool: string;
+  readonly title: string;
+  readonly reason: string;
+}
+
 interface Peek {
   readonly title: string | null;
   readonly project: string | null;
@@ -68,6 +76,8 @@ const uploadBytesMax = 268_435_456;
 const unpackedBytesMax = 4 * uploadBytesMax;
 const uploadsMax = 4;
 const keysMax = 100;
+/** A folder without permissions may have thousands of files. */
+const failedMax = 100;
 
 /** Reads, previews and imports what other tools have on this machine, within the allowed folders. */
 export class LocalTranscripts {
@@ -85,7 +95,7 @@ export class LocalTranscripts {
     const tools = new Map<string, { sessions: number; bytes: number; oldestAt: number; newestAt: number }>();
     let more = 0;
     let peeks = 0;
-    const all = await this.#locate();
+    const { all, failed } = await this.#locate();
     for (const located of all.toSorted((a, b) => b.found.modifiedAtMs - a.found.modifiedAtMs)) {
       const { found } = located;
       if (found.parentId !== null) continue;
@@ -109,6 +119,7 @@ export class LocalTranscripts {
         modifiedAt: Math.round(found.modifiedAtMs),
       })),
       more,
+      failed,
     };
   }
 
@@ -132,7 +143,7 @@ export class LocalTranscripts {
   ) {
     if (keys.length > keysMax)
       throw new SkeinError("invalid", `import: keys: at most ${keysMax}, got ${keys.length}`);
-    const all = await this.#locate();
+    const { all } = await this.#locate();
     const wanted = new Set(keys);
     const chosen = all.filter(({ key }) => wanted.delete(key));
     const [unknown] = wanted;
@@ -229,20 +240,26 @@ export class LocalTranscripts {
     });
   }
 
-  async #locate(): Promise<Located[]> {
+  async #locate(): Promise<{ readonly all: readonly Located[]; readonly failed: readonly FailedTool[] }> {
     const all = new Map<string, Located>();
+    const failed = new Map<string, FailedTool>();
     for (const root of this.#roots()) {
-      await using folder = new SourceFolder(root.path);
-      for (const found of await root.format.find(folder)) {
+      const { folder, all: listed, failures } = await findIn(root);
+      await folder?.close();
+      for (const found of listed) {
         const key = keyOf(root, found);
         all.set(key, { key, root, found });
       }
+      for (const { found, reason } of failures) {
+        const key = `${root.path}\n${found.sourceId}`;
+        if (!failed.has(key)) failed.set(key, failedTool(root, reason ?? "", folder?.root));
+      }
     }
-    return [...all.values()];
+    return { all: [...all.values()], failed: [...failed.values()].slice(0, failedMax) };
   }
 
   async #locatedBy(key: string): Promise<Located> {
-    const located = (await this.#locate()).find((one) => one.key === key);
+    const located = (await this.#locate()).all.find((one) => one.key === key);
     if (located === undefined) throw noTranscript(key);
     return located;
   }
@@ -264,6 +281,19 @@ export class LocalTranscripts {
     this.#peeks.set(name, peek);
     return peek;
   }
+}
+
+/** The reason names files below the root only: a caller never sees the machine's paths. */
+function failedTool(
+  { format: { name, title }, path }: TranscriptRoot,
+  reason: string,
+  real = path,
+): FailedTool {
+  const text = [real, path].reduce(
+    (cutReason, root) => cutReason.replaceAll(`${root}/`, "").replaceAll(root, basename(root)),
+    reason,
+  );
+  return { tool: name, title, reason: cut(text, 1_000) ?? "" };
 }
 
 const noTranscript = (key: string): SkeinError =>

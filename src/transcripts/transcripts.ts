@@ -15,7 +15,7 @@ export type { OpenTranscript, ReadTranscriptOptions } from "./read-transcript.ts
 export { checkTarget, transcriptTargets, writeTranscript } from "./writers.ts";
 export { parseTranscript } from "./write/jsonl.ts";
 export { SourceFolder } from "./read/source-folder.ts";
-export type { SourceFile } from "./read/source-folder.ts";
+export type { SourceFile, UnreadableSource } from "./read/source-folder.ts";
 export type { RowQuery } from "./read/sqlite-copy.ts";
 export type { RecordSink, Splitter } from "./read/splitter.ts";
 export type { HomeFolders, Splitting, TranscriptFormat } from "./format/format.ts";

@@ -7,10 +7,11 @@ import { watch, type FSWatcher } from "node:fs";
 import { SkeinError } from "../core/error.ts";
 import { realWorld, type World } from "../runtime/world.ts";
 import {
+  findIn,
   formatsOf,
   ImportedFamily,
   importOne,
-  parentsFirst,
+  isThere,
   rootsOf,
   type ImportedTranscript,
   type ImportTranscriptsOptions,
@@ -142,36 +143,44 @@ class Follower {
     folders: Map<string, number>,
     isEnd: boolean,
   ): AsyncGenerator<ImportedTranscript> {
-    const listed = await listRoot(root.path);
-    if (listed === null) return;
-    const { folder, prints } = listed;
+    const id = `${root.format.name} ${root.path}`;
+    const startedMs = this.#clock.now();
+    if (!isThere(root.path)) return this.#postpone(id, startedMs, null);
+    const listing = await listRoot(root.path, folders);
+    const { prints, folder } = listing;
     try {
-      for (const path of folder.folders) folders.set(path, folders.get(path) ?? 0);
-      for (const { path, modifiedAtMs } of await folder.list()) {
-        const above = `${folder.root}/${path}`.replace(/\/[^/]*$/, "");
-        if (modifiedAtMs > (folders.get(above) ?? 0)) folders.set(above, modifiedAtMs);
-      }
-      const listing = [...prints.values()].join("\n");
-      const id = `${root.format.name} ${root.path}`;
-      if (this.#listings.get(id) === listing && !this.#isDue(id)) return;
-      const all = parentsFirst(await root.format.find(folder));
-      for (const found of all) {
+      if (this.#listings.get(id) === listing.text && !this.#isDue(id)) return;
+      const { all, failures } = await findIn(root, folder);
+      const isFailed = failures.length > 0 && isThere(root.path);
+      if (isFailed) for (const failure of failures) if (this.#isNewFailure(id, failure)) yield failure;
+      for (const found of folder === null ? [] : all) {
         if (this.#options.signal?.aborted === true && !isEnd) return;
-        const result = await this.#follow(
-          id,
-          folder,
-          found,
-          printOf(found, prints, this.#clock.now()),
-          isEnd,
-        );
+        const print = printOf(found, prints, this.#clock.now());
+        const result = folder === null ? null : await this.#follow(id, folder, found, print, isEnd);
         if (result !== null) yield result;
       }
-      this.#listings.set(id, listing);
-    } catch (error) {
-      // A tool may remove a folder while it is listed.
-      if (!(error instanceof Error && "syscall" in error)) throw error;
+      this.#listings.set(id, listing.text);
+      this.#postpone(id, startedMs, isFailed ? this.#clock.now() + retryMs : null);
     } finally {
-      await folder.close();
+      await folder?.close();
+    }
+  }
+
+  /** A source that stays unreadable is reported once and retried; a new reason is reported again. */
+  #isNewFailure(root: string, failure: ImportedTranscript): boolean {
+    const key = `${root} unreadable ${failure.found.sourceId}`;
+    const known = this.#followed.get(key) ?? { root, print: null, dueMs: null, reported: null };
+    this.#followed.set(key, known);
+    known.dueMs = this.#clock.now() + retryMs;
+    return this.#isNews(known, failure);
+  }
+
+  /** Sessions that were due and not found: looked for again at `untilMs`, or forgotten. */
+  #postpone(root: string, startedMs: number, untilMs: number | null): void {
+    for (const [key, one] of this.#followed) {
+      if (one.root !== root || one.dueMs === null || one.dueMs > startedMs) continue;
+      if (untilMs === null) this.#followed.delete(key);
+      else one.dueMs = untilMs;
     }
   }
 
@@ -229,20 +238,32 @@ class Follower {
   }
 }
 
-async function listRoot(
-  path: string,
-): Promise<{ readonly folder: SourceFolder; readonly prints: ReadonlyMap<string, string> } | null> {
+interface Listing {
+  /** Null when the root cannot be opened. */
+  readonly folder: SourceFolder | null;
+  readonly prints: ReadonlyMap<string, string>;
+  /** Changes with any file. */
+  readonly text: string;
+}
+
+/** Lists a root, and adds its folders with the time of their last change. */
+async function listRoot(path: string, folders: Map<string, number>): Promise<Listing> {
+  let folder: SourceFolder | null = null;
+  const prints = new Map<string, string>();
   try {
-    const folder = new SourceFolder(path);
+    folder = new SourceFolder(path);
     const files = await folder.list();
-    const prints = new Map(
-      files.map((file) => [file.path, `${file.path} ${file.bytes} ${file.modifiedAtMs}`] as const),
-    );
-    return { folder, prints };
+    for (const above of folder.folders) folders.set(above, folders.get(above) ?? 0);
+    for (const file of files) {
+      prints.set(file.path, `${file.path} ${file.bytes} ${file.modifiedAtMs}`);
+      const above = `${folder.root}/${file.path}`.replace(/\/[^/]*$/, "");
+      if (file.modifiedAtMs > (folders.get(above) ?? 0)) folders.set(above, file.modifiedAtMs);
+    }
   } catch (error) {
-    if (error instanceof SkeinError || (error instanceof Error && "syscall" in error)) return null;
-    throw error;
+    if (!(error instanceof SkeinError)) throw error;
+    return { folder, prints, text: `unreadable: ${error.message}` };
   }
+  return { folder, prints, text: [...prints.values()].join("\n") };
 }
 
 function printOf(found: FoundTranscript, prints: ReadonlyMap<string, string>, nowMs: number): string {

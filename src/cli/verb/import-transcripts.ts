@@ -96,7 +96,7 @@ const row = ({ found, status, session, plan, reason }: ImportedTranscript): stri
   found.tool,
   plan === null ? "" : count(plan.entries.length),
   bytes(found.bytes),
-  new Date(found.modifiedAtMs).toISOString().slice(0, 10),
+  found.modifiedAtMs === 0 ? "" : new Date(found.modifiedAtMs).toISOString().slice(0, 10),
   oneLine(reason ?? plan?.header.title ?? plan?.header.cwd ?? found.sourceId),
 ];
 

@@ -42,7 +42,10 @@ export async function findElements(
       },
       { container: null },
     );
-    await folder.scan(file.path, splitter);
+    await folder.collect(file.path, async () => {
+      await folder.scan(file.path, splitter);
+      return [];
+    });
   }
   return found;
 }

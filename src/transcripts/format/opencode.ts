@@ -29,7 +29,8 @@ export const opencode: TranscriptFormat = {
     const stored = indexStorage(files);
     for (const file of files) {
       if (file.bytes === 0 || (folder.only !== null && file.path !== folder.only)) continue;
-      if (file.path.endsWith(".db")) found.push(...(await findRows(folder, file)));
+      if (file.path.endsWith(".db"))
+        found.push(...(await folder.collect(file.path, () => findRows(folder, file))));
       else if (isStoredSession(file.path)) found.push(findStored(file, stored));
       else if (folder.only !== null && file.path.endsWith(".json"))
         found.push(plain(file, file.path, [file.path]));

@@ -23,6 +23,12 @@ export interface SourceFile {
   readonly modifiedAtMs: number;
 }
 
+/** A file or folder that cannot be read, while the rest of its root can. */
+export interface UnreadableSource {
+  readonly path: string;
+  readonly reason: string;
+}
+
 const maxFiles = 500_000;
 const maxDepth = 12;
 const chunkBytes = 1024 * 1024;
@@ -47,6 +53,8 @@ export class SourceFolder {
   #unpacked = 0;
   /** Links, devices and archive entries that were not followed. */
   readonly refused: string[] = [];
+  /** Files and folders below the root that listing or finding could not read. */
+  readonly unreadable: UnreadableSource[] = [];
   /** The folders that `list` went through, as real paths. */
   readonly folders: string[] = [];
 
@@ -55,7 +63,10 @@ export class SourceFolder {
     try {
       real = realpathSync(path);
     } catch (cause) {
-      throw new SkeinError("not-found", `${quote(path)} cannot be read`, { hint: "check the path", cause });
+      throw new SkeinError("not-found", `${quote(path)} cannot be read${systemReason(cause)}`, {
+        hint: "check the path",
+        cause,
+      });
     }
     const isFolder = statSync(real).isDirectory();
     this.root = isFolder ? real : dirname(real);
@@ -66,12 +77,28 @@ export class SourceFolder {
   async list(): Promise<readonly SourceFile[]> {
     if (this.#files !== undefined) return this.#files;
     const found: SourceFile[] = [];
-    this.#walk("", 0, found);
+    try {
+      this.#walk("", 0, found);
+    } catch (error) {
+      throw asUnreadable(this.root, error);
+    }
     for (const { path, modifiedAtMs } of found.filter(({ path }) => path.toLowerCase().endsWith(".zip"))) {
       if (this.only !== null && path !== this.only) continue;
-      found.push(...(await this.#listEntries(path, modifiedAtMs)));
+      found.push(...(await this.collect(path, () => this.#listEntries(path, modifiedAtMs))));
     }
     return (this.#files = found);
+  }
+
+  /** One unreadable file of a folder is noted, and the others go on. A file that was given alone throws. */
+  async collect<T>(path: string, work: () => Promise<readonly T[]>): Promise<readonly T[]> {
+    try {
+      return await work();
+    } catch (error) {
+      const failure = asUnreadable(path, error);
+      if (this.only !== null || !(failure instanceof SkeinError)) throw failure;
+      this.unreadable.push({ path, reason: failure.message });
+      return [];
+    }
   }
 
   #walk(folder: string, depth: number, found: SourceFile[]): void {
@@ -81,12 +108,27 @@ export class SourceFolder {
       const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
       if (found.length >= maxFiles) return;
       if (entry.isDirectory() && this.#isWanted(path)) {
-        if (depth < maxDepth) this.#walk(path, depth + 1, found);
+        if (depth < maxDepth) this.#skipUnreadable(path, () => this.#walk(path, depth + 1, found));
         else this.refused.push(path);
       } else if (entry.isFile()) {
-        const { size, mtimeMs } = lstatSync(join(this.root, path));
-        found.push({ path, bytes: size, modifiedAtMs: mtimeMs });
+        this.#skipUnreadable(path, () => {
+          const { size, mtimeMs } = lstatSync(join(this.root, path));
+          found.push({ path, bytes: size, modifiedAtMs: mtimeMs });
+        });
       } else if (!entry.isDirectory()) this.refused.push(path);
+    }
+  }
+
+  #skipUnreadable(path: string, work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      const failure = asUnreadable(path, error);
+      if (!(failure instanceof SkeinError)) throw failure;
+      // A tool may remove a file while its folder is listed. Neighbors of a file given alone do not count.
+      const isGone = isSystemError(error) && error.code === "ENOENT";
+      const isNeighbor = this.only !== null && path !== this.only && !this.#isWanted(path);
+      if (!isGone && !isNeighbor) this.unreadable.push({ path, reason: failure.message });
     }
   }
 
@@ -126,7 +168,8 @@ export class SourceFolder {
     const end = Math.min(to, bytes);
     const chunk = Buffer.alloc(Math.max(1, Math.min(chunkBytes, end - from)));
     for (let at = from; at < end;) {
-      const { bytesRead } = await handle.read(chunk, 0, Math.min(chunk.length, end - at), at);
+      const length = Math.min(chunk.length, end - at);
+      const { bytesRead } = await readable(file, handle.read(chunk, 0, length, at));
       if (bytesRead === 0) throw changedWhileRead(file);
       splitter.push(chunk.subarray(0, bytesRead));
       at += bytesRead;
@@ -145,7 +188,8 @@ export class SourceFolder {
       const data = Buffer.alloc(Math.max(0, length));
       let filled = 0;
       while (filled < data.length) {
-        const { bytesRead } = await opened.handle.read(data, filled, data.length - filled, from + filled);
+        const piece = opened.handle.read(data, filled, data.length - filled, from + filled);
+        const { bytesRead } = await readable(file, piece);
         if (bytesRead === 0) throw changedWhileRead(file);
         filled += bytesRead;
       }
@@ -194,7 +238,8 @@ export class SourceFolder {
   async database(file: string): Promise<DatabaseSync> {
     const known = this.#databases.get(file);
     if (known !== undefined) return known;
-    const opened = await openCopy(this.#inside(file), this.#scratchFolder(), `${(this.#unpacked += 1)}.db`);
+    const name = `${(this.#unpacked += 1)}.db`;
+    const opened = await readable(file, openCopy(this.#inside(file), this.#scratchFolder(), name));
     this.#databases.set(file, opened);
     return opened;
   }
@@ -208,7 +253,7 @@ export class SourceFolder {
     if (known !== undefined) return known;
     // Folders of old formats have thousands of files: few stay open.
     if (this.#open.size >= 64) await this.#closeFiles();
-    const handle = await open(await this.#pathOf(file), "r");
+    const handle = await readable(file, open(await readable(file, this.#pathOf(file)), "r"));
     const { size } = await handle.stat();
     const opened = { handle, bytes: size, window: { from: 0, data: Buffer.alloc(0) } };
     this.#open.set(file, opened);
@@ -249,7 +294,10 @@ export class SourceFolder {
     try {
       real = realpathSync(join(this.root, file));
     } catch (cause) {
-      throw new SkeinError("not-found", `${quote(file)} cannot be read`, { hint: "check the path", cause });
+      throw new SkeinError("not-found", `${quote(file)} cannot be read${systemReason(cause)}`, {
+        hint: "check the path",
+        cause,
+      });
     }
     const fence = this.root.endsWith(sep) ? this.root : this.root + sep;
     if (real.startsWith(fence)) return real;
@@ -272,6 +320,30 @@ export class SourceFolder {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
+  }
+}
+
+const isSystemError = (error: unknown): error is NodeJS.ErrnoException =>
+  error instanceof Error && "syscall" in error;
+
+/** `: EACCES: permission denied`, without the call and the path that Node adds. */
+const systemReason = (error: unknown): string =>
+  isSystemError(error) ? `: ${error.message.replace(/, .*$/s, "")}` : "";
+
+/** An error of the file system as an error of the source. Any other error stays. */
+function asUnreadable(path: string, error: unknown): unknown {
+  if (!isSystemError(error)) return error;
+  return new SkeinError("unavailable", `${quote(path)} cannot be read${systemReason(error)}`, {
+    hint: "check its permissions",
+    cause: error,
+  });
+}
+
+async function readable<T>(path: string, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    throw asUnreadable(path, error);
   }
 }
 

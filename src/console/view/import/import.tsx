@@ -99,7 +99,7 @@ function Found({ found, filter }: { readonly found: TranscriptsFound; readonly f
   const [shown, setShown] = useState<TranscriptRow | null>(null);
   const rows = found.sessions;
   const picked = rows.filter(({ key }) => chosen.has(key));
-  if (found.tools.length === 0) {
+  if (found.tools.length === 0 && found.failed.length === 0) {
     return (
       <Empty title="No sessions of other tools on this machine">
         <p>Skein looks for Claude Code, Codex, opencode, pi and Gemini CLI. You can upload a file.</p>
@@ -113,6 +113,11 @@ function Found({ found, filter }: { readonly found: TranscriptsFound; readonly f
   return (
     <>
       <Tools tools={found.tools} filter={filter} />
+      {found.failed.map(({ tool, title, reason }) => (
+        <p key={`${tool} ${reason}`} className="soft">
+          {title}: {reason}
+        </p>
+      ))}
       <Filters filter={filter} />
       <div className="import-bar">
         <p className="spread number" role="status">

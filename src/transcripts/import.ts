@@ -294,7 +294,7 @@ async function importOnce(
   if (options.sinceMs !== undefined && found.modifiedAtMs < options.sinceMs)
     return { ...nothing, status: "excluded" };
   try {
-    const digest = options.inProgress !== true || options.again === true;
+    const digest = options.inProgress !== true;
     const open = await readTranscript(folder, found, {
       digest,
       progress: (bytes) => options.tell(bytes, 0),

@@ -79,6 +79,86 @@ test("importing again adds what is new; a rewritten source changes nothing", asy
   assert.equal((await engine.verify()).ok, true);
 });
 
+test("a source with the same ids and other texts is rewritten, whether it has grown or not", async () => {
+  await using place = inMemory();
+  const { engine } = place;
+  const { session } = await engine.importTranscript(sourceOf({ entries: first }));
+  const before = (await (await engine.session(session)).head()).seq;
+  const more = [said("u3", "And now?"), answered("a3", "Now.")];
+  const changes: ForeignEntry[][] = [
+    [said("u1", "Which rates?"), ...first.slice(1)],
+    [first[0]!, answered("a1", "I do not look.", 2), ...first.slice(2)],
+    [...first.slice(0, 3), answered("a2", "Not done.")],
+  ];
+  for (const changed of changes)
+    for (const entries of [changed, [...changed, ...more]]) {
+      const report = await engine.importTranscript(sourceOf({ entries }));
+      assert.deepEqual([report.session, report.status, report.added], [session, "rewritten", 0]);
+    }
+  // An import of a source in progress compares the last entry.
+  const entries = [...changes[2]!, ...more];
+  const report = await engine.importTranscript(sourceOf({ entries }), { inProgress: true });
+  assert.equal(report.status, "rewritten");
+  assert.equal((await (await engine.session(session)).head()).seq, before);
+});
+
+test("the last answer may become longer in place, and results of calls may come later", async () => {
+  await using place = inMemory();
+  const { engine } = place;
+  await engine.importTranscript(sourceOf({ entries: first }));
+  const [u1, a1, u2] = first;
+  assert.ok(a1?.kind === "answer");
+  const calls = a1.calls.map((call) => ({ ...call, status: "ok" as const }));
+  const longer = answered("a2", "Done. And more.");
+  const entries = [u1!, { ...a1, calls }, u2!, longer];
+  assert.equal((await engine.importTranscript(sourceOf({ entries }))).status, "same");
+  const grown = await engine.importTranscript(sourceOf({ entries: [...entries, said("u3", "And now?")] }));
+  assert.deepEqual([grown.status, grown.added], ["grown", 1]);
+  const later = [...entries, said("u3", "And now?"), answered("a3", "Now.")];
+  assert.equal((await engine.importTranscript(sourceOf({ entries: later }))).status, "grown");
+});
+
+test("a log without digests of texts continues by its ids, and has them from then on", async () => {
+  await using place = inMemory();
+  const { engine } = place;
+  const { session } = await engine.importTranscript(sourceOf({ entries: first }));
+  const handle = await engine.session(session);
+  const [imported] = await all(handle.events({ types: ["source.imported"] }));
+  await handle.erase({ ranges: [[imported!.seq, imported!.seq]] });
+  const more = [...first, said("u3", "And now?")];
+  assert.equal((await engine.importTranscript(sourceOf({ entries: more }))).status, "grown");
+  const changed = [said("u1", "Which rates?"), ...more.slice(1)];
+  assert.equal((await engine.importTranscript(sourceOf({ entries: changed }))).status, "rewritten");
+});
+
+test("again imports only what is rewritten or continued, and the newest copy continues", async () => {
+  await using place = inMemory();
+  const { engine } = place;
+  const { session } = await engine.importTranscript(sourceOf({ entries: first }));
+  const same = await engine.importTranscript(sourceOf({ entries: first }), { again: true });
+  assert.deepEqual([same.session, same.status], [session, "same"]);
+  const more = [...first, said("u3", "And now?")];
+  const grown = await engine.importTranscript(sourceOf({ entries: more }), { again: true });
+  assert.deepEqual([grown.session, grown.status], [session, "grown"]);
+  const changed = more.map((one) => (one.id === "u1" ? said("u1", "Which rates?") : one));
+  const copy = await engine.importTranscript(sourceOf({ entries: changed }), { again: true });
+  assert.deepEqual([copy.session === session, copy.status], [false, "new"]);
+  for (const again of [true, false]) {
+    const repeated = await engine.importTranscript(sourceOf({ entries: changed }), { again });
+    assert.deepEqual([repeated.session, repeated.status], [copy.session, "same"]);
+  }
+  const longer = [...changed, answered("a3", "Now.")];
+  const next = await engine.importTranscript(sourceOf({ entries: longer }));
+  assert.deepEqual([next.session, next.status, next.added], [copy.session, "grown", 1]);
+  await (await engine.session(copy.session)).activate({ reason: "reviewed" });
+  const longest = sourceOf({ entries: [...longer, said("u4", "Good.")] });
+  assert.equal((await engine.importTranscript(longest)).status, "continued");
+  const third = await engine.importTranscript(longest, { again: true });
+  assert.deepEqual([third.status, (await engine.importTranscript(longest)).session], ["new", third.session]);
+  assert.equal((await engine.sessions()).rows.length, 3);
+  assert.equal((await engine.verify()).ok, true);
+});
+
 test("a branch becomes a fork that shares the prefix", async () => {
   await using place = inMemory();
   const { engine } = place;
@@ -94,7 +174,9 @@ test("a branch becomes a fork that shares the prefix", async () => {
     ["Which rate?", "What if it rises?"],
   );
   assert.deepEqual((await engine.importTranscript(source)).branches, branches);
-  const again = await engine.importTranscript(source, { again: true });
+  assert.deepEqual((await engine.importTranscript(source, { again: true })).branches, branches);
+  const changed = sourceOf({ entries: [said("u1", "Which rates?"), ...first.slice(1)], branch, after: "a1" });
+  const again = await engine.importTranscript(changed, { again: true });
   const other = await (await engine.session(again.branches[0]!)).fold();
   assert.deepEqual([again.session === session, other.standing.fork?.parent], [false, again.session]);
 });

@@ -63,6 +63,8 @@ export const historyEvents = {
       /** The original without its secrets, in pieces. */
       blocks: z.array(ContentBlock).optional(),
       report: Json.optional(),
+      /** Digests of the texts read so far: the chain before the last entry, that entry, and its beginning. */
+      texts: z.looseObject({ before: Sha256, last: Sha256, text: Sha256, chars: Count }).optional(),
       /** Where secrets were: bytes of the source, and the kind or the registered name. The first 1,000. */
       redactions: z
         .array(z.looseObject({ file: z.string().optional(), from: Count, to: Count, kind: z.string() }))

@@ -7,10 +7,11 @@ import type { Deps } from "../deps.ts";
 import { readEvents } from "../read/event-reader.ts";
 import type { TranscriptSource } from "./history.ts";
 import { cut } from "./history-entry.ts";
+import type { KnownEntry } from "./history-texts.ts";
 
 /**
  * Tools write an answer in pieces, its usage last: the last answer of an import may have gained some since.
- * What it gained, as an entry that continues it; null when it gained nothing.
+ * `rest` is what it gained, as an entry that continues it; null when it gained nothing.
  */
 export async function restOfAnswer(
   { world, store }: Deps,
@@ -21,10 +22,10 @@ export async function restOfAnswer(
     knownIds,
     ids,
   }: { readonly known: number; readonly knownIds: string; readonly ids: readonly string[] },
-): Promise<AnswerRest | null | "changed"> {
+): Promise<(KnownEntry & { readonly rest: AnswerRest | null }) | "changed"> {
   const planned = source.plan.entries[known - 1];
   const isSame = ids[known] === knownIds;
-  if (planned?.kind !== "answer") return isSame ? null : "changed";
+  if (planned === undefined || (planned.kind !== "answer" && !isSame)) return "changed";
   const records = planned.records.toSorted((a, b) => (a.file === b.file ? a.from - b.from : 0));
   const digestOf = (count: number): string =>
     world.digest("", `${ids[known - 1] ?? ""}\n${planned.id}\n${count}`);
@@ -32,20 +33,16 @@ export async function restOfAnswer(
   if (count === -1) return "changed";
   const then = { ...planned, records: records.slice(0, count) };
   const [part, whole] = await Array.fromAsync(source.entries([then, planned]));
-  if (part?.kind !== "answer" || whole?.kind !== "answer") return "changed";
+  if (part === undefined || whole === undefined) return "changed";
+  if (part.kind !== "answer" || whole.kind !== "answer") return { part, whole, rest: null };
   const begins = (all: readonly unknown[], first: readonly unknown[]): boolean =>
     JSON.stringify(all.slice(0, first.length)) === JSON.stringify(first);
   if (!begins(whole.blocks, part.blocks) || !begins(whole.calls, part.calls)) return "changed";
   const usage = usageSince(await storedUsage(store, session, planned.id), whole.usage);
-  if (isSame && usage === null) return null;
+  if (isSame && usage === null) return { part, whole, rest: null };
   const blocks = whole.blocks.slice(part.blocks.length);
-  return {
-    ...whole,
-    blocks,
-    calls: whole.calls.slice(part.calls.length),
-    usage,
-    source: records.slice(count),
-  };
+  const calls = whole.calls.slice(part.calls.length);
+  return { part, whole, rest: { ...whole, blocks, calls, usage, source: records.slice(count) } };
 }
 
 export type AnswerRest = Extract<ForeignEntry, { kind: "answer" }>;

@@ -5,12 +5,11 @@
  */
 import type { HistoryEntry } from "../../core/history/commands.ts";
 import { present } from "../../core/present.ts";
-import type { EventOf } from "../../core/event.ts";
 import { SkeinError } from "../../core/error.ts";
 import type { SessionId } from "../../core/ids.ts";
 import { isUnreviewed } from "../../core/govern/review.ts";
 import type { TokenPrice } from "../../core/budget/price.ts";
-import type { OtherUsage, State } from "../../core/state.ts";
+import type { OtherUsage } from "../../core/state.ts";
 import type {
   PlannedBranch,
   PlannedEntry,
@@ -23,11 +22,11 @@ import { roughTokens } from "../../core/context/token-count.ts";
 import type { Deps } from "../deps.ts";
 import { keepBytes, safeText } from "../log/redact.ts";
 import { madeBefore, newSessionId, requestDeps } from "../log/request-scope.ts";
-import { readEvents } from "../read/event-reader.ts";
 import { callPlaces, childSource, forkBranches } from "./history-branches.ts";
 import { count, cut, historyEntries, type EntryWorld } from "./history-entry.ts";
 import { countedElsewhere, familyOf } from "./history-family.ts";
 import { continued, restOfAnswer, type AnswerRest } from "./history-rest.ts";
+import { addTexts, compareTexts, lastImport, type TextDigest } from "./history-texts.ts";
 import {
   keepOriginal,
   RedactionCounter,
@@ -60,7 +59,7 @@ export interface ImportTranscriptOptions {
   readonly parent?: SessionId;
   /** The id that the tool gave that call. */
   readonly parentCall?: string;
-  /** Imports a rewritten source, or one that has continued here, as a separate session. */
+  /** Imports a source that was rewritten, or continued here, as a new session. Later imports add to that. */
   readonly again?: boolean;
   /** The original is not kept beside. */
   readonly withoutOriginal?: boolean;
@@ -102,37 +101,67 @@ export const importTranscript = (
   options: ImportTranscriptOptions = {},
 ): Promise<ImportTranscriptReport> => importPart(deps, source, options);
 
-/** A whole transcript, or a child that lies in one. */
+/**
+ * A whole transcript, or a child that lies in one. The newest copy of a source continues: the key of each
+ * copy is made of the session before it.
+ */
 async function importPart(
   deps: Deps,
   source: TranscriptSource,
   options: AdditionOptions,
 ): Promise<ImportTranscriptReport> {
   const { header, entries } = source.plan;
-  const toEntry = entries.length - (source.endsOpen === true ? 1 : 0);
-  if (toEntry <= 0) {
+  if (entries.length - (source.endsOpen === true ? 1 : 0) <= 0) {
     throw new SkeinError("invalid", `import: ${source.file}: the transcript holds no messages`);
   }
-  const key = `import/${header.tool}/${header.sourceId}`;
-  const scope = requestDeps(deps, { key: options.again === true ? `${key}/${source.digest}` : key });
-  const session = (await madeBefore(scope)) ?? (await openFor(scope, source, options));
+  const within = options.copy === undefined ? "" : `/in/${options.copy}`;
+  const key = `import/${header.tool}/${header.sourceId}${within}`;
+  const scopeOf = (before: SessionId | null): Deps =>
+    requestDeps(deps, { key: before === null ? key : `${key}/after/${before}` });
+  let newest: SessionId | null = null;
+  let isCopy = options.copy !== undefined;
+  for (let next = await madeBefore(scopeOf(null)); next !== null; next = await madeBefore(scopeOf(newest))) {
+    isCopy ||= newest !== null;
+    newest = next;
+  }
+  if (newest !== null) {
+    const report = await importInto(deps, newest, source, { ...options, isCopy });
+    const isLeft = report.status === "rewritten" || report.status === "continued";
+    if (!isLeft || options.again !== true) return report;
+    isCopy = true;
+  }
+  const session = await openFor(scopeOf(newest), source, options);
+  return importInto(deps, session, source, { ...options, isCopy });
+}
+
+async function importInto(
+  deps: Deps,
+  session: SessionId,
+  source: TranscriptSource,
+  options: AdditionOptions & { readonly isCopy: boolean },
+): Promise<ImportTranscriptReport> {
+  const { entries } = source.plan;
+  const toEntry = entries.length - (source.endsOpen === true ? 1 : 0);
   const state = await deps.writer.current(session);
   const known = state.standing.source?.entries ?? 0;
   const ids = idChain(deps, entries);
   const none = { branches: [], children: [], redactions: null };
   const report = { session, entries: known, added: 0, ...none };
   const knownIds = state.standing.source?.ids ?? nothing;
-  const rest = known === 0 ? null : await restOfAnswer(deps, session, source, { known, knownIds, ids });
-  if (rest === "changed") return { ...report, status: "rewritten" };
+  const last = await lastImport(deps, session, state);
+  const isQuick = options.inProgress === true || last.digest === source.digest;
+  const found = await knownPart(deps, session, source, { known, knownIds, ids, texts: last.texts, isQuick });
+  if (found === "changed") return { ...report, status: "rewritten" };
+  const { rest, texts } = found;
   if (known > toEntry) return { ...report, status: "same" };
   const hasMore = rest !== null || known < toEntry;
-  const isDone = !hasMore && (options.inProgress === true || (await isWhole(deps, session, state)));
+  const isDone = !hasMore && (options.inProgress === true || last.digest !== null);
   if (!isDone && known > 0 && !isUnreviewed(state)) return { ...report, status: "continued" };
   let counted: Promise<ReadonlySet<string>> | undefined;
   const copied = (): Promise<ReadonlySet<string>> =>
     (counted ??= countedElsewhere(deps, session, state.standing.labels.get("family")));
   const own = { source, options, copied };
-  const addition = { ...own, from: known, to: toEntry, ids, knownIds, rest };
+  const addition = { ...own, from: known, to: toEntry, ids, knownIds, rest, texts };
   const redactions = isDone ? null : await addEntries(deps, session, addition);
   const branches = await forkBranches(deps, session, source.plan, (fork, branch) =>
     addBranch(deps, fork, branch, own),
@@ -141,6 +170,28 @@ async function importPart(
   const status = !hasMore ? "same" : known === 0 ? "new" : "grown";
   const added = toEntry - known + (rest === null ? 0 : 1);
   return { session, status, entries: toEntry, added, branches, children, redactions };
+}
+
+/** What the last known entry has gained, and the texts up to it; "changed" when the source was rewritten. */
+async function knownPart(
+  deps: Deps,
+  session: SessionId,
+  source: TranscriptSource,
+  { texts: stored, isQuick, ...at }: KnownPart,
+): Promise<Pick<Addition, "rest" | "texts"> | "changed"> {
+  if (at.known === 0) return { rest: null, texts: null };
+  const entry = await restOfAnswer(deps, session, source, at);
+  if (entry === "changed") return "changed";
+  const texts = await compareTexts(deps.world, source, stored, { known: at.known, entry, isQuick });
+  return texts === "changed" ? "changed" : { rest: entry.rest, texts };
+}
+
+interface KnownPart {
+  readonly known: number;
+  readonly knownIds: string;
+  readonly ids: readonly string[];
+  readonly texts: TextDigest | null;
+  readonly isQuick: boolean;
 }
 
 async function openFor(
@@ -202,20 +253,13 @@ function idChain({ world }: Deps, entries: readonly PlannedEntry[]): string[] {
   return chain;
 }
 
-/** Whether the last append of an import was written, which says how much of the source was read. */
-async function isWhole({ store }: Deps, session: SessionId, state: State): Promise<boolean> {
-  const seq = state.standing.source?.seq ?? 0;
-  if (seq === 0) return false;
-  for await (const event of readEvents(store, session, { fromSeq: seq, toSeq: seq }))
-    return (event as EventOf<"source.imported">).body.bytes !== undefined;
-  return false;
-}
-
 /** `part`: a branch or child, whose original and redactions stand with the session that it belongs to. */
 type AdditionOptions = Omit<ImportTranscriptOptions, "withoutOriginal"> & {
   readonly withoutOriginal?: boolean | "part";
   /** The record of the parent's call. */
   readonly parentSeq?: number;
+  /** Of a child: its parent, when that is not the first import of its source. */
+  readonly copy?: SessionId;
 };
 
 interface Addition {
@@ -229,6 +273,8 @@ interface Addition {
   readonly knownIds: string;
   /** What the last of those entries has gained. */
   readonly rest: AnswerRest | null;
+  /** The texts of the entries that the log holds. */
+  readonly texts: TextDigest | null;
   /** Ids of answers whose tokens count in another session. */
   readonly copied: () => Promise<ReadonlySet<string>>;
 }
@@ -252,6 +298,7 @@ async function addEntries(
   let after = from;
   let afterIds = addition.knownIds;
   let taken = from;
+  let { texts } = addition;
   const write = async (isLast: boolean): Promise<void> => {
     const body = { tool: source.plan.header.tool, entries: taken, ids: ids[taken] ?? nothing };
     const said = isLast
@@ -269,6 +316,7 @@ async function addEntries(
           body: { ...body, ...said.body },
           content: {
             sourceId: cut(source.plan.header.sourceId),
+            ...(texts === null ? {} : { texts }),
             ...said.content,
           },
         },
@@ -298,6 +346,7 @@ async function addEntries(
     }
     bytes += size;
     batch.push(...drafts);
+    texts = addTexts(deps.world, texts, entry);
     taken++;
   }
   if (batch.length + tasks.length > batchRecordsMax) await write(false);
@@ -405,16 +454,22 @@ async function addChildren(
   deps: Deps,
   session: SessionId,
   source: TranscriptSource,
-  options: AdditionOptions,
+  { isCopy, ...options }: AdditionOptions & { readonly isCopy: boolean },
 ): Promise<SessionId[]> {
   const inline = source.plan.children.filter(({ entries }) => entries.length > 0);
   const calls = new Set(inline.flatMap(({ call }) => (call === null ? [] : [call])));
+  const copy = isCopy ? session : undefined;
   let places: ReadonlyMap<string, number> | null = null;
   const made: SessionId[] = [];
   for (const child of inline) {
     places ??= await callPlaces(deps, session, calls);
     const parentSeq = child.call === null ? undefined : places.get(child.call);
-    const own = { ...options, parent: session, withoutOriginal: "part", ...present({ parentSeq }) } as const;
+    const own = {
+      ...options,
+      parent: session,
+      withoutOriginal: "part",
+      ...present({ parentSeq, copy }),
+    } as const;
     made.push((await importPart(deps, await childSource(source, child), own)).session);
   }
   return made;
@@ -428,12 +483,16 @@ async function addBranch(
 ): Promise<void> {
   const plan = { ...source.plan, entries, branches: [], children: [], tasks: [], otherUsage: null };
   const state = await deps.writer.current(fork);
-  const known = state.standing.source;
-  const from = known?.entries ?? 0;
+  const from = state.standing.source?.entries ?? 0;
+  const knownIds = state.standing.source?.ids ?? nothing;
   const ids = idChain(deps, entries);
-  if (from >= entries.length || ids[from] !== (known?.ids ?? nothing) || !isUnreviewed(state)) return;
+  if (from >= entries.length || ids[from] !== knownIds || !isUnreviewed(state)) return;
+  const own = { ...source, plan };
+  const { texts: stored } = await lastImport(deps, fork, state);
+  const at = { known: from, knownIds, ids, texts: stored, isQuick: options.inProgress === true };
+  const found = await knownPart(deps, fork, own, at);
+  if (found === "changed") return;
   const kept = { ...options, withoutOriginal: "part" } as const;
-  const knownIds = known?.ids ?? nothing;
-  const whole = { from, to: entries.length, ids, knownIds, rest: null, copied };
-  await addEntries(deps, fork, { source: { ...source, plan }, options: kept, ...whole });
+  const whole = { from, to: entries.length, ids, knownIds, rest: null, texts: found.texts, copied };
+  await addEntries(deps, fork, { source: own, options: kept, ...whole });
 }

@@ -13,6 +13,8 @@ import type {
   ImportTranscriptReport,
   TranscriptSource,
 } from "../runtime/transfer/history.ts";
+import { quote } from "../core/ids.ts";
+import { hasMessages } from "./detect-format.ts";
 import type { HomeFolders, TranscriptFormat } from "./format/format.ts";
 import { formatNamed, transcriptFormats } from "./formats.ts";
 import type { FoundTranscript, PlannedEntry, SourceRange, TranscriptPlan } from "./model.ts";
@@ -94,9 +96,7 @@ export async function* importTranscripts(
   engine: TranscriptTarget,
   options: ImportTranscriptsOptions,
 ): AsyncGenerator<ImportedTranscript> {
-  // A path that the caller gave must exist.
-  if (options.path !== undefined) await new SourceFolder(options.path).close();
-  const roots = rootsOf(options);
+  const roots = await detectRoots(options);
   const family = new ImportedFamily();
   const reported = new Set<string>();
   for (const root of roots) {
@@ -228,6 +228,19 @@ export function rootsOf({
   });
 }
 
+/** As `rootsOf`. A path must exist, and `auto` reads a file as one tool: the first that understands it. */
+export async function detectRoots(
+  options: Pick<ImportTranscriptsOptions, "tool" | "path" | "machine">,
+): Promise<TranscriptRoot[]> {
+  const { tool, path } = options;
+  const roots = rootsOf(options);
+  if (path === undefined || new SourceFolder(path).only === null || tool !== "auto") return roots;
+  for (const root of roots) if (await hasMessages(root.format, path)) return [root];
+  throw new SkeinError("invalid", `import: ${quote(path)}: no transcript of a known tool`, {
+    hint: `name the tool: ${transcriptFormats.map(({ name }) => name).join(", ")}`,
+  });
+}
+
 /** A folder that exists and cannot be opened is there: its failure is reported. */
 export function isThere(path: string): boolean {
   try {
@@ -300,6 +313,8 @@ async function importOnce(
       progress: (bytes) => options.tell(bytes, 0),
     });
     const plan = await titledPlan(open, open.plan);
+    if (isGivenFile(folder, options) && plan.entries.length === 0 && options.inProgress !== true)
+      return failed(found, withoutMessages(found));
     if (!(await isWanted(open, plan, options))) return { ...nothing, plan, status: "excluded" };
     if (options.dryRun === true) return { ...nothing, plan, status: "found" };
     const { again, withoutOriginal, price, inProgress, verbatim } = options;
@@ -322,6 +337,14 @@ async function importOnce(
     return error.code === "conflict" ? error : failed(found, error);
   }
 }
+
+const isGivenFile = ({ only }: SourceFolder, { path }: OneOptions): boolean =>
+  path !== undefined && only !== null;
+
+const withoutMessages = ({ tool, files }: FoundTranscript): SkeinError => {
+  const { title, expects } = formatNamed(tool);
+  return new SkeinError("invalid", `${quote(files[0] ?? "")}: no messages of ${title}; expected ${expects}`);
+};
 
 /** Whether the last answer still waits for results. Imported now, its calls would never have an outcome. */
 async function isOpenEnd(

@@ -11,7 +11,8 @@ import { pipeline } from "node:stream/promises";
 import { SkeinError } from "../core/error.ts";
 import type { TokenPrice } from "../core/budget/price.ts";
 import type { HomeFolders } from "./format/format.ts";
-import { transcriptFormats } from "./formats.ts";
+import { firstBytes, hasMessages, peekBytes } from "./detect-format.ts";
+import { formatNamed, transcriptFormats } from "./formats.ts";
 import {
   findIn,
   ImportedFamily,
@@ -65,8 +66,6 @@ interface Peek {
   readonly project: string | null;
 }
 
-/** Title and working directory stand in the first records. */
-const peekBytes = 131_072;
 const previewBytes = 2_097_152;
 const previewEntries = 30;
 const previewChars = 2_000;
@@ -204,7 +203,7 @@ export class LocalTranscripts {
     const formats = tool === "auto" ? transcriptFormats.map((format) => format.name) : [tool];
     for (const name of formats) {
       const options = { tool: name, path, machine: { ...machine, nowMs: now() } };
-      if (tool === "auto" && !(await hasMessages(name, path))) continue;
+      if (tool === "auto" && !(await hasMessages(formatNamed(name), path))) continue;
       const results: ReturnType<typeof resultOf>[] = [];
       for await (const one of importTranscripts(engine, {
         ...options,
@@ -308,13 +307,6 @@ const keyOf = ({ format, path }: TranscriptRoot, { sourceId, files }: FoundTrans
     .digest("hex")
     .slice(0, 32);
 
-/** Only files of lines can be cut: the rest of them is more of the same. */
-function firstBytes(found: FoundTranscript, most: number): FoundTranscript {
-  const [file = ""] = found.files;
-  if (found.piece !== null || !file.endsWith(".jsonl") || found.bytes <= most) return found;
-  return { ...found, piece: { file, from: 0, to: most } };
-}
-
 function count(
   tools: Map<string, { sessions: number; bytes: number; oldestAt: number; newestAt: number }>,
   { tool, bytes, modifiedAtMs }: FoundTranscript,
@@ -400,21 +392,4 @@ async function checkArchive(path: string): Promise<void> {
   const unpacked = (await listArchive(path)).reduce((sum, { bytes }) => sum + bytes, 0);
   if (unpacked > unpackedBytesMax)
     throw new SkeinError("invalid", `upload: the archive unpacks to more than ${unpackedBytesMax} bytes`);
-}
-
-/** Whether this format understands the file. */
-async function hasMessages(tool: string, path: string): Promise<boolean> {
-  try {
-    await using folder = new SourceFolder(path);
-    const format = transcriptFormats.find(({ name }) => name === tool);
-    const [found] = (await format?.find(folder)) ?? [];
-    if (found === undefined) return false;
-    const { plan } = await readTranscript(folder, firstBytes(found, peekBytes));
-    const known = Object.values(plan.report.records).reduce((sum, one) => sum + one, 0);
-    const unknown = Object.values(plan.report.unknownTypes).reduce((sum, one) => sum + one, 0);
-    return plan.entries.length > 0 && unknown * 2 < known;
-  } catch (error) {
-    if (error instanceof SkeinError) return false;
-    throw error;
-  }
 }

@@ -7,12 +7,12 @@ import { watch, type FSWatcher } from "node:fs";
 import { SkeinError } from "../core/error.ts";
 import { realWorld, type World } from "../runtime/world.ts";
 import {
+  detectRoots,
   findIn,
   formatsOf,
   ImportedFamily,
   importOne,
   isThere,
-  rootsOf,
   type ImportedTranscript,
   type ImportTranscriptsOptions,
   type TranscriptRoot,
@@ -68,7 +68,7 @@ export async function* watchTranscripts(
   const { signal, ready } = options;
   const isOver = (): boolean => signal?.aborted === true;
   const clock: Clock = realWorld();
-  const follower = new Follower(engine, options, clock);
+  const follower = new Follower(engine, options, clock, await watchedRoots(options));
   const alarm = new Alarm(clock, signal);
   try {
     for (let isFirst = true; !isOver(); isFirst = false) {
@@ -86,6 +86,13 @@ export async function* watchTranscripts(
   } finally {
     alarm.end();
   }
+}
+
+/** Without a path all folders of the tools: a tool makes its folder when it is used for the first time. */
+async function watchedRoots(options: WatchTranscriptsOptions): Promise<readonly TranscriptRoot[]> {
+  const { tool, path, machine } = options;
+  if (path !== undefined) return detectRoots(options);
+  return formatsOf(tool).flatMap((format) => format.folders(machine).map((one) => ({ format, path: one })));
 }
 
 interface Followed {
@@ -110,17 +117,16 @@ class Follower {
   /** The folders to watch, those that changed last first. */
   folders: readonly string[] = [];
 
-  constructor(engine: TranscriptTarget, options: WatchTranscriptsOptions, clock: Clock) {
+  constructor(
+    engine: TranscriptTarget,
+    options: WatchTranscriptsOptions,
+    clock: Clock,
+    roots: readonly TranscriptRoot[],
+  ) {
     this.#engine = engine;
     this.#options = options;
     this.#clock = clock;
-    const { tool, path, machine } = options;
-    const there = rootsOf(options);
-    // A tool that is used for the first time makes its folder later.
-    this.#roots =
-      path === undefined
-        ? formatsOf(tool).flatMap((format) => format.folders(machine).map((one) => ({ format, path: one })))
-        : there;
+    this.#roots = roots;
   }
 
   async *look(isEnd = false): AsyncGenerator<ImportedTranscript> {

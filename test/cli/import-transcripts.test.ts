@@ -128,3 +128,31 @@ test("a tool without sessions, a wrong name and a damaged file are errors that s
   assert.equal(torn.code, 0, torn.stderr);
   assert.match(torn.stdout, /1 damaged record/);
 });
+
+test("a dry run needs no store, a path without sessions is an error, auto reads a file once", async () => {
+  const { folder, file, env } = homeWith(1);
+  const skein = skeinIn(folder);
+  const dry = await skein.run(["import", "claude-code", "--dry-run"], { env });
+  assert.equal(dry.code, 0, dry.stderr);
+  assert.match(dry.stdout, /1 session: 1 found/);
+  const empty = join(folder, "empty");
+  mkdirSync(empty);
+  writeFileSync(join(folder, "none.jsonl"), "");
+  writeFileSync(join(folder, "notes.txt"), "a note\n");
+  for (const name of ["empty", "none.jsonl", "notes.txt"]) {
+    const ended = await skein.here("import", "claude-code", join(folder, name), "--dry-run");
+    assert.notEqual(ended.code, 0, name);
+    assert.match(ended.stderr, new RegExp(`${name}.*no sessions of claude-code found[^]*SESSION\\.jsonl`));
+  }
+  const other = await skein.here("import", "codex", join(folder, "notes.txt"), "--dry-run");
+  assert.equal(other.code, 1);
+  assert.match(other.stderr, /notes\.txt.*no messages of Codex.*expected rollout-/);
+  const auto = await skein.here("import", "auto", file);
+  assert.equal(auto.code, 0, auto.stderr);
+  assert.match(auto.stdout, /^1 session: 1 new$/m);
+  const unknown = await skein.here("import", "auto", join(folder, "notes.txt"));
+  assert.match(unknown.stderr, /notes\.txt.*no transcript of a known tool/);
+  const missing = await skein.here("import", "claude-code", join(folder, "missing"), "--watch");
+  assert.notEqual(missing.code, 0);
+  assert.match(missing.stderr, /missing.*cannot be read: ENOENT/);
+});

@@ -142,3 +142,18 @@ for (const [what, part] of [
       what === "folder" ? ['"-closed" cannot be read: EACCES: permission denied'] : [],
     );
   });
+
+test("a watch without any folder of a tool waits for one", async (t) => {
+  const { home, write } = makeHome(t);
+  const machine = { home: join(home, "new"), env: {}, nowMs: Date.now() };
+  await using engine = await openEngine({ store: "memory:" });
+  const end = new AbortController();
+  const signal = AbortSignal.any([end.signal, AbortSignal.timeout(30_000)]);
+  const ready = (): void => void write("new/.pi/agent/sessions/-a/2026_x.jsonl", golden.piOne);
+  const seen: string[] = [];
+  for await (const one of watchTranscripts(engine, { tool: "auto", machine, signal, ready })) {
+    seen.push(shown(one));
+    end.abort();
+  }
+  assert.deepEqual(seen, ["pi new"]);
+});

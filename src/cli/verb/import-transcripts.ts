@@ -1,4 +1,6 @@
 /** `skein import TOOL [PATH]`: sessions of other tools, found, filtered, previewed and imported. */
+import { SkeinError } from "../../core/error.ts";
+import { quote } from "../../core/ids.ts";
 import { shortId } from "../../core/text/short-id.ts";
 import { bytes } from "../../core/text/number-format.ts";
 import type { TokenPrice } from "../../core/budget/price.ts";
@@ -10,6 +12,7 @@ import {
   type ImportedTranscript,
   type ImportProgress,
   type ImportTranscriptsOptions,
+  type TranscriptTarget,
   type WatchTranscriptsOptions,
 } from "../../transcripts/transcripts.ts";
 import models from "../../model/models.json" with { type: "json" };
@@ -20,8 +23,9 @@ import { count, oneLine, plural } from "../format/text.ts";
 /** The names of the tools whose sessions can be imported, and `auto`. */
 export const toolNames = (): string[] => [...transcriptFormats.map(({ name }) => name), "auto"];
 
+/** A dry run takes no engine. */
 export async function importFrom(
-  engine: Engine,
+  engine: Engine | null,
   out: Screen,
   options: Omit<ImportTranscriptsOptions, "price" | "progress">,
 ): Promise<number | undefined> {
@@ -29,19 +33,34 @@ export async function importFrom(
   const shownProgress = out.progress();
   try {
     const progress = (now: ImportProgress): void => shownProgress.show(nowLine(now));
-    for await (const one of importTranscripts(engine, { ...options, price: priceOf, progress })) {
+    for await (const one of importTranscripts(engine ?? noStore, { ...options, price: priceOf, progress })) {
       results.push(one);
       if (one.status !== "excluded") out.note(progressLine(one, results.length));
     }
   } finally {
     shownProgress.end();
   }
+  if (results.length === 0 && options.path !== undefined) throw nothingAt(options.path, options.tool);
   const shown = results.filter(({ status }) => status !== "excluded");
   await out.answer({ sessions: shown.map(plain), excluded: results.length - shown.length }, () => [
     ...table(columns, shown.map(row), { width: out.columns, heading: out.bold }),
     ...totals(results),
   ]);
   return shown.some(({ status }) => status === "failed") ? 1 : undefined;
+}
+
+const noStore: TranscriptTarget = {
+  importTranscript: () => Promise.reject(new Error("invariant: a dry run imports nothing")),
+};
+
+function nothingAt(path: string, tool: string): SkeinError {
+  const expected = transcriptFormats
+    .filter(({ name }) => tool === "auto" || name === tool)
+    .map(({ title, expects }) => `${title}: ${expects}`);
+  const of = tool === "auto" ? "any tool" : tool;
+  return new SkeinError("not-found", `import: ${quote(path)}: no sessions of ${of} found`, {
+    hint: `expected ${expected.join("; ")}`,
+  });
 }
 
 /** Follows until the signal: one line for each change, then a summary. */

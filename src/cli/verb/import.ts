@@ -57,7 +57,6 @@ export const importVerb = verb({
     const isBundle = path === undefined && statSync(file ?? "", { throwIfNoEntry: false })?.isFile();
     if (file !== undefined && toolNames().includes(file) && isBundle !== true) {
       checkWatch(options);
-      const opened = await engine({ create: !options["dry-run"] });
       const { project, since: sinceMs, text, again, verbatim } = options;
       if (verbatim && !options["dry-run"] && !options.yes && (out.json || !(await keepsSecrets())))
         throw secretsKept();
@@ -70,9 +69,12 @@ export const importVerb = verb({
         verbatim,
         withoutOriginal: options["without-original"],
       };
+      // A dry run reads the tool's files only: it needs no store.
+      if (options["dry-run"]) return importFrom(null, out, { ...from, dryRun: true, again });
+      const opened = await engine({ create: true });
       if (options.watch)
         return followFrom(opened, out, { ...from, signal: untilStopped({ isRegularEnd: true }) });
-      return importFrom(opened, out, { ...from, dryRun: options["dry-run"], again });
+      return importFrom(opened, out, { ...from, again });
     }
     if (path !== undefined) {
       throw new SkeinError("invalid", `import: TOOL: expected one of ${toolNames().join(", ")}`, {

@@ -20,6 +20,7 @@ import { entryAbove, treePaths, type TreeNode } from "./tree-paths.ts";
 export const chatgpt: TranscriptFormat = {
   name: "chatgpt",
   title: "ChatGPT export",
+  expects: "the export's .zip, its folder, or conversations.json",
   // An export lies where the browser saved it.
   folders: () => [],
   find: (folder) =>

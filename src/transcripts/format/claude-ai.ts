@@ -20,6 +20,7 @@ import { treePaths, type TreeNode } from "./tree-paths.ts";
 export const claudeAi: TranscriptFormat = {
   name: "claude-ai",
   title: "Claude.ai export",
+  expects: "the export's .zip, its folder, or conversations.json",
   // An export lies where the browser saved it.
   folders: () => [],
   find: (folder) => findElements(folder, "claude-ai", { container: "chat_messages", idOf: idFields("uuid") }),

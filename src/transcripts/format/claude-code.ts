@@ -21,6 +21,7 @@ import { countOf, fieldsOf, nameOf, timeOf, type Fields } from "./json-value.ts"
 export const claudeCode: TranscriptFormat = {
   name: "claude-code",
   title: "Claude Code",
+  expects: "SESSION.jsonl files, as below ~/.claude/projects",
   folders: ({ home, env }) => [join(env["CLAUDE_CONFIG_DIR"] ?? join(home, ".claude"), "projects")],
   find: async (folder) => findSessions(await folder.list(), folder.only),
   split: (found, file) => ({ by: file === found.files[0] ? "lines" : "nothing" }),

@@ -24,6 +24,7 @@ import { TaskList } from "./task-list.ts";
 export const codex: TranscriptFormat = {
   name: "codex",
   title: "Codex CLI",
+  expects: "rollout-TIME-SESSION.jsonl files, as below ~/.codex/sessions",
   folders({ home, env }) {
     const root = env["CODEX_HOME"] ?? join(home, ".codex");
     return [join(root, "sessions"), join(root, "archived_sessions")];

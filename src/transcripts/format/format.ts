@@ -24,6 +24,8 @@ export interface TranscriptFormat {
   readonly name: string;
   /** The product's name, for people. */
   readonly title: string;
+  /** The files that it reads, for a path without any. */
+  readonly expects: string;
   /** Where the tool keeps its sessions on this machine. */
   folders(home: HomeFolders): readonly string[];
   /** The sessions below a root. Files that are none of this format are left out. */

@@ -21,6 +21,7 @@ import { ReportCounter } from "./report.ts";
 export const gemini: TranscriptFormat = {
   name: "gemini",
   title: "Gemini CLI",
+  expects: "session-*.json or .jsonl files, as in ~/.gemini/tmp/*/chats",
   folders: ({ home, env }) => [join(env["GEMINI_CLI_HOME"] ?? home, ".gemini", "tmp")],
   async find(folder) {
     const files = await folder.list();

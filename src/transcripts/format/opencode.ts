@@ -22,6 +22,7 @@ import { TaskList } from "./task-list.ts";
 export const opencode: TranscriptFormat = {
   name: "opencode",
   title: "opencode",
+  expects: "opencode.db, a storage folder, or a .json file of opencode export",
   folders: ({ home, env }) => [join(env["XDG_DATA_HOME"] ?? join(home, ".local", "share"), "opencode")],
   async find(folder) {
     const files = await folder.list();

@@ -21,6 +21,7 @@ import { entryAbove, treePaths, type TreeNode } from "./tree-paths.ts";
 export const pi: TranscriptFormat = {
   name: "pi",
   title: "pi",
+  expects: ".jsonl files, as below ~/.pi/agent/sessions",
   folders: ({ home, env }) => [join(env["PI_CODING_AGENT_DIR"] ?? join(home, ".pi", "agent"), "sessions")],
   async find(folder) {
     const files = await folder.list();

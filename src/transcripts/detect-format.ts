@@ -1,6 +1,9 @@
 /** Detects the tool that wrote a file by reading its first records in each format. */
+import { basename } from "node:path";
 import { SkeinError } from "../core/error.ts";
+import { quote } from "../core/ids.ts";
 import type { TranscriptFormat } from "./format/format.ts";
+import { transcriptFormats } from "./formats.ts";
 import type { FoundTranscript } from "./model.ts";
 import { readTranscript } from "./read-transcript.ts";
 import { SourceFolder } from "./read/source-folder.ts";
@@ -17,8 +20,16 @@ export function firstBytes(found: FoundTranscript, most: number): FoundTranscrip
   return { ...found, piece: { file, from: 0, to: most } };
 }
 
+/** The first format that understands the file. */
+export async function detectFormat(path: string): Promise<TranscriptFormat> {
+  for (const format of transcriptFormats) if (await hasMessages(format, path)) return format;
+  throw new SkeinError("invalid", `import: ${quote(basename(path))}: no transcript of a known tool`, {
+    hint: `name the tool: ${transcriptFormats.map(({ name }) => name).join(", ")}`,
+  });
+}
+
 /** Whether this format understands the file. */
-export async function hasMessages(format: TranscriptFormat, path: string): Promise<boolean> {
+async function hasMessages(format: TranscriptFormat, path: string): Promise<boolean> {
   try {
     await using folder = new SourceFolder(path);
     for (const found of (await format.find(folder)).slice(0, sessionsMax)) {

@@ -14,7 +14,7 @@ import type {
   TranscriptSource,
 } from "../runtime/transfer/history.ts";
 import { quote } from "../core/ids.ts";
-import { hasMessages } from "./detect-format.ts";
+import { detectFormat } from "./detect-format.ts";
 import type { HomeFolders, TranscriptFormat } from "./format/format.ts";
 import { formatNamed, transcriptFormats } from "./formats.ts";
 import type { FoundTranscript, PlannedEntry, SourceRange, TranscriptPlan } from "./model.ts";
@@ -235,10 +235,7 @@ export async function detectRoots(
   const { tool, path } = options;
   const roots = rootsOf(options);
   if (path === undefined || new SourceFolder(path).only === null || tool !== "auto") return roots;
-  for (const root of roots) if (await hasMessages(root.format, path)) return [root];
-  throw new SkeinError("invalid", `import: ${quote(path)}: no transcript of a known tool`, {
-    hint: `name the tool: ${transcriptFormats.map(({ name }) => name).join(", ")}`,
-  });
+  return [{ format: await detectFormat(path), path }];
 }
 
 /** A folder that exists and cannot be opened is there: its failure is reported. */

@@ -9,9 +9,10 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { SkeinError } from "../core/error.ts";
+import { present } from "../core/present.ts";
 import type { TokenPrice } from "../core/budget/price.ts";
 import type { HomeFolders } from "./format/format.ts";
-import { firstBytes, hasMessages, peekBytes } from "./detect-format.ts";
+import { firstBytes, peekBytes } from "./detect-format.ts";
 import { formatNamed, transcriptFormats } from "./formats.ts";
 import {
   findIn,
@@ -154,7 +155,7 @@ export class LocalTranscripts {
       const options = {
         tool: found.tool,
         machine: { ...machine, nowMs: this.#options.now() },
-        ...(price === undefined ? {} : { price }),
+        ...present({ price }),
         again,
         family: new ImportedFamily(),
         tell: () => undefined,
@@ -200,21 +201,13 @@ export class LocalTranscripts {
 
   async #importFile(engine: TranscriptTarget, path: string, tool: string) {
     const { machine, price, now } = this.#options;
-    const formats = tool === "auto" ? transcriptFormats.map((format) => format.name) : [tool];
-    for (const name of formats) {
-      const options = { tool: name, path, machine: { ...machine, nowMs: now() } };
-      if (tool === "auto" && !(await hasMessages(formatNamed(name), path))) continue;
-      const results: ReturnType<typeof resultOf>[] = [];
-      for await (const one of importTranscripts(engine, {
-        ...options,
-        ...(price === undefined ? {} : { price }),
-      }))
-        results.push(resultOf(one));
-      if (results.length > 0) return results;
-    }
-    throw new SkeinError("invalid", "upload: no transcript of a known tool", {
-      hint: `name the tool: ${transcriptFormats.map(({ name }) => name).join(", ")}`,
-    });
+    const options = { tool, path, machine: { ...machine, nowMs: now() }, ...present({ price }) };
+    const results: ReturnType<typeof resultOf>[] = [];
+    for await (const one of importTranscripts(engine, options)) results.push(resultOf(one));
+    if (results.length > 0) return results;
+    const hint = tool === "auto" ? undefined : `expected ${formatNamed(tool).expects}`;
+    const name = tool === "auto" ? "a known tool" : titleOf(tool);
+    throw new SkeinError("invalid", `upload: no transcript of ${name}`, present({ hint }));
   }
 
   #roots(): TranscriptRoot[] {

@@ -234,8 +234,10 @@ class Follower {
   }
 
   #isNews(known: Followed, { status, reason }: ImportedTranscript): boolean {
-    if (status === "new" || status === "grown") known.reported = null;
-    if (status === "new" || status === "grown") return true;
+    if (status === "new" || status === "grown") {
+      known.reported = null;
+      return true;
+    }
     if (status === "same" || status === "excluded" || status === "found") return false;
     const report = `${status} ${reason ?? ""}`;
     if (known.reported === report) return false;

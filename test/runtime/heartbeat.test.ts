@@ -1,7 +1,7 @@
 /** The heartbeat: checks that cost no model call, and fire when they give another result. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -71,7 +71,9 @@ test("a command, an address and a query fire when they give another result, and 
   await using __ = await engine.work({ name: "two" });
   await until(async () => asked >= 4);
   assert.deepEqual(await Promise.all([command, address, query].map(told)), [[], [], []]);
-  await writeFile(file, "two");
+  // At once: a check that reads between truncating and writing would see a third result.
+  await writeFile(`${file}.new`, "two");
+  await rename(`${file}.new`, file);
   body = "second";
   database.exec("UPDATE rate SET value = 2");
   const turns = async (session: Session) => (await session.fold()).standing.lastTurn;

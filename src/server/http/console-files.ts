@@ -22,7 +22,7 @@ export interface PageFile {
 export type PageFiles = ReadonlyMap<string, PageFile>;
 
 /** The views of the page, with everything below them. */
-const views = /^\/(?:(?:s|search|agents|triggers|workers|cost|memory|settings)(?:\/.*)?)?$/;
+const views = /^\/(?:(?:s|search|agents|triggers|workers|cost|memory|import|settings)(?:\/.*)?)?$/;
 const isSmall = ({ bytes }: PageFile): boolean => bytes.length < 1_024;
 const isPacked = ({ type }: PageFile): boolean => !/^text\/|json|javascript|xml|wasm/.test(type);
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import { newRepository } from "../runtime/ticket-place.ts";
+import { newRepository } from "../tickets/ticket-place.ts";
 import { makeFolder, parseLines, skeinIn } from "./skein.ts";
 
 const statuses = (rows: readonly Record<string, unknown>[]) =>

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { SessionId } from "../../src/core/ids.ts";
-import { bundleOf, inPieces } from "../runtime/bundled.ts";
+import { bundleOf, inPieces } from "../runtime/transfer/bundled.ts";
 import { all } from "../runtime/place.ts";
 import { livedIn, statusIn, twoInFiles, twoInMemory } from "../runtime/two-stores.ts";
 import { readBundle } from "./bundle-reader.ts";

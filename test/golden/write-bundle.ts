@@ -5,7 +5,7 @@
 import { createPrivateKey, createPublicKey, sign } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { bundleOf } from "../runtime/bundled.ts";
+import { bundleOf } from "../runtime/transfer/bundled.ts";
 import { livedIn, twoInMemory } from "../runtime/two-stores.ts";
 
 /** A key that signs nothing but this. */

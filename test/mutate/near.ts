@@ -32,7 +32,7 @@ export function quickTests(tree: string, file: string): string[] {
   const steps = importersOf(tree, file);
   const engines = importersOf(tree, "src/runtime/engine/engine.ts");
   const near = nearTests(tree, file, 50).filter((test) => !test.includes("hostile"));
-  const pure = near.filter((test) => /^test\/(core|runtime\/govern)\//.test(test));
+  const pure = near.filter((test) => /^test\/(core\/|runtime\/govern\/rules)/.test(test));
   const least = Math.min(2, ...pure.map((test) => steps.get(test) ?? 0));
   const isOwn = (test: string): boolean =>
     test.startsWith(nameOf(file)) || (test.startsWith("test/store/") && (steps.get(test) ?? 0) <= 2);

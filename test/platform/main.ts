@@ -5,7 +5,7 @@
 import { globSync } from "node:fs";
 import { bareEnvironment, needed } from "./bare.ts";
 
-const usual = ["core", "runtime", "store/sqlite", "tool", "cli", "server"].flatMap((name) =>
+const usual = ["core", "runtime", "store/sqlite", "tool", "tickets", "cli", "server"].flatMap((name) =>
   globSync(`test/${name}/**/*.test.ts`, { exclude: ["test/tool/sandbox*"] }).toSorted(),
 );
 const named = process.argv.slice(2);

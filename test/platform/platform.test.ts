@@ -5,7 +5,7 @@ import { runTestFile } from "../runner/test-file.ts";
 import { bareEnvironment } from "./bare.ts";
 
 const files = {
-  "/proc": "test/runtime/gone.test.ts",
+  "/proc": "test/runtime/turn/ended-holder.test.ts",
   "modes of files": "test/tool/file-watch.test.ts",
   "private modes": "test/server/local-token.test.ts",
 };

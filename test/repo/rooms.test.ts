@@ -33,6 +33,15 @@ test("every line of the table is used: a room that needs another no more loses i
   assert.deepEqual(unused, []);
 });
 
+test("tests of the runtime lie in the room that they test", () => {
+  const files = globSync("test/runtime/**/*.test.ts", { cwd: root });
+  assert.ok(files.length > 90, `${files.length} files`);
+  assert.deepEqual(
+    files.filter((file) => !((file.split("/").at(-2) ?? "") in rooms)),
+    [],
+  );
+});
+
 test("the table is read rightly", () => {
   const says = /may not import|lies in no room/;
   const log = "src/runtime/log/a.ts";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { realWorld } from "../../src/runtime/world.ts";
 import { memoryStore } from "../../src/store/memory/store.ts";
-import { openWorkplace, pictureOf } from "../runtime/file-edits.ts";
+import { openWorkplace, pictureOf } from "../runtime/turn/file-edits.ts";
 import { workspace } from "../runtime/place.ts";
 import { fine, served } from "./served.ts";
 

@@ -9,7 +9,7 @@ import { realWorld } from "../../src/runtime/world.ts";
 import { defineTool } from "../../src/tool/define.ts";
 import { restoreFiles } from "../../src/tool/file-restore.ts";
 import { watchFiles } from "../../src/tool/file-watch.ts";
-import { anEdit, makeEdit, pictureOf } from "../runtime/file-edits.ts";
+import { anEdit, makeEdit, pictureOf } from "../runtime/turn/file-edits.ts";
 import { openFolder } from "./calling.ts";
 
 const world = realWorld();

@@ -1,6 +1,7 @@
 /**
  * The view `costs`, the same on every SQL store: money and tokens as money.ts defines them, one row per model
- * call, and one per correction of a lost call. test/runtime/cost-surfaces.test.ts compares it with the fold.
+ * call, and one per correction of a lost call. test/runtime/read/cost-surfaces.test.ts compares it with the
+ * fold.
  */
 
 /** Records that open or settle a call, in SQL. A compaction or handoff without usage settles none. */

@@ -1,6 +1,6 @@
 /**
  * The cost of model calls, by group. One query over the view `costs` (src/core/budget/cost-view-sql.ts), on
- * every store with SQL; test/runtime/cost-surfaces.test.ts compares it with the fold.
+ * every store with SQL; test/runtime/read/cost-surfaces.test.ts compares it with the fold.
  */
 import { LabelKey } from "../../core/schema.ts";
 import { SkeinError } from "../../core/error.ts";

@@ -12,7 +12,7 @@ import { makeCostMeter, type CostMeter } from "../../../src/server/outbound/cost
 import { makeTelemetry } from "../../../src/server/outbound/telemetry.ts";
 import type { Store } from "../../../src/store/port.ts";
 import { kind } from "../../kind.ts";
-import { live, moves, total } from "../../runtime/cost-lives.ts";
+import { live, moves, total } from "../../runtime/read/cost-lives.ts";
 import { inFile, workspace } from "../../runtime/place.ts";
 import { served } from "../served.ts";
 import { until } from "../until.ts";

@@ -8,7 +8,7 @@ import type { SessionId } from "../../../src/core/ids.ts";
 import { Engine } from "../../../src/runtime/engine/engine.ts";
 import { realWorld } from "../../../src/runtime/world.ts";
 import { sqliteStore } from "../../../src/store/sqlite/store.ts";
-import { inPieces } from "../../runtime/bundled.ts";
+import { inPieces } from "../../runtime/transfer/bundled.ts";
 import { newPath, workspace } from "../../runtime/place.ts";
 
 const golden = (name: string): Buffer => readFileSync(new URL(`../../golden/${name}`, import.meta.url));

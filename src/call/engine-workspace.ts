@@ -150,7 +150,7 @@ export const engineWorkspace = {
       group,
       line: "List, show, set or remove policies: retention of sessions, and how many run at once.",
       about: [
-        '"skein retain" does what policies say; setting one does nothing by itself.',
+        '"skein retain" does what policies say; setting one does nothing until then.',
         "pack packs records that are older than --after, or lie before the last compaction; nothing is " +
           "lost. expire closes sessions that are open or suspended. archive makes closed ones read-only " +
           "and packs all of them. delete deletes closed and archived ones for good. --status names others.",
@@ -195,7 +195,7 @@ export const engineWorkspace = {
       about: [
         'Without policies of your own, old records are packed and nothing is lost; "skein policy" sets ' +
           "others. Of several that are due for a session the strongest wins. A hold stops all but " +
-          "packing; a running session is left alone; what forks share stays. Sessions that were opened to " +
+          "packing; a running session is skipped; what forks share stays. Sessions that were opened to " +
           "expire do.",
         "It works in small steps beside everything else, and can be stopped and run again at any time.",
       ],

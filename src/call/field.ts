@@ -21,7 +21,7 @@ import { missedRules, triggerSchemas } from "../core/trigger/trigger.ts";
 export { AgentName, ItemKind, Key, ModelName, Reason, Seq };
 
 /** A session's id, or a unique suffix. */
-export const SessionName = z.string().regex(namePattern, "that is no session id, and no ending of one");
+export const SessionName = z.string().regex(namePattern, "expected a session id or a unique suffix of one");
 /** A moment, in milliseconds since 1970. */
 export const Moment = Millis.meta({ format: "unix-ms" });
 /** A length of time in milliseconds. */
@@ -60,7 +60,7 @@ export const Budget = once(() =>
     steps: Amount.describe("at most this many steps").exactOptional(),
     turns: Amount.describe("at most this many turns").exactOptional(),
     toolCalls: Amount.describe("at most this many tool calls").exactOptional(),
-    wallMs: Span.describe("at most this much time at work, such as 30m").exactOptional(),
+    wallMs: Span.describe("at most this much active time, such as 30m").exactOptional(),
   }),
 );
 

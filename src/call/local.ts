@@ -44,7 +44,7 @@ export const localCalls: Readonly<Record<string, string>> = {
   "engine.as": "who acts follows from the token",
   "engine.checkToken": "the server checks the token of every request",
   "engine.model": "depends on the configuration and keys of the process",
-  "engine.work": "a server works by itself: skein serve, skein up",
+  "engine.work": "a server runs its own worker: skein serve, skein up",
   "engine.webhook": "has a separate route, which needs only the webhook's token",
   "session.drive": "a loop of your own needs the engine in its process: every step holds the lease",
   "session.lease": "a lease is kept by a process that is there; see drive",

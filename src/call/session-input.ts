@@ -113,7 +113,7 @@ export const sessionInput = {
     also: [{ scope: "operate", what: "a message to another store", when: ({ at }) => at !== undefined }],
     keyed: true,
     summary:
-      "Sends a message to another session's inbox, once in effect. A reply goes to the requester. One to " +
+      "Sends a message to another session's inbox, exactly once. A reply goes to the requester. One to " +
       "another store, by at, needs the scope operate and a server that opens other stores.",
     args: ["to", "message"],
     params: () => ({

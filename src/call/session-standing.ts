@@ -142,7 +142,7 @@ const resources = {
       about: [
         "Without options it shows limits, use and what is left. New limits replace those before; a " +
           "resource without a limit is unlimited. Limits count everything that the session ever used, so " +
-          "more is a higher limit; a session that a limit has suspended may go on then. Session tools " +
+          "more is a higher limit; a session that a limit has suspended may continue then. Session tools " +
           "(record, recall, send …) do not count as tool calls.",
       ],
       examples: [
@@ -199,7 +199,7 @@ const rules = {
       args: ["name?"],
       about: [
         'A hold has a name, by default "hold", and a session may be under several. It stops erase, delete ' +
-          "and every policy; what is shared with forks stays too. The session goes on as before. The hold " +
+          "and every policy; what is shared with forks stays too. The session continues as before. The hold " +
           "goes with a session that is moved, and is lifted where the session lives.",
       ],
       examples: [

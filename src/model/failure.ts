@@ -87,7 +87,7 @@ function fromStatus(failed: ProviderFailure, options: { readonly isRejected?: tr
   const kind = kindOf(failed);
   const waitMs = retryAfterMs(failed);
   const said = failed.message === "" ? `the provider answered with status ${failed.status}` : failed.message;
-  const wish = waitMs === null ? "" : ` (it asks to be left alone for ${lengthOf(waitMs)})`;
+  const wish = waitMs === null ? "" : ` (retry after ${lengthOf(waitMs)})`;
   return new ModelError(kind, `${said}${wish}`, { retryAfterMs: waitMs, ...options });
 }
 

@@ -94,7 +94,7 @@ const sessionParameter = {
   name: "id",
   in: "path",
   required: true,
-  description: "The session's id, or any ending that only one session has.",
+  description: "The session's id, or a unique suffix of it (at least 4 characters).",
   schema: { type: "string", minLength: 1, maxLength: 64 },
 };
 const changeHeaders = [
@@ -114,7 +114,7 @@ const changeHeaders = [
 const lastEventId = {
   name: "Last-Event-ID",
   in: "header",
-  description: "The id of the last event of a stream that was received: it goes on after it.",
+  description: "The id of the last event that was received; the stream resumes after it.",
   schema: { type: "string", maxLength: 1_000 },
 };
 

@@ -68,7 +68,7 @@ export function makeStdioTransport(
       strays.push(line.slice(0, 200));
       transport.onerror?.(new Error(`not a JSON-RPC message: ${line.slice(0, 200)}: ${errorText(error)}`));
       if (strays.length > stdioLimit.strayLinesMax)
-        giveUp(`it was stopped after ${stdioLimit.strayLinesMax} lines that are no messages`);
+        giveUp(`it was stopped after ${stdioLimit.strayLinesMax} lines that are not JSON-RPC messages`);
     }
   };
   const watch = async (reading: Promise<void>): Promise<void> => {

@@ -173,7 +173,7 @@ const fork = defineSessionTool({
   name: "fork",
   description:
     "Branch off a new session that knows everything this one knows now and works on an objective of its " +
-    "own. It works by itself and ends when it is done; this session goes on as it is. With wait this " +
+    "own. It works by itself and ends when it is done; this session continues as it is. With wait this " +
     "session sleeps once its turn has ended, and is woken with what the other leaves: its facts, decisions " +
     "and last answer. Gives back the new session's id.",
   input: z.strictObject({

@@ -65,7 +65,7 @@ test("what waits is counted; it is shown when it waits for longer than takes to 
   assert.equal(deliveryText({ ...told, waitingSince: null }, nowMs), "3");
   assert.equal(
     deliveryText({ ...told, abandoned: 1, waitingSince: nowMs - 300_000 }, nowMs),
-    "3, 1 given up; 2 wait, the first for 5 m",
+    "3, 1 abandoned; 2 wait, the first for 5 m",
   );
 });
 

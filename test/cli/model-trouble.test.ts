@@ -39,7 +39,7 @@ suite("a model that fails", { concurrency: 4 }, () => {
     await using place = await makeSession([{ reply: "trouble", trouble: "rate-limited", headers }]);
     const { code, stdout, stderr } = await place.run("ask", place.id, "hello");
     assert.deepEqual([code, stdout], [7, ""], stderr);
-    assert.match(stderr, /rate-limited: .*\(it asks to be left alone for 60 minutes\)$/m);
+    assert.match(stderr, /rate-limited: .*\(retry after 60 minutes\)$/m);
     assert.doesNotMatch(stderr, /asked again/);
     assert.match(stderr, /^to try again: \S*skein activate \w{8}; then: \S*skein run \w{8}$/m);
   });

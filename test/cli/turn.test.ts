@@ -278,7 +278,7 @@ suite("budgets", () => {
       new RegExp(`such as: skein budget ${id.slice(-8)} --steps 2 --store \\S+; then: `),
     );
     const given = await skein.here("budget", id, "--steps", "1", "--usd", "2", "--wall", "2h");
-    assert.match(given.stdout, /^budget set at \d+ of ses_\w+: money \$2\.00, steps 1, time at work 2 h$/m);
+    assert.match(given.stdout, /^budget set at \d+ of ses_\w+: money \$2\.00, steps 1, active time 2 h$/m);
     const tiny = await skein.here("budget", id, "--usd", "0.0000000001");
     assert.deepEqual([tiny.code, /usd: expected 0 or at least 0\.000000001/.test(tiny.stderr)], [2, true]);
     const again = await skein.here("run", id);

@@ -101,7 +101,7 @@ test("a mistake is told with its place and the right spelling", () => {
           { kind: "shell", path: "notes" },
         ],
       },
-      'bind[1]: the one before has the name "notes" too; give it a name of its own',
+      'bind[1]: the one before has the name "notes" too; give each a different name',
       undefined,
     ],
     [{ name: "reviewer" }, "instructions: missing", undefined],

@@ -131,7 +131,8 @@ export async function finish(engine: Engine, place: Place, forMs = 60_000): Prom
       if (ran.status === "suspended") {
         // Nobody knows whether it is the model that kills whoever asks it, so a person is asked in the end.
         const { why } = await session.state();
-        if (why?.reason?.endsWith("in vain") !== true) throw new Error(`suspended: ${why?.reason}`);
+        if (why?.reason?.startsWith("model call failed after ") !== true)
+          throw new Error(`suspended: ${why?.reason}`);
         await session.answer({ allow: true });
         continue;
       }

@@ -222,7 +222,8 @@ async function goOn(
     if (status === "suspended") {
       // Nobody knows whether it is the model that kills whoever asks it, so a person is asked in the end.
       const { why } = await session.state();
-      if (why?.reason?.endsWith("in vain") !== true) crew.problems.push(`${id}: ${why?.by}, ${why?.reason}`);
+      if (why?.reason?.startsWith("model call failed after ") !== true)
+        crew.problems.push(`${id}: ${why?.by}, ${why?.reason}`);
       crew.counts.asked += 1;
       await session.activate();
     }

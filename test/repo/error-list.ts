@@ -52,7 +52,9 @@ function functionOf(node: Node): [string | undefined, Node, Set<string>] {
   const made = node.type === "VariableDeclarator" && isNode(node["init"]) ? node["init"] : node;
   const isFunction = /Function(?:Declaration|Expression)$/.test(made.type);
   if (!isFunction || !isNode(node["id"]) || !isNode(made["body"])) return [undefined, made, new Set()];
-  const params = (made["params"] as readonly Node[]).flatMap((param) => nameOf(param) ?? []);
+  const params = (made["params"] as readonly Node[]).flatMap(
+    (param) => nameOf(param.type === "RestElement" ? param["argument"] : param) ?? [],
+  );
   return [nameOf(node["id"]), made["body"], new Set(params)];
 }
 

@@ -39,7 +39,7 @@ const detailOf = ({ status, body }: { readonly status: number; readonly body: un
   const { detail, hint = "" } = body as { readonly detail: string; readonly hint?: string };
   return { status, detail, isHinted: hint.includes("--other-stores") };
 };
-const refusal = "this server opens no other stores for those who ask it";
+const refusal = "access to other stores is disabled on this server";
 
 test("nobody makes the server open another store, whatever their token allows", async () => {
   await using both = await twoStores();

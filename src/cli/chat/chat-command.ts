@@ -16,9 +16,9 @@ export type TalkCommand =
 const own: Readonly<Record<string, string>> = {
   help: "show this",
   items: "what it must not forget",
-  run: "go on, after an approval from elsewhere or an error",
+  run: "resume, after an approval from elsewhere or an error",
   switch: "talk to another session: /switch ID",
-  handoff: "close it and go on in a new one that knows where things stand: /handoff [OBJECTIVE]",
+  handoff: "close it and continue in a new one that starts with its handoff: /handoff [OBJECTIVE]",
   quit: "leave; the session stays as it is",
 };
 
@@ -34,7 +34,7 @@ const useful: readonly (readonly [string, string])[] = [
   ["bind KIND …, grant TOOL RULE, tools", "what it may use, and how"],
   ["budget [--usd 2]", "what it may use up"],
   ["send TO TEXT", "a message to another session"],
-  ["sleep --for 2h, suspend, activate, close", "let it wait; let it go on; end it"],
+  ["sleep --for 2h, suspend, activate, close", "pause it; resume it; end it"],
   ["cost, models, agents, ps", "and so on: skein help lists all verbs"],
 ];
 

@@ -193,7 +193,7 @@ export class Talk {
       await session.answer({ allow: true, ...(isYes ? {} : { text }) });
     } else {
       await session.input(text);
-      out.note(out.dim("kept until it may go on"));
+      out.note(out.dim("queued until the session resumes"));
       return;
     }
     await this.#goOn();
@@ -218,7 +218,7 @@ export class Talk {
     const command = await parseCommand(text, { id: session?.id ?? "", headSeq });
     if (command.do === "quit") {
       if (this.#going !== null && session !== null)
-        out.note(out.dim(`the turn is not over; skein run ${shortId(session.id)} goes on with it`));
+        out.note(out.dim(`the turn is not over; skein run ${shortId(session.id)} resumes it`));
       // A user who leaves has seen the result.
       this.#code = 0;
       return lines.close();
@@ -309,15 +309,15 @@ function askedText(
     ].join("\n");
   switch (by) {
     case "unknown":
-      return "Look what happened, and type what you found; or y to go on without.";
+      return "Check what happened and type what you found; or y to continue without it.";
     case "error":
       return modelError === undefined
         ? "Type y to try again, or something else to tell it."
-        : "Type y to try again, something else to tell it, or go on with /migrate --model PROVIDER/MODEL.";
+        : "Type y to retry, another message to send it, or switch models with /migrate --model PROVIDER/MODEL.";
     case "budget":
       return `Give it more with /budget ${budget ?? "--usd 5"}; or leave: ${shortId(session)} keeps.`;
     default:
-      return "/activate lets it go on.";
+      return "/activate resumes it.";
   }
 }
 

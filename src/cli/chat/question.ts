@@ -157,6 +157,6 @@ export function wayOn(question: Omit<Question, "reason" | "calls">, command: Com
     case "error":
       return errorWays(id, modelError, command);
     default:
-      return [`to go on: ${command(`activate ${id}`)}; then: ${run}`];
+      return [`to resume: ${command(`activate ${id}`)}; then: ${run}`];
   }
 }

@@ -10,7 +10,7 @@ export const budgetOptions = {
   steps: { type: "count", value: "N", what: "at most so many steps" },
   turns: { type: "count", value: "N", what: "at most so many turns" },
   "tool-calls": { type: "count", value: "N", what: "at most so many tool calls" },
-  wall: { type: "span", value: "SPAN", what: "at most this much time at work, such as 30m" },
+  wall: { type: "span", value: "SPAN", what: "at most this much active time, such as 30m" },
 } as const satisfies Options;
 
 /** Limits as the options that set them. */

@@ -37,7 +37,7 @@ export async function showOverview(out: Screen): Promise<void> {
   const shown = await loadGroups();
   const value = { verbs: shown.flatMap(({ verbs }) => verbs.map(described)), exitCodes };
   await out.answer(value, () => [
-    "Skein keeps sessions of AI agents in a log that nothing is lost from.",
+    "Skein runs AI-agent sessions on a durable log.",
     "",
     `${out.bold("Usage")}  skein VERB [ID] [options]`,
     ...shown.flatMap(({ title, verbs }) =>
@@ -59,7 +59,7 @@ export async function showOverview(out: Screen): Promise<void> {
     ),
     "",
     ...wrapped(
-      "An ID may be given by any ending that only one session has. Times are UTC. " +
+      "An ID may be shortened to a unique suffix of at least 4 characters. Times are UTC. " +
         '"skein help VERB" shows the options and examples of a verb; "skein tour" shows what Skein does.',
     ),
   ]);

@@ -55,7 +55,7 @@ export function allMoved(report: MigrateAllReport, place: string, out: Screen): 
       : [out.bold(`${dryRun ? "would be left" : "left"} here: ${count(left.length)}`)]),
     ...shown,
     ...(more > 0 ? [out.dim(`  and ${count(more)} more; --json shows all`)] : []),
-    ...(stopped ? ["stopped before the end; run it again to go on"] : []),
+    ...(stopped ? ["stopped before the end; run it again to continue"] : []),
     ...(left.length > 0 && !dryRun && !stopped ? ["run it again to take them along"] : []),
   ];
 }

@@ -28,7 +28,7 @@ export function retainLines(report: RetainReport, out: Screen): string[] {
   if (done.length === 0 && kept.length === 0) lines.push(`nothing is due for ${plural(sessions, "session")}`);
   if (!dryRun && bytesBefore !== null && bytesAfter !== null && done.length > 0)
     lines.push(`the store took ${bytes(bytesBefore)} and takes ${bytes(bytesAfter)}`);
-  if (stopped) lines.push("stopped before the end; run it again to go on");
+  if (stopped) lines.push("stopped before the end; run it again to continue");
   else if (!dryRun && !swept)
     lines.push("another program keeps reading from the store; run it again to finish");
   return lines;

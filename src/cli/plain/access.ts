@@ -156,7 +156,7 @@ export function deliveryText(
   { delivered, abandoned, waiting, waitingSince }: Pick<HookEntry, "delivered" | "abandoned"> & HookWaiting,
   nowMs: number,
 ): string {
-  const gone = abandoned === 0 ? "" : `, ${abandoned} given up`;
+  const gone = abandoned === 0 ? "" : `, ${abandoned} abandoned`;
   const waitedMs = waitingSince === null ? 0 : nowMs - waitingSince;
   const left = waitedMs < unnotedMs ? "" : `; ${waiting} wait, the first for ${roughly(waitedMs)}`;
   return `${delivered}${gone}${left}`;

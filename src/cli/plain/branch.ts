@@ -60,7 +60,7 @@ export const branchPlain = [
         lines: [
           ...stateLines(state, out, nowMs),
           "",
-          out.bold("To go on from here"),
+          out.bold("To continue from here"),
           `  skein fork ${found.id} --at ${view.seq}`,
           `  skein rewind ${found.id} --to ${view.seq}`,
         ],

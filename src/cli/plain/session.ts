@@ -123,7 +123,7 @@ const names: Readonly<Record<keyof UsedAmounts, string>> = {
   steps: "steps",
   turns: "turns",
   toolCalls: "tool calls",
-  wallMs: "time at work",
+  wallMs: "active time",
 };
 
 async function showBudget(session: Session, out: Screen): Promise<PresentedResult> {

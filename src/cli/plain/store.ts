@@ -45,7 +45,7 @@ export const storePlain = [
       lines: [
         `${plural(delivered, "message")} delivered` +
           (refused === 0 ? "" : `, ${refused} refused`) +
-          (overdue === 0 ? "" : `, ${plural(overdue, "request")} given up`),
+          (overdue === 0 ? "" : `, ${plural(overdue, "request")} timed out`),
         ...waiting.map((one) => waitingLine(one)),
       ],
     }),

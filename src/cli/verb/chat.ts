@@ -46,7 +46,7 @@ export const talk = verb({
   ],
   examples: [
     "skein chat  # a new session in ./skein.db",
-    "skein chat 4x8kz1  # go on with one",
+    "skein chat 4x8kz1  # continue a session",
     "skein chat --agent reviewer --bind directory:. --bind shell  # with tools",
   ],
   async run(call) {

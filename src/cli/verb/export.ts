@@ -108,7 +108,7 @@ export const exportVerb = verb({
     if (output === undefined) return;
     await out.answer({ id: found.id, file: output, format, bytes: size, moved: options.move }, () => [
       `wrote ${output}: ${format} of ${found.id}, ${bytes(size)}`,
-      ...(options.move ? ["the session lives in it now; import it where it is to go on"] : []),
+      ...(options.move ? ["the session lives in the bundle now; import it where it should continue"] : []),
     ]);
   },
 });

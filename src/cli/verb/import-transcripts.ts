@@ -174,7 +174,7 @@ function totals(results: readonly ImportedTranscript[]): string[] {
     ...(unread.length === 0 ? [] : [`kept with the original, and not shown: ${unread.join(", ")}`]),
     ...(many("new") === 0
       ? []
-      : ["imported sessions are suspended; to go on with one: skein activate ID, then skein chat ID"]),
+      : ["imported sessions are suspended; to continue one: skein activate ID, then skein chat ID"]),
     ...(many("rewritten") + many("continued") === 0
       ? []
       : ["rewritten or continued sessions were left as they are; --again imports them as new ones"]),

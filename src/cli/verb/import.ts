@@ -163,7 +163,7 @@ function lines(report: ImportReport, signer: string | null): string[] {
   if (already) return [`${what}: all of it was here already`, signed, ...held, ...listed];
   return [
     `imported ${what}: ${came}`,
-    as === "own" ? "it lives here now" : "it is a copy: read it, or fork it to go on",
+    as === "own" ? "it lives here now" : "it is a copy: read it, or fork it to continue",
     signed,
     ...held,
     ...listed,

@@ -80,7 +80,7 @@ async function one({
     }
     const { from, left, compacted, seq } = report;
     return [
-      `${found.id} goes on with ${report.to}${from === null ? "" : ` in place of ${from}`}, from ${seq}`,
+      `${found.id} continues with ${report.to}${from === null ? "" : ` in place of ${from}`}, from ${seq}`,
       ...(compacted ? ["its transcript was compressed first"] : []),
       ...left.map((one) => `left behind: ${oneLine(one)}`),
     ];

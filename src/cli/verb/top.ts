@@ -29,7 +29,7 @@ export const top = verb({
       "once.",
   ],
   examples: [
-    "skein top  # what goes on",
+    "skein top  # running and waiting sessions",
     "skein top --agent coder --sort cost  # the most expensive first",
     "skein top --once  # one frame, for a script",
   ],
@@ -189,7 +189,7 @@ class Live {
         if (name === "interrupt") await session.interrupt({});
         else if (status === "suspended") await session.activate({});
         else await session.suspend({});
-        this.#says = name === "interrupt" ? "interrupted" : status === "suspended" ? "goes on" : "suspended";
+        this.#says = name === "interrupt" ? "interrupted" : status === "suspended" ? "resumed" : "suspended";
       } catch (error) {
         this.#says = oneLine(errorText(error));
       }

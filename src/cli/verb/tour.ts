@@ -177,7 +177,9 @@ async function sayNext(guide: Guide): Promise<void> {
   await guide.say(
     `   ${skein} chat                         talk with a new one; without a key the offline model answers`,
   );
-  await guide.say(`   ${skein} ps                           see it; any ending of its id will do from here`);
+  await guide.say(
+    `   ${skein} ps                           list it; from here on a unique id suffix is enough`,
+  );
   await guide.say(
     `   ${skein} log ID -f                    follow it, while you append from another terminal`,
   );

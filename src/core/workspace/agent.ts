@@ -49,7 +49,7 @@ const Binds = z
     const names = list.map(({ name, path, url, kind }) => name ?? path ?? url ?? kind);
     const twice = names.findIndex((name, place) => names.indexOf(name) < place);
     if (twice === -1) return;
-    const message = `the one before has the name ${quote(names[twice])} too; give it a name of its own`;
+    const message = `the one before has the name ${quote(names[twice])} too; give each a different name`;
     addIssue({ code: "custom", path: [twice], message });
   });
 const Limits = z.strictObject({

@@ -142,7 +142,7 @@ function leftBehind({ state, handoff, ...taken }: CarriedState): CarriedPart[] {
     {
       what: "input",
       names: some(count(standing.inbox.waiting)),
-      why: "inputs that were not taken up stay in the earlier session's log",
+      why: "inputs that were not processed stay in the earlier session's log",
     },
     {
       what: "items",

@@ -406,7 +406,7 @@ export class Session extends SessionReader {
   }
 
   /**
-   * Sends a message to another session's inbox, once in effect: a text, or a value that is sent as its JSON.
+   * Sends a message to another session's inbox, exactly once: a text, or a value that is sent as its JSON.
    * A reply goes to the requester; then the receiver may be null.
    */
   async send(to: string | null, message: unknown, options: SendOptions = {}): Promise<SendResult> {

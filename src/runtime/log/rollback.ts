@@ -114,7 +114,7 @@ const whichOf = ({ fromSeq, toSeq }: Tail): string =>
 
 const reasonOf = (tail: Tail): string =>
   `the store no longer holds ${whichOf(tail)}, which it had acknowledged: a fail-over or a restored backup ` +
-  "lost them. See what they may have done before this goes on";
+  "lost them. Check what they may have done before you continue";
 
 function lostTail(log: LogId, tail: Tail, headSeq: number | null): SkeinError {
   const hint =

@@ -230,7 +230,7 @@ export async function giveUp(deps: Deps, session: SessionId, { standing }: State
   let count = 0;
   for (const [message, { to, deadlineMs }] of late) {
     const until = momentText(deadlineMs);
-    const text = `Your request ${message} to ${to} had no reply by ${until}, so it was given up.`;
+    const text = `Your request ${message} to ${to} had no reply by ${until} and timed out.`;
     const given = { do: "refuse", message, error: "deadline", reason: `no reply by ${until}`, text } as const;
     if (await settle(deps, session, given)) count++;
   }

@@ -101,7 +101,7 @@ async function moveTo(deps: Deps, session: SessionId, to: Store, where: string):
   if (before.to === to.workspace) return before.move;
   const gone = await whereTo(deps.store, session, await deps.writer.current(session));
   throw new SkeinError("conflict", `${session} was moved already, to ${gone ?? "another store"}`, {
-    hint: "work on it there, or finish that move: doing the same again goes on with it",
+    hint: "work on it there, or finish that move: repeating the same call resumes it",
   });
 }
 

@@ -28,7 +28,7 @@ export function checkAddress(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : null;
   const wrong =
     url === null || (url.protocol !== "http:" && url.protocol !== "https:")
-      ? `${quote(text)} is no http or https address`
+      ? `expected an http or https URL, got ${quote(text)}`
       : url.username !== "" || url.password !== ""
         ? "an address with a password would be kept in the log"
         : null;

@@ -28,13 +28,13 @@ export function checkQuery(spec: QuerySpec): QuerySpec {
   const given = [command, url, sql].filter((one) => one !== undefined).length;
   const wrong =
     given === 0
-      ? "what is to be checked is not said"
+      ? "specify one of command, url or sql"
       : given > 1
-        ? "more than one check is named"
+        ? "specify only one of command, url and sql"
         : sql !== undefined && binding === undefined
-          ? "the database of the query is not named"
+          ? "sql: requires binding, the name of a bound database"
           : url !== undefined && binding !== undefined
-            ? "an address is of no binding"
+            ? "url: does not take a binding"
             : null;
   if (wrong === null) return spec;
   throw new SkeinError("invalid", wrong, {
@@ -156,7 +156,7 @@ async function runCommand(
 /** The shell itself exists: its command does not. */
 function notRun([program = "", option, line = ""]: readonly string[], code: number): string {
   if (option !== "-c" || !/^(?:.*\/)?(?:ba|da|z)?sh$/.test(program))
-    return `there is no program ${program} that can be run`;
+    return `program ${program} does not exist or cannot be run`;
   return `a program of ${quote(line)} does not exist or cannot be run (${program} -c ended with ${code})`;
 }
 

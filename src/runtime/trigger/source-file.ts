@@ -222,7 +222,7 @@ function describeChange(name: string, path: string, before: Listing | undefined,
   const kept = isKept ? { files } : {};
   const what = path.endsWith("/") ? `below ${path}` : path;
   if (before === undefined) {
-    const text = `Trigger "${name}" fired: what is in the files is not what it was: ${what}`;
+    const text = `Trigger "${name}" fired: the files changed: ${what}`;
     return { text, detail: { path, ...kept } };
   }
   const changes = changesOf(before, now);

@@ -228,7 +228,7 @@ class Runner {
       return;
     }
     const { attempts } = state.standing.turn ?? { attempts: 0 };
-    if (attempts >= limit.attemptsMax) return this.#suspend(`the model was asked ${attempts} times in vain`);
+    if (attempts >= limit.attemptsMax) return this.#suspend(`model call failed after ${attempts} attempts`);
     const measured = await measure(this.#step, state);
     if (mustCompact(this.#step, measured)) {
       const done = await compactNow(this.#step, { reason: "threshold" });

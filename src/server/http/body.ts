@@ -20,12 +20,14 @@ export async function readText(request: IncomingMessage): Promise<string> {
   if (headers["content-length"] === undefined && headers["transfer-encoding"] === undefined) return "";
   const [type = ""] = (headers["content-type"] ?? "").split(";");
   if (type.trim().toLowerCase() !== "application/json") {
-    fail("wrong-type", "the body is not application/json", { hint: "send Content-Type: application/json" });
+    fail("wrong-type", "the request body is not application/json", {
+      hint: "send Content-Type: application/json",
+    });
   }
   const charset = charsetIn(headers["content-type"] ?? "");
   if (!charsets.includes(charset)) {
     const hint = "send it in UTF-8";
-    fail("wrong-type", `a body in the charset ${quote(charset)} is not taken`, { hint });
+    fail("wrong-type", `charset ${quote(charset)} is not supported`, { hint });
   }
   return decode(await readBytesUpTo(request, limit.requestBodyBytesMax));
 }
@@ -104,7 +106,7 @@ function checkPlain({ headers }: IncomingMessage): void {
 /** Invalid UTF-8 is rejected, not repaired. */
 function decode(bytes: Buffer): string {
   if (isAscii(bytes)) return bytes.toString("latin1");
-  return isUtf8(bytes) ? bytes.toString("utf8") : fail("invalid", "the body is no text in UTF-8");
+  return isUtf8(bytes) ? bytes.toString("utf8") : fail("invalid", "the request body is not valid UTF-8");
 }
 
 /** The parameters of an operation, validated against the table. */
@@ -116,7 +118,7 @@ export function readParams(
   const isJson = operation.takes === "json";
   if (isJson && query.size > 0) {
     const [name = ""] = query.keys();
-    fail("invalid", "this address takes its parameters in the body, as JSON", { field: name });
+    fail("invalid", `${quote(name)}: pass parameters in the JSON body, not in the URL`, { field: name });
   }
   const given = isJson ? parse(text) : decodeQuery(operation, query);
   checkValue(given, [], 1);
@@ -132,10 +134,12 @@ function parse(text: string): unknown {
   try {
     value = JSON.parse(text) as unknown;
   } catch (error) {
-    fail("invalid", `the body is no JSON: ${(error as Error).message.slice(0, 200)}`, { field: "" });
+    fail("invalid", `the request body is not valid JSON: ${(error as Error).message.slice(0, 200)}`, {
+      field: "",
+    });
   }
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
-  return fail("invalid", "the body is no JSON object", { field: "" });
+  return fail("invalid", "the request body: expected a JSON object", { field: "" });
 }
 
 /** Parameters whose field names the caller chooses. */
@@ -146,7 +150,7 @@ function checkValue(value: unknown, path: readonly PropertyKey[], depth: number)
   if (typeof value === "string") return checkText(value, path);
   if (typeof value !== "object" || value === null) return;
   if (depth > limit.jsonDepthMax) {
-    fail("invalid", `nested deeper than ${limit.jsonDepthMax} levels`, { field: writtenPath(path) });
+    failAt(path, `nested deeper than ${limit.jsonDepthMax} levels`);
   }
   if (Array.isArray(value)) {
     for (const [place, inner] of value.entries()) checkValue(inner, [...path, place], depth + 1);
@@ -156,12 +160,17 @@ function checkValue(value: unknown, path: readonly PropertyKey[], depth: number)
     checkText(name, path);
     // It would be ignored, and a filter with it.
     if (name === "__proto__" && named.includes(path.at(-1)))
-      fail("invalid", `"__proto__" is no label`, { field: writtenPath(path) });
+      failAt(path, `the key "__proto__" is not allowed`);
     checkValue(inner, [...path, name], depth + 1);
   }
 }
 
 function checkText(text: string, path: readonly PropertyKey[]): void {
   if (text.isWellFormed() && !text.includes("\0")) return;
-  fail("invalid", "a text has half of a surrogate pair, or a NUL character", { field: writtenPath(path) });
+  failAt(path, "expected text without lone surrogates and NUL characters");
+}
+
+function failAt(path: readonly PropertyKey[], message: string): never {
+  const field = writtenPath(path);
+  return fail("invalid", `${field === "" ? "the request body" : field}: ${message}`, { field });
 }

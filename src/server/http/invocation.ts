@@ -63,7 +63,7 @@ async function callLibrary(
   return methods[operation.call]?.(...argumentsOf(operation, params, call.keyed));
 }
 
-const elsewhere = "this server opens no other stores for those who ask it";
+const elsewhere = "access to other stores is disabled on this server";
 const elsewhereHint =
   'the operator can allow it: "skein serve --other-stores"; or export the session, and import it there';
 

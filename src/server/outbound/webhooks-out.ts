@@ -158,7 +158,7 @@ async function sendOn(engine: Engine, hook: HookEntry, options: AsLeader): Promi
         if (signal.aborted) return;
         if (await isWanted(deps, hook, record)) {
           const became = await deliverUntil(deps, { hook, record, options, signal });
-          if (became === "broken off") return;
+          if (became === "aborted") return;
           if (became === "delivered") delivered += 1;
         }
         place = { after: place.after, last: lastOf(record) };
@@ -260,7 +260,7 @@ interface Telling {
 async function deliverUntil(
   deps: EngineInternals,
   telling: Telling,
-): Promise<"delivered" | "given up" | "broken off"> {
+): Promise<"delivered" | "abandoned" | "aborted"> {
   const { hook, record, options, signal } = telling;
   const { world, store } = deps;
   const { webhookFailures } = deps.live;
@@ -275,7 +275,7 @@ async function deliverUntil(
         if (attempts > 1) webhookFailures.clear(hook.setSeq);
         return "delivered";
       }
-      if (signal.aborted) return "broken off";
+      if (signal.aborted) return "aborted";
       const nextTryAt = store.now() + againMs;
       webhookFailures.note(hook.setSeq, { error: wrong, failures: attempts, nextTryAt });
       if (attempts === 1)
@@ -283,10 +283,10 @@ async function deliverUntil(
       if (store.now() - record.at >= limit.hookRetryMs) {
         const { taken } = options;
         await noteAbandoned(deps, hook, { session: record.session, seq: record.seq, attempts, taken });
-        return "given up";
+        return "abandoned";
       }
       await world.sleep(againMs, signal);
-      if (signal.aborted) return "broken off";
+      if (signal.aborted) return "aborted";
       againMs = Math.min(againMs * 2, againMsMax);
     }
   } finally {

@@ -156,6 +156,6 @@ function htmlBlock(block: TranscriptBlock, left: LeftOver): string {
   const isImage = /^image\/(png|jpeg|gif|webp)$/.test(block.mediaType);
   if (block.data !== null && isImage && /^[A-Za-z0-9+/=]*$/.test(block.data))
     return `<img alt="${label}" src="data:${block.mediaType};base64,${block.data}">`;
-  if (block.data !== null) left.add("data of an attachment that is no image");
+  if (block.data !== null) left.add("data of an attachment other than an image");
   return `<p>Attachment: ${label}</p>`;
 }

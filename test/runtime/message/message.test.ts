@@ -128,7 +128,7 @@ test("a request without a reply in time is given up and told, and a late reply i
   const report = await place.engine.deliver();
   assert.deepEqual(report, { sessions: 1, delivered: 0, refused: 0, overdue: 1, waiting: [] });
   const [[text = ""] = []] = await told(a);
-  assert.match(text, new RegExp(`^Your request ${message} to ${b.id} had no reply by .*given up\\.$`));
+  assert.match(text, new RegExp(`^Your request ${message} to ${b.id} had no reply by .*timed out\\.$`));
   assert.equal((await a.state()).status, "open");
   assert.deepEqual((await place.engine.deliver()).sessions, 0);
 });

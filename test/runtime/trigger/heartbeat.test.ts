@@ -107,7 +107,7 @@ test("a check that fails is told once and does not fire; the exit code is a resu
   await until(async () => troubles.length > 0);
   await world.sleep(1_100);
   assert.deepEqual(troubles, [
-    'trigger "look": the check fails: there is no program ./check.sh that can be run',
+    'trigger "look": the check fails: program ./check.sh does not exist or cannot be run',
   ]);
   assert.deepEqual(await told(session), []);
   await writeFile(script, "#!/bin/sh\necho fine\nexit 3\n");
@@ -125,18 +125,18 @@ test("what is no check, fails at once or asks where it must not is refused when 
   const bare = await engine.open({ objective: "Bare", model });
   const set = (spec: object, on = session) => on.trigger("x", { kind: "query", everyMs, ...spec } as never);
   const cases: readonly (readonly [() => Promise<unknown>, RegExp])[] = [
-    [() => set({}), /what is to be checked is not said/],
-    [() => set({ command: ["true"], url: "http://example.com" }), /more than one check/],
-    [() => set({ sql: "SELECT 1" }), /the database of the query is not named/],
+    [() => set({}), /specify one of command, url or sql/],
+    [() => set({ command: ["true"], url: "http://example.com" }), /specify only one of command, url and sql/],
+    [() => set({ sql: "SELECT 1" }), /sql: requires binding/],
     [() => set({ binding: "none", sql: "SELECT 1" }), /no database is bound as "none"/],
     [() => set({ command: ["true"], everyMs: 999 }), /at least 1000/],
     [() => set({ command: ["true"] }, bare), /command: requires a bound shell/],
-    [() => set({ command: ["no-such-program"] }), /the check fails: there is no program no-such-program/],
+    [() => set({ command: ["no-such-program"] }), /the check fails: program no-such-program does not exist/],
     [
       () => set({ command: ["sh", "-c", "no-such-program --now"] }),
       /fails: a program of "no-such-program --now" does not exist .* \(sh -c ended with 127\)$/,
     ],
-    [() => set({ url: "ftp://example.com" }), /no http or https address/],
+    [() => set({ url: "ftp://example.com" }), /expected an http or https URL/],
     [() => set({ url: "http://me:secret@example.com" }), /would be kept in the log/],
     [() => set({ url: "http://127.0.0.1:9/" }), /a private address/],
     [() => set({ url: "http://[::1]/" }), /a private address/],

@@ -110,7 +110,7 @@ test("what changed while nothing ran is found, once by two workers, and named if
   assert.deepEqual(
     (await firedOf(session)).map(({ text }) => text),
     [
-      `Trigger "seen" fired: what is in the files is not what it was: below ${folder.path}/`,
+      `Trigger "seen" fired: the files changed: below ${folder.path}/`,
       `Trigger "seen" fired: 1 file changed below ${folder.path}/\nadded: b`,
     ],
   );

@@ -139,7 +139,7 @@ export function openDatabase({ address, world, clock, settings = {} }: DatabaseO
       return isKnown ? error : new ConnectionLost("the connection was lost", { cause: error });
     }
     return isToldOf && troubleOf(error) === "lost"
-      ? Object.assign(failure("CONNECT_TIMEOUT", "the server lets nobody in"), { cause: error })
+      ? Object.assign(failure("CONNECT_TIMEOUT", "the server accepts no connections"), { cause: error })
       : error;
   };
 

@@ -178,7 +178,7 @@ async function checkRole(
   if (found.free) {
     throw wrong(
       `role ${quote(role)} cannot be restricted to a tenant`,
-      "use a role that is no superuser, does not own the tables and lacks BYPASSRLS",
+      "use a role that is not a superuser, does not own the tables and lacks BYPASSRLS",
     );
   }
   if (found.other !== null) {

@@ -32,7 +32,7 @@ suite("what is said", { skip }, () => {
     );
   };
 
-  test("whoever may only read finds off what they may not do, and is told why", async () => {
+  test("read-only users see disabled actions with the reason", async () => {
     const { token } = await stand.engine.addToken({ scopes: ["read"] });
     await using first = await stand.page(browser, { token });
     await isOff(first.page, "New session", "write");
@@ -84,7 +84,7 @@ suite("what is said", { skip }, () => {
     first.calm();
   });
 
-  test("whoever may write is not offered the machine, nor to let through what is held back", async () => {
+  test("users with write access see neither machine settings nor the release of held input", async () => {
     const session = await stand.engine.open({
       objective: "Settle a refund",
       bind: [{ kind: "directory", path: stand.folder }],

@@ -10,7 +10,7 @@ const skip = await noChromium();
 const entriesOf = (page: Page) => page.getByLabel("Entries");
 const messageOf = (page: Page) => page.getByRole("textbox", { name: "Message" });
 
-suite("what the page tells", { skip }, () => {
+suite("what the page shows", { skip }, () => {
   let browser: Browser;
   let stand: Stand;
   before(async () => {
@@ -23,7 +23,7 @@ suite("what the page tells", { skip }, () => {
     await stand?.[Symbol.asyncDispose]();
   });
 
-  test("search marks what is remembered no more, and that alone", async () => {
+  test("search marks forgotten memory entries, and only those", async () => {
     await stand.engine.remember({ scope: "workspace", kind: "fact", key: "old", value: "quince jam" });
     await stand.engine.forget({ scope: "workspace", kind: "fact", key: "old" });
     await stand.engine.remember({ scope: "workspace", kind: "fact", key: "new", value: "quince jelly" });
@@ -35,7 +35,7 @@ suite("what the page tells", { skip }, () => {
     shown.calm();
   });
 
-  test("a session of which a call waits for an answer is not offered to be activated", async () => {
+  test("a session with a call that waits for an answer has no Activate button", async () => {
     const session = await stand.engine.open({
       objective: "Settle a refund",
       grant: [{ tool: "record", rule: "ask" }],
@@ -60,7 +60,7 @@ suite("what the page tells", { skip }, () => {
     shown.calm();
   });
 
-  test("a message sending is shown, also to who leaves and comes back without a network", async () => {
+  test("a message that is being sent stays visible after leaving and returning offline", async () => {
     const session = await stand.told("Through a tunnel", "Note that light is far.");
     await using shown = await stand.page(browser, { at: `/s/${session.id}` });
     const { page, context } = shown;
@@ -95,7 +95,7 @@ suite("what the page tells", { skip }, () => {
       });
     }, headSeq);
 
-  test("exactly what was rewound away is hatched, also once the rewind is undone", async () => {
+  test("exactly the rewound events are hatched, also after the rewind is undone", async () => {
     const session = await stand.told("Hatch it", "Note that a is 1.", "Note that b is 2.");
     const { seq: before } = await session.head();
     await session.rewind(14);
@@ -121,7 +121,7 @@ suite("what the page tells", { skip }, () => {
     shown.calm();
   });
 
-  test("a position that is not there is said not to be", async () => {
+  test("a position that does not exist shows as missing", async () => {
     const session = await stand.told("Go astray", "Note that a is 1.");
     const { seq } = await session.head();
     await using shown = await stand.page(browser, { at: `/s/${session.id}?at=9999` });
@@ -138,7 +138,7 @@ suite("what the page tells", { skip }, () => {
     shown.calm();
   });
 
-  test("a first message begins the work, also where no worker is", async () => {
+  test("a first message starts the work, also without a worker", async () => {
     await using shown = await stand.page(browser);
     const { page } = shown;
     await page.getByRole("button", { name: "New session" }).first().click();
@@ -151,7 +151,7 @@ suite("what the page tells", { skip }, () => {
     shown.calm();
   });
 
-  test("a merge brings what was shown, and says when the other has gone on since", async () => {
+  test("a merge brings in what the preview showed, and warns when the other session has continued", async () => {
     const ours = await stand.engine.open({ objective: "Take it in" });
     const theirs = await ours.fork({ name: "The other one" });
     await theirs.record("fact", "rate", "five");
@@ -174,7 +174,7 @@ suite("what the page tells", { skip }, () => {
     shown.calm();
   });
 
-  test("those that a budget or an error has stopped are among those that wait for a person", async () => {
+  test("sessions stopped by a budget or an error count as waiting for a person", async () => {
     await using quiet = await makeStand({ concurrency: 0 });
     const spent = await quiet.engine.open({ objective: "Spend it all", budget: { tokens: 1 } });
     await spent.input("Note that a is 1.");
@@ -191,7 +191,7 @@ suite("what the page tells", { skip }, () => {
     shown.calm();
   });
 
-  test("who clicks twice where a dialog opens finds it open", async () => {
+  test("a double click on a button that opens a dialog leaves the dialog open", async () => {
     const session = await stand.told("Click twice", "Note that a is 1.");
     await session.trigger("often", { kind: "every", everyMs: 60_000 });
     await using shown = await stand.page(browser, { at: `/s/${session.id}?at=8` });

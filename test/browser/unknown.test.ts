@@ -78,7 +78,7 @@ suite("a call whose outcome is unknown", { skip }, () => {
     shown.calm();
   });
 
-  test("whoever may write can say so, by the keys too", async () => {
+  test("users with write access can settle the outcome, by keyboard too", async () => {
     const session = await cutOff('call pay {"to":"Eve"}');
     const paid = payments();
     const { token } = await stand.engine.addToken({ scopes: ["read", "write"] });
@@ -95,7 +95,7 @@ suite("a call whose outcome is unknown", { skip }, () => {
     shown.calm();
   });
 
-  test("before that, a call that nobody runs any more is not said to be running", async () => {
+  test("until then, a call without a runner does not show as running", async () => {
     const session = await killed('call pay {"to":"Sue"}');
     const lease = await session.lease({ holder: "passing by" });
     await lease.release();

@@ -59,7 +59,7 @@ test("options of every type are read, before and after the arguments", () => {
   assert.deepEqual([label, options["for"], since], [["a=b", "c=d"], 7_200_000, 6_400_000]);
 });
 
-test("what is not given is undefined, empty or false; of two, the last counts", () => {
+test("missing options are undefined, empty or false; of two, the last counts", () => {
   const { options } = parse("id");
   assert.deepEqual([options["at"], options["label"], options["follow"]], [undefined, [], false]);
   assert.equal(parse("id", "--from", "1", "--from", "2").options["from"], 2);

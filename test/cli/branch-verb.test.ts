@@ -61,7 +61,7 @@ suite("branching and coming back together", { concurrency: true }, () => {
     assert.deepEqual(late["range"], { fromSeq: 8, toSeq: 8 });
   });
 
-  test("merge takes a value of its own, and refuses what makes no sense", async () => {
+  test("merge accepts a value given on the command line, and rejects contradictions", async () => {
     const { say, json, open, fork } = place();
     const a = await open("o");
     const b = await fork(a);

@@ -50,7 +50,7 @@ test("the report is on standard error, and --out writes a file that reads back",
   assert.match(readFileSync(out, "utf8"), /^\{"type":"session","version":3,/);
 });
 
-test("a wrong format, target, file or session is an error that says what there is", async () => {
+test("a wrong format, target, file or session is an error that lists the choices", async () => {
   const { folder, paths, skein } = folderWithGolden();
   const { path } = paths.find(({ format }) => format === "codex")!;
   const wrong: [string[], RegExp][] = [

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { makeFolder, skeinIn } from "./skein.ts";
 
-test("open --after waits for others, and refuses what is not there", async () => {
+test("open --after waits for other sessions, and rejects unknown ones", async () => {
   const skein = skeinIn(makeFolder());
   const first = await skein.open("Find the rate");
   const { id } = await skein.json("open", "Use it", "--after", first.slice(-8), "--give", "facts");

@@ -50,7 +50,7 @@ test("export writes over no store, by whatever name and even when forced", async
   assert.equal(checked[0]!["ok"], true);
 });
 
-test("a file that is there is replaced only when forced", async () => {
+test("an existing file is replaced only with --force", async () => {
   const { folder, skein, id, at } = await folderWithSession();
   writeFileSync(at("x"), "mine");
   const refused = await skein.here("export", id, "-o", at("x"));
@@ -156,7 +156,7 @@ test("a bundle that breaks off is an error, and a move is finished by the same a
   assert.match((await there.here("import", at("x"))).stdout, /it lives here now/);
 });
 
-test("what is wrong is told in the options of the command line", async () => {
+test("errors name the options of the command line", async () => {
   const { skein, id } = await folderWithSession();
   const said = async (...words: readonly string[]) => {
     const { code, stderr } = await skein.here(...words);

@@ -69,7 +69,7 @@ test("what waits is counted; it is shown when it waits for longer than takes to 
   );
 });
 
-test("mistakes are told with a hint", async () => {
+test("mistakes print an error with a hint", async () => {
   const skein = skeinIn(makeFolder());
   const url = "https://example.com/";
   const full = ["--events", "turn.ended", "--secret", "S"];

@@ -37,7 +37,7 @@ function place() {
 }
 
 suite("messages on the command line", { concurrency: true }, () => {
-  test("send goes from a session or from a person, and a reply to whoever asked", async () => {
+  test("send works from a session or a person, and a reply goes to the requester", async () => {
     const { say, json, open } = place();
     const [a, b] = [await open(), await open()];
     assert.match((await say("send", a, b, "hello", "there")).stdout, /^sent to ses_\w+ at 3 of ses_\w+\n$/);

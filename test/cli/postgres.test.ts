@@ -31,7 +31,7 @@ async function newStore() {
 }
 
 suite("the command line on PostgreSQL", { skip: await noPostgres(), concurrency: true }, () => {
-  test("a session is opened, told, found, counted, verified and shown", async () => {
+  test("a session is opened, written, found, counted, verified and shown", async () => {
     const { store } = await newStore();
     const id = String((await json(store, "open", "Fix login", "--label", "team=web"))["id"]);
     await json(store, "append", id, "The base rate is four.");
@@ -78,7 +78,7 @@ suite("the command line on PostgreSQL", { skip: await noPostgres(), concurrency:
     }
   });
 
-  test("tenants are listed and set, and a quota is told of", async () => {
+  test("tenants are listed and set, and an exceeded quota is an error", async () => {
     const { store, tenant } = await newStore();
     const quota = { sessionsMax: 1, bytesMax: 2 ** 20, role: null };
     const use = { name: tenant, sessions: 0, bytes: 0, program: version };

@@ -42,7 +42,7 @@ suite("processes", { concurrency: 2 }, () => {
     assert.deepEqual([code, parseLines(stdout).map(({ seq }) => seq)], [0, [1, 2, 3, 4]]);
   });
 
-  test("a pipe that breaks is no error", async () => {
+  test("a broken pipe is not an error", async () => {
     const skein = skeinIn(makeFolder());
     const id = await skein.open();
     const input = `${"long ".repeat(10_000)}\n`.repeat(8);
@@ -52,7 +52,7 @@ suite("processes", { concurrency: 2 }, () => {
     assert.deepEqual([code, stdout.length, stderr], [0, 10, ""]);
   });
 
-  test("export to a reader that stops early is no error, in every format", async () => {
+  test("export to a reader that stops early is not an error, in every format", async () => {
     const skein = skeinIn(makeFolder());
     const id = await skein.open();
     const input = `${"long ".repeat(10_000)}\n`.repeat(8);

@@ -83,7 +83,7 @@ test("a dry run shows what would go and why; the run does it", async () => {
   assert.match((await skein.here("log", open!)).stdout, /expired/);
 });
 
-test("a policy for every session there is asks first, with the number of them", async () => {
+test("a policy for all sessions asks first, with their number", async () => {
   const { skein } = await withSessions("open", "open");
   const wide = ["policy", "set", "all", "--do", "expire", "--after", "0d"];
   const refused = await skein.here(...wide);
@@ -112,7 +112,7 @@ test("an archived session is packed, and nothing is due for it then", async () =
   assert.match((await skein.here("log", ids[0]!)).stdout, /some words/);
 });
 
-test("mistakes are told with what is right, and leave no policy behind", async () => {
+test("mistakes print what is right, and leave no policy behind", async () => {
   const { folder, skein } = await withSessions("open");
   const bad = join(folder, "bad.yaml");
   writeFileSync(bad, "do: delete\naftr: 3d\n");

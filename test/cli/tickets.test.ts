@@ -84,7 +84,7 @@ describe("tickets", () => {
     assert.deepEqual(repository.subjects("skein/release/a"), ["ticket a: Make A"]);
   });
 
-  test("a repository that Git refuses for its owner is told in Git's words", async () => {
+  test("a repository that Git rejects for its owner fails with Git's message", async () => {
     const folder = makeFolder();
     const plan = join(folder, "plan.md");
     writeFileSync(plan, "## a: A\n");
@@ -103,7 +103,7 @@ describe("tickets", () => {
     assert.ok(stderr.includes(`hint: ${way}\n`), stderr);
   });
 
-  test("an agent that nobody defined is told, with its place in the plan", async () => {
+  test("an undefined agent is an error with its line in the plan", async () => {
     const folder = makeFolder();
     const skein = skeinIn(folder);
     const plan = join(folder, "plan.md");
@@ -120,7 +120,7 @@ describe("tickets", () => {
     }
   });
 
-  test("what is wrong with a plan is told with file and line, and nothing is made", async () => {
+  test("an invalid plan is an error with file and line, and creates nothing", async () => {
     const folder = makeFolder();
     const skein = skeinIn(folder);
     const plan = join(folder, "plan.md");

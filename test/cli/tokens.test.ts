@@ -50,7 +50,7 @@ test("a second token goes on as the same principal", async () => {
   assert.deepEqual([first?.["scopes"], second?.["principal"]], [["read", "write"], principal]);
 });
 
-test("mistakes are told with a hint, and never with what may be a token", async () => {
+test("mistakes print a hint, and never a possible token", async () => {
   const skein = skeinIn(makeFolder());
   const token = (await skein.here("tokens", "add", "--scope", "read")).stdout.trim();
   const wrong: [string[], RegExp][] = [

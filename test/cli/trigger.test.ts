@@ -195,7 +195,7 @@ suite("trigger", { concurrency: true }, () => {
     await wrong(/trigger list: unexpected --zone/, "list", id, "--zone", "UTC");
   });
 
-  test("a check that would write is told that checks only read", async () => {
+  test("a check that would write is rejected: checks only read", async () => {
     const { say, json } = place();
     const file = join(makeFolder(), "o.db");
     const database = new DatabaseSync(file);
@@ -228,7 +228,7 @@ suite("trigger", { concurrency: true }, () => {
       assert.equal((await add(glob)).code, 0, glob);
   });
 
-  test("is read from one word, and told in one line", () => {
+  test("is read from one word, and printed on one line", () => {
     const nowMs = Date.parse("2026-11-15T12:00Z");
     assert.equal(parseComing("--at", "90m", nowMs), nowMs + 5_400_000);
     assert.equal(parseComing("--at", "2026-12-01", nowMs), Date.parse("2026-12-01"));

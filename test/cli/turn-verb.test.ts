@@ -81,7 +81,7 @@ suite("what it cost", () => {
     assert.match(stdout, /^unconfirmed: reserved by model calls not settled yet; the budget counts both$/m);
   });
 
-  test("a price that nobody knows is unknown, never zero; failed calls count", async () => {
+  test("an unknown price shows as unknown, never as zero; failed calls count", async () => {
     const folder = makeFolder();
     const skein = skeinIn(folder);
     await using wire = await startWire("compatible", [
@@ -208,7 +208,7 @@ suite("agents, models and tools", { concurrency: 4 }, () => {
 });
 
 suite("bad input to turns changes nothing", { concurrency: 4 }, () => {
-  test("an unknown provider and a missing key are told before anything is written", async () => {
+  test("an unknown provider and a missing key fail before anything is written", async () => {
     const skein = skeinIn(makeFolder());
     for (const [model, code, hint] of [
       ["antropic/claude-sonnet-5-5", "invalid", /did you mean "anthropic"/],
@@ -223,7 +223,7 @@ suite("bad input to turns changes nothing", { concurrency: 4 }, () => {
     }
   });
 
-  test("an agent file that does not parse is told by its line, and makes no store", async () => {
+  test("an agent file that does not parse fails with its line, and makes no store", async () => {
     const folder = makeFolder();
     const skein = skeinIn(folder);
     const file = join(folder, "bad.md");
@@ -241,7 +241,7 @@ suite("bad input to turns changes nothing", { concurrency: 4 }, () => {
     assert.equal(existsSync(join(folder, "skein.db")), false);
   });
 
-  test("a configuration that is missing or wrong is told with its path", async () => {
+  test("a missing or invalid configuration fails with its path", async () => {
     const folder = makeFolder();
     const skein = skeinIn(folder);
     const config = join(folder, "config.json");

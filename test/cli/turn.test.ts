@@ -145,7 +145,7 @@ suite("input and run", { concurrency: 4 }, () => {
     assert.equal((await ended).code, 0);
   });
 
-  test("an input from elsewhere while a session runs is answered by whoever runs it", async () => {
+  test("the process that runs a session answers input from elsewhere", async () => {
     const { skein, id, untilThereIs } = await makeSession();
     const first = endOf(skein.start(["ask", id, "--", "run sleep 0.8"]));
     await untilThereIs("tool.started");
@@ -186,7 +186,7 @@ suite("approvals", { concurrency: 4 }, () => {
     assert.deepEqual(none, { session: id, by: null, reason: null, calls: [] });
   });
 
-  test("a denial is told to the model; of two calls one may be allowed", async () => {
+  test("the model receives a denial; of two calls one may be allowed", async () => {
     const { folder, skein, id } = await makeSession();
     await skein.look("grant", id, "shell", "ask");
     assert.equal((await skein.here("ask", id, "--", "run touch one and run touch two")).code, 7);

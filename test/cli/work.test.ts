@@ -126,7 +126,7 @@ test("limits are read as they are typed", () => {
   assert.deepEqual(limitOf("label:team=web=1"), { labels: { team: "web" }, running: 1 });
 });
 
-test("a frame of top shows what is chosen, in order, and no more than there is room for", () => {
+test("a frame of top shows the selection, in order, and fits the screen", () => {
   const row = (number: number, more: Partial<SessionSummary> = {}): SessionSummary => ({
     session: `ses_${String(number).padStart(26, "0")}` as SessionId,
     status: "open",

@@ -9,7 +9,7 @@ const frames = (pieces: readonly string[]): Frame[] => {
   return pieces.flatMap((piece) => parse(piece));
 };
 
-test("fields are read as the standard says; comments and what nobody knows are passed over", () => {
+test("fields follow the standard; comments and unknown fields are skipped", () => {
   const text =
     ": beat\n\nretry: 1000\n\nid: 7\nevent: input.received\ndata: {}\n\n" +
     "data:a\ndata: b\ndata\n\nid: 8\n\ndata: half";

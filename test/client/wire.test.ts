@@ -83,7 +83,7 @@ test("an answer that was lost is asked for again, and nothing is written twice",
   assert.deepEqual(rows.map(({ session: id }) => id).toSorted(), [session.id, fork.id].toSorted());
 });
 
-test("reads are asked again; what stays lost is told, as unavailable or as unknown", async () => {
+test("reads are retried; a lasting loss is reported as unavailable or unknown", async () => {
   let down = 0;
   const between = losing((url) => url.includes("/head") && down++ < 2);
   await using place = await connected({ between });
@@ -119,7 +119,7 @@ test("a write that a proxy answered with 502 or 504 after it passed it on is unk
   }
 });
 
-test("who asks too often is asked to wait, and waits; what is no Skein server is told", async () => {
+test("a rate-limited client waits and retries; a server that is not Skein is an error", async () => {
   let refusals = 2;
   const slow =
     (next: Fetch): Fetch =>

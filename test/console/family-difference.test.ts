@@ -51,7 +51,7 @@ test("without anything in common all was added", () => {
   assert.deepEqual([one?.base, one?.leftDeed, one?.rightDeed], [null, "added", "added"]);
 });
 
-test("fields of a state are told in words", () => {
+test("fields of a state are shown in words", () => {
   assert.equal(fieldWords("budget.used.toolCalls"), "budget, used, tool calls");
   assert.equal(fieldWords("labels.constructor"), "labels, constructor");
   assert.deepEqual([undefined, null, "", 0, false, "open", [1, "a"]].map(fieldText), [

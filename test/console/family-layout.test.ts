@@ -49,7 +49,7 @@ const ends = (drawing: Drawing, row: number): readonly [number, number] => {
   return [spots[0]?.column ?? -1, spots.at(-1)?.column ?? -1];
 };
 
-test("every session has a lane of its own, below its parent's, and every edge goes forward", () => {
+test("every session has a separate lane, below its parent's, and every edge goes forward", () => {
   fc.assert(
     fc.property(families, (family) => {
       const drawing = drawFamily(family);

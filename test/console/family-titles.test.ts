@@ -9,7 +9,7 @@ const node = (session: string, name: string | null, objective: string | null = n
   objective,
 });
 
-test("two of one name are told apart by the endings of their ids, and nobody else is", () => {
+test("sessions with the same name show a suffix of their ids, and no others do", () => {
   const nodes = [
     node("ses_0000aaaaaa", "Report"),
     node("ses_0000bbbbbb", "Report"),

@@ -23,7 +23,7 @@ test("the words that only one of two texts has are its own", () => {
   assert.deepEqual(compareWords("", "new"), [[], [{ text: "new", isOwn: true }]]);
 });
 
-test("pieces put together are the text, and the same text has none of its own", () => {
+test("the pieces add up to the text, and equal texts have no changed piece", () => {
   const texts = fc.array(fc.constantFrom("a", "b", "rate", " ", "\n", ".", "é", "4", '"', "\ud800"), {
     maxLength: 40,
   });

@@ -115,7 +115,7 @@ test("the families hold every type of a session, once", () => {
   assert.deepEqual(all.toSorted(), Object.keys(sessionCatalog).toSorted());
 });
 
-test("trouble is told from what goes well", () => {
+test("failures are distinguished from successes", () => {
   const tones = [
     ["tool.settled", { status: "ok" }],
     ["tool.settled", { status: "unknown" }],

@@ -67,14 +67,14 @@ test("hits stand by their sessions, in the order in which each was found first",
   );
 });
 
-test("what was found is named in a word; what nobody knows by its type", () => {
+test("a result is named in a word; an unknown one by its type", () => {
   assert.deepEqual(
     ["input.received", "model.responded", "tool.settled", "tool.requested", "x.other"].map(kindOf),
     ["input", "model", "tool result", "tool call", "x.other"],
   );
 });
 
-test("what was remembered once and is not any more is told apart; sessions are left alone", () => {
+test("forgotten memory entries are marked; sessions are not", () => {
   const found = [hit("wsp_a", 1), hit("wsp_a", 2), hit("wsp_a", 3)].map((one) => ({
     ...one,
     type: one.seq === 3 ? "memory.forgotten" : "memory.promoted",

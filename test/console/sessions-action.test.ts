@@ -48,7 +48,7 @@ test("one that waits for an approval is not activated: the call is answered", ()
   assert.deepEqual(doable(actionOf("activate"), [asked, failed]), [failed]);
 });
 
-test("a key that goes both ways suspends as long as there is something to suspend", () => {
+test("a toggle key suspends as long as any selected session can be suspended", () => {
   const [open, still] = [rowOf({ status: "open" }), rowOf({ status: "suspended" })];
   assert.equal(eitherOf("suspend", "activate", [open, still]).name, "suspend");
   assert.equal(eitherOf("suspend", "activate", [still]).name, "activate");
@@ -63,7 +63,7 @@ test("who may read only is offered nothing, and an admin everything", () => {
   assert.equal(named(["admin"]).length, actions.length);
 });
 
-test("of several, those that fail keep nobody from it, and only a few are under way", async () => {
+test("one failure does not stop the other sessions, and only a few run at once", async () => {
   let [now, most] = [0, 0];
   const progress: number[] = [];
   const failed = await each(

@@ -22,7 +22,7 @@ import { rowOf } from "./session-row.ts";
 
 const filter = (query: string) => filterOf(new URLSearchParams(query));
 
-test("an address says which sessions are listed, and what is no filter is left out", () => {
+test("the URL selects the listed sessions, and unknown filters are ignored", () => {
   assert.deepEqual(
     filter("q=rates&status=open,running,elsewhere&agent=clerk&label=team%3Dblue&sort=cost&dir=asc"),
     {
@@ -97,7 +97,7 @@ test("a row is held against the filter as the store holds it", () => {
   assert.deepEqual(["label=a%3Db", "label=a%3Dc", "waits=person"].map(fits), [true, false, false]);
 });
 
-test("a session asks for somebody while it stands still for what only a person can do", () => {
+test("a session needs attention while only a person can unblock it", () => {
   const asks = (status: (typeof statuses)[number], waitingFor: string | null): boolean =>
     isAsking(rowOf({ status, waitingFor }));
   assert.deepEqual(

@@ -6,7 +6,7 @@ import { labelTrouble, leftOut } from "../../src/console/view/sessions/filter-wa
 
 const said = (query: string): readonly string[] => leftOut(new URLSearchParams(query));
 
-test("of an address, what is no filter is named, with what there is", () => {
+test("unknown filters in a URL are named, with the known ones", () => {
   assert.deepEqual(said(""), []);
   assert.deepEqual(said("q=a&status=open,closed&label=a%3Db,+c%3Dd&sort=cost&waits=person&agent=x"), []);
   assert.match(said("status=open,foo").join(), /^status: expected one of open, running, /);
@@ -15,7 +15,7 @@ test("of an address, what is no filter is named, with what there is", () => {
   assert.match(said("waits=rain").join(), /“rain”/);
 });
 
-test("of labels, what is not whole is named", () => {
+test("incomplete labels are named", () => {
   assert.deepEqual(["", " , ", "a=b", "a=b, c=d,"].map(labelTrouble), [null, null, null, null]);
   for (const text of ["team", "team=", "=blue", "a=b, team"])
     assert.match(labelTrouble(text) ?? "", /^labels: expected label=value/);

@@ -195,7 +195,7 @@ test("held or not, each session is shown once, and none that is gone", () => {
   );
 });
 
-test("what nobody asked for fails in silence, and is made up for the next time", async () => {
+test("a background refresh fails silently, and the next one makes up for it", async () => {
   const { read, change } = server(3);
   let isDown = false;
   const list = sessionList(filter(), (asked) => (isDown ? Promise.reject(new Error("down")) : read(asked)));

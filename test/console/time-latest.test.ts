@@ -56,7 +56,7 @@ test("going back to a place that was read shows it at once", async () => {
   assert.equal(told.at(-1), "state 1");
 });
 
-test("whatever is asked, the last that is told is the last that was asked for", async () => {
+test("the last result shown is always the last one requested", async () => {
   const steps = fc.array(fc.oneof(fc.integer({ min: 1, max: 100 }), fc.constant("answer" as const)), {
     maxLength: 60,
   });
@@ -82,7 +82,7 @@ test("whatever is asked, the last that is told is the last that was asked for", 
   );
 });
 
-test("what fails is told when nothing newer was asked for, and the next place is read", async () => {
+test("a failure shows if nothing newer was requested, and the next position is read", async () => {
   const server = slowServer();
   const failed: unknown[] = [];
   const told: number[] = [];
@@ -100,7 +100,7 @@ test("what fails is told when nothing newer was asked for, and the next place is
   assert.deepEqual([told, failed], [[2], ["no 3"]]);
 });
 
-test("after the end nothing is told, and nothing is kept", async () => {
+test("after the end nothing is reported, and nothing is cached", async () => {
   const server = slowServer();
   const reader = latestReader({ load: server.load, tell: never, fail: never });
   reader.ask(1);

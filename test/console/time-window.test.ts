@@ -28,7 +28,7 @@ test("a window is divided by what its parts are, and what is left is free", () =
   });
 });
 
-test("a window that nobody knows is as wide as what is in it, and has nothing free", () => {
+test("an unknown context window is as wide as its content, with nothing free", () => {
   const reasons = [{ kind: "transcript", tokens: 10 }] as const;
   const { shares, free, marks } = sharesOf({ reasons, tokens: 10, windowTokens: null, zones });
   assert.deepEqual([shares[0]?.percent, free, marks], [100, null, []]);

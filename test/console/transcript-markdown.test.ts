@@ -17,7 +17,7 @@ function shown(nodes: readonly MarkdownNode[]): string {
 }
 const parsed = (...lines: readonly string[]): string => shown(parseMarkdown(lines.join("\n")));
 
-test("paragraphs, headings, quotes, rules and code are told apart", () => {
+test("paragraphs, headings, quotes, rules and code are distinguished", () => {
   assert.equal(
     parsed(
       "# What was found",

@@ -130,7 +130,7 @@ test("what was rewound away is passed over, until it is unfolded", async () => {
   assert.ok(events.every(({ seq }, place) => place === 0 || seq > (events[place - 1]?.seq ?? 0)));
 });
 
-test("what fails says so, and is tried again when somebody asks", async () => {
+test("a failed read shows, and is retried on request", async () => {
   const { given, teller } = logOf(100);
   given.fails = true;
   teller.reach(100);

@@ -54,7 +54,7 @@ test("a definition goes into a form and comes back as it was", () => {
   assert.deepEqual(definitionOf(formOf(whole)), whole);
 });
 
-test("settings that are no JSON object, or say what has a field of its own, are refused", () => {
+test("settings that are not a JSON object, or repeat a field of the form, are rejected", () => {
   const form = { ...emptyForm, name: "clerk", instructions: "Keep." };
   assert.deepEqual(definitionOf({ ...form, rest: "  " }), { name: "clerk", instructions: "Keep." });
   assert.throws(() => definitionOf({ ...form, rest: "{" }), /expected JSON/);

@@ -59,7 +59,7 @@ test("a definition passes through as it is, the smallest and the largest", () =>
   });
 });
 
-test("a mistake is told with its place and the right spelling", () => {
+test("a mistake is reported with its field and the right spelling", () => {
   const table: [unknown, string, string | undefined][] = [
     [{ ...small, modell: "a/b" }, 'unknown field "modell"', 'did you mean "model"?'],
     [
@@ -127,7 +127,7 @@ test("a mistake is told with its place and the right spelling", () => {
   }
 });
 
-test("what is no object, or cannot be stored, is refused", () => {
+test("values that are not objects, or cannot be stored, are rejected", () => {
   assert.equal(complaintOf(null)[1], "a.md: expected a definition object, got null");
   assert.equal(complaintOf([])[1], "a.md: expected a definition object, got a list");
   assert.equal(complaintOf("text")[1], "a.md: expected a definition object, got a text");

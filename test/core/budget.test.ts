@@ -166,7 +166,7 @@ describe("the limit that is short", () => {
     assert.deepEqual(short({ wallMs: 601 }), { resource: "wallMs", limit: 1_000, used: 1_001 });
   });
 
-  test("is told with its unit", () => {
+  test("is shown with its unit", () => {
     const told = (resource: Parameters<typeof budgetReason>[0], limit: number, used: number): string =>
       budgetReason(resource, limit, used);
     assert.equal(told("tokens", 100, 90), "token budget exhausted: 90 of 100");

@@ -261,7 +261,7 @@ suite("a summary's answer", () => {
     assert.deepEqual(readSummary(broken).items, items.slice(0, 2));
   });
 
-  test("is a summary only, when there is no JSON in it or it is bad", () => {
+  test("is a summary only, when it has no JSON or invalid JSON", () => {
     const plain = 'Use {curly} and [square] braces; "quotes" too.';
     assert.deepEqual(readSummary(plain), { summary: plain, items: [] });
     const bad = '```json\n{"items": [{kind: fact}]}\n```\nAll is well.';

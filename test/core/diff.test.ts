@@ -45,7 +45,7 @@ test("fields are compared one by one, lists as a whole", () => {
   ]);
 });
 
-test("lists share a beginning, and of the rest what is not in both is removed or added", () => {
+test("lists share a prefix; differing entries after it are removed or added", () => {
   assert.deepEqual(diffLists(["a", "b", "c", "d"], ["a", "b", "x", "c"]), {
     shared: 2,
     removed: [3],

@@ -15,7 +15,7 @@ test("an error carries its code, hint and cause", () => {
   assert.deepEqual([bare.hint, "cause" in bare], [undefined, false]);
 });
 
-test("a broken invariant is no SkeinError, so nobody takes it for a refusal", () => {
+test("a broken invariant is not a SkeinError, so callers do not mistake it for a refusal", () => {
   assert.throws(
     () => invariant(false, "one is two"),
     (error: unknown) =>

@@ -27,7 +27,7 @@ test("every event of the catalogue is read back as it was written", () => {
   }
 });
 
-test("an erased content is told from one that was not asked for and from none", () => {
+test("erased content differs from content not requested and from none", () => {
   const stored = record("input.received", { input: 1 }, samples["input.received"].content);
   const gone = { ...stored, content: null, salt: null };
   assert.deepEqual(

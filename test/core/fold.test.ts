@@ -158,7 +158,7 @@ test("what was spent is counted, and a reservation that was never settled counts
   assert.deepEqual([free.state.standing.used.nanoUsd, free.state.standing.unpriced], [0, 1]);
 });
 
-test("a failed call costs what it says, or what was reserved when nobody knows", () => {
+test("a failed call costs its reported amount, or its reservation when that is unknown", () => {
   const body = { ...samples["model.requested"].body, inputs: [] };
   const asked = given().and("model.requested", body);
   const failed = asked.and("model.failed", samples["model.failed"].body);

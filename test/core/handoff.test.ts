@@ -121,7 +121,7 @@ what the model saw, \`skein search WORDS --session ${short}\` finds words.
   );
 });
 
-test("a retraction is told with the value that no longer holds, also without a reason", () => {
+test("a retraction shows the value that no longer holds, also without a reason", () => {
   const log = given("Fix login")
     .when({ do: "record", kind: "fact", key: "port", value: 8080 })
     .when({ do: "record", kind: "fact", key: "port", value: 9090 })
@@ -151,7 +151,7 @@ test("a session of which nothing is known has a handoff too", () => {
   assert.match(text, /## What to do next\n\nNothing is left open\./);
 });
 
-test("what failed is told once, where it was last; what was rewound away is told by the rewind", () => {
+test("a failure is listed once, at its last position; rewound work is listed with its rewind", () => {
   const call = { effect: "read", tool: "fetch" } as const;
   const fail = (log: Given, id: string, output: string): Given =>
     log
@@ -182,7 +182,7 @@ test("what failed is told once, where it was last; what was rewound away is told
   assert.ok(!text.includes("rewound away") && !text.includes("gone"));
 });
 
-test("files are told by what became of them in the end", () => {
+test("files are listed with their final state", () => {
   const version = (blob: string) => ({ kind: "file", mode: 0o644, blob: blob.repeat(64), bytes: 3 }) as const;
   const change = (log: Given, path: string, before: string | null, after: string | null): Given => {
     const file = { path, before: before && version(before), after: after && version(after) };
@@ -224,7 +224,7 @@ test("what waits is what to do next: calls, requests, inputs", () => {
   ]);
 });
 
-test("a turn in progress is gone on with, and what was denied is no way", () => {
+test("an open turn is continued, and denied calls are listed as denied", () => {
   const asked = given()
     .write({ type: "turn.started", body: { inputs: [] }, turn: 1 })
     .and("tool.requested", { call: "c1", tool: "pay", effect: "unsafe", ask: true }, { input: { usd: 5 } });

@@ -106,7 +106,7 @@ test("a rewind lists exactly the inputs that were taken up since", () => {
   );
 });
 
-test("the inbox is the set of inputs that nobody took up, whatever the order of takings", () => {
+test("the inbox is the set of unprocessed inputs, in any order of processing", () => {
   fc.assert(
     fc.property(histories(60), (life) => {
       for (const [seq, state] of life.states.entries()) {

@@ -60,7 +60,7 @@ test("an id takes exactly ten random bytes", () => {
   }
 });
 
-test("what is not an id is refused with what one looks like", () => {
+test("an invalid id is rejected with the expected format", () => {
   const good = makeSessionId({ nowMs: 1, random: zeros });
   const wrong = ["", "ses_", good.slice(0, -1), `${good}0`, `${good}\n`, good.toUpperCase(), ` ${good}`];
   // The letters i, l, o and u are not in the alphabet.

@@ -71,7 +71,7 @@ test("a large map is emptied key by key from either end, and the others stay whe
   }
 });
 
-test("deleting what is not there gives back the same map", () => {
+test("deleting a missing key returns the same map", () => {
   const keyed = SortedMap.from([["a", 1]]);
   assert.equal(keyed.delete("b"), keyed);
   assert.equal(SortedMap.empty<number>().delete("b").size, 0);

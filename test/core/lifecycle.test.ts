@@ -120,7 +120,7 @@ const told: Readonly<Record<LifecycleCommand, string>> = {
   compact: "open running suspended sleeping",
 };
 
-test("the table is the one that people are told of", () => {
+test("the table matches the documented one", () => {
   const spelled = Object.entries(lifecycle).map(([name, { from, to }]) => [
     name,
     to === null ? from.join(" ") : `${from.join(" ")} → ${to}`,
@@ -188,7 +188,7 @@ test("a sleeping session says why; one that is put to sleep in a turn has no rea
   assert.equal(inStatus.running().when({ do: "sleep" }).state.standing.why, null);
 });
 
-test("an interruption that comes when there is no turn changes nothing", () => {
+test("an interrupt without a turn changes nothing", () => {
   const { state } = inStatus.open().and("session.interrupted", {});
   assert.equal(state.standing.turn, null);
 });

@@ -67,7 +67,7 @@ suite("the fold", () => {
     body: { scope: "workspace", kind: "fact", key, ...more },
   });
 
-  test("promoting again supersedes, forgetting ends it, and what is not known is passed over", () => {
+  test("promoting again supersedes, forgetting ends it, and unknown entries are skipped", () => {
     const memory = new Memory();
     const origin = { session, seq: 7 };
     apply(memory, [

@@ -185,7 +185,7 @@ describe("the rules that a fork gets", () => {
   });
 });
 
-test("JSON is the same whatever the order of fields, and a list is no object", () => {
+test("JSON compares equal in any order of fields, and a list differs from an object", () => {
   assert.equal(canonicalJson({ b: [{ d: 1, c: null }], a: "x" }), '{"a":"x","b":[{"c":null,"d":1}]}');
   assert.equal(canonicalJson(null), "null");
   assert.notEqual(canonicalJson(["a"]), canonicalJson({ 0: "a" }));

@@ -52,7 +52,7 @@ test("a policy passes through as it is, the smallest and the largest", () => {
 const span = "the policy: after: expected a number and a unit, such as 12h, 90d or 4w";
 const known = "one of open, running, suspended, sleeping, closed, archived, moved";
 
-test("a mistake is told with its field and the right spelling", () => {
+test("a mistake is reported with its field and the right spelling", () => {
   const hint = "the idle time before delete, such as 90d; 0d applies at once";
   const cases: readonly [unknown, string, string | undefined][] = [
     [{ do: "pack", aftr: "9d" }, 'the policy: unknown field "aftr"', 'did you mean "after"?'],
@@ -136,7 +136,7 @@ test("no value makes checking fail in another way", () => {
   );
 });
 
-test("lengths of time are read as people write them, and told roughly", () => {
+test("durations are read as people write them, and shown rounded", () => {
   const read = ["250ms", "90s", "30m", "12h", "90d", "4w", "1.5d"].map(spanMs);
   assert.deepEqual(read, [250, 90_000, 1_800_000, 43_200_000, 90 * day, 28 * day, 1.5 * day]);
   const told = [0, 1_500, 90_000, 3_600_000, 36 * 3_600_000, 92 * day].map(spanText);
@@ -150,7 +150,7 @@ test("a policy of a newer program is not followed at all", () => {
   assert.deepEqual(storedPolicy({ do: "pack" }), { do: "pack" });
 });
 
-test("what is for every session is told from what is for some", () => {
+test("policies for all sessions differ from policies for some", () => {
   const wide: readonly Policy[] = [
     { do: "expire", after: "90d" },
     { do: "delete", after: "90d", match: {} },

@@ -17,7 +17,7 @@ test("tokens of a cache are never more than the input, however many are reported
   assert.equal(costOf(price, { ...usage, cachedInputTokens: 20 }), 10 * 300);
 });
 
-test("tokens of a cache without a price of its own cost what input costs", () => {
+test("cached tokens without a separate price cost as much as input", () => {
   const usage = { inputTokens: 1_000, outputTokens: 0, cachedInputTokens: 600, cacheWriteTokens: 300 };
   assert.equal(costOf({ input: 3_000, output: 15_000 }, usage), 3_000_000);
 });

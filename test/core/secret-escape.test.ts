@@ -15,7 +15,7 @@ test("a token behind an escaped tab or line end in JSON inside a text is redacte
   }
 });
 
-test("a letter that is not escaped is part of the word, which is no token then", () => {
+test("an unescaped letter is part of the word, which is then not a token", () => {
   const redactor = makeRedactor();
   for (const before of ["t", "n", "x", "_"]) {
     const text = `see abc${before}glpat-${"a1B2".repeat(6)}`;

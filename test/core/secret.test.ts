@@ -84,7 +84,7 @@ suite("a registered value", () => {
     assert.equal(redactor.json(clean), clean);
   });
 
-  test("in a value that never ends is left to whoever refuses to store it", () => {
+  test("a value without an end is left to the check that refuses to store it", () => {
     const endless: Record<string, unknown> = { text: value };
     endless["again"] = endless;
     endless["andAgain"] = [endless, endless];
@@ -191,7 +191,7 @@ suite("a registered value", () => {
     );
   });
 
-  test("that is too short, too many, or told by its own name is refused", () => {
+  test("that is too short, too many, or equal to its name is rejected", () => {
     const redactor = makeRedactor();
     const least = "x".repeat(limit.secretCharsMin);
     assert.throws(() => redactor.register("A", least.slice(1)), /at least 8/);
@@ -409,7 +409,7 @@ suite("what looks like a secret", () => {
     assert.equal(redactor.json(schema), schema);
   });
 
-  test("stays when nobody wants it guessed; what is registered does not", () => {
+  test("stays when guessing is disabled; registered secrets are redacted", () => {
     const strict = makeRedactor({ looksLike: false });
     strict.register("DB", "hunter-hunter");
     const [token = ""] = seen["github-token"] ?? [];

@@ -55,7 +55,7 @@ test("a range in escaped text names exactly the escaped secret", () => {
   );
 });
 
-test("text that is no JSON is redacted as text", () => {
+test("text that is not JSON is redacted as text", () => {
   const torn = `{"text":"${token}`;
   const { text, places } = redactSource(redactor, torn);
   assert.equal(text, '{"text":"[redacted: github-token]');

@@ -18,7 +18,7 @@ test("what fails while things are put away does not hide why", async () => {
   assert.equal(errorText(error), "the database is read-only");
 });
 
-test("any other error is told as it is", () => {
+test("any other error is reported unchanged", () => {
   const error = new Error("plain");
   assert.deepEqual([firstError(error), errorText(error), errorText("text")], [error, "plain", "text"]);
 });

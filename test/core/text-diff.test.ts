@@ -36,7 +36,7 @@ test("applied to the one text it gives the other", () => {
   );
 });
 
-test("three lines stand around a change, and changes that are near are told together", () => {
+test("three lines surround a change, and nearby changes are shown together", () => {
   const lines = Array.from({ length: 20 }, (_, place) => `${place + 1}\n`);
   const changed = lines.with(3, "four\n").with(9, "ten\n").with(19, "end");
   assert.deepEqual(unifiedDiff(lines.join(""), changed.join("")), [

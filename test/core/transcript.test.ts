@@ -89,7 +89,7 @@ test("an input stands where it was taken up, and a call has all that became of i
   assert.equal(phaseOf(call.call), "ok");
 });
 
-test("what waits for an answer says so, and what was not taken up is told apart", () => {
+test("waiting calls are marked, and unprocessed inputs are listed apart", () => {
   const { entries, untaken } = story(events.slice(0, 9), [[1, 9]]);
   const call = entries.find((entry) => entry.kind === "call");
   assert.equal(call?.kind === "call" && phaseOf(call.call), "asked");

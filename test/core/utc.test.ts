@@ -22,7 +22,7 @@ test("a moment is the text that toISOString gives", () => {
   );
 });
 
-test("a number that is no moment stays a number", () => {
+test("a number that is not a valid time stays a number", () => {
   assert.deepEqual([first - 1, last + 1, 0.5, NaN].map(utcText), [
     String(first - 1),
     String(last + 1),

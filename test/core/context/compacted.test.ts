@@ -130,7 +130,7 @@ describe("another past", () => {
   };
   const now = (objective: string): string => `The objective of this session is now:\n${objective}`;
 
-  test("a fork is told its new objective, after all that it shares", async () => {
+  test("a fork shows its new objective after all shared content", async () => {
     const shared = (await told(worked())).slice(0, -1);
     assert.deepEqual(await told(forkOf(worked(), 1, "What if?")), [...shared, `user: [${now("What if?")}]`]);
   });

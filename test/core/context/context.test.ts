@@ -156,7 +156,7 @@ describe("calls and results", () => {
     ]);
   });
 
-  test("input that is no object is shown as it came", async () => {
+  test("input that is not an object is shown unchanged", async () => {
     const session = requests(
       says(asks(hears(given(), words("Go."))), callOf("a", "shell")),
       "a",
@@ -248,7 +248,7 @@ describe("what the model said", () => {
     });
   });
 
-  test("asking for a summary is no part of the transcript", async () => {
+  test("the request for a summary is not part of the transcript", async () => {
     const body = {
       model: "acme/small",
       renderer: 1,
@@ -282,7 +282,7 @@ describe("what was said to it", () => {
     ]);
   });
 
-  test("a model without eyes is told of images, and of files nobody can read", async () => {
+  test("a model without image input gets a note instead of images and unreadable files", async () => {
     const session = hears(
       given(),
       { type: "image", blob, mediaType: "image/png" },

@@ -161,7 +161,7 @@ test("labels are set and removed in one event, up to their limit", () => {
   assert.deepEqual(missing, { code: "not-found", message: 'there is no label "nope"' });
 });
 
-test("a reason is the content, and without one there is none", () => {
+test("a reason is stored as content; without one there is no content", () => {
   const sleeping = given().when({ do: "sleep" });
   const suspended = given().when({ do: "suspend" });
   const closed = given().when({ do: "close" });

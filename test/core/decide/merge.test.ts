@@ -129,7 +129,7 @@ test("a score is a name and a number, of the session or of a position, with a re
   assert.deepEqual(plain(judged.state.standing.scores), [["accuracy", { value: 0.9, seq: 3 }]]);
 });
 
-test("a score that is no number, of no position, or of what is packed, is refused", () => {
+test("a score that is not a number, has no position, or is of a packed range is rejected", () => {
   for (const value of [Number.NaN, Infinity])
     assert.equal(given().refusal({ do: "score", name: "n", value }).code, "invalid");
   for (const seq of [0, 2, 1.5])

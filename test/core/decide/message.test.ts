@@ -81,7 +81,7 @@ test("a session cannot send to itself, nor when it is over", () => {
   );
 });
 
-test("a reply goes to whoever asked, once", () => {
+test("a reply goes to the requester, once", () => {
   const log = given().when(receive({ deadlineMs: later, note: "[request]" }));
   assert.deepEqual(plain(log.state.standing.asked), [["msg_1", { from: other, seq: 2, deadlineMs: later }]]);
   assert.equal(log.refusal(send({ to: third, replyTo: "msg_1" })).code, "invalid");
@@ -106,7 +106,7 @@ test("a request is open until its reply comes, and no other reply is taken", () 
   });
 });
 
-test("a request that is given up is told as an input, and takes no reply any more", () => {
+test("a request that timed out arrives as input, and accepts no reply", () => {
   const log = given().when(send({ deadlineMs: later }));
   const refuse = {
     do: "refuse",
@@ -209,7 +209,7 @@ const inputsOf = ({ state }: Given): [number, number][] =>
     ]),
   );
 
-test("a message wakes one who sleeps, unless it named what it waits for and that is no message", () => {
+test("a message wakes a sleeping session, unless it waits for other causes only", () => {
   const woken = (log: Given): boolean => log.when(receive()).state.standing.status === "open";
   const triggers = given()
     .and("trigger.set", { name: "daily", kind: "cron" }, { spec: {} })

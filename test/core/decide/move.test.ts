@@ -25,7 +25,7 @@ test("a session arrives where its move leads, and nowhere else", () => {
   assert.equal(unsaid.ok ? "" : unsaid.refusal.code, "corrupt");
 });
 
-test("a session that somebody runs is not moved, unless the lease has run out", () => {
+test("a running session is not moved, unless its lease has expired", () => {
   const held = given().and("lease.taken", { holder: "h", leaseMs: 15_000 });
   const move = { do: "move", move: "m" } as const;
   const refused = decide(held.state, { ...move, held: true }, facts);

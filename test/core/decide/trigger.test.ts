@@ -72,7 +72,7 @@ test("a trigger that was set anew, or is gone, does not fire for what the earlie
   assert.equal(timed().when({ do: "untrigger", name: "tick" }).refusal(fire()).code, "not-found");
 });
 
-test("who has not heard of the last firing is not told twice, unless every time counts", () => {
+test("an unread firing is not repeated, unless every time counts", () => {
   const again = fire({ dueMs: 2_000, nextMs: 3_000, digest: sha("2") });
   assert.deepEqual(types(timed().when(fire()), again), ["trigger.fired"]);
   assert.deepEqual(types(timed("all").when(fire()), again), ["trigger.fired", "input.received"]);

@@ -131,7 +131,7 @@ test("a late result of a settled call is kept as evidence and changes nothing", 
   assert.equal(mindHash(digest, after.state.mind), mindHash(digest, ended.state.mind));
 });
 
-test("an interrupt of a session that nobody runs ends the turn at once, and the hash is true", () => {
+test("an interrupt of a session without a runner ends the turn at once, with a valid hash", () => {
   const open = given()
     .when(begin)
     .when(request())
@@ -191,7 +191,7 @@ const wait = (before: Given, ms: number): Given =>
   ms === 0 ? before : wait(before.and("session.renamed", {}, { name: "later" }), ms - 1);
 const wallOf = ({ state }: Given): number => state.standing.used.wallMs;
 
-test("time at work is counted as it passes, and none while nobody works", () => {
+test("active time is counted as it passes, and not while idle", () => {
   const answered = given().when(take).when(begin).when(request());
   const asked = release(answered.when(respond({ calls: [called("a", "ask")] })));
   // From the start of the turn: a request, an answer, a call, a suspension, the end of the lease.
@@ -204,7 +204,7 @@ test("time at work is counted as it passes, and none while nobody works", () => 
   assert.equal(wallOf(release(done.when(respond()).when({ do: "end", outcome: "completed" }))), 10);
 });
 
-test("after a crash time counts up to the last record of its holder, whoever ends the turn", () => {
+test("after a crash active time counts up to the holder's last record, regardless of who ends the turn", () => {
   const crashed = wait(given().when(take).when(begin).when(request()), 40);
   assert.equal(wallOf(crashed), 1);
   assert.equal(wallOf(wait(crashed.when(take), 3)), 1);
@@ -307,7 +307,7 @@ test("whatever is asked in whatever order: money never rewinds, hashes are true,
   );
 });
 
-test("from any state there is a next thing, and doing it is never refused for ever", () => {
+test("every state has a next step, and taking it eventually succeeds", () => {
   fc.assert(
     fc.property(fc.array(anyCommand, { maxLength: 40 }), (commands) => {
       let session = live(commands);

@@ -45,7 +45,7 @@ test("what is done in a turn carries its number", () => {
   assert.deepEqual(turns, [1, 1, 1]);
 });
 
-test("items of two kinds may share a key, and only what is there is retracted", () => {
+test("items of two kinds may share a key, and only existing items are retracted", () => {
   const two = given()
     .when({ do: "record", kind: "fact", key: "k", value: 1 })
     .when({ do: "record", kind: "decision", key: "k", value: 2 });

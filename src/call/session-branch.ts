@@ -177,6 +177,33 @@ export const sessionBranches = {
         conflicts: z.array(z.looseObject({ name: Text })),
         written: Count.nullable(),
       }),
+    verb: {
+      group: group,
+      line: "Merge what another session learned; conflicts are shown and resolved by name.",
+      args: ["from"],
+      flags: {
+        toSeq: null,
+        resolve: null,
+        dryRun: { what: "show the result, and change nothing" },
+        summary: { what: "the summary of FROM for ID; by default its last answers" },
+      },
+      about: [
+        "ID gets the facts, decisions, tasks and artifacts that FROM has changed since their common " +
+          "base: the fork point, or their last merge. What both changed to different values is a " +
+          "conflict; until each is resolved nothing changes, and the exit code is 1.",
+        "ours keeps what ID has, theirs takes what FROM has, both keeps theirs beside it as KEY (from " +
+          "…). Values are copied with their origin, and ID gets one summary of them. Merging again brings " +
+          "only what is new. FROM@SEQ merges up to that position, as in a report you reviewed.",
+      ],
+      examples: [
+        "skein merge 4x8kz1 9m2c7q --dry-run  # what would come in",
+        "skein merge 4x8kz1 9m2c7q  # merges, unless there is a conflict",
+        "skein merge 4x8kz1 9m2c7q@40  # and not what it learned after 40",
+        'skein merge 4x8kz1 9m2c7q --resolve fact/base-rate=theirs --because "it is newer"  ' +
+          "# with a conflict resolved, and why",
+        "skein merge 4x8kz1 9m2c7q --value fact/base-rate=4.2  # neither of the two",
+      ],
+    },
   }),
   "session.migrate": change("session", "migrate", {
     title: "Migrate to another model or store",
@@ -213,5 +240,31 @@ export const sessionBranches = {
       budget: field.Budget().describe("the limits of the run").exactOptional(),
     }),
     answer: () => z.looseObject({ session: SessionId }),
+    verb: {
+      group: group,
+      line: "Compute every state and context again; or run turns again in a fork, and compare.",
+      flags: {
+        from: { type: "position", what: "run again from here; the same as ID@SEQ" },
+        model: { value: "PROVIDER/MODEL", what: "with another model" },
+        instructions: { what: "with these in place of the agent's" },
+        tools: { what: "live: unrecorded calls run if they only read; by default recorded" },
+        name: { what: "a short name of the fork, for lists" },
+      },
+      about: [
+        "Without a position the log is folded again from its first record; the hash of what the session " +
+          "knew at the end of each turn, and the digest of each context, must equal the recorded ones. It " +
+          "only reads, and exits with 1 on a mismatch.",
+        "With a position the turns that had not ended there run again, in a fork that leaves right " +
+          "before the first of them. The fork gets the same inputs in the same order. Tool calls that the " +
+          "original also made get its recorded results; others are an error, and nothing outside is " +
+          "touched. It exits with 7 when it stopped before the end.",
+      ],
+      examples: [
+        "skein replay 4x8kz1  # check every turn and every request",
+        "skein replay 4x8kz1 --from 12  # run again from 12",
+        'skein replay 4x8kz1@12 --model offline/offline --instructions "Be brief." --save x.html  ' +
+          "# otherwise, and side by side on a page",
+      ],
+    },
   }),
 };

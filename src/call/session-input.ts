@@ -107,6 +107,33 @@ export const sessionInput = {
         .exactOptional(),
     }),
     answer: AppendResult,
+    verb: {
+      group: "Turns",
+      line: "See what a suspended session waits for, and answer it: allow or deny tool calls.",
+      args: ["allow?"],
+      flags: {
+        allow: { name: "VERDICT", type: "text" },
+        calls: { value: "CALL", what: "only this call; by default all waiting ones" },
+        reason: { what: "the reason; the log keeps it, and the model gets that of a denial" },
+        text: { what: "a message to the model with it" },
+        remember: {
+          value: "session|always",
+          what: "also allow every call of the tool in this session, or exactly this command in every session",
+        },
+      },
+      about: [
+        "VERDICT is allow or deny; without it, and without --text, it shows what the session waits for. " +
+          "After an unknown outcome, or an error, --text says what you found, and the session may " +
+          'continue. It runs nothing: "skein run ID" continues.',
+      ],
+      examples: [
+        "skein answer 4x8kz1  # what it waits for",
+        "skein answer 4x8kz1 allow  # all calls that wait",
+        "skein answer 4x8kz1 allow --remember always  # and the same commands from now on",
+        'skein answer 4x8kz1 deny --call call-2 --reason "not on Fridays"  # one of them',
+        'skein answer 4x8kz1 --text "The mail went out."  # after an unknown outcome',
+      ],
+    },
   }),
   "session.send": change("session", "send", {
     title: "Send a message from this session",

@@ -245,6 +245,35 @@ const rules = {
         already: Count,
         scrubbed: Flag,
       }),
+    verb: {
+      group: "Lifecycle",
+      line: "Erase contents for good; hashes, money and lineage stay, and the chain still verifies.",
+      flags: {
+        ranges: {
+          name: "seq",
+          type: "list",
+          value: "A..B",
+          what: "only these positions; may be given several times",
+        },
+        match: { value: "TEXT", what: "only contents that contain exactly this text" },
+        copies: { what: "also its copies: summaries, merges, messages, memory" },
+        reason: { what: "the reason; the log keeps it" },
+        dryRun: { what: "show what would be erased, and change nothing" },
+      },
+      about: [
+        "Without --seq and --match, every content of the session's own records goes. Every fork that " +
+          "shares a position loses it too, and its log says so. Copies elsewhere are listed, and go with " +
+          "--copies; with --match that is everything in the store that contains the text.",
+        "Names, keys, labels, names of tools and numbers are not contents and stay. What left the " +
+          "store, such as exports, backups and requests to providers, is out of reach. A hold forbids all " +
+          "of it.",
+      ],
+      examples: [
+        "skein erase 4x8kz1 --seq 12..15 --dry-run  # what would go, and from whom",
+        'skein erase 4x8kz1 --match "jane@example.com" --copies  # a text, wherever it went',
+        'skein erase 4x8kz1 --yes --reason "asked for by the user"  # all that was said',
+      ],
+    },
   }),
 };
 

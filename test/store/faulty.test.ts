@@ -4,8 +4,8 @@ import { createHash } from "node:crypto";
 import { test } from "node:test";
 import { makeSessionId, makeWorkspaceId } from "../../src/core/ids.ts";
 import { conformance, draftOf } from "../../src/store/conformance/conformance.ts";
-import type { Fault, FaultyCall, FaultyStore, Faults } from "../../src/store/faulty.ts";
-import { faultyStore } from "../../src/store/faulty.ts";
+import type { Fault, FaultyCall, FaultyStore, Faults } from "./faulty.ts";
+import { faultyStore } from "./faulty.ts";
 import { memoryStore } from "../../src/store/memory/store.ts";
 import type { Part, Store, StoreWorld } from "../../src/store/port.ts";
 

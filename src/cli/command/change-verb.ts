@@ -1,7 +1,19 @@
 /** The output of verbs that change a session. */
 import type { Session } from "../../runtime/engine/session.ts";
-import type { Screen } from "./screen.ts";
 import type { AppendResult } from "../../runtime/log/append-result.ts";
+import type { PresentedResult } from "./presentation.ts";
+import type { Screen } from "./screen.ts";
+
+export const changeOf = (
+  session: string,
+  { seq, headSeq, duplicate }: AppendResult,
+  done: string,
+): PresentedResult & { readonly json: object } => ({
+  json: { session, seq, headSeq, duplicate },
+  lines: [
+    duplicate ? `written before, at ${seq}; nothing was written now` : `${done} at ${seq} of ${session}`,
+  ],
+});
 
 export function answerChange(
   out: Screen,
@@ -9,8 +21,6 @@ export function answerChange(
   written: AppendResult,
   done: string,
 ): Promise<void> {
-  const { seq, headSeq, duplicate } = written;
-  return out.answer({ session: session.id, seq, headSeq, duplicate }, () => [
-    duplicate ? `written before, at ${seq}; nothing was written now` : `${done} at ${seq} of ${session.id}`,
-  ]);
+  const { json, lines } = changeOf(session.id, written, done);
+  return out.answer(json, () => lines);
 }

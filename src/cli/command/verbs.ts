@@ -22,7 +22,6 @@ const groups: readonly { readonly title: string; readonly verbs: Loaders }[] = [
       up: async () => (await import("../verb/up.ts")).up,
       serve: async () => (await import("../verb/serve.ts")).serve,
       tickets: async () => (await import("../verb/tickets.ts")).tickets,
-      answer: async () => (await import("../verb/answer.ts")).answer,
       send: async () => (await import("../verb/send.ts")).send,
     },
   },
@@ -43,8 +42,6 @@ const groups: readonly { readonly title: string; readonly verbs: Loaders }[] = [
     title: "Branches",
     verbs: {
       diff: async () => (await import("../verb/diff.ts")).diff,
-      replay: async () => (await import("../verb/replay.ts")).replay,
-      merge: async () => (await import("../verb/merge.ts")).merge,
       migrate: async () => (await import("../verb/migrate.ts")).migrate,
     },
   },
@@ -52,7 +49,6 @@ const groups: readonly { readonly title: string; readonly verbs: Loaders }[] = [
     title: "Lifecycle",
     verbs: {
       trigger: async () => (await import("../verb/trigger.ts")).trigger,
-      erase: async () => (await import("../verb/erase.ts")).erase,
     },
   },
   {

@@ -4,10 +4,14 @@ import type { AnyPresentation } from "../command/presentation.ts";
 import type { Verb } from "../command/verb.ts";
 import { accessActions, accessPlain } from "./access.ts";
 import { agentActions, agentPlain } from "./agents.ts";
+import { answerPlain } from "./answer.ts";
 import { branchPlain } from "./branch.ts";
 import { contextPlain } from "./context.ts";
+import { erasePlain } from "./erase.ts";
 import { memoryActions, memoryPlain } from "./memory.ts";
+import { mergePlain } from "./merge.ts";
 import { policyActions, policyPlain } from "./policy.ts";
+import { replayPlain } from "./replay.ts";
 import { sessionPlain } from "./session.ts";
 import { storePlain } from "./store.ts";
 
@@ -20,6 +24,10 @@ export const presentations: ReadonlyMap<OperationId, AnyPresentation> = new Map(
   ...policyPlain,
   ...sessionPlain,
   ...storePlain,
+  answerPlain,
+  erasePlain,
+  mergePlain,
+  replayPlain,
 ]);
 
 /** Actions that no call stands for alone. */

@@ -7,7 +7,7 @@ import { makeSessionId, type LogId, type SessionId } from "../../../src/core/ids
 import { Engine } from "../../../src/runtime/engine/engine.ts";
 import { awaitOutcome, keyedParts } from "../../../src/runtime/log/lost-answer.ts";
 import { seal } from "../../../src/runtime/log/seal.ts";
-import { faultyStore, type Fault, type FaultyCall } from "../../../src/store/faulty.ts";
+import { faultyStore, type Fault, type FaultyCall } from "../../store/faulty.ts";
 import type { Draft, Expect, Part, Store } from "../../../src/store/port.ts";
 import { cases } from "../../kind.ts";
 import { inMemory, type Place } from "../place.ts";

@@ -7,7 +7,7 @@ import { limit } from "../../../src/core/limit.ts";
 import { Engine } from "../../../src/runtime/engine/engine.ts";
 import type { Session } from "../../../src/runtime/engine/session.ts";
 import type { Part, Store } from "../../../src/store/port.ts";
-import { faultyStore, type Fault, type FaultyCall } from "../../../src/store/faulty.ts";
+import { faultyStore, type Fault, type FaultyCall } from "../../store/faulty.ts";
 import type { StoredRecord } from "../../../src/core/chain.ts";
 import { makeSessionId } from "../../../src/core/ids.ts";
 import { makeStateReader } from "../../../src/runtime/read/state-reader.ts";

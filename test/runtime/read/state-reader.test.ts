@@ -7,7 +7,7 @@ import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { snapshotForm, snapshotText } from "../../../src/core/state.ts";
 import { Engine } from "../../../src/runtime/engine/engine.ts";
-import { faultyStore } from "../../../src/store/faulty.ts";
+import { faultyStore } from "../../store/faulty.ts";
 import { noFile } from "../../kind.ts";
 import { inFile, inMemory } from "../place.ts";
 

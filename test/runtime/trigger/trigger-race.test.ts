@@ -10,7 +10,7 @@ import { makeStateReader } from "../../../src/runtime/read/state-reader.ts";
 import { fire, fireDue } from "../../../src/runtime/trigger/fire.ts";
 import { fireDueTemplates, fireTemplate, listTemplates } from "../../../src/runtime/trigger/templates.ts";
 import { makeWriter } from "../../../src/runtime/log/writer.ts";
-import { faultyStore } from "../../../src/store/faulty.ts";
+import { faultyStore } from "../../store/faulty.ts";
 import { cases, kind } from "../../kind.ts";
 import type { Store } from "../../../src/store/port.ts";
 import { madeWorld, type MadeWorld } from "../made-world.ts";

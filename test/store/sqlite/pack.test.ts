@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { makeSessionId } from "../../../src/core/ids.ts";
 import { realWorld } from "../../../src/runtime/world.ts";
 import { draftOf } from "../../../src/store/conformance/conformance.ts";
-import { faultyStore } from "../../../src/store/faulty.ts";
+import { faultyStore } from "../faulty.ts";
 import { sqliteStore } from "../../../src/store/sqlite/store.ts";
 import type { Part, Store } from "../../../src/store/port.ts";
 import { digest } from "../../core/digest.ts";

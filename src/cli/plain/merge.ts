@@ -1,60 +1,39 @@
 /** Merges what another session learned. */
-import { SkeinError } from "../../core/error.ts";
+import type { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import type { MergeAnswer } from "../../runtime/branch/merge-answer.ts";
 import type { MergeConflict, MergeReport, MergeSide } from "../../runtime/branch/merge.ts";
 import { present, valueOf } from "../command/input.ts";
 import { exact } from "../format/moment.ts";
+import { invalid, plain } from "../command/presentation.ts";
 import { placeOf } from "../command/position.ts";
 import type { Screen } from "../command/screen.ts";
-import { plain, cut, oneLine, plural } from "../format/text.ts";
-import { verb } from "../command/verb.ts";
+import { plain as plainText, cut, oneLine, plural } from "../format/text.ts";
 
 const takes = ["ours", "theirs", "both"] as const;
 
-export const merge = verb({
-  name: "merge",
-  line: "Merge what another session learned; conflicts are shown and resolved by name.",
-  args: ["ID", "FROM"],
+export const mergePlain = plain("session.merge", {
   options: {
-    "dry-run": { type: "flag", what: "show the result, and change nothing" },
     resolve: { type: "list", value: "KIND/KEY=ours|theirs|both", what: "the resolution of a conflict" },
     value: { type: "list", value: "KIND/KEY=VALUE", what: "a new value for a conflict" },
     because: { type: "text", what: "the reason; the log keeps it" },
-    summary: { type: "text", what: "the summary of FROM for ID; by default its last answers" },
   },
-  about: [
-    "ID gets the facts, decisions, tasks and artifacts that FROM has changed since their common " +
-      "base: the fork point, or their last merge. What both changed to different values is a " +
-      "conflict; until each is resolved nothing changes, and the exit code is 1.",
-    "ours keeps what ID has, theirs takes what FROM has, both keeps theirs beside it as KEY (from " +
-      "…). Values are copied with their origin, and ID gets one summary of them. Merging again brings " +
-      "only what is new. FROM@SEQ merges up to that position, as in a report you reviewed.",
-  ],
-  examples: [
-    "skein merge 4x8kz1 9m2c7q --dry-run  # what would come in",
-    "skein merge 4x8kz1 9m2c7q  # merges, unless there is a conflict",
-    "skein merge 4x8kz1 9m2c7q@40  # and not what it learned after 40",
-    'skein merge 4x8kz1 9m2c7q --resolve fact/base-rate=theirs --because "it is newer"  ' +
-      "# with a conflict resolved, and why",
-    "skein merge 4x8kz1 9m2c7q --value fact/base-rate=4.2  # neither of the two",
-  ],
-  async run({ args, options, out, session }) {
-    const found = await session(args.ID);
-    const resolve = answersOf(options.resolve, options.value, options.because);
-    const from = await placeOf("merge", args.FROM, undefined, session);
-    const report = await found.merge({
+  prepare({ params, given: { resolve, value, because } }) {
+    params.resolve = answersOf(resolve, value, because);
+  },
+  async call({ found, params, session }) {
+    const from = await placeOf("merge", params.from ?? "", undefined, session);
+    return found.merge({
+      ...params,
       from: from.session.id,
       ...(from.seq === null ? {} : { toSeq: from.seq }),
-      resolve,
-      ...(options["dry-run"] ? { dryRun: true } : {}),
-      ...present({ summary: options.summary }),
     });
-    await out.answer({ session: found.id, ...report }, () =>
-      lines(report, { id: found.id, isDry: options["dry-run"] }, out),
-    );
-    return report.ok ? 0 : 1;
   },
+  print: (report, { found: { id }, params: { dryRun: isDry = false }, out }) => ({
+    json: { session: id, ...report },
+    lines: lines(report, { id, isDry }, out),
+    code: report.ok ? 0 : 1,
+  }),
 });
 
 function answersOf(
@@ -83,13 +62,14 @@ function answersOf(
   const names = answers.map(([name]) => name);
   const twice = names.find((name, place) => names.indexOf(name) !== place);
   if (twice === undefined) return Object.fromEntries(answers);
-  throw new SkeinError("invalid", `merge: ${quote(twice)} is resolved twice`, { hint: "remove one of them" });
+  throw invalid(`merge: ${quote(twice)} is resolved twice`, "remove one of them");
 }
 
 const unclear = (option: string, word: string, example: string): SkeinError =>
-  new SkeinError("invalid", `merge: --${option}: expected KIND/KEY=VALUE, got ${quote(word)}`, {
-    hint: `for example --${option} ${example}`,
-  });
+  invalid(
+    `merge: --${option}: expected KIND/KEY=VALUE, got ${quote(word)}`,
+    `for example --${option} ${example}`,
+  );
 
 function lines(
   report: MergeReport,
@@ -113,7 +93,7 @@ function lines(
       row(
         write.write === "retract"
           ? `- ${write.kind} ${oneLine(write.key)}`
-          : `+ ${write.kind} ${oneLine(write.key)}${statusOf(write)} = ${oneLine(plain(write.value))}`,
+          : `+ ${write.kind} ${oneLine(write.key)}${statusOf(write)} = ${oneLine(plainText(write.value))}`,
       ),
     ),
     ...same.map((name) => out.dim(row(`= ${oneLine(name)}, the same on both sides`))),
@@ -141,7 +121,7 @@ function conflictLines({ name, base, ours, theirs }: MergeConflict, out: Screen)
 }
 
 function sideText({ value, status, gone, actor, at, because }: MergeSide): string {
-  const what = gone === null ? oneLine(plain(value)) : `(${gone})`;
+  const what = gone === null ? oneLine(plainText(value)) : `(${gone})`;
   const state = status === null ? "" : ` (${status})`;
   const reason = because === null ? "" : `, because ${oneLine(because)}`;
   const who = actor === null ? "" : `  by ${oneLine(actor)}`;

@@ -14,8 +14,8 @@
  * Calls other than appends support only `pass`, `delay` and `unavailable`; any other fault is a reported
  * error of the plan. `watch` and `close` never fail.
  */
-import { SkeinError } from "../core/error.ts";
-import type { Outcome, Part, Store } from "./port.ts";
+import { SkeinError } from "../../src/core/error.ts";
+import type { Outcome, Part, Store } from "../../src/store/port.ts";
 
 export type Fault =
   | "pass"

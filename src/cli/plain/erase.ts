@@ -3,73 +3,43 @@ import { SkeinError } from "../../core/error.ts";
 import { quote } from "../../core/ids.ts";
 import type { EraseOptions, EraseReport } from "../../runtime/govern/erase.ts";
 import type { Session } from "../../runtime/engine/session.ts";
-import { present } from "../command/input.ts";
+import { invalid, plain } from "../command/presentation.ts";
 import type { Screen } from "../command/screen.ts";
 import { bytes, count, cut, oneLine, plural } from "../format/text.ts";
-import { confirm } from "../chat/typed-lines.ts";
-import { verb } from "../command/verb.ts";
 
 /** Rows of one list to show; the rest is counted. */
 const rowsMax = 20;
 
-export const erase = verb({
-  name: "erase",
-  line: "Erase contents for good; hashes, money and lineage stay, and the chain still verifies.",
-  args: ["ID"],
-  options: {
-    seq: { type: "list", value: "A..B", what: "only these positions; may be given several times" },
-    match: { type: "text", value: "TEXT", what: "only contents that contain exactly this text" },
-    copies: { type: "flag", what: "also its copies: summaries, merges, messages, memory" },
-    reason: { type: "text", what: "the reason; the log keeps it" },
-    "dry-run": { type: "flag", what: "show what would be erased, and change nothing" },
-    yes: { type: "flag", short: "y", what: "without a confirmation" },
+export const erasePlain = plain("session.erase", {
+  options: { yes: { type: "flag", short: "y", what: "without a confirmation" } },
+  prepare({ params, given }) {
+    const words = (given as { readonly seq?: readonly string[] }).seq ?? [];
+    if (words.length > 0) params.ranges = words.map(rangeOf);
   },
-  about: [
-    "Without --seq and --match, every content of the session's own records goes. Every fork that " +
-      "shares a position loses it too, and its log says so. Copies elsewhere are listed, and go with " +
-      "--copies; with --match that is everything in the store that contains the text.",
-    "Names, keys, labels, names of tools and numbers are not contents and stay. What left the " +
-      "store, such as exports, backups and requests to providers, is out of reach. A hold forbids all " +
-      "of it.",
-  ],
-  examples: [
-    "skein erase 4x8kz1 --seq 12..15 --dry-run  # what would go, and from whom",
-    'skein erase 4x8kz1 --match "jane@example.com" --copies  # a text, wherever it went',
-    'skein erase 4x8kz1 --yes --reason "asked for by the user"  # all that was said',
-  ],
-  async run({ args, options, out, session }) {
-    const ranges = options.seq.map(rangeOf);
-    const found = await session(args.ID);
-    const wanted: EraseOptions = {
-      ...(ranges.length === 0 ? {} : { ranges }),
-      ...present({ match: options.match, reason: options.reason }),
-      ...(options.copies ? { copies: true } : {}),
-    };
+  async call({ found, params: { dryRun = false, ...wanted }, given: { yes }, out }) {
     const plan = await withProgress(out, found, { ...wanted, dryRun: true }, "looked at");
-    if (options["dry-run"]) {
-      await out.answer(plan, () => [...planLines(plan, out), "nothing was erased"]);
-      return;
-    }
+    if (dryRun) return plan;
     if (!out.json && (!isEmpty(plan) || plan.copies.length > 0 || plan.kept.length > 0))
       for (const line of planLines(plan, out)) await out.line(line);
-    if (!isEmpty(plan)) {
-      if (!options.yes && (out.json || !(await confirm("Erase it for good?")))) throw unsure(plan);
+    if (!isEmpty(plan) && !yes) {
+      const { confirm } = await import("../chat/typed-lines.ts");
+      if (out.json || !(await confirm("Erase it for good?"))) throw unsure(plan);
     }
-    const report = await withProgress(out, found, wanted, "erased");
-    await out.answer(report, () => doneLines(report, out));
-    return report.scrubbed ? 0 : notScrubbed;
+    return withProgress(out, found, wanted, "erased");
+  },
+  print(report, { params: { dryRun }, out }) {
+    if (dryRun === true) return { lines: [...planLines(report, out), "nothing was erased"] };
+    return { lines: doneLines(report, out), code: report.scrubbed ? 0 : notScrubbed };
   },
 });
 
 /** As for an unavailable store. */
 const notScrubbed = 4;
 
-function rangeOf(text: string): readonly [number, number] {
+function rangeOf(text: string): [number, number] {
   const [, from, to] = /^(\d{1,15})(?:\.\.(\d{1,15}))?$/.exec(text) ?? [];
   if (from !== undefined && Number(from) > 0) return [Number(from), Number(to ?? from)];
-  throw new SkeinError("invalid", `--seq: expected a position or a range, got ${quote(text)}`, {
-    hint: "for example 12 or 12..15",
-  });
+  throw invalid(`--seq: expected a position or a range, got ${quote(text)}`, "for example 12 or 12..15");
 }
 
 const isEmpty = ({ records, copies, withCopies }: EraseReport): boolean =>

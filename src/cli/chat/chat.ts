@@ -313,7 +313,8 @@ function askedText(
     case "error":
       return modelError === undefined
         ? "Type y to try again, or something else to tell it."
-        : "Type y to retry, another message to send it, or switch models with /migrate --model PROVIDER/MODEL.";
+        : "Type y to retry, another message to send it, or switch models with " +
+            "/migrate --model PROVIDER/MODEL.";
     case "budget":
       return `Give it more with /budget ${budget ?? "--usd 5"}; or leave: ${shortId(session)} keeps.`;
     default:

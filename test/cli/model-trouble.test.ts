@@ -101,7 +101,7 @@ suite("a model that fails", { concurrency: 4 }, () => {
   });
 });
 
-test("an MCP server that dies in an unsafe call leaves an unknown outcome that a person settles", async () => {
+test("an MCP server dies in an unsafe call: the outcome is unknown until a person settles it", async () => {
   const skein = skeinIn(makeFolder());
   const [opened] = await skein.look("open", "Try", "--model", "offline/offline", "--bind", "shell");
   const id = String(opened!["id"]);

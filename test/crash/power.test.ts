@@ -8,7 +8,7 @@ import { Disk, diskCalls, type Unsynced } from "./disk.ts";
 import { Ledger } from "./ledger.ts";
 import { freshSeed, makeRandom } from "./random.ts";
 import { sliced } from "../slice.ts";
-import { eachOf, isSaying, makeRig, withoutStrace, type Traced } from "./strace.ts";
+import { eachOf, isSaying, makeRig, parseCalls, withoutStrace, type Traced } from "./strace.ts";
 import type { VerbName } from "./verb.ts";
 
 const skip = await withoutStrace();
@@ -74,6 +74,25 @@ function seedOf(t: TestContext): number {
   t.diagnostic(`seed ${seed}`);
   return seed;
 }
+
+test("a call that another thread interrupts in the trace is read whole, where it returned", () => {
+  const trace = [
+    '7 pwrite64(21<\\x61>, "\\x01\\x02", 2, 4120 <unfinished ...>',
+    '8 write(3<\\x62>, "\\x03", 1) = 1',
+    "7 <... pwrite64 resumed>) = 2",
+    "7 fsync(21<\\x61> <unfinished ...>",
+    "9 <... write resumed>) = 1",
+    "7 <... fsync resumed>)          = 0",
+    '7 pwrite64(21<\\x61>, "\\x04", 1, 9 <unfinished ...>',
+  ].join("\n");
+  const calls = parseCalls(trace).map(({ name, file, bytes, at }) => [name, file, bytes.toString("hex"), at]);
+  assert.deepEqual(calls, [
+    ["write", "b", "03", 1],
+    ["pwrite64", "a", "0102", 4120],
+    ["fsync", "a", "", 0],
+  ]);
+  assert.throws(() => parseCalls('7 pwrite64(21<\\x61>, "\\x01"'), /did not print where pwrite64 wrote/);
+});
 
 test("after a loss of power everything acknowledged is there", { skip }, async (t) => {
   const seed = seedOf(t);

@@ -120,22 +120,47 @@ function argumentsOf({ calls, inject, whole }: TraceOptions): string[] {
 }
 
 /** Lines such as `123 pwrite64(21<\x2f\x74…>, "\x53\x51…", 8192, 0) = 8192`. */
-function parseCalls(text: string): Call[] {
-  return text.split("\n").flatMap((line) => {
+export function parseCalls(text: string): Call[] {
+  return wholeLines(text).flatMap((line) => {
     const found = /^\d+ +([a-z0-9_]+)\((?:(\d+)<([^>]*)>)?(?:(?:, )?"([^"]*)")?(.*)$/.exec(line);
     if (found === null) return [];
     const [, name = "", fd, file = "", quoted = "", rest = ""] = found;
     const bytes = Buffer.from(quoted.replaceAll("\\x", ""), "hex");
+    const last = /(\d+)\)? +=/.exec(rest)?.[1];
+    if (last === undefined && (name === "pwrite64" || name === "ftruncate"))
+      throw new Error(`strace did not print where ${name} wrote: ${line.slice(-200)}`);
     return [
       {
         name,
         fd: fd === undefined ? null : Number(fd),
         file: fd === undefined ? bytes.toString() : Buffer.from(file.replaceAll("\\x", ""), "hex").toString(),
         bytes,
-        at: Number(/(\d+)\)? +=/.exec(rest)?.[1] ?? 0),
+        at: Number(last ?? 0),
         injected: rest.endsWith("(INJECTED)"),
       },
     ];
+  });
+}
+
+/**
+ * The lines with the two halves of an interrupted call joined: strace prints the beginning with
+ * `<unfinished ...>` when another thread makes a call meanwhile, and the end as `<... pwrite64 resumed>`.
+ * The call counts where it returned. One that never returned, because the process ended, is left out.
+ */
+function wholeLines(text: string): string[] {
+  const begun = new Map<string, string>();
+  return text.split("\n").flatMap((line) => {
+    const thread = /^\d+/.exec(line)?.[0] ?? "";
+    const beginning = /^(.*?),? *<unfinished \.\.\.>$/s.exec(line)?.[1];
+    if (beginning !== undefined) {
+      begun.set(thread, beginning);
+      return [];
+    }
+    const ending = /^\d+ +<\.\.\. [a-z0-9_]+ resumed>(.*)$/s.exec(line)?.[1];
+    if (ending === undefined) return [line];
+    const joined = begun.get(thread);
+    begun.delete(thread);
+    return joined === undefined ? [] : [joined + ending];
   });
 }
 

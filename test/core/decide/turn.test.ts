@@ -204,7 +204,7 @@ test("active time is counted as it passes, and not while idle", () => {
   assert.equal(wallOf(release(done.when(respond()).when({ do: "end", outcome: "completed" }))), 10);
 });
 
-test("after a crash active time counts up to the holder's last record, regardless of who ends the turn", () => {
+test("after a crash active time counts up to the last record of the lease holder", () => {
   const crashed = wait(given().when(take).when(begin).when(request()), 40);
   assert.equal(wallOf(crashed), 1);
   assert.equal(wallOf(wait(crashed.when(take), 3)), 1);

@@ -5,6 +5,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { suite, test } from "node:test";
 import { root } from "../repo/source.ts";
+import { noBubblewrap } from "../tool/bubblewrap.ts";
 
 const expected: Readonly<Record<string, RegExp>> = {
   payroll: /rate changed: 4\.3 is recorded\nthe run waits for a person\npaid: 2026-12 at 4\.3\n$/,
@@ -14,11 +15,11 @@ const expected: Readonly<Record<string, RegExp>> = {
   "coding-agent": /status: suspended\n[^]*sum\.sh: echo \$\(\( \$1 \+ \$2 \)\)\ncommits: 1\n$/,
 };
 
-const hasBubblewrap = spawnSync("bwrap", ["--version"]).status === 0;
+const withoutSandbox = await noBubblewrap();
 
 suite("examples", { concurrency: 2 }, () => {
   for (const [name, output] of Object.entries(expected)) {
-    const skip = name === "coding-agent" && !hasBubblewrap ? "bubblewrap is not installed" : false;
+    const skip = name === "coding-agent" && withoutSandbox;
     test(`examples/${name} runs`, { skip }, () => {
       const main = join("examples", name, "main.ts");
       const { SKEIN_EXAMPLE_MODEL: _real, ...env } = process.env;

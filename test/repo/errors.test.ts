@@ -122,11 +122,9 @@ test("the list sees helpers, refusals, problems, reasons and hints", () => {
 });
 
 /** Wordings of version 0.4.0 in any text, not only in errors. Model input of a released renderer stays. */
-const words = [
-  ...["whoever", "nobody", "somebody", "in vain", "given up", "left alone", "goes on", "any ending"],
-  ...["once in effect", "those who ask"],
-];
-const replaced = new RegExp(`\\b(?:${words.join("|")})\\b`, "i");
+const words =
+  "whoever,nobody,somebody,in vain,given up,left alone,goes on,any ending,once in effect,those who ask";
+const replaced = new RegExp(`\\b(?:${words.replaceAll(",", "|")})\\b`, "i");
 const released = /^src\/(?:store\/(?:conformance|postgres\/)|core\/(?:context|handoff|compaction|memory)\/)/;
 
 test("no label, help text or reason in src uses a replaced wording", () => {

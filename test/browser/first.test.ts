@@ -20,7 +20,7 @@ suite("the first minutes", { skip }, () => {
     await stand?.[Symbol.asyncDispose]();
   });
 
-  test("who is not logged in is asked to, and a login link lets in and leaves no token behind", async () => {
+  test("without a login the page asks for one; a login link logs in and leaves no token behind", async () => {
     await using out = await stand.page(browser, { token: null });
     await out.page.getByRole("heading", { name: "Log in to Skein" }).waitFor();
     await out.page.getByLabel("Login link or token").fill(`${stand.url}/#token=${stand.token}`);

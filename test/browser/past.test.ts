@@ -82,7 +82,7 @@ suite("what was", { skip }, () => {
     shown.calm();
   });
 
-  test("a rewind that is asked how says what it leaves out", async () => {
+  test("a rewind with options lists what it leaves out", async () => {
     const { session, seq } = await repainted("Take it back with care");
     await using shown = await stand.page(browser, { at: `/s/${session.id}?at=${seq}` });
     const { page } = shown;

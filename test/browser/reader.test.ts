@@ -122,7 +122,7 @@ suite("what is said", { skip }, () => {
     shown.calm();
   });
 
-  test("what cannot be is refused in words, and nothing is made of a blank", async () => {
+  test("invalid values show a field error, and a blank field changes nothing", async () => {
     const session = await stand.engine.open({
       objective: "Be asked nonsense",
       bind: [{ kind: "directory", path: stand.folder, name: "here" }],
@@ -158,7 +158,7 @@ suite("what is said", { skip }, () => {
     shown.calm();
   });
 
-  test("a position that one of two branches does not have is said not to be there, in place", async () => {
+  test("a position that one of two branches lacks is shown as missing, in place", async () => {
     const session = await stand.engine.open({ objective: "The first branch" });
     const fork = await session.fork({ name: "The second branch" });
     await using shown = await stand.page(browser, { at: `/s/${session.id}/compare?with=${fork.id}` });
@@ -174,7 +174,7 @@ suite("what is said", { skip }, () => {
     shown.calm();
   });
 
-  test("a filter that is none is said to be none, whether typed or in the address", async () => {
+  test("an unknown filter is reported, whether typed or in the URL", async () => {
     await stand.engine.open({ objective: "Of a team", labels: { team: "blue" } });
     await using shown = await stand.page(browser, { at: "/?status=foo" });
     const { page } = shown;

@@ -172,7 +172,7 @@ suite("a session in a browser", { skip }, () => {
     shown.calm(/ERR_INTERNET_DISCONNECTED|ERR_NETWORK_CHANGED/);
   });
 
-  test("a token that is revoked asks for another, and goes on where one was", async () => {
+  test("after a token is revoked the page asks for another, and returns to the same view", async () => {
     const { id, token } = await stand.engine.addToken({ scopes: ["admin"] });
     const session = await stand.engine.open({ objective: "Be locked out" });
     await using shown = await stand.page(browser, { at: `/s/${session.id}`, token });

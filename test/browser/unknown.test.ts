@@ -59,7 +59,7 @@ suite("a call whose outcome is unknown", { skip }, () => {
     return (content?.blocks ?? []).map(({ text }) => text).join();
   }
 
-  test("it is found among those that wait, answered where it stands, and the session goes on", async () => {
+  test("it is listed as waiting, is answered in place, and the session resumes", async () => {
     const session = await cutOff('call pay {"to":"Ann"} and call pay {"to":"Bob"}');
     const paid = payments();
     await using shown = await stand.page(browser);

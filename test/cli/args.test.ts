@@ -77,7 +77,7 @@ test("digits are a position and other words a checkpoint", () => {
   assert.equal(parse("id", "--at", "v12").options["at"], "v12");
 });
 
-test("what cannot be right is refused, with the nearest right one", () => {
+test("invalid arguments are refused, with the nearest valid one", () => {
   const refusals: readonly (readonly [RegExp, ...string[]])[] = [
     [/ID is required/],
     [/unexpected argument/, "id", "text", "more"],

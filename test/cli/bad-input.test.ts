@@ -306,7 +306,7 @@ suite("bad input changes nothing", { concurrency: 4 }, () => {
     assertRefused(ended, { code: "invalid", message: /invalid UTF-8/, hint: /iconv/ });
   });
 
-  test("without --json it is said in two lines, and never with a stack", async () => {
+  test("without --json an error is two lines, without a stack trace", async () => {
     const { code, stdout, stderr } = await skein.run(["show", "uuuuuu"]);
     assert.deepEqual([code, stdout], [3, ""]);
     assert.match(stderr, /^skein: no session id ends in "uuuuuu"\n {2}hint: .*\n$/);

@@ -43,7 +43,7 @@ test("a hold is set, shown and lifted, and stops erase and delete until then", a
   assert.equal((await skein.here("hold", fork, "c", "--lift")).code, 3);
 });
 
-test("before it erases it says how much goes and from whom, and without --yes nothing goes", async () => {
+test("it first shows what would be erased and where; without --yes it erases nothing", async () => {
   const { skein, id, fork } = await spoken();
   const asked = await skein.here("erase", id, "--seq", "3..4");
   assert.equal(asked.code, 1);
@@ -90,7 +90,7 @@ test("a text goes from wherever it is, and its copies stay or go as one says", a
   assert.deepEqual([none.code, none.stdout], [0, "nothing is left to erase\n"]);
 });
 
-test("what stands in keys stays and is said to, and what a fork shares is its parent's", async () => {
+test("text in keys stays and is reported; a fork's shared records belong to its parent", async () => {
   const { skein, id, fork } = await spoken();
   await skein.here("record", id, "fact", "sparrow", "small");
   await skein.here("bind", id, "directory", "--path", "/tmp/sparrow");
@@ -139,7 +139,7 @@ const wrong: readonly (readonly [words: readonly string[], code: number, said: R
   [["--sequence", "1"], 2, /unknown option/],
 ];
 
-test("what cannot be right is refused with a hint, and nothing is erased", async () => {
+test("invalid options are refused with a hint, and nothing is erased", async () => {
   const { skein, id, fork } = await spoken();
   for (const [words, code, said] of wrong) {
     const ended = await skein.here("erase", id, ...words, "--yes");

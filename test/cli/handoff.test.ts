@@ -66,7 +66,7 @@ describe("handoff", () => {
     assert.match(neither.stderr, /open: OBJECTIVE is required\n +hint: .*skein open/);
   });
 
-  test("/handoff closes the session of a talk and goes on in the next", async () => {
+  test("/handoff closes the session of a chat and continues in the next", async () => {
     const id = await openOne();
     const input = "hello\n/handoff Test login\nhello again\n";
     const { code, stdout } = await skein.run(["chat", id], { input });
@@ -88,7 +88,7 @@ describe("handoff", () => {
     assert.match(prose.stdout, /Its last answer: I am the offline model/);
   });
 
-  test("the model writes in front of the lists when it is asked to", async () => {
+  test("the model writes an introduction to the lists on request", async () => {
     const id = await openOne();
     const { stdout } = await skein.run(["handoff", id, "--prose", "--json"]);
     const [answer] = parseLines(stdout);

@@ -70,7 +70,7 @@ interface Answer {
   }[];
 }
 
-test("a session is listed, imported, continued when it grows, and goes on with a model here", async () => {
+test("a session is listed, imported, updated when it grows, and continues with a model here", async () => {
   const { folder, file, env } = homeWith(1);
   const skein = skeinIn(folder);
   const run = async (...words: string[]): Promise<Answer> => {

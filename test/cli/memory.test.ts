@@ -109,7 +109,7 @@ suite("memory", { concurrency: true }, () => {
     assert.match(wrong.stderr, /got the workspace id .*\n {2}hint: .*skein memory forget KEY --erase/);
   });
 
-  test("what cannot be done is refused with a way out", async () => {
+  test("impossible requests are refused with a hint that helps", async () => {
     const { say, json, open } = place();
     const id = await open("Payroll");
     await json("record", id, "fact", "rate", "1");

@@ -50,7 +50,7 @@ test("a whole store moves, and says what went, what was verified and what is lef
   assert.equal(listed.stdout.trim().split("\n").length, 5);
 });
 
-test("a whole move that is killed again and again goes on, and nothing is sent twice", async () => {
+test("a move of a whole store that is killed repeatedly resumes, and sends nothing twice", async () => {
   const [here, there] = [makeFolder(), makeFolder()];
   await fill(here, 400);
   const skein = skeinIn(here);
@@ -75,7 +75,7 @@ test("a whole move that is killed again and again goes on, and nothing is sent t
   assert.deepEqual([ok, records], [true, 400 * 23 + 1]);
 });
 
-test("what cannot be meant is refused, with what to say instead", async () => {
+test("invalid options are refused, with the valid form", async () => {
   const skein = skeinIn(makeFolder());
   await skein.here("open", "--objective", "x");
   const said = async (...words: readonly string[]): Promise<string> =>

@@ -34,7 +34,7 @@ suite("a model that fails", { concurrency: 4 }, () => {
     assert.match(stderr, /^fake\/one: dropped: .*\nasked again \(2 of 6\)\n$/);
   });
 
-  test("that asks to be left alone for long is not asked again, and says how long", async () => {
+  test("with a long Retry-After is not retried, and the message says how long", async () => {
     const headers = { "retry-after": "3600" };
     await using place = await makeSession([{ reply: "trouble", trouble: "rate-limited", headers }]);
     const { code, stdout, stderr } = await place.run("ask", place.id, "hello");

@@ -33,7 +33,7 @@ suite("processes", { concurrency: 2 }, () => {
     assert.deepEqual(await ended, { code: 130, signal: null, stdout: "", stderr: "" });
   });
 
-  test("log -f ends by itself at its limit or its last position", async () => {
+  test("log -f ends at its limit or at its last position", async () => {
     const skein = skeinIn(makeFolder());
     const id = await skein.open();
     const follower = endOf(skein.start(["log", id, "-f", "--to", "4", "--json"]));

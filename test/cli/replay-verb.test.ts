@@ -61,7 +61,7 @@ suite("replay", { concurrency: true }, () => {
     assert.match(stdout, /\nTurn 2: missing /);
   });
 
-  test("what cannot be right is refused before anything is run", async () => {
+  test("invalid options are refused before anything runs", async () => {
     const { folder, say, id } = await lived();
     const wrong: readonly (readonly [number, readonly string[]])[] = [
       [2, [id, "--from", "1", "--save", "x.pdf"]],

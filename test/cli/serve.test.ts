@@ -93,7 +93,7 @@ test("npm start is the server, and npm run demo the tour", () => {
   assert.match(scripts["demo"] ?? "", /src\/cli\/main\.ts tour$/);
 });
 
-test("skein serve that is given what cannot be says so and ends", { timeout: 60_000 }, async () => {
+test("skein serve with invalid options reports them and exits", { timeout: 60_000 }, async () => {
   const skein = skeinIn(makeFolder());
   for (const words of [
     ["--origin", "evil"],

@@ -53,7 +53,7 @@ suite("chat over a pipe", { concurrency: 3 }, () => {
     assert.equal(state!["objective"], "remember base-rate is 4.1");
   });
 
-  test("approvals are asked in place: once, why not, for the session", async () => {
+  test("approvals are answered in place: once, denied with a reason, for the session", async () => {
     const { folder, bound, talk } = makePlace();
     const lines = ["run touch one", "allow", "run touch two", "not today"];
     const more = ["run touch five", "deny: no fives", "run touch three", "s", "run touch four"];
@@ -124,7 +124,7 @@ suite("chat over a pipe", { concurrency: 3 }, () => {
     assert.deepEqual([back.code, existsSync(join(folder, "one"))], [0, true], back.stderr);
   });
 
-  test("clear goes on in the next session, and an error ends nothing but its line", async () => {
+  test("clear continues in the next session, and an error ends only its line", async () => {
     const { skein, talk } = makePlace();
     const lines = ["/clear", "remember a is 1", "/switch zzzzzz", "/log -f", "//not a command"];
     const { stdout, code } = await talk(lines, "--objective", "Try");
@@ -141,7 +141,7 @@ suite("chat over a pipe", { concurrency: 3 }, () => {
     assert.equal((state!["items"] as unknown[]).length, 1);
   });
 
-  test("Ctrl-C interrupts the turn and the talk goes on; a second one leaves", async () => {
+  test("Ctrl-C interrupts the turn and the chat continues; a second one exits", async () => {
     const { skein, bound, idOf } = makePlace();
     const child = skein.start(["chat", "--objective", "Try", "--yes", ...bound]);
     const ended = endOf(child);

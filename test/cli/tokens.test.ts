@@ -42,7 +42,7 @@ test("a token is issued, listed without its secret, and revoked", async () => {
   );
 });
 
-test("a second token goes on as the same principal", async () => {
+test("a second token acts as the same principal", async () => {
   const skein = skeinIn(makeFolder());
   const [first] = await skein.look("tokens", "add", "--scope", "read,write");
   const principal = String(first?.["principal"]);

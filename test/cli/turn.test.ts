@@ -163,7 +163,7 @@ suite("input and run", { concurrency: 4 }, () => {
 });
 
 suite("approvals", { concurrency: 4 }, () => {
-  test("a call that is asked about suspends; allowed, it runs; the exit codes say so", async () => {
+  test("a call that needs approval suspends, and runs once allowed; the exit codes say so", async () => {
     const { folder, skein, id } = await makeSession();
     await skein.look("grant", id, "shell", "ask");
     const asked = await skein.here("ask", id, "--", "run echo yes > made.txt");
@@ -265,7 +265,7 @@ suite("interrupts", { concurrency: 2 }, () => {
 });
 
 suite("budgets", () => {
-  test("at a limit the session is suspended; use is shown; more lets it go on", async () => {
+  test("at a limit the session is suspended and shows its use; a higher limit resumes it", async () => {
     const { skein, id } = await makeSession("--steps", "1");
     const asked = await skein.here("ask", id, "list files");
     assert.equal(asked.code, 7);

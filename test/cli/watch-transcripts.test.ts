@@ -133,7 +133,7 @@ const expected = (turns: number, originals: number) => ({
   originals,
 });
 
-test("a line appears within a second; a killed watch goes on: nothing is lost, nothing twice", async (t) => {
+test("a line appears within a second; a killed watch resumes without loss or repetition", async (t) => {
   const home = makeHome();
   const [name, later] = names;
   await skeinIn(home.folder).open();

@@ -85,7 +85,7 @@ const heardOf = async (
   }
 };
 
-test("asking and watching go on when cut: one input, every event once, and why it ended", async () => {
+test("ask and watch resume after a disconnect: one input, every event once, and the reason", async () => {
   const cuts = { made: 0 };
   const some = numbers(3);
   const lines = Array.from({ length: 40 }, (_, place) => `Answer ${place}.`);
@@ -180,7 +180,7 @@ test("breaking off cancels nothing, and a signal ends the wait and not the run",
   );
 });
 
-test("a stream ends by itself at its last position, and with the server's refusal", async () => {
+test("a stream ends at its last position, or with the server's refusal", async () => {
   await using place = await connected();
   const { client, place: server } = place;
   const session = await client.open({ objective: "End" });

@@ -55,7 +55,7 @@ test("an error of the library comes back as it was thrown: code, message and hin
   await assert.rejects(session.run({ holder: "me" } as object), { message: /not supported over HTTP/ });
 });
 
-test("an answer that was lost is asked for again, and nothing is written twice", async () => {
+test("a lost response is requested again, and nothing is written twice", async () => {
   // Every first attempt of a write is lost on its way back.
   const seen = new Set<string>();
   const between = losing((_url, init) => {

@@ -49,7 +49,7 @@ test("an answer is what the engine takes", () => {
   });
 });
 
-test("a value of one's own begins as ours, and is JSON or text", () => {
+test("a custom value starts as ours, and is JSON or text", () => {
   const first = firstAnswer(rate, "value", undefined);
   assert.deepEqual([first.text, first.isJson], ["4.2", true]);
   assert.deepEqual(mergeAnswer(rate, { "fact/rate": first }), { take: "value", value: 4.2 });

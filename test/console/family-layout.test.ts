@@ -148,7 +148,7 @@ test("a fork leaves at its position, and a merge joins at its own", () => {
   assert.equal(drawing.columns, 6);
 });
 
-test("children and successors have edges of their own, and lanes that begin at their first record", () => {
+test("children and successors have separate edges, and lanes from their first record on", () => {
   const drawing = drawFamily([
     { session: "root", parent: null, relation: null, headSeq: 9, merged: [] },
     { session: "child", parent: { session: "root", seq: 4 }, relation: "child", headSeq: 3, merged: [] },

@@ -76,7 +76,7 @@ test("a shell is not said to be bound for reading alone", () => {
   assert.doesNotMatch(bound("shell"), /read/);
 });
 
-test("what was erased is said to be", () => {
+test("erased content is marked as erased", () => {
   const event = {
     type: "item.recorded",
     body: { kind: "fact", key: "rate" },

@@ -130,7 +130,7 @@ test("what is typed into a form is taken by the operation", () => {
   }
 });
 
-test("what cannot be read is said with the name of its field", () => {
+test("an unreadable value is reported with the name of its field", () => {
   const field = (kind: Field["kind"]): Field => ({
     name: "limits",
     kind,

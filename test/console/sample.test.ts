@@ -99,7 +99,7 @@ test("every view has something true to show", async (t) => {
   );
 });
 
-test("one call removes it, and nothing of anybody else", async (t) => {
+test("one call removes it, and no other sessions", async (t) => {
   const engine = place(t);
   await engine.open({ objective: "My own", name: "Mine" });
   await engine.remember({ scope: "workspace", kind: "fact", key: "own", value: 1 });
@@ -137,7 +137,7 @@ function breakingOff(engine: RemoteEngine, calls: number): RemoteEngine {
   return counted(engine);
 }
 
-test("what was broken off anywhere can be gone on with, and is then as if it had not been", async (t) => {
+test("after an interruption at any step it can be resumed, with the same result", async (t) => {
   for (const calls of [2, 12, 23, 40, 55]) {
     const engine = place(t);
     await assert.rejects(makeSampleFamily(breakingOff(engine, calls), silent), /the page was closed/);
@@ -151,7 +151,7 @@ test("what was broken off anywhere can be gone on with, and is then as if it had
   }
 });
 
-test("what was broken off can be removed as well", async (t) => {
+test("an interrupted one can be removed too", async (t) => {
   const engine = place(t);
   await assert.rejects(makeSampleFamily(breakingOff(engine, 20), silent));
   await removeSampleFamily(engine, silent);

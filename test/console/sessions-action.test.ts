@@ -84,7 +84,7 @@ test("one failure does not stop the other sessions, and only a few run at once",
   assert.deepEqual([most, progress.at(-1), progress.length], [3, 20, 20]);
 });
 
-test("what was typed for a new session is asked for, and nothing else", () => {
+test("a new session is requested with the typed fields only", () => {
   const fields = fieldsOf(lastUsed('{"agent":"clerk","model":7}'));
   assert.deepEqual(openingOf({ ...fields, objective: " Look into it " }), {
     objective: "Look into it",

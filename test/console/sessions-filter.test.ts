@@ -39,7 +39,7 @@ test("the URL selects the listed sessions, and unknown filters are ignored", () 
   assert.equal(isFiltered(filter("waits=person")), true);
 });
 
-test("the server is asked for what it can tell, and for suspended sessions where answers are wanted", () => {
+test("the server filters what it can; approvals request suspended sessions", () => {
   assert.deepEqual(askedOf(filter("")), {});
   assert.deepEqual(askedOf(filter("q=a&status=open&agent=b&label=c%3Dd")), {
     text: "a",
@@ -141,7 +141,7 @@ test("every order is total: rows come out the same however they came in", () => 
   assert.ok(comparing(filter("sort=cost&dir=asc"))(dear, cheap) > 0);
 });
 
-test("how a session stands is said in words, the most urgent thing first", () => {
+test("a session's status is words, the most urgent first", () => {
   const words = (part: Parameters<typeof rowOf>[0]) => standingOf(rowOf(part))?.text ?? null;
   assert.deepEqual(
     [

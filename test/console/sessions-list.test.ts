@@ -73,7 +73,7 @@ test("another order reads all there are and sorts them here", async () => {
   );
 });
 
-test("not more than so many are read, and that is said", async () => {
+test("the list has a maximum length, and says when it is reached", async () => {
   const { read } = server(rowsMax + 600);
   const list = sessionList(filter("sort=cost"), read);
   await list.readHead();
@@ -162,7 +162,7 @@ test("what was deleted unheard is gone when the beginning is read again", async 
   assert.deepEqual([now[0], now.includes(240), now.includes(60), now.length], [30, false, true, 200]);
 });
 
-test("an error is said, what was read stays, and reading again mends it", async () => {
+test("an error is shown, the rows stay, and a retry recovers", async () => {
   const { read } = server(150);
   let isDown = false;
   const list = sessionList(filter(), (asked) => (isDown ? Promise.reject(new Error("down")) : read(asked)));

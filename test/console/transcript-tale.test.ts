@@ -68,7 +68,7 @@ test("it begins at the end, and goes back page by page to the first", async () =
   assert.equal(given.reads, reads);
 });
 
-test("what comes in live is taken as it was heard, and what was missed is read", async () => {
+test("live events are used as received, and missed ones are read", async () => {
   const { given, teller } = logOf(1_000);
   teller.reach(1_000);
   await rest(teller);

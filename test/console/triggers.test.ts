@@ -25,13 +25,13 @@ test("a form says what the trigger is", () => {
   assert.deepEqual(specOf({ ...emptySpec, kind: "webhook" }), { kind: "webhook" });
 });
 
-test("what is missing in a form is said", () => {
+test("missing fields of a form are named", () => {
   for (const everyMinutes of ["", "0", "-1", "soon", "0.001"])
     assert.throws(() => specOf({ ...emptySpec, kind: "every", everyMinutes }), /^Error: Interval: expected/);
   assert.throws(() => specOf({ ...emptySpec, kind: "at", at: "" }), /^Error: Time: required/);
 });
 
-test("how often is said in the largest unit that fits", () => {
+test("an interval is shown in the largest unit that fits", () => {
   assert.deepEqual([1_000, 60_000, 5_400_000, 86_400_000, 172_800_000, 1_500].map(everyWords), [
     "second",
     "minute",

@@ -94,7 +94,7 @@ test("the canonical header is thirteen fields joined by line feeds, absent ones 
   );
 });
 
-test("hashes are the ones that anybody computes with SHA-256", () => {
+test("hashes are plain SHA-256", () => {
   const record = recordAfter(genesisHash);
   assert.equal(genesisHash, "00".repeat(32));
   assert.equal(bodyHashOf(digest, record.body), sha256(record.body));

@@ -349,7 +349,7 @@ test("of more than fits, decisions and tasks are cut short and the rest is left 
   assert.match(tight.text, /\(\d+ older decisions are left out: /);
 });
 
-test("nothing is said since when only the frame of a session changed", () => {
+test("nothing is listed when only bookkeeping events follow", () => {
   assert.ok(["session.closed", "lease.taken", "checkpoint.saved", "x.other"].every(isQuiet));
   assert.ok(!["item.recorded", "input.received", "content.erased", "session.rewound"].some(isQuiet));
 });

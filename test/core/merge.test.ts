@@ -67,7 +67,7 @@ test("what only they changed is taken: a new item, another value, a retraction",
   );
 });
 
-test("what only we changed stays, and nothing is said about it", () => {
+test("what only we changed stays, and is not reported", () => {
   const [a, b] = [item("fact/a", 1), item("fact/b", 1)];
   const ours = items(item("fact/a", 2), item("fact/c", 3));
   assert.deepEqual(fates(mergeItems(items(a, b), ours, items(a, b))), nothing);

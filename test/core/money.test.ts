@@ -58,7 +58,7 @@ describe("a call that is interrupted", () => {
     assert.deepEqual(settleBroken(call).usage, { inputTokens: 120, outputTokens: 0, estimated: true });
   });
 
-  test("is bounded by what can have been generated since it was last heard, and by its reservation", () => {
+  test("is bounded by what can have been generated since the last delta, and by its reservation", () => {
     const bound = (silentMs: number): number => settleBroken({ ...broken, silentMs }).unconfirmed.tokens;
     assert.deepEqual([bound(0), bound(2_500), bound(600_000)], [1_000, 3_500, 16_384]);
     // A provider that counts more input than Skein did leaves as much room for output as before.
@@ -114,7 +114,7 @@ describe("a reservation", () => {
     assert.match(settled.refusal({ ...late, usage, costNanoUsd: 1 }).message, /no model call is in flight/);
   });
 
-  test("of a record of 0.4 counts as it did, and is said to be unconfirmed", () => {
+  test("of a 0.4 record counts as before, and is marked unconfirmed", () => {
     const body = { model, error: "interrupted", retryable: false, costNanoUsd: null };
     const { state } = asked(budgeted()).and("model.failed", body);
     assert.deepEqual(

@@ -91,7 +91,7 @@ suite("a registered value", () => {
     assert.equal(holding("DB", value).json(endless), endless);
   });
 
-  test("two fields that only a secret tells apart both stay", () => {
+  test("two fields that differ only in a secret both stay", () => {
     const redactor = makeRedactor();
     redactor.register("A", "first-secret");
     redactor.register("A", "second-secret");
@@ -101,7 +101,7 @@ suite("a registered value", () => {
     });
   });
 
-  test("is found among bytes that are no text, encoded for a URL", () => {
+  test("is found in URL-encoded bytes that are not text", () => {
     const every = Array.from("hunter22", (char) => `%${utf8(char).toString("hex")}`).join("");
     assert.equal(holding("DB", "hunter22").text(`%ff${every}%ff`), "%ff[redacted: DB]%ff");
   });
@@ -216,7 +216,7 @@ suite("the forms and readings that are searched", () => {
     assert.deepEqual([texts.has(lines[63] ?? ""), texts.has(lines[64] ?? "")], [true, false]);
   });
 
-  test("join lines where base64 goes on, in either alphabet", () => {
+  test("join lines that continue base64, in either alphabet", () => {
     const stripped = "\"'`,\\>|#";
     for (let code = 33; code < 127; code++) {
       const char = String.fromCharCode(code);

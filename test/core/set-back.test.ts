@@ -29,7 +29,7 @@ test("it is suspended out of every status in which it lives, also for another re
   assert.equal(typesOf(given().and("session.closed", { outcome: "completed" }), suspend), "refused");
 });
 
-test("nothing is due for it; neither an interrupt nor a budget lets it go on, being activated does", () => {
+test("nothing is due for it; only activating it resumes it, not an interrupt or a budget", () => {
   const before = given().and("turn.started", { inputs: [] }).and("session.suspended", { by: "error", tail });
   assert.deepEqual([dueOf(before.state), waitsFor(before.state)], [null, "set back"]);
   for (const command of [

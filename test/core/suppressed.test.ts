@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { SkeinError } from "../../src/core/error.ts";
 import { errorText, firstError } from "../../src/core/first-error.ts";
 
-test("what fails while things are put away does not hide why", async () => {
+test("an error during cleanup does not hide the original error", async () => {
   const fails = (message: string) => ({ [Symbol.asyncDispose]: () => Promise.reject(new Error(message)) });
   const cause = new SkeinError("unavailable", "the database is read-only");
   const work = async (): Promise<void> => {

@@ -142,7 +142,7 @@ test("a search hit finds its entry, also within a call, an input or what was rew
   assert.equal(short(lost[placeOf(lost, 9)] as TranscriptEntry), "lost 5");
 });
 
-test("a stretch begins in the middle: what is missing is looked for, or left out if it cannot be had", () => {
+test("a range may begin in the middle: missing parts are looked up, or left out if unavailable", () => {
   const log = logOf(...events);
   const rest = log.filter(({ seq }) => seq >= 5);
   const told = {

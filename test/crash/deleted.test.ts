@@ -32,7 +32,7 @@ test("a session deleted while its state is read is not found", async () => {
   await assert.rejects(session.append("too late"), { code: "not-found" });
 });
 
-test("a session deleted while the store is verified is no problem of the store", async () => {
+test("deleting a session during a verification is not reported as damage", async () => {
   const { engine, doom } = await doomed();
   doom();
   const { ok, problems } = await engine.verify();

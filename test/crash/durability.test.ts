@@ -42,7 +42,7 @@ test("by default SQLite syncs at every commit", async (t) => {
   assert.deepEqual(await settingsOf(t, { store: join(directoryOf(t), "skein.db") }), full);
 });
 
-test("the weaker durability is had only by its name, and only for that opening", async (t) => {
+test("the weaker durability must be named, and holds for that opening only", async (t) => {
   const store = join(directoryOf(t), "skein.db");
   assert.deepEqual(await settingsOf(t, { store, durability: "process" }), normal);
   assert.deepEqual(await settingsOf(t, { store, durability: "disk" }), full);

@@ -65,7 +65,7 @@ async function audited(store: Store, sessions: readonly LogId[]): Promise<Audit>
   return { kept, gone };
 }
 
-test("after kills at any moment what is said to be erased is, and nothing else", async (t) => {
+test("after kills at any moment everything reported as erased is erased, and nothing else", async (t) => {
   const seed = freshSeed();
   t.diagnostic(`seed ${seed}`);
   const random = makeRandom(seed);

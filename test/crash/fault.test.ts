@@ -231,7 +231,7 @@ async function fill(session: Session): Promise<{ readonly count: number; readonl
   return assert.fail("the disk does not get full");
 }
 
-test("a store on a full disk says so, and goes on once there is space again", async (t) => {
+test("a store on a full disk reports it, and works again once there is space", async (t) => {
   const disk = await mountSmallDisk();
   if (disk === null) return t.skip("a small disk can be mounted only as root");
   try {

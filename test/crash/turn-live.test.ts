@@ -90,7 +90,7 @@ const expectedOutcomes = {
 
 describe("from another process", { concurrency: 2 }, () => {
   for (const endless of ["stream", "tool"] as const) {
-    test(`an interrupt in the middle of a ${endless} ends the turn, and the session goes on`, async (t) => {
+    test(`an interrupt in the middle of a ${endless} ends the turn, and the session continues`, async (t) => {
       const { place, child } = await inTheMiddle(endless);
       await using engine = await engineAt(place, { holder: "the test" });
       const session = await engine.session(place.session);
@@ -127,7 +127,7 @@ describe("from another process", { concurrency: 2 }, () => {
     });
   }
 
-  test("whoever finds a session running is told who runs it, and changes nothing", async () => {
+  test("running a session that already runs names its holder, and changes nothing", async () => {
     const { place, child } = await inTheMiddle("tool");
     await using engine = await engineAt(place, { holder: "runner B" });
     const session = await engine.session(place.session);
@@ -168,7 +168,7 @@ describe("an interrupt", { concurrency: 2 }, () => {
     ["tool", "before turn.ended 1"],
     ["tool", "after turn.ended 1"],
   ] as const) {
-    test(`holds when whoever heeds it is killed ${point}`, async () => {
+    test(`holds when the process that handles it is killed ${point}`, async () => {
       const { place, child } = await inTheMiddle(endless, point);
       await using engine = await engineAt(place, { holder: "the test" });
       const session = await engine.session(place.session);
@@ -253,7 +253,7 @@ describe("a runner that was stopped for longer than its lease", { concurrency: t
     assert.ok(fenced.length > sliced(1, 5) * casts.length, "hardly anybody was fenced");
   });
 
-  test("goes on as if nothing had happened when nobody has followed it", async () => {
+  test("continues unchanged when no process acted on it", async () => {
     const places = await prepare(
       "unfollowed",
       casts.filter(({ name }) => name === "unsafe"),

@@ -66,7 +66,7 @@ const compose = Compose.parse(parse(read("compose.yaml")));
 const { database, worker } = compose.services;
 
 suite("the image of a worker", () => {
-  test("stands on the Node that the project is tested with, and is run by nobody special", () => {
+  test("uses the Node that the project is tested with, and an unprivileged user", () => {
     const { devDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
       devDependencies: Record<string, string>;
     };
@@ -115,7 +115,7 @@ suite("the image of a worker", () => {
 });
 
 suite("the compose file", () => {
-  test("refuses what nobody knows", () => {
+  test("refuses unknown settings", () => {
     const odd = parse(read("compose.yaml").replace("init: true", "inti: true")) as unknown;
     assert.equal(Compose.safeParse(odd).success, false);
   });

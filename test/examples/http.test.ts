@@ -73,7 +73,7 @@ suite("docs/http.md", () => {
     assert.match(stdout, /^409 |^400 |^404 /m);
   });
 
-  test("it tells of every code, with its status", () => {
+  test("it lists every code, with its status", () => {
     const rows = [...text.matchAll(/^\| ([\d, ]+) \| (.+?) \|/gm)];
     const told = rows.flatMap(([, statuses = "", codes = ""]) =>
       [...codes.matchAll(/`([\w-]+)`/g)].map(

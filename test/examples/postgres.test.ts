@@ -32,7 +32,7 @@ suite("the SQL of docs/postgres.md", { skip: await noPostgres() }, () => {
     await place.done();
   });
 
-  test("lets a store go on that was restored on a server that has counted fewer transactions", async () => {
+  test("a store restored on a server with a lower transaction counter works", async () => {
     await using engine = await openEngine({ store: place.url });
     const session = await engine.open({ objective: "find the whales" });
     await session.append({ type: "x.note", content: { text: "one" } });

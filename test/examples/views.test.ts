@@ -43,7 +43,7 @@ const kinds = [
   },
 ];
 
-test("docs/views.md tells of every view and of no other", () => {
+test("docs/views.md describes every view and no other", () => {
   const told = [...text.matchAll(/^## (\S+)$/gm)].map((match) => match[1]);
   assert.deepEqual(new Set(told), new Set(viewNames));
 });

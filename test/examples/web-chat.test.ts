@@ -53,7 +53,7 @@ suite("examples/web-chat", () => {
   });
   after(() => stack.disposeAsync());
 
-  test("says what was said, streams the answer, and goes on after a reload and a cut", async () => {
+  test("shows the transcript, streams the answer, and resumes after a reload and a disconnect", async () => {
     using page = openPage(base, "/");
     await page.say("count to 3");
     await page.until((lines) => lines.at(-1)?.className === "model" && lines.at(-1)!.textContent !== "");

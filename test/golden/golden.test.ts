@@ -94,7 +94,7 @@ for (const version of versions) {
     });
   }
 
-  test(`the store of ${version} opens, verifies, folds, rebuilds and goes on`, async () => {
+  test(`the store of ${version} opens, verifies, folds, rebuilds and continues`, async () => {
     const path = join(scratch, `${version}.skein`);
     writeFileSync(path, gunzipSync(readFileSync(join(here, version, "store.skein.gz"))));
     const world = realWorld();

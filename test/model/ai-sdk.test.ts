@@ -124,7 +124,7 @@ for (const wire of names) {
 describe("what only some wires have", () => {
   const wordy = names.filter((wire) => wire !== "google");
 
-  test("arguments that are no JSON are kept as text and marked", async () => {
+  test("arguments that are not JSON are kept as text and marked", async () => {
     for (const wire of wordy) {
       const blocks: WireBlock[] = [{ type: "call", id: "one", tool: "read", input: '{"path": "a.js' }];
       await using server = await startWire(wire, [{ reply: "answer", answer: { blocks } }]);
@@ -245,7 +245,7 @@ describe("what only some wires have", () => {
     });
   });
 
-  test("Anthropic's usage tells what was written to the cache", async () => {
+  test("Anthropic's usage includes what was written to the cache", async () => {
     const usage = { input: 1_000, output: 50, cached: 600, written: 300 };
     await using server = await startWire("anthropic", [
       { reply: "answer", answer: { blocks: [spoken], usage } },
@@ -272,7 +272,7 @@ describe("what only some wires have", () => {
     assert.equal(failure.kind, "garbled");
   });
 
-  test("a server may say stop where tools are asked for, and nothing of usage", async () => {
+  test('a server may report "stop" with tool calls, and no usage', async () => {
     const blocks = [reads("one", "a.json")];
     const texts = wires.compatible
       .events({ blocks, finish: "stop" })

@@ -48,7 +48,7 @@ for (const wire of names) {
       }
     });
 
-    test("a key that the provider repeats is not told, in a refusal or in a stream", async () => {
+    test("a key that the provider echoes is hidden, in a refusal or in a stream", async () => {
       const key = "key-of-the-test";
       const said = `Incorrect API key provided: ${key} (authorization: Bearer ${key})`;
       const error = { message: said, type: "authentication_error", code: 401, status: "UNAUTHENTICATED" };
@@ -73,7 +73,7 @@ for (const wire of names) {
       }
     });
 
-    test("the time to wait is understood however it is told", async () => {
+    test("every form of Retry-After is understood", async () => {
       const tellings: readonly (readonly [Readonly<Record<string, string>>, number | null])[] = [
         [{ "retry-after": "7" }, 7_000],
         [{ "retry-after": "0.25" }, 250],
@@ -194,7 +194,7 @@ for (const wire of names) {
       assert.deepEqual([failure.kind, server.requests.length], ["interrupted", 0]);
     });
 
-    test("nobody there is dropped", async () => {
+    test('a refused connection is "dropped"', async () => {
       const url = `http://127.0.0.1:${await freePort()}${wires[wire].base}`;
       const failure = await failureOf(modelOn(wire, url), opening(wire, says("Compute.")));
       assert.equal(failure.kind, "dropped");
@@ -238,7 +238,7 @@ test("an account without money is not worth another try", async () => {
   assert.deepEqual(await failing("openai", { reply: "status", status: 429, body }), ["auth", null]);
 });
 
-test("Gemini tells in the body how long to wait", async () => {
+test("Gemini's body says how long to wait", async () => {
   const details = [{ "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "34.5s" }];
   const body = { error: { code: 429, message: "Slow down.", status: "RESOURCE_EXHAUSTED", details } };
   assert.deepEqual(await failing("google", { reply: "status", status: 429, body }), ["rate-limited", 34_500]);
@@ -277,7 +277,7 @@ test("a call that failed hangs up, whatever else the provider has to say", inTim
   }
 });
 
-test("whoever stops listening hangs up", inTime, async () => {
+test("a caller that stops reading closes the connection", inTime, async () => {
   for (const wire of names) {
     const gone = Promise.withResolvers<void>();
     await using server = await startWire(wire, [{ reply: "hang", answer, events: 6, onClose: gone.resolve }]);

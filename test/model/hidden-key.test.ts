@@ -11,7 +11,7 @@ test("a key is hidden wherever it stands, and where a text was cut within it", (
   assert.equal(hideKeys("a short word stays", keys), "a short word stays");
 });
 
-test("what carries a key by its name is hidden, whoever's it is", () => {
+test("values whose names say they are keys are hidden, of any provider", () => {
   const cases = [
     ["Authorization: Bearer abc.def-123", "Authorization: Bearer [key]"],
     ['{"x-api-key":"abcdef12"}', '{"x-api-key":"[key]"}'],

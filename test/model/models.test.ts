@@ -59,7 +59,7 @@ describe("the default model", () => {
 });
 
 describe("a model by name", () => {
-  test("is refused with the nearest name for a provider that nobody knows", async () => {
+  test("is refused with the nearest name for an unknown provider", async () => {
     assert.deepEqual(await refusal(models().model("antropic/claude-opus-5")), [
       "invalid",
       'model: unknown provider "antropic"',
@@ -108,7 +108,7 @@ describe("a model by name", () => {
     }
   });
 
-  test("is refused when it is no name at all", async () => {
+  test("is refused when it is not a valid name", async () => {
     assert.deepEqual(await refusal(models().model("claude-opus-5-5")), [
       "invalid",
       'model: expected "provider/model", got "claude-opus-5-5"',
@@ -195,7 +195,7 @@ describe("what is known of a model", () => {
     assert.equal(sol.price?.input, 2_000);
   });
 
-  test("is a guess on the safe side for a model nobody listed, and its price is unknown", async () => {
+  test("is a safe estimate for an unlisted model, and its price is unknown", async () => {
     const { facts } = await models(env).model("openai/gpt-99");
     assert.deepEqual(facts, { ...catalogue.unlisted.known, price: null });
     const local = models({}, { providers: { ollama: { url: "http://127.0.0.1:9/v1" } } });
@@ -239,7 +239,7 @@ describe("what is known of a model", () => {
     });
   });
 
-  test("is listed for a server as a whole, whose models nobody has listed", () => {
+  test("is listed for a whole server whose models are not listed", () => {
     const config: ModelConfig = { providers: { local: { url: "http://127.0.0.1:9/v1" } } };
     const env = {
       FAKE_BASE_URL: "http://127.0.0.1:8/v1",
@@ -347,7 +347,7 @@ describe("the configuration", () => {
     }
   });
 
-  test("is refused when it is no JSON, no object, or has values that cannot be", () => {
+  test("is refused when it is not JSON, not an object, or has invalid values", () => {
     assert.match(complaint("{ model: 1 }")[0], /^skein\.json: invalid JSON: /);
     for (const config of [
       [],

@@ -76,7 +76,7 @@ test("a newcomer's first session: files, facts, decisions, and what was learned"
   }
 });
 
-test("sessions talk, fork and sleep when they are told to", async () => {
+test("sessions message each other, fork and sleep on command", async () => {
   await using engine = offlineEngine();
   const [first, second] = [await engine.open({ objective: "A" }), await engine.open({ objective: "B" })];
   assert.match(await ask(first, `send remember cap is 9 to ${second.id}`), /Sent to ses_\w+\.$/);

@@ -81,7 +81,7 @@ describe("instructions", () => {
     });
   }
 
-  test("what is joined by `and` is asked for together, what is joined by `and then` one by one", async () => {
+  test("`and` calls tools together, `and then` one by one", async () => {
     assert.deepEqual(await callsOf("remember a is 1 and read b.txt and then list files; grep x\nfind *.md"), [
       [fact("a", 1), ["read_file", { path: "b.txt" }]],
       [["list_files", {}]],
@@ -94,7 +94,7 @@ describe("instructions", () => {
     ]);
   });
 
-  test("a clock tells when tomorrow is", async () => {
+  test("tomorrow is computed from the clock", async () => {
     const world = { now: () => Date.UTC(2026, 10, 15, 23, 59), sleep: () => Promise.resolve() };
     const { calls } = await turn("sleep until tomorrow", { options: { world } });
     assert.deepEqual(calls, [[["sleep", { until: "2026-11-16T00:00:00.000Z" }]]]);
@@ -133,7 +133,7 @@ describe("answers", () => {
     assert.equal(second.text, "The fact cap no longer holds.");
   });
 
-  test("a failure stops what was to come after it, and is told", async () => {
+  test("a failure stops the following steps, and is reported", async () => {
     const result = (tool: string) => (tool === "read_file" ? "!there is no a.txt" : "ok");
     const { calls, text } = await turn("read a.txt and then list files", { result });
     assert.deepEqual(calls, [[["read_file", { path: "a.txt" }]]]);
@@ -143,7 +143,7 @@ describe("answers", () => {
     );
   });
 
-  test("what is not offered is told with what to bind", async () => {
+  test("a missing tool is reported with what to bind", async () => {
     const { calls, text } = await turn("run ls -l and remember a is 1", { tools: sessionTools });
     assert.deepEqual(calls, [[fact("a", 1)]]);
     assert.match(text, /I am not offered the tool shell\. Bind a shell: skein bind ID shell --path \.$/);
@@ -265,7 +265,7 @@ describe("summaries", () => {
   const opening = "[Everything so far was replaced by this summary. The log keeps it; recall reads it.]";
   const boundary = (summary: string): ContextPart => user(`${opening}\n\n${summary}`);
 
-  test("say what was asked and done, and let unfinished work go on", async () => {
+  test("contain what was asked and done, and let unfinished work continue", async () => {
     const { parts } = await turn("remember a is 1 and then list files and then remember b is 2");
     const front = parts.slice(0, 2);
     const summary = await summarize(parts.slice(0, 5));
@@ -322,7 +322,7 @@ describe("summaries", () => {
     assert.match(summary, /^Summary by the offline model/);
   });
 
-  test("stay as short as they are asked to be, however long the transcript", async () => {
+  test("keep to the requested length, however long the transcript", async () => {
     let { parts } = await turn("remember a is 1");
     for (let count = 0; count < 30; count++) {
       parts = (await turn(`remember k${count} is ${"long ".repeat(60)}`, { before: parts })).parts;

@@ -51,7 +51,7 @@ test("files of text go as text, whatever the model can see", async () => {
   }
 });
 
-test("kinds of files that nobody reads are named instead", async () => {
+test("files of unsupported types are named instead", async () => {
   for (const mediaType of ["application/zip", "image/svg+xml", "audio/wav", "video/mp4", "odd"]) {
     for (const wire of names) {
       const said = JSON.stringify(await userContent(wire, [{ type: "file", blob: "h", mediaType }]));

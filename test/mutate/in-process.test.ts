@@ -27,7 +27,7 @@ test("later", async () => {
 });
 `;
 
-test("mutants are told apart by the tests, each with a fresh instance of the file", async (t) => {
+test("the tests distinguish mutants, each with a fresh instance of the file", async (t) => {
   const tree = mkdtempSync(join(tmpdir(), "skein-screen-"));
   t.after(() => rmSync(tree, { recursive: true, force: true }));
   for (const folder of ["src", "test"]) mkdirSync(join(tree, folder));

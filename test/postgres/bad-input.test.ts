@@ -114,7 +114,7 @@ suite("a server that is not as it should be", { concurrency: true }, () => {
     assert.equal(serverFlaw({ ...state, fsync: false }, "p", "process"), null);
   });
 
-  test("is told in words when its disk is full in the middle, or its host is not known", () => {
+  test("reports a full disk in the middle, and an unknown host", () => {
     const told = (code: string) => asSkeinError("p", Object.assign(new Error("No space left"), { code }));
     assert.match(String(told("53100")), /disk is full or failing: No space left/);
     assert.match(String(told("ENOTFOUND")), /no such host: p/);

@@ -34,7 +34,7 @@ const points: readonly string[] = [
 const callPoints: readonly string[] = ["after tool.started 1", "in tool 1", "before tool.settled 1"];
 
 describe("on PostgreSQL", { skip }, () => {
-  test("a turn that is killed is gone on with by another process, each call with one outcome", async (t) => {
+  test("a killed turn is resumed by another process, each call with one outcome", async (t) => {
     const cache = await mkdtemp(join(tmpdir(), "skein-turn-cache-"));
     after(endRunners);
     t.after(() => rm(cache, { recursive: true, force: true }));

@@ -8,7 +8,7 @@ import { noPostgres } from "./place.ts";
 const skip = await noPostgres();
 
 test(
-  "a fail-over loses nothing when it is synchronous, and tells what it lost when it is not",
+  "a synchronous failover loses nothing; an asynchronous one reports what it lost",
   { skip, timeout: 120_000 },
   async (t) => {
     const seed = freshSeed();

@@ -8,7 +8,7 @@ import postgres from "postgres";
 import { startFakeServer } from "./fake-server.ts";
 import { int32 } from "./wire.ts";
 
-test("a server of version 12 says so however it is asked", async () => {
+test("a server of version 12 reports it, however it is queried", async () => {
   await using server = await startFakeServer({
     kind: "postgres",
     version: "12.22",
@@ -26,7 +26,7 @@ test("a server of version 12 says so however it is asked", async () => {
   assert.deepEqual(server.asked, [several, several, "show server_version", "vacuum"]);
 });
 
-test("a server that refuses everybody does it in PostgreSQL's way", async () => {
+test("a server that refuses all connections does so as PostgreSQL does", async () => {
   await using server = await startFakeServer({
     kind: "refusing",
     code: "53300",

@@ -8,7 +8,7 @@ import { noPostgres } from "./place.ts";
 const skip = await noPostgres();
 
 test(
-  "PostgreSQL is killed under writers: they go on by themselves, and nothing they were told is lost",
+  "PostgreSQL is killed under writers: they resume, and no acknowledged write is lost",
   {
     skip,
     timeout: 120_000,

@@ -20,7 +20,7 @@ test("two places are two tenants in one database", { skip }, async () => {
   await Promise.all([one.done(), other.done()]);
 });
 
-test("a database of one's own is empty, and goes although somebody is connected", { skip }, async () => {
+test("a new database is empty, and is dropped even with open connections", { skip }, async () => {
   const { url, done } = await ownDatabase();
   assert.deepEqual(await ask(url, "select count(*)::int as count from pg_stat_user_tables"), [{ count: 0 }]);
   const sql = postgres(url, { max: 1 });

@@ -21,7 +21,7 @@ suite("a proxy before PostgreSQL", { skip }, () => {
     await sql.end({ timeout: 1 });
   });
 
-  test("cuts all connections, and lets nobody in while it refuses", async () => {
+  test("cuts all connections, and accepts none while it refuses", async () => {
     await using proxy = await startProxy({ port: await serverPort() });
     const sql = client(proxy, await serverUrl());
     const asked = assert.rejects(sql`select pg_sleep(60)`.execute(), isCut);
@@ -36,7 +36,7 @@ suite("a proxy before PostgreSQL", { skip }, () => {
     await sql.end({ timeout: 0 });
   });
 
-  test("cuts one again and again until it is told to stop", async () => {
+  test("cuts one repeatedly until it is stopped", async () => {
     await using proxy = await startProxy({ port: await serverPort() });
     const sql = client(proxy, await serverUrl());
     const stop = proxy.cutOneEvery(10, 7);

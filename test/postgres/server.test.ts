@@ -87,7 +87,7 @@ suite("a server of the tests", { skip, concurrency: 2 }, () => {
   });
 });
 
-test("a role with a password is asked for it, and another role is not", { skip }, async () => {
+test("a role with a password must give it, and another role need not", { skip }, async () => {
   const url = await serverUrl();
   const locked = await makeRole(url, { password: "it's open" });
   const free = await makeRole(url);
@@ -98,7 +98,7 @@ test("a role with a password is asked for it, and another role is not", { skip }
   await assert.rejects(ask(locked.href, who), { code: "28P01" });
 });
 
-test("a folder that is named and has no server is told in one line", async () => {
+test("a named folder without a server is reported in one line", async () => {
   const before = process.env["SKEIN_PG_BIN"];
   process.env["SKEIN_PG_BIN"] = "/nowhere";
   try {

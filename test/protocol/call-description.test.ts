@@ -9,7 +9,7 @@ interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
 }
 
-test("every parameter of every call has a description, which is no sentence", () => {
+test("every parameter of every call has a description, which is not a sentence", () => {
   let seen = 0;
   const wrong = operationIds.flatMap((id) => {
     const { params } = operationOf(id);

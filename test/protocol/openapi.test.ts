@@ -25,7 +25,7 @@ test("every operation is described, under its own address, once", () => {
   }
 });
 
-test("what is no call of the library is described too", () => {
+test("routes that are not calls of the library are described too", () => {
   const others = described.map(({ operationId }) => operationId).filter((id) => id.startsWith("server."));
   const wanted = ["hook", "healthz", "login", "logout", "me", "metrics", "readyz"];
   assert.deepEqual(others.toSorted(), wanted.map((id) => `server.${id}`).toSorted());

@@ -24,7 +24,7 @@ test("links between the documents resolve, anchors too", () => {
   );
 });
 
-test("a broken link and a broken anchor are told", () => {
+test("a broken link and a broken anchor are reported", () => {
   const readOther = (path: string) => (path === "docs/b.md" ? "# The log: format\n" : undefined);
   const text =
     "[b](b.md), [log](b.md#the-log-format), [web](https://example.org), `[code](no)`\n# Here\n[h](#here)";
@@ -37,7 +37,7 @@ test("a broken link and a broken anchor are told", () => {
   ]);
 });
 
-test("code blocks typecheck against the sources; a wrong one is told by its page and line", async () => {
+test("code blocks typecheck against the sources; a wrong one is reported by page and line", async () => {
   const inSources = readSources("src").flatMap(docExamplesOf);
   assert.ok(inSources.length > 10, "the rule saw no examples of doc comments");
   const blocks = [...pages.flatMap(blocksOf).filter(isChecked), ...inSources];

@@ -47,7 +47,7 @@ test("each version is exact, has its hash, and comes from whatever registry the 
   assert.deepEqual(loose(manifest, lockfile.packages), []);
 });
 
-test("a range, a missing hash and a host are told", () => {
+test("a range, a missing hash and a host are reported", () => {
   const packages = {
     "": { version: "1.0.0" },
     "node_modules/a": { version: "1.0.0", integrity: "sha512-AA==", resolved: "https://registry.example/a" },

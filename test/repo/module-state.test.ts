@@ -22,7 +22,7 @@ test("what a module keeps says why it may", () => {
   });
 });
 
-test("errors are told apart by a code or a detail", () => {
+test("errors are distinguished by a code or a detail", () => {
   assertKept(ofServer(), errorByText);
   assertTells(errorByText, {
     path,

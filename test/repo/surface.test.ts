@@ -69,7 +69,7 @@ test("every public name has a doc comment, functions and classes of the root an 
   );
 });
 
-test("a type without a public name is told, and what callers cannot reach is not", () => {
+test("a type without a public name is reported, unless callers cannot reach it", () => {
   const files: Readonly<Record<string, string>> = {
     "src/index.ts": `export type { Engine } from "./engine.ts"; export { open } from "./engine.ts";`,
     "src/engine.ts": `

@@ -66,7 +66,7 @@ test("a file that cannot be loaded fails by name", () => {
   assert.match(text, /fixture\/missing\.ts: exit code 1/);
 });
 
-test("the run goes on after a file that hung, and the counts hold every failure", () => {
+test("the run continues after a file that hung, and the counts include every failure", () => {
   assert.equal(resultOf("seeded").problem, null);
   assert.ok(outcome.failed);
   // A failed test each of "waits" and "fails-open", and four files that failed as a whole.

@@ -113,7 +113,7 @@ describe("calls and results", () => {
     ]);
   });
 
-  test("a call without outcome is unknown, and what comes later is said later", async () => {
+  test("a call without an outcome is unknown, and later results appear later", async () => {
     const open = requests(says(asks(hears(given(), words("Go."))), callOf("a", "shell")), "a", "shell");
     const unknown =
       "call_6 shell unknown: No outcome of this call is known. It may or may not have had its effect.";
@@ -130,7 +130,7 @@ describe("calls and results", () => {
     assert.deepEqual(await told(late), await told(worked()));
   });
 
-  test("an outcome whose call is not in the context is said", async () => {
+  test("an outcome whose call is not in the context is still included", async () => {
     assert.deepEqual(await told(settles(hears(given(), words("Go.")), "gone", "4.1")), [
       "user: Go.",
       "user: [the outcome of an earlier call came later: ok]\n4.1",
@@ -166,7 +166,7 @@ describe("calls and results", () => {
     assert.ok((await told(session)).includes('model calls: call_6 shell {"invalid":"{\\"com"}'));
   });
 
-  test("a call that no block speaks of is asked for, and a block without its call is not", async () => {
+  test("a call without a block is requested, and a block without its call is not", async () => {
     const session = says(asks(hears(given(), words("Go."))), words("Yes."), callOf("nobody", "shell"));
     assert.deepEqual((await told(requests(session, "b", "read"))).slice(2, 4), [
       "model: Yes.",
@@ -226,7 +226,7 @@ describe("what the model said", () => {
       assert.deepEqual(await told(ended), lines.slice(0, 3));
     });
 
-    test("is left out when the model is asked again in the same turn", async () => {
+    test("is left out of a second model call in the same turn", async () => {
       assert.deepEqual(await told(cut), ["user: Which rates?"]);
       assert.deepEqual(await told(says(asks(cut), words("4 %."))), [
         "user: Which rates?",
@@ -241,7 +241,7 @@ describe("what the model said", () => {
       assert.match(lines[1] ?? "", /^model: \[.*what the model had said/);
     });
 
-    test("is not shown by renderer 1, with which older sessions go on", async () => {
+    test("is not shown by renderer 1, which older sessions keep", async () => {
       const next = hears(cut.and("turn.ended", samples["turn.ended"].body), words("Go on."));
       const { parts } = await contextOf(next, { renderer: 1 });
       assert.doesNotMatch(JSON.stringify(parts), /Rates are 4|interrupted/);
@@ -300,7 +300,7 @@ describe("what was said to it", () => {
     );
   });
 
-  test("what a person records is said; what a tool recorded is not said twice", async () => {
+  test("a person's record is included; a tool's record is not repeated", async () => {
     const session = worked()
       .and("item.recorded", { kind: "fact", key: "rate" }, { value: 4.1, because: "it was read" })
       .write({ type: "item.recorded", body: { kind: "fact", key: "own" }, content: { value: 1 }, cause: 6 })

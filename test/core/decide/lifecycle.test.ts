@@ -32,7 +32,7 @@ test("a session opens with its objective and the defaults", () => {
   ]);
 });
 
-test("a session opens with all it was given; bindings, permissions, budget are events of their own", () => {
+test("a session opens with all its options; bindings, rules and budget are separate events", () => {
   const drafts = empty(sessionId).brings(
     open({
       name: "login",

@@ -184,7 +184,7 @@ test("an outbox and requests have their limits", () => {
   assert.equal(asking.when(send({ message: "plain" })).state.standing.sent.get(other), limit.requestsMax + 1);
 });
 
-test("one who is asked too much takes no more requests, but for those that were given up", () => {
+test("a session with too many open requests takes no more; timed-out ones do not count", () => {
   const asked = (log: Given, deadlineMs: number): Given => {
     let next = log;
     for (let number = 1; number <= limit.requestsMax; number++) {

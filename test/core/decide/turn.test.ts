@@ -45,7 +45,7 @@ const called = (call: string, verdict: "run" | "ask" | "deny" | "error" = "run")
 });
 const start = (...calls: string[]): Command => ({ do: "start", calls, nowMs: 1_700_000_000_000 });
 
-test("a model is asked only in a turn, only once at a time, and never with calls open", () => {
+test("a model is called only in a turn, once at a time, and never with open tool calls", () => {
   assert.equal(given().refusal(request()).code, "refused");
   const turn = given().when(begin);
   assert.equal(turn.when(request()).refusal(request()).code, "conflict");
@@ -75,7 +75,7 @@ test("the answer and the calls it asks for are one append, each call caused by i
   assert.deepEqual(after.standing.turn?.answered, { finish: "stop", calls: 3 });
 });
 
-test("a call that is asked about suspends the session with it, and an answer lets it go on", () => {
+test("a call that needs approval suspends the session, and an answer resumes it", () => {
   const asked = given().when(begin).when(request());
   const waiting = asked.when(respond({ calls: [called("a", "ask"), called("b", "ask")] }));
   assert.deepEqual(waiting.state.standing.why, { by: "approval", seq: 7 });
@@ -278,7 +278,7 @@ function live(commands: readonly Command[]): Given {
 
 const spent = ({ standing }: State): number[] => resources.map((resource) => standing.used[resource]);
 
-test("whatever is asked in whatever order: money never rewinds, hashes are true, calls end once", () => {
+test("any commands in any order: money never rewinds, hashes hold, calls end once", () => {
   fc.assert(
     fc.property(fc.array(anyCommand, { maxLength: 60 }), (commands) => {
       const session = live(commands);

@@ -47,7 +47,7 @@ export const table: Readonly<Record<string, Row>> = {
   "turn/ask-calls.test.ts": but({
     "an ask of one step makes 4 appends, with one head read between input and turn": inside,
     "a session with bindings opens and closes its tools under the lease": inside,
-    "a run that is iterated late tells the same events, without the deltas":
+    "a run that is iterated late yields the same events, without the deltas":
       "a client reads the updates once, as they come",
   }),
   "turn/broken-call.test.ts": all,
@@ -92,7 +92,7 @@ export const table: Readonly<Record<string, Row>> = {
   "govern/erase-dying.test.ts": inside,
   "govern/erase.test.ts": but({ "another process that showed a content before shows a gap after": driven }),
   "read/events.test.ts": but({
-    "following gives what is there, then what comes, and ends when it is told to":
+    "following returns existing events, then new ones, and ends on request":
       "has it end after 5 ms, which is less than the way to the server may take",
   }),
   "turn/file-keeping.test.ts": but({
@@ -102,7 +102,7 @@ export const table: Readonly<Record<string, Row>> = {
   "turn/ended-holder.test.ts": processes,
   "branch/handoff-inherit.test.ts": all,
   "branch/handoff.test.ts": but({
-    "the same log gives the same bytes, whoever asks":
+    "the same log gives the same bytes for every caller":
       "makes two sessions of one id, which follows from the key of a request",
   }),
   "engine/hardening.test.ts": all,
@@ -136,7 +136,7 @@ export const table: Readonly<Record<string, Row>> = {
   "message/message.test.ts": but({
     "a message is in both logs, a value goes as its JSON, and a key sends only once": worded,
     "deadlines that cannot be are refused": worded,
-    "a contract that is no schema, or that would hold nothing, is refused with the reason": worded,
+    "a contract that is not a schema, or accepts nothing, is refused with the reason": worded,
     "a full inbox refuses sessions, takes what people say, and is seen in lists": driven,
   }),
   "transfer/move-all.test.ts": long,
@@ -147,7 +147,7 @@ export const table: Readonly<Record<string, Row>> = {
     "two calls of open with one key give one session": "over HTTP the header Idempotency-Key is the key",
   }),
   "workspace/policies.test.ts": but({
-    "what cannot be a policy or an option is refused, and leaves no trace": worded,
+    "an invalid policy or option is refused, and leaves no trace": worded,
   }),
   "read/query-queue.test.ts": inside,
   "govern/rebuild.test.ts": long,
@@ -183,11 +183,11 @@ export const table: Readonly<Record<string, Row>> = {
   "trigger/trigger-race.test.ts": processes,
   "trigger/times.test.ts": inside,
   "trigger/trigger.test.ts": but({
-    "what can open nothing is told as it is set; later it is trouble, and is tried again": worded,
+    "a template that cannot open is refused when set; a later failure is retried": worded,
   }),
   "turn/loop.test.ts": but({
     "after a crash unsafe is unknown and asked about, the rest runs again": driven,
-    "a probe tells what became of an unsafe call": driven,
+    "a probe finds the outcome of an unsafe call": driven,
     "an unsafe call that its holder finishes after the lease has expired does not run twice": driven,
   }),
   "turn/odd-usage.test.ts": all,

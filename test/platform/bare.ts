@@ -22,13 +22,13 @@ export const needed: Readonly<Record<string, readonly string[]>> = {
     "one that others could read is revoked and replaced",
     "the documented backup has mode 0600, whatever the umask was",
     "a directory that is read-only",
-    "a check that fails is told once and does not fire; the exit code is a result",
+    "a failing check is reported once and does not fire; an exit code is a result",
   ],
   "watches: a poll every 10 seconds is too slow for it, or warns first": [
     "no journal is there at any moment while a store is created",
     "a follower in another process has each event within 50 ms at the median, and misses none",
     "of 1,000 changes each settled state fires once, and the last one is how the tree is",
-    "a directory that vanishes is told once, and watched again when it is back",
+    "a missing directory is reported once, and watched again when it is back",
   ],
 };
 

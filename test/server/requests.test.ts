@@ -330,7 +330,7 @@ test("what cannot be read as a request, or has no Host, is refused as a problem"
   assert.equal((await raw("nonsense\r\n\r\n"))[0], "HTTP/1.1 400 Bad Request");
 });
 
-test("what was asked with a key and answered is told again, and nothing is written", async () => {
+test("a repeated call with the same key returns the first answer, and writes nothing", async () => {
   await using place = await served({ lines: ["Hello there."] });
   const session = await place.engine.open({ objective: "Greet" });
   const ask = async (): Promise<readonly string[]> => {

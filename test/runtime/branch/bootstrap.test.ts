@@ -38,7 +38,7 @@ test("outside a repository only the directory's own AGENTS.md counts", async () 
   assert.ok(told.includes("Outside of the repository."));
 });
 
-test("initial files are told once, as they were when the session was opened", async () => {
+test("initial files appear once, as they were when the session was opened", async () => {
   const path = join(root, "rates.txt");
   const told = (await toldOf({ files: [path, path] })).join("\n");
   assert.equal(told.split("base 4.1").length, 2);

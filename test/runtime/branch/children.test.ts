@@ -49,7 +49,7 @@ const allotments = async (session: Session) => {
   return found;
 };
 
-test("a parent waits for a child, which ends by itself; what it leaves wakes the parent", async () => {
+test("a parent waits for a child until it ends; the child's result wakes the parent", async () => {
   const script = byObjective({
     "Plan the trip": [
       [use("open", { objective: "Book the hotel", budget: { steps: 5 }, wait: true })],
@@ -150,7 +150,7 @@ test("a parent reads the log of a child that a pointer leads to, and no other", 
   assert.match(results, /is not a predecessor/);
 });
 
-test("an agent that is not there and more than is left are told to the model", async () => {
+test("the model gets an error for an unknown agent and for more than the remaining budget", async () => {
   const script = scripted([
     [
       use("open", { objective: "X", agent: "nobody" }, "a"),

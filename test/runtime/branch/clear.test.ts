@@ -93,7 +93,7 @@ test("what a trigger saw last goes over: it fires for what changes, not for how 
   assert.equal(await count(first, "trigger.fired"), 0);
 });
 
-test("what is left of the budget goes on, and is not there twice", async () => {
+test("the rest of the budget moves to the next session, and is not counted twice", async () => {
   await using engine = engineWith(scripted(["One.", "Two."]));
   const first = await engine.open({ objective: "Work", budget: { steps: 10, usd: 2 } });
   await first.input("Go");
@@ -139,7 +139,7 @@ test("however often a session is cleared, no more is spent than its budget", asy
   );
 });
 
-test("initial files go over as they were loaded, and a webhook is said to stay", async () => {
+test("initial files are carried over as loaded, and a webhook is reported as left behind", async () => {
   const folder = makeFolder();
   const file = join(folder, "house.md");
   writeFileSync(file, "Always say please.");

@@ -107,7 +107,7 @@ test("a handoff is written once, and again when something was said since", async
   assert.deepEqual(await place.engine.session(session.id).then((again) => again.handoff()), second);
 });
 
-test("the same log gives the same bytes, whoever asks", async () => {
+test("the same log gives the same bytes for every caller", async () => {
   const made = async () => {
     const place = inMemory();
     const session = await place.engine.open({ objective: "Fix login" });

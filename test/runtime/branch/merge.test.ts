@@ -298,7 +298,7 @@ suite("the common ancestor", { concurrency: true }, () => {
 });
 
 suite("bad input is clear and harmless", { concurrency: true }, () => {
-  test("itself, an unknown session, one that is over, options nobody knows", async () => {
+  test("itself, an unknown session, an ended session, unknown options", async () => {
     await using place = inMemory();
     const { engine } = place;
     const a = await engine.open({ objective: "o" });
@@ -367,7 +367,7 @@ suite("bad input is clear and harmless", { concurrency: true }, () => {
 });
 
 suite("a resolver", { concurrency: true }, () => {
-  test("is asked about each conflict, and its reasons are kept", async () => {
+  test("decides each conflict, and its reasons are stored", async () => {
     await using place = inMemory();
     const a = await place.engine.open({ objective: "o" });
     const b = await a.fork();
@@ -416,7 +416,7 @@ suite("a resolver", { concurrency: true }, () => {
     assert.deepEqual(await a.head(), before);
   });
 
-  test("is asked again only where the session changed meanwhile", async () => {
+  test("decides again only where the session has changed", async () => {
     await using place = inMemory();
     const a = await place.engine.open({ objective: "o" });
     const b = await a.fork();
@@ -442,7 +442,7 @@ suite("a resolver", { concurrency: true }, () => {
   });
 });
 
-test("the model is told once: a marked summary at the end, with what was said over there", async () => {
+test("the model gets it once: a marked summary at the end, with the other transcript", async () => {
   const script = scripted(["Paris is the capital.", "Lyon is large.", "noted"]);
   await using engine = engineWith(script);
   const a = await engine.open({ objective: "Geography" });

@@ -28,7 +28,7 @@ test("a session begins with the handoffs it is opened with, and takes over nothi
   await assert.rejects(engine.open({ objective: "x", handoffs: ["zzzz"] }), { code: "not-found" });
 });
 
-test("close with an expected position is refused once the session has gone on", async () => {
+test("close with an expected position is refused once the session has moved past it", async () => {
   await using place = inMemory();
   const { engine } = place;
   const session = await engine.open({ objective: "Wait" });

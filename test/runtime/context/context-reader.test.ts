@@ -26,7 +26,7 @@ async function kept(life: Life): Promise<{ context: ContextWorld; session: Sessi
   return { context: { store, states: makeStateReader(store), world }, session, store };
 }
 
-test("every context is rebuilt from a store by whoever opens it next, over forks and rewinds", async () => {
+test("every process that opens a store rebuilds every context, over forks and rewinds", async () => {
   await fc.assert(
     fc.asyncProperty(moves(50, ["erase"]), async (given) => {
       const life = await live(given);
@@ -139,7 +139,7 @@ test("after a compaction, what is read does not grow with what came before it", 
   assert.equal(await counted(200), await counted(2));
 });
 
-test("the cache holds no more than it may, and forgets when told", () => {
+test("the cache keeps to its size, and clears on request", () => {
   const cache = makeEventCache(2_000);
   const session = "ses_00000000000000000000000000" as SessionId;
   const event = (seq: number) => ({ seq, contentBytes: 100 }) as Parameters<typeof cache.set>[1];

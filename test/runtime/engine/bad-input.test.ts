@@ -114,7 +114,7 @@ test("a body of 4 KiB and a content of 1 MiB are taken, and not a byte more", as
   assert.equal(String(event?.content).length, limit.contentBytesMax - 2);
 });
 
-test("a content over 64 KiB is kept as a blob, and nobody notices", async () => {
+test("a content over 64 KiB is stored as a blob and reads as before", async () => {
   await using place = await inFile();
   const session = await place.engine.open({ objective: "o" });
   const at = (bytes: number): string => "c".repeat(bytes - 2);
@@ -169,7 +169,7 @@ test("only input and foreign records are appended, in a shape that the catalogue
   }
 });
 
-test("options that nobody knows are refused with the nearest right spelling", async () => {
+test("unknown options are refused with the nearest known spelling", async () => {
   await using place = inMemory();
   const { engine } = place;
   const session = await engine.open({ objective: "o" });

@@ -24,7 +24,7 @@ test("a rebuild goes past a log that cannot be read, and nothing leaves the list
   remove();
 });
 
-test("who follows is told when the engine is closed", async () => {
+test("followers get an error when the engine is closed", async () => {
   const { path, remove } = newPath();
   for (const store of ["memory:", path]) {
     const engine = await openEngine({ store });
@@ -71,7 +71,7 @@ test("keys, expectations and lists of the wrong kind are refused", async () => {
   assert.equal((await session.head()).seq, 1);
 });
 
-test("an empty file is no store for those who only read", async () => {
+test("an empty file is refused as a store when opened for reading", async () => {
   const { path, remove } = newPath();
   new DatabaseSync(path).close();
   await assert.rejects(openEngine({ store: path, create: false }), { code: "not-found" });

@@ -392,7 +392,7 @@ test(
   },
 );
 
-test("an item is named by kind and key, one by one, and whoever gives an object is told so", async () => {
+test("an item is named by kind and key; an object is refused with a hint", async () => {
   await using place = inMemory();
   const session = await place.engine.open({ objective: "o" });
   const whole = { kind: "fact", key: "k", value: 1 } as never;

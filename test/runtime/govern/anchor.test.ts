@@ -260,7 +260,7 @@ test("a list costs what changed, and all logs are listed again only after as man
   assert.deepEqual([heads.lists, heads.logs, heads.signed], [3, 3, false]);
 });
 
-test("a worker lists heads by itself, and again once it is time", async () => {
+test("a worker lists heads, and again after the interval", async () => {
   const world = madeWorld();
   const store = kind().store({ world, workspace });
   const models = async () => ({ byDefault: "none", model: () => Promise.reject(new Error("nothing runs")) });
@@ -294,7 +294,7 @@ test("a worker lists heads by itself, and again once it is time", async () => {
   assert.equal((await engine.verify()).heads.logs, 1);
 });
 
-test("a list that was changed, or is signed by nobody who could, is reported", async () => {
+test("a list that was changed, or signed with another key, is reported", async () => {
   await using place = inFile();
   {
     await using engine = await place.open({ sign: newSigner() });

@@ -94,7 +94,7 @@ test("an embedded store goes by the clock of its file system", async (t) => {
 });
 
 test(
-  "a worker 40 days ahead fires no trigger and wakes nobody before the store's time",
+  "a worker 40 days ahead fires no trigger and wakes no session before the store's time",
   { skip },
   async (t) => {
     const place = await ownDatabase();

@@ -141,7 +141,7 @@ test("summaries that cover it and handoffs written after it are copies, in forks
   assert.equal((await place.engine.verify()).ok, true);
 });
 
-test("a handoff is a copy in the session that began with it, if it tells of what is erased", async () => {
+test("a handoff counts as a copy in the session it started, if it contains erased text", async () => {
   await using place = inMemory();
   const session = await place.engine.open({ objective: "The harvest" });
   await session.record("fact", "rate", "fortytwo apples");
@@ -265,7 +265,7 @@ test("a text is found to the letter in contents and blobs, and wherever else it 
   assert.equal((await engine.verify()).ok, true);
 });
 
-test("what holds the text where nothing is erased is told, and words of the catalogue are not", async () => {
+test("text in places that are not erased is reported; words of the catalog are not", async () => {
   await using place = inMemory();
   const { engine } = place;
   const session = await engine.open({ objective: "o", labels: { "jane-key": "x", owner: "jane" } });
@@ -289,7 +289,7 @@ test("what holds the text where nothing is erased is told, and words of the cata
   assert.deepEqual((await session.erase({ match: "fact", dryRun: true })).kept, []);
 });
 
-test("a binding that was named after its path is told, and is not there to be used any more", async () => {
+test("a binding named after its path is reported, and can no longer be used", async () => {
   await using place = inMemory();
   const session = await place.engine.open({ objective: "o" });
   await session.bind({ kind: "directory", path: "/home/jane" });
@@ -336,7 +336,7 @@ test("a hold where a copy is refuses all of it by name, before anything is erase
   assert.equal((await session.erase({ ranges: [[seq, seq]] })).records, 1);
 });
 
-test("a session goes on when everything that it knew is erased", async () => {
+test("a session continues after all its contents are erased", async () => {
   const script = scripted(["an answer", "another answer"]);
   await using engine = engineWith(script);
   const session = await engine.open({ objective: "the harvest", instructions: "Count fortytwo apples." });

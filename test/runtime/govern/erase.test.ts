@@ -159,7 +159,7 @@ test("a hold on the session, or on a fork that shares it, refuses all of it by n
   assert.equal((await session.erase()).records, 3);
 });
 
-test("what a living parent said is erased there, and through a fork when the parent is no more", async () => {
+test("a parent's contents are erased in the parent, or through a fork if it is deleted", async () => {
   await using place = inMemory();
   const session = await spoken(place);
   const fork = await session.fork({ atSeq: 4 });
@@ -251,7 +251,7 @@ test("ranges that do not fit one body take several appends", async () => {
   assert.equal((await session.verify()).ok, true);
 });
 
-test("more forks than an append takes are all told", { skip: atLength() }, async () => {
+test("more forks than fit into one append are all informed", { skip: atLength() }, async () => {
   await using place = inMemory();
   const session = await spoken(place);
   const forks = await Promise.all(Array.from({ length: limit.appendLogsMax + 5 }, () => session.fork()));
@@ -376,7 +376,7 @@ test("a state that another process showed before has gaps after, at every positi
   await other.engine.close();
 });
 
-test("what cannot be right is refused, and nothing is changed", async () => {
+test("invalid options are refused, and nothing is changed", async () => {
   await using place = inMemory();
   const session = await spoken(place);
   const bad: [object, object][] = [

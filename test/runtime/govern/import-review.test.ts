@@ -114,7 +114,7 @@ test("an unsigned bundle is imported suspended, and says what it would act with"
   }
 });
 
-test("a bundle that a trusted key signed goes on at once; one of another key is suspended", async () => {
+test("a bundle signed by a trusted key runs at once; one of another key is suspended", async () => {
   await using a = await open();
   const [ours, theirs] = [newSigner(), newSigner()];
   for (const [signer, options, status] of [
@@ -131,7 +131,7 @@ test("a bundle that a trusted key signed goes on at once; one of another key is 
   }
 });
 
-test("closing, rewinding, forking and handing over are no ways around the review", async () => {
+test("closing, rewinding, forking and handing over do not bypass the review", async () => {
   await using a = await open();
   await using b = await open();
   const sent = await a.open({ objective: "Help", bind: [{ kind: "shell", path: tmpdir() }] });

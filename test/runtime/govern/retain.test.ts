@@ -141,7 +141,7 @@ test("an archived session is packed, read-only, listed, searched, and restored b
   );
 });
 
-test("an archived session that nobody came to pack is packed by the next run", async () => {
+test("an archived session that was not packed is packed by the next run", async () => {
   await using place = inMemory();
   const { engine, store } = place;
   const session = await engine.open({ objective: "o" });
@@ -214,7 +214,7 @@ test("too little to be worth it is not packed, and the workspace's own log is", 
   assert.deepEqual(told(await engine.retain()), [[session.id, "pack", "default", packRecordsMin]]);
 });
 
-test("a hold stops all but packing, and it is told", async () => {
+test("a hold stops everything but packing, and is reported", async () => {
   await using place = inMemory();
   const { engine, world } = place;
   const gone = { labels: { gone: "yes" } };
@@ -248,7 +248,7 @@ test("a hold stops all but packing, and it is told", async () => {
   );
 });
 
-test("what is run, or still under way, is left alone", async () => {
+test("sessions that run or have open work are skipped", async () => {
   await using place = inMemory();
   const { engine, world } = place;
   await engine.setPolicy("trash", { do: "delete", after: "1d", match: { status: ["open", "closed"] } });
@@ -323,7 +323,7 @@ test("deleting leaves what living forks share, and gives the rest back", { skip:
   assert.deepEqual(JSON.parse(deleted!.content!), { reason });
 });
 
-test("a dry run tells what the run does, and changes nothing", { skip: noFile() }, async () => {
+test("a dry run reports what the run would do, and changes nothing", { skip: noFile() }, async () => {
   await using place = await inFile();
   const { engine, store, world, path } = place;
   const match = { labels: { env: "test" } };
@@ -388,7 +388,7 @@ async function doomed({ engine, world }: Place): Promise<void> {
   world.pass(2 * day);
 }
 
-test("it is stopped after the session at hand, and goes on when it is run again", async () => {
+test("it stops after the current session, and continues when it is run again", async () => {
   await using place = await inFile();
   const { engine, store } = place;
   await doomed(place);
@@ -415,7 +415,7 @@ test("two at once are as good as one", async () => {
   assert.equal((await place.engine.verify()).ok, true);
 });
 
-test("a session that somebody works on just then is left alone", async () => {
+test("a session in use is skipped", async () => {
   await using place = inMemory();
   const { engine, store, world } = place;
   await engine.setPolicy("stale", { do: "expire", after: "1d", match: { labels: { env: "test" } } });

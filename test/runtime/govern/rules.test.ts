@@ -62,7 +62,7 @@ test("denies and asks of an agent are carried over, under names that are free", 
 describe("where a default asks", () => {
   const asks = [ask("*", { effect: "unsafe" })];
 
-  test("what only the other agent allows is asked about", () => {
+  test("calls that only the other agent allows need approval", () => {
     const other = agentOf(allow("shell"), allow("read"), deny("x"));
     const own = agentOf(allow("read"), ask("shell"));
     assert.deepEqual(askInstead(other, own, asks), [named("parent-ask-1", ask("shell"))]);
@@ -81,7 +81,7 @@ describe("where a default asks", () => {
   });
 });
 
-test("of an agent that cannot be read every call is asked about, and a deny stays one", () => {
+test("with an unreadable agent every call needs approval, and a deny stays a deny", () => {
   const call = { tool: "t", input: {} };
   const rules = { session: [], agent: [], agentUnknown: false };
   assert.equal(judgeCall(rules, call).rule, "allow");

@@ -105,7 +105,7 @@ const harms: readonly (readonly [what: string, sql: string, seq: number, problem
 ];
 
 for (const [what, sql, seq, problem] of harms) {
-  test(`${what} is told with its place`, { skip: noFile() }, async () => {
+  test(`${what} is reported with its position`, { skip: noFile() }, async () => {
     const { place, id } = await filled();
     const { report, whole } = await after(place, id, sql);
     assert.equal(report.ok, false);
@@ -116,7 +116,7 @@ for (const [what, sql, seq, problem] of harms) {
   });
 }
 
-test("erased contents are counted, with their length, and are no problem", async () => {
+test("erased contents are counted, with their length, and are not reported as damage", async () => {
   const { place, id, fork } = await filled();
   const session = await place.engine.session(id);
   const { bytes } = await session.erase({
@@ -136,7 +136,7 @@ test("erased contents are counted, with their length, and are no problem", async
 });
 
 test(
-  "a content that is gone without a word is a problem, and one that is said to be gone",
+  "a content that is missing without an erasure is damage, and so is a false erasure",
   { skip: noFile() },
   async () => {
     const { place, id, fork } = await filled();
@@ -178,7 +178,7 @@ test("a missing tail is found when the head was noted", { skip: noFile() }, asyn
   await place[Symbol.asyncDispose]();
 });
 
-test("a store whose head is not its last record is told", async () => {
+test("a store whose head is not its last record is reported", async () => {
   await using place: Place = inMemory();
   const session = await place.engine.open({ objective: "o" });
   await session.append("two");

@@ -82,7 +82,7 @@ test("it is tried again after a pause that doubles, up to a second, and at last 
   assert.equal(place.appends(), limit.unknownRetriesMax);
 });
 
-test("a store that is unavailable is asked again, and any other failure ends the search", async () => {
+test("an unavailable store is retried, and any other failure ends the search", async () => {
   const done: Outcome = { kind: "ok", parts: [] };
   const away = new SkeinError("unavailable", "away");
   const last = answering([...Array.from({ length: limit.unknownRetriesMax - 1 }, () => away), done]);

@@ -97,7 +97,7 @@ for (const [how, more] of [
   });
 }
 
-test("all who knew the lost history are told, and it is suspended once", async () => {
+test("every process that knew the lost history gets an error, and it is suspended once", async () => {
   await using place = await fallible();
   const engines = [1, 2, 3].map(() => new Engine({ store: place.store, world }));
   const first = await engines[0]?.open({ objective: "o" });
@@ -122,7 +122,7 @@ test("all who knew the lost history are told, and it is suspended once", async (
   assert.equal((await three.append("on")).seq, 4);
 });
 
-test("what cannot be told yet is told before anything else is done", async () => {
+test("a report that fails is repeated before any other work", async () => {
   await using place = await fallible();
   const session = await new Engine({ store: place.store, world }).open({ objective: "o" });
   await place.save();
@@ -216,7 +216,7 @@ for (const when of ["before its turn", "in the middle of its turn"] as const) {
   });
 }
 
-test("a result that comes before anybody looked is not written either", async () => {
+test("a result that arrives before the check is not written either", async () => {
   await using place = await fallible();
   const { engine, began, end } = waitingTool({ store: new Proxy(place.store, quiet) });
   const session = await engine.open({ objective: "o", bind: [{ kind: "tool", name: "wait" }] });
@@ -256,7 +256,7 @@ test("a lease of the lost history is none of the one that is there, whatever its
 
 for (const grows of [false, true]) {
   const how = grows ? "that another history has overtaken" : "of a log that became shorter";
-  test(`a follower ${how} is told, and suspends the session`, async () => {
+  test(`a follower ${how} gets an error, and suspends the session`, async () => {
     await using place = await fallible();
     const session = await new Engine({ store: place.store, world }).open({ objective: "o" });
     await place.save();
@@ -279,7 +279,7 @@ for (const grows of [false, true]) {
   });
 }
 
-test("a worker tells of it, and neither runs nor wakes what was set back", async () => {
+test("a worker reports it, and neither runs nor wakes a session that was rolled back", async () => {
   await using place = await fallible();
   const { engine, script, began, end } = waitingTool({ store: place.store });
   const session = await engine.open({ objective: "o", bind: [{ kind: "tool", name: "wait" }] });
@@ -335,7 +335,7 @@ test("a snapshot of a history that is gone is passed over", async () => {
   assert.deepEqual(await keys(), ["a", "b", "c", "d"]);
 });
 
-test("what the workspace's log lost is forgotten, and who writes to it next is told once", async () => {
+test("lost workspace records are dropped, and the next writer gets one error", async () => {
   await using place = await fallible();
   const engine = new Engine({ store: place.store, world });
   await engine.remember({ scope: "workspace", kind: "fact", key: "kept", value: 1 });
@@ -350,7 +350,7 @@ test("what the workspace's log lost is forgotten, and who writes to it next is t
   assert.deepEqual((await entries()).toSorted(), ["again", "kept"]);
 });
 
-test("whoever was acknowledged what is gone is told before they write again", async () => {
+test("a writer whose acknowledged record is gone gets an error before its next write", async () => {
   let lost = 0;
   const act = fc.record({ who: fc.nat(2), what: fc.constantFrom("append", "read", "label") });
   const acts = (least: number) => fc.array(act, { minLength: least, maxLength: 6 });

@@ -7,7 +7,7 @@ import { all, inMemory } from "../place.ts";
 
 const secret = "hunter-hunter-22";
 
-test("a blob is kept without its secrets; bytes that are no text are refused with one", async () => {
+test("a blob is stored without its secrets; binary data with a secret is refused", async () => {
   await using place = inMemory();
   const { store } = place;
   const kept = async (bytes: Uint8Array, redactor?: Redactor): Promise<Buffer> => {

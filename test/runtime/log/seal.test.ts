@@ -22,7 +22,7 @@ const one = (event: Partial<DraftEvent>, world?: World) => {
   return { draft, ...rest };
 };
 
-test("the first draft has the caller's key, or one of its own where no content tells it apart", () => {
+test("the first draft has the caller's key, or a new one where no content distinguishes it", () => {
   const bare: DraftEvent = { type: "x.made", body: {} };
   const said: DraftEvent = { ...bare, content: { text: "a" } };
   const keys = (events: readonly DraftEvent[], key: string | null = null) =>
@@ -106,7 +106,7 @@ test("each draft names its own blobs: its content's, and once those of its block
   assert.deepEqual(one(single).draft.blobs, ["cd".repeat(32)]);
 });
 
-test("an event is as the catalogue has it, or of somebody else", () => {
+test("an event matches the catalog, or belongs to another program", () => {
   assert.throws(() => one({ type: "made.up" }), { code: "invalid", message: /unknown event type/ });
   assert.throws(() => one({ type: "item.retracted", body: { kind: "fact" } }), { message: /body at "key"/ });
   assert.throws(
@@ -164,7 +164,7 @@ test("a digest in a body is that of the content without its secret", () => {
   assert.equal(redacted?.content?.text, clean?.content?.text);
 });
 
-test("a word of the catalogue in a body is no secret", () => {
+test("a word of the catalog in a body is not a secret", () => {
   const world = { ...madeWorld(), redactor: openRedactor({ W: "completed" }) };
   one({ body: { outcome: "completed" } }, world);
   assert.throws(() => one({ body: { outcome: "completed-1" } }, world), { code: "invalid" });

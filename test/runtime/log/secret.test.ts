@@ -162,7 +162,7 @@ test("the key of an item says whether its value is secret", async () => {
   ]);
 });
 
-test("a word of the catalogue may be a secret, and the session goes on all the same", async () => {
+test("a word of the catalog may be a secret, and the session still continues", async () => {
   const { engine } = engineOn(["Fine."], { secrets: { WORD: "completed", OTHER: "tool-calls" } });
   await using _ = engine;
   const session = await engine.open({ objective: "it is completed now" });
@@ -263,7 +263,7 @@ test("a binding that holds a secret is refused; what its secrets name is taken o
   ]);
 });
 
-test("an image that holds a secret is not kept, and the model is told", async () => {
+test("an image with a secret is not stored, and the model gets a note", async () => {
   const bytes = Buffer.concat([Buffer.from([0x89, 0x50, 0, 0xff]), Buffer.from(secret, "utf16le")]);
   const tool = defineTool({
     name: "draw",

@@ -74,7 +74,7 @@ test("a message to another store is written here, there, and then here that it a
   assert.deepEqual(await outboxOf(from), []);
 });
 
-test("whoever dies at any call of a store leaves it sent and received once, or not sent at all", async () => {
+test("a crash at any store call leaves a message sent and received once, or not sent", async () => {
   let points = 0;
   for (const when of ["before", "after"] as const) {
     for (let steps = 1; ; steps += stride()) {
@@ -172,7 +172,7 @@ test("a place without a store, and a receiver that would not take it, are refuse
   assert.deepEqual(await typesOf(from), ["session.opened"]);
 });
 
-test("a full inbox holds up those behind it; what is refused for good is told and does not", async () => {
+test("a full inbox delays the messages behind it; a refused message is reported and does not", async () => {
   await using world = twoWorlds();
   const from = await world.a.open({ objective: "A" });
   const full = await world.b.open({ objective: "full" });
@@ -284,7 +284,7 @@ test("a sender that moves takes its outbox along, and its copy delivers nothing"
   assert.deepEqual(await told(to), ["1", "2", "3"]);
 });
 
-test("a receiver that closed after it had received is no reason to refuse", async () => {
+test("a receiver that closed after delivery does not refuse", async () => {
   await using world = twoWorlds();
   const from = await world.a.open({ objective: "A" });
   const to = await world.b.open({ objective: "B" });

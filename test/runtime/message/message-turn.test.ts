@@ -8,7 +8,7 @@ import { engineWith, scripted, use } from "../turn/scripted.ts";
 
 const until = async (given: AsyncIterable<unknown>): Promise<void> => void (await all(given));
 
-test("a model asks another, which replies by the id that it was told", async () => {
+test("a model sends a request to another, which replies by its id", async () => {
   let other = "";
   const shown: string[] = [];
   const script = scripted([
@@ -41,7 +41,7 @@ test("a model asks another, which replies by the id that it was told", async () 
   assert.equal((await engine.verify()).ok, true);
 });
 
-test("what is refused is told to the model, and nothing is left behind", async () => {
+test("the model gets the refusal, and nothing is left behind", async () => {
   let other = "";
   const script = scripted([
     () => [
@@ -66,7 +66,7 @@ test("what is refused is told to the model, and nothing is left behind", async (
   assert.deepEqual((await all(session.events({ types: ["message.sent"] }))).length, 0);
 });
 
-test("a run begins by giving up what had no reply in time, and the model is told", async () => {
+test("a run starts by timing out overdue requests, and the model gets a note", async () => {
   const told: string[] = [];
   const script = scripted([
     ({ parts }) => {

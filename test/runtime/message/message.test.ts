@@ -85,7 +85,7 @@ test("sending to one that is missing, over or elsewhere is refused, and nothing 
   assert.deepEqual(await typesOf(a), ["session.opened"]);
 });
 
-test("a request is replied to once, by its id alone, and the requester is told which it was", async () => {
+test("a request gets one reply, by its id alone, and the requester learns which request", async () => {
   await using place = inMemory();
   const { a, b } = await pair(place);
   const { message } = await a.send(b.id, "Which rate?", { withinMs: 60_000 });
@@ -117,7 +117,7 @@ test("a request is replied to once, by its id alone, and the requester is told w
   );
 });
 
-test("a request without a reply in time is given up and told, and a late reply is refused", async () => {
+test("a request without a reply times out with a note, and a late reply is refused", async () => {
   await using place = inMemory();
   const { a, b } = await pair(place);
   const { message } = await a.send(b.id, "Which rate?", { withinMs: 1_000 });
@@ -308,7 +308,7 @@ test("a contract holds all that it says, also of properties that it only require
   }
 });
 
-test("alternatives of alternatives do not hold up whoever sends", async () => {
+test("nested alternatives do not block the sender", async () => {
   await using place = inMemory();
   const { a, b } = await pair(place);
   const next = (level: number) => ({ $ref: `#/$defs/${level + 1}` });
@@ -342,7 +342,7 @@ test("hostile schemas and messages are refused in a moment", async () => {
     await assert.rejects(b.contract("t", { [keyword]: "#" }), saying("invalid", /not allowed/));
 });
 
-test("a contract that is no schema, or that would hold nothing, is refused with the reason", async () => {
+test("a contract that is not a schema, or accepts nothing, is refused with the reason", async () => {
   await using place = inMemory();
   const { b } = await pair(place);
   const cases: readonly (readonly [unknown, RegExp])[] = [
@@ -450,7 +450,7 @@ test("five who send to one another at once: each pair in order, none lost, none 
   }
 });
 
-test("messages that nobody waits for go in the order of the calls, and none is decided in vain", async () => {
+test("messages that are not awaited keep the order of the calls, and each is decided once", async () => {
   await using place = inMemory();
   let appends = 0;
   const store: Store = {
@@ -480,7 +480,7 @@ test("messages that nobody waits for go in the order of the calls, and none is d
   }
 });
 
-test("two engines that send for one pair at once both get in, each with numbers of its own", async () => {
+test("two engines that send for one pair at once both succeed, with separate numbers", async () => {
   await using place = inMemory();
   const { a, b } = await pair(place);
   const other = await new Engine({ store: place.store, world: place.world }).session(a.id);

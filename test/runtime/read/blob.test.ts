@@ -25,7 +25,7 @@ test("what was never kept is not found, and neither is what was erased", async (
   await assert.rejects(engine.blob(blob), { code: "not-found" });
 });
 
-test("what is no hash names no bytes", async () => {
+test("an invalid hash matches no blob", async () => {
   await using place = inMemory();
   for (const hash of ["", "abc", "../../etc/passwd", "F".repeat(64)])
     await assert.rejects(place.engine.blob(hash), { name: "SkeinError" });

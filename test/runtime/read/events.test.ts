@@ -27,7 +27,7 @@ async function take(
   return taken;
 }
 
-test("following gives what is there, then what comes, and ends when it is told to", async () => {
+test("following returns existing events, then new ones, and ends on request", async () => {
   await using place = inMemory();
   const session = await place.engine.open({ objective: "o" });
   await session.append("a");
@@ -152,7 +152,7 @@ test("a session that is deleted while it is followed is not there any more", asy
   await assert.rejects(all(session.events()), { code: "not-found" });
 });
 
-test("the feed gives the events of all logs, and goes on from where it was", async () => {
+test("the feed returns the events of all logs, and resumes at its position", async () => {
   await using place = await inFile();
   const { engine } = place;
   const one = await engine.open({ objective: "o" });

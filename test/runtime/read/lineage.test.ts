@@ -9,7 +9,7 @@ import { startOfTime } from "../made-world.ts";
 const makers = { memory: async (): Promise<Place> => inMemory(), sqlite: inFile } as const;
 
 for (const [name, make] of Object.entries(makers)) {
-  test(`a family is told from the first one on, with forks and merges (${name})`, async () => {
+  test(`a family lists all members from the first on, with forks and merges (${name})`, async () => {
     await using place = await make();
     const { engine } = place;
     const root = await engine.open({ objective: "o", name: "root", agent: "fixer" });
@@ -95,7 +95,7 @@ for (const [name, make] of Object.entries(makers)) {
     );
   });
 
-  test(`a deleted ancestor is still told of, by those who come from it (${name})`, async () => {
+  test(`a deleted ancestor is still listed by its descendants (${name})`, async () => {
     await using place = await make();
     const { engine } = place;
     const root = await engine.open({ objective: "o" });
@@ -123,7 +123,7 @@ for (const [name, make] of Object.entries(makers)) {
   });
 }
 
-test("a merge is told by where it came in: the last of each session, none that is rewound", async () => {
+test("a merge is listed at its position: the last of each session, none that is rewound", async () => {
   await using place = inMemory();
   const { engine } = place;
   const root = await engine.open({ objective: "o" });

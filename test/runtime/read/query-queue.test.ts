@@ -52,7 +52,7 @@ test("of one caller a quarter may wait, of all as many as the limit says", async
   assert.deepEqual([running.length, waiting.length], [2, 32]);
 });
 
-test("whoever is gone does not run, and holds up nobody", async () => {
+test("a cancelled caller does not run, and blocks no other", async () => {
   const { ask, begun, end } = stand();
   const first = [ask("a1", "a"), ask("a2", "a")];
   const leaving = new AbortController();

@@ -83,7 +83,7 @@ test("what does not come out as recorded is listed with its position", async () 
   await engine.close();
 });
 
-test("a context of which something was erased cannot be made again, and is no mismatch", async () => {
+test("a context with erased parts cannot be rebuilt, and does not count as a mismatch", async () => {
   const store = newStore();
   const { session } = await lived(store);
   const events = await all(session.events());

@@ -73,7 +73,7 @@ test("results come back as they were: errors, long texts, images, details, JSON"
   await engine.close();
 });
 
-test("nothing is sent or forked a second time, and what was received is told again", async () => {
+test("nothing is sent or forked a second time, and received messages are repeated", async () => {
   const engine = engineWith(
     scripted(
       (() => {
@@ -155,7 +155,7 @@ test("what was rewound away is not asked again, and a fork can be replayed from 
   await engine.close();
 });
 
-test("a session that went on with another model goes on with it again", async () => {
+test("a session that changed its model changes it again", async () => {
   const engine = engineWith(scripted(["a", "b", "a", "b"]));
   const session = await engine.open({ objective: "o", model: "test/one" });
   await all(session.ask("first"));
@@ -172,7 +172,7 @@ test("a session that went on with another model goes on with it again", async ()
   await engine.close();
 });
 
-test("a replay that an error stops says so, and leaves no turn that would go on for real", async () => {
+test("a replay stopped by an error reports it, and leaves no turn that could run for real", async () => {
   const engine = engineWith(scripted(["a", new ModelError("auth", "no key")]));
   const session = await engine.open({ objective: "o" });
   await all(session.ask("first"));

@@ -251,7 +251,7 @@ function newSigner(): Signer {
   };
 }
 
-test("a signed bundle says by whom, and only trusted keys are taken if that is asked for", async () => {
+test("a signed bundle names its signer, and only trusted keys are accepted on request", async () => {
   await using homes = twoInMemory();
   const { a, b } = homes;
   const { fork } = await livedIn(a);

@@ -84,7 +84,7 @@ test("a native session: inputs, answers, calls with results, without what was re
   assert.match(claude.path, /^projects\/-work-pay\/[0-9a-f-]{36}\.jsonl$/);
 });
 
-test("a session that has gone on is another file; an unchanged one the same", async () => {
+test("a session that has grown is another file; an unchanged one the same", async () => {
   const script = scripted(["One.", "Two."]);
   await using engine = engineWith(script);
   const session = await engine.open({ objective: "Count" });

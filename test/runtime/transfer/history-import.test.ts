@@ -181,7 +181,7 @@ test("a branch becomes a fork that shares the prefix", async () => {
   assert.deepEqual([again.session === session, other.standing.fork?.parent], [false, again.session]);
 });
 
-test("a run that dies between two appends goes on where it stopped", async () => {
+test("a run that dies between two appends resumes where it stopped", async () => {
   await using place = inMemory();
   const { engine } = place;
   const many = Array.from({ length: 1_200 }, (_, at) =>
@@ -211,7 +211,7 @@ test("a run that dies between two appends goes on where it stopped", async () =>
   );
 });
 
-test("an activated session goes on with any model, which sees the calls of the other tool", async () => {
+test("an activated session continues with any model, which sees the calls of the other tool", async () => {
   await using place = inMemory();
   const { session } = await place.engine.importTranscript(sourceOf({ entries: first }));
   const script = scripted(["It was 4.1."]);

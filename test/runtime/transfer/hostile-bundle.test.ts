@@ -158,7 +158,7 @@ test("a bundle that breaks off anywhere, or has one bit wrong, is refused", asyn
   await b.engine.import(inPieces(bytes));
 });
 
-test("what is no bundle, and a bundle of a newer version, is refused", async () => {
+test("a file that is not a bundle, and a bundle of a newer version, are refused", async () => {
   await using homes = twoInMemory();
   const { a, b } = homes;
   const bytes = await bundleOf(a, (await livedIn(a)).fork.id);
@@ -310,7 +310,7 @@ test("logs that are right by their hashes and cannot be read are refused", async
   }
 });
 
-test("manifests that say what cannot be are refused", async () => {
+test("manifests with contradictions are refused", async () => {
   await using homes = twoInMemory();
   const { a, b } = homes;
   const { alone, forked } = await given(a);

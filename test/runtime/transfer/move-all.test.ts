@@ -245,7 +245,7 @@ test("two whole moves at once are one", async () => {
   assert.equal((await b.engine.verify()).ok, true);
 });
 
-test("what was stopped goes on where it was, and nothing is sent twice", async () => {
+test("a stopped move resumes where it was, and nothing is sent twice", async () => {
   await using homes = twoInMemory();
   const { a, b } = homes;
   for (let count = 0; count < 160; count++) await a.engine.open({ objective: `number ${count}` });

@@ -82,7 +82,7 @@ test("a transcript that is too long for the next model is compacted first, by th
   assert.equal((await session.fold()).standing.status, "open");
 });
 
-test("a model that cannot be had any more is left all the same", async () => {
+test("a session can leave a model that is no longer available", async () => {
   const script = several(["yes"]);
   await using engine = engineWith(script);
   const session = await engine.open({ objective: "o", model: "test/gone" });
@@ -92,7 +92,7 @@ test("a model that cannot be had any more is left all the same", async () => {
   assert.equal((await session.fold()).standing.status, "open");
 });
 
-test("to the same model, to one that cannot be had, or when it is over: nothing is written", async () => {
+test("to the same model, to an unavailable one, or of an ended session: nothing is written", async () => {
   const script = several(["yes"]);
   await using engine = engineWith(script);
   const session = await engine.open({ objective: "o", model: "test/large" });

@@ -32,7 +32,7 @@ for (const [name, make] of [
   ["memory", twoInMemory],
   ["files", twoInFiles],
 ] as const) {
-  test(`in ${name}: a session moves with its ancestors, blobs and items, and goes on`, async () => {
+  test(`in ${name}: a session moves with its ancestors, blobs and items, and continues`, async () => {
     await using homes = await make();
     const { a, b } = homes;
     const { fork } = await livedIn(a);
@@ -204,7 +204,7 @@ test("a move to the same store, of a copy, or to a store that cannot be written 
   await assert.rejects(copy.migrate({ to: a.store }), { code: "refused" });
 });
 
-test("a session that runs, or is held by somebody, is not moved", async () => {
+test("a session that runs, or whose lease is held, is not moved", async () => {
   await using homes = twoInMemory();
   const { a, b } = homes;
   const { root } = await livedIn(a);
@@ -233,7 +233,7 @@ test("a session that left the other store too is not said to live there", async 
   assert.equal(await statusIn(c, root.id), "open");
 });
 
-test("a session that was moved, and a copy, say where one can go on", async () => {
+test("a moved session, and a copy, name the store to continue in", async () => {
   await using homes = twoInMemory();
   const { a, b } = homes;
   const { root, fork } = await livedIn(a);

@@ -36,7 +36,7 @@ const idle = async (engine: Engine): Promise<void> => {
   await world.sleep(150);
 };
 
-test("a session opened after others sleeps until all have ended, and is told what they leave", async () => {
+test("a session opened after others sleeps until all have ended, and gets their results", async () => {
   await using engine = await open();
   const a = await engine.open({ objective: "Find the rate", model });
   const b = await engine.open({ objective: "Find the base", model });

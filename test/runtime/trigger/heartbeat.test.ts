@@ -90,7 +90,7 @@ test("a command, an address and a query fire when they give another result, and 
   ]);
 });
 
-test("a check that fails is told once and does not fire; the exit code is a result", async () => {
+test("a failing check is reported once and does not fire; an exit code is a result", async () => {
   await using place = await folder();
   const script = join(place.path, "check.sh");
   await writeFile(script, "#!/bin/sh\necho fine\n");
@@ -117,7 +117,7 @@ test("a check that fails is told once and does not fire; the exit code is a resu
   assert.equal(troubles.length, 1);
 });
 
-test("what is no check, fails at once or asks where it must not is refused when it is set", async () => {
+test("an invalid, failing or forbidden check is refused when it is set", async () => {
   await using place = await folder();
   await using engine = await openEngine({ store: kind().place() });
   const bind = [{ kind: "shell", path: place.path }] as const;

@@ -48,7 +48,7 @@ async function watching(engine: Engine, root: string, given: Partial<TriggerSpec
   return session;
 }
 
-test("a change wakes the session that sleeps for it, and it is told what changed", async () => {
+test("a change wakes the session that waits for it, with a list of what changed", async () => {
   using folder = makeFolder();
   writeFileSync(folder.at("a.md"), "one");
   writeFileSync(folder.at("gone.md"), "old");
@@ -71,7 +71,7 @@ test("a change wakes the session that sleeps for it, and it is told what changed
   );
 });
 
-test("a touch, and a change taken back at once, wake nobody; there and back later fires twice", async () => {
+test("a touch, and a change undone at once, do not fire; undone later it fires twice", async () => {
   using folder = makeFolder();
   writeFileSync(folder.at("a"), "A");
   await using engine = await open();
@@ -245,7 +245,7 @@ test("a single file, saved, removed and made again; others beside it do not coun
   assert.equal((await firedOf(session)).length, 3);
 });
 
-test("a directory that vanishes is told once, and watched again when it is back", async () => {
+test("a missing directory is reported once, and watched again when it is back", async () => {
   using folder = makeFolder();
   mkdirSync(folder.at("in"));
   writeFileSync(folder.at("in/a"), "1");
@@ -311,7 +311,7 @@ test("a bound resource: a directory, and a database that is written to while it 
   );
 });
 
-test("what cannot be watched is told when the trigger is set, with the place", async () => {
+test("a path that cannot be watched is refused when the trigger is set, with the path", async () => {
   using folder = makeFolder();
   using elsewhere = makeFolder();
   writeFileSync(folder.at("a"), "1");

@@ -85,7 +85,7 @@ test("a commit fires, on whatever is checked out; what moved while nothing ran i
   assert.deepEqual(told?.detail, { from: first, to: second, forced: false, commits: 1 });
 });
 
-test("a rebase of what is checked out fires once, at its end, and is told as moved by force", async () => {
+test("a rebase of the checked-out branch fires once, at its end, as a forced move", async () => {
   using repository = makeRepository();
   const { path, git, commit } = repository;
   git("checkout", "-qb", "feature");
@@ -107,7 +107,7 @@ test("a rebase of what is checked out fires once, at its end, and is told as mov
   assert.match((await firedOf(branch))[0]?.text ?? "", /by force.*\n4 commits:\n/);
 });
 
-test("another branch that is checked out is told as that, and not as moved by force", async () => {
+test("checking out another branch is reported as a checkout, not as a forced move", async () => {
   using repository = makeRepository();
   const { path, git, commit } = repository;
   git("checkout", "-qb", "feature");
@@ -175,7 +175,7 @@ test("a working tree beside the repository, a tag, and a branch that is taken aw
   assert.equal((await commits(tree)).length, 1);
 });
 
-test("what is no repository, no ref of it or no path in it is told when the trigger is set", async () => {
+test("a missing repository, ref or path is refused when the trigger is set", async () => {
   using repository = makeRepository();
   const { folder, path } = repository;
   mkdirSync(folder.at("plain"));

@@ -74,7 +74,7 @@ test("what goes by every hour goes by every hour that there is", () => {
   ]);
 });
 
-test("what can never be is told at once, with its place", () => {
+test("an impossible time is refused at once, with its position", () => {
   const now = ms("2026-11-15T00:00Z");
   const told = (spec: TimeSpec): unknown => {
     try {
@@ -102,7 +102,7 @@ test("what can never be is told at once, with its place", () => {
   assert.equal(told(cron("0 9 29 2 *", "Asia/Kolkata")), null);
 });
 
-test("the session is told the time in the zone that was asked for", () => {
+test("the session gets the time in the requested zone", () => {
   assert.equal(
     momentIn(cron("0 9 1 * *", "Europe/Berlin"), ms("2026-12-01T08:00Z")),
     "2026-12-01T08:00:00.000Z (Tuesday, 1 December 2026 at 09:00 in Europe/Berlin)",

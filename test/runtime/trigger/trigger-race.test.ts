@@ -106,7 +106,7 @@ test("times and changes that several workers notice at once fire once", async ()
   );
 });
 
-test("a template opens one session for each time and each occurrence, whoever notices them", async () => {
+test("a template opens one session for each time and occurrence, with any number of workers", async () => {
   await fc.assert(
     fc.asyncProperty(fc.record(anyRace), async (race) => {
       const { world, store, engine } = setUp();

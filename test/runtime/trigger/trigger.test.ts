@@ -73,7 +73,7 @@ test("a session is opened with what wakes it, named by its kind or as it is call
   ]);
 });
 
-test("what is wrong with a trigger is told when it is set, and nothing is written", async () => {
+test("an invalid trigger is refused when it is set, and nothing is written", async () => {
   await using engine = await open();
   const wrong = async (wake: unknown, message: RegExp): Promise<void> => {
     const opening = engine.open({ objective: "x", wake: wake as [] });
@@ -150,7 +150,7 @@ test("a message wakes who sleeps for it, and not who sleeps for something else",
   assert.equal((await session.fold()).standing.status, "sleeping");
 });
 
-test("a trigger fired by hand tells the session, wakes it, and leaves its time as it was", async () => {
+test("a trigger fired by hand notifies and wakes the session, and keeps its schedule", async () => {
   await using engine = await open();
   const session = await engine.open({ objective: "x", wake: [{ kind: "cron", cron: "0 9 1 1 *" }] });
   const [before] = await session.triggers();
@@ -165,7 +165,7 @@ test("a trigger fired by hand tells the session, wakes it, and leaves its time a
   await assert.rejects(session.fire("corn"), { code: "not-found", hint: 'did you mean "cron"?' });
 });
 
-test("times that passed while nobody was there are made up for as the trigger says", async () => {
+test("times missed while no worker ran are handled as the trigger says", async () => {
   const { world, engine } = made();
   // Over the day on which clocks are put forward.
   world.pass(Date.parse("2024-03-28T12:00Z") - world.now());
@@ -279,7 +279,7 @@ test("a call that is not what it should be fires nothing", async () => {
   await wrong({ body }, "refused", /closed/, other);
 });
 
-test("a template opens a session each time, and tells it why", async () => {
+test("a template opens a session each time, with the reason", async () => {
   const { world, engine } = made();
   const open = { objective: "Read the news", labels: { kind: "news" }, priority: 3 };
   const set = await engine.trigger(
@@ -317,7 +317,7 @@ test("a template opens a session each time, and tells it why", async () => {
   await engine.close();
 });
 
-test("what can open nothing is told as it is set; later it is trouble, and is tried again", async () => {
+test("a template that cannot open is refused when set; a later failure is retried", async () => {
   const { world, engine } = made();
   const wrong = (spec: object, options: object, message: RegExp) =>
     assert.rejects(engine.trigger("t", spec as never, options as never), { message });
@@ -378,7 +378,7 @@ test("a session that is over shows no next times of its triggers", async () => {
   assert.deepEqual(await next(), ["object"]);
 });
 
-test("what is wrong with a trigger is told in words of its own, always with a hint", async () => {
+test("each mistake in a trigger has its own message, always with a hint", async () => {
   await using engine = await open();
   const session = await engine.open({ objective: "Wrong" });
   const told = (spec: object) =>

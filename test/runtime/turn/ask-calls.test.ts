@@ -78,7 +78,7 @@ test("a run starts without being iterated, and gives the position of its input a
   assert.equal(events.at(-1)?.type, "lease.released");
 });
 
-test("a run that is iterated late tells the same events, without the deltas", async () => {
+test("a run that is iterated late yields the same events, without the deltas", async () => {
   await using engine = engineWith(scripted(["Hello."]));
   const session = await engine.open({ objective: "be asked" });
   const run = session.ask("one");
@@ -92,7 +92,7 @@ test("a run that is iterated late tells the same events, without the deltas", as
   );
 });
 
-test("a run that is refused rejects wherever it is awaited, and an unread one is no failure", async () => {
+test("a refused run rejects wherever it is awaited; an unread one raises no rejection", async () => {
   await using engine = engineWith(scripted(["Hello."]));
   const session = await engine.open({ objective: "be asked" });
   await session.close();

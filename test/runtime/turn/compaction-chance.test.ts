@@ -14,7 +14,7 @@ import { sliced } from "../../slice.ts";
 const seedsMax = Number(process.env["SKEIN_COMPACTION_SEEDS"] ?? sliced(4, 12));
 const first = Number(process.env["SKEIN_COMPACTION_SEED"] ?? 1);
 
-test("whatever comes in and whoever summarizes, turns end and contexts can be rebuilt", async (t) => {
+test("with any input and any summarizer, turns end and contexts can be rebuilt", async (t) => {
   let compactions = 0;
   for (let seed = first; seed < first + seedsMax; seed++) {
     try {

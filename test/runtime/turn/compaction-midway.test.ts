@@ -31,7 +31,7 @@ async function askUntil(session: Session, isEnough: () => boolean): Promise<void
   assert.ok(isEnough());
 }
 
-test("an interrupt ends the wait for a summary, and the turn; the session goes on", async () => {
+test("an interrupt ends the wait for a summary, and the turn; the session continues", async () => {
   let session: Session;
   let isAsked = false;
   const script = small(async (call) => {
@@ -93,7 +93,7 @@ test("a rewind while a summary is made wins: the summary is paid for and not use
   assert.doesNotMatch(textsOf((await session.context()).parts).join("\n"), /Turn 2/);
 });
 
-test("a model that is too busy is asked again for a summary", async () => {
+test("a summary is retried when the model is overloaded", async () => {
   let busy = 2;
   const script = small((call) => {
     if (!isPrompt(call) || busy === 0) return reporter(call);
@@ -115,7 +115,7 @@ async function talkative(line: (call: ModelCall) => Line) {
   return { engine, session, script };
 }
 
-test("somebody who asks for a summary is told why there is none", async () => {
+test("a request for a summary that fails reports the reason", async () => {
   const answers: readonly (readonly [Line, RegExp, string])[] = [
     [new ModelError("auth", "the key is refused"), /the key is refused/, "auth"],
     [[use("report", { number: 1 })], /the response has no summary/, "invalid"],
@@ -149,7 +149,7 @@ test("while there is room, a model that gives no summary is not asked again at e
   assert.deepEqual([(await session.state()).status, (await compactionsOf(session)).length], ["open", 0]);
 });
 
-test("what was recorded on purpose in the range stands; what is older may be told anew", async () => {
+test("explicit records in the range stay; older ones may be summarized again", async () => {
   const found = (value: string) =>
     `{"items": [{"kind": "fact", "key": "rate", "value": "${value}"}]}\nAll is said.`;
   let said = found("first");

@@ -80,7 +80,7 @@ test("in a session ten windows long, what was recorded and what was said in pros
   assert.ok((await assertRebuilt(session)) >= 100 + compactions.length);
 });
 
-test("what is said to be left after a compaction is what is left", async () => {
+test("the size reported after a compaction is the real size", async () => {
   const script = small(reporter);
   await using engine = engineWith(script, { tools: [report(5_000)] });
   const session = await engine.open({ objective: "Count", bind: [bound] });
@@ -105,7 +105,7 @@ test("what is said to be left after a compaction is what is left", async () => {
   assert.deepEqual([after!.type, zone, tokens], ["zone.crossed", "smart", first?.body.tokensAfter]);
 });
 
-test("a provider that finds the context too long is asked again with a shorter one", async () => {
+test("when a provider rejects the context as too long, a shorter one is sent", async () => {
   // The facts promise much more than the model takes.
   const script = small(reporter);
   const honest = script.models.model;
@@ -154,7 +154,7 @@ test("a turn longer than the window keeps its input word for word", async () => 
   for (const { parts } of script.calls) assertPaired(parts);
 });
 
-test("an input longer than the window is cut in the context, and the session goes on", async () => {
+test("an input longer than the context window is cut, and the session continues", async () => {
   const script = small((call) => (isPrompt(call) ? "Nothing much." : "Read."));
   await using engine = engineWith(script);
   const session = await engine.open({ objective: "A long letter" });
@@ -237,7 +237,7 @@ test("a session that comes to a model with a small window is summarized in piece
   await assertRebuilt(session);
 });
 
-test("a request for a summary that nobody waits for is written off, and the session goes on", async () => {
+test("an abandoned request for a summary is written off, and the session continues", async () => {
   for (const goOn of ["ask", "compress"] as const) {
     const script = small(reporter);
     await using engine = engineWith(script, { tools: [report(5_000)] });
@@ -276,7 +276,7 @@ test("a request for a summary that nobody waits for is written off, and the sess
   }
 });
 
-test("a summary that is too long to ask for at once is asked for in smaller pieces", async () => {
+test("a range too long for one summary is summarized in smaller pieces", async () => {
   const script = small((call) => {
     if (!isPrompt(call)) return "Read.";
     // It takes less than its window when it is to write a summary.

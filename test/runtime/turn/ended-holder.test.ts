@@ -65,7 +65,7 @@ test("a holder is judged only by host name, pid namespace and boot together", ()
   assert.equal(here.isGone("worker:12/4026531836"), false, "as earlier versions stored it");
 });
 
-test("where the machine cannot be told, no holder is judged, and none is taken for itself", () => {
+test("on an unknown machine no holder is judged dead, and none is taken for this process", () => {
   for (const change of [
     { bootId: undefined },
     { bootId: "unknown" },

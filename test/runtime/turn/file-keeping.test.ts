@@ -111,7 +111,7 @@ test("each tool's changes stand right before its outcome, and a look at files le
   assert.deepEqual((await session.verify()).problems, []);
 });
 
-test("calls that run at once leave one history, whoever is first", async () => {
+test("parallel calls leave one history, in any order", async () => {
   await using place = await open([
     [
       use("shell", { command: "printf 1 > a; sleep 0.1; printf 2 > a" }, "one"),
@@ -194,7 +194,7 @@ test("what a call had changed when its process died is written down by the next 
   assert.deepEqual(await pictureOf(root), before);
 });
 
-test("a tree that is too large is told in the outcome's detail and by the rewind", async () => {
+test("a tree that is too large is reported in the outcome's detail and by the rewind", async () => {
   const lines = [[use("shell", { command: "printf 1 > a" })], [use("write_file", { path: "b", text: "2" })]];
   await using place = await open([...lines, "Done."]);
   const { session, root } = place;

@@ -13,7 +13,7 @@ type Picture = Awaited<ReturnType<typeof pictureOf>>;
 const differing = (a: Picture, b: Picture): Set<string> =>
   new Set([...Object.keys(a), ...Object.keys(b)].filter((path) => a[path] !== b[path]));
 
-test("rewinding to any position, again and again, restores what was there, and diff tells it", async () => {
+test("rewinding to any position repeatedly restores its files, and diff shows them", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(anEdit, { maxLength: 6 }),
@@ -48,7 +48,7 @@ test("rewinding to any position, again and again, restores what was there, and d
   );
 });
 
-test("what somebody else did since is in the way, and nothing is touched; or it stays", async () => {
+test("a later change by others blocks the rewind; or it stays, if so chosen", async () => {
   let refusals = 0;
   let successes = 0;
   await fc.assert(
@@ -99,7 +99,7 @@ test("what somebody else did since is in the way, and nothing is touched; or it 
   assert.ok(refusals > 0 && successes > 0, `${refusals} refusals and ${successes} successes`);
 });
 
-test("a fork with files has a tree of its own, as it was at the fork point", async () => {
+test("a fork with files has a separate tree, as it was at the fork point", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(anEdit, { maxLength: 6 }),

@@ -120,7 +120,7 @@ test("a session that stopped at such a result in 0.4.0 runs on", async () => {
   assert.equal((await session.state()).status, "open");
 });
 
-test("odd results of own tools are stored or reported, and the session goes on", async () => {
+test("odd results of custom tools are stored or reported, and the session continues", async () => {
   const deep = (levels: number): unknown =>
     Array.from({ length: levels }).reduce((inner: unknown) => [inner], "end");
   const hostile = Object.defineProperty({}, "trap", {
@@ -156,7 +156,7 @@ test("odd results of own tools are stored or reported, and the session goes on",
 const png = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0, 1, 2, 3]).toString("latin1");
 const picture = (mediaType: string, bytes = png) => ({ bytes: Buffer.from(bytes, "latin1"), mediaType });
 
-test("an image too large for providers is kept, and a model is told why it does not see it", async () => {
+test("an image too large for providers is stored, and the model gets the reason", async () => {
   const bytes = png + "x".repeat(limit.toolImageBytesMax);
   const [result] = await resultsFrom([
     tool("big", async () => new ToolOutput("here", { images: [picture("image/png", bytes)] })),

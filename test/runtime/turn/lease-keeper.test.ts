@@ -63,7 +63,7 @@ test("what was read before the turn began, and comes in later, does not interrup
   assert.equal(keeper.signal.aborted, false);
 });
 
-test("an interrupt of the turn is heard, and so is its end", async () => {
+test("an interrupt of the turn is noticed, and so is its end", async () => {
   const heard = [{ startedSeq: 6, interrupted: true }, { startedSeq: 9, interrupted: false }, null];
   for (const running of heard) {
     const { keeper, reads, written } = kept();
@@ -107,7 +107,7 @@ test("after a renewal that is answered late the lease counts from the question",
   keeper.assertHeld();
 });
 
-test("each write is heard, also one during a read, and none is read twice", async () => {
+test("each write is noticed, also one during a read, and none is read twice", async () => {
   const { keeper, reads, written } = kept();
   await using _ = keeper;
   keeper.rearm(stateAt(7, running));
@@ -151,7 +151,7 @@ test("after an interrupt the next turn gets a new signal; after the lease is los
   }
 });
 
-test("the signal of a turn that goes on stays, and a run that is over watches no more", async () => {
+test("the signal of a continuing turn stays, and a finished run stops watching", async () => {
   const { keeper, reads, written } = kept();
   keeper.rearm(stateAt(7, running));
   const { signal } = keeper;

@@ -53,7 +53,7 @@ for (const [name, make] of [
     await place[Symbol.asyncDispose]();
   });
 
-  test(`a lease that nobody took over still holds after its time, and can be renewed (${name})`, async () => {
+  test(`an expired lease that was not taken over still holds, and can be renewed (${name})`, async () => {
     const { place, session, other } = await opened();
     const lease = await session.lease({ holder: "one", leaseMs: 1_000 });
     place.world.pass(60_000);
@@ -94,7 +94,7 @@ for (const [name, make] of [
   });
 }
 
-test("input needs no lease, also while somebody holds it", async () => {
+test("input needs no lease, also while another process holds it", async () => {
   await using place = inMemory();
   const session = await place.engine.open({ objective: "o" });
   const lease = await session.lease({ holder: "one" });
@@ -111,7 +111,7 @@ test("a deleted session fences its runner", async () => {
   await assert.rejects(lease.renew(), { code: "fenced" });
 });
 
-test("a release that fails is told, but for a lease that is lost; a second one does nothing", async () => {
+test("a failed release is reported, except for a lost lease; a second one does nothing", async () => {
   const place = inMemory();
   const lease = await (await place.engine.open({ objective: "o" })).lease({ holder: "one" });
   const deleted = await place.engine.open({ objective: "o" });

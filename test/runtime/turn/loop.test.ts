@@ -33,7 +33,7 @@ async function ask(session: Session, text: string): Promise<void> {
 const soon = (kind: "overloaded" | "rate-limited" | "dropped") =>
   new ModelError(kind, `the server said ${kind}`, { retryAfterMs: 1 });
 
-test("a model that is overloaded, limits the rate or drops the stream is asked again", async () => {
+test("a model that is overloaded, rate limited or drops the stream is retried", async () => {
   const script = scripted([soon("overloaded"), soon("rate-limited"), soon("dropped"), "At last."]);
   await using engine = engineWith(script);
   const session = await engine.open({ objective: "Try" });
@@ -47,7 +47,7 @@ test("a model that is overloaded, limits the rate or drops the stream is asked a
   assert.ok(budget.used.tokens > 110);
 });
 
-test("a model that refuses the key suspends the session, which goes on once it is mended", async () => {
+test("a model that refuses the key suspends the session, which resumes once it is fixed", async () => {
   const script = scripted([new ModelError("auth", "the key is refused"), "Better now."]);
   await using engine = engineWith(script);
   const session = await engine.open({ objective: "Try" });
@@ -68,7 +68,7 @@ for (const [name, line, outcome] of [
   ["a length stop", { finish: "length", blocks: [say("And then")] }, "length"],
   ["an empty answer", { finish: "stop", blocks: [] }, "completed"],
 ] as const satisfies readonly (readonly [string, Line, string])[]) {
-  test(`${name} ends the turn as ${outcome}, and the session goes on`, async () => {
+  test(`${name} ends the turn as ${outcome}, and the session continues`, async () => {
     const script = scripted([line, "Fine."]);
     await using engine = engineWith(script);
     const session = await engine.open({ objective: "Try" });
@@ -118,7 +118,7 @@ const counting = (runs: string[], more: Partial<Parameters<typeof defineTool>[0]
   });
 const payBinding = { kind: "tool", name: "pay" } as const;
 
-test("a rule to ask suspends the session; allowed, the call runs; denied, the model is told", async () => {
+test("an ask rule suspends the session; allowed, the call runs; denied, the model gets it", async () => {
   const runs: string[] = [];
   const script = scripted([[use("pay", { to: "ann" })], [use("pay", { to: "bob" })], "One paid, one not."]);
   await using engine = engineWith(script, { tools: [counting(runs)] });
@@ -144,7 +144,7 @@ test("a rule to ask suspends the session; allowed, the call runs; denied, the mo
   await assert.rejects(session.answer({ allow: true }), /no call waits for approval/);
 });
 
-test("a rule to deny is told to the model, and nothing runs", async () => {
+test("the model gets a denial by a rule, and nothing runs", async () => {
   const runs: string[] = [];
   const script = scripted([[use("pay", { to: "ann" })], "Then not."]);
   await using engine = engineWith(script, { tools: [counting(runs)] });
@@ -158,7 +158,7 @@ test("a rule to deny is told to the model, and nothing runs", async () => {
   assert.deepEqual([settled!.status, settled!.output, runs], ["skipped", "not allowed: frozen", []]);
 });
 
-test("a budget suspends the session with its reason, and more lets it go on", async () => {
+test("a budget suspends the session with its reason, and a higher one resumes it", async () => {
   const script = scripted([[use("scratch", { key: "a", value: 1 })], "Done."]);
   await using engine = engineWith(script);
   const session = await engine.open({ objective: "Spend", budget: { steps: 1 } });
@@ -207,7 +207,7 @@ test("input that comes in during a turn waits for the next, or steers it at the 
   assert.equal((await contentsOf(session, "turn.started")).length, 2);
 });
 
-test("an interrupt ends the turn in a stream and in a tool, and the session goes on", async () => {
+test("an interrupt ends the turn in a stream and in a tool, and the session continues", async () => {
   const hanging = defineTool({
     name: "hang",
     description: "Hangs.",
@@ -231,7 +231,7 @@ test("an interrupt ends the turn in a stream and in a tool, and the session goes
   assert.equal(settled!.status, "unknown");
 });
 
-test("two runs of one session: one runs, the other is told who does", async () => {
+test("two runs of one session: one runs, the other gets the name of the holder", async () => {
   const world = realWorld();
   const store = kind().store({ world, workspace });
   let release = (): void => {};
@@ -404,7 +404,7 @@ test("after a crash unsafe is unknown and asked about, the rest runs again", asy
   }
 });
 
-test("a probe tells what became of an unsafe call", async () => {
+test("a probe finds the outcome of an unsafe call", async () => {
   for (const [answer, expected, ran] of [
     ["done", "ok", 0],
     ["not done", "ok", 1],

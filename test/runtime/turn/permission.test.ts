@@ -80,7 +80,7 @@ test("a deny set after the approval of a call stops it", async () => {
   assert.deepEqual(await settledOf(session), ["pay-1 skipped: not allowed"]);
 });
 
-test("an ask set since the request holds a call back that nobody approved", async () => {
+test("an ask rule set after the request stops a call without an approval", async () => {
   const runs: string[] = [];
   const twoCalls = [use("pay", { to: "ann" }, "c-1"), use("pay", { to: "bob" }, "c-2")];
   await using engine = engineWith(scripted([twoCalls, [use("pay", { to: "ann" }, "c-3")], "Done."]), {
@@ -184,7 +184,7 @@ test(
   },
 );
 
-test("every call is asked about once the definition of the agent is erased", { skip: noFile() }, async () => {
+test("every call needs approval once the definition of the agent is erased", { skip: noFile() }, async () => {
   const runs: string[] = [];
   const world = realWorld();
   const { place: path, open, remove } = kind().lasting();

@@ -16,7 +16,7 @@ for (const [how, offMs] of [
   ["an hour ahead", hourMs],
   ["an hour behind", -hourMs],
 ] as const) {
-  test(`nobody takes a living lease, and a dead one is taken, by a clock that is ${how}`, async () => {
+  test(`a live lease is never taken, and a dead one is, with a clock that is ${how}`, async () => {
     const storeWorld = madeWorld();
     const store = memoryStore({ world: storeWorld, workspace });
     const world = { ...madeWorld("here"), now: () => storeWorld.now() + offMs };

@@ -46,7 +46,7 @@ test("an answer is a plain yes or no", async () => {
   assert.deepEqual([(await session.state()).status, runs], ["suspended", 0]);
 });
 
-test("an unsafe tool that cannot tell whether it did it leaves its outcome unknown", async () => {
+test("an unsafe tool without a known result leaves its outcome unknown", async () => {
   const script = scripted([[use("pay", {})], "Hm."]);
   const tool = paying(async () => Promise.reject(new OutcomeUnknown("the line went dead")));
   await using engine = engineWith(script, { tools: [tool] });
@@ -75,7 +75,7 @@ test("what a tool must not give back is an error that says that it ran", async (
   }
 });
 
-test("an input that cannot be taken up is kept, and whoever asked is told", async () => {
+test("an input that cannot be processed is stored, and the caller gets an error", async () => {
   const script = scripted(["Fine."]);
   await using engine = engineWith(script);
   const session = await engine.open({ objective: "Wait", bind: [{ kind: "tool", name: "absent" }] });
@@ -120,7 +120,7 @@ test("bad options of an engine, a compression and a drive are refused before any
   await assert.rejects(drive.settle(call!.call, { status: "ok" }), /was not started/);
 });
 
-test("what is cleared goes on under the same agent, with the same instructions", async () => {
+test("a cleared session continues under the same agent, with the same instructions", async () => {
   const script = scripted(["Fine."]);
   await using engine = engineWith(script);
   await engine.addAgent({ name: "clerk", instructions: "You are a careful clerk." });

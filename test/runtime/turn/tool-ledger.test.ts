@@ -183,7 +183,7 @@ test("the time that a call took is recorded, and never below zero", async () => 
   }
 });
 
-test("a result that the store refuses is replaced by a note, and the session goes on", async () => {
+test("a result that the store refuses is replaced by a note, and the session continues", async () => {
   const world = realWorld();
   const inner = kind().store({ world, workspace });
   let refusals = 0;

@@ -63,7 +63,7 @@ test("a tool call is recorded with its result, and every context can be rebuilt"
   assert.equal(requests, 3);
 });
 
-test("what was asked with a key and answered is told again, and nothing is written", async () => {
+test("a repeated call with the same key returns the first answer, and writes nothing", async () => {
   const script = scripted(["Hello there.", "Bye."]);
   await using engine = engineWith(script);
   const session = await engine.open({ objective: "Greet" });

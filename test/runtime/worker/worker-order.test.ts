@@ -107,7 +107,7 @@ test("those that wait for a limit do not hide others, however many they are", as
   hang.resolve();
 });
 
-test("a more urgent session takes the place of another at its next step, which goes on later", async () => {
+test("a more urgent session preempts another at its next step, which resumes later", async () => {
   const order: string[] = [];
   const told: WorkerEvent[] = [];
   const lines: Line = async ({ parts }) => {
@@ -156,7 +156,7 @@ test("a session that always has something to do does not keep another from its t
   assert.ok(order.indexOf("other") < 30, `at ${order.indexOf("other")}`);
 });
 
-test("one that cannot be run is tried again, then suspended with the reason; the others go on", async () => {
+test("a session that fails is retried, then suspended with the reason; the others continue", async () => {
   const told: WorkerEvent[] = [];
   const script = scripted(["done"]);
   const { model } = script.models;
@@ -185,7 +185,7 @@ test("one that cannot be run is tried again, then suspended with the reason; the
   assert.deepEqual(failures, [1_000, 2_000, null]);
 });
 
-test("one whose model cannot be had says so at once, unless another worker may have the key", async () => {
+test("an unavailable model is reported at once, unless another worker may have the key", async () => {
   const store = kind().store({ world, workspace });
   const script = scripted(["done"]);
   const model = async (name: string) => {
@@ -232,7 +232,7 @@ const keyless = (meanwhile = async (): Promise<unknown> => undefined) => {
   return { ...script, models: { ...script.models, model } };
 };
 
-test("a session whose model no worker has says so soon, and its log is left alone meanwhile", async () => {
+test("a model that no worker has is reported soon, and the log is not written meanwhile", async () => {
   const quick = hasty(10);
   const store = kind().store({ world: quick, workspace });
   await using engine = engineWith(keyless(), { store, world: quick, holder: "one" });
@@ -275,7 +275,7 @@ test("one whose model is missing here is left to others that have no place, or t
   }
 });
 
-test("a binding that is gone does not come back by itself: three times, and it is suspended", async () => {
+test("a missing binding is tried three times, then the session is suspended", async () => {
   const told: WorkerEvent[] = [];
   await using engine = engineWith(scripted(["done"]));
   const bind = [{ kind: "directory", name: "gone", path: "/nowhere/at/all" }] as const;
@@ -334,7 +334,7 @@ test("a session that was opened to expire is closed when nothing was written to 
   assert.equal(await turnsOf(busy), 1);
 });
 
-test("a session past its deadline is suspended, also while it runs, and goes on when it is let", async () => {
+test("a session past its deadline is suspended, also while it runs, and can be resumed", async () => {
   const script = scripted([
     async () => {
       await world.sleep(30);
@@ -364,7 +364,7 @@ test("a session past its deadline is suspended, also while it runs, and goes on 
   await busy.cancel();
 });
 
-test("a clock that jumps, back or ahead, keeps nobody from being run", async () => {
+test("a clock that jumps, back or ahead, does not stop sessions from running", async () => {
   let shiftMs = 0;
   const jumping: World = { ...world, now: () => world.now() + shiftMs };
   const store = kind().store({ world: jumping, workspace });
@@ -431,7 +431,7 @@ test("two workers of an engine and one of another share what there is; each is r
   );
 });
 
-test("what somebody else has done since it was looked at is not told as run once more", async () => {
+test("work done by another process meanwhile is not reported as run again", async () => {
   const inner = kind().store({ world, workspace });
   const script = scripted(["done"]);
   const quicker = engineWith(script, { store: inner, holder: "quicker" });
@@ -465,7 +465,7 @@ test("an engine that is closed takes its workers with it", async () => {
   );
 });
 
-test("what cannot be is refused at the start", async () => {
+test("invalid options are refused at the start", async () => {
   await using engine = engineWith(scripted(["done"]));
   await assert.rejects(engine.work({ concurrency: 0 }), { code: "invalid" });
   await assert.rejects(engine.work({ limits: [{ running: 1 }] }), { code: "invalid" });

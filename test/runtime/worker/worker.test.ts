@@ -30,7 +30,7 @@ test("a worker runs what has input, and what comes to have some", async () => {
   assert.deepEqual(await engine.workers(), []);
 });
 
-test("a session that sleeps until a time is woken by the worker, and told so", async () => {
+test("a session that sleeps until a time is woken by the worker, with the reason", async () => {
   await using engine = await open();
   const session = await engine.open({ objective: "Sleep", model: "offline/offline" });
   await session.sleep({ untilMs: Date.now() + 200 });

@@ -59,7 +59,7 @@ test("a file that does not name its agent gives it the name of the file, or the 
   assert.deepEqual(complaintOf("Look around."), ["the agent file: name: missing", undefined]);
 });
 
-test("a mistake is told with its line and the right spelling, never with a stack", () => {
+test("a mistake is reported with its line and the right spelling, without a stack trace", () => {
   const fields = "write one field per line, as `name: value`";
   const table: [string, string, string | undefined][] = [
     ["---\nname: a\nmodell: x/y\n---\nGo.", 'a.md, line 3: unknown field "modell"', 'did you mean "model"?'],
@@ -97,7 +97,7 @@ test("a mistake is told with its line and the right spelling, never with a stack
   for (const [text, message, hint] of table) assert.deepEqual(complaintOf(text, "a.md"), [message, hint]);
 });
 
-test("broken YAML and broken JSON are told as what they are", () => {
+test("broken YAML and broken JSON are reported as such", () => {
   const [yaml] = complaintOf("---\nname: a\ntools: [read\n---\nGo.", "a.md");
   assert.match(yaml, /^a\.md, line \d: /);
   const [json] = complaintOf('{ "name": "a", }', "a.json");

@@ -58,7 +58,7 @@ test("the list shows the newest version of each agent, by name", async () => {
   assert.deepEqual(rest, [{ ...listed, description: "Reviews well.", model: null }]);
 });
 
-test("an agent or a version that is not there is told with the nearest that is", async () => {
+test("an unknown agent or version is reported with the nearest one", async () => {
   await using place = inMemory();
   const { engine } = place;
   const hint = '"skein agents add FILE" adds one';

@@ -28,7 +28,7 @@ const keysOf = (items: readonly { readonly key: string }[] | undefined) =>
   (items ?? []).map(({ key }) => key);
 
 suite("what a session begins with", () => {
-  test("a session that follows another carries anew; a fork only for an objective of its own", async () => {
+  test("a successor selects memory again; a fork only with a new objective", async () => {
     await using place = inMemory();
     const { engine } = place;
     const about = { scope: "workspace", kind: "fact" } as const;

@@ -302,7 +302,7 @@ suite("by rule", () => {
     assert.deepEqual(await said(), [[3, "person", "it was raised"]]);
   });
 
-  test("words are found in what is said, not in how it is written down", async () => {
+  test("words are found in the text, not in its encoding", async () => {
     await using place = inMemory();
     const { engine } = place;
     const about = { scope: "workspace", kind: "fact" } as const;

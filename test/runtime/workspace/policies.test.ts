@@ -32,7 +32,7 @@ test("policies are set, replaced, removed and listed, and the default comes back
   await assert.rejects(engine.removePolicy("default"), { code: "not-found" });
 });
 
-test("what cannot be a policy or an option is refused, and leaves no trace", async () => {
+test("an invalid policy or option is refused, and leaves no trace", async () => {
   await using place = inMemory();
   const { engine, store } = place;
   const bad: readonly [() => Promise<unknown>, string][] = [

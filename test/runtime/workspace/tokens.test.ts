@@ -30,7 +30,7 @@ const isInvalid = (about: RegExp) => (error: unknown) =>
 /** Another token with the same id. */
 const wrongly = (token: string): string => token.slice(0, -1) + (token.endsWith("A") ? "B" : "A");
 
-test("whoever comes with a token is its principal, with its scopes; the token is shown once", async () => {
+test("a request with a token acts as its principal, with its scopes; it is shown once", async () => {
   await using place = inMemory();
   const { engine, world } = place;
   const issued = await engine.addToken({ name: "nightly build", scopes: ["write", "read"] });
@@ -90,7 +90,7 @@ test("every other token is refused alike: wrong, unknown, of others, expired, re
   ]);
 });
 
-test("a token is revoked by any ending of its id, once, and the log says by whom and why", async () => {
+test("a token is revoked by any suffix of its id, once; the log has the actor and reason", async () => {
   await using place = inMemory();
   const { engine, store } = place;
   const { id } = await engine.addToken({ scopes: ["admin"] });
@@ -147,7 +147,7 @@ test("another process knows a new token at once, and a revoked one within a seco
   assert.notEqual(await other.engine.checkToken(first.token), null);
 });
 
-test("a token that was made before is issued once, however often it is asked for", async () => {
+test("a given token is issued once, however often it is requested", async () => {
   await using place = inMemory();
   const { engine, world, store } = place;
   const token = newToken(world, "default");
@@ -159,7 +159,7 @@ test("a token that was made before is issued once, however often it is asked for
   await assert.rejects(engine.addToken({ scopes: ["read"], token }), { code: "refused" });
 });
 
-test("what cannot be a token is told apart before anything is written", async () => {
+test("an invalid token is refused before anything is written", async () => {
   await using place = inMemory();
   const { engine, store, world } = place;
   const wrong: [object, RegExp][] = [
@@ -303,7 +303,7 @@ test("admin allows everything, every other scope itself alone", () => {
   assert.equal(allows([], "read"), false);
 });
 
-test("under one key one token is issued, and the second call is told so", async () => {
+test("one key issues one token, and the second call reports it", async () => {
   await using place = inMemory();
   const { engine } = place;
   const asking = (key: string): Engine => internalsOf(engine).forRequest({ key });
